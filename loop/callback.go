@@ -157,7 +157,7 @@ type hook struct {
 	// These are the attendant, if it is one.
 	interrupter Interrupter
 	observer    Observer
-	interrupted bool // where processes agree: it has asked for a call
+	interrupted bool // where processes agree: it asks for a call
 }
 
 // everywhere is the schedule of what waits for an entry alone.

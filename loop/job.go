@@ -85,9 +85,9 @@ var running sync.Map // of Job
 
 type runningKey struct{}
 
-// alone is an error where another run is being made on the job. Runs within one, which are given the context of a task
-// or callback of it, are no others. own is the context for this run.
-func alone(ctx context.Context, job Job) (own context.Context, end func(), err error) {
+// claim takes the job for a run. It is an error where another run is being made on it; runs within one, which are given
+// the context of a task or callback of it, are no others. own is the context for this run.
+func claim(ctx context.Context, job Job) (own context.Context, end func(), err error) {
 	if job == nil || !reflect.ValueOf(job).Comparable() {
 		return ctx, func() {}, nil
 	}

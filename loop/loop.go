@@ -44,12 +44,12 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ..
 	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	job, err := jobOf(state, &r.turn.State)
 	r.settings = newSettings(options, job)
-	ctx, end, busy := alone(ctx, job)
+	ctx, end, busy := claim(ctx, job)
 	if busy != nil {
 		return Result[S]{State: state, History: &History{}, Elapsed: r.from, Reason: Failed}, busy
 	}
 	defer end()
-	leave := r.join(ctx, job)
+	leave := r.join(ctx)
 	defer leave()
 	r.elapsed, r.history = r.from, r.resumed
 	if r.history == nil {
@@ -58,14 +58,14 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ..
 	if err = errors.Join(err, r.check(isNil(data))); err != nil {
 		err = fmt.Errorf("loop: %w", err)
 	}
-	if err = r.agreeOnStart(err); err != nil {
+	if err = r.agreement.meet(atBegin, nil, err); err != nil {
 		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, err
 	}
 	r.logUnreached(ctx, job)
-	if err = r.agreeOnStarted(r.start()); err == nil {
-		err = r.makeTurns(ctx, data)
+	if err = r.agreement.meet(atStarted, nil, r.start()); err == nil {
+		err = r.iterations(data)
 	}
-	err = r.agreeOnEnd(err, r.endHooks(ctx, err))
+	err = r.agreement.meet(atClosed, err, r.endHooks(err))
 	result := Result[S]{State: r.turn.State, History: r.history, Elapsed: r.elapsed, Reason: r.reason}
 	if r.reason == Stopped {
 		result.Stop = r.stop

@@ -48,6 +48,7 @@ type settings struct {
 	bounds  bounds // of the history
 	from    Elapsed
 	resumed *History
+	job     Job // nil where this process is alone
 	// endedBy is what stopped the earlier run, whose Until was endedUntil.
 	endedBy    error
 	endedUntil string
@@ -61,10 +62,9 @@ type settings struct {
 
 // newSettings are those of a run, of a job or nil.
 func newSettings(options []Option, job Job) settings {
-	s := settings{keep: EachStep}
+	s := settings{keep: EachStep, job: job}
 	Options(options...).apply(&s)
 	from := s.beginning()
-	from.Job = job
 	count := map[string]int{}
 	for i := range s.hooks {
 		h := &s.hooks[i]
@@ -78,7 +78,7 @@ func newSettings(options []Option, job Job) settings {
 }
 
 func (s *settings) beginning() Beginning {
-	return Beginning{From: s.from, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored}
+	return Beginning{From: s.from, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored, Job: s.job}
 }
 
 // Until ends the run when the period is reached, counted from the start of the first of the runs that continue each

@@ -70,7 +70,7 @@ func (r *run[S, B]) nextStep() int64 {
 	if r.over {
 		return r.elapsed.Steps
 	}
-	return r.elapsed.Steps + max(int64(len(r.blocks.turns)), 1)
+	return r.elapsed.Steps + max(int64(len(r.blocks.batches)), 1)
 }
 
 // wrap adds to an error where in the run it came up.

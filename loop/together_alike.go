@@ -15,16 +15,16 @@ type alike struct {
 }
 
 // ofAll lists what must be the same in all processes.
-func (r *run[S, B]) ofAll() []alike {
+func (p *ranks[S, B]) ofAll() []alike {
 	same := func(what string, is any) alike { text := fmt.Sprint(is); return alike{what, text, text} }
-	begin := same("the step at which they begin", fmt.Sprintf("%d (%d samples, %v)", r.from.Steps, r.from.Samples, r.from.Time))
-	begin.key = fmt.Sprintln(r.from.Steps, r.from.Samples, int64(r.from.Time), int64(r.from.Date))
-	list := []alike{begin, same("Until", r.until), same("Keep", r.keep), same("whether an earlier run was over", fmt.Sprint(r.endedBy != nil, " ", r.endedUntil))}
-	for i := range r.tasks {
-		list = append(list, alike{fmt.Sprintf("task %d", i+1), label(r.tasks[i].when, r.tasks[i].name), fmt.Sprintln(r.tasks[i].when)})
+	begin := same("the step at which they begin", fmt.Sprintf("%d (%d samples, %v)", p.from.Steps, p.from.Samples, p.from.Time))
+	begin.key = fmt.Sprintln(p.from.Steps, p.from.Samples, int64(p.from.Time), int64(p.from.Date))
+	list := []alike{begin, same("Until", p.until), same("Keep", p.keep), same("whether an earlier run was over", fmt.Sprint(p.endedBy != nil, " ", p.endedUntil))}
+	for i := range p.tasks {
+		list = append(list, alike{fmt.Sprintf("task %d", i+1), label(p.tasks[i].when, p.tasks[i].name), fmt.Sprintln(p.tasks[i].when)})
 	}
-	for i := range r.hooks {
-		h := &r.hooks[i]
+	for i := range p.hooks {
+		h := &p.hooks[i]
 		is := h.String()
 		if h.AtRank0 {
 			is += " (AtRank0)"
@@ -35,21 +35,21 @@ func (r *run[S, B]) ofAll() []alike {
 }
 
 // setup is a number for what must be the same in all processes.
-func (r *run[S, B]) setup() int64 {
+func (p *ranks[S, B]) setup() int64 {
 	h := fnv.New32a()
-	for _, x := range r.ofAll() {
+	for _, x := range p.ofAll() {
 		fmt.Fprint(h, x.key)
 	}
 	return int64(h.Sum32())
 }
 
 // differing is the error of processes whose setups differ, with the first difference.
-func (r *run[S, B]) differing(a, b int) error {
+func (p *ranks[S, B]) differing(a, b int) error {
 	const where = "the processes do not run the same loop"
 	failed := func(differ string) error {
-		return r.errorAt(where, fmt.Errorf("ranks %d and %d differ in %s: all ranks are given the same settings; what only one is to do is a Callback with AtRank0", b, a, differ))
+		return p.errorAt(where, fmt.Errorf("ranks %d and %d differ in %s: all ranks are given the same settings; what only one is to do is a Callback with AtRank0", b, a, differ))
 	}
-	p, list := r.party, r.ofAll()
+	list := p.ofAll()
 	const at = 8 // so many parts are compared at once
 	for begin := 0; ; begin += at {
 		var words [2*at + 1]int64
@@ -63,9 +63,8 @@ func (r *run[S, B]) differing(a, b int) error {
 			words[2*i], words[2*i+1] = v, -v
 		}
 		words[2*at] = int64(len(list))
-		if err := p.agree("which part of their loops differs", words[:]); err != nil {
-			p.broken = true
-			return r.errorAt("agreement with the other processes", err)
+		if err := p.exchange("which part of their loops differs", words[:]); err != nil {
+			return err
 		}
 		for i := range at {
 			most, least := words[2*i], -words[2*i+1]
@@ -80,7 +79,7 @@ func (r *run[S, B]) differing(a, b int) error {
 			var said [2]string
 			for n, rank := range []int{a, b} {
 				var err error
-				if said[n], err = r.tell(rank, own); err != nil {
+				if said[n], err = p.tell(rank, own); err != nil {
 					return err
 				}
 			}

@@ -1,0 +1,308 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// blocks lets batches wait, to give several at once to a [BlockStepper]. The iterations of a block are made as without
+// blocks, but for the time at which things are asked: in all of them nothing is due but the block's step, except before
+// the first step and after the last one.
+type blocks[B any] struct {
+	on      bool
+	tasks   []blockTask
+	current int // the task whose steps wait
+	// batches wait for their steps, and have elapsed with them. The spare lists are those of the block that is being
+	// made; both swap with each block.
+	batches, spareBatches []B
+	elapsed, spareElapsed []Elapsed
+	since                 time.Time // the first of them has waited since then
+}
+
+// blockTask is a task, as far as blocks are concerned.
+type blockTask struct {
+	size int // its BlockSize; below 2 it makes one step at a time
+	// limit is the present length of its blocks: 1 at first, it grows as long as blocks take less than blockTime.
+	limit int
+}
+
+// blockTime bounds how long a block is gathered, and how long it is expected to take: schedules of time and the context
+// are looked at between blocks only.
+const blockTime = 50 * time.Millisecond
+
+func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
+
+func (r *run[S, B]) startBlocks() {
+	b := &r.blocks
+	b.tasks = make([]blockTask, len(r.tasks))
+	for i := range r.tasks {
+		if s := r.tasks[i].block; s != nil {
+			b.tasks[i] = blockTask{s.BlockSize(), 1}
+		}
+		b.on = b.on || b.tasks[i].size > 1
+	}
+	r.readsClock = r.readsClock || b.on
+}
+
+// gather makes the iteration of the newest batch, or lets the batch wait for its step, or makes the steps of its block;
+// end reports that the run is over.
+func (r *run[S, B]) gather(samples int64) (end bool, err error) {
+	b := &r.blocks
+	last := r.last.tasks
+	if b.pending() {
+		last = b.elapsed[len(b.elapsed)-1]
+	}
+	now := r.count(last, samples)
+	task, before := r.blockOf(last, now)
+	joins := b.pending() && task == b.current
+	if task < 0 || before || b.pending() && !joins {
+		if end, err = r.share(1, now.Samples); end || err != nil {
+			return end, err
+		}
+	}
+	if b.pending() && !joins {
+		r.nextTaken, r.acted = true, true // all have the newest batch: nothing else would ask whether the block stopped
+		end, err = r.flush()
+		if r.nextTaken = false; end || err != nil {
+			return end, err
+		}
+		task, before = r.blockOf(last, now)
+	}
+	if !joins {
+		r.open(now)
+	}
+	if task >= 0 && !before {
+		return r.wait(task, last, now)
+	}
+	r.turn.Batch = r.batch
+	if task < 0 {
+		return r.iterate(0, false)
+	}
+	return r.waitAfter(task, last, now)
+}
+
+// blockOf returns the task whose block an iteration can be part of, -1 if there is none: it must be the only block
+// stepper that is due. before says that another task is due before it, which would run between two steps of a block
+// that has batches already: it can only begin one.
+func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before bool) {
+	task = -1
+	for i := range r.tasks {
+		switch {
+		case !r.tasks[i].when.Due(last, now):
+		case r.blocks.tasks[i].size > 1:
+			if task >= 0 {
+				return -1, false
+			}
+			task = i
+		case task >= 0:
+		case r.blocks.pending():
+			return -1, false
+		default:
+			before = true
+		}
+	}
+	return task, before
+}
+
+// waitAfter is wait behind the tasks that are due before that of the block.
+func (r *run[S, B]) waitAfter(task int, last, now Elapsed) (end bool, err error) {
+	stop := false
+	if err = r.runTasks(0, task, &stop); err != nil {
+		return false, err
+	}
+	r.acted = true
+	if stop, err = r.agreement.border(stop); err != nil {
+		return false, err
+	}
+	if !stop {
+		return r.wait(task, last, now)
+	}
+	r.add(task, now)
+	if _, err = r.flush(); err == nil {
+		r.reason = Stopped
+	}
+	return true, err
+}
+
+// wait lets the newest batch wait for its step, or makes the steps of its block.
+func (r *run[S, B]) wait(task int, last, now Elapsed) (end bool, err error) {
+	b := &r.blocks
+	r.add(task, now)
+	if !r.taskDueAfter(task, last, now) && len(b.batches) < b.tasks[task].limit && !r.interrupted &&
+		(r.clock.agreed != nil || now.Time-b.elapsed[0].Time < blockTime) && !now.Reached(r.until) && !r.callbackDue(last, now) &&
+		(len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
+		return false, nil
+	}
+	if end, err = r.share(0, now.Samples); end || err != nil {
+		return end, err
+	}
+	return r.flush()
+}
+
+func (r *run[S, B]) add(task int, now Elapsed) {
+	b := &r.blocks
+	if !b.pending() {
+		b.current, b.since = task, time.Now()
+	}
+	b.batches, b.elapsed = append(b.batches, r.batch), append(b.elapsed, now)
+}
+
+// taskDueAfter reports whether a task after that of a block is due.
+func (r *run[S, B]) taskDueAfter(task int, last, now Elapsed) bool {
+	for i := task + 1; i < len(r.tasks); i++ {
+		if r.tasks[i].when.Due(last, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// callbackDue reports whether a callback is due after an iteration, as far as that can be known before its step.
+func (r *run[S, B]) callbackDue(last, now Elapsed) bool {
+	before := r.last.callbacks
+	before.count(last)
+	for i := range r.hooks {
+		if h := &r.hooks[i]; !h.waitsForEntry() && r.isDue(h, before, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// flush makes the steps that wait, and the rest of the last one's iteration; end reports that the run is over.
+func (r *run[S, B]) flush() (end bool, err error) {
+	b := &r.blocks
+	if !b.pending() {
+		return false, nil
+	}
+	batches, elapsed := b.batches, b.elapsed
+	b.batches, b.spareBatches = b.spareBatches[:0], batches // whatever happens now, they no longer wait
+	b.elapsed, b.spareElapsed = b.spareElapsed[:0], elapsed
+	defer clear(batches)
+
+	r.turn.Batch, r.elapsed = batches[0], elapsed[0]
+	begin := time.Now()
+	state, logs, err := r.stepBlock(batches)
+	stop := isStop(err)
+	if len(logs) > 0 || stop {
+		r.turn.State = state
+	}
+	done := len(logs)
+	failed := err != nil && !stop
+	if lost := r.keepBlock(batches, elapsed[:done], logs, !failed); lost != nil {
+		return false, lost
+	}
+	if failed && done < len(elapsed) {
+		r.elapsed = elapsed[done] // of the step that failed
+	}
+	if err = r.stopOrFail(err, &stop); err != nil {
+		return false, err
+	}
+	if done == 0 && !r.changed { // it stopped before its first step, and no other task ran in that iteration
+		r.elapsed = r.last.tasks
+		return r.conclude(stop)
+	}
+	// The limit stays 1 where a callback waits for a name that the block logs: that is called after each step.
+	if done > 0 && (b.tasks[b.current].limit > 1 || r.watchedName(logs[0]) == "") {
+		r.agreement.timed(done, time.Since(begin))
+	}
+	if max(done, 1) < len(elapsed) { // it stopped early
+		return r.iterate(len(r.tasks), stop)
+	}
+	return r.iterate(b.current+1, stop)
+}
+
+// stepBlock makes the steps of a block.
+func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
+	t := &r.tasks[r.blocks.current]
+	r.at(Activity{when: &t.when, name: t.name})
+	r.expected.ran(r.blocks.current)
+	state, logs, err := t.block.StepBlock(stepContext(r.work), r.turn.State, batches)
+	if len(logs) > len(batches) || err == nil && len(logs) < len(batches) {
+		wrong := fmt.Errorf("a block of %d batches must give logs for each, got %d", len(batches), len(logs))
+		if err != nil && !isStop(err) {
+			wrong = fmt.Errorf("%w; and %w", err, wrong)
+		}
+		return state, nil, wrong
+	}
+	return state, logs, err
+}
+
+// keepBlock adds the iterations of a block whose steps are made to the history. With finish, the last one is left as an
+// iteration whose tasks have run.
+func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finish bool) (err error) {
+	from, to := r.last.history, r.clock.at(r.elapsed)
+	for i, now := range elapsed {
+		if i > 0 {
+			r.turn.Logs = Logs{} // before the first step, other tasks may have logged
+		}
+		r.turn.Batch, r.turn.Elapsed = batches[i], now
+		r.turn.Logs.Merge(logs[i])
+		r.elapsed, r.changed = now, true
+		if finish && err == nil && i == len(elapsed)-1 {
+			return nil
+		}
+		// The time of single steps is not known: they share that of the block.
+		part := time.Duration(i+1) * (to.Time - from.Time) / time.Duration(len(elapsed))
+		r.elapsed.Time, r.elapsed.Date = from.Time+part, from.Date+Date(part)
+		if name := r.watchedName(logs[i]); name != "" && err == nil {
+			r.reason = Failed // the other steps are in the state too, and are counted
+			err = r.wrap(fmt.Errorf("%s is logged in some steps only: a BlockStepper must log the same names in each", name))
+		}
+		r.keepRow()
+		r.noteLatest(r.turn.Logs)
+		r.last.callbacks.count(now)
+		r.last.tasks, r.changed, r.turn.Logs = now, false, Logs{}
+	}
+	return err
+}
+
+// limitBlock sets the limit of a task whose newest block took so long.
+func (r *run[S, B]) limitBlock(task, steps int, took time.Duration) {
+	t := &r.blocks.tasks[task]
+	most := int64(t.size)
+	if perStep := int64(took) / int64(steps); perStep > 0 {
+		most = min(most, int64(blockTime)/perStep)
+	}
+	t.limit = int(max(min(most, 2*int64(t.limit)), 1))
+}
+
+// watchedName returns a name among the logs that a callback waits for, "" if there is none.
+func (r *run[S, B]) watchedName(logs Logs) string {
+	for i := range r.hooks {
+		if h := &r.hooks[i]; h.waitsForEntry() && h.When.rule != nil && hasEntry(h.Entry, logs) {
+			return h.Entry
+		}
+	}
+	return ""
+}
+
+// leaveOut leaves out the newest n of the batches that wait: they make no step.
+func (r *run[S, B]) leaveOut(n int64) {
+	b := &r.blocks
+	if n > 0 && b.pending() {
+		keep := max(int64(len(b.batches))-n, 0)
+		clear(b.batches[keep:])
+		b.batches, b.elapsed = b.batches[:keep], b.elapsed[:keep]
+	}
+	if !b.pending() && !r.changed { // elapsed is that of the first batch of a block
+		r.elapsed = r.last.tasks
+	}
+}
+
+// runBlockOfOne makes a single step by StepBlock.
+func runBlockOfOne[S, B any](ctx context.Context, s BlockStepper[S, B], turn *Turn[S, B]) error {
+	state, logs, err := s.StepBlock(ctx, turn.State, []B{turn.Batch})
+	if err == nil && len(logs) != 1 {
+		return fmt.Errorf("a block of 1 batch must give logs for it, got %d", len(logs))
+	}
+	if err != nil && !isStop(err) {
+		return err
+	}
+	turn.State = state
+	for _, l := range logs {
+		turn.Logs.Merge(l)
+	}
+	return err
+}

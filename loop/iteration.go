@@ -1,0 +1,306 @@
+package loop
+
+import (
+	"context"
+	"errors"
+)
+
+// take makes the iteration of the newest batch, or lets the batch wait for its step; end reports that the run is over.
+func (r *run[S, B]) take() (end bool, err error) {
+	if !r.begun {
+		if end, err = r.begin(); end || err != nil {
+			return end, err
+		}
+	}
+	samples := int64(1)
+	if r.size != nil {
+		if samples = int64(r.size()); samples < 0 {
+			return r.agreement.refuse(r.wrap(errNegative(samples)))
+		}
+	}
+	if r.blocks.on {
+		return r.gather(samples)
+	}
+	now := r.count(r.last.tasks, samples)
+	if end, err = r.share(1, now.Samples); end || err != nil {
+		return end, err
+	}
+	r.open(now)
+	r.turn.Batch = r.batch
+	return r.iterate(0, false)
+}
+
+// share makes sure that all processes have the batches that are to be used. waiting of them are in no block yet.
+func (r *run[S, B]) share(waiting, samples int64) (end bool, err error) {
+	if r.taken <= r.shared {
+		return false, nil
+	}
+	return r.agreement.use(waiting, samples)
+}
+
+// open begins an iteration.
+func (r *run[S, B]) open(now Elapsed) {
+	r.changed, r.elapsed = false, now
+	r.turn.Elapsed, r.turn.Logs = now, Logs{}
+}
+
+// iterate makes an iteration, from task number from on. It runs the tasks that are due, makes the changes that are due,
+// adds what was logged to the history, and calls the callbacks that are due. stop says that an earlier task asked to
+// stop; end reports that this was the last iteration.
+func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
+	if err = r.runTasks(from, len(r.tasks), &stop); err != nil {
+		return false, err
+	}
+	begun := r.elapsed
+	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 { // nobody reads last.callbacks
+		r.last.history = begun
+	} else {
+		if err = r.makeChanges(nil, &stop); err != nil {
+			return false, err
+		}
+		r.keepRow()
+		if err = r.callCallbacks(nil, &stop); err != nil {
+			return false, err
+		}
+		r.noteCalled()
+	}
+	r.last.tasks = begun
+	return r.conclude(stop)
+}
+
+// runTasks runs those of the tasks from one number to another that are due in this iteration.
+func (r *run[S, B]) runTasks(from, to int, stop *bool) error {
+	for i := from; i < to; i++ {
+		if r.tasks[i].when.Due(r.last.tasks, r.elapsed) {
+			if err := r.runTask(i, stop); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run[S, B]) runTask(i int, stop *bool) (err error) {
+	t := &r.tasks[i]
+	r.at(Activity{when: &t.when, name: t.name})
+	r.expected.ran(i)
+	r.acted = r.acted || !t.steps
+	switch {
+	case r.blocks.on && r.blocks.tasks[i].size > 1:
+		err = runBlockOfOne(stepContext(r.work), t.block, &r.turn)
+	case t.steps:
+		err = t.do(stepContext(r.work), &r.turn)
+	default:
+		err = t.do(r.work, &r.turn)
+	}
+	if err == nil {
+		r.changed = true
+		return nil
+	}
+	r.changed = r.changed || isStop(err)
+	return r.stopOrFail(err, stop)
+}
+
+// conclude decides whether the run goes on after an iteration; end reports that it was the last one.
+func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
+	r.changed = false
+	if stop || r.acted || r.halted {
+		if stop, err = r.agreement.border(stop); err != nil {
+			return false, err
+		}
+	}
+	if r.untilByClock {
+		r.elapsed = r.clock.at(r.elapsed) // the tasks took time
+	}
+	switch {
+	case stop:
+		r.reason = Stopped
+	case r.nextTaken: // only a time can be reached, and the batch that was taken is to have its iteration
+		return false, nil
+	case r.until != nil && r.until.Of(r.elapsed) >= r.untilLength:
+		r.reason = UntilReached
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// makeChanges makes the changes that are due in this iteration, or at an edge of the run.
+func (r *run[S, B]) makeChanges(edge func(Schedule) bool, stop *bool) error {
+	r.elapsed = r.clock.at(r.elapsed)
+	r.noteLatest(r.turn.Logs)
+	return r.callDue(true, edge, stop)
+}
+
+// callCallbacks calls the callbacks that are due in this iteration, or at an edge of the run.
+func (r *run[S, B]) callCallbacks(edge func(Schedule) bool, stop *bool) error {
+	if where, err := r.expected.check(r.latest); err != nil {
+		r.reason = Failed
+		return r.errorAt(where, err)
+	}
+	return r.callDue(false, edge, stop)
+}
+
+// noteCalled notes the time up to which callbacks were asked.
+func (r *run[S, B]) noteCalled() {
+	if r.nextTaken {
+		r.last.callbacks.count(r.elapsed)
+		return
+	}
+	r.last.callbacks = r.elapsed
+	if r.interrupted { // those that had asked for a call were called
+		r.interrupted, r.acted = false, true
+	}
+}
+
+// keepRow adds the logs of an iteration to the history.
+func (r *run[S, B]) keepRow() {
+	if r.turn.Logs.Len() > 0 && r.keep.Due(r.last.history, r.elapsed) {
+		r.history.Commit(r.elapsed, r.turn.Logs, r.elapsed.Samples-r.last.tasks.Samples)
+	}
+	r.last.history = r.elapsed
+}
+
+// callDue calls the changes or the callbacks that are due in this iteration, or at an edge of the run.
+func (r *run[S, B]) callDue(changes bool, edge func(Schedule) bool, stop *bool) error {
+	for i := range r.hooks {
+		h := &r.hooks[i]
+		if (h.changer != nil) != changes || h.Entry != "" && !hasEntry(h.Entry, r.turn.Logs) {
+			continue
+		}
+		// It is due by time alone, and waits for a border at which the data's position is that of the state.
+		if r.nextTaken && !h.waitsForEntry() {
+			continue
+		}
+		if edge == nil && !r.isDue(h, r.last.callbacks, r.elapsed) || edge != nil && !edge(h.When) {
+			continue
+		}
+		r.acted = true
+		if !h.started() { // it is another process's
+			continue
+		}
+		r.at(Activity{hook: h})
+		if err := r.stopOrFail(h.call(r.work, r.reported()), stop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isDue reports whether the schedule of a callback, or it itself, asks for a call after an iteration.
+func (r *run[S, B]) isDue(h *hook, before, after Elapsed) bool {
+	return h.When.Due(before, after) || h.interrupter != nil && r.agreement.interrupts(h)
+}
+
+// begin runs what is due at the start of the run; end reports that it has no iteration.
+func (r *run[S, B]) begin() (end bool, err error) {
+	if end, err = r.share(1, 0); end || err != nil {
+		return end, err
+	}
+	r.begun = true
+	r.turn.Batch = r.batch
+	stop, err := r.atEdge(Schedule.startsAt)
+	if err == nil && r.acted {
+		stop, err = r.agreement.border(stop)
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case stop:
+		r.reason = Stopped
+		return true, nil
+	}
+	r.at(atData)
+	return false, nil
+}
+
+// atEdge runs what is due at the start or at the end of the run: an iteration that is not counted, on the first or the
+// last batch.
+func (r *run[S, B]) atEdge(edge func(Schedule) bool) (stop bool, err error) {
+	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
+	for i := range r.tasks {
+		if edge(r.tasks[i].when) {
+			r.acted = true
+			if err := r.runTask(i, &stop); err != nil {
+				return false, err
+			}
+		}
+	}
+	r.changed = false // it is not counted
+	if err = r.makeChanges(edge, &stop); err != nil {
+		return false, err
+	}
+	if r.turn.Logs.Len() > 0 {
+		r.history.Commit(r.elapsed, r.turn.Logs, 0)
+	}
+	return stop, r.callCallbacks(edge, &stop)
+}
+
+// count is what has elapsed with the iteration after last.
+func (r *run[S, B]) count(last Elapsed, samples int64) Elapsed {
+	if r.endsEpoch {
+		last.Epochs++
+	}
+	if r.readsClock {
+		return r.clock.next(last, samples)
+	}
+	last.Steps++
+	last.Samples += samples
+	return last
+}
+
+// cancelled ends the run after the pending steps; end reports that it is over.
+func (r *run[S, B]) cancelled() (end bool, err error) {
+	// The pending batches came before: without blocks, their steps would have been made.
+	if end, err := r.flush(); end || err != nil {
+		return end, err
+	}
+	r.reason = Cancelled
+	r.at(Activity{name: "cancelled"})
+	return true, r.wrap(context.Cause(r.ctx))
+}
+
+// stepContext is the context of a step. The batch is taken, so the step is made even if ctx has ended; if ctx ends
+// while the step runs, the step may end with it.
+func stepContext(ctx context.Context) context.Context {
+	if ctx.Err() != nil {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+// stopOrFail sets *stop if the error is a request to stop, and otherwise fails the run.
+func (r *run[S, B]) stopOrFail(err error, stop *bool) error {
+	switch {
+	case err == nil:
+		return nil
+	case isStop(err):
+		*stop = true
+		if r.stop == nil {
+			r.stop = r.wrap(err)
+		}
+		return nil
+	}
+	r.reason = Failed
+	if ended(r.ctx, err) || r.job != nil && cancelledElsewhere(err) {
+		r.reason = Cancelled // the task noticed it before the loop
+	}
+	return r.wrap(err)
+}
+
+// ended reports whether an error says that the context has.
+func ended(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
+
+func (r *run[S, B]) noteLatest(logs Logs) {
+	if len(r.hooks) > 0 {
+		r.latest.update(logs)
+	}
+}
+
+// reported is what callbacks are given.
+func (r *run[S, B]) reported() Report {
+	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,
+		From: r.from, Until: r.until, Stop: r.stop, Ahead: r.taken - (r.elapsed.Steps - r.from.Steps), state: StateAt(&r.turn.State)}
+}

@@ -1,0 +1,130 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// agreement decides what several processes that make one run must decide alike. One that is [alone] decides at once;
+// [ranks] exchange messages.
+type agreement interface {
+	// meet is called at the start and at the end of a run, with what failed in this process, which is known if the
+	// others have it already.
+	meet(where place, known, failure error) error
+	// use is called before batches are used that only this process may have, with the samples up to the newest one.
+	// waiting of them are in no block yet. end: the newest one is not to be used, because the run is over before it.
+	use(waiting, samples int64) (end bool, err error)
+	// refuse ends the run before a batch that cannot be used.
+	refuse(err error) (end bool, _ error)
+	// next is called after each batch, and with an error of the data. It reports whether the run is over.
+	next(end bool, failure error) (bool, error)
+	// border is called after what some process may have stopped, with whether this one did.
+	border(stop bool) (bool, error)
+	// interrupts reports whether a callback asks for a call outside of its schedule.
+	interrupts(h *hook) bool
+	// timed is called with the steps of each block, and how long they took.
+	timed(steps int, took time.Duration)
+	// end is called when the iterations are over, or the data; left: the data source was left behind. It makes the steps
+	// that wait and what is due at the end.
+	end(left bool, err error) error
+}
+
+// place is where processes meet.
+type place int64
+
+const (
+	atBegin place = iota
+	atStarted
+	atBatch
+	afterIteration
+	atEnd
+	atOver
+	atClosed
+)
+
+// join makes the agreement of a run.
+func (r *run[S, B]) join(ctx context.Context) (leave context.CancelFunc) {
+	if r.job == nil {
+		r.ctx, r.work, r.agreement, r.shared = ctx, ctx, alone[S, B]{r}, math.MaxInt64
+		return func() {}
+	}
+	r.ctx, leave = released(ctx)
+	r.work = held(r.ctx)
+	r.clock = newClock(r.from)
+	p := &ranks[S, B]{run: r, Job: r.job, rank: int64(r.job.Rank())}
+	p.watch, _ = r.job.(Watched)
+	r.agreement, r.clock.agreed = p, &p.passed
+	return leave
+}
+
+// alone is the agreement of a process that makes a run by itself.
+type alone[S, B any] struct{ *run[S, B] }
+
+func (a alone[S, B]) meet(_ place, _, failure error) error { return failure }
+func (a alone[S, B]) use(int64, int64) (bool, error)       { return false, nil }
+func (a alone[S, B]) timed(steps int, took time.Duration) {
+	a.limitBlock(a.blocks.current, steps, took)
+}
+
+func (a alone[S, B]) refuse(err error) (bool, error) {
+	a.reason = Failed
+	return false, err
+}
+
+func (a alone[S, B]) next(end bool, failure error) (bool, error) {
+	switch {
+	case end:
+	case a.ctx.Err() != nil:
+		return a.cancelled()
+	case failure != nil:
+		return a.refuse(a.wrap(failure))
+	}
+	return end, nil
+}
+
+func (a alone[S, B]) border(stop bool) (bool, error) {
+	a.acted = false
+	return stop, nil
+}
+
+func (a alone[S, B]) interrupts(h *hook) bool {
+	a.activity = Activity{hook: h} // for a panic in it; the question is too short for observers
+	return h.interrupter.Interrupts()
+}
+
+func (a alone[S, B]) end(left bool, err error) error {
+	r := a.run
+	if err == nil && r.reason == DataEnded {
+		last := r.flush
+		if r.ctx.Err() != nil {
+			last = r.cancelled // the data may have ended because the context did
+		}
+		if err = r.shielded(func() error { _, err := last(); return err }); err != nil && left {
+			err = fmt.Errorf("%w; %w", err, ErrSourceLeft)
+		}
+	}
+	if err == nil && r.begun {
+		err = r.shielded(func() error { _, err := r.atEdge(Schedule.endsAt); return err })
+	}
+	if r.blocks.pending() {
+		err = r.shielded(func() error { return a.flushBefore(err) })
+	}
+	return r.await(err)
+}
+
+// flushBefore makes the steps that waited when the run failed: without blocks they would have been made before the
+// failure, so their outcome comes first.
+func (a alone[S, B]) flushBefore(failure error) error {
+	end, err := a.flush()
+	switch {
+	case err != nil:
+		return err
+	case end:
+		_, err = a.atEdge(Schedule.endsAt)
+		return err
+	}
+	a.reason = Failed
+	return failure
+}

@@ -1,0 +1,376 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ranks is the agreement of several processes.
+//
+// All of them meet at the same places: at the start, where batches that not all are known to have are to become steps,
+// after an iteration in which anything but steps ran, and at the end. At each they exchange a few words, and what
+// follows is a function of these alone. If one fails it goes to the end at once; the others learn it at the place that
+// they reach next. Between two places nothing asks the clock, so that batches go into the same blocks everywhere.
+type ranks[S, B any] struct {
+	*run[S, B]
+	Job
+	watch Watched // nil: nobody asks what this process is doing
+	rank  int64
+	words [facts]int64
+	// passed is the time since the start of the run that all have agreed on.
+	passed time.Duration
+	// The newest block: its task, its steps, and how long it took to gather and to make.
+	block, steps int
+	took         time.Duration
+	made         int64 // the steps before the batches that are not made yet
+	halt         halt
+	met          bool // for the last time before the end: one has failed
+	broken       bool // they can meet no more
+}
+
+// halt is why a run ends that the processes agreed to end at a border.
+type halt struct {
+	reason Reason
+	err    error
+	// cancelled: the context of this process ended; its error is made where the steps are counted.
+	cancelled bool
+}
+
+var placeNames = [...]string{"at its start", "before its first turn", "at a batch for the next step", "behind the tasks and callbacks of the step",
+	"at what is due at the end", "at the end of its turns", "at the end of its callbacks"}
+
+// placeTopics are what is agreed on there.
+var placeTopics = [...]string{"the start of a run", "the first turn of a run", "a batch for the next step", "what follows the tasks and callbacks of a step",
+	"what is due at the end of a run", "the end of a run", "the end of a run's callbacks"}
+
+// The words. Those of a pair are the largest and the smallest of a number, each with a process that has it.
+const (
+	factTime = iota
+	factDate
+	factFailed // 1 plus the rank
+	factInterrupt
+	factTook
+	factPairs
+	facts = factPairs + 2*pairs
+)
+
+const (
+	pairPlace = iota
+	pairSetup
+	pairTaken
+	pairSamples
+	pairEnded // 1: the data ended, 2: it failed
+	pairStop  // 1: ErrPause, 2: another ErrStop
+	pairCancelled
+	pairs
+)
+
+const rankBits = 16
+
+func (p *ranks[S, B]) set(pair int, v int64) {
+	w := v<<rankBits | p.rank
+	p.words[factPairs+2*pair], p.words[factPairs+2*pair+1] = w, -w
+}
+
+// of is the largest and the smallest number of a pair, and processes that have them.
+func (p *ranks[S, B]) of(pair int) (most, least int64, highest, lowest int) {
+	a, b := p.words[factPairs+2*pair], -p.words[factPairs+2*pair+1]
+	const ranks = 1<<rankBits - 1
+	return a >> rankBits, b >> rankBits, int(a & ranks), int(b & ranks)
+}
+
+// exchange makes each word the largest of all processes; topic is for messages.
+func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
+	if p.watch != nil {
+		err = p.watch.AgreeOn(topic, words)
+	} else {
+		err = p.Agree(words)
+	}
+	if err != nil {
+		p.met, p.broken = true, true
+		return p.errorAt("agreement with the other processes", err)
+	}
+	return nil
+}
+
+// agree is one meeting of the processes. An error of this process is given to the others and comes back; what comes
+// back otherwise is the error of another one, or says that they are not at the same place.
+func (p *ranks[S, B]) agree(where place, failure error) error {
+	if errors.As(failure, new(*apartError)) { // of a run within this one
+		p.met, p.broken = true, true
+		return failure
+	}
+	topic, steps := placeTopics[where], p.elapsed.Steps
+	if where == atBatch {
+		steps = p.made
+	} else {
+		p.say(0, 0, 0, 0)
+	}
+	w := &p.words
+	w[factTime], w[factDate], w[factTook], w[factFailed] = int64(time.Since(p.clock.start)), int64(p.clock.date), int64(p.took), 0
+	p.set(pairPlace, steps<<3|int64(where))
+	p.set(pairSetup, 0)
+	p.set(pairStop, stopCode(p.stop))
+	switch {
+	case failure != nil:
+		w[factFailed] = p.rank + 1
+		topic += ", which has failed here: " + point(failure)
+	case where == atBegin:
+		p.set(pairSetup, p.setup())
+	}
+	p.acted = false
+	if err := p.exchange(topic, w[:]); err != nil {
+		return p.unlessFailed(failure, err)
+	}
+	p.passed = max(p.passed, time.Duration(w[factTime]))
+	if w[factFailed] > 0 {
+		p.met = true
+		rank := int(w[factFailed] - 1)
+		message, err := p.tell(rank, failure)
+		if err == nil {
+			err = &RankError{Rank: rank, Message: message, reason: Failed}
+		}
+		return p.unlessFailed(failure, err)
+	}
+	if err := p.samePlace(); err != nil {
+		p.met = true
+		return p.unlessFailed(nil, err)
+	}
+	if where == atBegin {
+		p.clock.date = Date(w[factDate])
+	}
+	return p.agreeOnStop()
+}
+
+// say sets what is said of the data; elsewhere than at a batch that is nothing.
+func (p *ranks[S, B]) say(taken, samples, ended, cancelled int64) {
+	p.set(pairTaken, taken)
+	p.set(pairSamples, samples)
+	p.set(pairEnded, ended)
+	p.set(pairCancelled, cancelled)
+	p.words[factInterrupt] = 0
+}
+
+func stopCode(stop error) int64 {
+	switch {
+	case stop == nil:
+		return 0
+	case errors.Is(stop, ErrPause):
+		return 1
+	}
+	return 2
+}
+
+func (p *ranks[S, B]) unlessFailed(failure, err error) error {
+	if failure != nil {
+		return failure
+	}
+	p.reason = Failed
+	return err
+}
+
+func (p *ranks[S, B]) samePlace() error {
+	if most, least, a, b := p.of(pairPlace); most != least {
+		return p.apart(most, least, a, b)
+	}
+	if most, least, a, b := p.of(pairSetup); most != least {
+		return p.differing(a, b)
+	}
+	return nil
+}
+
+// apartError is the error of processes that are not at the same place. They meet no more, in the runs around theirs
+// either: a process that is in a run that the others have not begun has another number of runs to leave.
+type apartError struct{ error }
+
+func (e *apartError) Unwrap() error { return e.error }
+
+// apart is the error of processes that are not at the same place; ranks a and b are at the places most and least.
+func (p *ranks[S, B]) apart(most, least int64, a, b int) error {
+	var labels []string
+	for i := range p.tasks {
+		labels = append(labels, label(p.tasks[i].when, p.tasks[i].name))
+	}
+	own := errors.New(strings.Join(labels, ", "))
+	first, err := p.tell(a, own)
+	if err != nil {
+		return err
+	}
+	second, err := p.tell(b, own)
+	if err != nil {
+		return err
+	}
+	p.broken = true
+	failed := func(format string, args ...any) error {
+		return p.errorAt("the processes are not at the same place", &apartError{fmt.Errorf(format, args...)})
+	}
+	is := func(at int64, tasks string) string {
+		return fmt.Sprintf("%s (step %d of the run of %s)", placeNames[at&7], at>>3, tasks)
+	}
+	if begins := place(most&7) == atBegin; begins != (place(least&7) == atBegin) {
+		if !begins {
+			least, a, b, first, second = most, b, a, second, first
+		}
+		return failed("rank %d begins a run of %s, and rank %d does not: it is %s: a run within a task or callback, as an evaluation at the end of an epoch, "+
+			"is made by all of them", a, first, b, is(least, second))
+	}
+	return failed("rank %d is %s, rank %d %s: tasks, callbacks, their schedules and what they log must be the same in all of them",
+		a, is(most, first), b, is(least, second))
+}
+
+// agreeOnStop takes over the wish to stop of another process.
+func (p *ranks[S, B]) agreeOnStop() error {
+	most, least, rank, _ := p.of(pairStop)
+	if most == 0 || least > 0 {
+		return nil
+	}
+	message, err := p.tell(rank, p.stop)
+	if err != nil {
+		return p.unlessFailed(nil, err)
+	}
+	if p.stop == nil {
+		cause := ErrStop
+		if most == 1 {
+			cause = ErrPause
+		}
+		p.stop = &RankError{Rank: rank, Message: message, cause: cause, reason: Stopped}
+	}
+	return nil
+}
+
+// stops reports whether a process wished to stop, by the last meeting.
+func (p *ranks[S, B]) stops() bool {
+	most, _, _, _ := p.of(pairStop)
+	return most > 0
+}
+
+const (
+	messageWords = 64
+	bytesInWord  = 7
+)
+
+// tell gives the text of an error of one process to all.
+func (p *ranks[S, B]) tell(from int, err error) (string, error) {
+	var words [messageWords]int64
+	if int(p.rank) == from && err != nil {
+		text := point(err)
+		for i := range min(len(text), messageWords*bytesInWord) {
+			words[i/bytesInWord] |= int64(text[i]) << (8 * (i % bytesInWord))
+		}
+	}
+	if err := p.exchange("the text of an error", words[:]); err != nil {
+		return "", err
+	}
+	var text []byte
+	for i := range messageWords * bytesInWord {
+		text = append(text, byte(words[i/bytesInWord]>>(8*(i%bytesInWord))))
+	}
+	said, _, _ := strings.Cut(string(text), "\x00")
+	return strings.ToValidUTF8(said, ""), nil
+}
+
+// border agrees on the wish to stop. Where only steps ran, that waits for the next batch.
+func (p *ranks[S, B]) border(bool) (stop bool, err error) {
+	if !p.acted && !p.halted {
+		return false, nil
+	}
+	if err := p.agree(afterIteration, nil); err != nil {
+		return false, err
+	}
+	return p.stops(), nil
+}
+
+// meet tells the others an error that is not known to them.
+func (p *ranks[S, B]) meet(where place, known, err error) error {
+	if p.broken {
+		return err
+	}
+	failure, reason := err, p.reason
+	if err == known {
+		failure = nil
+	}
+	again := p.shielded(func() error { return p.agree(where, failure) })
+	switch {
+	case err == nil:
+		return again
+	case again == nil || failure != nil || where == atClosed:
+		p.reason = reason
+	default: // it is Failed everywhere, or callbacks would end the run in different ways
+	}
+	return err
+}
+
+// interrupts reports whether the callback asked, at the last meeting at a batch. One that was called asks no more.
+func (p *ranks[S, B]) interrupts(h *hook) bool { return p.interrupted && h.interrupted }
+
+// timed notes the time, of which the longest in all processes decides, once it is known.
+func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
+	p.block, p.steps, p.took = p.blocks.current, steps, time.Since(p.blocks.since)
+}
+
+// cancelledElsewhere reports whether an error says that the context of another process ended, in a run within this one.
+func cancelledElsewhere(err error) bool {
+	var ranked *RankError
+	return errors.As(err, &ranked) && ranked.reason == Cancelled
+}
+
+func (p *ranks[S, B]) end(left bool, err error) error {
+	r := p.run
+	if !r.over { // the data ended or failed here, or was left behind
+		ended := int64(1)
+		switch {
+		case err != nil:
+			ended, r.refused = 2, err
+		case r.refused != nil:
+			ended = 2
+		case left || r.ctx.Err() != nil:
+			ended = 0
+		}
+		err = r.shielded(func() error { _, err := p.agreeOnData(ended, 0, p.samplesTaken()); return err })
+	}
+	known := error(nil) // the error that all processes have, each in its own words
+	switch {
+	case err != nil || p.met:
+		r.leaveOut(r.taken)
+	case r.halted:
+		known, err = p.endHalted(left)
+	}
+	if err == nil && r.begun {
+		err = r.shielded(func() error {
+			if err := p.agree(atEnd, nil); err != nil {
+				return err
+			}
+			if p.stops() { // in the last iteration, of steps alone
+				r.reason = Stopped
+			}
+			_, err := r.atEdge(Schedule.endsAt)
+			return err
+		})
+	}
+	err = r.await(err)
+	if !p.met {
+		err = p.meet(atOver, known, err)
+		p.met = true
+	}
+	return err
+}
+
+// endHalted makes the steps that wait; known is why the run ends then, and err the error that it ends with.
+func (p *ranks[S, B]) endHalted(left bool) (known, err error) {
+	end := false
+	if err = p.shielded(func() (err error) { end, err = p.flush(); return err }); err != nil || end {
+		return nil, err
+	}
+	p.reason = p.halt.reason
+	if known = p.halt.err; p.halt.cancelled {
+		p.at(Activity{name: "cancelled"})
+		known = p.wrap(context.Cause(p.ctx))
+		if left {
+			known = fmt.Errorf("%w; %w", known, ErrSourceLeft)
+		}
+	}
+	return known, known
+}
