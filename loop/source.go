@@ -130,11 +130,34 @@ type pass[B any] struct {
 	plain   bool // the end of the iterator ends the epoch, whatever its last batch knows
 	once    bool // it ends with the epoch
 	stopped bool // no further batch is wanted
+	newest  B
 	none    B
 }
 
 // over ranges over one iterator.
 func (p *pass[B]) over(batches iter.Seq2[B, error]) {
+	if p.place != nil || p.ahead {
+		p.overEpochs(batches)
+		return
+	}
+	for batch, err := range batches {
+		switch {
+		case err != nil:
+		case p.skip > 0:
+			p.skip--
+			continue
+		default:
+			p.taken++
+		}
+		if !p.yield(batch, false, err) {
+			p.stopped = true
+			return
+		}
+	}
+}
+
+// overEpochs is over where it matters which batch is the last of its epoch.
+func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 	var held B // a batch whose next one is needed
 	var epoch int64
 	holds := false
@@ -146,7 +169,8 @@ func (p *pass[B]) over(batches iter.Seq2[B, error]) {
 		before := epoch
 		last, known := false, false
 		if p.place != nil && err == nil {
-			epoch, last, known = p.place(&batch)
+			p.newest = batch // a variable of the loop would be allocated for each batch
+			epoch, last, known = p.place(&p.newest)
 		}
 		if holds && !p.give(held, err == nil && epoch != before, nil) {
 			return
