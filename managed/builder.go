@@ -41,6 +41,7 @@ type Builder struct {
 	// optimizer is that of a train step.
 	optimizer Optimizer
 	only      func(name string) bool // what a train step updates; nil: all
+	trained   []*variable            // the parameters that it updates
 }
 
 // Graph is the graph being built.

@@ -104,6 +104,9 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		}
 	}
 	c.Sections = map[string]any{variablesSection: origins}
+	if !s.saved.partial { // else it would say that steps were not used which were
+		c.Sections[stepsSection] = slices.Concat([]usedStep{}, s.saved.steps)
+	}
 	return c, nil
 }
 
@@ -145,9 +148,13 @@ func writeTensor(w io.Writer, t *Tensor) error {
 // step that brings them in, which then changes nothing; [Stepper.Prepare] finds out before the run. After an error the
 // state is as it was, and a state whose values were lost is good again after a Restore without one.
 //
-// What counts is what belongs together: a step that was made before the checkpoint must find all that it had, and
-// nothing else, but for metrics of test steps. One that was not made yet, as a discriminator's, brings in its variables
-// as new ones, if it is not the first of all after the restore.
+// A step that was used before the checkpoint must find all variables that it had, and nothing else, but for metrics.
+// A training step that was not used before, as one of parameters that were frozen until then or of a discriminator,
+// brings in what the checkpoint lacks with initial values: the training goes on with the bits that it would have made
+// without the restore. What a rule keeps of a parameter is new where the rule has not trained the parameter. Layers
+// are new where another function builds the step, or where it has a rule of its own ([By]), and the process has made
+// the training steps of before too; else a step that was used before the checkpoint is to be prepared first.
+// Variables of this state that the checkpoint lacks are taken out of it, and the steps that need them compile anew.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
@@ -187,6 +194,10 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		if err := c.Section(variablesSection, &r.origins); err != nil {
 			return fmt.Errorf("this is no checkpoint of a managed.State (Transfer takes tensors of any): %w", err)
 		}
+		err := c.Section(stepsSection, &r.steps)
+		if r.recorded = err == nil; err != nil && !errors.Is(err, checkpoint.ErrNoSection) {
+			return err
+		}
 	}
 	given := map[string]*Tensor{}
 	for _, t := range c.Tensors {
@@ -207,10 +218,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		}
 	}
 	_ = s.storage.last.follow(nil) // whatever came of it, its values go
-	known := make([]*variable, len(s.storage.values))
-	for i, v := range s.storage.values {
-		known[i] = v.variable
-	}
+	known := s.storage.variables()
 	r.all, r.tensors = len(given), given
 	r, err = s.renewed(r, known)
 	if err != nil {
@@ -218,12 +226,10 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	}
 	given = r.tensors
 	if len(known) > 0 {
-		trained := slices.ContainsFunc(known, func(v *variable) bool { return s.saved.origins[v.Path()].Train })
-		gathers := func(v *variable) bool { _, ok := s.model.resets[v]; return ok }
 		if err := r.asked(known); err != nil {
 			return err
 		}
-		if err := r.check(known, given, trained, gathers, s.pending()); err != nil {
+		if err := s.checkKnown(r, known, given); err != nil {
 			return err
 		}
 		if err := s.replace(ctx, r, given); err != nil {
@@ -239,6 +245,12 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		s.model.optimizer = o.Optimizer
 	}
 	s.saved.restored = r
+	if from == nil {
+		s.saved.partial = !r.recorded
+		for _, step := range r.steps {
+			s.saved.note(step)
+		}
+	}
 	return nil
 }
 
@@ -251,8 +263,10 @@ func (s *State) pending() map[string]*Tensor {
 	return nil
 }
 
-// replace gives the variables that are there their values, all or none, and takes these out of given.
+// replace gives the variables that are there their values, all or none, and takes these out of given; those that the
+// checkpoint lacks go.
 func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tensor) error {
+	lacks := map[string]bool{}
 	put, err := s.storage.putEach(ctx, s.storage.strategy, func(at int) (*Tensor, error) {
 		v := s.storage.values[at].variable
 		name := r.nameOf(v)
@@ -262,6 +276,8 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 			return r.late.copyOf(given[name])
 		case resets && r.from == nil:
 			return filled(to)
+		case r.from == nil && name != randomName:
+			lacks[name] = true
 		case s.storage.last.lost != nil:
 			return nil, fmt.Errorf("its value is lost, and the checkpoint has none: %w", s.storage.last.lost)
 		}
@@ -278,7 +294,8 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 			delete(given, name)
 		}
 	}
-	return s.storage.replace(put)
+	lost := s.storage.last.lost != nil // of lost values nobody can tell what is left to free
+	return errors.Join(s.storage.replace(put), s.forget(lacks, lost))
 }
 
 // late are tensors that are in the files of a checkpoint and not in memory: their shapes are known, and what writes

@@ -19,6 +19,7 @@ type MismatchError struct {
 	Step       checkpoint.Step
 	Mismatches []Mismatch
 	transfer   bool // it came of Transfer
+	later      bool // a training step lacks variables, and nothing else is wrong
 }
 
 // Mismatch is a variable that is not the same in the checkpoint and in the model. Saved and Model are its dtype and
@@ -50,8 +51,21 @@ func (e *MismatchError) Error() string {
 		b.WriteString("\ngive \"\" for a variable that is to keep, or draw, its own value")
 	} else {
 		b.WriteString("\nbuild the model that was saved, or take the tensors that fit by State.Transfer")
+		if e.later {
+			b.WriteString("; if this step was not used before the checkpoint, prepare a step that was (Stepper.Prepare) before it")
+		}
 	}
 	return b.String()
+}
+
+// orNil is the error, with its mismatches in order, or nil if there are none.
+func (e *MismatchError) orNil() error {
+	if len(e.Mismatches) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(e.Mismatches, func(a, b Mismatch) int { return strings.Compare(a.Name, b.Name) })
+	e.Mismatches = slices.Compact(e.Mismatches) // steps share variables
+	return e
 }
 
 // origin is where a variable came from.
@@ -66,18 +80,23 @@ type origin struct {
 // saved is what a state knows for its checkpoints.
 type saved struct {
 	origins  map[string]origin
-	restored *restored // nil unless the state was restored
+	steps    []usedStep // those of the state and of the checkpoint that it was restored from
+	partial  bool       // that checkpoint does not say which steps had been used
+	restored *restored  // nil unless the state was restored
 }
 
 // restored is the checkpoint that a state is to get its values of.
 type restored struct {
 	step    checkpoint.Step
 	origins map[string]origin
-	from    func(variable string) string // nil: variables have their names, and all must be there
-	tensors map[string]*Tensor           // all of them where from is given, else those that are left
-	all     int
-	taken   bool // a variable has asked for a tensor
-	late    late // those of the tensors that are not in memory
+	steps   []usedStep // those that the saved state was used with
+	// recorded tells that the checkpoint says so.
+	recorded bool
+	from     func(variable string) string // nil: variables have their names, and all must be there
+	tensors  map[string]*Tensor           // all of them where from is given, else those that are left
+	all      int
+	taken    bool // a variable has asked for a tensor
+	late     late // those of the tensors that are not in memory
 }
 
 // asked refuses names that take nothing of a checkpoint for a model that has parameters.
@@ -103,10 +122,12 @@ func (r *restored) nameOf(v *variable) string {
 }
 
 // fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
-func (s *State) fit(fresh []*variable, train bool) error {
+func (s *State) fit(fresh []*variable, step asking) error {
 	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.model.given}), fresh)
 	if s.saved.restored != nil && err == nil {
-		err = r.check(fresh, r.tensors, train, nil, nil)
+		e := &MismatchError{Step: r.step, transfer: r.from != nil}
+		r.check(e, &step, fresh, r.tensors, nil)
+		err = e.orNil()
 	}
 	if err == nil {
 		err = r.asked(fresh)
@@ -134,17 +155,16 @@ func (s *State) fit(fresh []*variable, train bool) error {
 	for _, v := range fresh {
 		o, ok := r.origins[v.Path()]
 		if !ok {
-			o = origin{Trainable: v.Trainable, Group: group, Train: train}
+			o = origin{Trainable: v.Trainable, Group: group, Train: step.Train}
 		}
 		s.saved.origins[v.Path()] = o
 	}
 	return nil
 }
 
-// check compares variables of a model with the tensors that wait. Those that only gather metrics may be missing;
-// tensors that took the place of pending ones wait on, as those did.
-func (r *restored) check(variables []*variable, waiting map[string]*Tensor, train bool, gathers func(*variable) bool, pending map[string]*Tensor) error {
-	e := &MismatchError{Step: r.step, transfer: r.from != nil}
+// check compares the variables of a step with the tensors that wait, and adds what is wrong to e. Of others the
+// step has to ask for none: tensors that took the place of pending ones wait on, as those did.
+func (r *restored) check(e *MismatchError, step *asking, variables []*variable, waiting, others map[string]*Tensor) {
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
 	var missing []*variable
 	for _, v := range variables {
@@ -163,25 +183,38 @@ func (r *restored) check(variables []*variable, waiting map[string]*Tensor, trai
 			missing = append(missing, v)
 		}
 	}
-	first := len(waiting) == r.all
+	waits := func(name string) bool {
+		return name != randomName && waiting[name] != nil && !found[name] && others[name] == nil
+	}
+	left := r.left(step, waits)
+	related := len(waiting) == r.all || len(touched) > 0 || len(left) > 0
+	e.later = r.recorded && step.Train && len(e.Mismatches) == 0 && len(left) == 0
 	for _, v := range missing {
-		if r.from != nil || v.Trainable && (first || len(touched) > 0) || !v.Trainable && train && trained && (gathers == nil || !gathers(v)) {
+		if r.must(step, v, related, trained || len(left) > 0) {
 			e.Mismatches = append(e.Mismatches, Mismatch{Name: v.Path(), Model: describe(v.DType(), v.Shape().Dimensions)})
 		}
 	}
-	if r.from == nil {
-		for _, name := range slices.Sorted(maps.Keys(waiting)) {
-			o, t := r.origins[name], waiting[name]
-			if !found[name] && pending[name] == nil && touched[o.Group] && (o.Trainable || train && o.Train) {
-				e.Mismatches = append(e.Mismatches, Mismatch{Name: name, Saved: describe(t.DType(), t.Shape().Dimensions)})
-			}
+	if known := len(r.same(step.stepID)) > 0; r.from == nil && !known && (!r.recorded || len(e.Mismatches) > 0) {
+		left = r.leftOf(touched, step, waits)
+	}
+	if r.from != nil {
+		left = nil
+	}
+	for _, name := range left {
+		t := waiting[name]
+		e.Mismatches = append(e.Mismatches, Mismatch{Name: name, Saved: describe(t.DType(), t.Shape().Dimensions)})
+	}
+	e.later = e.later && len(left) == 0
+}
+
+// leftOf are the tensors of these groups that the step does not ask for.
+func (r *restored) leftOf(groups map[int]bool, step *asking, waits func(name string) bool) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(r.origins)) {
+		if o := r.origins[name]; waits(name) && groups[o.Group] && (o.Trainable || step.Train && o.Train) {
+			names = append(names, name)
 		}
 	}
-	if len(e.Mismatches) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(e.Mismatches, func(a, b Mismatch) int { return strings.Compare(a.Name, b.Name) })
-	return e
+	return names
 }
 
 func describe(d dtypes.DType, dims []int) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -38,7 +39,7 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	c.model.takeSettings(&s.model)
 	c.settings = s.settings
 	c.settings.rules = maps.Clone(s.settings.rules)
-	c.saved.origins = maps.Clone(s.saved.origins)
+	c.saved.origins, c.saved.steps, c.saved.partial = maps.Clone(s.saved.origins), slices.Clone(s.saved.steps), s.saved.partial
 	if r := s.saved.restored; r != nil {
 		own := *r
 		if r.from == nil { // then what waits is what is given

@@ -106,9 +106,11 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 		return errors.Join(err, c.program.Close())
 	}
 	defer done()
-	if err := state.adopt(s.train); err != nil {
+	step := s.asking(state, b, used)
+	if err := state.adopt(step); err != nil {
 		return errors.Join(err, c.program.Close())
 	}
+	state.saved.note(step.usedStep)
 	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) { // a step that was closed compiles again
 		state.programs = append(state.programs, d)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // adopt gives values to the variables that a step brought in and moves them to where the strategy wants them.
-func (s *State) adopt(train bool) error {
+func (s *State) adopt(step asking) error {
 	var fresh []*variable
 	for v := range s.model.store.IterVariables() {
 		if _, known := s.storage.index[v]; !known {
@@ -25,7 +25,7 @@ func (s *State) adopt(train bool) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	if err := s.fit(fresh, train); err != nil {
+	if err := s.fit(fresh, step); err != nil {
 		return err
 	}
 	if err := s.model.give(fresh); err != nil {

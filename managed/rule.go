@@ -56,6 +56,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *Node) {
 			trained, parameters = append(trained, v), append(parameters, v.NodeValue(loss.Graph()))
 		}
 	}
+	b.trained = trained
 	if len(parameters) == 0 && len(left) > 0 {
 		panic(fmt.Errorf("the train step uses no trainable variable that managed.Only matches; it uses %q", left))
 	}
@@ -98,13 +99,16 @@ func (d *definition) apart(scope *Scope, g *graph.Graph, trained []*variable) (t
 		ends = append(ends, func() { v.Trainable = true })
 	}
 	steps := scope.VariableWithValue(optimizer.GlobalStepVariableName, int64(0)).SetTrainable(false)
-	ends = append(ends, d.standIn(g, model.RootScopePath+optimizer.GlobalStepVariableName, steps))
+	ends = append(ends, d.standIn(g, globalStep, steps))
 	return func() {
 		for _, end := range ends {
 			end()
 		}
 	}
 }
+
+// globalStep is the full name of the variable in which GoMLX's optimizers count the steps of a store.
+const globalStep = model.RootScopePath + optimizer.GlobalStepVariableName
 
 // standIn has the variable of a path be another one, in the graph, until end. GoMLX makes a parameter for each variable
 // that a graph uses, unless it is a constant; so it is one first, of a single number.

@@ -56,6 +56,11 @@ func (s *State) setOptimizer(ctx context.Context, o Optimizer) error {
 		delete(s.model.ofOptimizer, v)
 		delete(s.saved.origins, v.Path())
 	}
+	for i := range s.saved.steps { // they have trained nothing with this one
+		if step := &s.saved.steps[i]; step.By == "" {
+			step.Trains = nil
+		}
+	}
 	return s.storage.keep(func(v *variable) bool { return s.model.store.GetVariable(v.Path()) == v })
 }
 

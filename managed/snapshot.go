@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
@@ -35,7 +36,7 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 		return nil, fmt.Errorf("managed: snapshot: %w", err)
 	}
 	defer done()
-	c := &snapshot{of: s, values: make([]*Tensor, len(s.storage.values))}
+	c := &snapshot{of: s, variables: s.storage.variables(), values: make([]*Tensor, len(s.storage.values))}
 	for i, v := range s.storage.values {
 		err := context.Cause(ctx)
 		if err == nil {
@@ -48,10 +49,12 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	return c, nil
 }
 
-// snapshot holds the values in the order of storage.values, which only ever grows.
+// snapshot holds the values in the order of storage.values. That order changes only where variables are taken out, as
+// by SetOptimizer.
 type snapshot struct {
-	of     *State
-	values []*Tensor // nil once closed
+	of        *State
+	variables []*variable
+	values    []*Tensor // nil once closed
 }
 
 // Restore puts the values back, all or, after an error, none of them; until the last one is on the device the old ones
@@ -68,6 +71,10 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	defer done()
 	if c.values == nil {
 		return fmt.Errorf("managed: restore: the snapshot: %w", ErrClosed)
+	}
+	now := s.storage.variables()
+	if len(now) < len(c.variables) || !slices.Equal(now[:len(c.variables)], c.variables) {
+		return errors.New("managed: restore: the state has other variables since the snapshot, by SetOptimizer or by Restore: take another one")
 	}
 	if newer := s.storage.names()[len(c.values):]; len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)

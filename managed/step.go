@@ -99,6 +99,7 @@ func newStepper(s stepSettings, options []StepOption) *Stepper {
 			o(&s)
 		}
 	}
+	madeSteps.Store(s.id())
 	return &Stepper{stepSettings: s}
 }
 

@@ -44,6 +44,14 @@ func (s *storage) names() []string {
 	return names
 }
 
+func (s *storage) variables() []*variable {
+	variables := make([]*variable, len(s.values))
+	for i := range s.values {
+		variables[i] = s.values[i].variable
+	}
+	return variables
+}
+
 // at is the place of a variable, negative where the state has none of the name.
 func (s *storage) at(name string) int {
 	return slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name })

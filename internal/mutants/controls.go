@@ -596,4 +596,12 @@ var controls = []control{
 		edits: []edit{{"err == nil && missing[0] == 0", "err == nil && kept != nil"}}},
 	{name: "parts of a batch by groups alone", file: "strategies/parallel.go", pkg: "strategies", test: "TestDataParallel_severalDevicesOfAProcess",
 		edits: []edit{{"each := max(p.local, p.model)", "each := p.model"}}},
+	{name: "a step that comes later, taken for another model", file: "managed/checkpoint_steps.go", pkg: "managed",
+		test:  "TestS04_aStepThatIsFirstUsedAfterTheCheckpoint",
+		edits: []edit{{"\t\treturn r.hadRule(step, v.Path())\n", "\t\treturn true\n"}}},
+	{name: "another model, taken for a step that comes later", file: "managed/checkpoint_steps.go", pkg: "managed", test: "TestS04_anotherModelIsRefused",
+		edits: []edit{{"return related && !r.comesLater(step)", "return r.from != nil"}}},
+	{name: "variables that a restore leaves in the state", file: "managed/checkpoint.go", pkg: "managed",
+		test:  "TestS04_aStepThatIsFirstUsedAfterTheCheckpoint",
+		edits: []edit{{"\t\t\tlacks[name] = true\n", ""}}},
 }
