@@ -131,8 +131,7 @@ func newByHand(r *xla.Runtime) (h byHand, err error) {
 
 func (h byHand) run(ctx context.Context, set, test *data.Set, batch, epochs int) error {
 	epoch := loop.Steps(set.Len() / batch)
-	reset := func(_ context.Context, s *managed.State) (*managed.State, error) { return s, s.ResetMetrics() }
-	training := trainloop.Loop[*managed.State, data.Batch]{Step: h.train, Epoch: epoch, Reset: reset,
+	training := trainloop.Loop[*managed.State, data.Batch]{Step: h.train, Epoch: epoch, Reset: managed.Reset,
 		Tests: []trainloop.Test[*managed.State, data.Batch]{{Name: "val", Step: h.test,
 			Data: loop.Data[data.Batch](data.Map(test.Batches(batch, data.KeepRemainder()).All(), func(b data.Batch) (data.Batch, error) {
 				return data.Pad(b, batch)

@@ -72,7 +72,7 @@ func TestFit_costsWhatTrainCosts(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, step.Close()) })
 	hand := func() {
 		training := train.Loop[*managed.State, data.Batch]{Step: step, Epoch: loop.Steps(steps),
-			Reset: func(_ context.Context, s *managed.State) (*managed.State, error) { return s, s.ResetMetrics() }}
+			Reset: managed.Reset}
 		_, err := training.Run(t.Context(), state, set.Batches(32, data.Shuffle(0)), loop.Until(loop.Steps(steps*epochs)), loop.Keep(loop.Every(loop.Steps(steps))))
 		require.NoError(t, err)
 	}

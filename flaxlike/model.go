@@ -183,11 +183,12 @@ func (m *Model) TestStep(ctx context.Context, batch data.Batch) (*Model, loop.Lo
 }
 
 // ResetStep sets the metrics and averages back.
-func (m *Model) ResetStep(context.Context) (*Model, error) {
+func (m *Model) ResetStep(ctx context.Context) (*Model, error) {
 	if m.view != nil {
 		return m, m.view.ResetMetrics()
 	}
-	return m, m.ResetMetrics()
+	_, err := managed.Reset(ctx, m.State)
+	return m, err
 }
 
 // PredictStep gives the outputs for a batch by name, on the host; that of a [Layer] is "preds". The batch needs the
@@ -320,6 +321,14 @@ func beforeAll(err error) error {
 }
 
 func (s step) String() string { return s.of.String() }
+
+// BeginEvaluation has the step gather its metrics apart. A view has metrics of its own.
+func (s step) BeginEvaluation(ctx context.Context, m *Model) (end func(context.Context) error, err error) {
+	if m.view != nil {
+		return func(context.Context) error { return nil }, m.view.ResetMetrics()
+	}
+	return s.of.BeginEvaluation(ctx, m.State)
+}
 func (s step) BlockSize() int { return s.of.BlockSize() }
 
 func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loop.Logs, error) {

@@ -62,10 +62,11 @@ func (c *compiled) needs(view *View) hold {
 	return shareValues
 }
 
-// changesState tells whether a run changes values of the state. Metrics of a view are not the state's.
+// changesState tells whether a run changes values that the gate of the state's values guards. Metrics of a view are not
+// among them, those of an evaluation are.
 func (c *compiled) changesState(view *View) bool {
 	for i, changed := range c.changed {
-		if changed && (view == nil || c.metrics[i] == nil) {
+		if changed && (view == nil || view.live || c.metrics[i] == nil) {
 			return true
 		}
 	}

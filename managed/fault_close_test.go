@@ -49,7 +49,7 @@ func useAfterClose(t *testing.T, strategy func(*xla.Runtime) strategies.Strategy
 		"snapshot":          func() error { _, err := state.Snapshot(t.Context()); return err },
 		"move":              func() error { return state.MoveTo(t.Context(), strategy(r)) },
 		"clone":             func() error { _, err := state.Clone(t.Context(), strategy(r)); return err },
-		"reset of metrics":  state.ResetMetrics,
+		"reset of metrics":  func() error { _, err := managed.Reset(t.Context(), state); return err },
 		"wait":              state.Wait,
 		"learning rate":     func() error { _, err := state.LearningRate(); return err },
 		"set learning rate": func() error { return state.SetLearningRate(1) },

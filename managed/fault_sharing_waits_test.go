@@ -29,7 +29,8 @@ func TestF46_waitsEnd(t *testing.T) {
 		slow := stepper(t, managed.TestStep(func(b *managed.Builder) {
 			once.Do(func() {
 				_, err := state.LearningRate()
-				inside = append(inside, err, state.ResetMetrics())
+				_, resetErr := managed.Reset(t.Context(), state)
+				inside = append(inside, err, resetErr)
 				_ = state.Summary()
 				close(building)
 				<-built

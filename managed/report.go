@@ -55,8 +55,8 @@ func (b *Builder) Metric(name string, v *Node) {
 	b.number(loop.Metrics, name, graph.StopGradient(b.mean(name, v)))
 }
 
-// Track reports a metric over all batches since the last reset ([State.ResetMetrics]), this one included. What it
-// gathers is part of the state. A train step and a test step gather apart, also under the same name. weights say how
+// Track reports a metric over all batches since the last reset ([Reset]), or of the evaluation, this one included. What
+// it gathers is part of the state. A train step and a test step gather apart, also under the same name. weights say how
 // much each example counts, nil for 1 each; the examples of a padded batch that do not count are left out in any case:
 // an input without a row for each example that is computed from the batch is an [ErrPadded] there, unless the function
 // has asked for the mask. A metric of several values logs each under name/value; one that is an array is logged as

@@ -49,15 +49,26 @@ func filled(a metrics.Accumulator) (*Tensor, error) {
 	return t, errors.Join(outer, err)
 }
 
-// ResetMetrics sets what [Builder.Track] has gathered back to nothing, in all steps.
-func (s *State) ResetMetrics() error {
-	done, err := s.access.changeAll(context.Background())
+// Reset sets what [Builder.Track] has gathered back to nothing, in all steps, as at the begin of an epoch of the
+// training. It is the Reset of a loop, and gives the same state. An evaluation needs none: [Stepper.BeginEvaluation].
+func Reset(ctx context.Context, state *State) (*State, error) {
+	if err := state.resetMetrics(ctx); err != nil {
+		return state, fmt.Errorf("managed: reset metrics: %w", err)
+	}
+	return state, nil
+}
+
+func (s *State) resetMetrics(ctx context.Context) error {
+	if s == nil {
+		return errors.New("the state is nil: make one with New")
+	}
+	done, err := s.access.changeAll(ctx)
 	if err == nil {
 		defer done()
 		err = s.storage.last.settled()
 	}
 	if err != nil {
-		return fmt.Errorf("managed: reset metrics: %w", err)
+		return err
 	}
 	for v, to := range s.model.resets {
 		at, known := s.storage.index[v]
@@ -69,11 +80,8 @@ func (s *State) ResetMetrics() error {
 			err = s.storage.set(at, t)
 		}
 		if err != nil {
-			return fmt.Errorf("managed: reset metrics: %s: %w", v.Path(), err)
+			return fmt.Errorf("%s: %w", v.Path(), err)
 		}
 	}
 	return nil
 }
-
-// Reset is [State.ResetMetrics] as the loops of package train want it.
-func Reset(_ context.Context, state *State) (*State, error) { return state, state.ResetMetrics() }

@@ -84,6 +84,9 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 		}
 		defer access.values.Leave(has != shareValues)
 	}
+	if view == nil {
+		view = storage.viewOf(s)
+	}
 	if err := storage.last.usable(); err != nil {
 		return nil, has, err
 	}
@@ -154,7 +157,7 @@ func trainable(b *data.Batch, mask int) error {
 // start starts the steps of the batches that were taken, and waits for those before them.
 func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
 	state, on := c.state, &c.state.storage.last
-	if view != nil && !c.changesState(view) {
+	if view != nil && !view.live && !c.changesState(view) {
 		on = &view.last
 	}
 	for i, v := range c.values {

@@ -28,10 +28,11 @@ import (
 //	Summary, Parameters, Settings, DumpXLA          alone        shared   a look
 //	LearningRate, RatesInForce, Clone               alone        shared   the copy
 //	SetValue, SetLearningRate, SetOptimizer, MoveTo, Restore,
-//	ResetMetrics                                    alone        alone    the copy
+//	Reset                                           alone        alone    the copy
 //	a step that changes nothing; one of a view                   shared   the start of its program
 //	a step that changes values                                   alone    the start of its program
 //	a step by eager                                 alone        alone    the step, with its function
+//	BeginEvaluation, and its end                                 alone    a look; the end waits for the last run
 //	a step's first run, Prepare, Export             alone                 the function and the compilation,
 //	                                                             alone    then new variables are moved in
 //	a training step or block, beside its gates: the flag training, for all of it

@@ -204,5 +204,10 @@ func (s *State) Close() error {
 			errs = append(errs, s.storage.strategy.Free(old))
 		}
 	}
+	for _, e := range s.storage.evaluations {
+		if !lost {
+			errs = append(errs, e.view.forget())
+		}
+	}
 	return gate.Once(errors.Join(append(errs, s.storage.leaveSets())...))
 }

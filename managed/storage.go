@@ -28,6 +28,8 @@ type storage struct {
 	// resident are the sets that the strategy has, field by field.
 	resident map[*data.Resident][]strategies.Buffer
 	unread   unread
+	// evaluations are the steps whose metrics are gathered apart, the newest last.
+	evaluations []evaluating
 }
 
 type value struct {

@@ -28,6 +28,9 @@ type View struct {
 	of    *State
 	on    strategies.Strategy
 	moves int
+	// live is for an evaluation of the state itself: its values are those of the state at each step, and its metrics are
+	// guarded by the state's gate for values.
+	live bool
 
 	mu      sync.Mutex // guards the rest
 	pins    map[int]*pin
@@ -154,6 +157,8 @@ func (v *View) usable() error {
 		return nil
 	case v.closed:
 		return fmt.Errorf("the view: %w", ErrClosed)
+	case v.live && v.moves != v.of.storage.moves:
+		return fmt.Errorf("the state was %w during the evaluation: it has moved to another strategy, or got another optimizer", ErrBusy)
 	case v.moves != v.of.storage.moves:
 		return fmt.Errorf("the view: the state has moved to another strategy, or got another optimizer, meanwhile, which was %w: make another view", ErrBusy)
 	}
@@ -164,7 +169,7 @@ func (v *View) usable() error {
 func (v *View) value(c *compiled, i int) (b strategies.Buffer, err error) {
 	at := c.values[i]
 	switch {
-	case v == nil || c.changed[i] && c.metrics[i] == nil:
+	case v == nil || c.metrics[i] == nil && (v.live || c.changed[i]):
 		return nil, nil
 	case c.metrics[i] == nil:
 		if v.pins[at] == nil {

@@ -604,4 +604,6 @@ var controls = []control{
 	{name: "variables that a restore leaves in the state", file: "managed/checkpoint.go", pkg: "managed",
 		test:  "TestS04_aStepThatIsFirstUsedAfterTheCheckpoint",
 		edits: []edit{{"\t\t\tlacks[name] = true\n", ""}}},
+	{name: "evaluations that gather with the training", file: "managed/evaluation.go", pkg: "managed", test: "TestS01_evaluationsShareNothing",
+		edits: []edit{{"\t\tif e.step == step {\n", "\t\tif e.step == step && e.view == nil {\n"}}},
 }

@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("wrong batches leave the state", func(t *testing.T) { wrongBatches(t, open(t)) })
 	t.Run("agrees with jit", func(t *testing.T) { agreesWithJit(t, open(t)) })
 	t.Run("blocks", func(t *testing.T) { blocks(t, open(t)) })
+	t.Run("evaluations", func(t *testing.T) { evaluations(t, open(t)) })
 	t.Run("nothing is left", func(t *testing.T) { nothingIsLeft(t, open(t)) })
 }
 
@@ -305,6 +306,44 @@ func blocks(t *testing.T, s strategies.Strategy) {
 		require.Equal(t, wantLogs, logs, "blocks of %d", size)
 		require.Equal(t, wantValues, values, "blocks of %d", size)
 	}
+}
+
+// evaluations: each has the figures of its own batches, and training goes on with what it had gathered.
+func evaluations(t *testing.T, s strategies.Strategy) {
+	state, err := managed.New(s)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, state.Close()) }()
+	test := managed.TestStep(func(b *managed.Builder) { b.Mean("mean", b.Node("y")) })
+	defer func() { require.NoError(t, test.Close()) }()
+	var batches []data.Batch
+	for b, err := range wave(t, 128).Batches(32) {
+		require.NoError(t, err)
+		batches = append(batches, b)
+	}
+	mean := func(batches []data.Batch) (read func() float64) {
+		_, logs, err := test.StepBlock(t.Context(), state, batches)
+		require.NoError(t, err)
+		return func() float64 {
+			v, err := logs[len(logs)-1].Float("mean")
+			require.NoError(t, err)
+			return v
+		}
+	}
+	outside := mean(batches[:1])
+	var figures []float64
+	for range 2 {
+		for _, of := range [][]data.Batch{batches[:2], batches[1:]} {
+			end, err := test.BeginEvaluation(t.Context(), state)
+			require.NoError(t, err)
+			read := mean(of)
+			require.NoError(t, end(t.Context()))
+			figures = append(figures, read())
+		}
+	}
+	require.Equal(t, figures[:2], figures[2:])
+	require.NotEqual(t, figures[0], figures[1])
+	require.NotEqual(t, outside(), figures[0])
+	require.InDelta(t, figures[0], mean(batches[1:2])(), 1e-6, "the two batches that were made outside")
 }
 
 func nothingIsLeft(t *testing.T, s strategies.Strategy) {
