@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Activity is what a run is doing: running a task or a callback, or waiting for data. Its text is made only when it is
-// asked for, because an activity is set several times a turn.
+// Activity is what a run is doing: running a task or a callback, or waiting for data. Its text is made only when it
+// is asked for, because an activity is set several times a turn.
 type Activity struct {
 	when *Schedule // nil if it has none
 	name string
@@ -90,8 +90,8 @@ func (r *run[S, B]) errorAt(where string, err error) error {
 	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, r.elapsed.Steps, where), err}
 }
 
-// runError is an error with where it came up in a run. If the error has a method Point, which leaves its package's name
-// and its work out, the message names one package, this one.
+// runError is an error with where it came up in a run. If the error has a method Point, which leaves its package's
+// name and its work out, the message names one package, this one.
 type runError struct {
 	where string
 	err   error

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// blocks lets batches wait, to give several at once to a [BlockStepper]. The iterations of a block are made as without
-// blocks, but for the time at which things are asked: in all of them nothing is due but the block's step, except before
-// the first step and after the last one.
+// blocks lets batches wait, to give several at once to a [BlockStepper]. The iterations of a block are made as
+// without blocks, but for the time at which things are asked: in all of them nothing is due but the block's step,
+// except before the first step and after the last one.
 type blocks[B any] struct {
 	on      bool
 	tasks   []blockTask
@@ -27,8 +27,8 @@ type blockTask struct {
 	limit int
 }
 
-// blockTime bounds how long a block is gathered, and how long it is expected to take: schedules of time and the context
-// are looked at between blocks only.
+// blockTime bounds how long a block is gathered, and how long it is expected to take: schedules of time and the
+// context are looked at between blocks only.
 const blockTime = 50 * time.Millisecond
 
 func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
@@ -45,8 +45,8 @@ func (r *run[S, B]) startBlocks() {
 	r.readsClock = r.readsClock || b.on
 }
 
-// gather makes the iteration of the newest batch, or lets the batch wait for its step, or makes the steps of its block;
-// end reports that the run is over.
+// gather makes the iteration of the newest batch, or lets the batch wait for its step, or makes the steps of its
+// block; end reports that the run is over.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
 	last := r.last.tasks
@@ -132,6 +132,9 @@ func (r *run[S, B]) wait(task int, last, now Elapsed) (end bool, err error) {
 	if !r.taskDueAfter(task, last, now) && len(b.batches) < b.tasks[task].limit && !r.interrupted &&
 		(r.clock.agreed != nil || now.Time-b.elapsed[0].Time < blockTime) && !now.Reached(r.until) && !r.callbackDue(last, now) &&
 		(len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
+		if r.reading.on && len(b.batches) == 1 {
+			r.reading.waiting.Store(true)
+		}
 		return false, nil
 	}
 	if end, err = r.share(0, now.Samples); end || err != nil {
@@ -180,6 +183,9 @@ func (r *run[S, B]) flush() (end bool, err error) {
 	b.batches, b.spareBatches = b.spareBatches[:0], batches // whatever happens now, they no longer wait
 	b.elapsed, b.spareElapsed = b.spareElapsed[:0], elapsed
 	defer clear(batches)
+	if r.reading.on {
+		r.reading.waiting.Store(false)
+	}
 
 	r.turn.Batch, r.elapsed = batches[0], elapsed[0]
 	begin := time.Now()
@@ -204,7 +210,7 @@ func (r *run[S, B]) flush() (end bool, err error) {
 		return r.conclude(stop)
 	}
 	// The limit stays 1 where a callback waits for a name that the block logs: that is called after each step.
-	if done > 0 && (b.tasks[b.current].limit > 1 || r.watchedName(logs[0]) == "") {
+	if done > 0 && !r.single && (b.tasks[b.current].limit > 1 || r.watchedName(logs[0]) == "") {
 		r.agreement.timed(done, time.Since(begin))
 	}
 	if max(done, 1) < len(elapsed) { // it stopped early
@@ -229,8 +235,8 @@ func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	return state, logs, err
 }
 
-// keepBlock adds the iterations of a block whose steps are made to the history. With finish, the last one is left as an
-// iteration whose tasks have run.
+// keepBlock adds the iterations of a block whose steps are made to the history. With finish, the last one is left as
+// an iteration whose tasks have run.
 func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finish bool) (err error) {
 	from, to := r.last.history, r.clock.at(r.elapsed)
 	for i, now := range elapsed {
@@ -285,6 +291,9 @@ func (r *run[S, B]) leaveOut(n int64) {
 		keep := max(int64(len(b.batches))-n, 0)
 		clear(b.batches[keep:])
 		b.batches, b.elapsed = b.batches[:keep], b.elapsed[:keep]
+		if keep == 0 {
+			r.reading.waiting.Store(false)
+		}
 	}
 	if !b.pending() && !r.changed { // elapsed is that of the first batch of a block
 		r.elapsed = r.last.tasks

@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// take makes the iteration of the newest batch, or lets the batch wait for its step; end reports that the run is over.
+// take makes the iteration of the newest batch, or lets the batch wait for its step; end reports that the run is
+// over.
 func (r *run[S, B]) take() (end bool, err error) {
 	if !r.begun {
 		if end, err = r.begin(); end || err != nil {
@@ -44,9 +45,9 @@ func (r *run[S, B]) open(now Elapsed) {
 	r.turn.Elapsed, r.turn.Logs = now, Logs{}
 }
 
-// iterate makes an iteration, from task number from on. It runs the tasks that are due, makes the changes that are due,
-// adds what was logged to the history, and calls the callbacks that are due. stop says that an earlier task asked to
-// stop; end reports that this was the last iteration.
+// iterate makes an iteration, from task number from on. It runs the tasks that are due, makes the changes that are
+// due, adds what was logged to the history, and calls the callbacks that are due. stop says that an earlier task
+// asked to stop; end reports that this was the last iteration.
 func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 	if err = r.runTasks(from, len(r.tasks), &stop); err != nil {
 		return false, err
@@ -214,8 +215,8 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs what is due at the start or at the end of the run: an iteration that is not counted, on the first or the
-// last batch.
+// atEdge runs what is due at the start or at the end of the run: an iteration that is not counted, on the first or
+// the last batch.
 func (r *run[S, B]) atEdge(edge func(Schedule) bool) (stop bool, err error) {
 	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
 	for i := range r.tasks {

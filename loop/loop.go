@@ -51,11 +51,13 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ..
 	defer end()
 	leave := r.join(ctx)
 	defer leave()
+	stopReading, unread := r.beginReading()
+	defer stopReading()
 	r.elapsed, r.history = r.from, r.resumed
 	if r.history == nil {
 		r.history = &History{}
 	}
-	if err = errors.Join(err, r.check(isNil(data))); err != nil {
+	if err = errors.Join(err, unread, r.check(isNil(data))); err != nil {
 		err = fmt.Errorf("loop: %w", err)
 	}
 	if err = r.agreement.meet(atBegin, nil, err); err != nil {

@@ -48,7 +48,8 @@ type settings struct {
 	bounds  bounds // of the history
 	from    Elapsed
 	resumed *History
-	job     Job // nil where this process is alone
+	job     Job  // nil where this process is alone
+	single  bool // no step waits for another batch
 	// endedBy is what stopped the earlier run, whose Until was endedUntil.
 	endedBy    error
 	endedUntil string
@@ -152,7 +153,7 @@ func (s settings) checkOver(noData bool) error {
 	if noData {
 		errs = append(errs, errNoData)
 	}
-	if len(s.hooks) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || s.monitored != nil {
+	if len(s.hooks) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || s.monitored != nil || s.single {
 		errs = append(errs, errors.New("over: takes Until and Continue without a history; call callbacks by hand, with Pass.Report"))
 	}
 	if len(errs) == 0 {

@@ -43,7 +43,7 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		planned := p.of(t.when, t.label())
-		if t.block != nil {
+		if t.block != nil && !r.single {
 			if err := Shield(func() error { planned.block = t.block.BlockSize(); return nil }); err != nil {
 				return Plan{}, fmt.Errorf("loop: task %d (%s): block size: %w", i+1, t.label(), err)
 			}

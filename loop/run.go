@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// run is one run of a loop. Each batch of the data comes to receive, and take makes its iteration (iteration.go) or lets
-// it wait in a block (blocks.go). An agreement (together.go) decides what several processes must decide alike.
+// run is one run of a loop. Each batch of the data comes to receive, and take makes its iteration (iteration.go) or
+// lets it wait in a block (blocks.go). An agreement (together.go) decides what several processes must decide alike.
 type run[S, B any] struct {
 	settings
 	tasks     []Task[S, B]
@@ -47,6 +47,8 @@ type run[S, B any] struct {
 	partial                  bool  // the run ended in the middle of an iteration that counts
 	expected                 expectedEntries
 	blocks                   blocks[B]
+	reading                  reading
+	source                   *source[B]
 	// activity is set before each call of code that is not the loop's, for the error of a panic in it.
 	activity  Activity
 	stage     string // "at the start: " or "at the end: "
@@ -167,8 +169,9 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 	return err
 }
 
-// eachBatch gives each batch to receive. Whatever ends the run, the source only sees that no further batch is asked for;
-// the error of a failed iteration is kept and does not pass through the source. left: the run ended without the source.
+// eachBatch gives each batch to receive. Whatever ends the run, the source only sees that no further batch is asked
+// for; the error of a failed iteration is kept and does not pass through the source. left: the run ended without the
+// source.
 func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, nil
@@ -177,21 +180,18 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 		return false, err
 	}
 	s := &source[B]{uncancelable: r.ctx.Done() == nil}
-	s.turn = func(batch B, last bool, err error) (more bool) {
+	s.turn = func(batch B, last bool, failure error) (more bool) {
 		r.endsEpoch = last
-		whole := false
-		defer func() {
-			if !whole {
-				r.over, r.failure = true, r.located(shield.Caught(recover()))
-			}
-			r.at(atData) // also at the end of the run: what the source then does is not the last task's
-			s.enter()
-		}()
-		more = r.receive(batch, err)
-		whole = true
-		return more
+		r.outside(func() (bool, error) { return r.receive(batch, failure) })
+		return !r.over && r.refused == nil
 	}
-	err, left = s.wait(r.ctx, startShielded(func() error { return s.all(r.epochs(data)) }))
+	r.source = s
+	err, left = s.wait(r.ctx, startShielded(func() error {
+		if r.reading.on {
+			s.goroutine, _, _ = origin()
+		}
+		return s.all(r.epochs(data))
+	}))
 	switch {
 	case r.failure == nil:
 		return left && !r.over, r.located(err)
@@ -203,7 +203,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 
 // epochs is the data of the run, from where it begins.
 func (r *run[S, B]) epochs(data Source[B]) epochsOf[B] {
-	return epochsOf[B]{data, r.from, r.until, r.needsEpochs()}
+	return epochsOf[B]{data, r.from, r.until, r.needsEpochs(), &r.reading.ahead}
 }
 
 // needsEpochs reports whether anything in the run is due by epochs.
@@ -213,22 +213,36 @@ func (r *run[S, B]) needsEpochs() bool {
 		slices.ContainsFunc(r.hooks, func(h hook) bool { return h.When.needs().epochs })
 }
 
+// outside calls f, which ends the run or not, on the goroutine of the source when that has given over to the run.
+func (r *run[S, B]) outside(f func() (end bool, err error)) {
+	whole := false
+	defer func() {
+		if !whole {
+			r.over, r.failure = true, r.located(shield.Caught(recover()))
+		}
+		r.at(atData) // also at the end of the run: what the source then does is not the last task's
+		r.source.enter()
+	}()
+	if end, err := f(); end || err != nil {
+		r.over, r.failure = true, err
+	}
+	whole = true
+}
+
 // receive handles what the data yields: a batch or a failure. A batch has its iteration even if the context ended
 // meanwhile: the data's position is then that of the state.
-func (r *run[S, B]) receive(batch B, failure error) (more bool) {
-	end, err := false, error(nil)
+func (r *run[S, B]) receive(batch B, failure error) (end bool, err error) {
+	if r.over { // the source read the state, which ended the run
+		return true, r.failure
+	}
 	if failure == nil {
 		r.taken++
 		r.batch = batch
-		end, err = r.take()
+		if end, err = r.take(); err != nil {
+			return false, err
+		}
 	}
-	if err == nil {
-		end, err = r.agreement.next(end, failure)
-	}
-	if end || err != nil {
-		r.over, r.failure = true, err
-	}
-	return !r.over && r.refused == nil
+	return r.agreement.next(end, failure)
 }
 
 // await waits for steps that may still be running.

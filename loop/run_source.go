@@ -30,11 +30,14 @@ type source[B any] struct {
 	count     int64 // crossings, as the source's goroutine left it
 	// uncancelable: the context never ends, so the run stays with the source's goroutine.
 	uncancelable bool
+	inside       bool   // as that goroutine sees it
+	goroutine    string // its number, where the state may be read in it
 }
 
 const leftBehind = -1
 
 func (s *source[B]) enter() {
+	s.inside = true
 	if !s.uncancelable {
 		s.count++
 		s.crossings.Store(s.count)
@@ -43,6 +46,7 @@ func (s *source[B]) enter() {
 
 // leave reports whether the run still belongs to the source's goroutine.
 func (s *source[B]) leave() bool {
+	s.inside = false
 	if s.uncancelable {
 		return true
 	}

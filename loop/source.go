@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"sync/atomic"
 )
 
 // Source is data that a run can begin at any position. The position is the number of batches that were taken since the
@@ -80,6 +81,8 @@ type epochsOf[B any] struct {
 	until  Period
 	// ahead: something is due by epochs, so a batch that does not know whether it ends its epoch is taken one ahead.
 	ahead bool
+	// asked is set while the source is asked for a batch ahead; it may be nil.
+	asked *atomic.Bool
 }
 
 func (e epochsOf[B]) all(yield func(batch B, last bool, err error) bool) {
@@ -87,6 +90,9 @@ func (e epochsOf[B]) all(yield func(batch B, last bool, err error) bool) {
 	again := byEpochs(e.until)
 	p := pass[B]{ahead: e.ahead, once: e.until == nil && !isPlain, plain: isPlain, place: placeOf[B](), yield: yield}
 	p.ahead = p.ahead || p.once && p.place != nil
+	if p.asked = e.asked; p.asked == nil {
+		p.asked = new(atomic.Bool)
+	}
 	if p.once && e.from.Epochs > 0 { // the earlier run has made its pass
 		return
 	}
@@ -127,9 +133,10 @@ type pass[B any] struct {
 	skip    int64 // so many batches are left out
 	taken   int64
 	ahead   bool
-	plain   bool // the end of the iterator ends the epoch, whatever its last batch knows
-	once    bool // it ends with the epoch
-	stopped bool // no further batch is wanted
+	plain   bool         // the end of the iterator ends the epoch, whatever its last batch knows
+	once    bool         // it ends with the epoch
+	stopped bool         // no further batch is wanted
+	asked   *atomic.Bool // while one is taken ahead
 	newest  B
 	none    B
 }
@@ -166,6 +173,9 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 			p.skip--
 			continue
 		}
+		if holds {
+			p.asked.Store(false)
+		}
 		before := epoch
 		last, known := false, false
 		if p.place != nil && err == nil {
@@ -180,11 +190,13 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 		}
 		if holds = p.ahead && err == nil && !last && (p.plain || !known); holds {
 			held = batch
+			p.asked.Store(true)
 		} else if !p.give(batch, last, err) {
 			return
 		}
 	}
 	if holds {
+		p.asked.Store(false)
 		p.give(held, true, nil)
 	}
 }

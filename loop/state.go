@@ -87,6 +87,16 @@ type Snapshot interface {
 	Close() error
 }
 
+// Queued is a state that can be read while batches of a run wait for their steps (see [BlockStepper]), as by data that
+// depends on what was learnt. The run then makes these steps first, so that reading the state shows every step whose
+// batch has been handed out.
+type Queued interface {
+	// OnRead gives the state a function that it calls before each time that it is read. The state returns an error of it
+	// in place of what was to be read. Before it adds f, OnRead calls the functions that it was given earlier, and
+	// returns their error. remove takes f away again.
+	OnRead(f func() error) (remove func(), err error)
+}
+
 // LearningRater is a state with a learning rate that can be changed during training.
 type LearningRater interface {
 	LearningRate() (float64, error)

@@ -23,10 +23,11 @@ func (f StepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 	return f(ctx, state, batch)
 }
 
-// BlockStepper is a [Stepper] that can make several steps at once, which is faster where a step is small. The loop then
-// gives it several batches, never across a point where another task, a callback or the end of the run is due. The run
-// is the same, except that schedules of time are looked at between blocks. A block ends with the first batch that comes
-// 50 ms after its first one, or when its steps are expected to take 50 ms.
+// BlockStepper is a [Stepper] that can make several steps at once, which is faster where a step is small. The loop
+// then gives it several batches, never across a point where another task, a callback or the end of the run is due.
+// The run is the same, except that schedules of time are looked at between blocks. A block ends with the first batch
+// that comes 50 ms after its first one, when its steps are expected to take 50 ms, or when the data reads the state
+// (see [Queued]). [SingleSteps] turns blocks off.
 type BlockStepper[S, B any] interface {
 	Stepper[S, B]
 	// BlockSize is the largest number of steps at once. It is called when a run starts. Below 2 the loop calls Step;
@@ -34,15 +35,15 @@ type BlockStepper[S, B any] interface {
 	// length.
 	BlockSize() int
 	// StepBlock makes the steps of the batches in their order and returns the logs of each, which must have the same
-	// names in each step. With an error, [ErrStop] included, it returns the logs of the steps that were made before it
-	// and the state after them. A panic loses all steps of the block. If StepBlock ends early because the context is
-	// cancelled, batches that were taken from the data are not in the state ([Report].Ahead).
+	// names in each step. With an error, [ErrStop] included, it returns the logs of the steps that were made before
+	// it and the state after them. A panic loses all steps of the block. If StepBlock ends early because the context
+	// is cancelled, batches that were taken from the data are not in the state ([Report].Ahead).
 	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 }
 
-// Awaiter is a [Stepper] whose steps may still be running when its method returns, as on a device. Reading the logs of
-// such a step waits for it. Await waits for all steps that were begun on the state and returns the error of one that
-// failed. The loop calls it after the last turn, after a failure too. A step that fails then has been counted.
+// Awaiter is a [Stepper] whose steps may still be running when its method returns, as on a device. Reading the logs
+// of such a step waits for it. Await waits for all steps that were begun on the state and returns the error of one
+// that failed. The loop calls it after the last turn, after a failure too. A step that fails then has been counted.
 type Awaiter[S any] interface {
 	Await(ctx context.Context, state S) error
 }

@@ -26,8 +26,8 @@ type agreement interface {
 	interrupts(h *hook) bool
 	// timed is called with the steps of each block, and how long they took.
 	timed(steps int, took time.Duration)
-	// end is called when the iterations are over, or the data; left: the data source was left behind. It makes the steps
-	// that wait and what is due at the end.
+	// end is called when the iterations are over, or the data; left: the data source was left behind. It makes the
+	// steps that wait and what is due at the end.
 	end(left bool, err error) error
 }
 

@@ -19,7 +19,7 @@ func (p *ranks[S, B]) ofAll() []alike {
 	same := func(what string, is any) alike { text := fmt.Sprint(is); return alike{what, text, text} }
 	begin := same("the step at which they begin", fmt.Sprintf("%d (%d samples, %v)", p.from.Steps, p.from.Samples, p.from.Time))
 	begin.key = fmt.Sprintln(p.from.Steps, p.from.Samples, int64(p.from.Time), int64(p.from.Date))
-	list := []alike{begin, same("Until", p.until), same("Keep", p.keep), same("whether an earlier run was over", fmt.Sprint(p.endedBy != nil, " ", p.endedUntil))}
+	list := []alike{begin, same("Until", p.until), same("Keep", p.keep), same("SingleSteps", p.single), same("whether an earlier run was over", fmt.Sprint(p.endedBy != nil, " ", p.endedUntil))}
 	for i := range p.tasks {
 		list = append(list, alike{fmt.Sprintf("task %d", i+1), label(p.tasks[i].when, p.tasks[i].name), fmt.Sprintln(p.tasks[i].when)})
 	}

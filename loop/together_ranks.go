@@ -10,10 +10,11 @@ import (
 
 // ranks is the agreement of several processes.
 //
-// All of them meet at the same places: at the start, where batches that not all are known to have are to become steps,
-// after an iteration in which anything but steps ran, and at the end. At each they exchange a few words, and what
-// follows is a function of these alone. If one fails it goes to the end at once; the others learn it at the place that
-// they reach next. Between two places nothing asks the clock, so that batches go into the same blocks everywhere.
+// All of them meet at the same places: at the start, where batches that not all are known to have are to become
+// steps, after an iteration in which anything but steps ran, and at the end. At each they exchange a few words, and
+// what follows is a function of these alone. If one fails it goes to the end at once; the others learn it at the
+// place that they reach next. Between two places nothing asks the clock, so that batches go into the same blocks
+// everywhere.
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job
@@ -311,7 +312,8 @@ func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
 	p.block, p.steps, p.took = p.blocks.current, steps, time.Since(p.blocks.since)
 }
 
-// cancelledElsewhere reports whether an error says that the context of another process ended, in a run within this one.
+// cancelledElsewhere reports whether an error says that the context of another process ended, in a run within this
+// one.
 func cancelledElsewhere(err error) bool {
 	var ranked *RankError
 	return errors.As(err, &ranked) && ranked.reason == Cancelled

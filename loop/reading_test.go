@@ -1,0 +1,490 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// weight is a state that changes in place: what was learnt so far.
+type weight struct {
+	value  int
+	onRead []*func() error
+	job    loop.Job
+}
+
+func (w *weight) Job() loop.Job { return w.job }
+
+func (w *weight) OnRead(f func() error) (remove func(), err error) {
+	if err := w.ready(); err != nil {
+		return nil, err
+	}
+	w.onRead = append(w.onRead, &f)
+	return func() { w.onRead = slices.DeleteFunc(w.onRead, func(x *func() error) bool { return x == &f }) }, nil
+}
+
+func (w *weight) ready() error {
+	for _, f := range w.onRead {
+		if err := (*f)(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read is the value after all steps whose batches have been handed out.
+func (w *weight) read() (int, error) {
+	if err := w.ready(); err != nil {
+		return 0, err
+	}
+	return w.value, nil
+}
+
+// learner makes the steps of a weight: a batch is added to it.
+type learner struct {
+	block int
+	comes func(batch int) error // what comes over a batch
+	sizes *[]int                // of the blocks
+}
+
+func (l learner) BlockSize() int { return l.block }
+
+func (l learner) Step(_ context.Context, w *weight, batch int) (*weight, loop.Logs, error) {
+	if l.comes != nil {
+		if err := l.comes(batch); err != nil && !errors.Is(err, loop.ErrStop) {
+			return w, loop.Logs{}, err
+		} else if err != nil {
+			w.value += batch
+			return w, metric("w", float64(w.value)), err
+		}
+	}
+	w.value += batch
+	return w, metric("w", float64(w.value)), nil
+}
+
+func (l learner) StepBlock(ctx context.Context, w *weight, batches []int) (_ *weight, all []loop.Logs, err error) {
+	if l.sizes != nil {
+		*l.sizes = append(*l.sizes, len(batches))
+	}
+	for _, batch := range batches {
+		var logs loop.Logs
+		if w, logs, err = l.Step(ctx, w, batch); err == nil || errors.Is(err, loop.ErrStop) {
+			all = append(all, logs)
+		}
+		if err != nil {
+			return w, all, err
+		}
+	}
+	return w, all, nil
+}
+
+// single is the learner without blocks.
+func (l learner) single() loop.Stepper[*weight, int] {
+	return loop.StepFunc[*weight, int](l.Step)
+}
+
+// weightsSeen are those that the data saw before each of n batches of 1, where read reads.
+func weightsSeen(t *testing.T, n int, read func(*weight) (int, error), options ...loop.Option) (seen, sizes []int) {
+	w := &weight{}
+	data := func(yield func(int, error) bool) {
+		for range n {
+			v, err := read(w)
+			if seen = append(seen, v); !yield(1, err) || err != nil {
+				return
+			}
+		}
+	}
+	result, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8, sizes: &sizes})).Run(t.Context(), w, loop.Data[int](data), options...)
+	require.NoError(t, err)
+	require.Equal(t, n, result.State.value)
+	require.Empty(t, w.onRead)
+	return seen, sizes
+}
+
+func TestS03_dataSeesEachStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen, sizes := weightsSeen(t, 10, (*weight).read)
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, seen)
+		require.Equal(t, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, sizes)
+	})
+	t.Run("control: a state that calls nothing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			seen, sizes := weightsSeen(t, 10, func(w *weight) (int, error) { return w.value, nil })
+			require.Equal(t, []int{0, 1, 1, 3, 3, 3, 3, 7, 7, 7}, seen)
+			require.Equal(t, []int{1, 2, 4, 3}, sizes)
+		})
+	})
+	t.Run("single steps", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			seen, sizes := weightsSeen(t, 5, func(w *weight) (int, error) { return w.value, nil }, loop.SingleSteps())
+			require.Equal(t, []int{0, 1, 2, 3, 4}, seen)
+			require.Equal(t, []int{1, 1, 1, 1, 1}, sizes, "they are made by StepBlock, so that they compute the same")
+			plan, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8})).Plan(loop.SingleSteps())
+			require.NoError(t, err)
+			require.NotContains(t, plan.String(), "blocks")
+		})
+	})
+}
+
+// reader is a run whose data, tasks and callbacks read the state: all that they see.
+type reader struct {
+	learner
+	n, every, after int // batches; the data reads before each so many, and a task is due in each so many steps
+	options         func(r *reader) []loop.Option
+	seen            []string
+	sizes           []int
+}
+
+func (r *reader) see(format string, args ...any) {
+	r.seen = append(r.seen, fmt.Sprintf(format, args...))
+}
+
+func (r *reader) data(w *weight) loop.Data[int] {
+	return func(yield func(int, error) bool) {
+		defer r.see("data closed")
+		for i := range r.n {
+			batch := i
+			if i%r.every == 0 {
+				v, err := w.read()
+				if err != nil {
+					return
+				}
+				batch += v % 7
+				r.see("batch %d of %d", batch, v)
+			}
+			if !yield(batch, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (r *reader) run(t require.TestingT, blocks bool) {
+	w, step := &weight{}, r.single()
+	if r.learner.sizes = &r.sizes; blocks {
+		step = r.learner
+	}
+	look := func(what string) loop.Watcher {
+		return func(_ context.Context, report loop.Report) error {
+			v, err := w.read()
+			r.see("%s at %d: %d %v", what, report.Elapsed.Steps, v, err)
+			return nil
+		}
+	}
+	task := loop.OnTurn(loop.Every(loop.Steps(int64(r.after))), func(_ context.Context, turn *loop.Turn[*weight, int]) error {
+		v, err := w.read()
+		r.see("task at %d: %d %v", turn.Elapsed.Steps, v, err)
+		return nil
+	})
+	options := []loop.Option{loop.Watch(loop.Every(loop.Steps(int64(r.after+2))), look("callback")), attend("", loop.Never, func() loop.Attendant { return lookAtEnd{look("end")} })}
+	if r.options != nil {
+		options = append(options, r.options(r)...)
+	}
+	result, err := loop.New(loop.On(loop.EachStep, step).Named("step"), task).Run(context.Background(), w, r.data(w), options...)
+	r.see("%d, %v, %s, %v, %v", result.State.value, counts(result.Elapsed), result.Reason, result.Stop, err)
+	for at, logs := range result.History.Rows() {
+		r.see("%v %v", counts(at), read(logs))
+	}
+}
+
+type lookAtEnd struct{ look loop.Watcher }
+
+func (lookAtEnd) Watch(context.Context, loop.Report) error { return nil }
+func (l lookAtEnd) End(ctx context.Context, e loop.Ending) error {
+	return l.look(ctx, e.Report)
+}
+
+// Whatever the data reads when, the run with blocks is the one without.
+func TestS03_blocksAreAsSingleSteps(t *testing.T) {
+	together := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := reader{n: evenly(t, 60, "n"), every: 1 + evenly(t, 9, "every"), after: 1 + evenly(t, 19, "after"), learner: learner{block: 2 + evenly(t, 10, "block")}}
+		if oneIn(t, 2, "stops") {
+			steps, at, err := 0, 1+evenly(t, r.n, "at"), pick(t, []error{errBoom, loop.ErrStop}, "what")
+			r.comes = func(int) error {
+				if steps++; steps == at {
+					return err
+				}
+				return nil
+			}
+			r.options = func(*reader) []loop.Option { steps = 0; return nil }
+		}
+		rapid.SyncTest(t, func(t *rapid.T) {
+			single, blocks := r, r
+			single.run(t, false)
+			blocks.run(t, true)
+			for _, size := range blocks.sizes {
+				together += size - 1
+			}
+			if r.comes == nil {
+				require.Equal(t, single.seen, blocks.seen)
+				return
+			}
+			// Where a step fails or stops, the data has been asked for a further batch: what it saw of that differs.
+			outcome := func(seen []string) []string {
+				return slices.DeleteFunc(seen, func(s string) bool { return s[:4] == "batc" })
+			}
+			require.Equal(t, outcome(single.seen), outcome(blocks.seen))
+		})
+	})
+	require.Positive(t, together)
+}
+
+// A read can end the run, by the steps that it brings about. Then the batch that is being made has no step.
+func TestS03_readEndsTheRun(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		comes func() error // over the fifth step, the second of those that wait
+		until loop.Period
+		ended
+		ahead int64
+	}{
+		{name: "a step fails", comes: func() error { return errBoom }, ended: ended{reason: loop.Failed, state: 4, err: "loop: step 5: each step: step: boom"}, ahead: 1},
+		{name: "a step stops", comes: func() error { return loop.ErrStop }, ended: ended{reason: loop.Stopped, state: 5}},
+		{name: "a step panics", comes: func() error { panic("boom") }, ended: ended{reason: loop.Failed, state: 4, err: "loop: step 4: each step: step: panic: "}, ahead: 2},
+		{name: "a step exits", comes: func() error { runtime.Goexit(); return nil }, ended: ended{reason: loop.Failed, state: 4, err: "loop: step 4: each step: step: runtime.Goexit was called"}, ahead: 2},
+		{name: "the time is over", comes: func() error { time.Sleep(time.Hour); return nil }, until: loop.Time(time.Hour), ended: ended{reason: loop.UntilReached, state: 5}},
+	} {
+		for _, cancellable := range []bool{true, false} {
+			t.Run(row.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx := context.Background()
+					if cancellable {
+						ctx = t.Context()
+					}
+					w, made, more, closed := &weight{}, 0, 0, false
+					var unread error
+					data := func(yield func(int, error) bool) {
+						defer func() { closed = true }()
+						for range 5 { // a block of 1, a block of 2, and 2 that wait
+							if yield(1, nil) {
+								more++
+							}
+						}
+						_, unread = w.read()
+						if yield(1, nil) {
+							more++
+						}
+					}
+					step := learner{block: 8, comes: func(int) error {
+						if made++; made == 5 {
+							return row.comes()
+						}
+						return nil
+					}}
+					ahead := int64(-1)
+					options := []loop.Option{attend("", loop.Never, func() loop.Attendant {
+						return lookAtEnd{func(_ context.Context, r loop.Report) error { ahead = r.Ahead; return nil }}
+					})}
+					if row.until != nil {
+						options = append(options, loop.Until(row.until))
+					}
+					result, err := loop.New(loop.On[*weight, int](loop.EachStep, step).Named("step")).Run(ctx, w, loop.Data[int](data), options...)
+					require.Equal(t, row.reason, result.Reason)
+					require.Equal(t, row.state, w.value)
+					require.Equal(t, 5-row.ahead, result.Elapsed.Steps)
+					require.EqualValues(t, 5-row.ahead, result.History.Len())
+					require.Equal(t, row.ahead, ahead)
+					require.Equal(t, 5, more, "no batch is taken after the read")
+					require.True(t, closed)
+					require.Empty(t, w.onRead)
+					if row.err == "" {
+						require.NoError(t, err)
+						require.NoError(t, unread)
+						return
+					}
+					require.ErrorContains(t, err, row.err)
+					if row.name != "a step exits" { // its goroutine is no more
+						require.Equal(t, err, unread)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Where the steps cannot be made, a read is an error that says what to do, and none where no step waits.
+func TestS03_readsThatFindBatchesWaiting(t *testing.T) {
+	another := "loop: the state was read while batches wait for their steps, on another goroutine than the run's: read it in the data source itself, " +
+		"where neither Prefetch nor iter.Pull runs it, or give the run the option SingleSteps"
+	elsewhere := func(w *weight) (v int, err error) {
+		done := make(chan struct{})
+		go func() { v, err = w.read(); close(done) }()
+		<-done
+		return v, err
+	}
+	for _, options := range [][]loop.Option{nil, {loop.SingleSteps()}} {
+		synctest.Test(t, func(t *testing.T) {
+			var seen []int
+			var failed []error
+			w := &weight{}
+			data := func(yield func(int, error) bool) {
+				for range 5 {
+					v, err := elsewhere(w)
+					seen, failed = append(seen, v), append(failed, err)
+					if !yield(1, err) || err != nil {
+						return
+					}
+				}
+			}
+			result, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8})).Run(t.Context(), w, loop.Data[int](data), options...)
+			if options != nil {
+				require.NoError(t, err)
+				require.Equal(t, []int{0, 1, 2, 3, 4}, seen)
+				return
+			}
+			require.EqualError(t, err, "loop: step 3: data: "+another[len("loop: "):])
+			require.EqualError(t, failed[2], another)
+			require.Equal(t, []int{0, 1, 0}, seen)
+			require.EqualValues(t, 2, result.Elapsed.Steps, "the step that waited is made")
+		})
+	}
+	t.Run("iter.Pull", func(t *testing.T) {
+		w := &weight{}
+		data := func(yield func(int, error) bool) {
+			next, stop := iter.Pull2(func(yield func(int, error) bool) {
+				for {
+					if _, err := w.read(); !yield(1, err) {
+						return
+					}
+				}
+			})
+			defer stop()
+			for v, err, ok := next(); ok && yield(v, err); v, err, ok = next() {
+			}
+		}
+		_, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8})).Run(t.Context(), w, loop.Data[int](data))
+		require.EqualError(t, err, "loop: step 3: data: "+another[len("loop: "):])
+	})
+	t.Run("by what must not read", func(t *testing.T) {
+		w, reads := &weight{}, []error{}
+		ask := func() bool { _, err := w.read(); reads = append(reads, err); return false }
+		asking := attend("asking", loop.Never, func() loop.Attendant { return asks{ask} })
+		_, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8})).Run(t.Context(), w, numbers(5), asking)
+		require.NoError(t, err)
+		require.ErrorContains(t, errors.Join(reads...), "loop: the state was read while batches wait for their steps, by never: asking, which must not read it: give the run the option SingleSteps")
+	})
+	t.Run("a job", func(t *testing.T) {
+		for _, option := range []loop.Option{nil, loop.SingleSteps()} {
+			synctest.Test(t, func(t *testing.T) {
+				all := together(2, func(_ int, s member) (loop.Result[member], error) {
+					w := &weight{job: s.job}
+					data := func(yield func(int, error) bool) {
+						for range 5 {
+							if _, err := w.read(); !yield(1, err) || err != nil {
+								return
+							}
+						}
+					}
+					result, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8})).Run(t.Context(), w, loop.Data[int](data), option)
+					return loop.Result[member]{Reason: result.Reason, Elapsed: result.Elapsed}, err
+				})
+				for _, e := range all {
+					if option != nil {
+						require.NoError(t, e.err)
+						require.EqualValues(t, 5, e.Elapsed.Steps)
+						continue
+					}
+					require.ErrorContains(t, e.err, "the state was read while batches wait for their steps, which the processes of a job only make together: give the run the option SingleSteps")
+					require.EqualValues(t, 3, e.Elapsed.Steps, "the step that waited is made")
+				}
+			})
+		}
+	})
+}
+
+// asks is asked at each border.
+type asks struct{ does func() bool }
+
+func (asks) Watch(context.Context, loop.Report) error { return nil }
+func (asks) End(context.Context, loop.Ending) error   { return nil }
+func (a asks) Interrupts() bool                       { return a.does() }
+
+// A run within the data of another begins with the steps that wait there.
+func TestS03_aRunWithinTheData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seen := &weight{}, []int{}
+		training := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8}))
+		test := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, w *weight, _ int) (*weight, loop.Logs, error) {
+			v, err := w.read()
+			seen = append(seen, v)
+			return w, loop.Logs{}, err
+		}))
+		data := func(yield func(int, error) bool) {
+			for i := range 9 {
+				if i%4 == 3 {
+					_, err := test.Run(t.Context(), w, numbers(1))
+					require.NoError(t, err)
+				}
+				if !yield(1, nil) {
+					return
+				}
+			}
+		}
+		_, err := training.Run(t.Context(), w, loop.Data[int](data))
+		require.NoError(t, err)
+		require.Equal(t, []int{3, 7}, seen)
+		require.Empty(t, w.onRead)
+	})
+}
+
+// A goroutine that has nothing to do with the run reads beside it: it waits for no batch, and is refused nothing.
+func TestS03_aReaderBesideTheRunIsNotRefused(t *testing.T) {
+	w := &weight{}
+	ask, answer := make(chan struct{}), make(chan error)
+	asking := make(chan struct{})
+	go func() { // before the run, from this goroutine
+		close(asking)
+		for range ask {
+			_, err := w.read()
+			answer <- err
+		}
+	}()
+	<-asking
+	defer close(ask)
+	asked := 0
+	data := loop.Data[int](func(yield func(int, error) bool) {
+		for range 40 {
+			ask <- struct{}{}
+			if err := <-answer; !yield(1, err) {
+				return
+			}
+			asked++
+		}
+	})
+	var sizes []int
+	_, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8, sizes: &sizes})).Run(t.Context(), w, data)
+	require.NoError(t, err)
+	require.Equal(t, 40, asked)
+	require.Equal(t, 8, slices.Max(sizes), "batches waited")
+}
+
+// A source that is asked for a batch ahead, to know whether the one before ends its epoch, cannot see its step.
+func TestS03_aReadWhileABatchIsTakenAhead(t *testing.T) {
+	w := &weight{}
+	data := loop.Data[int](func(yield func(int, error) bool) {
+		for range 4 {
+			_, err := w.read()
+			if !yield(1, err) || err != nil {
+				return
+			}
+		}
+	})
+	l := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 1}))
+	_, err := l.Run(t.Context(), w, data, loop.Until(loop.Epochs(2)))
+	require.EqualError(t, err, "loop: step 2: data: the state was read by the data while a batch is taken ahead, to know whether it ends its epoch: "+
+		"count in steps, or give the batches the method InEpoch")
+	_, err = l.Run(t.Context(), &weight{}, data, loop.Until(loop.Steps(3)))
+	require.NoError(t, err)
+}
