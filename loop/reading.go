@@ -18,13 +18,15 @@ func SingleSteps() Option { return setting(func(s *settings) { s.single = true }
 type reading struct {
 	on      bool        // the state is a Queued
 	waiting atomic.Bool // batches wait
-	ahead   atomic.Bool // the source is asked for a batch while one waits, to know whether that ends its epoch
+	// ahead: the source is asked for a batch while one waits, to know whether that ends its epoch. It is no part of the
+	// run, which a source that is left behind must not keep in memory.
+	ahead *atomic.Bool
 }
 
 // beginReading gives the state the function that it calls before it is read. Where the run is one within the data
 // source of another, it makes the steps that wait there.
 func (r *run[S, B]) beginReading() (end func(), err error) {
-	end = func() {}
+	end, r.reading.ahead = func() {}, new(atomic.Bool)
 	state, ok := as[Queued](r.turn.State, &r.turn.State)
 	if !ok {
 		return end, nil

@@ -203,7 +203,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 
 // epochs is the data of the run, from where it begins.
 func (r *run[S, B]) epochs(data Source[B]) epochsOf[B] {
-	return epochsOf[B]{data, r.from, r.until, r.needsEpochs(), &r.reading.ahead}
+	return epochsOf[B]{data, r.from, r.until, r.needsEpochs(), r.reading.ahead}
 }
 
 // needsEpochs reports whether anything in the run is due by epochs.

@@ -316,7 +316,7 @@ func evaluations(t *testing.T, s strategies.Strategy) {
 	test := managed.TestStep(func(b *managed.Builder) { b.Mean("mean", b.Node("y")) })
 	defer func() { require.NoError(t, test.Close()) }()
 	var batches []data.Batch
-	for b, err := range wave(t, 128).Batches(32) {
+	for b, err := range wave(t, 128).Batches(32).All() {
 		require.NoError(t, err)
 		batches = append(batches, b)
 	}
