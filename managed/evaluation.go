@@ -48,7 +48,7 @@ func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(c
 
 // enterAlone is for what changes values and builds nothing.
 func (a *access) enterAlone(ctx context.Context) error {
-	if err := a.notWithin(); err != nil {
+	if err := a.beforeRead(); err != nil {
 		return err
 	}
 	return ofState(a.values.Change(ctx))

@@ -30,15 +30,17 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 	case state == nil:
 		return nil, errors.New("the state is nil: make one with New")
 	}
+	if view == nil { // else it was called before the view was locked
+		if err := state.access.beforeRead(); err != nil {
+			return nil, err
+		}
+	}
 	if s.train {
 		if !state.access.training.CompareAndSwap(false, true) {
 			return nil, fmt.Errorf("the state is %w: another training step on it is being made, and a state is trained by one "+
 				"at a time: wait for the other, or train a Clone", ErrBusy)
 		}
 		defer state.access.training.Store(false)
-	}
-	if err := state.access.notWithin(); err != nil {
-		return nil, err
 	}
 	has := shareValues
 	if s.train || view == nil && s.changing.Load() {

@@ -37,6 +37,9 @@ import (
 //	                                                             alone    then new variables are moved in
 //	a training step or block, beside its gates: the flag training, for all of it
 //
+// Before all of these but the looks, Stepper.Await and the end of an evaluation, beforeRead calls the functions of OnRead,
+// which make the steps that wait; no gate is held then.
+//
 // Under eager, and while a step is built, the caller's functions run while structure is held: those of steps, and what
 // [Only] and [DrawMissing] are given. The goroutine that holds structure is noted, and what it asks of the same state
 // is ErrBusy, whether it would have to wait or not.
@@ -44,6 +47,7 @@ type access struct {
 	structure, values gate.Gate
 	holder            atomic.Pointer[holder] // who holds structure; nil for those who only look
 	training          atomic.Bool            // a training step is being made
+	readers           readers                // what is called before the values are used
 }
 
 // holder is who holds the structure of a state.
@@ -99,6 +103,9 @@ func (a *access) addValues(ctx context.Context, change bool) (done func(), err e
 
 // changeAll has all of the state alone. Of the steps that were begun it does not wait for the last.
 func (a *access) changeAll(ctx context.Context) (done func(), err error) {
+	if err := a.beforeRead(); err != nil {
+		return nil, err
+	}
 	doneStructure, err := a.holdStructure(ctx)
 	if err != nil {
 		return nil, err
@@ -141,7 +148,7 @@ func (a *access) peekAll() (done func()) {
 
 // readValues shares the values with others who read them, when the steps that were begun are over.
 func (s *State) readValues(ctx context.Context) (done func(), err error) {
-	if err := s.access.notWithin(); err != nil {
+	if err := s.access.beforeRead(); err != nil {
 		return nil, err
 	}
 	if err := s.access.values.Read(ctx); err != nil {
@@ -156,6 +163,9 @@ func (s *State) readValues(ctx context.Context) (done func(), err error) {
 
 // readAll is readValues with the structure.
 func (s *State) readAll(ctx context.Context) (done func(), err error) {
+	if err := s.access.beforeRead(); err != nil {
+		return nil, err
+	}
 	doneStructure, err := s.access.holdStructure(ctx)
 	if err != nil {
 		return nil, err

@@ -81,6 +81,10 @@ func (v *View) begin(step *Stepper) error {
 		return step.failed(errNoStep)
 	case step.train:
 		return step.failed(errors.New("a view is for tests and predictions: train the state"))
+	case v != nil:
+		if err := v.of.access.beforeRead(); err != nil { // its first step reads values of the state
+			return fmt.Errorf("managed: view: %w", err)
+		}
 	}
 	return v.lock()
 }
