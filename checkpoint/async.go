@@ -22,7 +22,7 @@ type Async struct {
 	mu       sync.Mutex
 	idle     sync.Cond // broadcast when busy becomes false
 	busy     bool
-	writes   *draft // that which is being written
+	present  *draft // that which is being written
 	waiting  *draft
 	spare    map[string][]byte // buffers of a checkpoint that was written
 	failed   []error
@@ -38,9 +38,9 @@ func NewAsync(folder *Folder) *Async {
 	return a
 }
 
-// Supersede has the first save that is complete take the place of these steps, which are another run's: they are
+// supersede has the first save that is complete take the place of these steps, which are another run's: they are
 // removed right before it is given its name. Call it before the first Save.
-func (a *Async) Supersede(steps []Step) { a.another = slices.Clone(steps) }
+func (a *Async) supersede(steps []Step) { a.another = slices.Clone(steps) }
 
 // BackgroundError is a checkpoint that could not be saved in the background, or not pruned ([ErrNotPruned]).
 type BackgroundError struct {
@@ -124,7 +124,7 @@ func (a *Async) work() {
 	defer a.mu.Unlock()
 	for a.waiting != nil {
 		d := a.waiting
-		a.writes, a.waiting = d, nil
+		a.present, a.waiting = d, nil
 		a.mu.Unlock()
 		err := a.folder.save(context.Background(), d, &a.another)
 		a.mu.Lock()
@@ -134,7 +134,7 @@ func (a *Async) work() {
 		}
 		a.spare = d.buffers()
 	}
-	a.writes, a.busy = nil, false
+	a.present, a.busy = nil, false
 	a.idle.Broadcast()
 }
 
@@ -148,23 +148,30 @@ func (a *Async) Check() error {
 	return err
 }
 
-// Failed tells whether [Async.Check] has errors to give. It waits for nothing.
-func (a *Async) Failed() bool { return a.failing.Load() }
+// hasFailed reports whether [Async.Check] has errors to give. It waits for nothing.
+func (a *Async) hasFailed() bool { return a.failing.Load() }
 
-// Writing tells whether tensors are being written, or wait to be, by this process or by those that it saves together
+// writing tells whether tensors are being written, or wait to be, by this process or by those that it saves together
 // with. It waits for nothing.
-func (a *Async) Writing() bool {
+func (a *Async) writing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.waiting != nil || a.writes != nil && !a.writes.written.Load()
+	return a.waiting != nil || a.present != nil && !a.present.written.Load()
 }
 
-// LastCall says that the other processes of a [Share] write no more, as where one of them could not, or the run has
-// failed: rank 0 waits only ten seconds longer for parts that are not there.
-func (a *Async) LastCall() {
+// writes reports whether a checkpoint is being written or waits. It waits for nothing.
+func (a *Async) writes() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, d := range []*draft{a.writes, a.waiting} {
+	return a.busy
+}
+
+// lastCall says that the other processes of a [Share] write no more, as where one of them could not, or the run has
+// failed: rank 0 waits only ten seconds longer for parts that are not there.
+func (a *Async) lastCall() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range []*draft{a.present, a.waiting} {
 		if d != nil {
 			d.overOnce.Do(func() { close(d.over) })
 		}

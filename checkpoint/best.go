@@ -3,21 +3,20 @@ package checkpoint
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 )
 
 // Best loads the checkpoint that a retention by metric ([Lowest], [Highest]) puts first, as Best(ctx, Lowest(1,
 // "loss_test")). [ErrNone] if no checkpoint has a finite value of the metric.
 func (f *Folder) Best(ctx context.Context, by Retention) (*Checkpoint, error) {
-	step, err := f.best(ctx, by)
+	step, err := f.bestStep(ctx, by)
 	if err != nil {
 		return nil, f.wrap(err, "best by %v", by)
 	}
 	return f.Load(ctx, step)
 }
 
-func (f *Folder) best(ctx context.Context, by Retention) (Step, error) {
+func (f *Folder) bestStep(ctx context.Context, by Retention) (Step, error) {
 	if err := by.checkBest(); err != nil {
 		return 0, err
 	}
@@ -32,17 +31,12 @@ func (f *Folder) best(ctx context.Context, by Retention) (Step, error) {
 	return 0, ErrNone
 }
 
-// KeepsBest is an error unless the folder keeps the best checkpoint by a metric ([Options].Keep), so that Best finds
-// it.
-func (f *Folder) KeepsBest(by Retention) error {
-	if err := by.checkBest(); err != nil {
-		return fmt.Errorf("checkpoint: keep best by %v: %w", by, err)
+// rules are those that checkpoints are kept by: Keep, and the best of a run ([Options].Best) unless all are kept.
+func (f *Folder) rules() []Retention {
+	if best := f.best.Load(); best != nil && len(f.options.Keep) > 0 {
+		return append(slices.Clip(f.options.Keep), *best)
 	}
-	keeps := func(k Retention) bool { return k.byMetric && k.entry == by.entry && k.sign == by.sign }
-	if !slices.ContainsFunc(f.options.Keep, keeps) {
-		return fmt.Errorf("checkpoint: keep best: the folder %s does not keep it: add %v to Keep in its Options", f.dir, by)
-	}
-	return nil
+	return f.options.Keep
 }
 
 // checkBest tells whether it names one checkpoint, the best by a metric.

@@ -28,35 +28,18 @@ func (d *disk) has(_ context.Context, name string) (bool, error) {
 
 func (d *disk) open(_ context.Context, path string) (file, error) { return d.fs.Open(path) }
 
-// owner is what stands in the lock file.
+// owner is the text of the lock file.
 func (d *disk) owner() (text string, err error) {
-	file, err := d.fs.Open(lockName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	size, err := file.Size()
-	if err != nil {
-		return "", err
-	}
-	memory := make([]byte, min(size, ownerLimit))
-	n, err := file.ReadAt(memory, 0)
-	if err == io.EOF {
-		err = nil
-	}
-	return string(memory[:n]), err
+	return readNote(func(path string) (file, error) { return d.fs.Open(path) }, lockName)
 }
 
-// ownerLimit is the most that is read of it.
-const ownerLimit = 4096
-
-func (d *disk) close() error {
+func (d *disk) close(readable bool) error {
 	var err error
 	if d.lock != nil {
 		err = d.lock.Close()
+	}
+	if readable { // the runtime closes it with the last tensor that is left in it
+		return err
 	}
 	return errors.Join(err, d.fs.Close())
 }
@@ -149,6 +132,29 @@ func (d *disk) create(path string, write func(io.Writer) error) error {
 		err = file.Sync()
 	}
 	return errors.Join(err, file.Close())
+}
+
+// note writes under another name first, so that nobody reads half of it.
+func (d *disk) note(ctx context.Context, name, text string) error {
+	if err := d.forget(ctx, name); err != nil {
+		return err
+	}
+	temp := freshName(tempPrefix)
+	if err := d.create(temp, bytesOf([]byte(text))); err != nil {
+		return errors.Join(err, d.discard(temp))
+	}
+	if err := d.publish(temp, name); err != nil {
+		return errors.Join(err, d.discard(temp))
+	}
+	return nil
+}
+
+func (d *disk) forget(_ context.Context, name string) error {
+	err := d.fs.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, d.fs.SyncDir("."))
 }
 
 func (d *disk) publish(temp, name string) error {

@@ -16,29 +16,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// Options are how a folder is used. The zero Options keep all checkpoints.
-type Options struct {
-	// Keep says which checkpoints stay: those that any of them keeps. None keeps all. The newest complete checkpoint
-	// stays in any case, as does the one just saved.
-	Keep []Retention
-	// Overwrite lets Save put a new checkpoint in the place of one with the same step. Without, that is [ErrExists],
-	// unless the one there is damaged.
-	Overwrite bool
-	// ReadBack says which saves are read again, and their checksums tried, before they count: some 15 % of the time of
-	// a save.
-	ReadBack ReadBack
-	// LeaveCut has Newest, Load and Best leave tensors that are cut over several processes in their files, when they have
-	// checked them: Write, in place of Data, reads one, whole, as long as the folder is open and the checkpoint there. So
-	// a state can be restored that no memory has whole.
-	LeaveCut bool
-	// ReadOnly takes no lock and changes nothing, so that checkpoints can be read while another process saves some.
-	ReadOnly bool
-	// Log hears of what was cleaned away, of damaged checkpoints that were passed over, and of saves that failed and
-	// are tolerated. Nil is nobody.
-	Log *slog.Logger
-}
-
-// ReadBack says which saves of a folder are read again. That finds a disk, a store or a memory that changes what it is
 // given, not one that does so later: the bytes come from the computer's cache, as a rule.
 type ReadBack int
 
@@ -54,7 +31,8 @@ type Folder struct {
 	dir      string
 	options  Options // Log is never nil
 	now      func() time.Time
-	reserved atomic.Bool // by a run
+	reserved atomic.Bool               // by a run
+	best     atomic.Pointer[Retention] // of that run
 
 	mu       sync.Mutex
 	medium   medium
@@ -121,6 +99,9 @@ func OpenFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
 // openMedium does not close the medium if it fails.
 func openMedium(ctx context.Context, m medium, dir string, options Options) (*Folder, error) {
 	options.Keep = slices.Clone(options.Keep)
+	if name := options.ofRun(); name != "" {
+		return nil, fmt.Errorf("%s is an option of Resume; give it there", name)
+	}
 	if b := options.ReadBack; b < ReadBackFirst || b > ReadBackNone {
 		return nil, fmt.Errorf("ReadBack(%d): expected ReadBackFirst, ReadBackEach or ReadBackNone", b)
 	}
@@ -168,9 +149,9 @@ func parseOwner(note string) owner {
 	return o
 }
 
-// Writer is what the process that has the folder open to write has left in it, which is another text each time that it
-// is opened: who reads the same text sees the same folder. It is empty in a store, and where nobody has written yet.
-func (f *Folder) Writer() (string, error) {
+// writer returns the text that the process that writes has left in the folder. Each opening leaves another text, so
+// processes that read the same text see the same folder. It is empty in a store, and before the first opening.
+func (f *Folder) writer() (string, error) {
 	d, ok := f.medium.(*disk)
 	if !ok {
 		return "", nil
@@ -189,23 +170,27 @@ func (f *Folder) Options() Options {
 	return options
 }
 
-// Reserve takes the folder for one run until that calls release. [ErrReserved] if another run has it.
-func (f *Folder) Reserve() (release func(), err error) {
+// reserve takes the folder for one run until that calls release. [ErrReserved] if another run has it.
+func (f *Folder) reserve() (release func(), err error) {
 	if !f.reserved.CompareAndSwap(false, true) {
 		return nil, f.wrap(ErrReserved, "save a run")
 	}
-	return func() { f.reserved.Store(false) }, nil
+	return func() { f.best.Store(nil); f.reserved.Store(false) }, nil
 }
 
 // Close gives the lock back. The checkpoints stay.
-func (f *Folder) Close() error {
+func (f *Folder) Close() error { return f.close(false) }
+
+// close leaves it readable for tensors that [Options].LeaveCut has left in their files, if that is wanted: a state may
+// read them after the run that has opened the folder, in its first test for example.
+func (f *Folder) close(readable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil
 	}
 	f.closed = true
-	if err := f.medium.close(); err != nil {
+	if err := f.medium.close(readable); err != nil {
 		return fmt.Errorf("checkpoint: close %s: %w", f.dir, err)
 	}
 	return nil

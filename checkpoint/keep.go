@@ -21,15 +21,13 @@ type Retention struct {
 	entry    string
 	byMetric bool
 	sign     float64 // 1 where less is better, -1 where more is
+	err      error
 }
 
 func (r Retention) String() string { return r.name }
 
 // Metric is the name of the metric that it goes by, "" if it goes by none.
 func (r Retention) Metric() string { return r.entry }
-
-// MoreIsBetter tells whether it keeps the highest values of its metric.
-func (r Retention) MoreIsBetter() bool { return r.byMetric && r.sign < 0 }
 
 // Kept says for each checkpoint of a list in the order of steps whether it stays. The zero Retention, which [Open]
 // refuses, keeps none.
@@ -43,6 +41,8 @@ func (r Retention) Kept(list []Info) []bool {
 
 func (r Retention) check() error {
 	switch {
+	case r.err != nil:
+		return r.err
 	case r.mark == nil:
 		return fmt.Errorf("a Retention without content; use Last, Lowest, Highest, EverySteps or EveryTime")
 	case r.n < 1:

@@ -2,8 +2,10 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 )
 
 // medium is where the checkpoints of a [Folder] lie: a disk, or a [Store]. Each has its own way to make and to remove a
@@ -26,8 +28,11 @@ type medium interface {
 	remove(ctx context.Context, names []string) error
 	// clean removes what a process that died left, and what a removal left that failed.
 	clean(ctx context.Context, removed func(name string)) error
-	// close gives a lock back, too, if there is one.
-	close() error
+	// note replaces a small file beside the checkpoints, and forget removes it; one that is not there is no error.
+	note(ctx context.Context, name, text string) error
+	forget(ctx context.Context, name string) error
+	// close gives a lock back, too, if there is one. It leaves the files readable if that is wanted.
+	close(readable bool) error
 }
 
 // file is an open file, to be read.
@@ -61,6 +66,31 @@ func bytesOf(text []byte) func(io.Writer) error {
 		return err
 	}
 }
+
+// readNote reads a small file, "" if it is not there.
+func readNote(open opener, name string) (text string, err error) {
+	file, err := open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size, err := file.Size()
+	if err != nil {
+		return "", err
+	}
+	memory := make([]byte, min(size, noteLimit))
+	n, err := file.ReadAt(memory, 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return string(memory[:n]), err
+}
+
+// noteLimit is the most that is read of one.
+const noteLimit = 4096
 
 func (w writing) readBack(open opener, dir string) error {
 	if w.check == nil {

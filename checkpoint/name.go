@@ -11,6 +11,7 @@ import (
 
 const (
 	lockName     = "LOCK"
+	endName      = "END" // says that the run has ended, and why
 	commitName   = "COMMIT"
 	manifestName = "manifest.json"
 	stateName    = "state.safetensors"

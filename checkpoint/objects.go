@@ -45,7 +45,7 @@ func (o objects) open(ctx context.Context, path string) (file, error) {
 	return &object{ctx: ctx, store: o.store, key: path, size: size}, nil
 }
 
-func (objects) close() error { return nil }
+func (objects) close(bool) error { return nil }
 
 func (o objects) put(ctx context.Context, name string, w writing) error {
 	err := o.write(ctx, name, w)
@@ -90,6 +90,12 @@ func (o objects) share(ctx context.Context, name, _, file string, write func(io.
 func (o objects) mark(ctx context.Context, name, _, mark, text string) error {
 	return o.store.Put(ctx, name+"/"+mark, bytesOf([]byte(text)))
 }
+
+func (o objects) note(ctx context.Context, name, text string) error {
+	return o.store.Put(ctx, name, bytesOf([]byte(text)))
+}
+
+func (o objects) forget(ctx context.Context, name string) error { return o.delete(ctx, name) }
 
 // remove takes COMMIT away first, from all of them. What other ranks have put is listed, since nothing else may say it.
 func (o objects) remove(ctx context.Context, names []string) error {

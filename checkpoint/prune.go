@@ -35,7 +35,7 @@ func (f *Folder) prune(ctx context.Context, saved *place) error {
 	for i, s := range good {
 		list[i] = s.newest.info()
 	}
-	keep := kept(f.options.Keep, list)
+	keep := kept(f.rules(), list)
 	right := func(i int) (bool, error) {
 		if saved != nil && good[i].newest.place == *saved {
 			return true, nil

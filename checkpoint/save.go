@@ -97,7 +97,7 @@ func (f *Folder) missing(d *draft) {
 	for name := range d.manifest.metrics {
 		f.settled[name] = true
 	}
-	for _, r := range f.options.Keep {
+	for _, r := range f.rules() {
 		if r.byMetric && !f.settled[r.entry] && !f.reserved.Load() {
 			f.settled[r.entry] = true
 			f.options.Log.Warn("checkpoint: a checkpoint without the metric that Keep goes by", "step", int64(d.manifest.step),

@@ -9,7 +9,7 @@ import (
 
 // Store is an object store, or a part of one that belongs to a single training run: whole objects by key. [OpenStore]
 // keeps checkpoints there. A key is made of a checkpoint's name, a slash and the name of a file, as
-// "step-000000001200/COMMIT": letters, digits, and the signs of these. Package storetest has the tests that each
+// "step-000000001200/COMMIT", or it is "END": letters, digits, and the signs of these. Package storetest has the tests that each
 // implementation must pass.
 //
 // Whatever was put or deleted must be what all later calls see, from everywhere: so it is in today's S3, Google Cloud

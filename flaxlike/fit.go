@@ -11,7 +11,6 @@ import (
 	"runtime"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
@@ -64,20 +63,19 @@ type Fit struct {
 	// Callbacks are any options of a run: callbacks.StopEarly("val_loss", …), callbacks.KeepBest, callbacks.JSONL, ….
 	// Where the run begins and ends the fields of Fit say: a loop.Until or loop.From among them is an error.
 	Callbacks []loop.Option
-	// Checkpoints is a folder that the run is saved into, with runs.Save: each CheckpointEvery, which stands for
-	// an epoch if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the
-	// run goes on: a program that was killed is started again as it was, and ends with the same bits as one that never
-	// was. It makes no step if that run had come to its end, or a callback had stopped it: more Epochs let it go on;
-	// after a callbacks.StopEarly only more patience does. With a callbacks.KeepBest and a best value of the earlier
-	// process, the run ends in callbacks.ErrBestGone, because that copy is gone: runs.KeepBest restores the best
-	// from the folder. The batches of [Model.FitBatches] are given from the first of epoch 1 on then, whatever
-	// InitialEpoch is: as many as steps are done are passed over.
+	// Checkpoints is a folder that the run is saved into and resumed from, as checkpoint.Resume does it: it is saved after
+	// each CheckpointEvery, which stands for an epoch if it is nil, and at the end, also of a run that was interrupted.
+	// A program that was killed is started again as it was, and ends with the same parameters, bit for bit, as one that
+	// never was. It makes no step if that run had come to its end, or a callback had stopped it: more Epochs let it go
+	// on; after a callbacks.StopEarly only more patience does. With a callbacks.KeepBest and a best value of the
+	// earlier process, the run ends in callbacks.ErrBestGone, because that copy is gone. The option checkpoint.KeepBest restores the best
+	// from the folder: leave Checkpoints out, and give checkpoint.Resume with it among the Callbacks.
 	Checkpoints     *checkpoint.Folder
 	CheckpointEvery loop.Period
-	// Changed is called for each setting of a run that goes on which differs from the saved one: before the first step
-	// for optimizer, policy, seed and versions, right behind it for batch size, data and order. An error ends the run.
-	// Unless the run is Silent, a line of Output shows each, too. See runs.Resume for what is in force.
-	Changed func(runs.Difference) error
+	// Changed is called for each setting of a resumed run that differs from the saved one: before the first step for
+	// optimizer, policy, seed and versions, right after it for batch size, data and order. An error ends the run. Unless
+	// the run is Silent, a line of Output shows each, too. See checkpoint.Options for which value counts.
+	Changed func(checkpoint.Difference) error
 	// Verbose says what to show, Output where; nil stands for os.Stderr. What is written to a callbacks.Lines that is
 	// the Output, as by a logger, stands above the bar.
 	Verbose Verbosity

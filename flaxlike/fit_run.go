@@ -10,7 +10,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lazo-ml/lazo/checkpoint/runs"
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
@@ -41,10 +41,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 			}
 		}
 	}
-	start, err := m.start(ctx, f, set, tests)
-	if err != nil {
-		return new(loop.History), err
-	}
+	start := &start{Elapsed: m.initial(f, set)}
 	training := train.Loop[*Model, data.Batch]{Step: step, Epoch: epoch, Reset: reset, Tests: tests}
 	if f.ValidationEvery > 1 || len(f.ValidationAt) > 0 {
 		training.Tests = nil
@@ -62,46 +59,33 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	}
 	output := out(f.Output)
 	say := f.Verbose.say(output)
-	for _, err := range start.PassedOver {
-		say("passed over a checkpoint: %v", err)
-	}
-	tell := []func(runs.Difference) error{func(c runs.Difference) error {
-		say("the run goes on from step %d: %v", start.Elapsed.Steps, c)
-		return nil
-	}}
-	if f.Changed != nil {
-		tell = append(tell, f.Changed)
-	}
-	options := []loop.Option{loop.Until(until), start.Option(tell...), loop.MonitorsWhen(loop.Every(epoch))}
+	options := []loop.Option{loop.Until(until), loop.Continue(start.Elapsed, nil), loop.MonitorsWhen(loop.Every(epoch))}
 	if !f.EachStep {
 		options = append(options, loop.Keep(loop.Every(epoch)))
 	}
 	options = append(options, f.Verbose.bar(output, epoch), f.epochEnd(epoch))
 	options = append(options, f.Callbacks...)
 	if f.Checkpoints != nil {
-		var every loop.Period = epoch
-		if f.CheckpointEvery != nil {
-			every = f.CheckpointEvery
-		}
-		options = append(options, runs.Save(f.Checkpoints, loop.Every(every)))
+		options = append(options, f.resume(epoch, say))
 	}
+	options = append(options, start.look(f, tests))
 	if err := m.expect(ctx, f, training, tests, options); err != nil {
 		return new(loop.History), err
 	}
 	result, err := training.Run(ctx, m, batches, options...)
-	if result.Reason == loop.Stopped && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
+	if result.Reason == loop.Stopped && start.Found && result.Elapsed.Steps == start.Steps {
 		say("the run had ended: %v", result.Stop)
 	}
-	if result.Reason == loop.UntilReached && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
+	if result.Reason == loop.UntilReached && start.Found && result.Elapsed.Steps == start.Steps {
 		say("the run had finished, %s, and this one is to %s: no step was made: more Epochs, or another folder, let it go on", placeOf(start.Elapsed, epoch), until)
 	}
 	if f.Verbose != Silent {
 		sayNonFinite(result.History, epoch, say)
 	}
-	if err != nil && result.Elapsed.Steps == start.Elapsed.Steps {
+	if err != nil && result.Elapsed.Steps == start.Steps {
 		err = beforeAll(err)
 	}
-	if err == nil && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
+	if err == nil && start.Found && result.Elapsed.Steps == start.Steps {
 		err = m.bringIn(ctx, batches.From(0), say)
 	}
 	if result.History == nil {
@@ -182,6 +166,13 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 			e.entries = append(e.entries, w.Entry)
 		}
 	}
+	if f.Checkpoints != nil {
+		for _, k := range f.Checkpoints.Options().Keep {
+			if k.Metric() != "" {
+				e.entries = append(e.entries, k.Metric())
+			}
+		}
+	}
 	for _, t := range tests {
 		if e.entries == nil {
 			break
@@ -200,30 +191,46 @@ func (s *seen) expect(e *expected) {
 	s.expected = e
 }
 
-// start is where the run begins: behind the newest checkpoint, or with the initial epoch.
-func (m *Model) start(ctx context.Context, f Fit, set *data.Set, tests []train.Test[*Model, data.Batch]) (start runs.Start, err error) {
-	if f.Checkpoints != nil {
-		if start, err = runs.Resume(ctx, f.Checkpoints, m); err != nil {
-			return start, err
-		}
-		if start.Found {
-			start.History, err = renamed(start.History, int64(f.StepsPerEpoch), tests)
-		}
-		if err != nil {
-			return start, err
-		}
+// resume is the option for the folder of Checkpoints.
+func (f Fit) resume(epoch loop.Steps, say func(format string, args ...any)) loop.Option {
+	var every loop.Period = epoch
+	if f.CheckpointEvery != nil {
+		every = f.CheckpointEvery
 	}
-	initial, size := int64(f.StepsPerEpoch)*int64(f.InitialEpoch), int64(cmp.Or(f.BatchSize, m.set.batchSize))
-	switch {
-	case !start.Found && set != nil:
-		passes := (int64(set.Len()) + size - 1) / size // batches each
-		start.Elapsed = loop.Elapsed{Steps: initial, Samples: initial/passes*int64(set.Len()) + initial%passes*size}
-	case !start.Found:
-		start.Elapsed = loop.Elapsed{Steps: initial, Samples: initial * size}
-	case start.Elapsed.Steps < initial:
-		return start, fmt.Errorf("the newest checkpoint is of step %d, before InitialEpoch %d, which begins at step %d\n  leave InitialEpoch out: the checkpoint says where to go on", start.Elapsed.Steps, f.InitialEpoch, initial)
+	return f.Checkpoints.Resume(checkpoint.Every(every), checkpoint.Options{Changed: func(d checkpoint.Difference) error {
+		say("the run is resumed: %v", d)
+		if f.Changed == nil {
+			return nil
+		}
+		return f.Changed(d)
+	}})
+}
+
+// start is where a run begins.
+type start struct {
+	loop.Elapsed
+	Found bool // in a checkpoint
+}
+
+// initial is where a run begins without a checkpoint.
+func (m *Model) initial(f Fit, set *data.Set) loop.Elapsed {
+	steps, size := int64(f.StepsPerEpoch)*int64(f.InitialEpoch), int64(cmp.Or(f.BatchSize, m.set.batchSize))
+	if set == nil {
+		return loop.Elapsed{Steps: steps, Samples: steps * size}
 	}
-	return start, nil
+	passes := (int64(set.Len()) + size - 1) / size // batches each
+	return loop.Elapsed{Steps: steps, Samples: steps/passes*int64(set.Len()) + steps%passes*size}
+}
+
+// look learns where the run begins after a checkpoint was restored, and gives its history today's names.
+func (s *start) look(f Fit, tests []train.Test[*Model, data.Batch]) loop.Option {
+	return loop.Prepare("fit", func(_ context.Context, from loop.Beginning) (loop.Option, error) {
+		if s.Elapsed, s.Found = from.From, from.History != nil; !s.Found {
+			return nil, nil
+		}
+		history, err := renamed(from.History, int64(f.StepsPerEpoch), tests)
+		return loop.Continue(from.From, history), err
+	})
 }
 
 // testing is when to test, where that is not each epoch.

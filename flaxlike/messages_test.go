@@ -13,7 +13,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/golden"
@@ -193,7 +192,7 @@ var mistakes = []struct {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{CheckpointEvery: loop.Steps(100)}, flaxlike.WithLoss("mse"))
 	}},
 	{"changes of no folder", func(m desk) error {
-		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Changed: func(runs.Difference) error { return nil }}, flaxlike.WithLoss("mse"))
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Changed: func(checkpoint.Difference) error { return nil }}, flaxlike.WithLoss("mse"))
 	}},
 	{"checkpoints of another model", func(m desk) error {
 		folder := openFolder(m.T, m.TempDir(), checkpoint.Options{})

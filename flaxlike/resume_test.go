@@ -14,7 +14,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -30,7 +29,7 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(o), flaxlike.WithSeed(seed))
 		var out bytes.Buffer
 		_, err := m.Fit(t.Context(), line(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: batch, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
-			Changed: func(c runs.Difference) error { told = append(told, c.String()); return nil }})
+			Changed: func(c checkpoint.Difference) error { told = append(told, c.String()); return nil }})
 		require.NoError(t, err)
 		return told, out.String()
 	}
@@ -38,20 +37,20 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 	told, _ := fit(64, 16, 1, optim.New(0.003), 1)
 	require.Empty(t, told)
 	told, said := fit(96, 32, 4, optim.New(0.1, optim.Clip(1)), 2)
-	want := []string{"optimizer was gradient descent and is clip", "optimizer.rate was 0.003 and is 0.1; what was saved goes on",
-		"seed was 1 and is 2; what was saved goes on", "batch was 16 and is 32",
+	want := []string{"optimizer was gradient descent and is clip", "optimizer.rate was 0.003 and is 0.1; the saved one counts",
+		"seed was 1 and is 2; the saved one counts", "batch was 16 and is 32",
 		"data was 64 examples: x float32[1], y float32[1] and is 96 examples: x float32[1], y float32[1]",
 		fmt.Sprintf("data.content was %s (checksum of a sample) and is %s (checksum of a sample)", content(64), content(96)),
 		"order was shuffled, seed 1 and is shuffled, seed 2"}
 	require.Equal(t, want, told)
 	for _, line := range want {
-		require.Contains(t, said, "fit: the run goes on from step 4: "+line+"\n")
+		require.Contains(t, said, "fit: the run is resumed: "+line+"\n")
 	}
 	refused := errors.New("no")
 	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
-	_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 9, Checkpoints: folder, Changed: func(runs.Difference) error { return refused }}))
+	_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 9, Checkpoints: folder, Changed: func(checkpoint.Difference) error { return refused }}))
 	require.ErrorIs(t, err, refused)
-	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Changed: func(runs.Difference) error { return refused }}))
+	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Changed: func(checkpoint.Difference) error { return refused }}))
 	require.EqualError(t, err, "flaxlike: fit: a function Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
 	t.Logf("R13: %d changes of a Fit that goes on: each heard by Changed, and a line of Output", len(told))
 }
@@ -67,7 +66,7 @@ func TestFit_tellsOtherDataOfTheSameSize(t *testing.T) {
 		var told []string
 		m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse))
 		_, err := m.Fit(t.Context(), must.M1(all.Slice(row.from, row.to)), quiet(flaxlike.Fit{Epochs: i + 1, BatchSize: 16, InOrder: row.inOrder, Checkpoints: folder,
-			Changed: func(c runs.Difference) error { told = append(told, c.What); return nil }}))
+			Changed: func(c checkpoint.Difference) error { told = append(told, c.What); return nil }}))
 		require.NoError(t, err)
 		require.Equal(t, row.want, told, "%d", i)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -39,7 +38,7 @@ func TestFit_evaluateInACallbackLeavesTheEpochsFigures(t *testing.T) {
 	}
 }
 
-// A copy in memory does not outlive the process: the program that is started again says so, and runs.KeepBest holds.
+// A copy in memory does not outlive the process: the program that is started again says so, and checkpoint.KeepBest holds.
 func TestFit_keepBestStartedAgain(t *testing.T) {
 	set := line(t, 64)
 	fit := func(folder *checkpoint.Folder, keep loop.Option, epochs int) (*flaxlike.Model, *loop.History, error) {
@@ -47,7 +46,6 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: epochs, Validation: set, Checkpoints: folder, Callbacks: []loop.Option{keep}}))
 		return m, h, err
 	}
-	best := checkpoint.Lowest(1, "val_loss")
 	for _, again := range []int{4, 6} { // the same once more, which makes no step, and a longer one
 		folder := openFolder(t, t.TempDir(), checkpoint.Options{})
 		_, _, err := fit(folder, callbacks.KeepBest("val_loss", loop.Lowest), 4)
@@ -56,10 +54,10 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 		require.ErrorIs(t, err, callbacks.ErrBestGone)
 		require.Len(t, series(t, h, "val_loss"), again)
 
-		folder = openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), best}})
-		_, _, err = fit(folder, runs.KeepBest(folder, best), 4)
+		keep := checkpoint.Resume(t.TempDir(), checkpoint.Every(loop.Epochs(1)), checkpoint.KeepBest("val_loss"))
+		_, _, err = fit(nil, keep, 4)
 		require.NoError(t, err)
-		m, h, err := fit(folder, runs.KeepBest(folder, best), again)
+		m, h, err := fit(nil, keep, again)
 		require.NoError(t, err)
 		value, err := h.Best("val_loss", loop.Lowest)
 		require.NoError(t, err)

@@ -40,15 +40,22 @@ type Result[S any] struct {
 // Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic in a task, a callback or
 // the data becomes a [*PanicError], and so does a [runtime.Goexit]; the turns run on their own goroutine for that
 // reason.
-func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (Result[S], error) {
+func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (result Result[S], err error) {
 	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	job, err := jobOf(state, &r.turn.State)
-	r.settings = newSettings(options, job)
 	ctx, end, busy := claim(ctx, job)
 	if busy != nil {
-		return Result[S]{State: state, History: &History{}, Elapsed: r.from, Reason: Failed}, busy
+		return Result[S]{State: state, History: &History{}, Elapsed: newSettings(options, job).from, Reason: Failed}, busy
 	}
 	defer end()
+	made, failed := prepared(ctx, options, job, StateAt(&r.turn.State))
+	defer func() {
+		if closing := closeAll(made); closing != nil {
+			result.Reason, err = Failed, errors.Join(err, closing)
+		}
+	}()
+	r.settings = newSettings(options, job, made...)
+	_, r.plain = data.(Data[B])
 	leave := r.join(ctx)
 	defer leave()
 	stopReading, unread := r.beginReading()
@@ -57,18 +64,18 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ..
 	if r.history == nil {
 		r.history = &History{}
 	}
-	if err = errors.Join(err, unread, r.check(isNil(data))); err != nil {
+	if err = errors.Join(err, failed, unread, r.check(isNil(data))); err != nil {
 		err = fmt.Errorf("loop: %w", err)
 	}
 	if err = r.agreement.meet(atBegin, nil, err); err != nil {
-		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, err
+		return Result[S]{State: r.turn.State, History: r.history, Elapsed: r.elapsed, Reason: Failed}, err
 	}
 	r.logUnreached(ctx, job)
 	if err = r.agreement.meet(atStarted, nil, r.start()); err == nil {
 		err = r.iterations(data)
 	}
 	err = r.agreement.meet(atClosed, err, r.endHooks(err))
-	result := Result[S]{State: r.turn.State, History: r.history, Elapsed: r.elapsed, Reason: r.reason}
+	result = Result[S]{State: r.turn.State, History: r.history, Elapsed: r.elapsed, Reason: r.reason}
 	if r.reason == Stopped {
 		result.Stop = r.stop
 	}

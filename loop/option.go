@@ -1,8 +1,10 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 )
 
@@ -26,20 +28,68 @@ func Options(options ...Option) Option {
 	})
 }
 
-// EachRun is an option that is made anew for each run, so that several callbacks can share what belongs to one run.
-// [Loop.Plan] and the check of an [Evaluation] make one too, which is not run: what has an effect belongs into a Start.
-func EachRun(option func() Option) Option {
-	return setting(func(s *settings) {
-		err := ErrNoFunction
-		var made Option
-		if option != nil {
-			err = Shield(func() error { made = option(); return nil })
+// Prepare is an option that is made when a run starts. Each run calls f once, in the order of the options, before the
+// options are checked and before ranks compare them. What f returns takes the place of the Prepare: [Continue], callbacks
+// that share values of one run. A nil option is none. f may change the state of the run ([StateAs] of from). An error
+// or a panic of f ends the run before anything is started. Where several processes make the run ([Beginning].Job), all
+// of them call f.
+//
+// A Continue that f returns replaces one among the other options. If the returned option is an [io.Closer], it is closed
+// after the callbacks have ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation] leave a
+// Prepare out.
+func Prepare(name string, f func(ctx context.Context, from Beginning) (Option, error)) Option {
+	return preparation{name, f}
+}
+
+type preparation struct {
+	name string
+	f    func(context.Context, Beginning) (Option, error)
+}
+
+func (p preparation) apply(s *settings) {
+	n := len(s.prepares)
+	s.prepares = append(s.prepares, p)
+	switch {
+	case p.f == nil:
+		s.errs = append(s.errs, fmt.Errorf("%s: %w", p.name, ErrNoFunction))
+	case s.making:
+		s.errs = append(s.errs, fmt.Errorf("%s: a Prepare cannot return another one", p.name))
+	case n < len(s.made) && s.made[n] != nil:
+		s.making = true
+		s.made[n].apply(s)
+		s.making = false
+	}
+}
+
+// prepared calls the functions of [Prepare] among the options and returns what they made, in their order. Each is given
+// a beginning to which those before it have contributed.
+func prepared(ctx context.Context, options []Option, job Job, state State) (made []Option, err error) {
+	for n := 0; ; n++ {
+		s := collected(options, job, made)
+		if n >= len(s.prepares) {
+			return made, nil
 		}
+		from, p := s.beginning(), s.prepares[n]
+		from.state = state
+		var option Option
+		if p.f != nil {
+			err = Shield(func() (err error) { option, err = p.f(ctx, from); return err })
+		}
+		made = append(made, option)
 		if err != nil {
-			s.errs = append(s.errs, fmt.Errorf("each run: %w", err))
+			return made, fmt.Errorf("%s: %w", p.name, err)
 		}
-		Options(made).apply(s)
-	})
+	}
+}
+
+// closeAll closes what [Prepare] functions have opened.
+func closeAll(made []Option) (err error) {
+	for _, option := range slices.Backward(made) {
+		if c, ok := option.(io.Closer); ok {
+			err = errors.Join(err, Shield(c.Close))
+		}
+	}
+	return err
 }
 
 type settings struct {
@@ -50,6 +100,12 @@ type settings struct {
 	resumed *History
 	job     Job  // nil where this process is alone
 	single  bool // no step waits for another batch
+	plain   bool // the data is a plain iterator
+	// prepares are the options of [Prepare]; made is what the first of them have returned. making says that one of these
+	// is being applied, given that it has set from.
+	prepares      []preparation
+	made          []Option
+	making, given bool
 	// endedBy is what stopped the earlier run, whose Until was endedUntil.
 	endedBy    error
 	endedUntil string
@@ -61,10 +117,9 @@ type settings struct {
 	errs  []error
 }
 
-// newSettings are those of a run, of a job or nil.
-func newSettings(options []Option, job Job) settings {
-	s := settings{keep: EachStep, job: job}
-	Options(options...).apply(&s)
+// newSettings returns those of a run, of a job or nil. made has the options that took the place of each [Prepare].
+func newSettings(options []Option, job Job, made ...Option) settings {
+	s := collected(options, job, made)
 	from := s.beginning()
 	count := map[string]int{}
 	for i := range s.hooks {
@@ -78,8 +133,18 @@ func newSettings(options []Option, job Job) settings {
 	return s
 }
 
+func collected(options []Option, job Job, made []Option) settings {
+	s := settings{keep: EachStep, job: job, made: made}
+	Options(options...).apply(&s)
+	return s
+}
+
 func (s *settings) beginning() Beginning {
-	return Beginning{From: s.from, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored, Job: s.job}
+	skipped := int64(0)
+	if s.plain {
+		skipped = s.from.Steps
+	}
+	return Beginning{From: s.from, Skipped: skipped, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored, Job: s.job}
 }
 
 // Until ends the run when the period is reached, counted from the start of the first of the runs that continue each
@@ -118,18 +183,20 @@ func Continue(elapsed Elapsed, history *History) Option {
 			s.errs = append(s.errs, fmt.Errorf("continue: %w", err))
 			return
 		}
-		s.from, s.resumed = elapsed, history
+		if s.making || !s.given {
+			s.from, s.resumed, s.given = elapsed, history, s.making
+		}
 	})
 }
 
-// Ended is used with [Continue] if the earlier run was stopped: this run then makes no turn, its [Reason] is [Stopped], and
-// its [Result].Stop is by, which must wrap [ErrStop]. until is the String of the earlier run's [Until], "" if it had
-// none; with another Until this run goes on. A run that callbacks.StopEarly stopped needs no Ended, because its history
-// shows it.
-func Ended(by error, until string) Option {
+// EndedBefore is used with [Continue] if the earlier run was stopped: this run then makes no turn, its [Reason] is
+// [Stopped], and its [Result].Stop is by, which must wrap [ErrStop]. until is the String of the earlier run's [Until], ""
+// if it had none; with another Until this run goes on. A run that callbacks.StopEarly stopped needs no EndedBefore,
+// because its history shows it.
+func EndedBefore(by error, until string) Option {
 	return setting(func(s *settings) {
 		if by == nil || !isStop(by) {
-			s.errs = append(s.errs, fmt.Errorf("ended: by %v, expected an error that wraps ErrStop", by))
+			s.errs = append(s.errs, fmt.Errorf("ended before: by %v, expected an error that wraps ErrStop", by))
 			return
 		}
 		s.endedBy, s.endedUntil = by, until
@@ -153,7 +220,7 @@ func (s settings) checkOver(noData bool) error {
 	if noData {
 		errs = append(errs, errNoData)
 	}
-	if len(s.hooks) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || s.monitored != nil || s.single {
+	if len(s.hooks) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || len(s.prepares) > 0 || s.monitored != nil || s.single {
 		errs = append(errs, errors.New("over: takes Until and Continue without a history; call callbacks by hand, with Pass.Report"))
 	}
 	if len(errs) == 0 {

@@ -32,8 +32,8 @@ type Planned struct {
 	until Period // the end of the run, if the schedule is due in a longer one
 }
 
-// Plan is a dry run: it checks the loop and its options as [Loop.Run] does, and calls nothing but schedules, BlockSize,
-// and the functions of [EachRun] and [Callback].WhenRun.
+// Plan is a dry run: it checks the loop and its options as [Loop.Run] does, and calls nothing but schedules, BlockSize
+// and the functions of [Callback].WhenRun. It leaves out what a [Prepare] would add.
 func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 	r := &run[S, B]{settings: newSettings(options, nil), tasks: l.tasks}
 	if err := r.check(false); err != nil {

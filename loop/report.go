@@ -61,6 +61,9 @@ type Beginning struct {
 	// From is where the run begins. History has the rows of the earlier run that it resumes, nil if there is none.
 	From    Elapsed
 	History *History
+	// Skipped is the number of batches that the run leaves out because its data is a plain iterator ([Data]): those of
+	// the earlier run. It is 0 if the source begins at the position by itself, and in a [Prepare].
+	Skipped int64
 	// Until is the end of the run, nil if none was set.
 	Until Period
 	// MonitorsWhen is the schedule of the option of that name, nil without it.

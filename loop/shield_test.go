@@ -75,7 +75,8 @@ func TestRun_everyFunctionIsShielded(t *testing.T) {
 		want    string
 		plan    bool // finds it too
 	}{
-		{"EachRun", []loop.Task[int, int]{step}, []loop.Option{loop.EachRun(func() loop.Option { panic("bad") })}, "loop: each run: panic: bad", true},
+		{"Prepare", []loop.Task[int, int]{step}, []loop.Option{loop.Prepare("each", func(context.Context, loop.Beginning) (loop.Option, error) { panic("bad") })},
+			"loop: each: panic: bad", false},
 		{"WhenRun", []loop.Task[int, int]{step}, []loop.Option{later, loop.Callback{Name: "late", WhenRun: whenRun, Start: nobody}},
 			"loop: callback 2 (late): panic: bad", true},
 		{"WhenRun of a change", []loop.Task[int, int]{step}, []loop.Option{later, loop.Change{Name: "rate", WhenRun: whenRun, Start: noChange}},
@@ -109,12 +110,6 @@ func TestRun_everyFunctionIsShielded(t *testing.T) {
 
 func nobody(loop.Beginning) (loop.Attendant, error) { return spoiled{}, nil }
 func noChange(loop.Beginning) (loop.Changer, error) { return nil, errors.New("not to be started") }
-
-func TestEachRun_withoutAFunction(t *testing.T) {
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), loop.EachRun(nil))
-	require.ErrorIs(t, err, loop.ErrNoFunction)
-	require.EqualError(t, err, "loop: each run: no function given")
-}
 
 // The number in an error is that of the options, also where a Place has another order.
 func TestCheck_countsAsTheOptionsDo(t *testing.T) {

@@ -100,7 +100,7 @@ func (r *tracer) run(state tracedState, sizes []int) {
 	if r.result.History != nil { // it goes on
 		options = append(options, loop.Continue(counts(r.result.Elapsed), r.result.History))
 		if r.ended && r.result.Stop != nil {
-			options = append(options, loop.Ended(r.result.Stop, untilText(r.until)))
+			options = append(options, loop.EndedBefore(r.result.Stop, untilText(r.until)))
 		}
 	}
 	result, err := loop.New(r.loopTasks()...).Run(ctx, state, rest(r.data(sizes, from)), options...)

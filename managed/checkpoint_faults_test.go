@@ -8,7 +8,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -86,7 +85,7 @@ func TestF12_noCheckpointOfNaN(t *testing.T) {
 			step := stepper(t, managed.TrainStep(regression))
 			require.NoError(t, step.Prepare(t.Context(), state, first(t, line(t, 16).Batches(16))), "so that there is a state to go back to")
 			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, poisoned(t, k), loop.Until(loop.Steps(until)), callbacks.NonFinite(policy),
-				runs.Save(f, loop.EachStep))
+				f.Resume(checkpoint.Options{When: loop.EachStep}))
 			want := int64(until)
 			if policy.String() == "fail run" {
 				require.ErrorIs(t, err, loop.ErrNonFinite)

@@ -10,12 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/train/outer"
 )
 
 // layered is a training step of layers of these names.
@@ -32,35 +29,28 @@ func layered(t *testing.T, names ...string) *managed.Stepper {
 func TestB56_savedAtEachInnerLoop(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 64)
 	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
-	kept := runs.SavedStates[*managed.State]{Folder: f}
 	state, step := newState(t, r, managed.WithOptimizer(adam())), layered(t, "one", "two")
-	training := outer.Loop[*managed.State, data.Batch]{
-		Train:      step,
-		TotalSteps: 10, LoopSteps: 2,
-		Data: func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
-			return loop.Data[data.Batch](set.Batches(16).From(from.Steps)), nil
-		},
-		// A save that a later one overtakes is not made: each inner loop waits for that of the one before.
-		Begin: []outer.Action[*managed.State]{{Do: func(ctx context.Context, at outer.Border[*managed.State]) error {
-			for at.Elapsed.Steps > 0 {
-				all, err := kept.Steps(ctx)
-				if err != nil || slices.Contains(all, at.Elapsed.Steps) {
-					return err
-				}
-				runtime.Gosched()
+	// A save that a later one overtakes is not made: each inner loop waits for that of the one before.
+	waits := loop.Watch(loop.Every(loop.Steps(2)), func(ctx context.Context, r loop.Report) error {
+		for before := checkpoint.Step(r.Elapsed.Steps - 2); before > 0; runtime.Gosched() {
+			all, err := f.List(ctx)
+			if err != nil || slices.ContainsFunc(all, func(i checkpoint.Info) bool { return i.Step == before }) {
+				return err
 			}
-			return nil
-		}}},
-	}
-	_, err := training.Run(t.Context(), state, runs.Save(f, loop.Every(training.LoopSteps)))
+		}
+		return nil
+	})
+	_, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(16), loop.Until(loop.Steps(10)), waits,
+		f.Resume(checkpoint.Every(loop.Steps(2))))
 	require.NoError(t, err)
-	all, err := kept.Steps(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []int64{8, 10}, all)
 
-	restored, at, err := kept.Restore(t.Context(), newState(t, r, managed.WithOptimizer(adam())), 10)
-	require.NoError(t, err)
-	require.EqualValues(t, 10, at.Steps)
+	var all []int64
+	restored := newState(t, r, managed.WithOptimizer(adam()))
+	for at, err := range (checkpoint.Follow{Folder: f}).Into(t.Context(), restored) {
+		require.NoError(t, err)
+		all = append(all, at.Steps)
+	}
+	require.Equal(t, []int64{8, 10}, all)
 	require.NoError(t, step.Prepare(t.Context(), restored, first(t, set.Batches(16))))
 	for _, layer := range []string{"one", "two"} {
 		require.Subset(t, restored.Names(), []string{"/" + layer + "/dense/weights", "/" + layer + "/dense/biases"})
@@ -75,12 +65,13 @@ func TestB77_stepZeroComesBack(t *testing.T) {
 	state, step := newState(t, r, managed.WithOptimizer(adam()), managed.WithSeed(7)), layered(t, "one")
 	require.NoError(t, step.Prepare(t.Context(), state, first(t, set.Batches(16))))
 	pause := loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { return loop.ErrPause })
-	_, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(16), pause, runs.Save(f, loop.AtStart))
+	training, resume := loop.New(loop.On(loop.EachStep, step)), f.Resume(checkpoint.Options{When: loop.AtStart})
+	_, err := training.Run(t.Context(), state, set.Batches(16), pause, resume)
 	require.NoError(t, err)
-	restored, at, err := runs.SavedStates[*managed.State]{Folder: f}.Restore(t.Context(), newState(t, r, managed.WithOptimizer(adam())), 0)
+	restored := newState(t, r, managed.WithOptimizer(adam()))
+	again, err := training.Run(t.Context(), restored, set.Batches(16), pause, resume)
 	require.NoError(t, err)
-	at.Time, at.Date = 0, 0
-	require.Zero(t, at)
+	require.Zero(t, again.Elapsed.Steps)
 	require.NoError(t, step.Prepare(t.Context(), restored, first(t, set.Batches(16))))
 	require.ElementsMatch(t, state.Names(), restored.Names())
 	require.Equal(t, bits(t, state), bits(t, restored))

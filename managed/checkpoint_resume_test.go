@@ -12,7 +12,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -66,13 +65,11 @@ func (s session) run(strategy strategies.Strategy, f *checkpoint.Folder, until i
 func (s session) tryRun(ctx context.Context, strategy strategies.Strategy, f *checkpoint.Folder, until int64, options ...loop.Option) (loop.Result[*managed.State], error) {
 	s.t.Helper()
 	state := s.state(strategy)
-	start, err := runs.Resume(s.t.Context(), f, state)
-	require.NoError(s.t, err)
 	batches := s.set.Batches(16, data.Shuffle(3))
-	return s.training.Run(ctx, state, batches, append(options, start.Option(), loop.Until(loop.Steps(until)),
+	return s.training.Run(ctx, state, batches, append(options, loop.Until(loop.Steps(until)),
 		callbacks.ReduceOnPlateau("loss_test", loop.Lowest, 0.5, callbacks.Evaluations(2)),
 		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(1000)),
-		runs.Save(f, loop.Every(loop.Steps(31))))...)
+		f.Resume(checkpoint.Every(loop.Steps(31))))...)
 }
 
 // cut runs on and is cancelled in the middle of its second evaluation.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -65,16 +64,16 @@ func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 					}
 					return nil
 				}),
-				callbacks.KeepBest("loss", loop.Lowest), runs.Save(f, loop.Every(loop.Steps(20)), runs.Also("position", func() (any, error) { return position, nil })))
+				callbacks.KeepBest("loss", loop.Lowest), f.Resume(checkpoint.Every(loop.Steps(20)), checkpoint.Options{Also: map[string]any{"position": &position}}))
 			require.ErrorIs(t, err, home)
 			require.Equal(t, row.hang, errors.Is(err, loop.ErrSourceLeft))
 			require.Less(t, time.Since(begin), 30*time.Second)
-			again := newState(t, r, managed.WithOptimizer(sgd()))
-			start, err := runs.Resume(t.Context(), f, again)
+			c, err := f.Newest(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, row.want, start.Elapsed.Steps)
+			require.EqualValues(t, row.want, c.Step)
+			require.NoError(t, newState(t, r, managed.WithOptimizer(sgd())).Restore(t.Context(), c))
 			var at int64
-			require.NoError(t, start.Section("position", &at))
+			require.NoError(t, c.Section("position", &at))
 			require.Equal(t, row.want, at)
 			close(let)
 		})

@@ -19,7 +19,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/golden"
@@ -371,8 +370,13 @@ var mistakes = []mistake{
 	{"newer checkpoints in the folder", func(m desk) error {
 		folder, err := checkpoint.OpenStore(m.Context(), &storetest.Memory{}, "runs", checkpoint.Options{})
 		require.NoError(m, err)
-		require.NoError(m, m.run(m.state, m.batch, regression, runs.Save(folder, loop.Never)))
-		return m.run(m.state, m.batch, regression, runs.Save(folder, loop.Never))
+		require.NoError(m, m.train(regression))
+		resume := checkpoint.Options{When: loop.AtStart}
+		pause := loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { return loop.ErrPause })
+		require.NoError(m, m.run(m.state, m.batch, regression, folder.Resume(resume), pause))
+		require.NoError(m, m.run(m.state, m.batch, regression, folder.Resume(resume)))
+		resume.At = new(checkpoint.Step)
+		return m.run(m.state, m.batch, regression, folder.Resume(resume))
 	}},
 }
 

@@ -1,13 +1,13 @@
 package managed_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -25,10 +25,11 @@ type setup struct {
 	examples  int
 	batch     int
 	order     []data.Option
+	until     int64
 }
 
-// goesOn resumes, tells each change, and makes two steps.
-func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (start runs.Start, told []runs.Difference, rate float64) {
+// goesOn resumes, gathers each change, and makes two steps; before is how many changes were known before the first.
+func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (before int, told []checkpoint.Difference, rate float64) {
 	t.Helper()
 	options := []managed.Option{managed.WithOptimizer(s.optimizer), managed.WithSeed(s.seed)}
 	if s.policy != nil {
@@ -37,18 +38,16 @@ func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (start
 	state, err := managed.New(strategies.Jit(r), options...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
-	start, err = runs.Resume(t.Context(), f, state)
-	require.NoError(t, err)
 	step := managed.TrainStep(regression)
 	defer func() { require.NoError(t, step.Close()) }()
 	set := line(t, s.examples)
 	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(s.batch, s.order...),
-		start.Option(func(c runs.Difference) error { told = append(told, c); return nil }),
-		loop.Until(loop.Steps(start.Elapsed.Steps+2)), runs.Save(f, loop.Never))
+		f.Resume(checkpoint.Options{When: loop.Never, Changed: func(d checkpoint.Difference) error { told = append(told, d); return nil }}),
+		loop.Until(loop.Steps(s.until)), loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { before = len(told); return nil }))
 	require.NoError(t, err)
 	rate, err = state.LearningRate()
 	require.NoError(t, err)
-	return start, told, rate
+	return before, told, rate
 }
 
 // Each setting of optimizer, schedule, policy, seed, batch, data and order that is another at a resume is told, and
@@ -72,44 +71,45 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	for _, row := range []struct {
 		name       string
 		saved, now setup
-		want       []runs.Difference
+		want       []checkpoint.Difference
 		late       bool // known behind the first step alone
 	}{
 		{"nothing", base, base, nil, false},
 		{"the rate", base, changed(base, func(s *setup) { s.optimizer = chain(0.1, 1, 0.01, 40) }),
-			[]runs.Difference{{What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true}}, false},
+			[]checkpoint.Difference{{What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true}}, false},
 		{"clipping, decay and schedule", base, changed(base, func(s *setup) { s.optimizer = chain(0.003, 2, 0.1, 80) }),
-			[]runs.Difference{
+			[]checkpoint.Difference{
 				{What: "optimizer.clip_by_global_norm", Saved: "clip_by_global_norm(1)", Now: "clip_by_global_norm(2)"},
 				{What: "optimizer.schedule", Saved: "cosine 1 to 0.5 in 40", Now: "cosine 1 to 0.5 in 80"},
 				{What: "optimizer.weight_decay", Saved: "WeightDecay{Rate 0.01}", Now: "WeightDecay{Rate 0.1}"}}, false},
 		{"a link less", base, changed(base, func(s *setup) { s.optimizer = optim.New(0.003, optim.Adam{Beta1: 0.8}, optim.Average{Decay: 0.9}) }),
-			[]runs.Difference{
+			[]checkpoint.Difference{
 				{What: "optimizer", Saved: "clip_by_global_norm, adam, weight_decay, schedule, average", Now: "adam, average"},
 				{What: "optimizer.adam", Saved: "Adam{}", Now: "Adam{Beta1 0.8}"}}, false},
 		{"GoMLX's", gomlx, changed(gomlx, func(s *setup) { s.optimizer = optimizer.Adam().LearningRate(0.1).Epsilon(1e-3).Done() }),
-			[]runs.Difference{
+			[]checkpoint.Difference{
 				{What: "optimizer", Saved: `adam{config AdamConfig{scopeName "AdamOptimizer", beta1 0.9, beta2 0.999, epsilon 1e-07}}`,
 					Now: `adam{config AdamConfig{scopeName "AdamOptimizer", beta1 0.9, beta2 0.999, epsilon 0.001}}`},
 				{What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true}}, false},
 		{"policy and seed", base, changed(base, func(s *setup) { s.policy, s.seed = &mixed, 6 }),
-			[]runs.Difference{{What: "policy", Saved: "none", Now: mixed.String()}, {What: "seed", Saved: "5", Now: "6", Kept: true}}, false},
+			[]checkpoint.Difference{{What: "policy", Saved: "none", Now: mixed.String()}, {What: "seed", Saved: "5", Now: "6", Kept: true}}, false},
 		{"batch, data and order", base, changed(base, func(s *setup) { s.examples, s.batch, s.order = 96, 32, nil }),
-			[]runs.Difference{{What: "batch", Saved: "16", Now: "32"},
+			[]checkpoint.Difference{{What: "batch", Saved: "16", Now: "32"},
 				{What: "data", Saved: "80 examples: x float32[1], y float32[1]", Now: "96 examples: x float32[1], y float32[1]"},
 				{What: "data.content", Saved: content(80), Now: content(96)},
 				{What: "order", Saved: "shuffled, seed 3", Now: "as they stand"}}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := folder(t, checkpoint.Options{})
+			row.saved.until, row.now.until = 2, 4
 			_, told, _ := row.saved.goesOn(t, r, f)
 			require.Empty(t, told, "a beginning")
-			start, told, rate := row.now.goesOn(t, r, f)
+			before, told, rate := row.now.goesOn(t, r, f)
 			require.Equal(t, row.want, told)
 			if row.late {
-				require.Empty(t, start.Differences)
+				require.Zero(t, before)
 			} else {
-				require.Equal(t, row.want, start.Differences, "before the run")
+				require.Len(t, row.want, before, "before the run")
 			}
 			require.InDelta(t, 0.003, rate, 1e-9, "what was saved goes on")
 			count += len(told)

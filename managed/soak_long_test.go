@@ -9,7 +9,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -80,7 +79,7 @@ func TestF19_epochs(t *testing.T) {
 	epoch := loop.Every(loop.Steps(perEpoch))
 	result, err := loop.New(loop.On(loop.EachStep, train), evaluation.On(epoch)).
 		Run(t.Context(), state, line(t, 16*perEpoch).Batches(16, data.Shuffle(3)),
-			loop.Until(loop.Steps((warmUp+epochs)*perEpoch)), loop.Limit(100), runs.Save(f, epoch),
+			loop.Until(loop.Steps((warmUp+epochs)*perEpoch)), loop.Limit(100), f.Resume(checkpoint.Options{When: epoch}),
 			loop.Watch(loop.At(loop.Steps(warmUp*perEpoch)), measure(&warm)),
 			loop.Watch(loop.At(loop.Steps((warmUp+epochs)*perEpoch)), measure(&end)))
 	require.NoError(t, err)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -71,10 +70,7 @@ func main() {
 	}
 	options := []loop.Option{callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))}
 	if *dir != "" {
-		folder := must.M1(checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
-		defer folder.Close()
-		start := must.M1(runs.Resume(ctx, folder, state))
-		options = append(options, start.Option(), runs.Save(folder, loop.Every(inner)))
+		options = append(options, checkpoint.Resume(*dir, checkpoint.Every(inner)))
 	}
 	result := must.M1(fit.Run(ctx, state, options...))
 	if result.Last.Steps == 0 {

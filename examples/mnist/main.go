@@ -149,12 +149,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 		options[2] = callbacks.ProgressBar(progress, callbacks.BarEpochs(epoch), callbacks.BarStages(stages))
 	}
 	if c.resume != "" {
-		folder, _, saving, openErr := c.open(ctx, state, stderr)
-		if openErr != nil {
-			return openErr
-		}
-		defer func() { err = errors.Join(err, folder.Close()) }()
-		options = append(options, saving...)
+		options = append(options, c.resuming(stderr))
 	}
 	if c.tensorboard != "" {
 		options = append(options, tensorboard.Write(c.tensorboard, loop.Every(loop.Steps(10))))

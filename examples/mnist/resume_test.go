@@ -67,7 +67,7 @@ func TestF10_killedAndResumed(t *testing.T) {
 
 	resumed := 0
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	goingOn := regexp.MustCompile(`going on after step (\d+)\n`)
+	goingOn := regexp.MustCompile(`the run is resumed".* step=(\d+)\n`)
 	var at []int64
 	for left := killedRuns; left > 0; {
 		dir := t.TempDir()
@@ -190,7 +190,7 @@ func TestResumeMistakes(t *testing.T) {
 	require.Equal(t, 0, code, stderr)
 	code, _, stderr = trained(t, binary, "-epochs", "1", "-batch", "16", "-seed", "1", "-resume", dir)
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, `section "flags": the run was saved with other settings: Batch was 32 and is 16, Seed was 0 and is 1; give it the same ones, or begin in another folder`)
+	require.Contains(t, stderr, `the run was saved with other settings: Batch was 32 and is 16, Seed was 0 and is 1; give it the same ones, or begin in another folder`)
 	f, err := checkpoint.Open(dir, checkpoint.Options{})
 	require.NoError(t, err)
 	defer f.Close()

@@ -16,7 +16,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -39,16 +38,14 @@ func main() {
 	learning := loop.New(loop.On(loop.EachStep, step(0.5)), testing.On(loop.Every(loop.Steps(100))))
 	options := []loop.Option{
 		loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr),
-		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(*patience)), callbacks.KeepBest("loss_test", loop.Lowest),
+		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(*patience)),
+	}
+	if *dir != "" {
+		options = append(options, checkpoint.Resume(*dir, checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")))
+	} else {
+		options = append(options, callbacks.KeepBest("loss_test", loop.Lowest))
 	}
 	var state model
-	var start runs.Start
-	if *dir != "" {
-		folder := must.M1(checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}}))
-		defer folder.Close()
-		start = must.M1(runs.Resume(ctx, folder, &state))
-		options = append(options, start.Option(), runs.Save(folder, loop.Every(loop.Steps(500))))
-	}
 	batches := training.Batches(32, data.Shuffle(0))
 	result := must.M1(learning.Run(ctx, state, batches, options...))
 

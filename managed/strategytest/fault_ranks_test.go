@@ -23,7 +23,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/dist/launch"
@@ -186,7 +185,6 @@ func trainUntilKilled(t *testing.T, phase string) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, folder.Close()) }()
 	require.NoError(t, job.Barrier("the folder is open"))
-	var from runs.Start
 	each := func(batch int64) {
 		if batch == 1 {
 			time.AfterFunc(time.Duration(time.Now().UnixNano()%50)*time.Millisecond, func() { kill("compile") })
@@ -203,12 +201,13 @@ func trainUntilKilled(t *testing.T, phase string) {
 		require.ErrorIs(t, err, checkpoint.ErrNone)
 	}
 	result := faultTraining(t, strategy, newest, each, func(state *managed.State) loop.Option {
-		from, err = runs.Resume(t.Context(), folder, state)
-		require.NoError(t, err)
-		require.Equal(t, newest, from.Elapsed.Steps)
-		if rank == 0 && !first {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "resumed"), fmt.Append(nil, newest), 0o600))
-		}
+		resumed := loop.Prepare("resumed", func(_ context.Context, from loop.Beginning) (loop.Option, error) {
+			require.Equal(t, newest, from.From.Steps)
+			if rank == 0 && !first {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "resumed"), fmt.Append(nil, newest), 0o600))
+			}
+			return nil, nil
+		})
 		fetch := loop.Watch(loop.At(loop.Steps(faultSave)), func(context.Context, loop.Report) error {
 			time.AfterFunc(time.Duration(time.Now().UnixNano()%2_000)*time.Microsecond, func() { kill("fetch") })
 			return nil
@@ -226,7 +225,7 @@ func trainUntilKilled(t *testing.T, phase string) {
 				<-time.After(time.Millisecond)
 			}
 		})
-		return loop.Options(from.Option(), fetch, settled, runs.Save(folder, loop.Every(loop.Steps(saveEach))))
+		return loop.Options(folder.Resume(checkpoint.Every(loop.Steps(saveEach))), resumed, fetch, settled)
 	})
 	if rank == 0 {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "result"), []byte(result), 0o600))
@@ -423,8 +422,6 @@ func TestF65_fullDisk(t *testing.T) {
 	require.NoError(t, err)
 	state, err := managed.New(strategy, managed.WithOptimizer(optimizer.Adam().Done()))
 	require.NoError(t, err)
-	folder, err := runs.Open(filepath.Join(os.Getenv(faultFolder), "run"), checkpoint.Options{}, job)
-	require.NoError(t, err)
 	step := managed.TrainStep(small)
 	full := loop.Watch(loop.At(loop.Steps(saveEach+1)), func(context.Context, loop.Report) error {
 		if job.Rank() > 0 {
@@ -439,7 +436,7 @@ func TestF65_fullDisk(t *testing.T) {
 		return err
 	})
 	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32),
-		loop.Until(loop.Steps(faultSteps)), runs.Save(folder, loop.Every(loop.Steps(saveEach))), full)
+		loop.Until(loop.Steps(faultSteps)), checkpoint.Resume(filepath.Join(os.Getenv(faultFolder), "run"), checkpoint.Every(loop.Steps(saveEach))), full)
 	if job.Rank() == 0 {
 		require.ErrorIs(t, err, syscall.EFBIG)
 	} else {
@@ -447,7 +444,7 @@ func TestF65_fullDisk(t *testing.T) {
 		require.ErrorContains(t, err, "file too large")
 	}
 	fmt.Fprintf(os.Stderr, "F65: %v\n", err)
-	require.NoError(t, errors.Join(step.Close(), state.Close(), folder.Close()))
+	require.NoError(t, errors.Join(step.Close(), state.Close()))
 	require.NoError(t, job.Close())
 }
 

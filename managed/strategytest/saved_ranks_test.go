@@ -1,6 +1,7 @@
 package strategytest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/dist/launch"
@@ -79,9 +79,10 @@ func TestRanks_saveTheirParts(t *testing.T) {
 	require.NoError(t, err)
 	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
 	require.NoError(t, err)
-	start, err := runs.Resume(t.Context(), folder, state)
+	c, err := folder.Newest(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, faultSteps/2, start.Elapsed.Steps)
+	require.EqualValues(t, faultSteps/2, c.Step)
+	require.NoError(t, state.Restore(t.Context(), c))
 	step := managed.TrainStep(small)
 	require.NoError(t, step.Prepare(t.Context(), state, waveBatch(t)))
 	require.Equal(t, saved, bitsOf(t, state), "one process has the values of two ranks")
@@ -120,18 +121,18 @@ func trainAndSave(t *testing.T) {
 	counts := &fetched{Strategy: strategy}
 	state, err := managed.New(counts, managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
 	require.NoError(t, err)
-	folder, err := runs.Open(filepath.Join(dir, "run"), checkpoint.Options{ReadBack: checkpoint.ReadBackEach}, job)
-	require.NoError(t, err)
-	start, err := runs.Resume(t.Context(), folder, state)
-	require.NoError(t, err)
 	step := managed.TrainStep(small)
-	require.NoError(t, step.Prepare(t.Context(), state, waveBatch(t)))
-	counts.whole = 0
-	if from := start.Elapsed.Steps; from < int64(until) {
-		batches := wave(t, 128).Batches(32, data.Shuffle(3))
-		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batches, start.Option(), loop.Until(loop.Steps(until)),
-			runs.Save(folder, loop.AtEnd))
-		require.NoError(t, err)
+	begin := int64(0)
+	resumed := loop.Prepare("resumed", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
+		begin = from.From.Steps
+		err := step.Prepare(ctx, state, waveBatch(t))
+		counts.whole = 0
+		return nil, err
+	})
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32, data.Shuffle(3)), loop.Until(loop.Steps(until)),
+		checkpoint.Resume(filepath.Join(dir, "run"), checkpoint.Options{When: loop.AtEnd, ReadBack: checkpoint.ReadBackEach}), resumed)
+	require.NoError(t, err)
+	if begin < int64(until) {
 		require.Zero(t, counts.whole, "no value is fetched whole to be saved")
 		own, all := 0, 0
 		for _, name := range state.Names() {
@@ -152,7 +153,7 @@ func trainAndSave(t *testing.T) {
 	if job.Rank() == 0 {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "result"), []byte(text), 0o600))
 	}
-	require.NoError(t, errors.Join(step.Close(), state.Close(), folder.Close(), job.Close()))
+	require.NoError(t, errors.Join(step.Close(), state.Close(), job.Close()))
 }
 
 // F65: the disk of a rank that writes its parts alone takes no more. The run ends on all ranks with its error, nobody
@@ -175,16 +176,12 @@ func TestF65_fullDiskOfAnotherRank(t *testing.T) {
 	require.NoError(t, err)
 	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.ShardState(strategies.FullyShard(2, 2)))
 	require.NoError(t, err)
-	folder, err := runs.Open(filepath.Join(os.Getenv(faultFolder), "run"), checkpoint.Options{}, job)
-	require.NoError(t, err)
 	train := func(until int64) error {
 		state, err := managed.New(strategy, managed.WithOptimizer(optimizer.Adam().Done()))
 		require.NoError(t, err)
-		start, err := runs.Resume(t.Context(), folder, state)
-		require.NoError(t, err)
 		step := managed.TrainStep(small)
-		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32), start.Option(),
-			loop.Until(loop.Steps(until)), runs.Save(folder, loop.Every(loop.Steps(saveEach))))
+		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32),
+			loop.Until(loop.Steps(until)), checkpoint.Resume(filepath.Join(os.Getenv(faultFolder), "run"), checkpoint.Every(loop.Steps(saveEach))))
 		return errors.Join(err, step.Close(), state.Close())
 	}
 	require.NoError(t, train(saveEach))
@@ -197,6 +194,5 @@ func TestF65_fullDiskOfAnotherRank(t *testing.T) {
 		require.ErrorContains(t, err, "file too large")
 	}
 	fmt.Fprintf(os.Stderr, "F65: %v\n", err)
-	require.NoError(t, folder.Close())
 	require.NoError(t, job.Close())
 }

@@ -1,8 +1,9 @@
-package runs_test
+package checkpoint_test
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -14,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -40,7 +40,7 @@ func (v *valued) Restore(_ context.Context, c *checkpoint.Checkpoint) error {
 func (v *valued) Versions() map[string]string { return v.runsOn }
 
 // saveOnce runs one step from somewhere, that logs these numbers, and saves.
-func saveOnce(t T, f *checkpoint.Folder, state *valued, from loop.Elapsed, logged []float64, options ...runs.SaveOption) {
+func saveOnce(t T, f *checkpoint.Folder, state *valued, from loop.Elapsed, logged []float64, options ...checkpoint.Options) {
 	t.Helper()
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, v *valued, _ int64) (*valued, loop.Logs, error) {
 		var logs loop.Logs
@@ -49,23 +49,11 @@ func saveOnce(t T, f *checkpoint.Folder, state *valued, from loop.Elapsed, logge
 		}
 		return v, logs, nil
 	}))
-	one := iter.Seq2[int64, error](func(yield func(int64, error) bool) { yield(0, nil) })
-	_, err := l.Run(context.Background(), state, loop.Data[int64](one), loop.Continue(from, nil), runs.Save(f, loop.EachStep, options...))
-	require.NoError(t, err)
-}
-
-// same compares to the last bit; == knows no NaN and no -0.
-func same(t T, want, got any) {
-	t.Helper()
-	require.IsType(t, want, got)
-	switch w := want.(type) {
-	case float64:
-		require.Equal(t, math.Float64bits(w), math.Float64bits(got.(float64)))
-	case float32:
-		require.Equal(t, math.Float32bits(w), math.Float32bits(got.(float32)))
-	default:
-		require.Equal(t, want, got)
+	one := func(int64) iter.Seq2[int64, error] {
+		return func(yield func(int64, error) bool) { yield(0, nil) }
 	}
+	_, err := l.Run(context.Background(), state, loop.From(one), loop.Continue(from, nil), saves(f, loop.EachStep, options...))
+	require.NoError(t, err)
 }
 
 // All that a run saves comes back to the last bit: the state's sections and tensors, what Also saves, metrics, what
@@ -91,16 +79,14 @@ func TestF40_valuesOfARun(t *testing.T) {
 		also, logged := params.Draw(t, "also"), rapid.SliceOfN(number, 1, 4).Draw(t, "logged")
 		from := loop.Elapsed{Steps: rapid.Int64Range(0, 1<<62-1).Draw(t, "steps"), Samples: rapid.Int64Range(0, 1<<62-1).Draw(t, "samples")}
 		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-		saveOnce(t, f, state, from, logged, runs.Also("also", func() (any, error) { return also, nil }))
+		saveOnce(t, f, state, from, logged, checkpoint.Options{Also: map[string]any{"also": &also}})
 
 		got := &valued{}
-		start, err := runs.Resume(context.Background(), f, got)
+		var gotAlso checkpoint.Params
+		start, err := looked(f, got, checkpoint.Options{Also: map[string]any{"also": &gotAlso}, Changed: func(d checkpoint.Difference) error { return errors.New(d.String()) }})
 		require.NoError(t, err)
-		require.Empty(t, start.Differences)
 		require.Equal(t, from.Steps+1, start.Elapsed.Steps)
 		require.Equal(t, from.Samples+1, start.Elapsed.Samples)
-		var gotAlso checkpoint.Params
-		require.NoError(t, start.Section("also", &gotAlso))
 		for _, c := range []struct{ want, got checkpoint.Params }{{state.params, got.params}, {also, gotAlso}} {
 			require.Len(t, c.got, len(c.want))
 			for name := range c.want {
@@ -133,15 +119,15 @@ func TestF11_whatChangedIsTold(t *testing.T) {
 	rows := []struct {
 		name       string
 		saved, now map[string]string
-		want       []runs.Difference
+		want       []checkpoint.Difference
 	}{
 		{"nothing", map[string]string{"plugin": "cpu 0.0.1"}, map[string]string{"plugin": "cpu 0.0.1"}, nil},
 		{"the plugin", map[string]string{"plugin": "cpu 0.0.1", "devices": "1"}, map[string]string{"plugin": "cpu 0.0.2", "devices": "1"},
-			[]runs.Difference{{What: "plugin", Saved: "cpu 0.0.1", Now: "cpu 0.0.2"}}},
+			[]checkpoint.Difference{{What: "plugin", Saved: "cpu 0.0.1", Now: "cpu 0.0.2"}}},
 		{"all", map[string]string{"plugin": "cpu", "devices": "4", "go": "go0.9", "lazo": "v0.0.1"}, map[string]string{"plugin": "cuda", "devices": "2", "go": "go1", "lazo": "v1"},
-			[]runs.Difference{{What: "devices", Saved: "4", Now: "2"}, {What: "go", Saved: "go0.9", Now: "go1"}, {What: "lazo", Saved: "v0.0.1", Now: "v1"}, {What: "plugin", Saved: "cpu", Now: "cuda"}}},
+			[]checkpoint.Difference{{What: "devices", Saved: "4", Now: "2"}, {What: "go", Saved: "go0.9", Now: "go1"}, {What: "lazo", Saved: "v0.0.1", Now: "v1"}, {What: "plugin", Saved: "cpu", Now: "cuda"}}},
 		{"GoMLX, which was not noted once", map[string]string{}, map[string]string{"gomlx": "v0.28.8"},
-			[]runs.Difference{{What: "gomlx", Saved: "v0.26.0 or none", Now: "v0.28.8"}}},
+			[]checkpoint.Difference{{What: "gomlx", Saved: "v0.26.0 or none", Now: "v0.28.8"}}},
 		{"what one does not know", map[string]string{"plugin": "cpu"}, map[string]string{"devices": "2"}, nil},
 	}
 	told := 0
@@ -150,10 +136,11 @@ func TestF11_whatChangedIsTold(t *testing.T) {
 			var said bytes.Buffer
 			f := openMem(t, &vfs.Mem{}, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
 			saveOnce(t, f, &valued{runsOn: row.saved}, loop.Elapsed{}, nil)
-			start, err := runs.Resume(t.Context(), f, &valued{runsOn: row.now})
+			var list []checkpoint.Difference
+			_, err := looked(f, &valued{runsOn: row.now}, checkpoint.Options{Changed: func(d checkpoint.Difference) error { list = append(list, d); return nil }})
 			require.NoError(t, err)
-			require.Equal(t, row.want, start.Differences)
-			told += len(start.Differences)
+			require.Equal(t, row.want, list)
+			told += len(list)
 			require.Equal(t, len(row.want), strings.Count(said.String(), "level=WARN"))
 			for _, c := range row.want {
 				require.Regexp(t, fmt.Sprintf(`step=1 what=%s saved="?%s"? now="?%s`, c.What, c.Saved, c.Now), said.String())
@@ -169,7 +156,7 @@ func TestF11_whatChangedIsTold(t *testing.T) {
 	content.Sections["versions"] = []int{1}
 	other := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	require.NoError(t, other.Save(t.Context(), c.Step, content))
-	_, err = runs.Resume(t.Context(), other, &valued{})
+	_, err = looked(other, &valued{})
 	require.ErrorContains(t, err, `section "versions": `, "what others have written in its place is not passed over")
 	t.Logf("F11: %d changes of plugin, devices, lazo and Go: each is a line of the log that names both, and a value", told)
 }

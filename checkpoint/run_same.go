@@ -1,4 +1,4 @@
-package runs
+package checkpoint
 
 import (
 	"bytes"
@@ -8,39 +8,28 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // ErrChanged: a run was to go on with other settings than those that it was saved with.
 var ErrChanged = errors.New("the run was saved with other settings")
 
-// Same refuses to go on with other settings than the run was saved with: those that [Also] saved as a section, such as
-// the batch size, the data and the seed, against those of now. The error wraps [ErrChanged] and names each difference.
-// It is nil at the beginning of a run. What is equal is equal as JSON.
-//
-//	settings := struct{ Data string; Batch int }{path, 32}
-//	start, err := runs.Resume(ctx, folder, state)
-//	…
-//	if err := start.Same("settings", settings); err != nil { … }
-//	… runs.Save(folder, when, runs.Also("settings", func() (any, error) { return settings, nil }))
-func (s Start) Same(section string, now any) error {
-	if !s.Found {
-		return nil
+// compare refuses to resume with other settings than the run was saved with ([Options].Same). What is equal is equal as
+// JSON. A checkpoint that was saved without settings is a difference that is reported.
+func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
+	text, err := encodeSection(now)
+	if err != nil {
+		return fmt.Errorf("Same: %w", err)
 	}
 	var saved json.RawMessage
-	if err := s.Section(section, &saved); err != nil {
+	switch err := c.Section(sameSection, &saved); {
+	case errors.Is(err, ErrNoSection):
+		start.differences = append(start.differences, Difference{What: "Same", Saved: "not there", Now: textOf(map[string]json.RawMessage{"": text}, "")})
+		return nil
+	case err != nil:
 		return err
 	}
-	fail := func(err error) error {
-		return fmt.Errorf("checkpoint: step %d: section %q: %w", s.saved.Step, section, err)
-	}
-	var text json.RawMessage
-	if err := shield.Do(func() (err error) { text, err = json.Marshal(now); return err }); err != nil {
-		return fail(err)
-	}
-	if differences := different(saved, text); len(differences) > 0 {
-		return fail(fmt.Errorf("%w: %s; give it the same ones, or begin in another folder", ErrChanged, strings.Join(differences, ", ")))
+	if list := different(saved, text); len(list) > 0 {
+		return fmt.Errorf("%w: %s; give it the same ones, or begin in another folder", ErrChanged, strings.Join(list, ", "))
 	}
 	return nil
 }

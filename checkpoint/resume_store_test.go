@@ -1,4 +1,4 @@
-package runs_test
+package checkpoint_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
@@ -47,7 +46,7 @@ func TestStore_thatCannotBeListed(t *testing.T) {
 	away = true
 	_, err := f.List(t.Context())
 	require.ErrorIs(t, err, errStore)
-	_, err = runs.Resume(t.Context(), f, &counter{})
+	_, err = looked(f, &counter{})
 	require.ErrorIs(t, err, errStore)
 	require.NotErrorIs(t, err, checkpoint.ErrNone)
 }
@@ -59,24 +58,25 @@ func (n named) Content(context.Context) (checkpoint.Content, error) {
 	return checkpoint.Content{Sections: map[string]any{n.section: 1}}, nil
 }
 
+type restoring struct{ named }
+
+func (restoring) Restore(context.Context, *checkpoint.Checkpoint) error { return nil }
+
 // Two of one name are an error and no loss of one of them.
-func TestSave_sectionsOfOneName(t *testing.T) {
-	for name, also := range map[string]runs.SaveOption{
-		"loop": nil, "versions": nil, "own": runs.Also("own", func() (any, error) { return 2, nil }),
-	} {
+func TestResume_sectionsOfOneName(t *testing.T) {
+	two := 2
+	for name, also := range map[string]map[string]any{"loop": nil, "versions": nil, "own": {"own": &two}} {
 		f := openStore(t, &storetest.Memory{}, checkpoint.Options{})
-		options := []runs.SaveOption{}
-		if also != nil {
-			options = append(options, also)
-		}
-		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s named, _ int64) (named, loop.Logs, error) { return s, loop.Logs{}, nil }))
-		_, err := l.Run(t.Context(), named{name}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(3)), runs.Save(f, loop.EachStep, options...))
+		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s restoring, _ int64) (restoring, loop.Logs, error) {
+			return s, loop.Logs{}, nil
+		}))
+		_, _, err := run(t.Context(), l, restoring{named{name}}, loop.Until(loop.Steps(3)), saves(f, loop.EachStep, checkpoint.Options{Also: also}))
 		require.ErrorContains(t, err, "there is a section", name)
 	}
 }
 
 // A run that goes on reads what it resumes from, and nothing older: a folder may hold many large checkpoints.
-func TestSave_readsNothingOlder(t *testing.T) {
+func TestResume_readsNothingOlder(t *testing.T) {
 	m, keep := &vfs.Mem{}, []checkpoint.Retention{checkpoint.Last(5)}
 	for _, until := range []loop.Steps{20, 40} {
 		f := openMem(t, m, checkpoint.Options{Keep: keep})
@@ -103,16 +103,16 @@ func TestSave_readsNothingOlder(t *testing.T) {
 func TestB104_newestCommonStep(t *testing.T) {
 	ctx := t.Context()
 	one, two := &vfs.Mem{}, &vfs.Mem{}
-	run := func(m *vfs.Mem, until loop.Steps) {
+	upTo := func(m *vfs.Mem, until loop.Steps) {
 		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
 		resumed(t, f, until)
 		require.NoError(t, f.Close())
 	}
 	for _, until := range []loop.Steps{10, 15} {
-		run(one, until)
-		run(two, until)
+		upTo(one, until)
+		upTo(two, until)
 	}
-	run(one, 18) // two was killed before
+	upTo(one, 18) // two was killed before
 
 	for _, row := range []struct {
 		name         string
@@ -126,12 +126,8 @@ func TestB104_newestCommonStep(t *testing.T) {
 			require.EqualValues(t, row.has, all[len(all)-1])
 			step, err := checkpoint.Common(ctx, own, other)
 			require.NoError(t, err)
-			state := &counter{}
-			start, err := runs.ResumeAt(ctx, own, step, state)
-			require.NoError(t, err)
-			require.Equal(t, row.resumed, start.Elapsed.Steps)
-			_, err = counting().Run(ctx, state, loop.Data[int64](numbered(start.Elapsed.Steps)), start.Option(), loop.Until(loop.Steps(20)),
-				runs.Save(own, loop.Never))
+			_, from, err := run(ctx, counting(), &counter{}, loop.Until(loop.Steps(20)), saves(own, loop.Never, at(step)))
+			require.Equal(t, row.resumed, from.Steps)
 			require.NoError(t, err, "it saves over what the other process never had")
 			require.NoError(t, own.Close())
 		})
@@ -157,7 +153,7 @@ func TestF38_aRunDoesNotWaitForTheDisk(t *testing.T) {
 			return nil
 		})
 		begin := time.Now()
-		_, err := counting().Run(t.Context(), &counter{}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(n)), watch, runs.Save(f, loop.EachStep))
+		_, _, err := run(t.Context(), counting(), &counter{}, loop.Until(loop.Steps(n)), watch, saves(f, loop.EachStep))
 		require.NoError(t, err)
 		require.Equal(t, (n-1)*step, last, "the steps, and nothing of the saves")
 		require.LessOrEqual(t, time.Since(begin), n*step+3*write, "at the end the one being written and the last one")

@@ -1,4 +1,4 @@
-package runs_test
+package checkpoint_test
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -93,7 +92,7 @@ func (c *cut) Content(ctx context.Context) (checkpoint.Content, error) {
 
 func (c *cut) Restore(ctx context.Context, from *checkpoint.Checkpoint) error {
 	t, _ := from.Tensor("weight")
-	values, err := safetensors.Values[float64](t.Data)
+	values, err := safetensors.Values[float64](dataOf(t))
 	for i := range values {
 		if values[i] != values[0]+float64(i) {
 			err = errors.Join(err, fmt.Errorf("number %d of %v is not that of rank %d", i, values, i))
@@ -150,7 +149,7 @@ func TestJob_failsInTheCopy(t *testing.T) {
 				}))
 				for rank, err := range together(3, func(rank int, state *cut) error {
 					f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0})
-					_, err := step.Run(t.Context(), twoCut{state, fails.fails, fails.content}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(20)), runs.Save(f, loop.Every(loop.Steps(5))))
+					_, _, err := run(t.Context(), step, twoCut{state, fails.fails, fails.content}, loop.Until(loop.Steps(20)), f.Resume(checkpoint.Every(loop.Steps(5))))
 					return err
 				}) {
 					require.ErrorContains(t, err, "no memory for the copy", rank)
@@ -188,12 +187,9 @@ func TestJob_savesAndResumes(t *testing.T) {
 			for rank, err := range together(3, func(rank int, state *cut) error {
 				f := open(rank)
 				states[rank] = state
-				start, err := runs.Resume(t.Context(), f, state)
-				require.NoError(t, err)
-				require.Equal(t, until == 40, start.Found)
-				result, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(start.Elapsed.Steps)), start.Option(), loop.Until(until),
-					runs.Save(f, loop.Every(loop.Steps(5))))
+				result, from, err := run(t.Context(), cutLoop, state, loop.Until(until), f.Resume(checkpoint.Every(loop.Steps(5))))
 				if err == nil {
+					require.Equal(t, until == 40, from.Steps == 17)
 					require.EqualValues(t, until, result.Elapsed.Steps)
 				}
 				return errors.Join(err, f.Close())
@@ -209,10 +205,7 @@ func TestJob_savesAndResumes(t *testing.T) {
 		best := make([]float64, 3)
 		for _, err := range together(3, func(rank int, state *cut) error {
 			f := open(rank)
-			start, err := runs.Resume(t.Context(), f, state)
-			require.NoError(t, err)
-			_, err = cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(start.Elapsed.Steps)), start.Option(), loop.Until(loop.Steps(50)),
-				runs.Save(f, loop.Every(loop.Steps(5))), runs.KeepBest(f, checkpoint.Lowest(1, "loss")))
+			_, _, err := run(t.Context(), cutLoop, state, loop.Until(loop.Steps(50)), f.Resume(checkpoint.Every(loop.Steps(5)), checkpoint.KeepBest("loss")))
 			best[rank] = state.Weight
 			return errors.Join(err, f.Close())
 		}) {
@@ -235,7 +228,7 @@ func TestJob_fullDisk(t *testing.T) {
 				fs = full
 			}
 			f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
-			_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(200)), runs.Save(f, loop.Every(loop.Steps(5))))
+			_, _, err := run(t.Context(), cutLoop, state, loop.Until(loop.Steps(200)), f.Resume(checkpoint.Every(loop.Steps(5))))
 			return errors.Join(err, f.Close())
 		})
 		require.ErrorIs(t, errs[0], syscall.ENOSPC)
@@ -253,7 +246,7 @@ func TestJob_resumeFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &vfs.Mem{}
 		f := openMem(t, disk, checkpoint.Options{})
-		_, err := counting().Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(9)), runs.Save(f, loop.Every(loop.Steps(5))))
+		_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(9)), f.Resume(checkpoint.Every(loop.Steps(5))))
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
 		errs := together(3, func(rank int, state *cut) error {
@@ -262,7 +255,8 @@ func TestJob_resumeFails(t *testing.T) {
 				own = &vfs.Mem{}
 			}
 			f := openMem(t, own, checkpoint.Options{ReadOnly: rank > 0})
-			_, err := runs.Resume(t.Context(), f, state)
+			result, _, err := run(t.Context(), cutLoop, state, f.Resume(), loop.Until(loop.Steps(20)))
+			require.Zero(t, result.Elapsed.Steps, "rank %d", rank)
 			return errors.Join(err, f.Close())
 		})
 		require.ErrorContains(t, errs[1], "the folder must be the same for all processes")
@@ -272,7 +266,7 @@ func TestJob_resumeFails(t *testing.T) {
 }
 
 // A rank that has another folder of the name, an older copy of rank 0's too, is told before anything is trained.
-func TestOpen_ofAJobThatSeesTwoFolders(t *testing.T) {
+func TestJob_seesTwoFolders(t *testing.T) {
 	dir := t.TempDir()
 	f, err := checkpoint.Open(filepath.Join(dir, "one"), checkpoint.Options{})
 	require.NoError(t, err)
@@ -285,7 +279,8 @@ func TestOpen_ofAJobThatSeesTwoFolders(t *testing.T) {
 			if rank == 1 {
 				name = other
 			}
-			_, err := runs.Open(filepath.Join(dir, name), checkpoint.Options{}, state.Job())
+			_, _, err := run(t.Context(), cutLoop, state, checkpoint.Resume(filepath.Join(dir, name)), loop.Until(loop.Steps(20)))
+			require.Zero(t, state.Weight)
 			return err
 		})
 		require.ErrorContains(t, errs[1], "sees another folder of that name than rank 0")
@@ -314,7 +309,7 @@ func TestJob_folderOfAnotherIsReadOnly(t *testing.T) {
 				}
 				f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
 				slow := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
-				_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(12)), slow, runs.Save(f, loop.Every(loop.Steps(5)), runs.Tolerate(tolerate)))
+				_, _, err := run(t.Context(), cutLoop, state, loop.Until(loop.Steps(12)), slow, f.Resume(checkpoint.Every(loop.Steps(5)), checkpoint.Options{Tolerate: tolerate}))
 				return err
 			})
 			require.ErrorIs(t, errs[2], syscall.EROFS)
@@ -326,30 +321,34 @@ func TestJob_folderOfAnotherIsReadOnly(t *testing.T) {
 	}
 }
 
-// Rank 0 makes the folder and writes, the others open it behind it; where one cannot, none has it.
-func TestOpen_ofAJob(t *testing.T) {
+// With the one option, rank 0 makes the folder and writes, the others open it after it, and all give it back; if one cannot,
+// none has it.
+func TestJob_oneOption(t *testing.T) {
 	dir := t.TempDir()
-	open := func(name string) []error {
+	weights := make([]float64, 3)
+	try := func(name string, until loop.Steps) []error {
 		return together(3, func(rank int, state *cut) error {
-			f, err := runs.Open(filepath.Join(dir, name), checkpoint.Options{}, state.Job())
-			if err != nil {
-				return err
-			}
-			return f.Close()
+			_, _, err := run(t.Context(), cutLoop, state, checkpoint.Resume(filepath.Join(dir, name), checkpoint.Every(loop.Steps(5))), loop.Until(until))
+			weights[rank] = state.Weight
+			return err
 		})
 	}
-	for _, err := range open("new/one") {
-		require.NoError(t, err)
+	alone := &counter{Rate: 1}
+	for i := range int64(30) {
+		alone.step(i)
 	}
+	for _, until := range []loop.Steps{12, 30} {
+		for _, err := range try("new/one", until) {
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, []float64{alone.Weight, alone.Weight, alone.Weight}, weights)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
-	errs := open("file/in/it")
+	errs := try("file/in/it", 30)
 	require.ErrorIs(t, errs[0], syscall.ENOTDIR)
 	for _, err := range errs[1:] {
 		require.ErrorContains(t, err, "rank 0 could not open")
 	}
-	alone, err := runs.Open(dir, checkpoint.Options{}, nil)
-	require.NoError(t, err)
-	require.NoError(t, alone.Close())
 }
 
 // What some processes saved others go on from, more or fewer, or one alone, and what one process saved they go on from.
@@ -370,25 +369,15 @@ func TestJob_ofOtherSizes(t *testing.T) {
 					state.job = nil
 				}
 				f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0, ReadBack: checkpoint.ReadBackEach})
-				train := func(s checkpoint.Restorer, run func(start runs.Start, options ...loop.Option) error) error {
-					start, err := runs.Resume(t.Context(), f, s)
-					require.NoError(t, err)
-					require.Equal(t, i > 0, start.Found)
-					require.EqualValues(t, int64(until)-12, start.Elapsed.Steps)
-					return run(start, start.Option(), loop.Until(until), runs.Save(f, loop.Every(loop.Steps(5))))
-				}
+				options := []loop.Option{loop.Until(until), f.Resume(checkpoint.Every(loop.Steps(5)))}
+				var from loop.Elapsed
 				var err error
 				if n == 1 {
-					err = train(&state.counter, func(start runs.Start, options ...loop.Option) error {
-						_, err := counting().Run(t.Context(), &state.counter, loop.Data[int64](numbered(start.Elapsed.Steps)), options...)
-						return err
-					})
+					_, from, err = run(t.Context(), counting(), &state.counter, options...)
 				} else {
-					err = train(state, func(start runs.Start, options ...loop.Option) error {
-						_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(start.Elapsed.Steps)), options...)
-						return err
-					})
+					_, from, err = run(t.Context(), cutLoop, state, options...)
 				}
+				require.EqualValues(t, int64(until)-12, from.Steps)
 				return errors.Join(err, f.Close())
 			}) {
 				require.NoError(t, err, "rank %d of %d", rank, n)
@@ -420,7 +409,7 @@ func TestJob_fullDiskOfAnother(t *testing.T) {
 				}
 				f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
 				slow := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
-				_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(200)), slow, runs.Save(f, loop.Every(loop.Steps(5))))
+				_, _, err := run(t.Context(), cutLoop, state, loop.Until(loop.Steps(200)), slow, f.Resume(checkpoint.Every(loop.Steps(5))))
 				return err
 			})
 			require.ErrorIs(t, errs[2], syscall.ENOSPC)
@@ -463,7 +452,7 @@ func TestJob_slowDisk(t *testing.T) {
 			})
 			f := openMem(t, slow, checkpoint.Options{ReadOnly: rank > 0})
 			slowly := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
-			_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(44)), slowly, runs.Save(f, loop.Every(loop.Steps(5))))
+			_, _, err := run(t.Context(), cutLoop, state, loop.Until(loop.Steps(44)), slowly, f.Resume(checkpoint.Every(loop.Steps(5))))
 			return errors.Join(err, f.Close())
 		}) {
 			require.NoError(t, err, "rank %d", rank)
@@ -472,4 +461,40 @@ func TestJob_slowDisk(t *testing.T) {
 		require.Equal(t, []checkpoint.Step{5, 20, 35, 44}, steps(t, f))
 		require.Equal(t, []int{4, 4, 4}, writes, "each process copied its own numbers, of the steps that are there")
 	})
+}
+
+// lateCut reads its number after the run.
+type lateCut struct {
+	*cut
+	saved *checkpoint.Tensor
+}
+
+func (c lateCut) Restore(ctx context.Context, from *checkpoint.Checkpoint) error {
+	*c.saved, _ = from.Tensor("weight")
+	return c.cut.Restore(ctx, from)
+}
+
+// A value that was left in its files can be read after the run has given the folder back.
+func TestJob_readsAfterTheRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c lateCut, batch int64) (lateCut, loop.Logs, error) {
+		return c, c.step(batch), nil
+	}))
+	for i := range 2 {
+		for rank, err := range together(3, func(rank int, state *cut) error {
+			late := lateCut{state, new(checkpoint.Tensor)}
+			_, _, err := run(t.Context(), l, late, loop.Until(loop.Steps(10)), checkpoint.Resume(dir))
+			if i == 1 && err == nil {
+				values, err := safetensors.Values[float64](dataOf(*late.saved))
+				require.NoError(t, err)
+				require.Equal(t, []float64{state.Weight, state.Weight + 1, state.Weight + 2}, values)
+			}
+			return err
+		}) {
+			require.NoError(t, err, "rank %d", rank)
+		}
+	}
+	f, err := checkpoint.Open(dir, checkpoint.Options{})
+	require.NoError(t, err, "the folder is free")
+	require.NoError(t, f.Close())
 }

@@ -1,4 +1,4 @@
-package runs
+package checkpoint
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
 )
@@ -18,6 +16,7 @@ const (
 	versionsSection = "versions"
 	settingsSection = "loop.settings"
 	endedSection    = "loop.ended" // only where the run was stopped
+	sameSection     = "loop.same"  // only where the program gave Options.Same
 	// historyTensor has the rows as loop.History.WriteJSON makes them: the manifest has not the room for a long
 	// history.
 	historyTensor = "loop.history"
@@ -41,26 +40,26 @@ func (p position) check() error {
 }
 
 // content is the state with what belongs to the loop.
-func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]float64) (checkpoint.Content, error) {
-	state, ok := r.State().(checkpoint.State)
+func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]float64) (Content, error) {
+	state, ok := loop.StateAs[State](r)
 	if !ok {
-		return checkpoint.Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of checkpoint.State", r.State())
+		return Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of State", r.State())
 	}
 	at := position(r.Elapsed)
 	if err := at.check(); err != nil { // nobody could resume from it
-		return checkpoint.Content{}, fmt.Errorf("checkpoint: %w", err)
+		return Content{}, fmt.Errorf("checkpoint: %w", err)
 	}
 	given, err := state.Content(ctx)
 	if err != nil {
-		return checkpoint.Content{}, fmt.Errorf("checkpoint: the state: %w", err)
+		return Content{}, fmt.Errorf("checkpoint: the state: %w", err)
 	}
 	if err := s.history.follow(r.History); err != nil {
-		return checkpoint.Content{}, fmt.Errorf("checkpoint: %w", err)
+		return Content{}, fmt.Errorf("checkpoint: %w", err)
 	}
 	text := s.history.json()
-	c := checkpoint.Content{
+	c := Content{
 		Tensors: append(given.Tensors[:len(given.Tensors):len(given.Tensors)],
-			checkpoint.Tensor{Name: historyTensor, DType: safetensors.U8, Dims: []int{len(text)}, Data: text}),
+			Tensor{Name: historyTensor, DType: safetensors.U8, Dims: []int{len(text)}, Data: text}),
 		Metrics: map[string]float64{},
 		Sections: map[string]any{
 			loopSection:     at,
@@ -75,23 +74,22 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 	maps.Copy(c.Metrics, given.Metrics)
 	maps.Copy(c.Metrics, metrics)
 	for name, x := range given.Sections {
-		if err := add(c, name, x); err != nil {
-			return checkpoint.Content{}, err
+		if err := addSection(c, name, x); err != nil {
+			return Content{}, err
 		}
 	}
-	for _, e := range s.also {
-		var x any
-		if err := shield.Do(func() (err error) { x, err = e.value(); return err }); err != nil {
-			return checkpoint.Content{}, fmt.Errorf("checkpoint: section %q: %w", e.name, err)
-		}
-		if err := add(c, e.name, x); err != nil {
-			return checkpoint.Content{}, err
+	if s.Same != nil {
+		c.Sections[sameSection] = s.Same
+	}
+	for name, x := range s.Also {
+		if err := addSection(c, name, x); err != nil {
+			return Content{}, err
 		}
 	}
 	return c, nil
 }
 
-func add(c checkpoint.Content, section string, x any) error {
+func addSection(c Content, section string, x any) error {
 	if _, taken := c.Sections[section]; taken {
 		return fmt.Errorf("checkpoint: there is a section %q already; take another name", section)
 	}

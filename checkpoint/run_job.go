@@ -1,4 +1,4 @@
-package runs
+package checkpoint
 
 import (
 	"context"
@@ -9,44 +9,42 @@ import (
 	"os"
 	"time"
 
-	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Open is [checkpoint.Open] for the processes of a job, that of a state ([loop.Joined]); nil is one process alone.
-// Rank 0 opens the folder to write into it, the others read the same folder when it is there, and put their shares
-// into what rank 0 has begun there. If one cannot open it, or sees another folder of that name, none can. Of several
-// processes, each leaves what is cut in its files until a state asks for it ([checkpoint.Options.LeaveCut]): so keep
-// the folder open until the run is over.
-func Open(dir string, options checkpoint.Options, job loop.Job) (folder *checkpoint.Folder, err error) {
+// openTogether is [Open] in the processes of a job; nil is one process alone. Rank 0 opens the folder to write into it,
+// the others read the same folder when it is there, and put their shares into what rank 0 has begun there. If one
+// cannot open it, or sees another folder of that name, none can. Of several processes, each leaves sharded tensors in
+// their files until a state asks for them ([Options].LeaveCut).
+func openTogether(dir string, options Options, job loop.Job) (folder *Folder, err error) {
 	writes := job == nil || job.Rank() == 0
 	options.LeaveCut = options.LeaveCut || job != nil && job.Size() > 1
 	if writes {
-		folder, err = checkpoint.Open(dir, options)
+		folder, err = Open(dir, options)
 	}
 	if err := together(job, "open "+dir, err); err != nil {
 		return nil, errors.Join(err, closed(folder))
 	}
 	if !writes {
 		options.ReadOnly = true
-		folder, err = checkpoint.Open(dir, options)
+		folder, err = Open(dir, options)
 	}
 	if err := together(job, "open "+dir, err); err != nil {
 		return nil, errors.Join(err, closed(folder))
 	}
-	if err := together(job, "see the folder "+dir+" of rank 0", same(folder, job)); err != nil {
+	if err := together(job, "see the folder "+dir+" of rank 0", sameFolder(folder, job)); err != nil {
 		return nil, errors.Join(err, closed(folder))
 	}
 	return folder, nil
 }
 
-// same tells whether all processes see one folder, by what rank 0 has left there.
-func same(folder *checkpoint.Folder, job loop.Job) error {
+// sameFolder tells whether all processes see one folder, by what rank 0 has left there.
+func sameFolder(folder *Folder, job loop.Job) error {
 	if job == nil {
 		return nil
 	}
-	text, err := folder.Writer()
+	text, err := folder.writer()
 	hash := fnv.New64a()
 	_, _ = io.WriteString(hash, text)
 	own := int64(hash.Sum64() >> 1)
@@ -59,21 +57,11 @@ func same(folder *checkpoint.Folder, job loop.Job) error {
 		folder.Dir(), job.Rank(), host, text)
 }
 
-func closed(folder *checkpoint.Folder) error {
+func closed(folder *Folder) error {
 	if folder == nil {
 		return nil
 	}
 	return folder.Close()
-}
-
-// jobOf is the processes of a state, nil if this one is alone.
-func jobOf(state any) loop.Job {
-	if joined, ok := state.(loop.Joined); ok {
-		if job := joined.Job(); job != nil && job.Size() > 1 {
-			return job
-		}
-	}
-	return nil
 }
 
 // decided gives the number of rank 0 to all processes; it is not negative. With an error at rank 0, failed is true in
@@ -120,7 +108,7 @@ func busy(job loop.Job) (done func()) {
 
 // agreedSave tells all processes whether rank 0 saves in this turn, and into which slot; and rank 0, whether one of
 // them could not write what it was to.
-func (s *saving) agreedSave(save bool, at checkpoint.Slot, err error) (_ bool, _ checkpoint.Slot, failed error) {
+func (s *saving) agreedSave(save bool, at Slot, err error) (_ bool, _ Slot, failed error) {
 	if s.job == nil {
 		return save && err == nil, at, err
 	}
@@ -132,7 +120,7 @@ func (s *saving) agreedSave(save bool, at checkpoint.Slot, err error) (_ bool, _
 		return false, at, errors.Join(err, agreed)
 	}
 	s.hear(words[3])
-	return words[0] > 0, checkpoint.Slot{Again: words[1], Token: words[2]}, err
+	return words[0] > 0, Slot{Again: words[1], Token: words[2]}, err
 }
 
 // lost is 1 if this process, which is not rank 0, could not write something since it was last asked.
@@ -148,7 +136,7 @@ func (s *saving) lost() int64 {
 // hear has rank 0 wait no longer for what another process could not write.
 func (s *saving) hear(lost int64) {
 	if s.job.Rank() == 0 && lost > 0 {
-		s.async.LastCall()
+		s.async.lastCall()
 	}
 }
 
@@ -166,7 +154,7 @@ func (s *saving) written() error {
 }
 
 // discard makes the calls of Write of a content that is not saved: until then the state keeps the values.
-func discard(c checkpoint.Content) error {
+func discard(c Content) error {
 	var errs []error
 	write := func(write func(io.Writer) error) {
 		if write != nil {
@@ -184,14 +172,14 @@ func discard(c checkpoint.Content) error {
 
 // chosen lets rank 0 choose a checkpoint by find, and gives it to all processes; then each does with it what it is to.
 // If one of them cannot, none could. An error of ErrNone is that of all.
-func chosen(ctx context.Context, folder *checkpoint.Folder, job loop.Job, find func() (*checkpoint.Checkpoint, error), use func(*checkpoint.Checkpoint) error) error {
-	var c *checkpoint.Checkpoint
+func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Checkpoint, error), use func(*Checkpoint) error) error {
+	var c *Checkpoint
 	var err error
 	if job == nil || job.Rank() == 0 {
 		c, err = find()
 	}
 	if job != nil {
-		step, none := int64(0), errors.Is(err, checkpoint.ErrNone)
+		step, none := int64(0), errors.Is(err, ErrNone)
 		if none {
 			err = nil
 		} else if c != nil {
@@ -204,10 +192,10 @@ func chosen(ctx context.Context, folder *checkpoint.Folder, job loop.Job, find f
 		case failed:
 			return errors.New("checkpoint: rank 0 could not read the folder; its own error says why")
 		case step == 0:
-			return checkpoint.ErrNone
+			return ErrNone
 		}
 		if job.Rank() > 0 {
-			if c, err = folder.Load(ctx, checkpoint.Step(step-1)); err != nil {
+			if c, err = folder.Load(ctx, Step(step-1)); err != nil {
 				err = fmt.Errorf("%w (rank 0 goes on from it: the folder must be the same for all processes)", err)
 			}
 		}

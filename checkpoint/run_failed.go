@@ -1,22 +1,21 @@
-package runs
+package checkpoint
 
 import (
 	"context"
 	"errors"
 	"slices"
 
-	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/loop"
 )
 
 // failures watches for saves that fail in the background.
 type failures struct {
 	watch
-	async *checkpoint.Async
+	async *Async
 }
 
-// Interrupts tells that one has failed.
-func (f failures) Interrupts() bool { return f.async.Failed() }
+// Interrupts reports whether one has failed.
+func (f failures) Interrupts() bool { return f.async.hasFailed() }
 
 // check ends the run if a save has failed, unless that is tolerated.
 func (s *saving) check(context.Context, loop.Report) error { return s.failed(s.async.Check()) }
@@ -28,16 +27,16 @@ func (s *saving) failed(err error) error {
 	}
 	var failed []error
 	for _, e := range parts(err) {
-		if b := (*checkpoint.BackgroundError)(nil); errors.As(e, &b) && errors.Is(e, checkpoint.ErrNotPruned) {
+		if b := (*BackgroundError)(nil); errors.As(e, &b) && errors.Is(e, ErrNotPruned) {
 			s.folder.Options().Log.Warn("checkpoint: saved, but old ones could not be removed",
 				"folder", s.folder.Dir(), "step", int64(b.Step), "error", b.Err)
 			continue
-		} else if errors.Is(e, checkpoint.ErrGivenUp) { // rank 0 has an error of its own, or is told that nothing will come
+		} else if errors.Is(e, ErrGivenUp) { // rank 0 has an error of its own, or is told that nothing will come
 			s.gone++
 			s.folder.Options().Log.Warn("checkpoint: the parts of this process were not written", "folder", s.folder.Dir(), "error", e)
 			continue
 		} else if b != nil { // it is not in the folder, so it may be tried again
-			s.list = slices.DeleteFunc(s.list, func(i checkpoint.Info) bool { return i.Step == b.Step })
+			s.list = slices.DeleteFunc(s.list, func(i Info) bool { return i.Step == b.Step })
 		}
 		failed = append(failed, e)
 	}
@@ -45,9 +44,9 @@ func (s *saving) failed(err error) error {
 		return nil
 	}
 	err = errors.Join(failed...)
-	if s.failures += len(failed); s.failures <= s.tolerate {
+	if s.failures += len(failed); s.failures <= s.Tolerate {
 		s.folder.Options().Log.Warn("checkpoint: not saved; the run goes on",
-			"folder", s.folder.Dir(), "failed", s.failures, "tolerated", s.tolerate, "error", err)
+			"folder", s.folder.Dir(), "failed", s.failures, "tolerated", s.Tolerate, "error", err)
 		return nil
 	}
 	return err

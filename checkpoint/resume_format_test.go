@@ -1,9 +1,8 @@
-package runs_test
+package checkpoint_test
 
 import (
 	"crypto/sha256"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"math"
@@ -15,12 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
 )
-
-var writeFixtures = flag.Bool("write-fixtures", false, "write the fixtures of F39 that are missing")
 
 // oldState is what the kept fixture of format 1 was saved with. It is never changed: a later format gets another one.
 func oldState() *valued {
@@ -50,7 +46,7 @@ func future(t *testing.T, from, to string) {
 
 // Each format that lazo ever wrote can be loaded for ever, and one from the future is refused by its number.
 func TestF39_keptFormats(t *testing.T) {
-	kept, later := filepath.Join("..", "testdata", "format-1"), filepath.Join("..", "testdata", "format-99")
+	kept, later := filepath.Join("testdata", "format-1"), filepath.Join("testdata", "format-99")
 	if _, err := os.Stat(kept); *writeFixtures && errors.Is(err, fs.ErrNotExist) {
 		f, err := checkpoint.Open(kept, checkpoint.Options{})
 		require.NoError(t, err)
@@ -58,17 +54,19 @@ func TestF39_keptFormats(t *testing.T) {
 		require.NoError(t, errors.Join(f.Close(), os.Remove(filepath.Join(kept, "LOCK"))))
 		future(t, kept, later)
 	}
-	open := func(dir string) *checkpoint.Folder {
-		f, err := checkpoint.Open(dir, checkpoint.Options{ReadOnly: true, Log: quiet})
+	open := func(from string) *checkpoint.Folder {
+		dir := filepath.Join(t.TempDir(), "copy")
+		require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
+		f, err := checkpoint.Open(dir, checkpoint.Options{Log: quiet})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, f.Close()) })
 		return f
 	}
 	state := &valued{}
-	start, err := runs.Resume(t.Context(), open(kept), state)
+	result, err := looked(open(kept), state)
 	require.NoError(t, err)
-	require.EqualValues(t, 8, start.Elapsed.Steps)
-	require.EqualValues(t, 71, start.Elapsed.Samples)
+	require.EqualValues(t, 8, result.Elapsed.Steps)
+	require.EqualValues(t, 71, result.Elapsed.Samples)
 	want := oldState()
 	require.ElementsMatch(t, want.tensors, state.tensors)
 	require.Equal(t, want.metrics, state.metrics)
@@ -76,11 +74,11 @@ func TestF39_keptFormats(t *testing.T) {
 	for name, x := range want.params {
 		same(t, x, state.params[name])
 	}
-	last, err := start.History.Last("entry0")
+	last, err := result.History.Last("entry0")
 	require.NoError(t, err)
 	require.Equal(t, 0.25, last)
 
-	_, err = runs.Resume(t.Context(), open(later), state)
+	_, err = looked(open(later), state)
 	require.ErrorIs(t, err, checkpoint.ErrNewer)
 	require.ErrorContains(t, err, "format 99, this lazo reads up to 2: written by a newer lazo; load it with that one")
 	t.Log("F39: the kept checkpoint of format 1 is resumed with every bit; that of format 99 is refused by its number")

@@ -1,4 +1,4 @@
-package runs_test
+package checkpoint_test
 
 import (
 	"bytes"
@@ -13,51 +13,60 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
-	"github.com/lazo-ml/lazo/train/outer"
 )
 
+// What a program saves along comes back in the same place, and one that was never saved is not passed over.
 func TestAlso(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	place := int64(1) << 60
-	_, err := counting().Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(7)),
-		runs.Save(f, loop.Never, runs.Also("place", func() (any, error) { place++; return place, nil })))
+	also := checkpoint.Options{Also: map[string]any{"place": &place}}
+	_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(7)), saves(f, loop.Never, also),
+		loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { place++; return nil }))
 	require.NoError(t, err)
-	start, err := runs.Resume(t.Context(), f, &counter{})
+	place = 0
+	_, err = looked(f, &counter{}, also)
 	require.NoError(t, err)
-	var got int64
-	require.NoError(t, start.Section("place", &got))
-	require.Equal(t, place, got)
-	require.ErrorIs(t, start.Section("other", &got), checkpoint.ErrNoSection)
+	require.EqualValues(t, 1<<60+7, place)
+	state, other := &counter{Weight: 3}, 0
+	_, err = looked(f, state, checkpoint.Options{Also: map[string]any{"other": &other}})
+	require.ErrorIs(t, err, checkpoint.ErrNoSection)
+	_, err = looked(f, state, checkpoint.Options{Also: map[string]any{"place": new(string)}})
+	require.ErrorContains(t, err, `section "place"`)
+	require.Equal(t, &counter{Weight: 3}, state, "after an error the state is as it was")
 }
 
 func TestB58_anEmptyFolderLeavesTheState(t *testing.T) {
 	var said bytes.Buffer
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
 	state := &counter{Weight: 0.5, Rate: 0.25}
-	start, err := runs.Resume(t.Context(), f, state)
+	result, err := looked(f, state)
 	require.NoError(t, err)
-	require.False(t, start.Found)
+	require.Zero(t, result.Elapsed.Steps)
 	require.Equal(t, &counter{Weight: 0.5, Rate: 0.25}, state)
 	require.Equal(t, 1, strings.Count(said.String(), "\n"))
 	require.Contains(t, said.String(), `level=INFO msg="checkpoint: nothing to resume from, the run begins at its beginning" folder=`)
 	t.Log("B58: an empty folder: the same state, and a line that says so")
 }
 
+// A run that another option sets to begin after the checkpoint does not go back without a word.
+func TestResume_beforeTheBeginning(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	begin := func(steps int64) error {
+		_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(20)), f.Resume(), loop.Continue(loop.Elapsed{Steps: steps}, nil))
+		return err
+	}
+	require.NoError(t, begin(8), "an empty folder leaves it")
+	require.Equal(t, []checkpoint.Step{20}, steps(t, f))
+	require.NoError(t, begin(8), "the checkpoint counts")
+	require.ErrorContains(t, begin(21), "the checkpoint of step 20 in folder is before step 21, with which the run is to begin")
+}
+
 // The messages of what a person meets who resumes.
 func TestResumeMessages(t *testing.T) {
 	ctx := t.Context()
-	empty := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	start, err := runs.Resume(ctx, empty, &counter{})
-	require.NoError(t, err)
-	require.False(t, start.Found, "an empty folder is the beginning")
-	require.Zero(t, start.Elapsed)
-	_, err = runs.ResumeAt(ctx, empty, 3, &counter{})
-	require.ErrorIs(t, err, checkpoint.ErrNoStep)
-
 	m := &vfs.Mem{}
 	f := openMem(t, m, checkpoint.Options{})
 	resumed(t, f, 10)
@@ -77,31 +86,26 @@ func TestResumeMessages(t *testing.T) {
 	damage(20)
 	var said bytes.Buffer
 	f = openMem(t, m, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
-	start, err = runs.Resume(ctx, f, &counter{})
-	require.NoError(t, err)
-	require.EqualValues(t, 10, start.Elapsed.Steps)
+	// The run that goes on saves step 20 anew in the place of the damaged one.
+	_, from := resumed(t, f, 20)
+	require.EqualValues(t, 10, from.Steps)
 	require.Contains(t, said.String(), `level=WARN msg="checkpoint: passed over"`)
 	require.Contains(t, said.String(), "checkpoint=step-000000000020")
-	// The run that goes on saves step 20 anew in the place of the damaged one.
-	state := &counter{}
-	start, err = runs.Resume(ctx, f, state)
-	require.NoError(t, err)
-	_, err = counting().Run(ctx, state, loop.Data[int64](numbered(10)), start.Option(), runs.Save(f, loop.Never), loop.Until(loop.Steps(20)))
-	require.NoError(t, err)
+	require.Contains(t, said.String(), `level=INFO msg="checkpoint: the run is resumed" folder=folder step=10`)
 	require.NoError(t, f.Verify(ctx, 20))
 	damage(10)
 	damage(20)
-	_, err = runs.Resume(ctx, f, &counter{})
+	_, err := looked(f, &counter{})
 	require.ErrorContains(t, err, "found, none can be loaded")
 	var damaged *checkpoint.DamagedError
 	require.ErrorAs(t, err, &damaged)
 
 	g := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	save(t, g, 4)
-	_, err = runs.Resume(ctx, g, &counter{})
+	_, err = looked(g, &counter{})
 	require.ErrorIs(t, err, checkpoint.ErrNoSection)
 	require.ErrorContains(t, err, "checkpoint: resume from step 4 in ")
-	require.ErrorContains(t, err, "it was not saved by a run, so nobody knows how far it was")
+	require.ErrorContains(t, err, "it was not saved by a run, so its position is not known")
 }
 
 // Saving again and again does not make checkpoints grow.
@@ -126,35 +130,10 @@ func TestHistoryComesAsItIs(t *testing.T) {
 	for _, bound := range []loop.Option{loop.Limit(7), loop.Thin(7), loop.Keep(loop.Every(loop.Steps(3)))} {
 		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 		result, _ := resumed(t, f, 90, bound)
-		start, err := runs.Resume(t.Context(), f, &counter{})
+		again, err := looked(f, &counter{})
 		require.NoError(t, err)
-		require.Equal(t, rows(t, result.History), rows(t, start.History))
+		require.Equal(t, rows(t, result.History), rows(t, again.History))
 	}
-}
-
-var _ outer.Checkpoints[*counter] = runs.SavedStates[*counter]{}
-
-// What a run saved can be evaluated by another process.
-func TestRestoredForContinuousEvaluation(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	ctx := t.Context()
-	kept := runs.SavedStates[*counter]{Folder: f}
-	pause := loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { return loop.ErrPause })
-	for _, step := range []int64{3, 5} {
-		state := &counter{Weight: map[int64]float64{3: 0.25, 5: 0.5}[step], Rate: 1}
-		_, err := counting().Run(ctx, state, loop.Data[int64](numbered(step)), loop.Continue(loop.Elapsed{Steps: step, Samples: 2 * step}, nil), pause, runs.Save(f, loop.AtStart))
-		require.NoError(t, err)
-	}
-	all, err := kept.Steps(ctx)
-	require.NoError(t, err)
-	require.Equal(t, []int64{3, 5}, all)
-	state, at, err := kept.Restore(ctx, &counter{}, 5)
-	require.NoError(t, err)
-	at.Time, at.Date = 0, 0
-	require.Equal(t, loop.Elapsed{Steps: 5, Samples: 10}, at)
-	require.Equal(t, 0.5, state.Weight)
-	_, _, err = kept.Restore(ctx, state, 4)
-	require.ErrorIs(t, err, checkpoint.ErrNoStep)
 }
 
 func TestPositionIsChecked(t *testing.T) {
@@ -163,11 +142,11 @@ func TestPositionIsChecked(t *testing.T) {
 	require.NoError(t, err)
 	c.Sections["loop"] = json.RawMessage(`{"steps":3,"samples":3,"time":0,"date":0}`)
 	require.NoError(t, f.Save(t.Context(), 4, c))
-	_, err = runs.Resume(t.Context(), f, &counter{})
+	_, err = looked(f, &counter{})
 	require.ErrorContains(t, err, `section "loop" says 3 steps, 3 samples and 0s: expected 4 steps`)
 	c.Sections["loop"] = json.RawMessage(`{"steps":5,"samples":3,"time":0,"date":0}`)
 	require.NoError(t, f.Save(t.Context(), 5, c))
-	_, err = runs.Resume(t.Context(), f, &counter{})
+	_, err = looked(f, &counter{})
 	require.ErrorContains(t, err, `the tensor "loop.history" is missing`)
 }
 
@@ -186,19 +165,19 @@ func TestPositionIsBounded(t *testing.T) {
 		c.Sections["loop"] = json.RawMessage(fmt.Sprintf(`{"steps":3,"samples":%d,"time":%d,"date":0}`, row.samples, row.time))
 		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: "loop.history", DType: safetensors.U8, Dims: []int{2}, Data: []byte("[]")})
 		require.NoError(t, f.Save(ctx, 3, c))
-		start, err := runs.Resume(ctx, f, &counter{})
+		_, err = looked(f, &counter{})
 		if !row.ok {
 			require.ErrorContains(t, err, "expected 0 to 2^62 of each")
 			continue
 		}
 		require.NoError(t, err)
-		_, err = counting().Run(ctx, &counter{Rate: 1}, loop.Data[int64](numbered(3)), start.Option(), runs.Save(f, loop.Never), loop.Until(loop.Steps(10)))
+		_, _, err = run(ctx, counting(), &counter{Rate: 1}, saves(f, loop.Never), loop.Until(loop.Steps(10)))
 		require.ErrorContains(t, err, "expected 0 to 2^62 of each", "it saves no more than it reads")
-		start, err = runs.Resume(ctx, f, &counter{})
+		result, err := looked(f, &counter{})
 		require.NoError(t, err, "what was there can still be resumed from")
-		require.EqualValues(t, 3, start.Elapsed.Steps)
+		require.EqualValues(t, 3, result.Elapsed.Steps)
 	}
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	_, err := counting().Run(ctx, &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Continue(loop.Elapsed{Steps: most}, nil), runs.Save(f, loop.EachStep))
+	_, err := counting().Run(ctx, &counter{Rate: 1}, loop.From(numbered), loop.Continue(loop.Elapsed{Steps: most}, nil), saves(f, loop.EachStep))
 	require.ErrorContains(t, err, "expected 0 to 2^62 of each")
 }

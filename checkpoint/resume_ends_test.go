@@ -1,4 +1,4 @@
-package runs_test
+package checkpoint_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -69,8 +68,8 @@ func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 					}
 				}
 			}
-			result, err := heedingLoop().Run(ctx, state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(200)),
-				runs.Save(f, loop.Every(loop.Steps(50))), loop.Watch(watch, func(context.Context, loop.Report) error { cancel(errHome); return nil }))
+			result, _, err := run(ctx, heedingLoop(), state, loop.Until(loop.Steps(200)),
+				f.Resume(checkpoint.Every(loop.Steps(50))), loop.Watch(watch, func(context.Context, loop.Report) error { cancel(errHome); return nil }))
 			require.EqualError(t, err, fmt.Sprintf("loop: step %d: cancelled: home", result.Elapsed.Steps))
 			require.Equal(t, loop.Cancelled, result.Reason)
 			c, err := f.Newest(t.Context())
@@ -92,7 +91,7 @@ func TestR25_aStoreThatHangs(t *testing.T) {
 		}), checkpoint.Options{})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		begin := time.Now()
-		_, err := heedingLoop().Run(ctx, heeding{counter: &counter{Rate: 1}}, loop.Data[int64](numbered(0)), runs.Save(f, loop.At(loop.Steps(3))),
+		_, _, err := run(ctx, heedingLoop(), heeding{counter: &counter{Rate: 1}}, saves(f, loop.At(loop.Steps(3))),
 			loop.Watch(loop.At(loop.Steps(5)), func(context.Context, loop.Report) error { cancel(errHome); return nil }))
 		require.ErrorIs(t, err, errHome)
 		require.ErrorContains(t, err, "the run was cancelled, and the store has not taken it 5m0s later")
@@ -144,8 +143,8 @@ func TestR12_theSavedPlaceIsThatOfTheStep(t *testing.T) {
 					}
 					return h, h.step(batch), nil
 				}))
-				_, err := steps.Run(ctx, heeding{counter: &counter{Rate: 1}}, loop.Data[int64](source), runs.Save(f, loop.At(loop.Steps(5)),
-					runs.Also("position", func() (any, error) { return position, nil })))
+				_, err := steps.Run(ctx, heeding{counter: &counter{Rate: 1}}, loop.Data[int64](source),
+					saves(f, loop.At(loop.Steps(5)), checkpoint.Options{Also: map[string]any{"position": &position}}))
 				require.ErrorIs(t, err, errHome)
 				require.ErrorContains(t, err, row.err)
 				c, err := f.Newest(t.Context())

@@ -1,4 +1,4 @@
-package runs_test
+package checkpoint_test
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -31,29 +30,32 @@ func TestF11_otherSettingsAreRefused(t *testing.T) {
 		{"a field more", map[string]any{"Batch": 32}, map[string]any{"Batch": 32, "Seed": 1}, "Seed was not there and is 1"},
 		{"a field less", map[string]any{"Batch": 32, "Seed": 1}, map[string]any{"Batch": 32}, "Seed was 1 and is not there"},
 		{"no object", 1, 2, "was 1 and is 2"},
-		{"nothing at all", nil, 2, "was null and is 2"},
+		{"nothing at all", (*int)(nil), 2, "was null and is 2"},
 		{"another kind", 1, map[string]any{"Batch": 32}, "was 1 and is not there, Batch was not there and is 32"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-			saveOnce(t, f, &valued{}, loop.Elapsed{}, nil, runs.Also("settings", func() (any, error) { return row.saved, nil }))
-			start, err := runs.Resume(t.Context(), f, &valued{})
-			require.NoError(t, err)
-			err = start.Same("settings", row.now)
+			saveOnce(t, f, &valued{metrics: map[string]float64{"was": 1}}, loop.Elapsed{}, nil, checkpoint.Options{Same: row.saved})
+			state := &valued{}
+			_, err := looked(f, state, checkpoint.Options{Same: row.now})
 			if row.want == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, runs.ErrChanged)
-			require.EqualError(t, err, `checkpoint: step 1: section "settings": the run was saved with other settings: `+row.want+"; give it the same ones, or begin in another folder")
+			require.ErrorIs(t, err, checkpoint.ErrChanged)
+			require.EqualError(t, err, `loop: resume: checkpoint: resume from step 1 in folder: the run was saved with other settings: `+row.want+"; give it the same ones, or begin in another folder")
+			require.Empty(t, state.metrics, "nothing is restored")
 		})
 	}
-	require.NoError(t, runs.Start{}.Same("settings", was), "a beginning has no settings")
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	_, err := looked(f, &valued{}, checkpoint.Options{Same: was})
+	require.NoError(t, err, "a beginning has no settings")
 	saveOnce(t, f, &valued{}, loop.Elapsed{}, nil)
-	start, err := runs.Resume(t.Context(), f, &valued{})
+	var told []checkpoint.Difference
+	_, err = looked(f, &valued{}, checkpoint.Options{Same: 3, Changed: func(d checkpoint.Difference) error { told = append(told, d); return nil }})
 	require.NoError(t, err)
-	require.ErrorIs(t, start.Same("settings", was), checkpoint.ErrNoSection)
-	require.ErrorContains(t, start.Same("params", func() {}), "unsupported type")
+	require.Equal(t, []checkpoint.Difference{{What: "Same", Saved: "not there", Now: "3"}}, told, "a run that was saved without settings continues")
+	_, err = looked(f, &valued{}, checkpoint.Options{Same: func() {}})
+	require.ErrorContains(t, err, "unsupported type")
 	t.Log("F11: another batch size, other data, other rates: each refused by name, with both values")
 }

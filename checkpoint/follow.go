@@ -1,0 +1,180 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// Follow restores the checkpoints of a run as they appear, in a process that evaluates them while another one trains:
+//
+//	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) {
+//		if err != nil {
+//			return err
+//		}
+//		_, logs, err := test.Run(ctx, state)
+//		…
+//	}
+//
+// Those that are there come first, in the order of their steps. It ends when the run has marked its end in the folder
+// ([Resume]) and all checkpoints that were there by then have come.
+type Follow struct {
+	// Dir is the folder. It may appear later.
+	Dir string
+	// Folder is an open folder in place of Dir, such as one of [OpenStore]. It stays open.
+	Folder *Folder
+	// Newest leaves out, at each look, all checkpoints but the newest.
+	Newest bool
+	// Poll is the time between two looks, 10 seconds if it is 0.
+	Poll time.Duration
+	// Timeout is how long to wait for the next checkpoint, 0 for without end. It is an error that wraps
+	// [context.DeadlineExceeded].
+	Timeout time.Duration
+	// Stop, if not nil, says in place of the folder's mark that no more checkpoints will come. It is called before each
+	// look: a checkpoint that was saved before Stop is true is restored.
+	Stop func(ctx context.Context) (bool, error)
+}
+
+// Into restores each checkpoint into the state and yields how far its training was. An error ends it, as does the end
+// of the context. A checkpoint that is removed before it is restored, as the process that trains does with old ones, is
+// left out.
+func (f Follow) Into(ctx context.Context, state Restorer) iter.Seq2[loop.Elapsed, error] {
+	return func(yield func(loop.Elapsed, error) bool) {
+		more := true
+		err := f.each(ctx, state, func(at loop.Elapsed) bool { more = yield(at, nil); return more })
+		if err != nil && more {
+			yield(loop.Elapsed{}, fmt.Errorf("checkpoint: follow %s: %w", f.name(), err))
+		}
+	}
+}
+
+func (f Follow) name() string {
+	if f.Folder != nil {
+		return f.Folder.Dir()
+	}
+	return f.Dir
+}
+
+const defaultPoll = 10 * time.Second
+
+func (f Follow) each(ctx context.Context, state Restorer, yield func(loop.Elapsed) bool) (err error) {
+	switch {
+	case state == nil:
+		return errors.New("no state given")
+	case f.Folder == nil && f.Dir == "" || f.Folder != nil && f.Dir != "":
+		return errors.New("expected either Dir or Folder")
+	case f.Poll < 0 || f.Timeout < 0:
+		return fmt.Errorf("Poll is %s, Timeout %s: expected times that are not negative", f.Poll, f.Timeout)
+	}
+	dir := f.Dir
+	defer func() {
+		if dir != "" && f.Folder != nil {
+			err = errors.Join(err, f.Folder.Close())
+		}
+	}()
+	last, since := Step(-1), time.Now()
+	for {
+		if f.Folder == nil {
+			if f.Folder, err = Open(dir, Options{ReadOnly: true}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		over, steps, err := f.look(ctx, last)
+		if err != nil {
+			return err
+		}
+		for _, step := range steps {
+			at, gone, err := f.restore(ctx, state, step)
+			if err != nil {
+				return err
+			}
+			if last = step; !gone && !yield(at) {
+				return nil
+			}
+			since = time.Now()
+		}
+		if over {
+			return nil
+		}
+		if err := f.wait(ctx, since); err != nil {
+			return err
+		}
+	}
+}
+
+// look finds the checkpoints after a step, and whether no more will come.
+func (f Follow) look(ctx context.Context, last Step) (over bool, steps []Step, err error) {
+	if f.Stop != nil {
+		if over, err = f.Stop(ctx); err != nil {
+			return false, nil, fmt.Errorf("is the training over: %w", err)
+		}
+	}
+	if f.Folder == nil { // it is not there yet
+		return over, nil, nil
+	}
+	if f.Stop == nil {
+		mark, err := f.Folder.endMark(ctx)
+		if err != nil {
+			return false, nil, err
+		}
+		over = mark != ""
+	}
+	list, err := f.Folder.List(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	for _, i := range list {
+		if i.Err == nil && i.Step > last {
+			steps = append(steps, i.Step)
+		}
+	}
+	if f.Newest && len(steps) > 1 {
+		steps = steps[len(steps)-1:]
+	}
+	return over, steps, nil
+}
+
+// restore restores a checkpoint unless it is gone.
+func (f Follow) restore(ctx context.Context, state Restorer, step Step) (at loop.Elapsed, gone bool, err error) {
+	c, err := f.Folder.Load(ctx, step)
+	if err == nil {
+		var from *resumption
+		if from, err = f.Folder.restore(ctx, state, c, nil, nil); err == nil {
+			return from.elapsed, false, nil
+		}
+	}
+	// The process that saves also removes old ones, perhaps since the look.
+	list, listErr := f.Folder.List(ctx)
+	if listErr == nil && !slices.ContainsFunc(list, func(i Info) bool { return i.Step == step }) {
+		f.Folder.Options().Log.Info("checkpoint: removed before it was restored", "folder", f.Folder.Dir(), "step", int64(step))
+		return at, true, nil
+	}
+	return at, false, err
+}
+
+// wait waits until the next look.
+func (f Follow) wait(ctx context.Context, since time.Time) error {
+	poll := cmp.Or(f.Poll, defaultPoll)
+	if f.Timeout > 0 {
+		rest := f.Timeout - time.Since(since)
+		if rest <= 0 {
+			return fmt.Errorf("no checkpoint came in %s: %w", f.Timeout, context.DeadlineExceeded)
+		}
+		poll = min(poll, rest)
+	}
+	timer := time.NewTimer(poll)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

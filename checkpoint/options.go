@@ -1,0 +1,168 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// Options are how a folder is used, and how a run is saved into it by [Resume]. The zero Options of [Open] keep all
+// checkpoints.
+type Options struct {
+	// Keep says which checkpoints stay: those that any of them keeps. None keeps all; with [Resume] it keeps the two
+	// newest. The newest complete checkpoint stays in any case, as does the one just saved.
+	Keep []Retention
+	// Overwrite lets Save put a new checkpoint in the place of one with the same step. Without, that is [ErrExists],
+	// unless the one there is damaged. With Overwrite, a run may begin before the newest checkpoint of its folder: its
+	// first save removes those of more steps.
+	Overwrite bool
+	// ReadBack says which saves are read again, and their checksums tried, before they count: some 15 % of the time of
+	// a save.
+	ReadBack ReadBack
+	// LeaveCut has Newest, Load and Best leave tensors that are sharded over several processes in their files, when they
+	// have checked them: Write, in place of Data, reads one, whole, as long as the folder is open and the checkpoint
+	// there. So a state can be restored that no memory has whole. Resume sets it for the processes of a job.
+	LeaveCut bool
+	// ReadOnly takes no lock and changes nothing, so that checkpoints can be read while another process saves some.
+	ReadOnly bool
+	// Log reports what was removed at the start, damaged checkpoints that were passed over, tolerated failures of saves,
+	// and what differs between a resumed run and the saved one. Nil is no log.
+	Log *slog.Logger
+
+	// All that follows is for Resume alone. Open refuses it.
+
+	// When is the schedule of the saves, if Every does not say it. The default is every 10 minutes.
+	When loop.Schedule
+	// Best is [KeepBest] by any metric: Lowest(1, "energy").
+	Best Retention
+	// Tolerate is the number of saves that may fail before the run ends. Each failure is logged, and the next save is
+	// made when it is due. The last save of a run must succeed.
+	Tolerate int
+	// Also are values that are saved with the state: pointers, by the names of their sections. Each is written as JSON
+	// with every checkpoint, and read again when the run is resumed. A position in data that the program counts itself
+	// must be counted before the batch is handed out. It then belongs to the step that is saved; a step that would have
+	// another position ([loop.Report].Ahead) is not saved.
+	Also map[string]any
+	// Same are settings that a resumed run must have in common with the saved one: a struct or a map, compared as JSON.
+	// A difference is an error that wraps [ErrChanged] and names it. Nothing is restored then.
+	Same any
+	// Changed is called for each [Difference] of a resumed run: before the first step, or right after it for what is
+	// known only then, such as the data and the batch size. An error ends the run. With several processes, rank 0 calls
+	// it.
+	Changed func(Difference) error
+	// At is the step of the checkpoint to resume from. Nil is the newest good one.
+	At *Step
+	// IgnoreEnd continues a run that was stopped ([loop.ErrStop]) as if it had not been.
+	IgnoreEnd bool
+}
+
+// Every saves a run each time that the period has passed.
+func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
+
+// KeepBest keeps the checkpoint with the best value of a metric, beside the newest ones: a run is saved in each iteration
+// that logs a better value. At a normal end of the run, the best state is put back into the state. The name says
+// whether lower or higher is better ([loop.Known]); for other names there is [Options].Best.
+//
+// It needs no copy in memory, and it knows the best of all runs that were resumed from one another. The last step is
+// saved before: [loop.Result].Elapsed is that of the last iteration, and a longer run continues from there. A run that was
+// cancelled or has failed keeps its last state, as does one without a finite value of the metric.
+func KeepBest(metric string) Options {
+	best := Lowest(1, metric)
+	mode, ok := loop.Known(metric)
+	if mode == loop.Highest {
+		best = Highest(1, metric)
+	}
+	if !ok {
+		best.err = fmt.Errorf("the name %q does not say whether lower or higher is better: give Options{Best: checkpoint.Lowest(1, %[1]q)} or Highest", metric)
+	}
+	return Options{Best: best}
+}
+
+// ofRun is the name of a field that only Resume reads, if one is set.
+func (o Options) ofRun() string {
+	for name, set := range map[string]bool{
+		"When or Every": isSet(o.When), "Best or KeepBest": isSet(o.Best), "Tolerate": o.Tolerate != 0, "Also": o.Also != nil,
+		"Same": o.Same != nil, "Changed": o.Changed != nil, "At": o.At != nil, "IgnoreEnd": o.IgnoreEnd,
+	} {
+		if set {
+			return name
+		}
+	}
+	return ""
+}
+
+// ofFolder is the name of a field that only opening a folder reads, if one is set.
+func (o Options) ofFolder() string {
+	for name, set := range map[string]bool{
+		"Keep": o.Keep != nil, "Overwrite": o.Overwrite, "ReadBack": o.ReadBack != 0, "LeaveCut": o.LeaveCut, "ReadOnly": o.ReadOnly, "Log": o.Log != nil,
+	} {
+		if set {
+			return name
+		}
+	}
+	return ""
+}
+
+func isSet(x any) bool { return !reflect.ValueOf(x).IsZero() }
+
+// opening are the fields that Open reads.
+func (o Options) opening() Options {
+	return Options{Keep: o.Keep, Overwrite: o.Overwrite, ReadBack: o.ReadBack, LeaveCut: o.LeaveCut, ReadOnly: o.ReadOnly, Log: o.Log}
+}
+
+// merged joins options: lists are joined, and of each other field the last one that is set counts.
+func merged(list []Options) Options {
+	var all Options
+	to := reflect.ValueOf(&all).Elem()
+	for _, o := range list {
+		keep, also := append(all.Keep, o.Keep...), maps.Clone(all.Also)
+		from := reflect.ValueOf(o)
+		for i := range to.NumField() {
+			if !from.Field(i).IsZero() {
+				to.Field(i).Set(from.Field(i))
+			}
+		}
+		if all.Keep = slices.Clip(keep); also != nil {
+			maps.Copy(also, o.Also)
+			all.Also = also
+		}
+	}
+	return all
+}
+
+const defaultPeriod = loop.Time(10 * time.Minute)
+
+// check finds mistakes in the fields for a run, and fills in the defaults of these.
+func (o *Options) check() error {
+	if !isSet(o.When) {
+		o.When = loop.Every(defaultPeriod)
+	}
+	var errs []error
+	if o.ReadOnly {
+		errs = append(errs, errors.New("ReadOnly: a run saves into its folder"))
+	}
+	if o.Tolerate < 0 || o.Tolerate > math.MaxInt32 {
+		errs = append(errs, fmt.Errorf("Tolerate is %d: expected a number that is not negative", o.Tolerate))
+	}
+	for name, x := range o.Also {
+		if v := reflect.ValueOf(x); v.Kind() != reflect.Pointer || v.IsNil() {
+			errs = append(errs, fmt.Errorf("Also %q: expected a pointer to what is saved and read again, got %T", name, x))
+		}
+	}
+	if isSet(o.Best) {
+		mode := loop.Lowest
+		if o.Best.sign < 0 {
+			mode = loop.Highest
+		}
+		errs = append(errs, cmp.Or(o.Best.checkBest(), mode.Against(o.Best.entry)))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,199 @@
+package checkpoint_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// Saves come in every place of the options, as do restarts; none changes a bit.
+func TestF10_resumeIsTheSameRun(t *testing.T) {
+	const steps = 300
+	whole, _ := resumed(t, openMem(t, &vfs.Mem{}, checkpoint.Options{}), steps)
+	random := rand.New(rand.NewPCG(10, 10))
+	for range 20 {
+		f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2), checkpoint.Lowest(1, "test")}})
+		at := loop.Steps(1 + random.IntN(steps-1))
+		first, from := resumed(t, f, at)
+		require.Zero(t, from.Steps)
+		second, from := resumed(t, f, steps)
+		require.Equal(t, first.Elapsed.Steps, from.Steps, "the last step is saved, whatever the schedule")
+		require.Equal(t, math.Float64bits(whole.State.Weight), math.Float64bits(second.State.Weight), "stopped at %v", at)
+		require.Equal(t, whole.State.Rate, second.State.Rate)
+		require.Equal(t, rows(t, whole.History), rows(t, second.History))
+		require.GreaterOrEqual(t, second.Elapsed.Time, from.Time)
+		require.NoError(t, f.Close())
+	}
+	require.Less(t, whole.State.Rate, 0.9, "the plateau had its say")
+	t.Logf("F10: 20 stops in %d steps, in blocks, with a plateau: 0 differing bits, rates or rows", steps)
+}
+
+// A rate that is changed in the very turn that saves is saved, though the watcher stands behind.
+func TestSaveLooksLast(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	state := &counter{Rate: 1}
+	_, _, err := run(t.Context(), counting(), state, saves(f, loop.EachStep), loop.Until(loop.Steps(8)),
+		loop.Watch(loop.At(loop.Steps(3)), func(context.Context, loop.Report) error { state.Rate = 0.25; return nil }))
+	require.NoError(t, err)
+	for step, want := range map[checkpoint.Step]float64{2: 1, 3: 0.25} {
+		var c counter
+		if _, err := looked(f, &c, at(step)); !errors.Is(err, checkpoint.ErrNoStep) { // a slow disk has fewer
+			require.NoError(t, err)
+			require.Equal(t, want, c.Rate)
+		}
+	}
+}
+
+func TestBestIsSavedOffSchedule(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(2, "test")}})
+	result, _ := resumed(t, f, 100)
+	at, values, err := result.History.Series("test")
+	require.NoError(t, err)
+	best := map[int64]float64{}
+	for range 2 {
+		low := -1
+		for i := range values {
+			if _, taken := best[at[i].Steps]; !taken && (low < 0 || values[i] < values[low]) {
+				low = i
+			}
+		}
+		best[at[low].Steps] = values[low]
+	}
+	for step, value := range best {
+		c, err := f.Load(t.Context(), checkpoint.Step(step))
+		require.NoError(t, err)
+		require.Equal(t, value, c.Metrics["test"])
+	}
+	require.Len(t, steps(t, f), 3)
+	first, err := result.History.Best("test", loop.Lowest)
+	require.NoError(t, err)
+	c, err := f.Best(t.Context(), checkpoint.Lowest(1, "test"))
+	require.NoError(t, err)
+	require.EqualValues(t, first.Elapsed.Steps, c.Step)
+	_, err = f.Best(t.Context(), checkpoint.Lowest(1, "other"))
+	require.ErrorIs(t, err, checkpoint.ErrNone)
+	_, err = f.Best(t.Context(), checkpoint.Last(1))
+	require.ErrorContains(t, err, "expected Lowest(1, …)")
+}
+
+// What ends a run decides what is saved at its end.
+func TestEndings(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		task func(cancel func()) error
+		want int64 // of the newest checkpoint
+	}{
+		{"stopped", func(func()) error { return loop.ErrStop }, 10},
+		{"cancelled at a border", func(cancel func()) error { cancel(); return nil }, 10},
+		{"cancelled inside of a turn", func(cancel func()) error { cancel(); return context.Canceled }, 8},
+		{"failed", func(func()) error { return errors.New("no") }, 8},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			l := loop.New(loop.On[*counter, int64](loop.EachStep, blocks{}),
+				loop.OnFunc(loop.At(loop.Steps(10)), func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
+					return c, loop.Logs{}, row.task(cancel)
+				}))
+			_, _, _ = run(ctx, l, &counter{Rate: 1}, f.Resume(checkpoint.Every(loop.Steps(4))), loop.Until(loop.Steps(50)))
+			all := steps(t, f)
+			require.EqualValues(t, row.want, all[len(all)-1])
+		})
+	}
+}
+
+// A save that fails ends the run, or does not.
+func TestF05_aRunWhoseSavesFail(t *testing.T) {
+	for tolerate, want := range []error{syscall.ENOSPC, nil} {
+		full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, Err: syscall.ENOSPC})
+		f := openMem(t, full, checkpoint.Options{})
+		_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(60)),
+			f.Resume(checkpoint.Every(loop.Steps(10)), checkpoint.Options{Tolerate: tolerate}))
+		require.ErrorIs(t, err, want)
+		if want == nil {
+			all := steps(t, f)
+			require.EqualValues(t, 60, all[len(all)-1])
+		}
+	}
+	// The last save is not among those that may fail.
+	full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, On: true, Err: syscall.ENOSPC})
+	_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(60)),
+		saves(openMem(t, full, checkpoint.Options{}), loop.Never, checkpoint.Options{Tolerate: 5}))
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	t.Log("F05: ENOSPC in a run: an error.Is of the run, or tolerated, with the last step saved")
+}
+
+// What cannot be saved, restored or opened is an error before the first step.
+func TestResume_refuses(t *testing.T) {
+	made := 0
+	try := func(options ...loop.Option) error {
+		made = 0
+		count := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { made++; return nil })
+		_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, append(options, loop.Until(loop.Steps(30)), count)...)
+		return err
+	}
+	folder := func(keep ...checkpoint.Retention) *checkpoint.Folder {
+		return openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: keep})
+	}
+	var none *checkpoint.Folder
+	for _, row := range []struct {
+		name   string
+		option loop.Option
+		want   string
+	}{
+		{"no folder", none.Resume(), "checkpoint: resume: no folder given"},
+		{"no name", checkpoint.Resume(""), "the folder has no name; give a path"},
+		{"an open folder that is opened otherwise", folder().Resume(checkpoint.Options{Overwrite: true}), "the folder is open: give Overwrite to Open"},
+		{"a folder to read", checkpoint.Resume(t.TempDir(), checkpoint.Options{ReadOnly: true}), "ReadOnly: a run saves into its folder"},
+		{"a step that is not there", folder().Resume(at(3)), checkpoint.ErrNoStep.Error()},
+		{"no pointer", folder().Resume(checkpoint.Options{Also: map[string]any{"position": 3}}), `Also "position": expected a pointer to what is saved and read again, got int`},
+		{"a nil pointer", folder().Resume(checkpoint.Options{Also: map[string]any{"position": (*int)(nil)}}), "got *int"},
+		{"a negative number", folder().Resume(checkpoint.Options{Tolerate: -1}), "Tolerate is -1: expected a number that is not negative"},
+		{"no period", folder().Resume(checkpoint.Every(nil)), "period"},
+		{"a metric of an unknown kind", folder().Resume(checkpoint.KeepBest("test")), `the name "test" does not say whether lower or higher is better: give Options{Best: checkpoint.Lowest(1, "test")} or Highest`},
+		{"a metric without a name", folder().Resume(checkpoint.KeepBest("")), "does not say"},
+		{"the other direction", folder().Resume(checkpoint.Options{Best: checkpoint.Highest(1, "test_loss")}), `by its name "test_loss" is better the lower it is`},
+		{"more than one best", folder().Resume(checkpoint.Options{Best: checkpoint.Lowest(2, "test")}), "expected Lowest(1, …) or Highest(1, …)"},
+		{"the best of no metric", folder().Resume(checkpoint.Options{Best: checkpoint.Last(1)}), "expected Lowest(1, …) or Highest(1, …)"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.ErrorContains(t, try(row.option), row.want)
+			require.Zero(t, made)
+		})
+	}
+	require.ErrorContains(t, try(folder(checkpoint.Lowest(1, "accuracy")).Resume()), `accuracy`, "no entry has that name")
+	for name, option := range map[string]checkpoint.Options{"Tolerate": {Tolerate: 1}, "When or Every": checkpoint.Every(loop.Steps(3)), "Best or KeepBest": checkpoint.KeepBest("loss"), "Same": {Same: 1}} {
+		_, err := checkpoint.Open(t.TempDir(), option)
+		require.ErrorContains(t, err, name+" is an option of Resume; give it there")
+	}
+
+	g := folder()
+	require.NoError(t, try(saves(g, loop.Never)))
+	require.EqualValues(t, []checkpoint.Step{30}, steps(t, g))
+	h := folder()
+	require.ErrorContains(t, try(h.Resume(), h.Resume()), "another run saves into this folder")
+
+	ints := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ int64) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
+	_, _, err := run(t.Context(), ints, 0, folder().Resume(), loop.Until(loop.Steps(3)))
+	require.ErrorContains(t, err, "a state of type int cannot be saved: give it the method Content of checkpoint.State")
+	savesNamed := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s named, _ int64) (named, loop.Logs, error) { return s, loop.Logs{}, nil }))
+	_, _, err = run(t.Context(), savesNamed, named{"own"}, folder().Resume(), loop.Until(loop.Steps(3)))
+	require.ErrorContains(t, err, "a state of type checkpoint_test.named cannot be restored: give it the method Restore of checkpoint.Restorer")
+
+	for _, section := range []string{"loop", "rate"} {
+		value := 1
+		err = try(folder().Resume(checkpoint.Options{When: loop.EachStep, Also: map[string]any{section: &value}}))
+		require.ErrorContains(t, err, fmt.Sprintf("there is a section %q already", section))
+	}
+}

@@ -1,0 +1,39 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// bestBack puts the best state back at a normal end.
+func (s *saving) bestBack() loop.Option {
+	return loop.Change{Name: "keep best", When: loop.Never, Start: func(loop.Beginning) (loop.Changer, error) { return &bestBack{s.folder, s.Best, s.job}, nil }}
+}
+
+type bestBack struct {
+	folder *Folder
+	by     Retention
+	job    loop.Job // of the run, nil where this process is alone
+}
+
+// Change does nothing: the best is known at the end.
+func (b *bestBack) Change(context.Context, loop.Report, loop.State) error { return nil }
+
+// End puts the best state back. It comes after the end of the saves, which stand after all others.
+func (b *bestBack) End(ctx context.Context, e loop.Ending, s loop.State) error {
+	state, ok := loop.StateAs[Restorer](s)
+	if !e.Normal() || !ok {
+		return nil
+	}
+	find := func() (*Checkpoint, error) { return b.folder.Best(ctx, b.by) }
+	err := chosen(ctx, b.folder, b.job, find, func(c *Checkpoint) error {
+		_, err := b.folder.restore(ctx, state, c, nil, nil)
+		return err
+	})
+	if errors.Is(err, ErrNone) {
+		return nil
+	}
+	return err
+}

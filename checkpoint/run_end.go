@@ -1,0 +1,92 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// ended is how a run was stopped before its end ([loop.ErrStop]).
+type ended struct {
+	Step Step `json:"-"`
+	// By says what asked for it, and why.
+	By string `json:"by"`
+	// Until is the end that the run was to have, "" if it had none.
+	Until string `json:"until"`
+	// Early: it was a [callbacks.StopEarly], which decides again by the history.
+	Early bool `json:"early,omitempty"`
+}
+
+func (e *ended) Error() string {
+	return fmt.Sprintf("the run had ended at step %d: %s", e.Step, e.By)
+}
+
+// Unwrap gives [loop.ErrStop].
+func (e *ended) Unwrap() error { return loop.ErrStop }
+
+// endedOf is how a run was stopped, nil if it was not, or is only to pause.
+func endedOf(r loop.Report) *ended {
+	if r.Stop == nil || errors.Is(r.Stop, loop.ErrPause) {
+		return nil
+	}
+	e := &ended{By: r.Stop.Error()}
+	if r.Until != nil {
+		e.Until = r.Until.String()
+	}
+	e.Early = errors.As(r.Stop, new(*callbacks.EarlyStopError))
+	return e
+}
+
+// holds reports whether a run with this end makes no step either.
+func (e *ended) holds(until loop.Period) bool {
+	if e == nil || e.Early {
+		return false
+	}
+	return until == nil && e.Until == "" || until != nil && until.String() == e.Until
+}
+
+// markEnd says in the folder that a run has ended, with the reason as one line of text. [Follow] reads it.
+func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
+	line := fmt.Sprintf("%s after %s", e.Reason, loop.Steps(e.Elapsed.Steps))
+	if e.Stop != nil {
+		line += ": " + strings.ReplaceAll(e.Stop.Error(), "\n", "; ")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.use(true)
+	if err == nil {
+		err = f.medium.note(ctx, endName, line+"\n")
+	}
+	return f.wrap(err, "mark the end of the run")
+}
+
+// unmarkEnd removes the mark of an earlier run, if there is one.
+func (f *Folder) unmarkEnd(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.use(true)
+	var text string
+	if err == nil {
+		text, err = readNote(f.opener(ctx), endName)
+	}
+	if err == nil && text != "" {
+		err = f.medium.forget(ctx, endName)
+	}
+	return f.wrap(err, "remove the mark of an earlier end")
+}
+
+// endMark is the line of [Folder.markEnd], "" if there is none.
+func (f *Folder) endMark(ctx context.Context) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.use(false)
+	var text string
+	if err == nil {
+		text, err = readNote(f.opener(ctx), endName)
+	}
+	return text, f.wrap(err, "read whether the run has ended")
+}

@@ -1,0 +1,354 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// newerError: a run begins before the newest checkpoint of its folder.
+type newerError struct {
+	dir          string
+	newest, from int64
+}
+
+func (e *newerError) Error() string {
+	return fmt.Sprintf("checkpoint: save into %s: the folder has checkpoints of more steps than the run begins with: %d, and the run begins with %d: "+
+		"resume from the newest, or take another folder; with Overwrite the first save removes them", e.dir, e.newest, e.from)
+}
+
+// Is [ErrExists].
+func (e *newerError) Is(err error) bool { return err == ErrExists }
+
+// saving is [Resume] in one run.
+type saving struct {
+	loop.Option // of the run
+	Options
+	folder   *Folder
+	closes   bool   // the folder, when the run is over
+	release  func() // gives the folder back
+	async    *Async
+	history  rows
+	over     bool     // the run makes no step, because the one that it resumes was stopped
+	begun    bool     // it has looked into the folder
+	list     []Info   // what is good in the folder, as it will be when all is written
+	failures int      // saves that failed
+	best     bool     // the newest must not be replaced
+	err      error    // why nothing can be saved
+	job      loop.Job // of the run, nil where this process is alone
+	shared   bool     // a save was made by several processes: a value is sharded
+	gone     int      // how many shares found no place to go to
+	told     int      // how many of these and of the failures rank 0 knows
+}
+
+// options are the callbacks that save.
+func (s *saving) options() []loop.Option {
+	attend := func(a loop.Attendant) func(loop.Beginning) (loop.Attendant, error) {
+		return func(loop.Beginning) (loop.Attendant, error) { return a, nil }
+	}
+	all, best := loop.Attendant(s), attend(watch(s.saveBest))
+	if !s.writes() {
+		all, best = sharing{s}, attend(watch(s.saveShare))
+	}
+	options := []loop.Option{
+		// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
+		loop.Callback{When: s.When.AndAtEnd(), Place: loop.AfterAll, Start: attend(all)},
+		loop.Callback{When: loop.AtStart, Place: loop.AfterAll, AtRank0: true, Start: attend(watch(s.begin))},
+		loop.Callback{Name: "a save has failed", Place: loop.AfterAll, Start: attend(failures{watch(s.check), s.async})},
+	}
+	for _, entry := range s.metricNames() {
+		options = append(options, loop.Callback{Entry: entry, Place: loop.AfterAll, Start: best})
+	}
+	return options
+}
+
+// rules are those that checkpoints of this run are kept by.
+func (s *saving) rules() []Retention {
+	keep := s.folder.Options().Keep
+	if isSet(s.Best) {
+		keep = append(keep, s.Best)
+	}
+	return keep
+}
+
+// metricNames are the names that the rules go by.
+func (s *saving) metricNames() (names []string) {
+	for _, k := range s.rules() {
+		if name := k.Metric(); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Watch saves.
+func (s *saving) Watch(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, true) }
+
+// saveBest saves if the turn's metrics are worth it.
+func (s *saving) saveBest(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, false) }
+
+func (s *saving) saveIf(ctx context.Context, r loop.Report, anyway bool) error {
+	ctx, done := lasting(ctx)
+	defer done()
+	err := s.begin(ctx, r)
+	var metrics map[string]float64
+	if err == nil {
+		metrics, err = s.metrics(r)
+	}
+	return s.save(ctx, r, metrics, err != nil || !anyway && !s.worth(r, metrics), err)
+}
+
+// watch is an attendant that does nothing at the end, which is for saving.
+type watch func(context.Context, loop.Report) error
+
+func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
+func (watch) End(context.Context, loop.Ending) error           { return nil }
+
+// savePatience bounds what the saves of a run that was cancelled may take, because a store can hang. It is long because a
+// large state on a slow disk takes long, and a second Ctrl-C ends the process in any case.
+const savePatience = 5 * time.Minute
+
+var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", savePatience)
+
+// lasting is the context of a save. The run's would break it off when it is cancelled, which is when it is wanted most.
+func lasting(ctx context.Context) (own context.Context, done func()) {
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		late := time.NewTimer(savePatience)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			cancel(errPatience)
+		case <-own.Done():
+		}
+	})
+	return own, func() { forget(); cancel(nil) }
+}
+
+// begin looks into the folder, once.
+func (s *saving) begin(ctx context.Context, r loop.Report) error {
+	if s.begun || s.err != nil {
+		return s.err
+	}
+	list, err := s.folder.List(ctx)
+	if err != nil {
+		return err
+	}
+	ahead := func(i Info) bool {
+		return int64(i.Step) > r.From.Steps && (i.Err == nil || errors.Is(i.Err, ErrNewer))
+	}
+	for i := range list { // what Resume has passed over must not be in the way of the run that goes on
+		if x := &list[i]; x.Err == nil && int64(x.Step) > r.From.Steps {
+			x.Err = s.folder.Verify(ctx, x.Step)
+		}
+	}
+	var newer []Step
+	for _, i := range list {
+		if ahead(i) {
+			newer = append(newer, i.Step)
+		}
+	}
+	if n := len(newer); n > 0 && !s.folder.Options().Overwrite {
+		s.err = &newerError{s.folder.Dir(), int64(newer[n-1]), r.From.Steps}
+		return s.err
+	}
+	list = slices.DeleteFunc(list, func(i Info) bool { return i.Err != nil || ahead(i) })
+	s.list, s.begun = list, true
+	s.async.supersede(newer)
+	return s.folder.unmarkEnd(ctx)
+}
+
+// metrics are those of the turn that the folder goes by.
+func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
+	found := map[string]float64{}
+	for _, entry := range s.metricNames() {
+		x, err := r.Logs.Float(entry)
+		switch {
+		case errors.Is(err, loop.ErrNoEntry): // in another turn
+		case err != nil:
+			return nil, err
+		default:
+			found[entry] = x
+		}
+	}
+	return found, nil
+}
+
+// worth tells whether the folder would keep a checkpoint of the turn for one of its metrics.
+func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
+	list := append(s.others(r), Info{Step: Step(r.Elapsed.Steps), Metrics: metrics})
+	for _, k := range s.rules() {
+		if x, ok := metrics[k.Metric()]; !ok || math.IsNaN(x) || math.IsInf(x, 0) {
+			continue
+		}
+		if k.Kept(list)[len(list)-1] {
+			return true
+		}
+	}
+	return false
+}
+
+// others are the checkpoints but that of the turn.
+func (s *saving) others(r loop.Report) []Info {
+	return slices.DeleteFunc(slices.Clone(s.list), func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
+}
+
+// save saves a turn, unless it is to be left out. The processes decide it together, in each call once; err is what
+// hinders it.
+func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
+	defer busy(s.job)()
+	make := false
+	if !leftOut && err == nil {
+		make, err = s.ready(ctx, r, metrics)
+	}
+	var content Content
+	step := Step(r.Elapsed.Steps)
+	if make {
+		content, err = s.content(ctx, r, metrics)
+	}
+	var began error
+	if make && err == nil && content.Cut() && s.job == nil {
+		err = errors.Join(errors.New("checkpoint: the state has a value that is sharded over several processes, and no Job of these: see loop.Joined"), discard(content))
+	}
+	if make && err == nil && content.Cut() {
+		s.shared = true
+		if content.Share.At, began = s.folder.Begin(ctx, step); began != nil {
+			make, began = false, errors.Join(began, discard(content))
+		}
+	}
+	make, _, err = s.agreedSave(make, content.Share.At, err)
+	if err != nil || !make {
+		return errors.Join(err, s.failed(began))
+	}
+	s.list, s.best = append(s.others(r), Info{Step: step, Metrics: metrics}), s.worth(r, metrics)
+	return s.failed(s.async.Save(ctx, step, content))
+}
+
+// ready tells whether a turn can be saved and is not yet.
+func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]float64) (bool, error) {
+	if s.has(r.Elapsed.Steps) {
+		s.best = s.best || s.worth(r, metrics)
+		return false, nil
+	}
+	if r.Ahead > 0 && len(s.Also) > 0 {
+		return false, s.failed(fmt.Errorf("checkpoint: save step %d into %s: not saved, since %d of the batches taken from the data "+
+			"is not trained, and so section %q is not of this step: go on from an earlier checkpoint",
+			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, slices.Sorted(maps.Keys(s.Also))[0]))
+	}
+	if s.best || s.shared && s.async.writing() && s.worth(r, metrics) { // it is written, or being written, when nothing waits
+		if err := s.failed(s.async.Wait(ctx)); err != nil {
+			return false, err
+		}
+	}
+	if s.shared && s.async.writing() {
+		// The processes would have to agree which one takes the place of which.
+		s.folder.Options().Log.Debug("checkpoint: not saved, since an older one is still being written",
+			"folder", s.folder.Dir(), "step", r.Elapsed.Steps)
+		return false, nil
+	}
+	return true, nil
+}
+
+// has tells whether a step was given to be saved in this run, or is that which the run began with.
+func (s *saving) has(step int64) bool {
+	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
+}
+
+// End saves the last state and waits until all is on the disk.
+func (s *saving) End(ctx context.Context, e loop.Ending) error {
+	defer busy(s.job)()
+	if e.Reason == loop.Cancelled {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeoutCause(ctx, savePatience, errPatience)
+		defer done()
+	}
+	whole := !e.Partial && e.Reason != loop.Failed && e.Elapsed.Steps > e.From.Steps
+	var err error
+	if e.Reason == loop.Failed {
+		s.async.lastCall()
+	} else {
+		err = s.written()
+	}
+	if look := s.err == nil && (s.begun || whole); look {
+		begun := s.begin(ctx, e.Report)
+		if begun == nil {
+			begun = s.failed(s.async.Wait(ctx)) // one that failed is tried again
+		}
+		err = errors.Join(err, begun)
+	}
+	begun := s.begun && s.err == nil
+	if begun {
+		s.Tolerate = 0
+	}
+	if e.Reason != loop.Failed { // or some process may not have come so far
+		var metrics map[string]float64
+		var lastErr error
+		if begun && whole {
+			metrics, lastErr = s.metrics(e.Report)
+		}
+		err = errors.Join(err, s.save(ctx, e.Report, metrics, !begun || !whole, lastErr), s.written())
+	}
+	if begun {
+		err = errors.Join(err, s.failed(s.async.Wait(ctx)))
+	}
+	if err == nil && e.Normal() && !errors.Is(e.Stop, loop.ErrPause) && !s.over {
+		err = s.folder.markEnd(ctx, e)
+	}
+	return err
+}
+
+// sharing is [Save] in the processes but that of rank 0, which decides.
+type sharing struct{ *saving }
+
+// Watch saves the parts of this process if rank 0 saves in this turn.
+func (s sharing) Watch(ctx context.Context, r loop.Report) error { return s.saveShare(ctx, r) }
+
+func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
+	ctx, done := lasting(ctx)
+	defer done()
+	early := s.failed(s.async.Check())
+	make, at, err := s.agreedSave(false, Slot{}, nil)
+	if err = errors.Join(early, err); err != nil || !make || at == (Slot{}) { // nothing is cut
+		return err
+	}
+	defer busy(s.job)()
+	step := Step(r.Elapsed.Steps)
+	state, ok := loop.StateAs[State](r)
+	if !ok {
+		err = fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of State", r.State())
+	}
+	var content Content
+	if err == nil {
+		if content, err = state.Content(ctx); err != nil {
+			err = fmt.Errorf("checkpoint: the state: %w", err)
+		}
+	}
+	if err != nil { // rank 0 is to wait no longer
+		return errors.Join(err, s.folder.GiveUp(ctx, step, Share{Rank: s.job.Rank(), Of: s.job.Size(), At: at}, err))
+	}
+	content.Share.At = at
+	return s.failed(s.async.Save(ctx, step, content))
+}
+
+// End writes what is to be saved at the end, and waits for all that this process writes.
+func (s sharing) End(ctx context.Context, e loop.Ending) error {
+	err := s.finished(ctx)
+	if e.Reason == loop.Failed { // then rank 0 saves nothing, and not all processes may have come so far
+		return err
+	}
+	err = errors.Join(err, s.written())
+	s.Tolerate = 0
+	return errors.Join(err, s.saveShare(ctx, e.Report), s.finished(ctx), s.written())
+}
+
+// finished waits for what this process writes.
+func (s sharing) finished(ctx context.Context) error {
+	defer busy(s.job)()
+	return s.failed(s.async.Wait(ctx))
+}

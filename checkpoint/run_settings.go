@@ -1,0 +1,154 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// Difference is something that differs between a resumed run and the one that was saved: "go", "lazo", "gomlx", what a
+// [Versioned] state names, as a managed.State does "plugin" and "devices", the settings of a [Configured] state, and "newest
+// checkpoint" where that was damaged and an older one is restored.
+type Difference struct {
+	What, Saved, Now string
+	// Kept says that the saved value counts, not the one of the program: see [Setting].Saved.
+	Kept bool
+	// Err is why the newest checkpoint was passed over.
+	Err error
+}
+
+// String is "batch was 32 and is 64".
+func (d Difference) String() string {
+	if d.Err != nil {
+		return fmt.Sprintf("the %s was passed over for %s: %v", d.What, d.Now, d.Err)
+	}
+	s := fmt.Sprintf("%s was %s and is %s", d.What, d.Saved, d.Now)
+	if d.Kept {
+		s += "; the saved one counts"
+	}
+	return s
+}
+
+// differences are what two runs know of both and is not the same.
+func differences(saved map[string]string, now []Setting) (all []Difference) {
+	for _, s := range now {
+		if was, ok := saved[s.Name]; ok && was != s.Value {
+			all = append(all, Difference{What: s.Name, Saved: was, Now: s.Value, Kept: s.Saved})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Difference) int { return strings.Compare(a.What, b.What) })
+	return all
+}
+
+func settingsOf(state any) []Setting {
+	if s, ok := state.(Configured); ok {
+		return s.Settings()
+	}
+	return nil
+}
+
+// noted are settings as they are saved.
+func noted(settings []Setting) map[string]string {
+	m := map[string]string{}
+	for _, s := range settings {
+		m[s.Name] = s.Value
+	}
+	return m
+}
+
+// textsOf reads a section of texts by name; one that an older lazo did not save is empty.
+func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
+	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {
+		return nil, err
+	}
+	return texts, nil
+}
+
+// reporting looks for differences before the first step and after it.
+type reporting struct {
+	*resumption
+	folder   *Folder
+	reported map[string]bool
+	changed  func(Difference) error // may be nil
+}
+
+// watch reports what is known now and was not known before.
+func (t *reporting) watch(_ context.Context, r loop.Report) error {
+	var fresh []Difference
+	for _, d := range differences(t.settings, settingsOf(r.State())) {
+		if !t.reported[d.What] {
+			t.folder.logDifference(t.step, d)
+			fresh = append(fresh, d)
+		}
+	}
+	return t.look(fresh)
+}
+
+// look reports differences.
+func (t *reporting) look(list []Difference) error {
+	for _, d := range list {
+		t.reported[d.What] = true
+		if t.changed == nil {
+			continue
+		}
+		if err := t.changed(d); err != nil {
+			return fmt.Errorf("checkpoint: the run is resumed from step %d: %w", t.step, err)
+		}
+	}
+	return nil
+}
+
+// logDifference writes a warning; the folder has logged already what it has passed over.
+func (f *Folder) logDifference(step Step, d Difference) {
+	if d.Err != nil {
+		return
+	}
+	inForce := "now"
+	if d.Kept {
+		inForce = "saved"
+	}
+	f.Options().Log.Warn("checkpoint: the resumed run differs from the saved one",
+		"folder", f.Dir(), "step", int64(step), "what", d.What, "saved", d.Saved, "now", d.Now, "in_force", inForce)
+}
+
+// versions are what a state runs with.
+func versions(state any) map[string]string {
+	v := map[string]string{"go": runtime.Version(), "lazo": "unknown"}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(b.Deps, &b.Main) {
+			switch m.Path {
+			case "github.com/lazo-ml/lazo":
+				v["lazo"] = m.Version
+			case "github.com/gomlx/gomlx":
+				v["gomlx"] = m.Version
+			}
+		}
+	}
+	if s, ok := state.(Versioned); ok {
+		maps.Copy(v, s.Versions())
+	}
+	return v
+}
+
+// versionDifferences are those of what a checkpoint was saved with. A lazo that did not note GoMLX's stood on that one.
+func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
+	saved, err := textsOf(c, versionsSection)
+	if err != nil || saved == nil {
+		return nil, err
+	}
+	if _, ok := saved["gomlx"]; !ok {
+		saved["gomlx"] = "v0.26.0 or none"
+	}
+	var now []Setting
+	for name, value := range versions(state) {
+		now = append(now, Setting{Name: name, Value: value})
+	}
+	return differences(saved, now), nil
+}
