@@ -133,7 +133,7 @@ SEED ?= 1
 .PHONY: mutants
 mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sample of SEED=1, and the controls; docs/testing.md
 	$(GO) run ./internal/mutants -controls
-	$(GO) run ./internal/mutants -n $(MUTANTS) -seed $(SEED) -with ./managed/strategytest ./loop ./checkpoint ./checkpoint/runs ./managed ./strategies ./xla
+	$(GO) run ./internal/mutants -n $(MUTANTS) -seed $(SEED) -with ./managed/strategytest ./loop ./checkpoint ./managed ./strategies ./xla
 
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing

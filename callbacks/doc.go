@@ -19,5 +19,5 @@
 // logs, files, profiles. What decides by the run's numbers runs in all of them.
 //
 // [Background] runs a callback on its own goroutine. Package callbacks/tensorboard writes event files for TensorBoard,
-// package checkpoint/runs saves checkpoints.
+// package checkpoint saves and resumes runs.
 package callbacks

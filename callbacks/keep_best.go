@@ -49,7 +49,7 @@ func (b *onBest) resume(from loop.Beginning) error {
 //
 // The copy is lost with the process. A run that is resumed with its history ([loop.From]) knows the best value of the
 // earlier run; if it finds no better one, it ends with the error [ErrBestGone], and the state is that of its last step.
-// runs.KeepBest restores the best state from a folder, after restarts too.
+// checkpoint.KeepBest restores the best state from a folder, after restarts too.
 //
 // A state that changes in place must be a [loop.Snapshotter]; the copy takes as much memory again. Callbacks and
 // changes before it in the options end after it, and see the best state then.
@@ -90,8 +90,8 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err er
 			mode = "Highest"
 		}
 		err = fmt.Errorf("%w: %q was best in the earlier run, %g at step %d, and its copy was not kept: the state is that of the last step, %d"+
-			"\n  use runs.KeepBest(folder, checkpoint.%[6]s(1, %[2]q)) in place of callbacks.KeepBest, with the same in the folder's Keep: it holds over restarts"+
-			"\n  or restore the checkpoint of step %[4]d with runs.ResumeAt, if there is one",
+			"\n  use checkpoint.Resume with checkpoint.Options{Best: checkpoint.%[6]s(1, %[2]q)} in place of callbacks.KeepBest: it holds over restarts"+
+			"\n  or resume from the checkpoint of step %[4]d with checkpoint.Options.At, if there is one",
 			ErrBestGone, k.entry, k.best.Value, k.best.Elapsed.Steps, e.Elapsed.Steps, mode)
 	}
 	return errors.Join(err, k.state.close())

@@ -8,7 +8,7 @@ import (
 )
 
 // Common is the newest step that all of the folders have, with all checksums right: from there processes that each save
-// their part of a run into a folder of their own can go on together, by runs.ResumeAt. Each opens its own folder, and
+// their part of a run into a folder of their own can go on together, by [Options].At. Each opens its own folder, and
 // those of the others ReadOnly. Damaged checkpoints are passed over, as in [Folder.Newest]. [ErrNone] if there is no
 // such step. A folder that has newer steps goes on if it may [Options.Overwrite].
 //

@@ -30,6 +30,9 @@
 //
 // [ImportGoMLX] reads what GoMLX has saved; state.safetensors can be read by every package for that format.
 //
-// The package knows nothing about models or loops: it keeps tensors by name, metrics, and sections of JSON. Package
-// runs saves a run of package loop into a folder, and resumes it.
+// [Resume] is an option of a run of package loop: it saves the run into a folder and resumes it from there. [Follow]
+// restores what a run saves in another process, that evaluates it. END, one line of text beside the checkpoints, says
+// that the run has ended, and why.
+//
+// The package knows nothing about models: it keeps tensors by name, metrics, and sections of JSON.
 package checkpoint

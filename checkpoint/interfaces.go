@@ -5,7 +5,7 @@ import "context"
 // State is a state of a run that can be saved; a managed.State is one.
 type State interface {
 	// Content is all that the state needs to go on with the same bits. The Write of its tensors is called before the
-	// state is used again. The names "loop", "versions" and those that begin with "loop." are taken by package runs.
+	// state is used again. The names "loop", "versions" and those that begin with "loop." are taken by [Resume].
 	Content(ctx context.Context) (Content, error)
 }
 
@@ -16,12 +16,12 @@ type Restorer interface {
 }
 
 // Versioned is a [State] that says what it runs on, such as the plugin and the number of devices; a managed.State is
-// one. It is saved with a run, and runs.Resume says what differs from it.
+// one. It is saved with a run, and [Resume] reports what differs from it.
 type Versioned interface {
 	Versions() map[string]string
 }
 
-// Configured is a [State] that says its settings; a managed.State is one. They are saved with a run, and runs.Resume
+// Configured is a [State] that says its settings; a managed.State is one. They are saved with a run, and [Resume]
 // says which differ from them. One that is not known yet, as the data before the first step, is left out.
 type Configured interface {
 	Settings() []Setting

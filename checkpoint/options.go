@@ -27,14 +27,14 @@ type Options struct {
 	// ReadBack says which saves are read again, and their checksums tried, before they count: some 15 % of the time of
 	// a save.
 	ReadBack ReadBack
-	// LeaveCut has Newest, Load and Best leave tensors that are sharded over several processes in their files, when they
-	// have checked them: Write, in place of Data, reads one, whole, as long as the folder is open and the checkpoint
-	// there. So a state can be restored that no memory has whole. Resume sets it for the processes of a job.
+	// LeaveCut has Newest, Load and Best leave tensors that are sharded over several processes in their files, when
+	// they have checked them: Write, in place of Data, reads one, whole, as long as the folder is open and the
+	// checkpoint there. So a state can be restored that no memory has whole. Resume sets it for the processes of a job.
 	LeaveCut bool
 	// ReadOnly takes no lock and changes nothing, so that checkpoints can be read while another process saves some.
 	ReadOnly bool
-	// Log reports what was removed at the start, damaged checkpoints that were passed over, tolerated failures of saves,
-	// and what differs between a resumed run and the saved one. Nil is no log.
+	// Log reports what was removed at the start, damaged checkpoints that were passed over, tolerated failures of
+	// saves, and what differs between a resumed run and the saved one. Nil is no log.
 	Log *slog.Logger
 
 	// All that follows is for Resume alone. Open refuses it.
@@ -67,13 +67,13 @@ type Options struct {
 // Every saves a run each time that the period has passed.
 func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 
-// KeepBest keeps the checkpoint with the best value of a metric, beside the newest ones: a run is saved in each iteration
-// that logs a better value. At a normal end of the run, the best state is put back into the state. The name says
-// whether lower or higher is better ([loop.Known]); for other names there is [Options].Best.
+// KeepBest keeps the checkpoint with the best value of a metric, beside the newest ones: a run is saved in each
+// iteration that logs a better value. At a normal end of the run, the best state is put back into the state. The name
+// says whether lower or higher is better ([loop.Known]); for other names there is [Options].Best.
 //
 // It needs no copy in memory, and it knows the best of all runs that were resumed from one another. The last step is
-// saved before: [loop.Result].Elapsed is that of the last iteration, and a longer run continues from there. A run that was
-// cancelled or has failed keeps its last state, as does one without a finite value of the metric.
+// saved before: [loop.Result].Elapsed is that of the last iteration, and a longer run continues from there. A run that
+// was cancelled or has failed keeps its last state, as does one without a finite value of the metric.
 func KeepBest(metric string) Options {
 	best := Lowest(1, metric)
 	mode, ok := loop.Known(metric)

@@ -21,20 +21,22 @@ import (
 // history, and callbacks that look for better values ([callbacks.StopEarly], [callbacks.ReduceOnPlateau]) know the
 // earlier ones. An empty folder leaves the state as it is: only that does, and a line of the log says so.
 //
-// With the same model, data and options, a resumed run ends with the same losses and parameters, bit for bit, as one that
-// was never stopped. Another plugin, another number of devices or another lazo may add in another order; the last
-// bits may then differ. That is no error, and nor are other settings of the program: each difference is a warning in the log,
-// with the value that counts (see [Options].Changed, which may refuse it, and [Options].Same). A restored state has what
-// was saved: the learning rate, the random numbers. Clipping, decay, schedules, policy and data are as the program says.
+// With the same model, data and options, a resumed run ends with the same losses and parameters, bit for bit, as one
+// that was never stopped. Another plugin, another number of devices or another lazo may add in another order; the last
+// bits may then differ. That is no error, and nor are other settings of the program: each difference is a warning in
+// the log, with the value that counts (see [Options].Changed, which may refuse it, and [Options].Same). A restored
+// state has what was saved: the learning rate, the random numbers. Clipping, decay, schedules, policy and data are as
+// the program says.
 //
-// A run that was stopped ([loop.ErrStop], but not [loop.ErrPause]) stays ended: if it is started again, it makes no step,
-// and its [loop.Result].Stop says why. It continues if its [loop.Until] is another one.
+// A run that was stopped ([loop.ErrStop], but not [loop.ErrPause]) stays ended: if it is started again, it makes no
+// step, and its [loop.Result].Stop says why. It continues if its [loop.Until] is another one.
 //
 // The state must be a [State] and a [Restorer]. A run is saved on a schedule ([Every]), in each iteration in which a
-// metric is good enough to be kept ([KeepBest], [Options].Keep), and at its end, also if it was cancelled. A checkpoint has
-// the state, what has elapsed, and the history: bound a long one by [loop.Limit] or [loop.Thin]. Nothing is saved at the end
-// of a run that has failed, or that was cancelled inside of an iteration, as in an evaluation: it is resumed from the
-// checkpoint before. The end is marked in the folder for [Follow], unless the run has failed, was cancelled, or pauses.
+// metric is good enough to be kept ([KeepBest], [Options].Keep), and at its end, also if it was cancelled. A checkpoint
+// has the state, what has elapsed, and the history: bound a long one by [loop.Limit] or [loop.Thin]. Nothing is saved
+// at the end of a run that has failed, or that was cancelled inside of an iteration, as in an evaluation: it is resumed
+// from the checkpoint before. The end is marked in the folder for [Follow], unless the run has failed, was cancelled,
+// or pauses.
 //
 // Saves are made in the background ([Async]); an iteration waits for the copy alone. It is made after all other
 // callbacks, so what they change is saved with it. The schedule splits blocks of steps where it is due and nowhere
@@ -42,13 +44,13 @@ import (
 // step, or block of steps, or at its end; see [Options].Tolerate. A cancelled context does not break a save off,
 // but a store that takes more than five minutes then is an error.
 //
-// A folder with checkpoints of more steps than the run begins with ([Options].At) is refused ([ErrExists]), unless it may
-// be overwritten ([Options].Overwrite). They are then removed right before the first checkpoint of the run is complete:
-// at each moment the newest checkpoint is the one to resume from.
+// A folder with checkpoints of more steps than the run begins with ([Options].At) is refused ([ErrExists]), unless it
+// may be overwritten ([Options].Overwrite). They are then removed right before the first checkpoint of the run is
+// complete: at each moment the newest checkpoint is the one to resume from.
 //
 // Several processes that make a run together ([loop.Joined]) must see the same folder. Rank 0 chooses the checkpoint
-// that all of them restore, says when to save, writes what each of them has whole, and makes a checkpoint complete. Each
-// writes its parts of sharded values ([Share]). An error of one is an error of all.
+// that all of them restore, says when to save, writes what each of them has whole, and makes a checkpoint complete.
+// Each writes its parts of sharded values ([Share]). An error of one is an error of all.
 //
 // Several options are joined: lists are appended, and of each other field the last one that is set counts. A store
 // has no name to open: see [Folder.Resume].
@@ -61,8 +63,8 @@ func Resume(dir string, options ...Options) loop.Option {
 	})
 }
 
-// Resume is the option [Resume] for a folder that is open, such as one of [OpenStore]. It stays open. Keep and the other
-// options of a folder are those that it was opened with. Of several processes, rank 0 opens it to write, and the
+// Resume is the option [Resume] for a folder that is open, such as one of [OpenStore]. It stays open. Keep and the
+// other options of a folder are those that it was opened with. Of several processes, rank 0 opens it to write, and the
 // others ReadOnly.
 func (f *Folder) Resume(options ...Options) loop.Option {
 	return resume(options, func(o Options, _ loop.Job) (*Folder, error) {

@@ -21,8 +21,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// mark is a run to step 40, or a second one of 15 steps from a step, that saves each tenth step. Its weight says which run
-// it is.
+// mark is a run to step 40, or a second one of 15 steps from a step, that saves each tenth step. Its weight says which
+// run it is.
 func mark(t T, f *checkpoint.Folder, number float64, from checkpoint.Step, options ...loop.Option) error {
 	t.Helper()
 	until := loop.Steps(40)

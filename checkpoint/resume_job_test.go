@@ -321,8 +321,8 @@ func TestJob_folderOfAnotherIsReadOnly(t *testing.T) {
 	}
 }
 
-// With the one option, rank 0 makes the folder and writes, the others open it after it, and all give it back; if one cannot,
-// none has it.
+// With the one option, rank 0 makes the folder and writes, the others open it after it, and all give it back; if one
+// cannot, none has it.
 func TestJob_oneOption(t *testing.T) {
 	dir := t.TempDir()
 	weights := make([]float64, 3)

@@ -110,8 +110,8 @@ type watch func(context.Context, loop.Report) error
 func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
 func (watch) End(context.Context, loop.Ending) error           { return nil }
 
-// savePatience bounds what the saves of a run that was cancelled may take, because a store can hang. It is long because a
-// large state on a slow disk takes long, and a second Ctrl-C ends the process in any case.
+// savePatience bounds what the saves of a run that was cancelled may take, because a store can hang. It is long because
+// a large state on a slow disk takes long, and a second Ctrl-C ends the process in any case.
 const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", savePatience)

@@ -14,8 +14,8 @@ import (
 )
 
 // Difference is something that differs between a resumed run and the one that was saved: "go", "lazo", "gomlx", what a
-// [Versioned] state names, as a managed.State does "plugin" and "devices", the settings of a [Configured] state, and "newest
-// checkpoint" where that was damaged and an older one is restored.
+// [Versioned] state names, as a managed.State does "plugin" and "devices", the settings of a [Configured] state, and
+// "newest checkpoint" where that was damaged and an older one is restored.
 type Difference struct {
 	What, Saved, Now string
 	// Kept says that the saved value counts, not the one of the program: see [Setting].Saved.

@@ -102,9 +102,9 @@ func (d *draft) addCut(t Tensor) error {
 	_, twice := d.manifest.cuts[t.Name]
 	switch {
 	case s.Of < 2 || s.Rank < 0 || s.Rank >= s.Of:
-		return fmt.Errorf("it is cut, and the content is share %d of %d: expected a Share of several processes, as runs.Save gives it", s.Rank, s.Of)
+		return fmt.Errorf("it is cut, and the content is share %d of %d: expected a Share of several processes, as Resume gives it", s.Rank, s.Of)
 	case s.At.Token <= 0 || s.At.Again <= 0:
-		return errors.New("it is cut over several processes, which save it together: give the content the Slot of rank 0's Folder.Begin, or use runs.Save")
+		return errors.New("it is cut over several processes, which save it together: give the content the Slot of rank 0's Folder.Begin, or use Resume")
 	case t.Data != nil || t.Write != nil:
 		return errors.New("it has Parts, and Data or Write beside them")
 	case twice:

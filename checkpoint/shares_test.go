@@ -511,7 +511,7 @@ func TestShares_refusals(t *testing.T) {
 	}
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	err := f.Save(t.Context(), 1, share(1, 0, 2, checkpoint.Slot{}))
-	require.ErrorContains(t, err, "give the content the Slot of rank 0's Folder.Begin, or use runs.Save")
+	require.ErrorContains(t, err, "give the content the Slot of rank 0's Folder.Begin, or use Resume")
 	alone := share(1, 0, 1, checkpoint.Slot{Again: 1, Token: 1})
 	require.ErrorContains(t, f.Save(t.Context(), 1, alone), "it is cut, and the content is share 0 of 1")
 	require.ErrorContains(t, f.Save(t.Context(), 1, checkpoint.Content{Share: checkpoint.Share{Rank: 1, Of: 2}}), "rank 1 of 2 has no part to save")

@@ -9,8 +9,8 @@ import (
 
 // Store is an object store, or a part of one that belongs to a single training run: whole objects by key. [OpenStore]
 // keeps checkpoints there. A key is made of a checkpoint's name, a slash and the name of a file, as
-// "step-000000001200/COMMIT", or it is "END": letters, digits, and the signs of these. Package storetest has the tests that each
-// implementation must pass.
+// "step-000000001200/COMMIT", or it is "END": letters, digits, and the signs of these. Package storetest has the tests
+// that each implementation must pass.
 //
 // Whatever was put or deleted must be what all later calls see, from everywhere: so it is in today's S3, Google Cloud
 // Storage and Azure. Methods may be called from any goroutine. Errors should wrap the service's; OpenStore's Folder
@@ -20,8 +20,8 @@ type Store interface {
 	// returns nil the object is durable. An object that is there already is replaced. After an error, which must be
 	// write's own if it is that which failed, there may be the old object or the new one.
 	Put(ctx context.Context, key string, write func(io.Writer) error) error
-	// ReadAt is that of [io.ReaderAt] for the object of a key: less than p only at its end, with [io.EOF]. One that is not
-	// there is fs.ErrNotExist.
+	// ReadAt is that of [io.ReaderAt] for the object of a key: less than p only at its end, with [io.EOF]. One that is
+	// not there is fs.ErrNotExist.
 	ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error)
 	// Size is the length of the object of a key in bytes; fs.ErrNotExist if there is none.
 	Size(ctx context.Context, key string) (int64, error)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -59,13 +58,11 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(adamw), managed.WithSeed(0)))
 	defer state.Close()
 
-	keep := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}} // all, if nothing is said
-	folder := must.M1(checkpoint.Open(filepath.Join(dir, "model"), keep))
-	defer folder.Close()
+	keep := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}} // two, if nothing is said
 	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(classify)),
 	).Run(ctx, state, batches,
-		runs.Save(folder, loop.Every(loop.Steps(1000))),
+		checkpoint.Resume(filepath.Join(dir, "model"), checkpoint.Every(loop.Steps(1000)), keep),
 		callbacks.ProgressBar(os.Stderr),
 		loop.Until(loop.Steps(5000))))
 	fmt.Println(result.Elapsed.Steps, "steps,", result.Reason)
@@ -80,6 +77,8 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 	require.Equal(t, 5000.0, steps[4999])
 	require.Less(t, mean(losses[4900:]), 0.5*mean(losses[:100]))
 	require.Greater(t, mean(accuracies[4900:]), 0.93)
+	folder := must.M1(checkpoint.Open(filepath.Join(dir, "model"), checkpoint.Options{ReadOnly: true}))
+	defer folder.Close()
 	kept, err := folder.Newest(ctx)
 	require.NoError(t, err)
 	require.EqualValues(t, 5000, kept.Step)
@@ -143,12 +142,9 @@ func TestFromCiclo_goingOn(t *testing.T) {
 	classify := classifier
 
 	run := func(state *managed.State, until loop.Steps) (loop.Result[*managed.State], error) {
-		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
-		defer folder.Close()
-		start := must.M1(runs.Resume(ctx, folder, state))
 		batches := training.Batches(32, data.Shuffle(0))
 		return loop.New(loop.On(loop.EachStep, managed.TrainStep(classify))).Run(ctx, state, batches,
-			start.Option(), runs.Save(folder, loop.Every(loop.Steps(10))), loop.Until(until))
+			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(10))), loop.Until(until))
 	}
 
 	_, err := run(fresh(t), 30)
@@ -171,8 +167,7 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 	training, test := digits()
 	batches := training.Batches(32, data.Shuffle(0))
 	state := fresh(t)
-	folder := must.M1(checkpoint.Open(t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Highest(1, "accuracy_test")}}))
-	defer folder.Close()
+	dir := t.TempDir()
 
 	epoch := loop.Steps(training.Len() / 32)
 	fit := train.Loop[*managed.State, data.Batch]{
@@ -200,8 +195,7 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 	result := must.M1(fit.Run(ctx, state, batches,
 		loop.Until(loop.Steps(80)),
 		callbacks.ProgressBar(os.Stderr),
-		runs.Save(folder, loop.Every(epoch)),
-		callbacks.KeepBest("loss_test", loop.Lowest),
+		checkpoint.Resume(dir, checkpoint.Every(epoch), checkpoint.KeepBest("loss_test")),
 		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(3))))
 	best := must.M1(result.History.Best("accuracy_test", loop.Highest))
 

@@ -25,7 +25,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/gomlxdata"
 	"github.com/lazo-ml/lazo/loop"
@@ -96,13 +95,11 @@ func TestFromGoMLX_modelAsItIs(t *testing.T) {
 
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().LearningRate(1e-2).Done())))
 	defer state.Close()
-	folder := must.M1(checkpoint.Open(filepath.Join(dir, "digits"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
-	defer folder.Close()
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	result := must.M1(fit.Run(ctx, state, loop.Data[data.Batch](data.RepeatForever(batches)),
 		loop.Until(loop.Steps(100)),
 		callbacks.ProgressBar(os.Stderr),
-		runs.Save(folder, loop.Every(loop.Time(time.Minute)))))
+		checkpoint.Resume(filepath.Join(dir, "digits"), checkpoint.Every(loop.Time(time.Minute)))))
 	evaluated := must.M1(loop.New(loop.On(loop.EachStep, managed.TestStep(step))).Run(ctx, state, loop.Data[data.Batch](testBatches)))
 	accuracy := must.M1(evaluated.History.Last("mean_accuracy"))
 	fmt.Println("accuracy:", accuracy)

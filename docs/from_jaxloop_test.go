@@ -18,7 +18,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -65,10 +64,8 @@ func TestFromJaxloop_colab(t *testing.T) {
 	state := must.M1(managed.New(parallel, managed.WithOptimizer(sgd), managed.WithSeed(0)))
 	defer state.Close()
 
-	folder := must.M1(checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
-	defer folder.Close()
-	start := must.M1(runs.Resume(ctx, folder, state)) // the newest, if there is one
-	saving := runs.Save(folder, loop.Every(loop.Steps(50)))
+	keep := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}
+	saving := checkpoint.Resume(filepath.Join(dir, "checkpoints"), checkpoint.Every(loop.Steps(50)), keep) // from the newest, if there is one
 	summary := outer.Action[*managed.State]{Name: "summary", Do: func(_ context.Context, at outer.Border[*managed.State]) error {
 		loss, err := at.Outputs().Float("loss") // the mean over the inner loop
 		if err != nil {
@@ -88,21 +85,23 @@ func TestFromJaxloop_colab(t *testing.T) {
 		Evals:      []outer.Eval[*managed.State, data.Batch]{{Test: eval}},
 		End:        []outer.Action[*managed.State]{summary},
 	}
-	result := must.M1(fit.Run(ctx, state, start.Option(), saving, callbacks.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep)))
+	result := must.M1(fit.Run(ctx, state, saving, callbacks.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep)))
 	accuracy := must.M1(result.Evaluations["eval"].Outputs().Float("accuracy"))
 
 	require.EqualValues(t, 10, result.Loops)
 	require.EqualValues(t, 100, result.Elapsed.Steps)
 	require.Greater(t, accuracy, 0.5)
 	require.Equal(t, 10, bytes.Count(out.Bytes(), []byte("\n")), out.String())
-	steps, err := runs.SavedStates[*managed.State]{Folder: folder}.Steps(ctx)
+	folder := must.M1(checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{ReadOnly: true}))
+	defer folder.Close()
+	list, err := folder.List(ctx)
 	require.NoError(t, err)
-	require.Equal(t, []int64{50, 100}, steps)
+	require.Len(t, list, 2)
 	lines, err := os.ReadFile(filepath.Join(dir, "steps.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, 100, bytes.Count(lines, []byte("\n")))
 
-	again, err := fit.Run(ctx, state, must.M1(runs.Resume(ctx, folder, state)).Option()) // all is done already
+	again, err := fit.Run(ctx, state, saving) // all is done already
 	require.NoError(t, err)
 	require.EqualValues(t, 100, again.Elapsed.Steps)
 	require.Equal(t, result.History.Len(), again.History.Len())
@@ -186,32 +185,26 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	training, test := digits()
 	batches := training.Batches(32)
 	evalData := test.Batches(64)
-	saved := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
 	state := fresh(t)
 	for _, steps := range []loop.Steps{10, 20, 30} { // each run saves at its end
 		fit := outer.Loop[*managed.State, data.Batch]{
-			Train: managed.TrainStep(report), TotalSteps: steps, LoopSteps: 10, Dir: dir,
+			Train: managed.TrainStep(report), TotalSteps: steps, LoopSteps: 10,
 			Data: func(context.Context, loop.Elapsed) (loop.Data[data.Batch], error) { return batches, nil },
 		}
-		start := must.M1(runs.Resume(ctx, saved, state))
-		_, err := fit.Run(ctx, state, start.Option(), runs.Save(saved, loop.Never))
+		_, err := fit.Run(ctx, state, checkpoint.Resume(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 		require.NoError(t, err)
 	}
-	require.NoError(t, saved.Close())
 	state = fresh(t)
 
-	folder := must.M1(checkpoint.Open(dir, checkpoint.Options{ReadOnly: true}))
-	defer folder.Close()
-	eval := train.Test[*managed.State, data.Batch]{Name: "eval", Step: managed.TestStep(report), Data: evalData}
-	evaluation := outer.Continuous[*managed.State, data.Batch]{
-		Checkpoints: runs.SavedStates[*managed.State]{Folder: folder},
-		Evals:       []outer.Eval[*managed.State, data.Batch]{{Test: eval}},
-		Dir:         dir, // ends when the training has written its file STOPPED there
+	eval, history := loop.Evaluate("eval", managed.TestStep(report), evalData), &loop.History{}
+	for at, err := range (checkpoint.Follow{Dir: dir}).Into(ctx, state) { // ends when the training has marked its end there
+		must.M(err)
+		_, logs := must.M2(eval.Run(ctx, state))
+		history.Commit(at, logs, 0)
 	}
-	result := must.M1(evaluation.Run(ctx, state))
-	_, losses := must.M2(result.History.Series("loss_eval"))
+	at, losses := must.M2(history.Series("loss_eval"))
 
 	require.Len(t, losses, 3)
 	require.Less(t, losses[2], losses[0])
-	require.EqualValues(t, 30, result.Elapsed.Steps)
+	require.EqualValues(t, 30, at[2].Steps)
 }

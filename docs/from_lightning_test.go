@@ -18,7 +18,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -127,14 +126,14 @@ func Example_lightningResume() {
 	training := line(64)
 	run := func(steps int64) (from int64) {
 		state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.1, optim.Adam{}))))
-		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{
-			Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(3, "loss")}})) // save_last, save_top_k=3, monitor
-		start := must.M1(runs.Resume(ctx, folder, state)) // ckpt_path="last"
+		begins := loop.Watch(loop.AtStart, func(_ context.Context, r loop.Report) error { from = r.From.Steps; return nil })
+		keep := []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(3, "loss")} // save_last, save_top_k=3, monitor
 		fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(regression)))
 		must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(1)),
-			start.Option(), runs.Save(folder, loop.Every(loop.Steps(20))), loop.Until(loop.Steps(steps))))
-		must.M(errors.Join(folder.Close(), state.Close()))
-		return start.Elapsed.Steps
+			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(20)), checkpoint.Options{Keep: keep}), // ckpt_path="last"
+			loop.Until(loop.Steps(steps)), begins))
+		must.M(state.Close())
+		return from
 	}
 	fmt.Println("begun at:", run(30), "and", run(50))
 	// Output:

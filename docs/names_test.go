@@ -27,7 +27,7 @@ var others = []string{
 
 // values are the variables that documents write as if all knew them, with their types.
 var values = map[string]string{
-	"model": "flaxlike.Model", "state": "managed.State", "history": "loop.History", "result": "loop.Result", "start": "runs.Start",
+	"model": "flaxlike.Model", "state": "managed.State", "history": "loop.History", "result": "loop.Result",
 	"set": "data.Set", "b": "managed.Builder", "turn": "loop.Turn", "report": "loop.Report", "scope": "model.Scope",
 }
 

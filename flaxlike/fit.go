@@ -57,24 +57,25 @@ type Fit struct {
 
 	// OnEpochEnd is called at the end of each epoch, behind its validation, with the epoch's number, from 1 on, and its
 	// figures: figures.Float("val_loss") is the one of that name in the history, or an error that wraps loop.ErrNoEntry
-	// if the epoch has none. With loop.ErrStop the run ends in order; another error is Fit's. The context is that of the
-	// training: with it the model can test and predict, where several processes train it too.
+	// if the epoch has none. With loop.ErrStop the run ends in order; another error is Fit's. The context is that of
+	// the training: with it the model can test and predict, where several processes train it too.
 	OnEpochEnd func(ctx context.Context, epoch int, figures loop.Logs) error
 	// Callbacks are any options of a run: callbacks.StopEarly("val_loss", …), callbacks.KeepBest, callbacks.JSONL, ….
 	// Where the run begins and ends the fields of Fit say: a loop.Until or loop.From among them is an error.
 	Callbacks []loop.Option
-	// Checkpoints is a folder that the run is saved into and resumed from, as checkpoint.Resume does it: it is saved after
-	// each CheckpointEvery, which stands for an epoch if it is nil, and at the end, also of a run that was interrupted.
-	// A program that was killed is started again as it was, and ends with the same parameters, bit for bit, as one that
-	// never was. It makes no step if that run had come to its end, or a callback had stopped it: more Epochs let it go
-	// on; after a callbacks.StopEarly only more patience does. With a callbacks.KeepBest and a best value of the
-	// earlier process, the run ends in callbacks.ErrBestGone, because that copy is gone. The option checkpoint.KeepBest restores the best
-	// from the folder: leave Checkpoints out, and give checkpoint.Resume with it among the Callbacks.
+	// Checkpoints is a folder that the run is saved into and resumed from, as checkpoint.Resume does it: it is saved
+	// after each CheckpointEvery, which stands for an epoch if it is nil, and at the end, also of a run that was
+	// interrupted. A program that was killed is started again as it was, and ends with the same parameters, bit for
+	// bit, as one that never was. It makes no step if that run had come to its end, or a callback had stopped it: more
+	// Epochs let it go on; after a callbacks.StopEarly only more patience does. With a callbacks.KeepBest and a best
+	// value of the earlier process, the run ends in callbacks.ErrBestGone, because that copy is gone. The option
+	// checkpoint.KeepBest restores the best from the folder: leave Checkpoints out, and give checkpoint.Resume with it
+	// among the Callbacks.
 	Checkpoints     *checkpoint.Folder
 	CheckpointEvery loop.Period
 	// Changed is called for each setting of a resumed run that differs from the saved one: before the first step for
-	// optimizer, policy, seed and versions, right after it for batch size, data and order. An error ends the run. Unless
-	// the run is Silent, a line of Output shows each, too. See checkpoint.Options for which value counts.
+	// optimizer, policy, seed and versions, right after it for batch size, data and order. An error ends the run.
+	// Unless the run is Silent, a line of Output shows each, too. See checkpoint.Options for which value counts.
 	Changed func(checkpoint.Difference) error
 	// Verbose says what to show, Output where; nil stands for os.Stderr. What is written to a callbacks.Lines that is
 	// the Output, as by a logger, stands above the bar.

@@ -38,7 +38,8 @@ func TestFit_evaluateInACallbackLeavesTheEpochsFigures(t *testing.T) {
 	}
 }
 
-// A copy in memory does not outlive the process: the program that is started again says so, and checkpoint.KeepBest holds.
+// A copy in memory does not outlive the process: the program that is started again says so, and checkpoint.KeepBest
+// holds.
 func TestFit_keepBestStartedAgain(t *testing.T) {
 	set := line(t, 64)
 	fit := func(folder *checkpoint.Folder, keep loop.Option, epochs int) (*flaxlike.Model, *loop.History, error) {

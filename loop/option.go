@@ -29,14 +29,14 @@ func Options(options ...Option) Option {
 }
 
 // Prepare is an option that is made when a run starts. Each run calls f once, in the order of the options, before the
-// options are checked and before ranks compare them. What f returns takes the place of the Prepare: [Continue], callbacks
-// that share values of one run. A nil option is none. f may change the state of the run ([StateAs] of from). An error
-// or a panic of f ends the run before anything is started. Where several processes make the run ([Beginning].Job), all
-// of them call f.
+// options are checked and before ranks compare them. What f returns takes the place of the Prepare: [Continue],
+// callbacks that share values of one run. A nil option is none. f may change the state of the run ([StateAs] of from).
+// An error or a panic of f ends the run before anything is started. Where several processes make the run
+// ([Beginning].Job), all of them call f.
 //
-// A Continue that f returns replaces one among the other options. If the returned option is an [io.Closer], it is closed
-// after the callbacks have ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation] leave a
-// Prepare out.
+// A Continue that f returns replaces one among the other options. If the returned option is an [io.Closer], it is
+// closed after the callbacks have ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation]
+// leave a Prepare out.
 func Prepare(name string, f func(ctx context.Context, from Beginning) (Option, error)) Option {
 	return preparation{name, f}
 }
@@ -101,8 +101,8 @@ type settings struct {
 	job     Job  // nil where this process is alone
 	single  bool // no step waits for another batch
 	plain   bool // the data is a plain iterator
-	// prepares are the options of [Prepare]; made is what the first of them have returned. making says that one of these
-	// is being applied, given that it has set from.
+	// prepares are the options of [Prepare]; made is what the first of them have returned. making says that one of
+	// these is being applied, given that it has set from.
 	prepares      []preparation
 	made          []Option
 	making, given bool
@@ -190,8 +190,8 @@ func Continue(elapsed Elapsed, history *History) Option {
 }
 
 // EndedBefore is used with [Continue] if the earlier run was stopped: this run then makes no turn, its [Reason] is
-// [Stopped], and its [Result].Stop is by, which must wrap [ErrStop]. until is the String of the earlier run's [Until], ""
-// if it had none; with another Until this run goes on. A run that callbacks.StopEarly stopped needs no EndedBefore,
+// [Stopped], and its [Result].Stop is by, which must wrap [ErrStop]. until is the String of the earlier run's [Until],
+// "" if it had none; with another Until this run goes on. A run that callbacks.StopEarly stopped needs no EndedBefore,
 // because its history shows it.
 func EndedBefore(by error, until string) Option {
 	return setting(func(s *settings) {

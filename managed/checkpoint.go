@@ -30,7 +30,7 @@ const variablesSection = "variables"
 // sums in another order are under others.
 //
 // Of several processes that hold the state together each gives its [checkpoint.Share]: the parts that it has of values
-// that are cut, and rank 0 all others. None waits for another one. runs.Save saves them together.
+// that are cut, and rank 0 all others. None waits for another one. checkpoint.Resume saves them together.
 //
 // Values of a restored state that no step has asked for yet are saved again.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {

@@ -33,8 +33,8 @@ func (c *settings) noteBatch(b data.Batch) {
 // Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see [optim.Describe]),
 // "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data", "data.content" and "order",
 // as far as its batches know them. The rules of steps with [By] have the step's name in front, once they are compiled.
-// A checkpoint of a run keeps them, and runs.Resume tells which are others. A restored state goes on with the rate and
-// the random numbers that were saved.
+// A checkpoint of a run keeps them, and checkpoint.Resume tells which are others. A restored state goes on with the
+// rate and the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.access.peekAll()()
 	var all []checkpoint.Setting
@@ -83,7 +83,7 @@ func (s *State) Settings() []checkpoint.Setting {
 var _ checkpoint.Versioned = (*State)(nil)
 
 // Versions says what the state runs on: "plugin", its platform and versions, and "devices", their number. A checkpoint
-// of a run keeps it, and runs.Resume tells what is another.
+// of a run keeps it, and checkpoint.Resume tells what is another.
 func (s *State) Versions() map[string]string {
 	strategy := s.Strategy()
 	p := strategy.Runtime().Plugin()

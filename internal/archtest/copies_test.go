@@ -117,7 +117,7 @@ var fieldsThatAreLists = map[string]string{
 	"data.CSVField.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",
 	"data/parquet.Field.Classes": "kept",
 	// What a function gives.
-	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint/runs.Start.Differences": "given", "checkpoint/runs.Start.PassedOver": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
+	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
 	"flaxlike.Summary.Arrows": "given", "plots.Curve.X": "given", "plots.Curve.Y": "given",
 	"data.Fold.TestRows": "given", "flaxlike.CrossValidated.Figures": "given", "flaxlike.Searched.Trials": "given",
 	"plots.Reliability.Probabilities": "given", "plots.Reliability.Shares": "given", "plots.Reliability.Counts": "given",

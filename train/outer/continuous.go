@@ -14,8 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Checkpoints is a place from which states are read, each by the number of steps in it: runs.SavedStates of package
-// checkpoint/runs, for a folder.
+// Checkpoints is a place from which states are read, each by the number of steps in it.
 type Checkpoints[S any] interface {
 	// Steps lists the checkpoints that are there and complete, in any order.
 	Steps(ctx context.Context) ([]int64, error)

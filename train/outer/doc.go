@@ -10,5 +10,5 @@
 //		Evals:      []outer.Eval[State, Batch]{{Test: test, Every: 2}}, // a train.Test
 //		End:        []outer.Action[State]{{Name: "print", Do: print}},
 //	}
-//	result, err := training.Run(ctx, state, runs.Save(folder, loop.Every(loop.Steps(500))))
+//	result, err := training.Run(ctx, state, checkpoint.Resume("run", checkpoint.Every(loop.Steps(500))))
 package outer

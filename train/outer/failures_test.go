@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/checkpoint/runs"
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/train/outer"
 )
@@ -180,7 +180,7 @@ func TestOuter_refusesBadSettings(t *testing.T) {
 				"length: period must be positive, got -1 steps\nwant Every not negative, got -2"},
 		{"an action with nothing to do", with(func(o *toy) { o.End = []action{{Name: "a", Every: -1}} }), nil,
 			"outer: action 1 (a): no function given\naction 1 (a): Every must not be negative, got -1"},
-		{"no checkpoints to save to", with(func(*toy) {}), []loop.Option{runs.Save(nil, loop.EachStep)}, "save): no folder given"},
+		{"no checkpoints to save to", with(func(*toy) {}), []loop.Option{(*checkpoint.Folder)(nil).Resume()}, "resume: no folder given"},
 		{"steps in the place of inner loops", with(func(o *toy) { o.End = []action{{Name: "save", Every: 100, Do: nothing}} }), nil,
 			"outer loop: action save: never due: every 100 inner loops, and the training has 10"},
 		{"an interval that is too long", with(func(o *toy) { one := one; one.Every = 11; o.Evals = []eval{one} }), nil,

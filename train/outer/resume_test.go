@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/train/outer"
 )
@@ -51,9 +50,7 @@ func TestOuter_goesOnFromCheckpoints(t *testing.T) {
 		}}}}
 	run := func() outer.Result[*saved] {
 		state := &saved{}
-		start, err := runs.Resume(t.Context(), folder, state)
-		require.NoError(t, err)
-		result, err := o.Run(t.Context(), state, start.Option(), runs.Save(folder, loop.Every(o.LoopSteps)))
+		result, err := o.Run(t.Context(), state, folder.Resume(checkpoint.Every(o.LoopSteps)))
 		require.NoError(t, err)
 		return result
 	}
@@ -96,12 +93,10 @@ func TestOuter_restoring(t *testing.T) {
 			state := &saved{}
 			if row.saved {
 				pause := loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { return loop.ErrPause })
-				_, err := o.Run(t.Context(), &saved{50}, pause, runs.Save(folder, loop.AtStart))
+				resume := folder.Resume(checkpoint.Options{When: loop.AtStart})
+				_, err := o.Run(t.Context(), &saved{50}, pause, resume)
 				require.NoError(t, err)
-				start, err := runs.Resume(t.Context(), folder, state)
-				require.NoError(t, err)
-				require.True(t, start.Found)
-				row.options = append(row.options, start.Option())
+				row.options = append(row.options, resume)
 			}
 			result, err := o.Run(t.Context(), state, row.options...)
 			require.NoError(t, err)
