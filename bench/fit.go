@@ -131,11 +131,9 @@ func newByHand(r *xla.Runtime) (h byHand, err error) {
 
 func (h byHand) run(ctx context.Context, set, test *data.Set, batch, epochs int) error {
 	epoch := loop.Steps(set.Len() / batch)
+	padded := data.Map(test.Batches(batch, data.KeepRemainder()).All(), func(b data.Batch) (data.Batch, error) { return data.Pad(b, batch) })
 	training := trainloop.Loop[*managed.State, data.Batch]{Step: h.train, Epoch: epoch, Reset: managed.Reset,
-		Tests: []trainloop.Test[*managed.State, data.Batch]{{Name: "val", Step: h.test,
-			Data: loop.Data[data.Batch](data.Map(test.Batches(batch, data.KeepRemainder()).All(), func(b data.Batch) (data.Batch, error) {
-				return data.Pad(b, batch)
-			}))}}}
+		Tests: []loop.Evaluation[*managed.State, data.Batch]{loop.Evaluate("val", h.test, loop.Data[data.Batch](padded))}}
 	_, err := training.Run(ctx, h.state, set.Batches(batch, data.Shuffle(0)),
 		loop.Until(epoch*loop.Steps(epochs)), loop.Keep(loop.Every(epoch)))
 	return err

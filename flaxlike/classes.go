@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/train"
 )
 
 // PredictOne gives the outputs for one example, of which the fields have no axis of the batch, and the outputs have
@@ -48,10 +47,8 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 			yield(nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err)))
 			return
 		}
-		predict := train.PredictOf[*Model]()
-		predict.Trim = dropPadding
 		more := true
-		for outputs, err := range predict.All(ctx, reader, batches, options...) {
+		for outputs, err := range predictions.All(ctx, reader, batches, options...) {
 			if err != nil {
 				outputs, err = nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 // Evaluate gives the losses and metrics over all examples of a set, by name: "loss", "accuracy". Figures that are
-// arrays, as a confusion matrix, are not among them: train.TestOf has these. Options are those of the run:
+// arrays, as a confusion matrix, are not among them: the logs of train.TestOf have these. Options are those of the run:
 // loop.Until(loop.Steps(10)) takes ten batches, callbacks.ProgressBar shows how far it is.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
@@ -33,12 +33,12 @@ func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Source[data.Ba
 	return m.evaluate(ctx, m.testOn(batches), options)
 }
 
-func (m *Model) evaluate(ctx context.Context, test train.Test[*Model, data.Batch], options []loop.Option) (map[string]float64, error) {
+func (m *Model) evaluate(ctx context.Context, test evaluation, options []loop.Option) (map[string]float64, error) {
 	reader, err := m.reading(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: evaluate: %w", graphs.Inner(err))
 	}
-	tested, err := test.Run(ctx, reader, options...)
+	_, logs, err := test.Run(ctx, reader, options...)
 	if endErr := reader.view.Close(); err == nil {
 		err = endErr
 	}
@@ -46,7 +46,7 @@ func (m *Model) evaluate(ctx context.Context, test train.Test[*Model, data.Batch
 		return nil, fmt.Errorf("flaxlike: evaluate: %w", graphs.Inner(err))
 	}
 	found := map[string]float64{}
-	for e := range tested.Logs.All() {
+	for e := range logs.All() {
 		if _, whole := e.Value.(loop.Payload); whole {
 			continue
 		}
@@ -66,21 +66,29 @@ func (m *Model) reading(ctx context.Context) (*Model, error) {
 	return &reader, err
 }
 
+// evaluation is a test by a step.
+type evaluation struct {
+	loop.Evaluation[*Model, data.Batch]
+	step step
+}
+
 // testOn tests on batches as they come.
-func (m *Model) testOn(batches loop.Source[data.Batch]) train.Test[*Model, data.Batch] {
+func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
 	return testBy(step{of: m.test, means: true}, batches)
 }
 
 // testBy is a test with Keras's names, of figures that are means since its begin.
-func testBy(s step, batches loop.Source[data.Batch]) train.Test[*Model, data.Batch] {
-	return train.Test[*Model, data.Batch]{Step: s, Reset: reset, Data: batches, Prefix: true,
-		Aggregate: loop.Aggregations{loop.Losses: loop.Last, loop.Metrics: loop.Last}}
+func testBy(s step, batches loop.Source[data.Batch]) evaluation {
+	e := evaluation{loop.Evaluate[*Model, data.Batch]("", s, batches), s}
+	e.Prefix, e.Reset = true, reset
+	e.Aggregate = loop.Aggregations{loop.Losses: loop.Last, loop.Metrics: loop.Last}
+	return e
 }
 
 // testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does; but
 // for a model that has a figure of the whole batch, as a mean of its outputs, the last batch is a smaller one, and has
 // a program of its own.
-func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
+func (m *Model) testOf(set *data.Set, size int) evaluation {
 	batches := set.Batches(size, data.KeepRemainder())
 	if set.Len()%size == 0 {
 		return testBy(m.stepOn(m.test, set), batches)
@@ -109,8 +117,6 @@ func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Opti
 	if set == nil || set.Len() == 0 {
 		return nil, errors.New("flaxlike: predict: the set has no examples")
 	}
-	predict := train.PredictOf[*Model]()
-	predict.Trim = dropPadding
 	reader, end := m, func() error { return nil }
 	if set.Len() > m.set.batchSize { // one batch has the state to itself anyway
 		var err error
@@ -119,7 +125,13 @@ func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Opti
 		}
 		end = reader.view.Close
 	}
-	batches, err := train.Collect(predict.All(ctx, reader, padded(set, m.set.batchSize), options...))
+	var batches []map[string]data.Array
+	var err error
+	for outputs, failure := range predictions.All(ctx, reader, padded(set, m.set.batchSize), options...) {
+		if err = failure; err == nil {
+			batches = append(batches, outputs)
+		}
+	}
 	if endErr := end(); err == nil {
 		err = endErr
 	}
@@ -135,6 +147,17 @@ func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Opti
 		all[name] = join(parts)
 	}
 	return all, nil
+}
+
+// predictions are the outputs of batches, without the rows of padding.
+var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{
+	Step: func(ctx context.Context, m *Model, batch data.Batch) (map[string]data.Array, error) {
+		outputs, err := m.PredictStep(ctx, batch)
+		if err != nil {
+			return nil, err
+		}
+		return dropPadding(batch, outputs)
+	},
 }
 
 // padded are batches of one size, the last one filled up, without a mask: its rows are cut off again.

@@ -3,9 +3,7 @@ package flaxlike
 import (
 	"strings"
 
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/train"
 )
 
 const (
@@ -114,7 +112,7 @@ func shownOf(paths []string) []loop.Entry {
 
 // renamed is the history of a run that was saved when a validation's figures ended in its name, and means began with
 // avg_, with the names of today; any other is as it was. Callbacks that follow val_loss then go on where they were.
-func renamed(h *loop.History, epoch int64, tests []train.Test[*Model, data.Batch]) (*loop.History, error) {
+func renamed(h *loop.History, epoch int64, tests []evaluation) (*loop.History, error) {
 	if _, err := h.Last(epochEntry); err == nil || h.Len() == 0 {
 		return h, nil
 	}

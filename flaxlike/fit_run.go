@@ -36,17 +36,18 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	if f.SanityEvaluation { // before a state is restored, because it resets the averages
 		for _, t := range tests {
 			t.Options = append(slices.Clip(t.Options), loop.Until(loop.Steps(2)))
-			if _, err := t.Run(ctx, m); err != nil {
+			if _, _, err := t.Run(ctx, m); err != nil {
 				return new(loop.History), fmt.Errorf("sanity evaluation on %q: %w", t.Name, err)
 			}
 		}
 	}
 	start := &start{Elapsed: m.initial(f, set)}
-	training := train.Loop[*Model, data.Batch]{Step: step, Epoch: epoch, Reset: reset, Tests: tests}
-	if f.ValidationEvery > 1 || len(f.ValidationAt) > 0 {
-		training.Tests = nil
-		for _, t := range tests {
+	training := train.Loop[*Model, data.Batch]{Step: step, Epoch: epoch, Reset: reset}
+	for _, t := range tests {
+		if f.ValidationEvery > 1 || len(f.ValidationAt) > 0 {
 			training.Tasks = append(training.Tasks, t.On(f.testing(epoch)))
+		} else {
+			training.Tests = append(training.Tests, t.Evaluation)
 		}
 	}
 	training.Tasks = append(training.Tasks, loop.OnTurn(loop.Every(epoch), func(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
@@ -154,7 +155,7 @@ func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error]
 var ErrDataEnded = errors.New("the batches ended")
 
 // expect notes what the first step is to look for.
-func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []train.Test[*Model, data.Batch], options []loop.Option) error {
+func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []evaluation, options []loop.Option) error {
 	m.seen.expect(nil)
 	plan, err := training.Plan(options...)
 	if err != nil {
@@ -223,7 +224,7 @@ func (m *Model) initial(f Fit, set *data.Set) loop.Elapsed {
 }
 
 // look learns where the run begins after a checkpoint was restored, and gives its history today's names.
-func (s *start) look(f Fit, tests []train.Test[*Model, data.Batch]) loop.Option {
+func (s *start) look(f Fit, tests []evaluation) loop.Option {
 	return loop.Prepare("fit", func(_ context.Context, from loop.Beginning) (loop.Option, error) {
 		if s.Elapsed, s.Found = from.From, from.History != nil; !s.Found {
 			return nil, nil
@@ -248,7 +249,7 @@ func (f Fit) testing(epoch loop.Steps) loop.Schedule {
 func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
 
 // tests are those of the validation sets, by their names.
-func (m *Model) tests(f Fit) (tests []train.Test[*Model, data.Batch]) {
+func (m *Model) tests(f Fit) (tests []evaluation) {
 	sets := maps.Clone(f.Validations)
 	if f.Validation != nil {
 		if sets == nil {

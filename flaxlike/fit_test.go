@@ -110,7 +110,7 @@ func TestTrainOf(t *testing.T) {
 	training.Epoch = loop.Steps(3)
 	test := train.TestOf[*flaxlike.Model](set.Batches(32))
 	test.Name = "val"
-	training.Tests = []train.Test[*flaxlike.Model, data.Batch]{test}
+	training.Tests = []loop.Evaluation[*flaxlike.Model, data.Batch]{test}
 	result, err := training.Run(t.Context(), below, set.Batches(32, data.Shuffle(7)), loop.Until(loop.Epochs(4)), loop.Keep(loop.Every(loop.Steps(3))))
 	require.NoError(t, err)
 	for under, name := range map[string]string{"avg_loss": "loss", "accuracy": "accuracy", "loss_val": "val_loss", "accuracy_val": "val_accuracy"} {

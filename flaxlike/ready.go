@@ -11,14 +11,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/optim"
-	"github.com/lazo-ml/lazo/train"
 )
 
 // expected is what the first step of a run is to look for.
 type expected struct {
 	entries []string              // that callbacks wait for
 	tests   map[string]data.Batch // a batch of each of the run's tests
-	all     []train.Test[*Model, data.Batch]
+	all     []evaluation
 }
 
 // ready builds the step before its first run, so that a fault in the batch's numbers, or an entry that a callback waits
@@ -73,8 +72,8 @@ func (m *Model) apart(test string) error {
 // readyFor gives the errors of a set to test on before anything is trained. Its numbers are looked at now and not
 // at the first test; its step is built now only where the fields differ from those trained on, for that takes as long
 // as the training step's.
-func (m *Model) readyFor(ctx context.Context, t train.Test[*Model, data.Batch], trained data.Batch) error {
-	s := t.Step.(step)
+func (m *Model) readyFor(ctx context.Context, t evaluation, trained data.Batch) error {
+	s := t.step
 	var batch data.Batch
 	peek := func() (err error) {
 		batch, err = data.Peek(t.Data.From(0))

@@ -1,33 +1,33 @@
-// Package train has the predefined loops: [Loop] trains and tests at the end of each epoch, [Test] measures, [Predict]
-// gives outputs. (Training in inner loops with evaluations between is package train/outer.) All are put together of
-// package loop's parts, for any state and any batch:
+// Package train has Ciclo's three loops as thin forms over package loop: [Loop] trains and evaluates at the end of each
+// epoch, [Test] is an evaluation with hooks, [Predict] returns outputs. They work with any state and any batch:
 //
 //	training := train.Loop[*Model, Batch]{
 //		Step:  trainStep,
-//		Epoch: loop.Steps(500),
-//		Tests: []train.Test[*Model, Batch]{{Step: testStep, Data: testData}},
+//		Epoch: loop.Epochs(1),
+//		Tests: []loop.Evaluation[*Model, Batch]{loop.Evaluate("test", testStep, testData)},
 //	}
-//	result, err := training.Run(ctx, model, batches, loop.Until(loop.Steps(5000)), callbacks.ProgressBar(os.Stderr))
+//	result, err := training.Run(ctx, model, batches, loop.Until(loop.Epochs(10)), callbacks.ProgressBar(os.Stderr))
 //
-// Where a state has the steps as methods, [Of], [TestOf] and [PredictOf] make the loops of them.
+// If a state has the steps as methods, [Of], [TestOf] and [PredictOf] make the loops of them. Jaxloop's inner and outer
+// loops need no type of their own: docs/from-jaxloop.md writes them with package loop.
 //
 // # Hooks
 //
-// A [Hook] is a function that is called at a fixed place of a loop. [Hooks], [TestHooks] and [PredictHooks] have a
-// field for each place; a loop takes a list of them and calls each hook in the order of the list. Hooks can be methods
-// of an object, as method values, or methods of the state, by [Method]:
+// A hook is a function that is called at a fixed place of a loop. [Hooks] has a field for each place. A loop takes a
+// list of Hooks and calls the functions of each place in the order of the list. A hook can be a method of an object, as
+// a method value, or a method of the state, by [Method]:
 //
 //	training.Hooks = []train.Hooks[*Model, Batch]{
 //		{Name: "summary", EpochEnd: summary.EpochEnd, End: summary.End},
 //		{Name: "model", EpochEnd: train.Method((*Model).EpochEnd)},
 //	}
 //
-// There is no hook for the begin of an epoch: the first begins at Begin, each other where the EpochEnd before it was.
+// There is no hook for the begin of an epoch: the first epoch begins at Begin, each other one at the EpochEnd before it.
 //
 // # Endings
 //
-// Which hooks are called depends on how a run ends. "All" means at each of their places; "until then" at those before
-// the end: a cancelled context ends a run between two turns or in a test, an error where it comes up.
+// Which hooks are called depends on how a run ends. "All" means at each of their places. "Until then" means at the
+// places before the end: a cancelled context ends a run between two turns or in a test, an error where it occurs.
 //
 //	hook                                   data ended  until reached  stopped  cancelled   failed      no data
 //	Begin                                  once        once           once     until then  until then  never
@@ -36,6 +36,6 @@
 //	AfterReset, EpochEnd without Epoch     once        once           once     never       never       never
 //	End                                    once        once           once     never       never       never
 //
-// What must happen however a run ends (to close a file) is the End of a [loop.Attendant], an option of the run. A run
-// that [loop.Until] ends before its first turn calls no hook, as one without data.
+// What must happen however a run ends, such as closing a file, belongs into the End of a [loop.Attendant]. A run that
+// [loop.Until] ends before its first turn calls no hook.
 package train

@@ -32,7 +32,7 @@ func ExampleLoop() {
 	training := train.Loop[int, int]{
 		Step:  loop.StepFunc[int, int](trainStep),
 		Epoch: loop.Steps(3),
-		Tests: []train.Test[int, int]{{Step: loop.StepFunc[int, int](testStep), Data: testData}},
+		Tests: []loop.Evaluation[int, int]{loop.Evaluate[int, int]("test", loop.StepFunc[int, int](testStep), testData)},
 		Hooks: []train.Hooks[int, int]{{EpochEnd: func(_ context.Context, turn *loop.Turn[int, int]) error {
 			loss, err := turn.Logs.Float("loss_test")
 			fmt.Printf("step %d: test loss %g\n", turn.Elapsed.Steps, loss)
@@ -73,11 +73,9 @@ func ExampleOf() {
 		for yield(1, nil) {
 		}
 	}
-	testData := func(context.Context) (loop.Data[float64], error) {
-		return func(yield func(float64, error) bool) { yield(10, nil) }, nil
-	}
+	testData := loop.Data[float64](func(yield func(float64, error) bool) { yield(10, nil) })
 	training := train.Of[line]()
-	training.Tests = []train.Test[line, float64]{train.TestOf[line](testData)}
+	training.Tests = []loop.Evaluation[line, float64]{train.TestOf[line](testData)}
 	training.Hooks = []train.Hooks[line, float64]{{End: train.Method(line.TrainEnd)}}
 	result, err := training.Run(context.Background(), line{}, loop.Data[float64](ones), loop.Until(loop.Steps(40)))
 	if err != nil {
@@ -91,22 +89,28 @@ func ExampleOf() {
 	// the test's error is 0.30 <nil>
 }
 
-// A test by itself: one row a batch, and one value of all.
+// A test with a hook, by itself: one row a batch, and one value of all.
 func ExampleTest() {
 	step := func(_ context.Context, slope, x float64) (float64, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Metric("error", 2*x-slope*x)
 		return slope, logs, nil
 	}
-	data := floats(5)
-	result, err := train.Test[float64, float64]{Step: loop.StepFunc[float64, float64](step), Data: data}.Run(context.Background(), 1)
+	test := train.Test("test", loop.StepFunc[float64, float64](step), floats(5), train.Hooks[float64, float64]{
+		End: func(_ context.Context, turn *loop.Turn[float64, float64]) error {
+			fmt.Println("batches:", turn.Elapsed.Steps)
+			return nil
+		}})
+	result, logs, err := test.Run(context.Background(), 1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	mean, err := result.Logs.Float("error")
+	mean, err := logs.Float("error_test")
 	fmt.Println(result.History.Len(), mean, err)
-	// Output: 5 2 <nil>
+	// Output:
+	// batches: 5
+	// 5 2 <nil>
 }
 
 // batch has room for four rows, and says how many of them are real.
@@ -124,20 +128,21 @@ func ExamplePredict() {
 	}
 	predict := train.Predict[float64, batch, []float64]{
 		Step: func(_ context.Context, slope float64, b batch) ([]float64, error) {
-			y := make([]float64, len(b.rows))
-			for i, x := range b.rows {
+			y := make([]float64, b.n) // without the rows of the padding
+			for i, x := range b.rows[:b.n] {
 				y[i] = slope * x
 			}
 			return y, nil
 		},
-		Trim: train.DropPadding[batch, float64],
 	}
+	var all []float64
 	for rows, err := range predict.All(context.Background(), 10, loop.Data[batch](data)) {
 		fmt.Println(rows, err)
+		all = append(all, rows...)
 	}
-	fmt.Println(train.Rows(predict.All(context.Background(), 10, loop.Data[batch](data))))
+	fmt.Println(all)
 	// Output:
 	// [10 20 30 40] <nil>
 	// [50 60] <nil>
-	// [10 20 30 40 50 60] <nil>
+	// [10 20 30 40 50 60]
 }

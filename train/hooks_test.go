@@ -26,11 +26,11 @@ func (s *saver) TestEnd(ctx context.Context, turn *turn) error {
 	return s.trace.hook("saver test end")(ctx, turn)
 }
 
-func (s *saver) hooks() train.Hooks[int, int] {
-	return train.Hooks[int, int]{EpochEnd: s.EpochEnd, End: s.TrainEnd}
+func (s *saver) hooks() hooks {
+	return hooks{EpochEnd: s.EpochEnd, End: s.TrainEnd}
 }
-func (s *saver) testHooks() train.TestHooks[int, int] {
-	return train.TestHooks[int, int]{End: s.TestEnd}
+func (s *saver) testHooks() hooks {
+	return hooks{End: s.TestEnd}
 }
 
 // all has all hooks, and counts their calls.
@@ -56,19 +56,19 @@ func (a all) AfterPredictStep(context.Context, *turn) error  { return a.note("Af
 func (a all) PredictBatchEnd(context.Context, *turn) error   { return a.note("PredictBatchEnd") }
 func (a all) PredictEnd(context.Context, *turn) error        { return a.note("PredictEnd") }
 
-func (a all) hooks() []train.Hooks[int, int] {
-	return []train.Hooks[int, int]{{Begin: a.TrainBegin, BatchBegin: a.TrainBatchBegin, AfterStep: a.AfterTrainStep,
-		AfterReset: a.AfterResetStep, EpochEnd: a.EpochEnd, BatchEnd: a.TrainBatchEnd, End: a.TrainEnd}}
+func (a all) hooks() hooks {
+	return hooks{Begin: a.TrainBegin, BatchBegin: a.TrainBatchBegin, AfterStep: a.AfterTrainStep,
+		AfterReset: a.AfterResetStep, EpochEnd: a.EpochEnd, BatchEnd: a.TrainBatchEnd, End: a.TrainEnd}
 }
 
-func (a all) testHooks() []train.TestHooks[int, int] {
-	return []train.TestHooks[int, int]{{Begin: a.TestBegin, AfterReset: a.AfterResetStep, BatchBegin: a.TestBatchBegin,
-		AfterStep: a.AfterTestStep, BatchEnd: a.TestBatchEnd, End: a.TestEnd}}
+func (a all) testHooks() hooks {
+	return hooks{Begin: a.TestBegin, AfterReset: a.AfterResetStep, BatchBegin: a.TestBatchBegin,
+		AfterStep: a.AfterTestStep, BatchEnd: a.TestBatchEnd, End: a.TestEnd}
 }
 
-func (a all) predictHooks() []train.PredictHooks[int, int] {
-	return []train.PredictHooks[int, int]{{Begin: a.PredictBegin, BatchBegin: a.PredictBatchBegin,
-		AfterStep: a.AfterPredictStep, BatchEnd: a.PredictBatchEnd, End: a.PredictEnd}}
+func (a all) predictHooks() hooks {
+	return hooks{Begin: a.PredictBegin, BatchBegin: a.PredictBatchBegin,
+		AfterStep: a.AfterPredictStep, BatchEnd: a.PredictBatchEnd, End: a.PredictEnd}
 }
 
 // endingAt steps as sum does, and ends the run in a way of its own in the step of one batch.
@@ -99,21 +99,21 @@ func TestHooks_endings(t *testing.T) {
 		testWant counts
 	}{
 		{name: "data ends", data: 5, reason: loop.DataEnded,
-			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 5, "AfterTrainStep": 5, "AfterResetStep": 6, "EpochEnd": 2, "TrainBatchEnd": 5, "TrainEnd": 1},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 5, "AfterTrainStep": 5, "AfterResetStep": 4, "EpochEnd": 2, "TrainBatchEnd": 5, "TrainEnd": 1},
 			testWant: counts{"TestBegin": 2, "TestBatchBegin": 6, "AfterTestStep": 6, "TestBatchEnd": 6, "TestEnd": 2}},
 		{name: "until", data: 9, options: []loop.Option{loop.Until(loop.Steps(4))}, reason: loop.UntilReached,
-			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 4, "AfterTrainStep": 4, "AfterResetStep": 6, "EpochEnd": 2, "TrainBatchEnd": 4, "TrainEnd": 1},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 4, "AfterTrainStep": 4, "AfterResetStep": 4, "EpochEnd": 2, "TrainBatchEnd": 4, "TrainEnd": 1},
 			testWant: counts{"TestBegin": 2, "TestBatchBegin": 6, "AfterTestStep": 6, "TestBatchEnd": 6, "TestEnd": 2}},
 		{name: "until zero", data: 9, options: []loop.Option{loop.Until(loop.Steps(0))}, reason: loop.UntilReached, want: counts{}},
 		{name: "stopped", data: 9, reason: loop.Stopped,
 			step:     func(func()) loop.Stepper[int, int] { return endingAt(4, stops) },
-			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 4, "AfterTrainStep": 4, "AfterResetStep": 6, "EpochEnd": 2, "TrainBatchEnd": 4, "TrainEnd": 1},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 4, "AfterTrainStep": 4, "AfterResetStep": 4, "EpochEnd": 2, "TrainBatchEnd": 4, "TrainEnd": 1},
 			testWant: counts{"TestBegin": 2, "TestBatchBegin": 6, "AfterTestStep": 6, "TestBatchEnd": 6, "TestEnd": 2}},
 		{name: "cancelled", data: 9, reason: loop.Cancelled,
 			step: func(cancel func()) loop.Stepper[int, int] {
 				return endingAt(3, func() error { cancel(); return nil })
 			},
-			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 3},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "AfterResetStep": 2, "EpochEnd": 1, "TrainBatchEnd": 3},
 			testWant: counts{"TestBegin": 1, "TestBatchBegin": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}},
 		{name: "cancelled in a test", data: 9, reason: loop.Cancelled,
 			test: func(cancel func()) loop.Stepper[int, int] {
@@ -123,7 +123,7 @@ func TestHooks_endings(t *testing.T) {
 			testWant: counts{"TestBegin": 1, "TestBatchBegin": 2, "AfterTestStep": 2, "TestBatchEnd": 2}},
 		{name: "failed", data: 9, reason: loop.Failed,
 			step:     func(func()) loop.Stepper[int, int] { return endingAt(3, fails) },
-			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 2, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 2},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 2, "AfterResetStep": 2, "EpochEnd": 1, "TrainBatchEnd": 2},
 			testWant: counts{"TestBegin": 1, "TestBatchBegin": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}},
 		{name: "failed in a test", data: 9, reason: loop.Failed,
 			test:     func(func()) loop.Stepper[int, int] { return endingAt(2, fails) },
@@ -131,15 +131,15 @@ func TestHooks_endings(t *testing.T) {
 			testWant: counts{"TestBegin": 1, "TestBatchBegin": 2, "AfterTestStep": 1, "TestBatchEnd": 1}},
 		{name: "a test stops itself alone", data: 2, reason: loop.DataEnded,
 			test:     func(func()) loop.Stepper[int, int] { return endingAt(2, stops) },
-			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 2, "AfterTrainStep": 2, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 2, "TrainEnd": 1},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 2, "AfterTrainStep": 2, "AfterResetStep": 2, "EpochEnd": 1, "TrainBatchEnd": 2, "TrainEnd": 1},
 			testWant: counts{"TestBegin": 1, "TestBatchBegin": 2, "AfterTestStep": 2, "TestBatchEnd": 2, "TestEnd": 1}},
 		{name: "no data", reason: loop.DataEnded, want: counts{}},
 		{name: "one epoch, data ends", data: 3, whole: true, reason: loop.DataEnded,
-			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 3, "TrainEnd": 1},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "AfterResetStep": 2, "EpochEnd": 1, "TrainBatchEnd": 3, "TrainEnd": 1},
 			testWant: counts{"TestBegin": 1, "TestBatchBegin": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}},
 		{name: "one epoch, stopped", data: 9, whole: true, reason: loop.Stopped,
 			step:     func(func()) loop.Stepper[int, int] { return endingAt(3, stops) },
-			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 3, "TrainEnd": 1},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "AfterResetStep": 2, "EpochEnd": 1, "TrainBatchEnd": 3, "TrainEnd": 1},
 			testWant: counts{"TestBegin": 1, "TestBatchBegin": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}},
 		{name: "one epoch, cancelled", data: 9, whole: true, reason: loop.Cancelled,
 			step: func(cancel func()) loop.Stepper[int, int] {
@@ -154,14 +154,15 @@ func TestHooks_endings(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			got := all{}
-			l := toy{Step: step, Epoch: loop.Steps(2), Hooks: got.hooks(),
-				Tests: []check{{Step: step, Data: testOn(3), Hooks: got.testHooks()}}}
+			l := toy{Step: step, Epoch: loop.Steps(2), Hooks: []hooks{got.hooks()}}
+			testStep := loop.Stepper[int, int](step)
 			if row.step != nil {
 				l.Step = row.step(cancel)
 			}
 			if row.test != nil {
-				l.Tests[0].Step = row.test(cancel)
+				testStep = row.test(cancel)
 			}
+			l.Tests = []check{testOn(3, testStep, got.testHooks())}
 			if row.whole {
 				l.Epoch = nil
 			}
@@ -186,7 +187,7 @@ func TestHooks_endings(t *testing.T) {
 // One object can have the hooks of tests and of predictions.
 func TestHooks_ofTestsAndPredictions(t *testing.T) {
 	got := all{}
-	_, err := check{Step: step, Data: testOn(2), Hooks: got.testHooks()}.Run(t.Context(), 0)
+	_, _, err := testOn(2, step, got.testHooks()).Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, all{"TestBegin": 1, "AfterResetStep": 1, "TestBatchBegin": 2, "AfterTestStep": 2, "TestBatchEnd": 2, "TestEnd": 1}, got)
 
@@ -204,7 +205,7 @@ func TestHooks_ofTestsAndPredictions(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := all{}
-			p := train.Predict[int, int, int]{Hooks: got.predictHooks()}
+			p := train.Predict[int, int, int]{Hooks: []hooks{got.predictHooks()}}
 			p.Step = func(_ context.Context, s, b int) (int, error) {
 				if b == 2 {
 					return s + b, row.fail
@@ -226,9 +227,8 @@ func TestHooks_ofTestsAndPredictions(t *testing.T) {
 func TestHooks_orderOfTheirOwners(t *testing.T) {
 	var trace tracer
 	own, tests := (&saver{&trace}).hooks(), (&saver{&trace}).testHooks()
-	l := toy{Step: step, Epoch: loop.Steps(2), Hooks: []train.Hooks[int, int]{trace.hooks(), own, own},
-		Tests: []check{{Step: step, Data: testOn(1),
-			Hooks: []train.TestHooks[int, int]{trace.testHooks(), tests, tests, tests}}}}
+	l := toy{Step: step, Epoch: loop.Steps(2), Hooks: []hooks{trace.hooks(), own, own},
+		Tests: []check{testOn(1, step, trace.testHooks(), tests, tests, tests)}}
 	_, err := l.Run(t.Context(), 0, upTo(2))
 	require.NoError(t, err)
 	ends := slices.DeleteFunc(trace, func(s string) bool {
@@ -246,8 +246,11 @@ func TestHooks_errorsNameThem(t *testing.T) {
 	boom := errors.New("boom")
 	fail, fine := func(context.Context, *turn) error { return boom }, func(context.Context, *turn) error { return nil }
 	reset := func(context.Context, int) (int, error) { return 0, boom }
-	type own = train.Hooks[int, int]
+	type own = hooks
 	hooks := func(list ...own) func(*toy) { return func(l *toy) { l.Hooks = list } }
+	test := func(step loop.Stepper[int, int], hooks ...own) func(*toy) {
+		return func(l *toy) { l.Tests[0] = testOn(2, step, hooks...) }
+	}
 	for _, row := range []struct {
 		name string
 		set  func(*toy)
@@ -268,19 +271,19 @@ func TestHooks_errorsNameThem(t *testing.T) {
 			"loop: step 0: at start: train begin (state): boom"},
 		{"the second", hooks(own{Name: "first", EpochEnd: fine}, own{EpochEnd: fail}),
 			"loop: step 3: every 3 steps: epoch end (hooks 2): boom"},
-		{"a test's second", func(l *toy) { l.Tests[0].Hooks = []train.TestHooks[int, int]{{Begin: fine}, {End: fail}} },
+		{"a test's second", test(step, own{Begin: fine}, own{End: fail}),
 			"loop: step 3: every 3 steps: evaluation test: step 2: at end: test end (hooks 2): boom"},
-		{"a test's begin", func(l *toy) { l.Tests[0].Hooks = []train.TestHooks[int, int]{{Begin: fail}} },
+		{"a test's begin", test(step, own{Begin: fail}),
 			"loop: step 3: every 3 steps: evaluation test: step 0: at start: test begin: boom"},
-		{"a test's step", func(l *toy) { l.Tests[0].Step = endingAt(2, func() error { return boom }) },
+		{"a test's step", test(endingAt(2, func() error { return boom })),
 			"loop: step 3: every 3 steps: evaluation test: step 2: each step: test step: boom"},
-		{"a test's reset", func(l *toy) { l.Tests[0].Reset = reset }, "loop: step 3: every 3 steps: evaluation test: step 0: at start: reset: boom"},
+		{"a test's reset", func(l *toy) { l.Tests[0].Reset = reset }, "loop: step 3: every 3 steps: evaluation test: reset: boom"},
 		{"a test's data", func(l *toy) {
-			l.Tests[0].Data = func(context.Context) (loop.Data[int], error) { return nil, boom }
-		}, "loop: step 3: every 3 steps: evaluation test: data: boom"},
+			l.Tests[0].Data = loop.Data[int](func(yield func(int, error) bool) { yield(0, boom) })
+		}, "loop: step 3: every 3 steps: evaluation test: step 1: data: boom"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l := toy{Step: step, Epoch: loop.Steps(3), Tests: []check{{Step: step, Data: testOn(2)}}}
+			l := toy{Step: step, Epoch: loop.Steps(3), Tests: []check{testOn(2, step)}}
 			row.set(&l)
 			_, err := l.Run(t.Context(), 0, upTo(4))
 			require.EqualError(t, err, row.err)
@@ -294,7 +297,7 @@ type broken struct{ err error }
 func (b broken) EpochEnd(context.Context, *turn) error { return b.err }
 
 func TestHooks_changeStateAndLogs(t *testing.T) {
-	l := toy{Step: step, Hooks: []train.Hooks[int, int]{{AfterStep: func(_ context.Context, turn *turn) error {
+	l := toy{Step: step, Hooks: []hooks{{AfterStep: func(_ context.Context, turn *turn) error {
 		s, err := turn.Logs.Float("sum")
 		turn.Logs.Metric("twice", 2*s)
 		turn.State += 100
@@ -315,7 +318,7 @@ func TestHooks_stateOfOneThatEnds(t *testing.T) {
 		err   error
 		state int
 	}{{boom, 3}, {loop.ErrStop, 103}, {fmt.Errorf("enough: %w", loop.ErrStop), 103}} {
-		l := toy{Step: step, Hooks: []train.Hooks[int, int]{{AfterStep: func(_ context.Context, turn *turn) error {
+		l := toy{Step: step, Hooks: []hooks{{AfterStep: func(_ context.Context, turn *turn) error {
 			if turn.Batch == 2 {
 				turn.State += 100
 				return row.err

@@ -23,7 +23,7 @@ func TestB03_lastValueUnderTheSuffix(t *testing.T) {
 		return s + 1, logs, nil
 	})
 	nothing := loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil })
-	l := toy{Step: nothing, Epoch: loop.Steps(1), Tests: []check{{Step: counting, Data: testOn(4)}}}
+	l := toy{Step: nothing, Epoch: loop.Steps(1), Tests: []check{testOn(4, counting)}}
 	result, err := l.Run(t.Context(), 0, upTo(10), loop.Until(loop.Steps(1)))
 	require.NoError(t, err)
 	_, counts, err := result.History.Series("stateful_metrics.count_test")
@@ -58,8 +58,8 @@ func TestB06_testWithMonitors(t *testing.T) {
 		return s + b, logs, nil
 	})
 	resets := 0
-	test := check{Name: "val", Step: both, Data: testOn(5), Length: loop.Steps(1),
-		Reset: func(_ context.Context, s int) (int, error) { resets++; return s, nil }}
+	test := loop.Evaluate[int, int]("val", both, upTo(5), loop.Until(loop.Steps(1)))
+	test.Reset = func(_ context.Context, s int) (int, error) { resets++; return s, nil }
 	var best, stop int
 	monitor := func(n *int) loop.Watcher {
 		return func(_ context.Context, r loop.Report) error {
@@ -77,12 +77,12 @@ func TestB06_testWithMonitors(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, values, 12)
 	}
-	require.Equal(t, []int{6, 6, 6}, []int{resets, best, stop})
-	t.Logf("B06: 12 rows with loss and accuracy; 6 tests, each with one reset and seen by both monitors")
+	require.Equal(t, []int{12, 6, 6}, []int{resets, best, stop}, "a reset before and after each")
+	t.Logf("B06: 12 rows with loss and accuracy; 6 tests, each reset and seen by both monitors")
 }
 
 func TestB16_testBesideTraining(t *testing.T) {
-	l := toy{Step: step, Epoch: loop.Steps(10), Tests: []check{{Step: step, Data: testOn(3)}}}
+	l := toy{Step: step, Epoch: loop.Steps(10), Tests: []check{testOn(3, step)}}
 	result, err := l.Run(t.Context(), 0, upTo(30))
 	require.NoError(t, err)
 	rows, err := result.History.Collect("elapsed.steps", "sum", "sum_test")
@@ -133,12 +133,12 @@ func TestD08_nothingOfTheCallersIsChanged(t *testing.T) {
 	// Spare capacity, into which a careless append would write.
 	tasks := append(make([]loop.Task[int, int], 0, 8), task("a"), task("b"))
 	own := &saver{trace: &trace}
-	hooks := append(make([]train.Hooks[int, int], 0, 8), own.hooks(), own.hooks())
-	testHooks := append(make([]train.TestHooks[int, int], 0, 8), own.testHooks(), own.testHooks())
+	lists := append(make([]hooks, 0, 8), own.hooks(), own.hooks())
+	testHooks := append(make([]hooks, 0, 8), own.testHooks(), own.testHooks())
 	options := append(make([]loop.Option, 0, 8), loop.Until(loop.Steps(2)))
-	tests := append(make([]check, 0, 8),
-		check{Step: step, Data: testOn(2), Tasks: tasks, Hooks: testHooks, Options: options, Length: loop.Steps(1)})
-	l := toy{Step: step, Epoch: loop.Steps(2), Tests: tests, Tasks: tasks, Hooks: hooks}
+	tests := append(make([]check, 0, 8), testOn(2, step, testHooks...))
+	tests[0].Options = options
+	l := toy{Step: step, Epoch: loop.Steps(2), Tests: tests, Tasks: tasks, Hooks: lists}
 	var first tracer
 	for i := range 3 {
 		trace = nil
@@ -150,13 +150,12 @@ func TestD08_nothingOfTheCallersIsChanged(t *testing.T) {
 		}
 		require.Equal(t, first, trace, "run %d", i+1)
 	}
-	_, err := tests[0].Run(t.Context(), 0, loop.Keep(loop.EachStep))
+	_, _, err := tests[0].Run(t.Context(), 0, loop.Keep(loop.EachStep))
 	require.NoError(t, err)
-	require.Empty(t, tests[0].Name)
 	require.Nil(t, tests[0].Reset)
-	require.Equal(t, make([]train.Hooks[int, int], 6), hooks[2:8])
-	require.Equal(t, make([]train.TestHooks[int, int], 6), testHooks[2:8])
-	require.Equal(t, []string{"", ""}, []string{hooks[0].Name, hooks[1].Name})
+	require.Equal(t, make([]hooks, 6), lists[2:8])
+	require.Equal(t, make([]hooks, 6), testHooks[2:8])
+	require.Equal(t, []string{"", ""}, []string{lists[0].Name, testHooks[0].Name})
 	for i := range 7 {
 		require.Nil(t, options[1:8][i])
 	}
@@ -181,7 +180,7 @@ func TestD09_cancelledInATest(t *testing.T) {
 					return sum(ctx, s, b)
 				}),
 				Epoch: loop.Steps(3),
-				Tests: []check{{Data: testOn(5), Step: loop.StepFunc[int, int](func(ctx context.Context, s, _ int) (int, loop.Logs, error) {
+				Tests: []check{testOn(5, loop.StepFunc[int, int](func(ctx context.Context, s, _ int) (int, loop.Logs, error) {
 					tested++
 					if tested == 7 {
 						cancel(cause)
@@ -190,7 +189,7 @@ func TestD09_cancelledInATest(t *testing.T) {
 						}
 					}
 					return s + 1000, loop.Logs{}, nil
-				})}},
+				}))},
 			}
 			end := attend("end", loop.EachStep, func() loop.Attendant { return attendant{func(loop.Ending) { ended++ }} })
 			result, err := l.Run(ctx, 0, upTo(30), end)
@@ -221,7 +220,8 @@ func TestD14_testsLeaveTheState(t *testing.T) {
 		keep  bool
 		state int
 	}{{false, 30}, {true, 38}} {
-		l := toy{Step: plus, Epoch: loop.Steps(15), Tests: []check{{Step: plus, Data: testOn(4), KeepState: row.keep}}}
+		l := toy{Step: plus, Epoch: loop.Steps(15), Tests: []check{testOn(4, plus)}}
+		l.Tests[0].KeepState = row.keep
 		result, err := l.Run(t.Context(), 0, upTo(30))
 		require.NoError(t, err)
 		require.Equal(t, row.state, result.State)

@@ -27,9 +27,9 @@ func upTo(n int) loop.Data[int] {
 	}
 }
 
-// testOn is test data of n batches.
-func testOn(n int) func(context.Context) (loop.Data[int], error) {
-	return func(context.Context) (loop.Data[int], error) { return upTo(n), nil }
+// testOn is a test on n batches.
+func testOn(n int, step loop.Stepper[int, int], hooks ...hooks) check {
+	return train.Test("test", step, upTo(n), hooks...)
 }
 
 // sum adds the batch to the state and logs it.
@@ -43,15 +43,15 @@ var step = loop.StepFunc[int, int](sum)
 
 type (
 	turn  = loop.Turn[int, int]
-	hook  = train.Hook[int, int]
+	hooks = train.Hooks[int, int]
 	toy   = train.Loop[int, int]
-	check = train.Test[int, int]
+	check = loop.Evaluation[int, int]
 )
 
 // tracer notes what is called.
 type tracer []string
 
-func (t *tracer) hook(what string) hook {
+func (t *tracer) hook(what string) func(context.Context, *turn) error {
 	return func(_ context.Context, turn *turn) error {
 		*t = append(*t, fmt.Sprintf("%s@%d", what, turn.Elapsed.Steps))
 		return nil
@@ -70,32 +70,33 @@ func (t *tracer) reset(_ context.Context, s int) (int, error) {
 	return s, nil
 }
 
-func (t *tracer) hooks() train.Hooks[int, int] {
-	return train.Hooks[int, int]{Begin: t.hook("train begin"), BatchBegin: t.hook("batch begin"), AfterStep: t.hook("after step"),
+func (t *tracer) hooks() hooks {
+	return hooks{Begin: t.hook("train begin"), BatchBegin: t.hook("batch begin"), AfterStep: t.hook("after step"),
 		AfterReset: t.hook("after reset"), EpochEnd: t.hook("epoch end"), BatchEnd: t.hook("batch end"), End: t.hook("train end")}
 }
 
-func (t *tracer) testHooks() train.TestHooks[int, int] {
-	return train.TestHooks[int, int]{Begin: t.hook("test begin"), AfterReset: t.hook("test after reset"), BatchBegin: t.hook("test batch begin"),
+func (t *tracer) testHooks() hooks {
+	return hooks{Begin: t.hook("test begin"), AfterReset: t.hook("test after reset"), BatchBegin: t.hook("test batch begin"),
 		AfterStep: t.hook("after test step"), BatchEnd: t.hook("test batch end"), End: t.hook("test end")}
 }
 
 func TestLoop_order(t *testing.T) {
 	var trace tracer
+	check := testOn(1, trace.step("test step"), trace.testHooks())
+	check.Reset = trace.reset
 	l := toy{
 		Step: trace.step("step"), Reset: trace.reset, Epoch: loop.Steps(2), TestAtStart: true,
-		Hooks: []train.Hooks[int, int]{trace.hooks()},
-		Tests: []check{{Step: trace.step("test step"), Data: testOn(1),
-			Hooks: []train.TestHooks[int, int]{trace.testHooks()}}},
+		Hooks: []hooks{trace.hooks()},
+		Tests: []loop.Evaluation[int, int]{check},
 		Tasks: []loop.Task[int, int]{loop.OnTurn(loop.EachStep, trace.hook("task")), loop.OnTurn(loop.AtEnd, trace.hook("last task"))},
 	}
 	_, err := l.Run(t.Context(), 0, upTo(2))
 	require.NoError(t, err)
-	test := []string{"test begin@0", "reset", "test after reset@0", "test batch begin@1", "test step", "after test step@1", "test batch end@1", "test end@1"}
+	test := []string{"reset", "test begin@0", "test after reset@0", "test batch begin@1", "test step", "after test step@1", "test batch end@1", "test end@1", "reset"}
 	require.Equal(t, slices.Concat(
-		[]string{"train begin@0"}, test, []string{"reset", "after reset@0"},
+		[]string{"train begin@0"}, test,
 		[]string{"batch begin@1", "step", "after step@1", "batch end@1", "task@1"},
-		[]string{"batch begin@2", "step", "after step@2", "reset", "after reset@2"}, test, []string{"reset", "after reset@2", "epoch end@2", "batch end@2", "task@2"},
+		[]string{"batch begin@2", "step", "after step@2", "reset", "after reset@2"}, test, []string{"epoch end@2", "batch end@2", "task@2"},
 		[]string{"last task@2", "train end@2"},
 	), []string(trace))
 }
@@ -113,13 +114,14 @@ func TestD03_epochsEndAfterTheirSteps(t *testing.T) {
 		{name: "tested at the start", epoch: loop.Steps(3), atStart: true, steps: 12, ends: []int64{3, 6, 9, 12}, tests: []int64{0, 3, 6, 9, 12}},
 		{name: "the last one is cut short", epoch: loop.Steps(3), steps: 8, ends: []int64{3, 6}, tests: []int64{3, 6}},
 		{name: "samples", epoch: loop.Samples(4), steps: 9, ends: []int64{4, 8}, tests: []int64{4, 8}},
+		{name: "a pass over the data", epoch: loop.Epochs(1), steps: 5, ends: []int64{5}, tests: []int64{5}},
 		{name: "none: the run is one epoch", steps: 5, ends: []int64{5}, tests: []int64{5}},
 		{name: "none, tested at the start", steps: 5, atStart: true, ends: []int64{5}, tests: []int64{0, 5}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var ends []int64
-			l := toy{Step: step, Epoch: row.epoch, TestAtStart: row.atStart, Tests: []check{{Step: step, Data: testOn(2)}},
-				Hooks: []train.Hooks[int, int]{{EpochEnd: func(_ context.Context, turn *turn) error {
+			l := toy{Step: step, Epoch: row.epoch, TestAtStart: row.atStart, Tests: []check{testOn(2, step)},
+				Hooks: []hooks{{EpochEnd: func(_ context.Context, turn *turn) error {
 					ends = append(ends, turn.Elapsed.Steps)
 					return nil
 				}}}}
@@ -145,8 +147,8 @@ func TestLoop_countsOfEpochs(t *testing.T) {
 		batches, atStart := rapid.IntRange(1, 4).Draw(t, "test batches"), rapid.Bool().Draw(t, "at start")
 		var trace tracer
 		l := toy{Step: step, Epoch: loop.Steps(epoch), TestAtStart: atStart,
-			Hooks: []train.Hooks[int, int]{{EpochEnd: trace.hook("end")}},
-			Tests: []check{{Step: trace.step("test"), Data: testOn(batches)}}}
+			Hooks: []hooks{{EpochEnd: trace.hook("end")}},
+			Tests: []check{testOn(batches, trace.step("test"))}}
 		result, err := l.Run(context.Background(), 0, upTo(steps))
 		if err != nil || result.State != steps*(steps+1)/2 {
 			t.Fatal(err, result.State)
@@ -194,16 +196,16 @@ func TestLoop_runsInBlocks(t *testing.T) {
 	var trace tracer
 	for _, row := range []struct {
 		name  string
-		hooks train.Hooks[int, int]
+		hooks hooks
 		most  int
 	}{
-		{"no hook in each turn", train.Hooks[int, int]{Begin: trace.hook("b"), EpochEnd: trace.hook("e"), End: trace.hook("e")}, 16},
-		{"a hook in each turn", train.Hooks[int, int]{AfterStep: trace.hook("s")}, 1},
+		{"no hook in each turn", hooks{Begin: trace.hook("b"), EpochEnd: trace.hook("e"), End: trace.hook("e")}, 16},
+		{"a hook in each turn", hooks{AfterStep: trace.hook("s")}, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var sizes []int
-			l := toy{Step: blocks{step, &sizes}, Epoch: loop.Steps(40), Hooks: []train.Hooks[int, int]{row.hooks},
-				Tests: []check{{Step: step, Data: testOn(1)}}}
+			l := toy{Step: blocks{step, &sizes}, Epoch: loop.Steps(40), Hooks: []hooks{row.hooks},
+				Tests: []check{testOn(1, step)}}
 			result, err := l.Run(t.Context(), 0, upTo(120))
 			require.NoError(t, err)
 			require.Equal(t, 120*121/2, result.State)
@@ -226,10 +228,10 @@ func TestLoop_runsInBlocks(t *testing.T) {
 }
 
 func TestLoop_plan(t *testing.T) {
-	l := toy{Step: step, Epoch: loop.Steps(5), Tests: []check{{Step: step, Data: testOn(1)}}}
+	l := toy{Step: step, Epoch: loop.Steps(5), Tests: []check{testOn(1, step)}}
 	plan, err := l.Plan(loop.Until(loop.Steps(20)))
 	require.NoError(t, err)
 	require.Equal(t, "until 20 steps\ntasks\n  1  each step: train step           steps 1, 2, 3, 4, …\n  2  every 5 steps: evaluation test  steps 5, 10, 15, 20\n", plan.String())
 	_, err = toy{}.Plan()
-	require.EqualError(t, err, "train: no training step: set Step, or use Of with a state that has a method TrainStep")
+	require.EqualError(t, err, "loop: task 1 (each step: train step): no function given")
 }

@@ -68,13 +68,13 @@ var (
 		BatchBegin: train.Method((*model).TrainBatchBegin), AfterStep: train.Method((*model).AfterTrainStep),
 		AfterReset: train.Method((*model).AfterResetStep), EpochEnd: train.Method((*model).EpochEnd),
 		BatchEnd: train.Method((*model).TrainBatchEnd), End: train.Method((*model).TrainEnd)}
-	modelTestHooks = []train.TestHooks[*model, float64]{{Begin: train.Method((*model).TestBegin),
+	modelTestHooks = train.Hooks[*model, float64]{Begin: train.Method((*model).TestBegin),
 		AfterReset: train.Method((*model).AfterResetStep), BatchBegin: train.Method((*model).TestBatchBegin),
 		AfterStep: train.Method((*model).AfterTestStep),
-		BatchEnd:  train.Method((*model).TestBatchEnd), End: train.Method((*model).TestEnd)}}
-	modelPredictHooks = []train.PredictHooks[*model, float64]{{Begin: train.Method((*model).PredictBegin),
+		BatchEnd:  train.Method((*model).TestBatchEnd), End: train.Method((*model).TestEnd)}
+	modelPredictHooks = train.Hooks[*model, float64]{Begin: train.Method((*model).PredictBegin),
 		BatchBegin: train.Method((*model).PredictBatchBegin), AfterStep: train.Method((*model).AfterPredictStep),
-		BatchEnd: train.Method((*model).PredictBatchEnd), End: train.Method((*model).PredictEnd)}}
+		BatchEnd: train.Method((*model).PredictBatchEnd), End: train.Method((*model).PredictEnd)}
 )
 
 func floats(n int) loop.Data[float64] {
@@ -87,17 +87,11 @@ func floats(n int) loop.Data[float64] {
 	}
 }
 
-func floatTest(n int) func(context.Context) (loop.Data[float64], error) {
-	return func(context.Context) (loop.Data[float64], error) { return floats(n), nil }
-}
-
 // Ciclo's test step ran 8, 12, 16 times for 4 batches in the first three epochs.
 func TestD04_methodsRunOnce(t *testing.T) {
 	l := train.Of[*model]()
 	l.Epoch = loop.Steps(2)
-	test := train.TestOf[*model](floatTest(4))
-	test.Hooks = modelTestHooks
-	l.Tests = []train.Test[*model, float64]{test}
+	l.Tests = []loop.Evaluation[*model, float64]{train.TestOf[*model](floats(4), modelTestHooks)}
 	m := newModel()
 	var perEpoch []int
 	l.Hooks = []train.Hooks[*model, float64]{modelHooks, {EpochEnd: func(context.Context, *modelTurn) error {
@@ -111,7 +105,7 @@ func TestD04_methodsRunOnce(t *testing.T) {
 		require.Equal(t, []int{4, 8, 12}, perEpoch)
 		require.Equal(t, all{
 			"TrainBegin": 1, "TrainBatchBegin": 6, "TrainStep": 6, "AfterTrainStep": 6, "EpochEnd": 3, "TrainBatchEnd": 6, "TrainEnd": 1,
-			"ResetStep": 9, "AfterResetStep": 9,
+			"ResetStep": 9, "AfterResetStep": 6,
 			"TestBegin": 3, "TestBatchBegin": 12, "TestStep": 12, "AfterTestStep": 12, "TestBatchEnd": 12, "TestEnd": 3,
 		}, m.all, "run %d", run+1)
 	}
@@ -121,19 +115,17 @@ func TestD04_methodsRunOnce(t *testing.T) {
 func TestTestOf_andPredictOf(t *testing.T) {
 	m := newModel()
 	m.weight = 10
-	test := train.TestOf[*model](floatTest(3))
-	test.Hooks = modelTestHooks
-	result, err := test.Run(t.Context(), m)
+	_, logs, err := train.TestOf[*model](floats(3), modelTestHooks).Run(t.Context(), m)
 	require.NoError(t, err)
-	loss, err := result.Logs.Float("loss")
+	loss, err := logs.Float("loss_test")
 	require.NoError(t, err)
 	require.Equal(t, 9., loss)
-	require.Equal(t, all{"ResetStep": 1, "AfterResetStep": 1, "TestBegin": 1, "TestBatchBegin": 3, "TestStep": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}, m.all)
+	require.Equal(t, all{"ResetStep": 2, "AfterResetStep": 1, "TestBegin": 1, "TestBatchBegin": 3, "TestStep": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}, m.all)
 
 	m.all = all{}
 	predict := train.PredictOf[*model]()
-	predict.Hooks = modelPredictHooks
-	outputs, err := train.Collect(predict.All(t.Context(), m, floats(3)))
+	predict.Hooks = []train.Hooks[*model, float64]{modelPredictHooks}
+	outputs, err := gather(predict.All(t.Context(), m, floats(3)))
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 10, 20}, outputs)
 	require.Equal(t, all{"PredictBegin": 1, "PredictBatchBegin": 3, "AfterPredictStep": 3, "PredictBatchEnd": 3, "PredictEnd": 1}, m.all)
@@ -157,7 +149,7 @@ func (p plain) TrainBatchEnd(_ context.Context, turn *loop.Turn[plain, int]) err
 
 func TestOf_aStateThatIsAValue(t *testing.T) {
 	l := train.Of[plain]()
-	l.Tests = []train.Test[plain, int]{train.TestOf[plain](testOn(1))}
+	l.Tests = []loop.Evaluation[plain, int]{train.TestOf[plain](upTo(1))}
 	var order []int
 	l.Hooks = []train.Hooks[plain, int]{
 		{BatchEnd: train.Method(plain.TrainBatchEnd)},
@@ -198,12 +190,12 @@ func (s *pointer) ResetStep(context.Context) (pointer, error) { return *s, nil }
 
 func TestOf_refusesMethodsOfAnotherForm(t *testing.T) {
 	_, err := train.Of[badReset]().Run(t.Context(), badReset{}, upTo(1))
-	require.EqualError(t, err, "train: method ResetStep of train_test.badReset is a func(train_test.badReset), but must be a func(train_test.badReset, context.Context) (train_test.badReset, error)")
+	require.EqualError(t, err, "loop: task 1 (each step: train step): method ResetStep of train_test.badReset is a func(train_test.badReset), but must be a func(train_test.badReset, context.Context) (train_test.badReset, error)")
 	_, err = train.Of[pointer]().Run(t.Context(), pointer{}, upTo(1))
 	onPointer := "method ResetStep of train_test.pointer has a pointer receiver: it is not a method of the value"
-	require.EqualError(t, err, "train: "+onPointer)
-	_, err = train.TestOf[pointer](testOn(1)).Run(t.Context(), pointer{})
-	require.EqualError(t, err, "train: test: "+onPointer)
+	require.EqualError(t, err, "loop: task 1 (each step: train step): "+onPointer)
+	_, _, err = train.TestOf[pointer](upTo(1)).Run(t.Context(), pointer{})
+	require.EqualError(t, err, "loop: evaluation test: task 1 (each step: test step): "+onPointer)
 	_, err = train.Of[stepper, int]().Run(t.Context(), nil, upTo(1))
-	require.EqualError(t, err, "train: the state is of the interface type train_test.stepper: its methods are found by a type that is none")
+	require.EqualError(t, err, "loop: task 1 (each step: train step): the state has the interface type train_test.stepper, so its methods are not known: use a concrete type")
 }

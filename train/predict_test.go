@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 
@@ -44,17 +45,28 @@ func deal(rows, size int) loop.Data[padded] {
 var timesTen = train.Predict[int, padded, []int]{
 	Step: func(_ context.Context, times int, b padded) ([]int, error) {
 		var out []int
-		for _, r := range b.rows {
+		for _, r := range b.rows[:b.n] { // without the padding
 			out = append(out, times*r)
 		}
 		return out, nil
 	},
-	Trim: train.DropPadding[padded, int],
+}
+
+// gather returns all outputs, and the error at the end.
+func gather[P any](outputs iter.Seq2[P, error]) (all []P, err error) {
+	for output, err := range outputs {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, output)
+	}
+	return all, nil
 }
 
 func TestB110_predictInBatches(t *testing.T) {
-	rows, err := train.Rows(timesTen.All(t.Context(), 10, deal(100, 50)))
+	outputs, err := gather(timesTen.All(t.Context(), 10, deal(100, 50)))
 	require.NoError(t, err)
+	rows := slices.Concat(outputs...)
 	require.Len(t, rows, 100)
 	for i, r := range rows {
 		require.Equal(t, 10*i, r)
@@ -63,10 +75,11 @@ func TestB110_predictInBatches(t *testing.T) {
 }
 
 // However the rows are dealt out, they come back, in order and without the padding.
-func TestRows_areThoseOfTheData(t *testing.T) {
+func TestPredict_rowsAreThoseOfTheData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, size := rapid.IntRange(0, 60).Draw(t, "rows"), rapid.IntRange(1, 17).Draw(t, "batch size")
-		rows, err := train.Rows(timesTen.All(context.Background(), 10, deal(n, size)))
+		outputs, err := gather(timesTen.All(context.Background(), 10, deal(n, size)))
+		rows := slices.Concat(outputs...)
 		if err != nil || len(rows) != n {
 			t.Fatal(err, len(rows))
 		}
@@ -76,14 +89,6 @@ func TestRows_areThoseOfTheData(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestPredict_keepsPaddingWithoutTrim(t *testing.T) {
-	p := timesTen
-	p.Trim = nil
-	outputs, err := train.Collect(p.All(t.Context(), 10, deal(3, 2)))
-	require.NoError(t, err)
-	require.Equal(t, [][]int{{0, 10}, {20, -10}}, outputs)
 }
 
 // A batch is asked for when the output of the one before it has been used: nothing is made ahead or kept.
@@ -123,8 +128,6 @@ func TestPredict_endings(t *testing.T) {
 		}
 		return timesTen.Step(ctx, s, b)
 	}
-	short := timesTen
-	short.Step = func(context.Context, int, padded) ([]int, error) { return []int{1}, nil }
 	for _, row := range []struct {
 		name string
 		seen [][]int
@@ -135,29 +138,25 @@ func TestPredict_endings(t *testing.T) {
 	}{
 		{name: "a step fails", p: p, data: deal(6, 2), seen: [][]int{{0, 1}, {2, 3}}, err: "loop: step 3: each step: predict step: boom"},
 		{name: "cancelled", p: timesTen, ctx: ctx, data: deal(6, 2), err: "loop: step 0: cancelled: boom"},
-		{name: "too few rows", p: short, data: deal(6, 2), err: "loop: step 1: each step: predict step: trim: drop padding: the batch has 2 examples, the output 1 rows"},
 		{name: "no data", p: timesTen, err: "loop: no data given"},
-		{name: "no step", data: deal(6, 2), err: "train: no prediction step: set Step, or use PredictOf with a state that has a method PredictStep"},
+		{name: "no step", data: deal(6, 2), err: "loop: task 1 (each step: predict step): no function given"},
 		{name: "nothing to predict", p: timesTen, data: deal(0, 2)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if row.ctx == nil {
 				row.ctx = t.Context()
 			}
-			seen, err := train.Collect(row.p.All(row.ctx, 1, row.data))
+			seen, err := gather(row.p.All(row.ctx, 1, row.data))
 			require.Equal(t, row.seen, seen)
 			if row.err == "" {
 				require.NoError(t, err)
 			} else {
 				require.EqualError(t, err, row.err)
 			}
-			rows, err := train.Rows(row.p.All(row.ctx, 1, row.data))
-			require.Equal(t, row.err != "", err != nil)
-			require.Equal(t, slices.Concat(row.seen...), rows)
 		})
 	}
 	_, err := timesTen.Run(t.Context(), 1, deal(1, 1), nil)
-	require.EqualError(t, err, "train: nobody takes the outputs: give Run a function, or use All")
+	require.EqualError(t, err, "loop: task 2 (each step: output): no function given")
 	_, err = timesTen.Run(t.Context(), 1, deal(1, 1), func(context.Context, []int) error { return boom })
 	require.EqualError(t, err, "loop: step 1: each step: output: boom")
 }
@@ -182,7 +181,7 @@ func TestPredict_stopInAStep(t *testing.T) {
 		out, _ := timesTen.Step(ctx, s, b)
 		return out, loop.ErrStop
 	}
-	rows, err := train.Rows(p.All(t.Context(), 10, deal(1, 4)))
+	outputs, err := gather(p.All(t.Context(), 10, deal(1, 4)))
 	require.NoError(t, err)
-	require.Equal(t, []int{0}, rows)
+	require.Equal(t, [][]int{{0}}, outputs)
 }

@@ -23,17 +23,17 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 	})
 	for name, run := range map[string]func(context.Context, loop.Data[int]) error{
 		"a test": func(ctx context.Context, data loop.Data[int]) error {
-			_, err := train.Test[int, int]{Step: step, Data: data}.Run(ctx, 0)
+			_, _, err := train.Test[int, int]("test", step, data).Run(ctx, 0)
 			return err
 		},
 		"a test in a loop": func(ctx context.Context, data loop.Data[int]) error {
-			l := train.Loop[int, int]{Step: step, Epoch: loop.Steps(1), Tests: []train.Test[int, int]{{Step: step, Data: data}}}
+			l := train.Loop[int, int]{Step: step, Epoch: loop.Steps(1), Tests: []loop.Evaluation[int, int]{loop.Evaluate[int, int]("test", step, data)}}
 			_, err := l.Run(ctx, 0, loop.Data[int](func(yield func(int, error) bool) { yield(1, nil) }))
 			return err
 		},
 		"predictions": func(ctx context.Context, data loop.Data[int]) error {
 			predict := train.Predict[int, int, int]{Step: func(_ context.Context, s, b int) (int, error) { return s + b, nil }}
-			all, err := train.Collect(predict.All(ctx, 0, data))
+			all, err := gather(predict.All(ctx, 0, data))
 			require.Len(t, all, 3)
 			return err
 		},

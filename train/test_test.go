@@ -2,8 +2,7 @@ package train_test
 
 import (
 	"context"
-	"errors"
-	"strings"
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,43 +13,44 @@ import (
 
 func TestTest_oneRowABatch(t *testing.T) {
 	var trace tracer
-	test := check{Step: step, Data: testOn(4), Reset: trace.reset,
-		Hooks: []train.TestHooks[int, int]{trace.testHooks()},
-		Tasks: []loop.Task[int, int]{loop.OnTurn(loop.Every(loop.Steps(4)), trace.hook("task"))}}
-	result, err := test.Run(t.Context(), 10)
+	test := testOn(4, step, trace.testHooks())
+	test.Reset = trace.reset
+	result, logs, err := test.Run(t.Context(), 10)
 	require.NoError(t, err)
 	require.Equal(t, 4, result.History.Len())
 	require.Equal(t, 20, result.State)
 	_, sums, err := result.History.Series("sum")
 	require.NoError(t, err)
 	require.Equal(t, []float64{11, 13, 16, 20}, sums)
-	mean, err := result.Logs.Float("sum")
+	mean, err := logs.Float("sum_test")
 	require.NoError(t, err)
 	require.Equal(t, 15., mean)
-	require.Equal(t, tracer{"test begin@0", "reset", "test after reset@0"}, trace[:3])
-	require.Equal(t, tracer{"test batch begin@4", "after test step@4", "test batch end@4", "task@4", "test end@4"}, trace[len(trace)-5:])
+	require.Equal(t, tracer{"reset", "test begin@0", "test after reset@0"}, trace[:3])
+	require.Equal(t, tracer{"test batch begin@4", "after test step@4", "test batch end@4", "test end@4", "reset"}, trace[len(trace)-5:])
 }
 
 func TestTest_lengthAndAggregation(t *testing.T) {
-	test := check{Step: step, Data: testOn(100), Length: loop.Steps(3), Aggregate: loop.Aggregations{loop.Metrics: loop.Last}}
-	result, err := test.Run(t.Context(), 0)
+	test := testOn(100, step)
+	test.Options, test.Aggregate = []loop.Option{loop.Until(loop.Steps(3))}, loop.Aggregations{loop.Metrics: loop.Last}
+	result, logs, err := test.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, loop.UntilReached, result.Reason)
-	last, err := result.Logs.Float("sum")
+	last, err := logs.Float("sum_test")
 	require.NoError(t, err)
 	require.Equal(t, 6., last)
-	shorter, err := test.Run(t.Context(), 0, loop.Until(loop.Steps(2)))
+	shorter, _, err := test.Run(t.Context(), 0, loop.Until(loop.Steps(2)))
 	require.NoError(t, err)
-	require.Equal(t, 3, shorter.State, "an option of the run goes before Length")
+	require.Equal(t, 3, shorter.State, "an option of the run replaces one of the evaluation")
 }
 
-// Data is called for each test and not before.
+// The data of a test is opened for each test and not before.
 func TestTest_dataIsMadeAnew(t *testing.T) {
 	made := 0
-	test := check{Step: step, Data: func(ctx context.Context) (loop.Data[int], error) {
+	test := train.Test("test", loop.Stepper[int, int](step), loop.From(func(int64) iter.Seq2[int, error] {
 		made++
-		return testOn(made)(ctx)
-	}, Aggregate: loop.Aggregations{loop.Metrics: loop.AggregateBy("count", func(v, _ []float64) float64 { return float64(len(v)) })}}
+		return iter.Seq2[int, error](upTo(made))
+	}))
+	test.Aggregate = loop.Aggregations{loop.Metrics: loop.AggregateBy("count", func(v, _ []float64) float64 { return float64(len(v)) })}
 	l := toy{Step: step, Epoch: loop.Steps(2), Tests: []check{test}}
 	_, err := l.Plan()
 	require.NoError(t, err)
@@ -73,59 +73,26 @@ func TestTest_withoutABatch(t *testing.T) {
 			}
 		}
 	}
-	test := check{Step: step, Data: func(context.Context) (loop.Data[int], error) { return once, nil }}
+	test := train.Test("test", loop.Stepper[int, int](step), loop.Data[int](once))
 	_, err := toy{Step: step, Epoch: loop.Steps(2), Tests: []check{test}}.Run(t.Context(), 0, upTo(6))
-	require.EqualError(t, err, "loop: step 4: every 2 steps: evaluation test: step 1: data: no batch to test on: Data is called for each test, and must begin anew each time")
-	result, err := test.Run(t.Context(), 0)
-	require.EqualError(t, err, "loop: step 1: data: no batch to test on: Data is called for each test, and must begin anew each time")
-	require.Zero(t, result.Logs.Len())
+	require.EqualError(t, err, "loop: step 4: every 2 steps: evaluation test: no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up")
+	_, logs, err := test.Run(t.Context(), 0)
+	require.EqualError(t, err, "loop: evaluation test: no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up")
+	require.Zero(t, logs.Len())
 }
 
 func TestTest_severalByName(t *testing.T) {
+	named := func(name string, n int) check { return loop.Evaluate[int, int](name, step, upTo(n)) }
 	l := toy{Step: step, Epoch: loop.Steps(2), Tests: []check{
-		{Step: step, Data: testOn(1)},
-		{Name: "val", Step: step, Data: testOn(2)},
-		{Name: "held", Prefix: true, Step: step, Data: testOn(2)},
-	}, Tasks: []loop.Task[int, int]{check{Name: "rare", Step: step, Data: testOn(1)}.On(loop.Every(loop.Steps(4)))}}
+		testOn(1, step), named("val", 2), named("held", 2),
+	}, Tasks: []loop.Task[int, int]{named("rare", 1).On(loop.Every(loop.Steps(4)))}}
+	l.Tests[2].Prefix = true
 	result, err := l.Run(t.Context(), 0, upTo(4))
 	require.NoError(t, err)
 	for name, want := range map[string][]float64{"sum_test": {4, 11}, "sum_val": {5, 12}, "held_sum": {5, 12}, "sum_rare": {11}} {
 		_, got, err := result.History.Series(name)
 		require.NoError(t, err)
 		require.Equal(t, want, got, name)
-	}
-}
-
-func TestTest_refusesBadSettings(t *testing.T) {
-	boom := errors.New("boom")
-	for _, row := range []struct {
-		name string
-		test check
-		err  string
-	}{
-		{"no step", check{Name: "val", Data: testOn(1)}, "train: val: no test step: set Step, or use TestOf with a state that has a method TestStep"},
-		{"no data", check{Step: step}, "no data given"},
-		{"data nil", check{Step: step, Data: func(context.Context) (loop.Data[int], error) { return nil, nil }}, "no data given"},
-		{"data fails", check{Step: step, Data: func(context.Context) (loop.Data[int], error) { return nil, boom }}, "train: data: boom"},
-		{"length", check{Step: step, Data: testOn(1), Length: loop.Steps(0)}, "length: period must be positive, got 0 steps"},
-		{"aggregation", check{Step: step, Data: testOn(1), Aggregate: loop.Aggregations{loop.Losses: {}}}, "aggregation of losses: no function given"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			result, err := row.test.Run(t.Context(), 5)
-			require.ErrorContains(t, err, row.err)
-			require.Equal(t, loop.Failed, result.Reason)
-			require.Equal(t, 5, result.State)
-			outer := loop.New(loop.On(loop.EachStep, step), row.test.On(loop.Every(loop.Steps(1))))
-			result.Result, err = outer.Run(t.Context(), 0, upTo(1))
-			require.Error(t, err)
-			_, planErr := outer.Plan()
-			if strings.HasPrefix(row.name, "data") {
-				require.NoError(t, planErr, "data is not called before")
-			} else {
-				require.EqualError(t, err, planErr.Error(), "settings are looked at before the run")
-				require.Zero(t, result.State)
-			}
-		})
 	}
 }
 
@@ -159,9 +126,9 @@ func TestB09_averagesWithSuffix(t *testing.T) {
 	}
 	l := train.Loop[*mean, float64]{
 		Step: loop.StepFunc[*mean, float64](m.step), Reset: m.reset, Epoch: loop.Steps(2), TestAtStart: true,
-		Tests: []train.Test[*mean, float64]{{Step: loop.StepFunc[*mean, float64](m.step),
-			Data: func(context.Context) (loop.Data[float64], error) { return values(100, 200), nil }}},
+		Tests: []loop.Evaluation[*mean, float64]{loop.Evaluate[*mean, float64]("test", loop.StepFunc[*mean, float64](m.step), values(100, 200))},
 	}
+	l.Tests[0].Reset = m.reset
 	result, err := l.Run(t.Context(), m, values(1, 3, 5, 9))
 	require.NoError(t, err)
 	_, averages, err := result.History.Series("avg_loss")

@@ -22,8 +22,6 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/train"
-	"github.com/lazo-ml/lazo/train/outer"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -40,12 +38,9 @@ func main() {
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 
-	// Datasets. The training one goes on where an earlier run was.
+	// Datasets. A resumed run takes its batches from where the earlier one ended.
 	training, test := must.M2(data.Digits())
-	batches := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
-		return loop.Data[data.Batch](training.Batches(32, data.Shuffle(0)).From(from.Steps)), nil
-	}
-	tests := test.Batches(120)
+	batches := training.Batches(32, data.Shuffle(0))
 
 	// The state, and what it is made of.
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
@@ -57,26 +52,21 @@ func main() {
 
 	lines := callbacks.NewLines(os.Stdout) // what the summaries say: above the progress bar, not in the middle of it
 
-	// The outer loop: inner loops of training, with an evaluation and the actions behind each.
-	testing := train.Test[*managed.State, data.Batch]{Name: "test", Step: managed.TestStep(step), Data: tests}
-	fit := outer.Loop[*managed.State, data.Batch]{
-		Train:      trainStep,
-		Data:       batches,
-		TotalSteps: loop.Steps(*steps),
-		LoopSteps:  inner,
-		Reset:      managed.Reset, // of what an inner loop, or a test, has tracked
-		Evals:      []outer.Eval[*managed.State, data.Batch]{{Test: testing}},
-		End:        []outer.Action[*managed.State]{{Name: "summary", Do: summary(lines)}},
-	}
-	options := []loop.Option{callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))}
+	// Inner loops of training, with a test and a summary at the end of each, and at the end of the run.
+	border := loop.Any(loop.Every(inner), loop.At(loop.Steps(*steps)))
+	fit := loop.New(
+		loop.On(loop.EachStep, trainStep),
+		loop.Evaluate("test", managed.TestStep(step), test.Batches(120)).On(border),
+		loop.OnFunc(border, func(ctx context.Context, state *managed.State, _ data.Batch) (*managed.State, loop.Logs, error) {
+			state, err := managed.Reset(ctx, state) // of what an inner loop has tracked
+			return state, loop.Logs{}, err
+		}),
+	)
+	options := []loop.Option{loop.Until(loop.Steps(*steps)), loop.Watch(border, summary(lines)),
+		callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))}
 	if *dir != "" {
 		options = append(options, checkpoint.Resume(*dir, checkpoint.Every(inner)))
 	}
-	result := must.M1(fit.Run(ctx, state, options...))
-	if result.Last.Steps == 0 {
-		fmt.Printf("-dir %s has %d steps already: ask for more -steps\n", *dir, result.Elapsed.Steps)
-		return
-	}
-	accuracy := must.M1(result.Evaluations["test"].Outputs().Float("accuracy"))
-	fmt.Printf("test accuracy: %.3f\n", accuracy)
+	result := must.M1(fit.Run(ctx, state, batches, options...))
+	fmt.Printf("test accuracy: %.3f\n", must.M1(result.History.Last("accuracy_test")))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
-	"github.com/lazo-ml/lazo/train/outer"
 )
 
 // network maps images [batch, height, width, 1] to logits [batch, 10].
@@ -35,25 +34,28 @@ func step(b *managed.Builder) {
 	b.Track("f1", metrics.F1(10, metrics.Macro), nil, labels, logits)
 }
 
-// summary is an action: it writes what an inner loop and the test behind it came to.
-func summary(w io.Writer) func(context.Context, outer.Border[*managed.State]) error {
-	return func(_ context.Context, at outer.Border[*managed.State]) error {
-		fmt.Fprintf(w, "step %4d", at.Elapsed.Steps)
-		for _, part := range []struct {
-			name   string
-			values loop.Logs
-		}{{"train", at.Outputs()}, {"test", at.Evaluations["test"].Outputs()}} {
-			fmt.Fprintf(w, " | %s", part.name)
-			for _, entry := range []string{"loss", "accuracy", "f1"} {
-				v, err := part.values.Float(entry)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(w, " %s %.3f", entry, v)
-			}
+// summary is an action: it writes the figures of an inner loop and of the test after it.
+func summary(w io.Writer) loop.Watcher {
+	last := loop.Elapsed{} // the end of the inner loop before
+	return func(_ context.Context, r loop.Report) error {
+		if last.Steps == 0 {
+			last = r.From
 		}
-		speed, err := at.Outputs().Float("steps_per_sec")
-		fmt.Fprintf(w, " | %.0f steps/s\n", speed)
-		return err
+		loss, err := r.History.Since(last.Steps).Mean("loss")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "step %4d | train loss %.3f", r.Elapsed.Steps, loss)
+		for _, entry := range []string{"accuracy", "f1", "loss_test", "accuracy_test", "f1_test"} {
+			v, err := r.Logs.Float(entry)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(w, " %s %.3f", entry, v)
+		}
+		made := r.Elapsed.Since(last)
+		fmt.Fprintf(w, " | %.0f steps/s\n", float64(made.Steps)/made.Time.Seconds())
+		last = r.Elapsed
+		return nil
 	}
 }

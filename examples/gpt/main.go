@@ -164,19 +164,19 @@ func (s settings) train(ctx context.Context, runtime *xla.Runtime, c *corpus, st
 	if err != nil {
 		return nil, 0, err
 	}
-	test := train.Test[*managed.State, data.Batch]{Step: managed.TestStep(step), Reset: managed.Reset, Data: held.Batches(s.batch)}
+	test := loop.Evaluate("test", managed.TestStep(step), held.Batches(s.batch))
 	training := train.Loop[*managed.State, data.Batch]{
 		Step: managed.TrainStep(step), Reset: managed.Reset,
 		Epoch: loop.Steps(max(s.steps/4, 1)),
-		Tests: []train.Test[*managed.State, data.Batch]{test},
+		Tests: []loop.Evaluation[*managed.State, data.Batch]{test},
 	}
 	if _, err := training.Run(ctx, state, loop.Data[data.Batch](c.batches(s.model.window, s.batch, s.seed)), loop.Until(loop.Steps(s.steps)), callbacks.ProgressBar(stderr)); err != nil {
 		return nil, 0, err
 	}
-	tested, err := test.Run(ctx, state)
+	_, logs, err := test.Run(ctx, state)
 	if err != nil {
 		return nil, 0, err
 	}
-	loss, err := tested.Logs.Float("loss")
+	loss, err := logs.Float("loss_test")
 	return state, loss / math.Ln2 * c.tokensPerByte, err
 }

@@ -63,7 +63,7 @@ func predefined(ctx context.Context, p problem) *loop.History {
 	training := train.Loop[*managed.State, data.Batch]{
 		Step:  trainStep,
 		Epoch: p.epoch,
-		Tests: []train.Test[*managed.State, data.Batch]{{Step: testStep, Data: p.test}},
+		Tests: []loop.Evaluation[*managed.State, data.Batch]{loop.Evaluate("test", testStep, p.test)},
 	}
 	result := must.M1(training.Run(ctx, p.state, p.batches, loop.Until(p.until), callbacks.ProgressBar(os.Stderr)))
 	return result.History

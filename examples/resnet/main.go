@@ -64,10 +64,9 @@ func main() {
 	fit := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
 		Epoch: loop.Steps(epoch),
-		Tests: []train.Test[*managed.State, data.Batch]{{
-			Step: managed.TestStep(step),
-			Data: test.Batches(test.Len()),
-		}},
+		Tests: []loop.Evaluation[*managed.State, data.Batch]{
+			loop.Evaluate("test", managed.TestStep(step), test.Batches(test.Len())),
+		},
 	}
 	result := must.M1(fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), callbacks.ProgressBar(os.Stderr), callbacks.NonFinite(callbacks.FailRun)))
 	accuracy := must.M1(result.History.Last("accuracy_test"))

@@ -34,7 +34,6 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/train"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -70,10 +69,9 @@ func main() {
 
 	testing := managed.TestStep(step)
 	for _, lengths := range [][]int{{middle, longest}, {longest}} {
-		tested := must.M1(train.Test[*managed.State, data.Batch]{
-			Step: testing, Reset: managed.Reset, Data: batches(data.Items(lines(2, 1024)), lengths...),
-		}.Run(ctx, state))
-		accuracy, n := must.M1(tested.Logs.Float("accuracy")), must.M1(tested.Logs.Float("signs"))
+		test := loop.Evaluate("", testing, batches(data.Items(lines(2, 1024)), lengths...))
+		_, logs := must.M2(test.Run(ctx, state))
+		accuracy, n := must.M1(logs.Float("accuracy")), must.M1(logs.Float("signs"))
 		fmt.Printf("test accuracy of %.0f signs in lines padded to %v: %.4f\n", n, lengths, accuracy)
 	}
 }

@@ -40,10 +40,9 @@ func main() {
 	fit := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(linear),
 		Epoch: loop.Steps(training.Len() / 32),
-		Tests: []train.Test[*managed.State, data.Batch]{{
-			Step: managed.TestStep(linear),
-			Data: test.Batches(test.Len()),
-		}},
+		Tests: []loop.Evaluation[*managed.State, data.Batch]{
+			loop.Evaluate("test", managed.TestStep(linear), test.Batches(test.Len())),
+		},
 	}
 	result := must.M1(fit.Run(ctx, state, training.Batches(32, data.Shuffle(0)),
 		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr), callbacks.KeepBest("accuracy_test", loop.Highest),

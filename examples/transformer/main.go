@@ -34,7 +34,7 @@ import (
 
 const batchSize = 32
 
-type test = train.Test[*managed.State, data.Batch]
+type test = loop.Evaluation[*managed.State, data.Batch]
 
 func main() {
 	must.M = loop.Exit
@@ -56,13 +56,12 @@ func main() {
 	must.M1(training.Run(ctx, state, batches, loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
 
 	for _, length := range []int{most, longest} { // each length has a program of its own, compiled when its first batch comes
-		tested := must.M1(testOn(sentences(3, 1024, length)).Run(ctx, state))
-		accuracy := must.M1(tested.Logs.Float("accuracy"))
+		_, logs := must.M2(testOn(sentences(3, 1024, length)).Run(ctx, state))
+		accuracy := must.M1(logs.Float("accuracy_test"))
 		fmt.Printf("test accuracy of sentences padded to %d words: %.3f\n", length, accuracy)
 	}
 }
 
 func testOn(set *data.Set) test {
-	return test{Step: managed.TestStep(step), Reset: managed.Reset,
-		Data: set.Batches(batchSize)}
+	return loop.Evaluate("test", managed.TestStep(step), set.Batches(batchSize))
 }

@@ -32,7 +32,6 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/train"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -79,8 +78,8 @@ func main() {
 	padded := func(b data.Batch) (data.Batch, error) { return data.Pad(b, batchSize) } // the last one of each length
 	tests := data.Map(both.batches(data.Items(held)), padded)
 	translate := managed.TestStep(m.translate)
-	test := train.Test[*managed.State, data.Batch]{Step: translate, Reset: managed.Reset, Data: loop.Data[data.Batch](tests)}
-	exact := must.M1(must.M1(test.Run(ctx, state)).Logs.Float("exact_match"))
+	_, tested := must.M2(loop.Evaluate("", translate, loop.Data[data.Batch](tests)).Run(ctx, state))
+	exact := must.M1(tested.Float("exact_match"))
 	fmt.Printf("exact match: %.3f of %d sentences\n", exact, len(held))
 	some := must.M1(data.Peek(tests))
 	_, logs := must.M2(translate.Step(ctx, state, some))

@@ -31,7 +31,6 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/train"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -83,12 +82,9 @@ func main() {
 
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	must.M1(training.Run(ctx, state, digits.Batches(64, data.Shuffle(0)), loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
-	tested := must.M1(train.Test[*managed.State, data.Batch]{
-		Step: managed.TestStep(step),
-		Data: test.Batches(test.Len()),
-	}.Run(ctx, state))
-	reconstruction := must.M1(tested.Logs.Float("reconstruction"))
-	kl := must.M1(tested.Logs.Float("kl"))
+	_, logs := must.M2(loop.Evaluate("", managed.TestStep(step), test.Batches(test.Len())).Run(ctx, state))
+	reconstruction := must.M1(logs.Float("reconstruction"))
+	kl := must.M1(logs.Float("kl"))
 	fmt.Printf("reconstruction: %.2f, kl: %.2f\n", reconstruction, kl)
 	if *out != "" {
 		writeGrid(ctx, state, *out)

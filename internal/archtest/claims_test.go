@@ -33,7 +33,6 @@ var claims = []struct{ pkg, words, without string }{
 	{"callbacks/tensorboard", "", `gomlx|lazo/(managed|xla|data)`},
 	{"text", "The package needs nothing but the standard library", `\.|lazo/`},
 	{"train", "", `gomlx|lazo/[^il]`},
-	{"train/outer", "", `gomlx|lazo/[^ilt]`},
 }
 
 func TestClaims(t *testing.T) {
