@@ -298,6 +298,7 @@ func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
 var (
 	_ loop.BlockStepper[*Model, data.Batch] = step{}
 	_ loop.Awaiter[*Model]                  = step{}
+	_ loop.EvaluationStepper[*Model]        = step{}
 )
 
 // own is an error of this package in a step.

@@ -14,8 +14,8 @@ type readers struct {
 }
 
 // OnRead has the state call a function before it is read or changed from outside, until remove: a loop gives one that
-// makes the steps whose batches wait, see [loop.Queued]. An error of the function is returned in place of a value. Before
-// OnRead adds the function, it calls those that are there.
+// makes the steps whose batches wait. An error of the function is returned in place of a value. Before OnRead adds the
+// function, it calls those that are there.
 //
 // What has no error to return calls none: of the names, the shapes and the settings of a state.
 func (s *State) OnRead(f func() error) (remove func(), err error) {

@@ -21,6 +21,9 @@ const (
 	compiledFirst // the step is to be compiled first
 )
 
+var errTrained = fmt.Errorf("the state is %w: another training step on it is being made, and a state is trained by one at a time: "+
+	"wait for the other, or train a Clone", ErrBusy)
+
 // run makes the steps of the first batches, as many as go together, by a program of at most so many steps; on a view of
 // the state, if there is one.
 func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
@@ -30,6 +33,9 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 	case state == nil:
 		return nil, errors.New("the state is nil: make one with New")
 	}
+	if s.train && state.access.training.Load() {
+		return nil, errTrained
+	}
 	if view == nil { // else it was called before the view was locked
 		if err := state.access.beforeRead(); err != nil {
 			return nil, err
@@ -37,8 +43,7 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 	}
 	if s.train {
 		if !state.access.training.CompareAndSwap(false, true) {
-			return nil, fmt.Errorf("the state is %w: another training step on it is being made, and a state is trained by one "+
-				"at a time: wait for the other, or train a Clone", ErrBusy)
+			return nil, errTrained
 		}
 		defer state.access.training.Store(false)
 	}

@@ -37,8 +37,8 @@ import (
 //	                                                             alone    then new variables are moved in
 //	a training step or block, beside its gates: the flag training, for all of it
 //
-// Before all of these but the looks, Stepper.Await and the end of an evaluation, beforeRead calls the functions of OnRead,
-// which make the steps that wait; no gate is held then.
+// Before all of these but the looks, Stepper.Await and the end of an evaluation, beforeRead calls the functions of
+// OnRead, which make the steps that wait; no gate is held then.
 //
 // Under eager, and while a step is built, the caller's functions run while structure is held: those of steps, and what
 // [Only] and [DrawMissing] are given. The goroutine that holds structure is noted, and what it asks of the same state

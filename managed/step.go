@@ -46,6 +46,7 @@ type stepSettings struct {
 var (
 	_ loop.BlockStepper[*State, data.Batch] = (*Stepper)(nil)
 	_ loop.Awaiter[*State]                  = (*Stepper)(nil)
+	_ loop.EvaluationStepper[*State]        = (*Stepper)(nil)
 )
 
 // StepOption is a setting of a step.

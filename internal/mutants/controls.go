@@ -606,4 +606,7 @@ var controls = []control{
 		edits: []edit{{"\t\t\tlacks[name] = true\n", ""}}},
 	{name: "evaluations that gather with the training", file: "managed/evaluation.go", pkg: "managed", test: "TestS01_evaluationsShareNothing",
 		edits: []edit{{"\t\tif e.step == step {\n", "\t\tif e.step == step && e.view == nil {\n"}}},
+	{name: "a state that is read before the steps that wait", file: "managed/sharing.go", pkg: "managed", test: "TestS03_stepsThatWaitAreMadeBeforeARead",
+		edits: []edit{{"func (s *State) readValues(ctx context.Context) (done func(), err error) {\n\tif err := s.access.beforeRead(); err != nil {",
+			"func (s *State) readValues(ctx context.Context) (done func(), err error) {\n\tif err := s.access.notWithin(); err != nil {"}}},
 }
