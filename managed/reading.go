@@ -1,12 +1,14 @@
 package managed
 
 import (
-	"errors"
 	"slices"
 	"sync/atomic"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/loop"
 )
+
+var _ loop.Queued = (*State)(nil)
 
 // readers are the functions of [State.OnRead], in the order in which they came. Nil is none.
 type readers struct {
@@ -14,13 +16,13 @@ type readers struct {
 }
 
 // OnRead has the state call a function before it is read or changed from outside, until remove: a loop gives one that
-// makes the steps whose batches wait. An error of the function is returned in place of a value. Before OnRead adds the
-// function, it calls those that are there.
+// makes the steps whose batches wait ([loop.Queued]). An error of the function is returned in place of a value. Before
+// OnRead adds the function, it calls those that are there.
 //
-// What has no error to return calls none: of the names, the shapes and the settings of a state.
+// What has no error to return calls none: the names, the shapes and the settings of a state.
 func (s *State) OnRead(f func() error) (remove func(), err error) {
-	if s == nil {
-		return nil, errors.New("managed: the state is nil: make one with New")
+	if s == nil { // the first step says so
+		return func() {}, nil
 	}
 	if err := s.access.beforeRead(); err != nil {
 		return nil, err
