@@ -1,0 +1,123 @@
+// Command cartpole learns to hold a pole upright on a cart, by one of three methods of reinforcement learning. Their
+// data depends on the state: docs/state-dependent-data.md describes such runs.
+//
+//	go run ./examples/cartpole                REINFORCE: the step's program plays the episodes (reinforce.go)
+//	go run ./examples/cartpole -method ppo    PPO: the source plays with the policy, and returns that several times (ppo.go)
+//	go run ./examples/cartpole -method dqn    DQN: the source plays, keeps what it saw, and draws batches from that (dqn.go)
+//
+// A run ends when the best action of the policy, taken in each step, holds the pole for 475 of 500 steps in the mean
+// of 100 episodes.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/janpfeifer/must"
+
+	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+const solved = 475
+
+// method is what differs between the three.
+type method struct {
+	step  managed.Build
+	data  func(agent) loop.Source[data.Batch]
+	rate  float64
+	tests loop.Steps // steps from one test to the next
+	until loop.Steps
+}
+
+var methods = map[string]method{
+	"reinforce": {step: reinforce, data: nothing, rate: 3e-3, tests: 10, until: 200},
+	"ppo":       {step: ppo, data: newRollout, rate: 1e-3, tests: updates, until: 100 * updates},
+	"dqn":       {step: dqn, data: newReplay, rate: 1e-3, tests: 256, until: 30_000},
+}
+
+func main() {
+	must.M = loop.Exit
+	name, seed := flag.String("method", "reinforce", "reinforce, ppo or dqn"), flag.Int64("seed", 0, "of all random numbers")
+	flag.Parse()
+	m, found := methods[*name]
+	if !found {
+		must.M(fmt.Errorf("-method %s: must be reinforce, ppo or dqn", *name))
+	}
+	ctx, stop := loop.WithSignals(context.Background())
+	defer stop()
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	result := must.M1(learn(ctx, m, runtime, *seed, callbacks.ProgressBar(os.Stderr)))
+	at, returns := must.M2(result.History.Series("return_test"))
+	for i, r := range returns {
+		fmt.Printf("%6d steps: mean return %.2f\n", at[i].Steps, r)
+	}
+}
+
+func learn(ctx context.Context, m method, runtime *xla.Runtime, seed int64, options ...loop.Option) (loop.Result[*managed.State], error) {
+	optimizer := optim.New(m.rate, optim.ClipByGlobalNorm(0.5), optim.Adam{})
+	state, err := managed.New(strategies.Jit(runtime), managed.WithSeed(seed), managed.WithOptimizer(optimizer))
+	if err != nil {
+		return loop.Result[*managed.State]{}, err
+	}
+	testing := loop.Evaluate("test", managed.TestStep(test), starts(100))
+	train := loop.StepFunc[*managed.State, data.Batch](managed.TrainStep(m.step).Step)
+	learning := loop.New(loop.On(loop.EachStep, train), testing.On(loop.Every(m.tests)))
+	source := m.data(agent{ctx, state, uint64(seed)})
+	return learning.Run(ctx, state, source, loop.Until(m.until), loop.WatchEntry("return_test", stopWhenSolved), loop.Options(options...))
+}
+
+func stopWhenSolved(_ context.Context, r loop.Report) error {
+	if mean, err := r.Logs.Float("return_test"); err != nil || mean < solved {
+		return err
+	}
+	return loop.ErrStop
+}
+
+// policy scores the actions of states [..., 4], as [..., 2]: logits, or values of Q.
+func policy(b *managed.Builder, states *managed.Node) *managed.Node {
+	return network(b.Scope().At("policy").ResetVisited(), states, 2)
+}
+
+func network(scope *managed.Scope, states *managed.Node, outputs int) *managed.Node {
+	scales := graph.Const(states.Graph(), []float32{1 / farthest, 0.5, 1 / steepest, 0.5})
+	h := graph.Mul(states, graph.ExpandLeftToRank(scales, states.Rank()))
+	for _, layer := range []string{"hidden_0", "hidden_1"} {
+		h = activation.Relu(layers.Dense(scope.In("%s", layer), h, true, 64))
+	}
+	return layers.Dense(scope.In("out"), h, true, outputs)
+}
+
+// at selects the scores [...] of the actions [...] from scores [..., 2].
+func at(scores, actions *managed.Node) *managed.Node {
+	return graph.ReduceSum(graph.Mul(scores, graph.OneHot(actions, 2, scores.DType())), -1)
+}
+
+// test plays an episode from each of the first states, with the best action in each step. The return of an episode is
+// the number of its steps.
+func test(b *managed.Builder) {
+	_, _, rewards := play(b.Node("x"), func(states *managed.Node) *managed.Node { return graph.ArgMax(policy(b, states), -1) })
+	b.Metric("return", graph.ReduceSum(rewards, 0))
+}
+
+// starts is one batch of first states, the same for each test.
+func starts(n int) data.Batches {
+	random, flat := rand.New(rand.NewPCG(1, 1)), []float32{}
+	for range n {
+		p := draw(random)
+		flat = append(flat, p[:]...)
+	}
+	return must.M1(data.New(data.X(flat, n, 4))).Batches(n)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// A pole stands on a cart, on a hinge without friction. Each step an action pushes the cart to the left (0) or to the
+// right (1) with the force F. With the angle θ of the pole from the vertical, the accelerations are those of Barto,
+// Sutton and Anderson (1983):
+//
+//	θ'' = (g sin θ - cos θ (F + m l θ'² sin θ)/M) / (l (4/3 - m cos² θ/M))
+//	x'' = (F + m l (θ'² sin θ - θ'' cos θ)) / M
+//
+// One step is one of Euler's method. The reward is 1 for each step that begins with the pole up. An episode ends when
+// the pole or the cart is out of bounds, or after the horizon.
+const (
+	gravity  = 9.8
+	poleMass = 0.1 // m, kg
+	mass     = 1.1 // M, of cart and pole together, kg
+	half     = 0.5 // l, half the length of the pole, m
+	force    = 10  // F, N
+	interval = 0.02
+	farthest = 2.4                // of the cart from the middle, m
+	steepest = 12 * math.Pi / 180 // angle of the pole
+	horizon  = 500
+	tilt     = 0.05 // the four numbers of a first state are drawn from -tilt to tilt
+)
+
+// pole is the state of an environment: x, x', θ, θ'.
+type pole [4]float32
+
+func draw(random *rand.Rand) (p pole) {
+	for i := range p {
+		p[i] = tilt * (2*random.Float32() - 1)
+	}
+	return p
+}
+
+func (p pole) push(action int32) pole {
+	sin, cos := float32(math.Sin(float64(p[2]))), float32(math.Cos(float64(p[2])))
+	push := (force*float32(2*action-1) + poleMass*half*p[3]*p[3]*sin) / mass
+	turn := (gravity*sin - cos*push) / (half * (4./3 - poleMass/mass*cos*cos))
+	return pole{
+		p[0] + interval*p[1], p[1] + interval*(push-poleMass*half/mass*turn*cos),
+		p[2] + interval*p[3], p[3] + interval*turn,
+	}
+}
+
+func (p pole) up() bool {
+	return max(p[0], -p[0]) <= farthest && max(p[2], -p[2]) <= steepest
+}
+
+// push is pole.push in a graph, for states [n, 4] and actions [n].
+func push(states, actions *graph.Node) *graph.Node {
+	v := graph.Split(states, 1, 4)
+	sin, cos := graph.Sin(v[2]), graph.Cos(v[2])
+	sign := graph.AddScalar(graph.MulScalar(graph.ExpandDims(graph.ConvertDType(actions, states.DType()), 1), 2), -1)
+	push := graph.DivScalar(graph.Add(graph.MulScalar(sign, force), graph.MulScalar(graph.Mul(graph.Square(v[3]), sin), poleMass*half)), mass)
+	turn := graph.Div(graph.Sub(graph.MulScalar(sin, gravity), graph.Mul(cos, push)),
+		graph.MulScalar(graph.AddScalar(graph.MulScalar(graph.Square(cos), -poleMass/mass), 4./3), half))
+	run := graph.Sub(push, graph.MulScalar(graph.Mul(turn, cos), poleMass*half/mass))
+	return graph.Add(states, graph.MulScalar(graph.Concatenate([]*graph.Node{v[1], run, v[3], turn}, 1), interval))
+}
+
+func up(states *graph.Node) *graph.Node {
+	v := graph.Split(graph.Abs(states), 1, 4)
+	return graph.Squeeze(graph.LogicalAnd(graph.LessOrEqual(v[0], graph.Const(states.Graph(), float32(farthest))),
+		graph.LessOrEqual(v[2], graph.Const(states.Graph(), float32(steepest)))), 1)
+}
+
+// play plays an episode from each of the first states [n, 4]. The function choose returns actions [n] for states [n,
+// 4]. Of each step there are the states [horizon, n, 4], the actions [horizon, n] and the rewards [horizon, n], 0
+// after an episode's end.
+func play(first *managed.Node, choose func(states *managed.Node) *managed.Node) (states, actions, rewards *managed.Node) {
+	all := []*managed.Node{first, up(first)}
+	_, episodes := flow.Scan(all, nil, func(now, _ []*managed.Node) (next, out []*managed.Node) {
+		action := choose(now[0])
+		moved := graph.Where(now[1], push(now[0], action), now[0]) // an episode that is over stays where it is
+		return []*managed.Node{moved, graph.LogicalAnd(now[1], up(moved))}, []*managed.Node{now[0], action, now[1]}
+	}, flow.Length(horizon))
+	for i, e := range episodes {
+		episodes[i] = graph.StopGradient(e)
+	}
+	return episodes[0], episodes[1], graph.ConvertDType(episodes[2], first.DType())
+}

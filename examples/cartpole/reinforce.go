@@ -1,0 +1,53 @@
+package main
+
+import (
+	"iter"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// reinforce is a step of REINFORCE (Williams 1992). Its program plays the episodes too, so it needs no data of the
+// host: its random numbers are those of the state. The advantage of an action is its return, compared with the mean
+// return of all actions.
+func reinforce(b *managed.Builder) {
+	const episodes, discount = 16, 0.99
+	uniform := b.Scope().RandomUniform(b.Graph(), shapes.Make(b.DType(), episodes, 4))
+	first := graph.MulScalar(graph.AddScalar(uniform, -0.5), 2*tilt)
+	states, actions, rewards := play(first, func(states *managed.Node) *managed.Node { return sample(b, policy(b, states)) })
+
+	end := []*managed.Node{graph.ZerosLike(graph.ReduceSum(rewards, 0))}
+	_, sums := flow.Scan(end, []*managed.Node{rewards}, func(later, reward []*managed.Node) (next, out []*managed.Node) {
+		sum := []*managed.Node{graph.Add(reward[0], graph.MulScalar(later[0], discount))}
+		return sum, sum
+	}, flow.Reverse())
+	advantages := graph.Sub(sums[0], managed.MaskedMean(sums[0], rewards))
+	deviation := graph.Sqrt(managed.MaskedMean(graph.Square(advantages), rewards))
+
+	likelihoods := at(graph.LogSoftmax(policy(b, states)), actions)
+	b.Loss("loss", graph.Neg(managed.MaskedMean(graph.Mul(likelihoods, graph.Div(advantages, deviation)), rewards)))
+	b.Metric("return", graph.ReduceSum(rewards, 0))
+}
+
+// sample draws an action by its logit, with the noise of Gumbel's distribution.
+func sample(b *managed.Builder, logits *managed.Node) *managed.Node {
+	uniform := b.Scope().RandomUniform(b.Graph(), logits.Shape())
+	return graph.ArgMax(graph.Sub(logits, graph.Log(graph.Neg(graph.Log(uniform)))), -1)
+}
+
+// empty is a source of batches without fields.
+type empty struct{}
+
+func nothing(agent) loop.Source[data.Batch] { return &empty{} }
+
+func (*empty) From(int64) iter.Seq2[data.Batch, error] {
+	return func(yield func(data.Batch, error) bool) {
+		for yield(data.Batch{}, nil) {
+		}
+	}
+}
