@@ -5,6 +5,8 @@
 //	go run ./examples/cartpole -method ppo    PPO: the source plays with the policy, and returns that several times (ppo.go)
 //	go run ./examples/cartpole -method dqn    DQN: the source plays, keeps what it saw, and draws batches from that (dqn.go)
 //
+// With -dir FOLDER a run saves checkpoints, and what its source keeps. It is resumed if it is started again.
+//
 // A run ends when the best action of the policy, taken in each step, holds the pole for 475 of 500 steps in the mean
 // of 100 episodes.
 package main
@@ -23,6 +25,7 @@ import (
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -51,6 +54,7 @@ var methods = map[string]method{
 func main() {
 	must.M = loop.Exit
 	name, seed := flag.String("method", "reinforce", "reinforce, ppo or dqn"), flag.Int64("seed", 0, "of all random numbers")
+	dir := flag.String("dir", "", "a folder for checkpoints: a run that was ended there is resumed; without it nothing is saved")
 	flag.Parse()
 	m, found := methods[*name]
 	if !found {
@@ -59,23 +63,26 @@ func main() {
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
-	result := must.M1(learn(ctx, m, runtime, *seed, callbacks.ProgressBar(os.Stderr)))
+	result := must.M1(learn(ctx, m, runtime, *seed, *dir, callbacks.ProgressBar(os.Stderr)))
 	at, returns := must.M2(result.History.Series("return_test"))
 	for i, r := range returns {
 		fmt.Printf("%6d steps: mean return %.2f\n", at[i].Steps, r)
 	}
 }
 
-func learn(ctx context.Context, m method, runtime *xla.Runtime, seed int64, options ...loop.Option) (loop.Result[*managed.State], error) {
+func learn(ctx context.Context, m method, runtime *xla.Runtime, seed int64, dir string, options ...loop.Option) (loop.Result[*managed.State], error) {
 	optimizer := optim.New(m.rate, optim.ClipByGlobalNorm(0.5), optim.Adam{})
 	state, err := managed.New(strategies.Jit(runtime), managed.WithSeed(seed), managed.WithOptimizer(optimizer))
 	if err != nil {
 		return loop.Result[*managed.State]{}, err
 	}
 	testing := loop.Evaluate("test", managed.TestStep(test), starts(100))
-	train := loop.StepFunc[*managed.State, data.Batch](managed.TrainStep(m.step).Step)
-	learning := loop.New(loop.On(loop.EachStep, train), testing.On(loop.Every(m.tests)))
+	learning := loop.New(loop.On(loop.EachStep, managed.TrainStep(m.step)), testing.On(loop.Every(m.tests)))
 	source := m.data(agent{ctx, state, uint64(seed)})
+	if dir != "" {
+		saved := checkpoint.Options{Also: map[string]any{"source": source}}
+		options = append(options, checkpoint.Resume(dir, checkpoint.Every(m.tests), saved))
+	}
 	return learning.Run(ctx, state, source, loop.Until(m.until), loop.WatchEntry("return_test", stopWhenSolved), loop.Options(options...))
 }
 

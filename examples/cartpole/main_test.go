@@ -2,6 +2,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,14 +19,41 @@ import (
 func TestLearns(t *testing.T) {
 	for name, m := range methods {
 		t.Run(name, func(t *testing.T) {
-			first := trained(t, m)
+			first := trained(t, m, "")
 			returns := first.logged["return_test"]
 			last := returns[len(returns)-1]
 			require.GreaterOrEqual(t, last, 475.0, "the mean return of 100 episodes of 500 steps at most")
 			onHost := first.play(t, 100)
 			require.InDelta(t, last, onHost, 25, "the same episodes in Go: an episode of another rounding may end elsewhere")
 			t.Logf("%s: solved after %d of %d steps: mean return %.2f, of the host's environment %.2f", name, first.steps, m.until, last, onHost)
-			require.Equal(t, first.outcome, trained(t, m).outcome)
+			require.Equal(t, first.outcome, trained(t, m, "").outcome)
+		})
+	}
+}
+
+// A source that reads the state sees each step whose batch it has handed out: with steps in blocks the numbers of a run
+// are the same, bit by bit, as with steps one at a time. The tests are so far apart that they do not end the blocks.
+func TestS03_blocksAndSingleSteps(t *testing.T) {
+	for name, steps := range map[string]loop.Steps{"reinforce": 20, "ppo": 200, "dqn": 1500} {
+		t.Run(name, func(t *testing.T) {
+			m := methods[name]
+			m.tests, m.until = steps, steps
+			require.Equal(t, trained(t, m, "", loop.SingleSteps()).outcome, trained(t, m, "").outcome)
+		})
+	}
+}
+
+// A run that ended between two plays, and continues from its checkpoint, has all numbers of one that was not interrupted.
+func TestResumes(t *testing.T) {
+	for name, steps := range map[string]loop.Steps{"reinforce": 7, "ppo": 100, "dqn": 700} {
+		t.Run(name, func(t *testing.T) {
+			m, dir := methods[name], filepath.Join(t.TempDir(), "run")
+			m.tests, m.until = steps-2, 2*steps
+			whole := trained(t, m, "")
+			m.until = steps - 1
+			trained(t, m, dir)
+			m.until = 2 * steps
+			require.Equal(t, whole.outcome, trained(t, m, dir).outcome)
 		})
 	}
 }
@@ -42,9 +70,9 @@ type run struct {
 	state *managed.State
 }
 
-func trained(t *testing.T, m method, options ...loop.Option) run {
+func trained(t *testing.T, m method, dir string, options ...loop.Option) run {
 	t.Helper()
-	result, err := learn(t.Context(), m, plugintest.CPU(t), 0, options...)
+	result, err := learn(t.Context(), m, plugintest.CPU(t), 0, dir, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, result.State.Close()) })
 	r := run{outcome{steps: result.Elapsed.Steps, logged: map[string][]float64{}, values: map[string]any{}}, result.State}

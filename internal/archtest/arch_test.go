@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"docs":                  {},
 	"examples":              {},
 	"examples/eager":        {"data", "loop", "managed", "strategies", "xla"},
-	"examples/cartpole":     {"callbacks", "data", "flow", "loop", "managed", "optim", "strategies", "xla"},
+	"examples/cartpole":     {"callbacks", "checkpoint", "data", "flow", "loop", "managed", "optim", "strategies", "xla"},
 	"examples/gan":          {"data", "loop", "managed", "optim", "strategies", "xla"},
 	"examples/lrfinder":     {"data", "loop", "managed", "optim", "strategies", "xla"},
 	"examples/export":       {"data", "flow", "loop", "managed", "nn", "strategies", "xla"},
