@@ -169,6 +169,8 @@ func (b *Bar) Watch(_ context.Context, r loop.Report) error {
 		b.first = measurePointOf(r)
 		b.recent, b.last = b.first, b.first
 		if b.epochs != nil {
+			b.epochs.begin(r.From, r.History)
+			b.first = b.epochs.measure(r)
 			b.epochs.began = measurePoint{time: r.From.Time, samples: r.From.Samples}
 		}
 	}

@@ -13,9 +13,11 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// BarEpochs shows the run in epochs of a given length. Each epoch that has ended has a line, with its time, the figures
-// that were logged at its end, and the examples a second in training. Where a mean since the epoch began is logged too
-// (avg_<name>), it is shown in place of the value.
+// BarEpochs shows the run in epochs of a given length. With loop.Epochs(1) they are the epochs that the run counts.
+// Steps is then the number of steps in one: without it, the bar does not know how much of an epoch is done.
+//
+// Each epoch that has ended has a line, with its time, the figures that were logged at its end, and the examples a
+// second in training. Where a mean since the epoch began is logged too (avg_<name>), it is shown in place of the value.
 //
 // On a terminal these lines stay, on several rows where they are too long. Below them stands the epoch that goes on:
 // how much of it is done, the time left to the end of the run, the newest figures. It is one row: what does not fit is
@@ -23,8 +25,15 @@ import (
 // compilation (see [loop.Compiler]), an evaluation, data. The last line says why the run has ended.
 //
 // Elsewhere there are only the lines of epochs, and one at the end if the run was stopped, interrupted or failed.
-func BarEpochs(length loop.Period) BarOption {
-	return func(b *Bar) { b.epochs = &epochs{bar: b, length: length, each: loop.Every(length)} }
+func BarEpochs(length loop.Period, steps ...loop.Steps) BarOption {
+	e := epochs{length: length, each: loop.Every(length)}
+	for _, n := range steps {
+		e.steps = max(int64(n), 0)
+	}
+	_, e.counted = length.(loop.Epochs)
+	return func(b *Bar) {
+		b.epochs = &epochs{length: e.length, each: e.each, steps: e.steps, counted: e.counted, bar: b}
+	}
 }
 
 // epochs is what a bar with epochs knows beside.
@@ -32,6 +41,9 @@ type epochs struct {
 	bar      *Bar
 	length   loop.Period
 	each     loop.Schedule
+	counted  bool            // the run counts them
+	steps    int64           // of one that the run counts, 0 if unknown
+	from     int64           // the step after which the present one began, if the run counts them
 	compiler loop.Compiler   // nil if the state is none
 	began    measurePoint    // where the present epoch did
 	ended    int64           // the step of the last epoch that ended
@@ -48,14 +60,70 @@ type epochs struct {
 	tested   time.Time // when the first test of this epoch began
 }
 
+// begin finds where the epoch began in which a run does. The history of a run that is resumed mostly has a row there.
+func (e *epochs) begin(from loop.Elapsed, history *loop.History) {
+	if !e.counted {
+		return
+	}
+	if e.from = from.Steps; e.steps > 0 {
+		e.from -= from.Steps % e.steps
+	}
+	if history == nil || from.Epochs == 0 {
+		return
+	}
+	for at := range history.Rows() {
+		if at.Steps <= from.Steps && at.Epochs == from.Epochs {
+			e.from = at.Steps
+			return
+		}
+	}
+}
+
+// at returns the number of whole epochs in what has elapsed, and how much of the next one is done.
+func (e *epochs) at(now loop.Elapsed) (whole, part int64) {
+	whole, part = e.length.Of(now)/e.length.Length(), e.length.Of(now)%e.length.Length()
+	if e.counted {
+		part = max(now.Steps-e.from, 0)
+	}
+	return whole, part
+}
+
+// size is the length of an epoch in the unit of its parts, 0 if unknown.
+func (e *epochs) size() int64 {
+	if e.counted {
+		return e.steps
+	}
+	return e.length.Length()
+}
+
+// progress is progressOf a report, in steps where the run is to make a number of epochs whose steps are known.
+func (e *epochs) progress(r loop.Report) progress {
+	until, isEpochs := r.Until.(loop.Epochs)
+	if !e.counted || !isEpochs || e.steps == 0 {
+		return progressOf(r)
+	}
+	part := min(max(r.Elapsed.Steps-e.from, 0), e.steps)
+	all := int64(until) * e.steps
+	return progress{done: min(r.Elapsed.Epochs*e.steps+part, all), all: all}
+}
+
+// measure is the point of a report from which the time left is measured.
+func (e *epochs) measure(r loop.Report) measurePoint {
+	m := measurePointOf(r)
+	m.done = e.progress(r).done
+	return m
+}
+
 // watch writes the line of an epoch that has ended, or draws the one that goes on.
 func (e *epochs) watch(before loop.Elapsed, r loop.Report) {
 	switch {
 	case e.each.Due(before, r.Elapsed):
-		e.writeEpoch(r, r.Logs, e.length.Of(r.Elapsed)/e.length.Length(), true)
+		whole, _ := e.at(r.Elapsed)
+		e.writeEpoch(r, r.Logs, whole, true)
 	case e.bar.live && e.bar.when.Due(before, r.Elapsed):
 		e.noteSteps(r.Logs)
-		line := e.lineOf(r, e.length.Of(r.Elapsed)/e.length.Length()+1, e.length.Of(r.Elapsed)%e.length.Length())
+		whole, part := e.at(r.Elapsed)
+		line := e.lineOf(r, whole+1, part)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.line = line
@@ -70,8 +138,10 @@ func (e *epochs) writeEpoch(r loop.Report, logs loop.Logs, n int64, whole bool) 
 	}
 	now := measurePointOf(r)
 	items := []item{{text: e.title(n, r.Until), style: bold}}
-	if !whole {
-		items = append(items, item{text: e.done(e.length.Of(r.Elapsed) - (n-1)*e.length.Length())})
+	if _, part := e.at(r.Elapsed); !whole {
+		items = append(items, item{text: e.done(part)})
+	} else {
+		e.from = r.Elapsed.Steps
 	}
 	items = append(items, item{text: spent(now.time - e.began.time)})
 	items = append(items, e.figures(logs)...)
@@ -185,6 +255,9 @@ func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
 	}
 	by, best := "", e.number(stop.Best.Elapsed)
+	if best == 0 { // of a run whose history was saved without its epochs
+		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
+	}
 	if stop.MinDelta > 0 {
 		by = fmt.Sprintf(" by more than %g", stop.MinDelta)
 	}
@@ -200,34 +273,44 @@ func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 
 // place is where in its epoch a run is: "at epoch 3", or "in epoch 3, 45/100".
 func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
-	n, part := e.number(at), e.length.Of(at)%e.length.Length()
+	whole, part := e.at(at)
 	if part == 0 {
-		return fmt.Sprintf("at epoch %d", n)
+		return fmt.Sprintf("at epoch %d", whole)
 	}
-	return fmt.Sprintf("in epoch %d, %s", n, strings.TrimSpace(e.done(part)))
+	return fmt.Sprintf("in epoch %d, %s", whole+1, strings.TrimSpace(e.done(part)))
 }
 
 // number is that of the epoch whose part, or end, a run has come to.
 func (e *epochs) number(at loop.Elapsed) int64 {
-	n := e.length.Of(at) / e.length.Length()
-	if e.length.Of(at)%e.length.Length() > 0 {
-		n++
+	whole, part := e.at(at)
+	if part > 0 {
+		whole++
 	}
-	return n
+	return whole
 }
 
-// title is "epoch 3/10", or "epoch 3" where the end is not given in the unit of epochs.
+// title is "epoch 3/10", or "epoch 3" where the end is not given in a unit of epochs. n is the present epoch, which
+// began after the step e.from.
 func (e *epochs) title(n int64, until loop.Period) string {
-	if until == nil || reflect.TypeOf(until) != reflect.TypeOf(e.length) {
+	var of int64
+	switch steps, isSteps := until.(loop.Steps); {
+	case until != nil && reflect.TypeOf(until) == reflect.TypeOf(e.length):
+		of = (until.Length()-1)/e.length.Length() + 1
+	case isSteps && e.counted && e.steps > 0:
+		of = n + (int64(steps)-e.from-1)/e.steps
+	}
+	if of < n {
 		return fmt.Sprintf("epoch %d", n)
 	}
-	of := (until.Length()-1)/e.length.Length() + 1
 	return fmt.Sprintf("epoch %*d/%d", len(fmt.Sprint(of)), n, of)
 }
 
 func (e *epochs) done(part int64) string {
+	if e.size() == 0 {
+		return loop.Steps(part).String()
+	}
 	_, isTime := e.length.(loop.Time)
-	return progress{part, e.length.Length(), isTime}.text(e.length)
+	return progress{part, e.size(), isTime}.text(e.length)
 }
 
 // noteSteps notes what is logged in a turn that ends no epoch.
@@ -242,11 +325,13 @@ func (e *epochs) noteSteps(logs loop.Logs) {
 
 // lineOf is the line of an epoch that goes on.
 func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
-	b, share := e.bar, float64(part)/float64(e.length.Length())
-	items := []item{{text: e.title(n, r.Until), style: bold},
-		{text: drawing(share, fewestCells), share: share, style: green, rank: rankDrawing, tight: true},
-		{text: e.done(part), rank: rankDone, tight: true}}
-	if left, ok := progressOf(r).left(r.Elapsed.Time, b.first); ok {
+	b, items := e.bar, []item{{text: e.title(n, r.Until), style: bold}}
+	if size := e.size(); size > 0 {
+		share := min(float64(part)/float64(size), 1)
+		items = append(items, item{text: drawing(share, fewestCells), share: share, style: green, rank: rankDrawing, tight: true})
+	}
+	items = append(items, item{text: e.done(part), rank: rankDone, tight: true})
+	if left, ok := e.progress(r).left(r.Elapsed.Time, b.first); ok {
 		items = append(items, item{text: "ETA " + short(left), rank: rankLeft})
 	}
 	logs := r.Latest

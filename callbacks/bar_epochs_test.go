@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,9 +22,13 @@ import (
 )
 
 // ended is what a bar with epochs of 100 steps, on a terminal or elsewhere, shows of a run of so many steps at its end.
-func ended(t *testing.T, live bool, steps int64, e loop.Ending) string {
+// The run may count its epochs.
+func ended(t *testing.T, live, counted bool, steps int64, e loop.Ending) string {
 	var out bytes.Buffer
 	options := []callbacks.BarOption{callbacks.BarEpochs(loop.Steps(100))}
+	if counted {
+		options = []callbacks.BarOption{callbacks.BarEpochs(loop.Epochs(1), 100)}
+	}
 	if live {
 		options = append(options, callbacks.Terminal(func() int { return 200 }))
 	}
@@ -31,6 +38,9 @@ func ended(t *testing.T, live bool, steps int64, e loop.Ending) string {
 	}
 	for n := range steps {
 		e.Elapsed = loop.Elapsed{Steps: n + 1, Samples: n + 1, Time: time.Duration(n+1) * time.Second}
+		if counted {
+			e.Elapsed.Epochs = e.Elapsed.Steps / 100
+		}
 		require.NoError(t, bar.Watch(t.Context(), e.Report))
 	}
 	require.NoError(t, bar.End(t.Context(), e))
@@ -46,7 +56,7 @@ func TestBarEpochs_sayWhyARunHasEnded(t *testing.T) {
 		for step, v := range []float64{best, value} {
 			var logs loop.Logs
 			logs.Loss("val_loss", v)
-			stop = watch.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: 100 * int64(step+1)}, Logs: logs})
+			stop = watch.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: 100 * int64(step+1), Epochs: int64(step + 1)}, Logs: logs})
 			if stop != nil {
 				break
 			}
@@ -78,11 +88,15 @@ func TestBarEpochs_sayWhyARunHasEnded(t *testing.T) {
 		{130, loop.Ending{Reason: loop.Stopped, Report: loop.Report{Stop: fmt.Errorf("loop: step 130: time limit: enough: %w", loop.ErrStop)}},
 			"stopped in epoch 2, 30/100: step 130: time limit: enough: stop"},
 	} {
-		require.Equal(t, row.want, ended(t, true, row.steps, row.ending))
+		plain := row.want
 		if strings.HasPrefix(row.want, "finished") {
-			row.want = fmt.Sprintf("epoch %d", (row.steps+99)/100) // and no line of the end
+			plain = fmt.Sprintf("epoch %d", (row.steps+99)/100) // and no line of the end
 		}
-		require.True(t, strings.HasPrefix(ended(t, false, row.steps, row.ending), row.want), "%s: %s", row.want, ended(t, false, row.steps, row.ending))
+		for _, counted := range []bool{false, true} {
+			require.Equal(t, row.want, ended(t, true, counted, row.steps, row.ending))
+			got := ended(t, false, counted, row.steps, row.ending)
+			require.True(t, strings.HasPrefix(got, plain), "%s: %s", plain, got)
+		}
 	}
 }
 
@@ -121,6 +135,72 @@ func TestBarEpochs_units(t *testing.T) {
 		})
 	}
 }
+
+// Where the run counts its epochs, the bar shows these: their numbers, how much of the present one is done, and the
+// time left, also of a run that continues an earlier one with epochs of another length.
+func TestBarEpochs_thatTheRunCounts(t *testing.T) {
+	history := new(loop.History)
+	for i := range int64(3) {
+		history.Commit(loop.Elapsed{Steps: 2 * (i + 1), Epochs: i + 1}, loop.Logs{}, 1)
+	}
+	for _, row := range []struct {
+		name    string
+		steps   loop.Steps
+		until   loop.Period
+		history *loop.History
+		from    loop.Elapsed
+		ends    []int64 // the steps that end an epoch
+		want    []string
+	}{
+		{"from the start", 2, loop.Epochs(2), nil, loop.Elapsed{}, []int64{2, 4},
+			[]string{"epoch 1/2 1/2", "epoch 1/2 - 2.0s", "epoch 2/2 1/2 - ETA 1.0s", "epoch 2/2 - 2.0s"}},
+		{"until a step", 2, loop.Steps(3), nil, loop.Elapsed{}, []int64{2},
+			[]string{"epoch 1/2 1/2", "epoch 1/2 - 2.0s", "epoch 2/2 1/2 - ETA 0.0s", "epoch 2/2 - 1/2 - 1.0s"}},
+		{"of unknown length", 0, loop.Epochs(2), nil, loop.Elapsed{}, []int64{2, 4},
+			[]string{"epoch 1/2 1 step", "epoch 1/2 - 2.0s", "epoch 2/2 1 step - ETA 2.0s", "epoch 2/2 - 2.0s"}},
+		{"longer than before", 3, loop.Epochs(5), history, loop.Elapsed{Steps: 6, Epochs: 3}, []int64{9, 12},
+			[]string{"epoch 4/5 1/3", "epoch 4/5 2/3 - ETA 4.0s", "epoch 4/5 - 3.0s", "epoch 5/5 1/3 - ETA 2.0s", "epoch 5/5 2/3 - ETA 1.0s", "epoch 5/5 - 3.0s"}},
+		{"inside of an epoch", 3, loop.Epochs(4), history, loop.Elapsed{Steps: 7, Epochs: 3}, []int64{9},
+			[]string{"epoch 4/4 2/3", "epoch 4/4 - 2.0s"}},
+		{"inside of an epoch, without a history", 3, loop.Epochs(3), nil, loop.Elapsed{Steps: 7, Epochs: 2}, []int64{9},
+			[]string{"epoch 3/3 2/3", "epoch 3/3 - 2.0s"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				step := func(_ context.Context, s int, _ ending) (int, loop.Logs, error) {
+					time.Sleep(time.Second)
+					return s, loop.Logs{}, nil
+				}
+				batches := loop.From(func(at int64) iter.Seq2[ending, error] {
+					return func(yield func(ending, error) bool) {
+						for more := true; more; {
+							at++
+							more = yield(ending(slices.Contains(row.ends, at)), nil)
+						}
+					}
+				})
+				_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, batches, loop.Until(row.until), loop.Continue(row.from, row.history),
+					callbacks.ProgressBar(&out, callbacks.Terminal(func() int { return 200 }), callbacks.BarEpochs(loop.Epochs(1), row.steps)))
+				require.NoError(t, err)
+				var got []string
+				drawing := regexp.MustCompile(`\x1b\[[?0-9]*[a-zA-Z]| \[[=.]*\]`)
+				for line := range strings.SplitSeq(strings.ReplaceAll(out.String(), "\n", "\r"), "\r") {
+					line, _, _ = strings.Cut(drawing.ReplaceAllString(line, ""), " - 1.0 steps/s")
+					if strings.HasPrefix(line, "epoch") {
+						got = append(got, line)
+					}
+				}
+				require.Equal(t, row.want, got, "%q", out.String())
+			})
+		})
+	}
+}
+
+// ending is a batch that knows whether it is the last of its epoch.
+type ending bool
+
+func (e ending) InEpoch() (epoch int64, last, known bool) { return 0, bool(e), true }
 
 func TestBarEpochs_ofNoLength(t *testing.T) {
 	for _, length := range []loop.Period{nil, loop.Steps(0), loop.Date(5)} {

@@ -24,7 +24,9 @@ const (
 
 func startWaiting(b *Bar, from loop.Beginning) *waitingBar {
 	b.epochs.compiler, _ = loop.StateAs[loop.Compiler](from)
-	b.epochs.line = []item{{text: b.epochs.title(b.epochs.length.Of(from.From)/b.epochs.length.Length()+1, from.Until), style: bold}}
+	b.epochs.begin(from.From, from.History)
+	whole, _ := b.epochs.at(from.From)
+	b.epochs.line = []item{{text: b.epochs.title(whole+1, from.Until), style: bold}}
 	w := &waitingBar{b, make(chan struct{}), make(chan struct{})}
 	if b.live {
 		go w.work()

@@ -171,6 +171,14 @@ func TestInEpoch_unknownElsewhere(t *testing.T) {
 	require.Equal(t, []int64{0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2}, epochs)
 	_, last, known := Batch{Size: 1}.InEpoch()
 	require.False(t, last || known, "made by hand")
+	for _, ends := range []bool{true, false} {
+		b := Batch{Size: 1}
+		_, last, known = b.WithEnd(ends).InEpoch()
+		require.True(t, known)
+		require.Equal(t, ends, last)
+		_, _, known = b.InEpoch()
+		require.False(t, known, "the batch itself stays")
+	}
 }
 
 // A run counts epochs where the batches know their end, and where they do not: those of a plain iterator end with it.

@@ -227,9 +227,18 @@ func find(fields []Field, name, what string) (Array, error) {
 // InEpoch returns the epoch of the batch, and whether it is the last batch of that epoch. Known is false if the batch
 // cannot tell. A batch of [Set.Batches] knows. It still knows after a function that gives one batch for each one, such
 // as [Map] and [Prefetch]. It no longer knows after a function that may leave out, join or reorder batches: [Rebatch],
-// [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard].
+// [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard]. [Batch.WithEnd] sets it.
 func (b Batch) InEpoch() (epoch int64, last, known bool) {
 	return int64(b.Epoch), b.end == epochEnds, b.end != epochUnknown
+}
+
+// WithEnd returns the batch, which then knows whether it is the last one of its epoch. It is for batches that do not
+// know (see [Batch.InEpoch]), or whose epochs are not those of their set.
+func (b Batch) WithEnd(last bool) Batch {
+	if b.end = epochGoesOn; last {
+		b.end = epochEnds
+	}
+	return b
 }
 
 // forgetEnd makes *b, if it is a batch, one that does not know whether it ends its epoch.

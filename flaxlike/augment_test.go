@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // pictures is a folder of dark and of light images, some of each in grey.
@@ -112,7 +113,7 @@ func TestFit_augmentBatches(t *testing.T) {
 		}
 	}
 	set := sorted(t, 64)
-	_, err := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse)).FitBatches(t.Context(), set.Batches(32), quiet(flaxlike.Fit{
+	_, err := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse)).FitBatches(t.Context(), loop.Data[data.Batch](set.Batches(32).All()), quiet(flaxlike.Fit{
 		StepsPerEpoch: 2, Augment: []func(data.Batch) (data.Batch, error){note("one"), note("two")}}))
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"one 0", "two 0", "one 32", "two 32"}, seen)

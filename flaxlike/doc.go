@@ -41,7 +41,7 @@
 // weights and the integers of an Embedding are looked at before the first step, those of a stream of batches before
 // each; the other inputs are not: a NaN in them is one in the loss.
 //
-// What is logged in Fit has the names loss, accuracy, <output>_loss, learning_rate and epoch; what is found on a set to
-// validate on has the set's name in front: val_loss. TrainStep and TestStep log losses and, as avg_<loss>, their means
-// since the last reset; a test of a train.Loop has its name behind: loss_val.
+// Fit logs loss, accuracy, <output>_loss, learning_rate and epoch. The names of the figures of a set to validate on
+// begin with the name of the set: val_loss. TrainStep and TestStep log losses and, as avg_<loss>, their means since the
+// last reset; names of a test of a train.Loop end with the name of the test: loss_val.
 package flaxlike

@@ -40,7 +40,7 @@ func fitStuck(ctx context.Context, t *testing.T, dir, with string, tell, blocks 
 	set := line(t, 64).Batches(32)
 	var batches loop.Data[data.Batch] = func(yield func(data.Batch, error) bool) {
 		n := 0
-		for b, err := range set.All() {
+		for b, err := range set.From(0) {
 			if n++; n > stuckAt {
 				both()
 				blocks()

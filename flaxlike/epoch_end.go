@@ -7,17 +7,17 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// epochEnd calls [Fit.OnEpochEnd], behind the epoch's validations.
-func (f Fit) epochEnd(epoch loop.Steps) loop.Option {
+// epochEnd calls [Fit.OnEpochEnd], after the epoch's validations.
+func (f Fit) epochEnd() loop.Option {
 	if f.OnEpochEnd == nil {
 		return nil
 	}
-	return loop.Watch(loop.Every(epoch), func(ctx context.Context, report loop.Report) error {
+	return loop.Watch(eachEpoch, func(ctx context.Context, report loop.Report) error {
 		figures, err := numbersOfEpoch(report.Logs)
 		if err != nil {
 			return err
 		}
-		return f.OnEpochEnd(ctx, int(report.Elapsed.Steps/int64(epoch)), figures)
+		return f.OnEpochEnd(ctx, int(report.Elapsed.Epochs), figures)
 	})
 }
 

@@ -227,9 +227,9 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 // R08: batches that end before the run was to are an error that says so; what was made of them stays.
 func TestR08_batchesThatEndEarly(t *testing.T) {
 	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
-	h, err := m.FitBatches(t.Context(), line(t, 64).Batches(16), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 4}))
+	h, err := m.FitBatches(t.Context(), loop.Data[data.Batch](line(t, 64).Batches(16).All()), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 4}))
 	require.ErrorIs(t, err, flaxlike.ErrDataEnded)
-	require.EqualError(t, err, "flaxlike: fit: the batches ended after 4 steps, in epoch 2 of 4 steps each: expected batches until 20 steps: give more of them, as by data.Forever, or end there, by Epochs, StepsPerEpoch or Until")
+	require.EqualError(t, err, "flaxlike: fit: the batches ended after 4 steps, in epoch 2 of 4 steps each: expected batches until 5 epochs: give more of them, or end there, by Epochs, StepsPerEpoch or Until")
 	require.Equal(t, 1, h.Len())
 	_, err = m.FitBatches(t.Context(), line(t, 64).Batches(16), quiet(flaxlike.Fit{StepsPerEpoch: 4}))
 	require.NoError(t, err)

@@ -77,10 +77,10 @@ func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
 	return testBy(step{of: m.test, means: true}, batches)
 }
 
-// testBy is a test with Keras's names, of figures that are means since its begin.
+// testBy is a test with the names of Keras. Its figures are means over its batches: see step.BeginEvaluation.
 func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	e := evaluation{loop.Evaluate[*Model, data.Batch]("", s, batches), s}
-	e.Prefix, e.Reset = true, reset
+	e.Prefix = true
 	e.Aggregate = loop.Aggregations{loop.Losses: loop.Last, loop.Metrics: loop.Last}
 	return e
 }

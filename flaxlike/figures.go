@@ -110,39 +110,22 @@ func shownOf(paths []string) []loop.Entry {
 	return appendTo(nil, asShown([]loop.Logs{loop.NewLogs(logs)})[0])
 }
 
-// renamed is the history of a run that was saved when a validation's figures ended in its name, and means began with
-// avg_, with the names of today; any other is as it was. Callbacks that follow val_loss then go on where they were.
-func renamed(h *loop.History, epoch int64, tests []evaluation) (*loop.History, error) {
-	if _, err := h.Last(epochEntry); err == nil || h.Len() == 0 {
-		return h, nil
-	}
-	samples, err := h.Collect("elapsed.batch")
-	if err != nil {
-		return nil, err
-	}
-	now, row := new(loop.History), 0
-	for elapsed, logs := range h.Rows() {
-		entries := appendTo(nil, logs)
-		shown, _ := meansOf(entries)
-		var all loop.Logs
-		for i, e := range entries {
-			if shown[i] < 0 {
-				continue
-			}
-			for _, t := range tests {
-				if name, is := strings.CutSuffix(e.Name, "_"+t.Name); is {
-					e.Name = t.Name + "_" + name
-				}
-			}
-			all.Set(e.Collection, e.Name, entries[shown[i]].Value)
+// renamed are the logs of a run that an older lazo saved, with the names of today.
+func renamed(logs loop.Logs, tests []evaluation) (all loop.Logs) {
+	entries := appendTo(nil, logs)
+	shown, _ := meansOf(entries)
+	for i, e := range entries {
+		if shown[i] < 0 {
+			continue
 		}
-		if elapsed.Steps%epoch == 0 {
-			all.Set(progress, epochEntry, loop.Number(elapsed.Steps/epoch))
+		for _, t := range tests {
+			if name, is := strings.CutSuffix(e.Name, "_"+t.Name); is {
+				e.Name = t.Name + "_" + name
+			}
 		}
-		now.Commit(elapsed, all, int64(samples[0][row]))
-		row++
+		all.Set(e.Collection, e.Name, entries[shown[i]].Value)
 	}
-	return now, nil
+	return all
 }
 
 // progress is the collection of what says how far a run is and is no figure of the model.
@@ -150,5 +133,6 @@ const progress loop.Collection = "progress"
 
 const (
 	epochEntry = "epoch"
+	epochPath  = string(progress) + "." + epochEntry
 	rateEntry  = "learning_rate" // of a training step, by itself or with _<group>
 )

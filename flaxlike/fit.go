@@ -26,8 +26,9 @@ type Fit struct {
 	// BatchSize is that of the model if it is 0. Examples that do not fill a batch are a smaller one at the end of each
 	// epoch, which is a second program to compile; where the strategy cannot divide it among its devices, it is padded.
 	BatchSize int
-	// StepsPerEpoch is how many batches make an epoch; 0 stands for all of the set. The next epoch goes on where it
-	// ended.
+	// StepsPerEpoch is the number of batches of an epoch; 0 stands for all of the set. The next epoch goes on where it
+	// ended. A run that goes on from Checkpoints counts its epochs on, even if the set, BatchSize or StepsPerEpoch has
+	// changed.
 	StepsPerEpoch int
 	// OnDevice keeps the set that is trained on where the steps run: see data.OnDevice. It is for a device with memory
 	// of its own.
@@ -43,9 +44,9 @@ type Fit struct {
 	// names that their entries begin with.
 	Validation  *data.Set
 	Validations map[string]*data.Set
-	// ValidationBatches are batches to test on in place of a set: they are gone through anew for each test, until they
-	// end or ValidationSteps are done, and their first one is looked at before the first step. Each size of batch is a
-	// program to compile.
+	// ValidationBatches are batches to test on in place of a set. Each test takes them from their beginning to their end,
+	// or makes ValidationSteps; the batches of a set end with its first epoch. The first batch is also taken before the
+	// first step. Each size of batch is a program to compile.
 	ValidationBatches loop.Source[data.Batch]
 	// ValidationSplit holds that share of the set back for Validation: its last examples, as they stand.
 	ValidationSplit float64
@@ -55,22 +56,21 @@ type Fit struct {
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 
-	// OnEpochEnd is called at the end of each epoch, behind its validation, with the epoch's number, from 1 on, and its
+	// OnEpochEnd is called at the end of each epoch, after its validation, with the epoch's number, from 1 on, and its
 	// figures: figures.Float("val_loss") is the one of that name in the history, or an error that wraps loop.ErrNoEntry
 	// if the epoch has none. With loop.ErrStop the run ends in order; another error is Fit's. The context is that of
 	// the training: with it the model can test and predict, where several processes train it too.
 	OnEpochEnd func(ctx context.Context, epoch int, figures loop.Logs) error
 	// Callbacks are any options of a run: callbacks.StopEarly("val_loss", …), callbacks.KeepBest, callbacks.JSONL, ….
-	// Where the run begins and ends the fields of Fit say: a loop.Until or loop.From among them is an error.
+	// Where the run begins and ends the fields of Fit say: a loop.Until or loop.Continue among them is an error.
 	Callbacks []loop.Option
-	// Checkpoints is a folder that the run is saved into and resumed from, as checkpoint.Resume does it: it is saved
-	// after each CheckpointEvery, which stands for an epoch if it is nil, and at the end, also of a run that was
-	// interrupted. A program that was killed is started again as it was, and ends with the same parameters, bit for
-	// bit, as one that never was. It makes no step if that run had come to its end, or a callback had stopped it: more
-	// Epochs let it go on; after a callbacks.StopEarly only more patience does. With a callbacks.KeepBest and a best
-	// value of the earlier process, the run ends in callbacks.ErrBestGone, because that copy is gone. The option
-	// checkpoint.KeepBest restores the best from the folder: leave Checkpoints out, and give checkpoint.Resume with it
-	// among the Callbacks.
+	// Checkpoints is a folder that the run is saved into and resumed from, as checkpoint.Resume does it: it is saved after
+	// each CheckpointEvery, which stands for an epoch if it is nil, and at the end, also of a run that was interrupted.
+	// A program that was killed is started again as it was, and ends with the same parameters, bit for bit, as one that
+	// never was. It makes no step if that run had come to its end, or a callback had stopped it: more Epochs let it go
+	// on; after a callbacks.StopEarly only more patience does. With a callbacks.KeepBest and a best value of the
+	// earlier process, the run ends in callbacks.ErrBestGone, because that copy is gone. The option checkpoint.KeepBest
+	// restores the best from the folder: leave Checkpoints out, and give checkpoint.Resume with it among the Callbacks.
 	Checkpoints     *checkpoint.Folder
 	CheckpointEvery loop.Period
 	// Changed is called for each setting of a resumed run that differs from the saved one: before the first step for
@@ -116,12 +116,14 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 	return history, nil
 }
 
-// FitBatches is [Model.Fit] on batches that come one by one, from anywhere. StepsPerEpoch must be given; what is said
-// of the order and shares of a set does not apply and must be zero. A batch must have memory of its own and stay as it
-// is once it was given: up to a hundred are held for a block of steps, so a source that fills one buffer again and
-// again trains on other data. With an InitialEpoch the batches must begin at that place; for a run that goes on from
-// Checkpoints they are given from the first of epoch 1 on, and as many as steps are done are passed over. Batches that
-// end before the run is to are an error, [ErrDataEnded].
+// FitBatches is [Model.Fit] on batches that come one by one, from anywhere. StepsPerEpoch must be given; the settings
+// for the order and the shares of a set must be zero. A batch must have memory of its own and stay as it is once it was
+// given: up to a hundred are held for a block of steps, so a source that fills one buffer again and again trains on
+// other data.
+//
+// With an InitialEpoch, and after a checkpoint, the run takes the batches after those of the earlier steps. The batches
+// of a set ([data.Set.Batches]) and a [loop.From] begin there. A plain iterator ([loop.Data]) is ranged over from its
+// start, once, and the earlier batches are left out. Batches that end before the run does are an error, [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch], f Fit) (*loop.History, error) {
 	err := f.check(m)
 	switch {
@@ -133,10 +135,14 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch],
 	case batches == nil:
 		err = errors.New("the batches are nil")
 	}
+	plain, isPlain := batches.(loop.Data[data.Batch])
+	if err == nil && isPlain && plain == nil {
+		err = errors.New("the batches are nil")
+	}
 	history := new(loop.History)
 	if err == nil {
 		source := loop.From(func(position int64) iter.Seq2[data.Batch, error] { return f.augmented(batches.From(position)) })
-		if plain, ok := batches.(loop.Data[data.Batch]); ok { // skipped after the changes, which number the batches
+		if isPlain { // skipped after the changes, which number the batches
 			source = loop.Data[data.Batch](f.augmented(iter.Seq2[data.Batch, error](plain)))
 		}
 		history, err = m.run(ctx, f, step{of: m.train, means: true}, nil, source)

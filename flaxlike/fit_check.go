@@ -100,19 +100,21 @@ func counting(set *data.Set) int { return data.Batch{Fields: set.Fields()}.Sampl
 
 // checkEnd finds settings that a run of so many steps never reaches; the loop's own error would count in steps alone.
 func (f Fit) checkEnd() error {
-	until, epoch := loop.Steps(max(f.Epochs, 1)*f.StepsPerEpoch), loop.Steps(f.StepsPerEpoch)
-	end := fmt.Sprintf("Epochs is %d", max(f.Epochs, 1))
-	if f.Until != nil {
-		n, ok := f.Until.(loop.Steps)
-		if !ok || n == 0 {
-			return nil
-		}
-		until, end = n, fmt.Sprintf("Until is %s, and an epoch has %s (StepsPerEpoch)", n, epoch)
+	epochs, end := max(f.Epochs, 1), fmt.Sprintf("Epochs is %d", max(f.Epochs, 1))
+	switch until := f.Until.(type) {
+	case nil:
+	case loop.Epochs:
+		epochs, end = int(until), fmt.Sprintf("Until is %s", until)
+	case loop.Steps:
+		epochs, end = int(until)/f.StepsPerEpoch, fmt.Sprintf("Until is %s, and an epoch has %s (StepsPerEpoch)", until, loop.Steps(f.StepsPerEpoch))
+	default:
+		return nil
 	}
-	epochs := int(until / epoch)
 	switch {
+	case f.Until != nil && f.Until.Length() == 0:
+		return nil
 	case epochs == 0:
-		return fmt.Errorf("%s: no epoch would come to its end, where metrics are reset, the history has a row and Validation is tested on\n  set StepsPerEpoch to %d or less", end, until)
+		return fmt.Errorf("%s: no epoch would come to its end, where metrics are reset, the history has a row and Validation is tested on\n  set StepsPerEpoch to %d or less", end, f.Until)
 	case f.ValidationEvery > epochs:
 		return fmt.Errorf("ValidationEvery is %d epochs, and %s: there would be no test\n  set ValidationEvery to %d or less", f.ValidationEvery, end, epochs)
 	}

@@ -31,9 +31,8 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 		return new(loop.History), fmt.Errorf("the model is %w: another Fit trains it: wait for its end, or make a second model", managed.ErrBusy)
 	}
 	defer m.fitting.Store(false)
-	epoch := loop.Steps(f.StepsPerEpoch)
 	tests := m.tests(f)
-	if f.SanityEvaluation { // before a state is restored, because it resets the averages
+	if f.SanityEvaluation {
 		for _, t := range tests {
 			t.Options = append(slices.Clip(t.Options), loop.Until(loop.Steps(2)))
 			if _, _, err := t.Run(ctx, m); err != nil {
@@ -41,52 +40,54 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 			}
 		}
 	}
-	start := &start{Elapsed: m.initial(f, set)}
-	training := train.Loop[*Model, data.Batch]{Step: step, Epoch: epoch, Reset: reset}
+	begin := &place{}
+	size := cmp.Or(f.BatchSize, m.set.batchSize)
+	whole := set != nil && f.StepsPerEpoch == (set.Len()+size-1)/size
+	training := train.Loop[*Model, data.Batch]{Step: step, Epoch: loop.Epochs(1), Reset: reset}
 	for _, t := range tests {
 		if f.ValidationEvery > 1 || len(f.ValidationAt) > 0 {
-			training.Tasks = append(training.Tasks, t.On(f.testing(epoch)))
+			training.Tasks = append(training.Tasks, t.On(f.testing()))
 		} else {
 			training.Tests = append(training.Tests, t.Evaluation)
 		}
 	}
-	training.Tasks = append(training.Tasks, loop.OnTurn(loop.Every(epoch), func(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
-		turn.Logs.Set(progress, epochEntry, loop.Number(turn.Elapsed.Steps/int64(epoch)))
+	training.Tasks = append(training.Tasks, loop.OnTurn(eachEpoch, func(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
+		turn.Logs.Set(progress, epochEntry, loop.Number(turn.Elapsed.Epochs))
 		return nil
 	}))
 	until := f.Until
 	if until == nil {
-		until = epoch * loop.Steps(max(f.Epochs, 1))
+		until = loop.Epochs(max(f.Epochs, 1))
 	}
 	output := out(f.Output)
 	say := f.Verbose.say(output)
-	options := []loop.Option{loop.Until(until), loop.Continue(start.Elapsed, nil), loop.MonitorsWhen(loop.Every(epoch))}
+	options := []loop.Option{loop.Until(until), loop.MonitorsWhen(eachEpoch)}
 	if !f.EachStep {
-		options = append(options, loop.Keep(loop.Every(epoch)))
+		options = append(options, loop.Keep(eachEpoch))
 	}
-	options = append(options, f.Verbose.bar(output, epoch), f.epochEnd(epoch))
+	options = append(options, f.Verbose.bar(output, loop.Steps(f.StepsPerEpoch)), f.epochEnd())
 	options = append(options, f.Callbacks...)
 	if f.Checkpoints != nil {
-		options = append(options, f.resume(epoch, say))
+		options = append(options, f.resume(say))
 	}
-	options = append(options, start.look(f, tests))
+	options = append(options, m.place(begin, f, set, tests))
 	if err := m.expect(ctx, f, training, tests, options); err != nil {
 		return new(loop.History), err
 	}
-	result, err := training.Run(ctx, m, batches, options...)
-	if result.Reason == loop.Stopped && start.Found && result.Elapsed.Steps == start.Steps {
+	result, err := training.Run(ctx, m, epochsOf(batches, begin, int64(f.StepsPerEpoch), whole), options...)
+	if result.Reason == loop.Stopped && begin.found && result.Elapsed.Steps == begin.Steps {
 		say("the run had ended: %v", result.Stop)
 	}
-	if result.Reason == loop.UntilReached && start.Found && result.Elapsed.Steps == start.Steps {
-		say("the run had finished, %s, and this one is to %s: no step was made: more Epochs, or another folder, let it go on", placeOf(start.Elapsed, epoch), until)
+	if result.Reason == loop.UntilReached && begin.found && result.Elapsed.Steps == begin.Steps {
+		say("the run had finished, %s, and this one is to %s: no step was made: more Epochs, or another folder, let it go on", placeOf(begin.Elapsed, result.History), until)
 	}
 	if f.Verbose != Silent {
-		sayNonFinite(result.History, epoch, say)
+		sayNonFinite(result.History, say)
 	}
-	if err != nil && result.Elapsed.Steps == start.Steps {
+	if err != nil && result.Elapsed.Steps == begin.Steps {
 		err = beforeAll(err)
 	}
-	if err == nil && start.Found && result.Elapsed.Steps == start.Steps {
+	if err == nil && begin.found && result.Elapsed.Steps == begin.Steps {
 		err = m.bringIn(ctx, batches.From(0), say)
 	}
 	if result.History == nil {
@@ -94,22 +95,24 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	}
 	if err == nil && result.Reason == loop.DataEnded {
 		err = fmt.Errorf("%w after %s, in epoch %d of %s each: expected batches until %s: give more of them, or end there, by Epochs, StepsPerEpoch or Until",
-			ErrDataEnded, loop.Steps(result.Elapsed.Steps), result.Elapsed.Steps/int64(epoch)+1, epoch, until)
+			ErrDataEnded, loop.Steps(result.Elapsed.Steps), result.Elapsed.Epochs+1, loop.Steps(f.StepsPerEpoch), until)
 	}
 	return result.History, err
 }
 
 // placeOf is "at epoch 3", or "at step 10" where that ends no epoch.
-func placeOf(at loop.Elapsed, epoch loop.Steps) string {
-	if at.Steps%int64(epoch) == 0 {
-		return fmt.Sprintf("at epoch %d", at.Steps/int64(epoch))
+func placeOf(at loop.Elapsed, history *loop.History) string {
+	ends, epochs, _ := history.Series(epochEntry) // an error means that no epoch has ended
+	i := slices.IndexFunc(ends, func(end loop.Elapsed) bool { return end.Steps == at.Steps })
+	if i >= 0 {
+		return fmt.Sprintf("at epoch %v", epochs[i])
 	}
 	return fmt.Sprintf("at step %d", at.Steps)
 }
 
 // sayNonFinite says since when the loss of a run that has ended is no finite number: such a run trains nothing, and
 // ends without an error.
-func sayNonFinite(history *loop.History, epoch loop.Steps, say func(format string, args ...any)) {
+func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 	const entry = string(loop.Losses) + "." + trained
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 	if history == nil {
@@ -127,7 +130,7 @@ func sayNonFinite(history *loop.History, epoch loop.Steps, say func(format strin
 		since--
 	}
 	say("the loss is %v, and was no finite number in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or mends such a run",
-		values[len(values)-1], placeOf(at[since], epoch))
+		values[len(values)-1], placeOf(at[since], history))
 }
 
 // bringIn makes the variables of a run that had ended, which no step has brought in: the model is then as it was behind
@@ -193,8 +196,8 @@ func (s *seen) expect(e *expected) {
 }
 
 // resume is the option for the folder of Checkpoints.
-func (f Fit) resume(epoch loop.Steps, say func(format string, args ...any)) loop.Option {
-	var every loop.Period = epoch
+func (f Fit) resume(say func(format string, args ...any)) loop.Option {
+	var every loop.Period = loop.Epochs(1)
 	if f.CheckpointEvery != nil {
 		every = f.CheckpointEvery
 	}
@@ -207,41 +210,46 @@ func (f Fit) resume(epoch loop.Steps, say func(format string, args ...any)) loop
 	}})
 }
 
-// start is where a run begins.
-type start struct {
-	loop.Elapsed
-	Found bool // in a checkpoint
-}
-
 // initial is where a run begins without a checkpoint.
 func (m *Model) initial(f Fit, set *data.Set) loop.Elapsed {
-	steps, size := int64(f.StepsPerEpoch)*int64(f.InitialEpoch), int64(cmp.Or(f.BatchSize, m.set.batchSize))
-	if set == nil {
-		return loop.Elapsed{Steps: steps, Samples: steps * size}
+	at := loop.Elapsed{Steps: int64(f.StepsPerEpoch) * int64(f.InitialEpoch), Epochs: int64(f.InitialEpoch)}
+	size := int64(cmp.Or(f.BatchSize, m.set.batchSize))
+	if at.Samples = at.Steps * size; set != nil {
+		passes := (int64(set.Len()) + size - 1) / size // batches each
+		at.Samples = at.Steps/passes*int64(set.Len()) + at.Steps%passes*size
 	}
-	passes := (int64(set.Len()) + size - 1) / size // batches each
-	return loop.Elapsed{Steps: steps, Samples: steps/passes*int64(set.Len()) + steps%passes*size}
+	return at
 }
 
-// look learns where the run begins after a checkpoint was restored, and gives its history today's names.
-func (s *start) look(f Fit, tests []evaluation) loop.Option {
-	return loop.Prepare("fit", func(_ context.Context, from loop.Beginning) (loop.Option, error) {
-		if s.Elapsed, s.Found = from.From, from.History != nil; !s.Found {
-			return nil, nil
+// place finds where the run begins: after the checkpoint that was restored, or at the initial epoch.
+func (m *Model) place(begin *place, f Fit, set *data.Set, tests []evaluation) loop.Option {
+	return loop.Prepare("fit", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
+		if from.History == nil {
+			begin.Elapsed = m.initial(f, set)
+			_, err := m.ResetStep(ctx) // an earlier Fit may have ended inside of an epoch
+			return loop.Continue(begin.Elapsed, nil), err
 		}
-		history, err := renamed(from.History, int64(f.StepsPerEpoch), tests)
-		return loop.Continue(from.From, history), err
+		history, err := restored(from.History, int64(f.StepsPerEpoch), tests)
+		if err != nil {
+			return nil, err
+		}
+		*begin = placeAfter(from.From, history, int64(f.StepsPerEpoch))
+		if begin.Epochs < int64(f.InitialEpoch) {
+			return nil, fmt.Errorf("the checkpoint is of step %d, in epoch %d, before InitialEpoch %d\n  leave InitialEpoch out: the checkpoint says where to go on",
+				begin.Steps, begin.Epochs+1, f.InitialEpoch)
+		}
+		return loop.Continue(begin.Elapsed, history), nil
 	})
 }
 
 // testing is when to test, where that is not each epoch.
-func (f Fit) testing(epoch loop.Steps) loop.Schedule {
+func (f Fit) testing() loop.Schedule {
 	if len(f.ValidationAt) == 0 {
-		return loop.Every(epoch * loop.Steps(f.ValidationEvery))
+		return loop.Every(loop.Epochs(f.ValidationEvery))
 	}
 	var at []loop.Schedule
 	for _, n := range f.ValidationAt {
-		at = append(at, loop.At(epoch*loop.Steps(n)))
+		at = append(at, loop.At(loop.Epochs(n)))
 	}
 	return loop.Any(at...)
 }

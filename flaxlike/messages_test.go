@@ -298,7 +298,7 @@ var mistakes = []struct {
 		return m.fit(flaxlike.Dense(1), m.set(data.X([]float32{}, 0, 1), data.Y([]float32{}, 0)), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"batches that end early", func(m desk) error {
-		_, err := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse")).FitBatches(m.Context(), line(m, 64).Batches(32), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 2}))
+		_, err := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse")).FitBatches(m.Context(), loop.Data[data.Batch](line(m, 64).Batches(32).All()), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 2}))
 		return err
 	}},
 	{"rate below 0", func(m desk) error { return m.made(flaxlike.WithLearningRate(-1)) }},

@@ -298,7 +298,6 @@ func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
 var (
 	_ loop.BlockStepper[*Model, data.Batch] = step{}
 	_ loop.Awaiter[*Model]                  = step{}
-	_ loop.EvaluationStepper[*Model]        = step{}
 )
 
 // own is an error of this package in a step.
@@ -323,7 +322,7 @@ func beforeAll(err error) error {
 
 func (s step) String() string { return s.of.String() }
 
-// BeginEvaluation has the step gather its metrics apart. A view has metrics of its own.
+// BeginEvaluation lets the step gather its metrics apart from those of the training. A view has metrics of its own.
 func (s step) BeginEvaluation(ctx context.Context, m *Model) (end func(context.Context) error, err error) {
 	if m.view != nil {
 		return func(context.Context) error { return nil }, m.view.ResetMetrics()

@@ -57,10 +57,10 @@ func (v Verbosity) say(w io.Writer) func(format string, args ...any) {
 	return func(format string, args ...any) { _, _ = fmt.Fprintf(w, "fit: "+format+"\n", args...) }
 }
 
-// bar shows a run in epochs.
-func (v Verbosity) bar(w io.Writer, epoch loop.Steps) loop.Callback {
+// bar shows a run in epochs of so many steps.
+func (v Verbosity) bar(w io.Writer, epochSteps loop.Steps) loop.Callback {
 	if v == Lines {
 		w = struct{ io.Writer }{w} // the bar does not see that it is a terminal
 	}
-	return callbacks.ProgressBar(w, callbacks.BarEpochs(epoch), callbacks.BarOff(v == Silent))
+	return callbacks.ProgressBar(w, callbacks.BarEpochs(loop.Epochs(1), epochSteps), callbacks.BarOff(v == Silent))
 }
