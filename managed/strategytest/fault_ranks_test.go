@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -68,7 +69,7 @@ func killed(t *testing.T, phase string) {
 	}
 	devices, err := strategies.DataParallel(plugintest.Devices(t, 2))
 	require.NoError(t, err)
-	want := faultTraining(t, devices, 0, nil)
+	want := faultTraining(t, devices, nil)
 	for range faultTimes {
 		dir := t.TempDir()
 		said, err := ranks.Start(t, 2, func(o *launch.Options) {
@@ -114,7 +115,7 @@ func small(b *managed.Builder) {
 
 // faultTraining trains small, and gives a text with the bits of all its values. each is called with each batch; options
 // are given the state.
-func faultTraining(t *testing.T, s strategies.Strategy, skip int64, each func(batch int64), options ...func(*managed.State) loop.Option) string {
+func faultTraining(t *testing.T, s strategies.Strategy, each func(batch int64), options ...func(*managed.State) loop.Option) string {
 	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
@@ -124,18 +125,19 @@ func faultTraining(t *testing.T, s strategies.Strategy, skip int64, each func(ba
 	for _, o := range options {
 		all = append(all, o(state))
 	}
-	n := skip
-	batches := func(yield func(data.Batch, error) bool) {
-		for b, err := range wave(t, 128).Batches(32, data.Shuffle(3)).From(skip) {
-			if n++; each != nil {
-				each(n)
-			}
-			if !yield(b, err) {
-				return
+	batches := func(position int64) iter.Seq2[data.Batch, error] {
+		return func(yield func(data.Batch, error) bool) {
+			for b, err := range wave(t, 128).Batches(32, data.Shuffle(3)).From(position) {
+				if position++; each != nil {
+					each(position)
+				}
+				if !yield(b, err) {
+					return
+				}
 			}
 		}
 	}
-	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](batches), all...)
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.From(batches), all...)
 	require.NoError(t, err)
 	var text strings.Builder
 	for _, name := range state.Names() {
@@ -193,14 +195,14 @@ func trainUntilKilled(t *testing.T, phase string) {
 			kill("step")
 		}
 	}
-	// What was saved is looked up before, since the data begins behind it.
+	// What was saved is looked up before, for what the run then resumes from.
 	newest := int64(0)
 	if c, err := folder.Newest(t.Context()); err == nil {
 		newest = int64(c.Step)
 	} else {
 		require.ErrorIs(t, err, checkpoint.ErrNone)
 	}
-	result := faultTraining(t, strategy, newest, each, func(state *managed.State) loop.Option {
+	result := faultTraining(t, strategy, each, func(state *managed.State) loop.Option {
 		resumed := loop.Prepare("resumed", func(_ context.Context, from loop.Beginning) (loop.Option, error) {
 			require.Equal(t, newest, from.From.Steps)
 			if rank == 0 && !first {

@@ -57,7 +57,7 @@ func TestRanks_saveTheirParts(t *testing.T) {
 	}
 	devices, err := strategies.DataParallel(plugintest.Devices(t, 2))
 	require.NoError(t, err)
-	want := faultTraining(t, devices, 0, nil)
+	want := faultTraining(t, devices, nil)
 	dir := t.TempDir()
 	result := func(n, until int) string {
 		said, err := ranks.Start(t, n, func(o *launch.Options) {
