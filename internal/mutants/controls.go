@@ -258,7 +258,7 @@ var controls = []control{
 	{name: "a closed client keeps its blocks", file: "xla/pjrt/client.go", pkg: "xla/pjrt", test: "TestKeepBlocks_closedClient",
 		edits: []edit{{"\ttrim()\n", ""}}},
 	{name: "rank 0 waits for parts that will not come", file: "checkpoint/run_job.go", pkg: "checkpoint", test: "TestJob_folderOfAnotherIsReadOnly",
-		edits: []edit{{"\t\ts.async.LastCall()\n", ""}}},
+		edits: []edit{{"\t\ts.async.lastCall()\n", ""}}},
 	{name: "ranks of two folders", file: "checkpoint/run_job.go", pkg: "checkpoint", test: "TestJob_seesTwoFolders",
 		edits: []edit{{"number == own", "number >= 0"}}},
 	{name: "an event left in each run", file: "xla/pjrt/run.c", pkg: "xla/pjrt", test: "TestF18_fortyThousandRuns",
