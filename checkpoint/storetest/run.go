@@ -80,11 +80,11 @@ func reads(t *testing.T, store checkpoint.Store) {
 	for i := range long {
 		long[i] = byte(i * i >> 11)
 	}
-	for key, text := range map[string][]byte{"step-000000000001/state.safetensors": long, "step-000000000001/COMMIT": []byte("short"), "step-000000000001.2/COMMIT": {}} {
+	for key, text := range map[string][]byte{"END": []byte("over\n"), "step-000000000001/state.safetensors": long, "step-000000000001/COMMIT": []byte("short"), "step-000000000001.2/COMMIT": {}} {
 		require.NoError(t, store.Put(t.Context(), key, putting(text)))
 		want(t, store, key, text)
 	}
-	wantKeys(t, store, "step-000000000001/state.safetensors", "step-000000000001/COMMIT", "step-000000000001.2/COMMIT")
+	wantKeys(t, store, "END", "step-000000000001/state.safetensors", "step-000000000001/COMMIT", "step-000000000001.2/COMMIT")
 	for _, row := range []struct{ offset, length, n int }{{0, 5, 5}, {1, 2, 2}, {4, 1, 1}, {3, 9, 2}, {5, 1, 0}, {6, 1, 0}, {2, 0, 0}} {
 		p := make([]byte, row.length)
 		n, err := store.ReadAt(t.Context(), "step-000000000001/COMMIT", p, int64(row.offset))
