@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -124,20 +123,19 @@ func Example_lightningResume() {
 	ctx, strategy, dir := context.Background(), jit(), must.M1(os.MkdirTemp("", "from-lightning-"))
 	defer os.RemoveAll(dir)
 	training := line(64)
-	run := func(steps int64) (from int64) {
+	run := func(steps int64) (rows int) {
 		state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.1, optim.Adam{}))))
-		begins := loop.Watch(loop.AtStart, func(_ context.Context, r loop.Report) error { from = r.From.Steps; return nil })
 		keep := []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(3, "loss")} // save_last, save_top_k=3, monitor
 		fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(regression)))
-		must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(1)),
+		result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(1)),
 			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(20)), checkpoint.Options{Keep: keep}), // ckpt_path="last"
-			loop.Until(loop.Steps(steps)), begins))
+			loop.Until(loop.Steps(steps))))
 		must.M(state.Close())
-		return from
+		return result.History.Len()
 	}
-	fmt.Println("begun at:", run(30), "and", run(50))
+	fmt.Println("rows of the history:", run(30), "and", run(50))
 	// Output:
-	// begun at: 0 and 30
+	// rows of the history: 30 and 50
 }
 
 func Example_lightningOptimizers() {
