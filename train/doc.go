@@ -22,7 +22,7 @@
 //		{Name: "model", EpochEnd: train.Method((*Model).EpochEnd)},
 //	}
 //
-// There is no hook for the begin of an epoch: the first epoch begins at Begin, each other one at the EpochEnd before it.
+// There is no hook for the begin of an epoch: the first epoch begins at Begin, each other one at the EpochEnd before.
 //
 // # Endings
 //

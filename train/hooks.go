@@ -12,8 +12,8 @@ import (
 // Hooks are functions that are called at fixed places of a loop. Each may be nil, but not all of them.
 //
 // A hook may read and change the state and the logs of the turn. If it returns an error, the state stays as it was
-// before the call and the run fails. With [loop.ErrStop] the change is kept and the run ends after the turn. In Begin and
-// End the turn is not counted, its batch is the first or the last one, and its logs are a row of their own.
+// before the call and the run fails. With [loop.ErrStop] the change is kept and the run ends after the turn. In Begin
+// and End the turn is not counted, its batch is the first or the last one, and its logs are a row of their own.
 type Hooks[S, B any] struct {
 	// Name appears in errors: "epoch end (NAME)". Without a name, hooks that are not alone in their list have their
 	// number there.

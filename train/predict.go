@@ -8,9 +8,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Predict is Ciclo's predict_loop: it returns the outputs of a state for each batch, one after the other, and keeps none
-// of them. In a turn, Hooks.BatchBegin comes first, then Step, AfterStep, BatchEnd and Tasks; then the output is handed
-// out.
+// Predict is Ciclo's predict_loop: it returns the outputs of a state for each batch, one after the other, and keeps
+// none of them. In a turn, Hooks.BatchBegin comes first, then Step, AfterStep, BatchEnd and Tasks; then the output is
+// handed out.
 type Predict[S, B, P any] struct {
 	// Step returns the outputs for a batch. It changes nothing. If a batch is padded, Step leaves out the rows of the
 	// padding.
