@@ -32,8 +32,8 @@ func surest(b *managed.Builder) {
 	b.Output("surest", graph.ReduceMax(graph.Softmax(logits), -1))
 }
 
-// A source asks for the labels of the examples that the model is least sure of. The run ends with the same choice and the
-// same parameters whether it is resumed or not, and with steps in blocks or one at a time.
+// A source asks for the labels of the examples that the model is least sure of. The run ends with the same choice and
+// the same parameters whether it is resumed or not, and with steps in blocks or one at a time.
 func TestStateDependentData_activeLearning(t *testing.T) {
 	ctx := t.Context()
 	pool, _ := digits()

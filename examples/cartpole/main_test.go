@@ -31,8 +31,9 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-// A source that reads the state sees each step whose batch it has handed out: with steps in blocks the numbers of a run
-// are the same, bit by bit, as with steps one at a time. The tests are so far apart that they do not end the blocks.
+// A source that reads the state sees each step whose batch it has handed out: with steps in blocks the numbers of a
+// run are the same, bit by bit, as with steps one at a time. The tests are so far apart that they do not end the
+// blocks.
 func TestS03_blocksAndSingleSteps(t *testing.T) {
 	for name, steps := range map[string]loop.Steps{"reinforce": 20, "ppo": 200, "dqn": 1500} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +44,8 @@ func TestS03_blocksAndSingleSteps(t *testing.T) {
 	}
 }
 
-// A run that ended between two plays, and continues from its checkpoint, has all numbers of one that was not interrupted.
+// A run that ended between two plays, and continues from its checkpoint, has all numbers of one that was not
+// interrupted.
 func TestResumes(t *testing.T) {
 	for name, steps := range map[string]loop.Steps{"reinforce": 7, "ppo": 100, "dqn": 700} {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func (p pole) up() bool {
 func push(states, actions *graph.Node) *graph.Node {
 	v := graph.Split(states, 1, 4)
 	sin, cos := graph.Sin(v[2]), graph.Cos(v[2])
-	sign := graph.AddScalar(graph.MulScalar(graph.ExpandDims(graph.ConvertDType(actions, states.DType()), 1), 2), -1)
+	sign := graph.AddScalar(graph.MulScalar(graph.ExpandAxes(graph.ConvertDType(actions, states.DType()), 1), 2), -1)
 	push := graph.DivScalar(graph.Add(graph.MulScalar(sign, force), graph.MulScalar(graph.Mul(graph.Square(v[3]), sin), poleMass*half)), mass)
 	turn := graph.Div(graph.Sub(graph.MulScalar(sin, gravity), graph.Mul(cos, push)),
 		graph.MulScalar(graph.AddScalar(graph.MulScalar(graph.Square(cos), -poleMass/mass), 4./3), half))

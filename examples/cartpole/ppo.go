@@ -38,7 +38,7 @@ func value(b *managed.Builder, states *managed.Node) *managed.Node {
 // scores are the logits of both actions and the value, [n, 3].
 var scores = managed.TestStep(func(b *managed.Builder) {
 	x := b.Node("x")
-	b.Output("out", graph.Concatenate([]*managed.Node{policy(b, x), graph.ExpandDims(value(b, x), -1)}, -1))
+	b.Output("out", graph.Concatenate([]*managed.Node{policy(b, x), graph.ExpandAxes(value(b, x), -1)}, -1))
 }, managed.OutputsAlone())
 
 // rollout is what the policy did in its last turn of play: [horizon, parallel], with 4 numbers to a state. A
