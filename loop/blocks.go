@@ -12,12 +12,10 @@ import (
 type blocks[B any] struct {
 	on      bool
 	tasks   []blockTask
-	current int // the task whose steps wait
-	// batches wait for their steps, and have elapsed with them. The spare lists are those of the block that is being
-	// made; both swap with each block.
-	batches, spareBatches []B
-	elapsed, spareElapsed []Elapsed
-	since                 time.Time // the first of them has waited since then
+	current int       // the task whose steps wait
+	batches []B       // those that wait for their steps
+	elapsed []Elapsed // with each of them
+	since   time.Time // the first of them has waited since then
 }
 
 // blockTask is a task, as far as blocks are concerned.
@@ -37,16 +35,36 @@ func (r *run[S, B]) startBlocks() {
 	b := &r.blocks
 	b.tasks = make([]blockTask, len(r.tasks))
 	for i := range r.tasks {
-		if s := r.tasks[i].block; s != nil {
-			b.tasks[i] = blockTask{s.BlockSize(), 1}
+		s := r.tasks[i].block
+		if s == nil {
+			continue
 		}
-		b.on = b.on || b.tasks[i].size > 1
+		if size := s.BlockSize(); size > 1 {
+			b.on, b.tasks[i] = true, blockTask{size, 1}
+			r.tasks[i].do = func(ctx context.Context, turn *Turn[S, B]) error { return blockOfOne(ctx, s, turn) }
+		}
 	}
 	r.readsClock = r.readsClock || b.on
 }
 
-// gather makes the iteration of the newest batch, or lets the batch wait for its step, or makes the steps of its
-// block; end reports that the run is over.
+// blockOfOne makes a single step by StepBlock.
+func blockOfOne[S, B any](ctx context.Context, s BlockStepper[S, B], turn *Turn[S, B]) error {
+	state, logs, err := s.StepBlock(ctx, turn.State, []B{turn.Batch})
+	if err == nil && len(logs) != 1 {
+		return fmt.Errorf("a block of 1 batch must give logs for it, got %d", len(logs))
+	}
+	if err != nil && !isStop(err) {
+		return err
+	}
+	turn.State = state
+	for _, l := range logs {
+		turn.Logs.Merge(l)
+	}
+	return err
+}
+
+// gather makes the iteration of the newest batch, or lets the batch wait for its step; end reports that the run is
+// over.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
 	last := r.last.tasks
@@ -54,85 +72,78 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 		last = b.elapsed[len(b.elapsed)-1]
 	}
 	now := r.count(last, samples)
-	task, before := r.blockOf(last, now)
-	joins := b.pending() && task == b.current
-	if task < 0 || before || b.pending() && !joins {
+	task, before, after := r.blockOf(last, now)
+	if task < 0 || before || b.pending() && task != b.current {
 		if end, err = r.share(1, now.Samples); end || err != nil {
 			return end, err
 		}
 	}
-	if b.pending() && !joins {
+	if b.pending() && task != b.current {
 		r.nextTaken, r.acted = true, true // all have the newest batch: nothing else would ask whether the block stopped
 		end, err = r.flush()
 		if r.nextTaken = false; end || err != nil {
 			return end, err
 		}
-		task, before = r.blockOf(last, now)
+		task, before, after = r.blockOf(last, now)
 	}
-	if !joins {
+	if !b.pending() {
 		r.open(now)
 	}
-	if task >= 0 && !before {
-		return r.wait(task, last, now)
-	}
-	r.turn.Batch = r.batch
 	if task < 0 {
+		r.turn.Batch = r.batch
 		return r.iterate(0, false)
 	}
-	return r.waitAfter(task, last, now)
+	stop := false
+	if before {
+		if stop, err = r.runBefore(task); err != nil {
+			return false, err
+		}
+	}
+	return r.add(task, last, now, stop, !stop && !after)
 }
 
 // blockOf returns the task whose block an iteration can be part of, -1 if there is none: it must be the only block
-// stepper that is due. before says that another task is due before it, which would run between two steps of a block
-// that has batches already: it can only begin one.
-func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before bool) {
+// stepper that is due. before and after say that other tasks are due before and after it. A block that has batches
+// already cannot take one with a task before its step.
+func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 	task = -1
 	for i := range r.tasks {
-		switch {
+		switch isBlock := r.blocks.tasks[i].size > 1; {
 		case !r.tasks[i].when.Due(last, now):
-		case r.blocks.tasks[i].size > 1:
-			if task >= 0 {
-				return -1, false
-			}
+		case isBlock && task >= 0, !isBlock && task < 0 && r.blocks.pending():
+			return -1, false, false
+		case isBlock:
 			task = i
-		case task >= 0:
-		case r.blocks.pending():
-			return -1, false
-		default:
+		case task < 0:
 			before = true
+		default:
+			after = true
 		}
 	}
-	return task, before
+	return task, before, after
 }
 
-// waitAfter is wait behind the tasks that are due before that of the block.
-func (r *run[S, B]) waitAfter(task int, last, now Elapsed) (end bool, err error) {
-	stop := false
+// runBefore runs the tasks before that of a block.
+func (r *run[S, B]) runBefore(task int) (stop bool, err error) {
+	r.turn.Batch = r.batch
 	if err = r.runTasks(0, task, &stop); err != nil {
 		return false, err
 	}
 	r.acted = true
-	if stop, err = r.agreement.border(stop); err != nil {
-		return false, err
-	}
-	if !stop {
-		return r.wait(task, last, now)
-	}
-	r.add(task, now)
-	if _, err = r.flush(); err == nil {
-		r.reason = Stopped
-	}
-	return true, err
+	return r.agreement.border(stop)
 }
 
-// wait lets the newest batch wait for its step, or makes the steps of its block.
-func (r *run[S, B]) wait(task int, last, now Elapsed) (end bool, err error) {
+// add adds the newest batch to the block of a task. It waits there if it may, or all that wait have their steps.
+func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, err error) {
 	b := &r.blocks
-	r.add(task, now)
-	if !r.taskDueAfter(task, last, now) && len(b.batches) < b.tasks[task].limit && !r.interrupted &&
-		(r.clock.agreed != nil || now.Time-b.elapsed[0].Time < blockTime) && !now.Reached(r.until) && !r.callbackDue(last, now) &&
-		(len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
-		if r.reading.on && len(b.batches) == 1 {
+	if !b.pending() {
+		b.current, b.since = task, time.Now()
+	}
+	b.batches, b.elapsed = append(b.batches, r.batch), append(b.elapsed, now)
+	// Where processes agree, no clock ends a block.
+	if may && len(b.batches) < b.tasks[task].limit && !r.interrupted && (r.job != nil || now.Time-b.elapsed[0].Time < blockTime) &&
+		!now.Reached(r.until) && !r.callbackDue(last, now) && (len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
+		if r.reading.on {
 			r.reading.waiting.Store(true)
 		}
 		return false, nil
@@ -140,25 +151,10 @@ func (r *run[S, B]) wait(task int, last, now Elapsed) (end bool, err error) {
 	if end, err = r.share(0, now.Samples); end || err != nil {
 		return end, err
 	}
-	return r.flush()
-}
-
-func (r *run[S, B]) add(task int, now Elapsed) {
-	b := &r.blocks
-	if !b.pending() {
-		b.current, b.since = task, time.Now()
+	if end, err = r.flush(); stop && err == nil {
+		r.reason = Stopped
 	}
-	b.batches, b.elapsed = append(b.batches, r.batch), append(b.elapsed, now)
-}
-
-// taskDueAfter reports whether a task after that of a block is due.
-func (r *run[S, B]) taskDueAfter(task int, last, now Elapsed) bool {
-	for i := task + 1; i < len(r.tasks); i++ {
-		if r.tasks[i].when.Due(last, now) {
-			return true
-		}
-	}
-	return false
+	return end || stop, err
 }
 
 // callbackDue reports whether a callback is due after an iteration, as far as that can be known before its step.
@@ -180,8 +176,7 @@ func (r *run[S, B]) flush() (end bool, err error) {
 		return false, nil
 	}
 	batches, elapsed := b.batches, b.elapsed
-	b.batches, b.spareBatches = b.spareBatches[:0], batches // whatever happens now, they no longer wait
-	b.elapsed, b.spareElapsed = b.spareElapsed[:0], elapsed
+	b.batches, b.elapsed = batches[:0], elapsed[:0] // whatever happens now, they no longer wait
 	defer clear(batches)
 	if r.reading.on {
 		r.reading.waiting.Store(false)
@@ -298,20 +293,4 @@ func (r *run[S, B]) leaveOut(n int64) {
 	if !b.pending() && !r.changed { // elapsed is that of the first batch of a block
 		r.elapsed = r.last.tasks
 	}
-}
-
-// runBlockOfOne makes a single step by StepBlock.
-func runBlockOfOne[S, B any](ctx context.Context, s BlockStepper[S, B], turn *Turn[S, B]) error {
-	state, logs, err := s.StepBlock(ctx, turn.State, []B{turn.Batch})
-	if err == nil && len(logs) != 1 {
-		return fmt.Errorf("a block of 1 batch must give logs for it, got %d", len(logs))
-	}
-	if err != nil && !isStop(err) {
-		return err
-	}
-	turn.State = state
-	for _, l := range logs {
-		turn.Logs.Merge(l)
-	}
-	return err
 }

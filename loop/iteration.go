@@ -87,8 +87,6 @@ func (r *run[S, B]) runTask(i int, stop *bool) (err error) {
 	r.expected.ran(i)
 	r.acted = r.acted || !t.steps
 	switch {
-	case r.blocks.on && r.blocks.tasks[i].size > 1:
-		err = runBlockOfOne(stepContext(r.work), t.block, &r.turn)
 	case t.steps:
 		err = t.do(stepContext(r.work), &r.turn)
 	default:

@@ -270,6 +270,12 @@ func (r *run[S, B]) await(err error) error {
 // shielded makes a panic an error that names the activity.
 func (r *run[S, B]) shielded(f func() error) error { return r.located(Shield(f)) }
 
+// shieldedEnd is shielded for what may end the run.
+func (r *run[S, B]) shieldedEnd(f func() (end bool, err error)) (end bool, err error) {
+	err = r.shielded(func() (err error) { end, err = f(); return err })
+	return end, err
+}
+
 func (r *run[S, B]) located(err error) error {
 	if p, ok := err.(*PanicError); ok {
 		r.reason = Failed

@@ -96,35 +96,23 @@ func (a alone[S, B]) interrupts(h *hook) bool {
 
 func (a alone[S, B]) end(left bool, err error) error {
 	r := a.run
+	if err != nil && r.blocks.pending() { // without blocks these steps would have come before the failure, with their outcome
+		failure, end := err, false
+		if end, err = r.shieldedEnd(r.flush); err == nil && !end {
+			r.reason, err = Failed, failure
+		}
+	}
 	if err == nil && r.reason == DataEnded {
 		last := r.flush
 		if r.ctx.Err() != nil {
 			last = r.cancelled // the data may have ended because the context did
 		}
-		if err = r.shielded(func() error { _, err := last(); return err }); err != nil && left {
+		if _, err = r.shieldedEnd(last); err != nil && left {
 			err = fmt.Errorf("%w; %w", err, ErrSourceLeft)
 		}
 	}
 	if err == nil && r.begun {
-		err = r.shielded(func() error { _, err := r.atEdge(Schedule.endsAt); return err })
-	}
-	if r.blocks.pending() {
-		err = r.shielded(func() error { return a.flushBefore(err) })
+		_, err = r.shieldedEnd(func() (bool, error) { return r.atEdge(Schedule.endsAt) })
 	}
 	return r.await(err)
-}
-
-// flushBefore makes the steps that waited when the run failed: without blocks they would have been made before the
-// failure, so their outcome comes first.
-func (a alone[S, B]) flushBefore(failure error) error {
-	end, err := a.flush()
-	switch {
-	case err != nil:
-		return err
-	case end:
-		_, err = a.atEdge(Schedule.endsAt)
-		return err
-	}
-	a.reason = Failed
-	return failure
 }

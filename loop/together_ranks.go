@@ -193,14 +193,9 @@ func (e *apartError) Unwrap() error { return e.error }
 func (p *ranks[S, B]) apart(most, least int64, a, b int) error {
 	var labels []string
 	for i := range p.tasks {
-		labels = append(labels, label(p.tasks[i].when, p.tasks[i].name))
+		labels = append(labels, p.tasks[i].label())
 	}
-	own := errors.New(strings.Join(labels, ", "))
-	first, err := p.tell(a, own)
-	if err != nil {
-		return err
-	}
-	second, err := p.tell(b, own)
+	first, second, err := p.tellBoth(a, b, errors.New(strings.Join(labels, ", ")))
 	if err != nil {
 		return err
 	}
@@ -273,6 +268,14 @@ func (p *ranks[S, B]) tell(from int, err error) (string, error) {
 	return strings.ToValidUTF8(said, ""), nil
 }
 
+// tellBoth gives the texts of two processes to all.
+func (p *ranks[S, B]) tellBoth(a, b int, own error) (first, second string, err error) {
+	if first, err = p.tell(a, own); err == nil {
+		second, err = p.tell(b, own)
+	}
+	return first, second, err
+}
+
 // border agrees on the wish to stop. Where only steps ran, that waits for the next batch.
 func (p *ranks[S, B]) border(bool) (stop bool, err error) {
 	if !p.acted && !p.halted {
@@ -331,7 +334,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 		case left || r.ctx.Err() != nil:
 			ended = 0
 		}
-		err = r.shielded(func() error { _, err := p.agreeOnData(ended, 0, p.samplesTaken()); return err })
+		_, err = r.shieldedEnd(func() (bool, error) { return p.agreeOnData(ended, 0, p.samplesTaken()) })
 	}
 	known := error(nil) // the error that all processes have, each in its own words
 	switch {
@@ -341,15 +344,14 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 		known, err = p.endHalted(left)
 	}
 	if err == nil && r.begun {
-		err = r.shielded(func() error {
+		_, err = r.shieldedEnd(func() (bool, error) {
 			if err := p.agree(atEnd, nil); err != nil {
-				return err
+				return false, err
 			}
 			if p.stops() { // in the last iteration, of steps alone
 				r.reason = Stopped
 			}
-			_, err := r.atEdge(Schedule.endsAt)
-			return err
+			return r.atEdge(Schedule.endsAt)
 		})
 	}
 	err = r.await(err)
@@ -362,8 +364,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 
 // endHalted makes the steps that wait; known is why the run ends then, and err the error that it ends with.
 func (p *ranks[S, B]) endHalted(left bool) (known, err error) {
-	end := false
-	if err = p.shielded(func() (err error) { end, err = p.flush(); return err }); err != nil || end {
+	if end, err := p.shieldedEnd(p.flush); end || err != nil {
 		return nil, err
 	}
 	p.reason = p.halt.reason

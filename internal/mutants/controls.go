@@ -489,7 +489,7 @@ var controls = []control{
 	{name: "ranks that all take the first part of a batch", file: "data/batches.go", pkg: "data", test: "TestShare_union",
 		edits: []edit{{"i += h.rank * each", "i += 0 * each"}}},
 	{name: "ranks that differ in something", file: "loop/together_alike.go", pkg: "loop", test: "TestJob_messages",
-		edits: []edit{{"if most>>rankBits == least>>rankBits {", "if most > 0 {"}}},
+		edits: []edit{{"case key == otherKey && key != \"\":", "case key != \"\":"}}},
 	{name: "a rank without Across of which nothing is said", file: "dist/beat.go", pkg: "xla", test: "TestAcross_forgottenByOne",
 		edits: []edit{{"b.Note = a.noted()", "b.Note = \"\""}}},
 	{name: "a warning of each rank", file: "dist/launch/output.go", pkg: "dist/launch", test: "TestRun_warnings",
