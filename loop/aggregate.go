@@ -69,7 +69,7 @@ func (as Aggregations) Err() error {
 func (h *History) Aggregate(as Aggregations) Logs {
 	var entries []Entry
 	for _, c := range h.columns {
-		if c.cells.n > 0 {
+		if c.cells.Len() > 0 {
 			entries = append(entries, Entry{c.collection, c.name, h.aggregate(c, as.of(c.collection))})
 		}
 	}
@@ -78,7 +78,7 @@ func (h *History) Aggregate(as Aggregations) Logs {
 
 func (h *History) aggregate(c *column, a Aggregation) Value {
 	if a.pick != nil {
-		return c.value(a.pick(c.cells.n))
+		return c.value(a.pick(c.cells.Len()))
 	}
 	return &aggregate{history: h, path: Entry{Collection: c.collection, Name: c.name}.Path(), by: a}
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/pieces"
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
@@ -26,7 +27,7 @@ type History struct {
 	bounds  bounds
 	every   int64 // in a thinned history: rows with a number that this divides are there to stay
 	number  int64 // of the newest row; rows that are gone count too, and the first is 1
-	rows    list[row]
+	rows    pieces.List[row]
 	columns []*column
 	names   []Entry // of the fields, then of the columns
 	index   map[entryKey]int
@@ -49,7 +50,7 @@ type entryKey struct {
 func (h *History) Commit(elapsed Elapsed, logs Logs, samples int64) {
 	h.dropProvisional()
 	h.number++
-	h.rows.push(row{h.number, elapsed, samples})
+	h.rows.Push(row{h.number, elapsed, samples})
 	for i := range logs.entries {
 		if e := &logs.entries[i]; e.Collection != elapsedCollection {
 			h.columnOf(i, e).add(h.number, e.Value)
@@ -94,7 +95,7 @@ func (h *History) known() []Entry {
 }
 
 // Len is the number of rows.
-func (h *History) Len() int { return h.rows.n }
+func (h *History) Len() int { return h.rows.Len() }
 
 // Names are the names of all that its rows have, as "loss", sorted and each once: [History.Series] gives their values.
 func (h *History) Names() []string {
@@ -110,7 +111,7 @@ func (h *History) Names() []string {
 func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	return func(yield func(Elapsed, Logs) bool) {
 		all := h.cursors()
-		for r := range h.rows.all {
+		for r := range h.rows.All {
 			if !yield(r.elapsed, entriesAt(all, r.number)) {
 				return
 			}
@@ -122,17 +123,17 @@ func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 // read once for both.
 func (h *History) Since(step int64) *History {
 	part := &History{}
-	first := h.rows.search(func(r *row) bool { return r.elapsed.Steps > step })
-	if first == h.rows.n {
+	first := h.rows.Search(func(r *row) bool { return r.elapsed.Steps > step })
+	if first == h.rows.Len() {
 		return part
 	}
-	number := h.rows.at(first).number
+	number := h.rows.At(first).number
 	all := h.cursors()
 	for i := range all {
-		all[i].at = all[i].column.cells.search(func(c *cell) bool { return c.row >= number })
+		all[i].at = all[i].column.cells.Search(func(c *cell) bool { return c.row >= number })
 	}
-	for i := first; i < h.rows.n; i++ {
-		r := *h.rows.at(i)
+	for i := first; i < h.rows.Len(); i++ {
+		r := *h.rows.At(i)
 		part.Commit(r.elapsed, entriesAt(all, r.number), r.batch)
 	}
 	return part
@@ -170,7 +171,7 @@ func (h *History) Collect(names ...string) ([][]float64, error) {
 	}
 	lists := make([][]float64, len(names))
 rows:
-	for r := range h.rows.all {
+	for r := range h.rows.All {
 		for i := range cursors {
 			if !cursors[i].seek(r.number) {
 				continue rows
@@ -203,18 +204,18 @@ func (h *History) Last(name string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	i := h.rows.n - 1
+	i := h.rows.Len() - 1
 	if c.column != nil {
-		if c.at = c.column.cells.n - 1; c.at < 0 {
+		if c.at = c.column.cells.Len() - 1; c.at < 0 {
 			return 0, errGone(name)
 		}
-		number := c.column.cells.at(c.at).row
-		i = h.rows.search(func(r *row) bool { return r.number >= number })
+		number := c.column.cells.At(c.at).row
+		i = h.rows.Search(func(r *row) bool { return r.number >= number })
 	}
 	if i < 0 {
 		return 0, errGone(name)
 	}
-	return c.read(*h.rows.at(i))
+	return c.read(*h.rows.At(i))
 }
 
 // Mean is the mean of all values under a name, each weighted by the number of examples in its batch: the mean over
@@ -243,7 +244,7 @@ func (h *History) each(name string, do func(row, float64)) error {
 		return err
 	}
 	found := false
-	for r := range h.rows.all {
+	for r := range h.rows.All {
 		if !c.seek(r.number) {
 			continue
 		}

@@ -4,16 +4,17 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lazo-ml/lazo/internal/pieces"
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
 // column has all values of one entry, by row. Rows that lack it take no memory.
 type column struct {
 	entryKey
-	cells list[cell]
+	cells pieces.List[cell]
 	// unread has the values that were not read yet, nil where cells has the number. It stays empty as long as all are
 	// numbers: the column then has no pointers, and a long history costs the garbage collector nothing.
-	unread list[Value]
+	unread pieces.List[Value]
 }
 
 type cell struct {
@@ -34,64 +35,64 @@ func (c *column) add(row int64, v Value) {
 	if known {
 		v = nil
 	} else {
-		for c.unread.n < c.cells.n {
-			c.unread.push(nil)
+		for c.unread.Len() < c.cells.Len() {
+			c.unread.Push(nil)
 		}
 	}
-	c.cells.push(cell{row, float64(number)})
-	if !known || c.unread.n > 0 {
-		c.unread.push(v)
+	c.cells.Push(cell{row, float64(number)})
+	if !known || c.unread.Len() > 0 {
+		c.unread.Push(v)
 	}
 }
 
 // shift drops the value of the oldest row, if it has one.
 func (c *column) shift(row int64) {
-	if c.cells.n == 0 || c.cells.at(0).row != row {
+	if c.cells.Len() == 0 || c.cells.At(0).row != row {
 		return
 	}
-	c.cells.shift()
-	if c.unread.n > 0 {
-		c.unread.shift()
+	c.cells.Shift()
+	if c.unread.Len() > 0 {
+		c.unread.Shift()
 	}
 }
 
 // pop drops the value of the newest row, if it has one.
 func (c *column) pop(row int64) {
-	if c.cells.n == 0 || c.cells.at(c.cells.n-1).row != row {
+	if c.cells.Len() == 0 || c.cells.At(c.cells.Len()-1).row != row {
 		return
 	}
-	c.cells.pop()
-	if c.unread.n > 0 {
-		c.unread.pop()
+	c.cells.Pop()
+	if c.unread.Len() > 0 {
+		c.unread.Pop()
 	}
 }
 
 // keep drops the values of the rows for which stays is false.
 func (c *column) keep(stays func(row int64) bool) {
-	c.unread.keep(func(i int) bool { return stays(c.cells.at(i).row) })
-	c.cells.keep(func(i int) bool { return stays(c.cells.at(i).row) })
+	c.unread.Keep(func(i int) bool { return stays(c.cells.At(i).row) })
+	c.cells.Keep(func(i int) bool { return stays(c.cells.At(i).row) })
 }
 
 // unreadAt is the i-th value if it was not read yet.
 func (c *column) unreadAt(i int) Value {
-	if c.unread.n == 0 {
+	if c.unread.Len() == 0 {
 		return nil
 	}
-	return *c.unread.at(i)
+	return *c.unread.At(i)
 }
 
 // number reads the i-th value.
 func (c *column) number(i int) (float64, error) {
 	late := c.unreadAt(i)
 	if late == nil {
-		return c.cells.at(i).number, nil
+		return c.cells.At(i).number, nil
 	}
 	v, err := late.Float()
 	if err != nil {
 		return 0, err
 	}
 	if _, ok := late.(Payload); !ok {
-		c.cells.at(i).number, *c.unread.at(i) = v, nil
+		c.cells.At(i).number, *c.unread.At(i) = v, nil
 	}
 	return v, nil
 }
@@ -100,11 +101,11 @@ func (c *column) number(i int) (float64, error) {
 func (c *column) value(i int) Value {
 	switch late := c.unreadAt(i).(type) {
 	case nil:
-		return Number(c.cells.at(i).number)
+		return Number(c.cells.At(i).number)
 	case Payload:
 		return late
 	}
-	return stored{c, c.cells.at(i).row}
+	return stored{c, c.cells.At(i).row}
 }
 
 var errDropped = errors.New("the history dropped it before it was read")
@@ -116,8 +117,8 @@ type stored struct {
 }
 
 func (s stored) Float() (float64, error) {
-	i := s.column.cells.search(func(c *cell) bool { return c.row >= s.row })
-	if i == s.column.cells.n || s.column.cells.at(i).row != s.row {
+	i := s.column.cells.Search(func(c *cell) bool { return c.row >= s.row })
+	if i == s.column.cells.Len() || s.column.cells.At(i).row != s.row {
 		return 0, errDropped
 	}
 	return s.column.number(i)
@@ -136,10 +137,10 @@ func (c *cursor) seek(row int64) bool {
 		return true
 	}
 	cells := &c.column.cells
-	for c.at < cells.n && cells.at(c.at).row < row {
+	for c.at < cells.Len() && cells.At(c.at).row < row {
 		c.at++
 	}
-	return c.at < cells.n && cells.at(c.at).row == row
+	return c.at < cells.Len() && cells.At(c.at).row == row
 }
 
 // read reads the value at r, to which seek moved.

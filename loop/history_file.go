@@ -53,7 +53,7 @@ func (h *History) records(do func(*records.Row) error) error {
 	}
 	all := h.cursors()
 	var rec records.Row
-	for r := range h.rows.all {
+	for r := range h.rows.All {
 		rec.Reset(r.times())
 		for i := range all {
 			if c := &all[i]; c.seek(r.number) {
@@ -80,8 +80,8 @@ func (h *History) add(r *records.Row) error {
 		return err
 	}
 	var last Elapsed
-	if n := h.rows.n; n > 0 {
-		last = h.rows.at(n - 1).elapsed
+	if n := h.rows.Len(); n > 0 {
+		last = h.rows.At(n - 1).elapsed
 	}
 	if r.Batch == records.UnknownBatch {
 		if r.Samples < last.Samples { // the batch would be negative, and with it a weight

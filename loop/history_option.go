@@ -37,31 +37,31 @@ func (h *History) restrict(b bounds) {
 
 // dropProvisional drops the newest row of a thinned history if it was kept only because it is the newest.
 func (h *History) dropProvisional() {
-	if !h.bounds.spread || h.rows.n == 0 {
+	if !h.bounds.spread || h.rows.Len() == 0 {
 		return
 	}
-	newest := h.rows.at(h.rows.n - 1).number
+	newest := h.rows.At(h.rows.Len() - 1).number
 	if h.stays(newest) {
 		return
 	}
 	for _, c := range h.columns {
 		c.pop(newest)
 	}
-	h.rows.pop()
+	h.rows.Pop()
 }
 
 // bound drops rows until there are no more than the bound.
 func (h *History) bound() {
-	for h.bounds.rows > 0 && h.rows.n > h.bounds.rows {
+	for h.bounds.rows > 0 && h.rows.Len() > h.bounds.rows {
 		if h.bounds.spread {
 			h.every = max(2*h.every, 2)
 			h.thin()
 			continue
 		}
 		for _, c := range h.columns {
-			c.shift(h.rows.at(0).number)
+			c.shift(h.rows.At(0).number)
 		}
-		h.rows.shift()
+		h.rows.Shift()
 	}
 }
 
@@ -70,7 +70,7 @@ func (h *History) thin() {
 	for _, c := range h.columns {
 		c.keep(stays)
 	}
-	h.rows.keep(func(i int) bool { return stays(h.rows.at(i).number) })
+	h.rows.Keep(func(i int) bool { return stays(h.rows.At(i).number) })
 }
 
 func (h *History) stays(row int64) bool { return row%max(h.every, 1) == 0 }
