@@ -71,7 +71,8 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	if b.pending() {
 		last = b.elapsed[len(b.elapsed)-1]
 	}
-	now := r.count(last, samples)
+	var now Elapsed
+	r.count(&now, &last, samples)
 	task, before, after := r.blockOf(last, now)
 	if task < 0 || before || b.pending() && task != b.current {
 		if end, err = r.share(1, now.Samples); end || err != nil {
@@ -87,7 +88,7 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 		task, before, after = r.blockOf(last, now)
 	}
 	if !b.pending() {
-		r.open(now)
+		r.open(&now)
 	}
 	if task < 0 {
 		r.turn.Batch = r.batch
@@ -126,8 +127,12 @@ func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 // runBefore runs the tasks before that of a block.
 func (r *run[S, B]) runBefore(task int) (stop bool, err error) {
 	r.turn.Batch = r.batch
-	if err = r.runTasks(0, task, &stop); err != nil {
-		return false, err
+	for i := range task {
+		if r.tasks[i].when.Due(r.last.tasks, r.elapsed) {
+			if err = r.runTask(i, &stop); err != nil {
+				return false, err
+			}
+		}
 	}
 	r.acted = true
 	return r.agreement.border(stop)

@@ -32,11 +32,16 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 	return e
 }
 
+// set is *e = *o, field by field: the copy of a struct of this length waits for fields that were just written.
+func (e *Elapsed) set(o *Elapsed) {
+	e.Steps, e.Samples, e.Epochs, e.Time, e.Date = o.Steps, o.Samples, o.Epochs, o.Time, o.Date
+}
+
 // count takes over the steps, samples and epochs of o.
 func (e *Elapsed) count(o Elapsed) { e.Steps, e.Samples, e.Epochs = o.Steps, o.Samples, o.Epochs }
 
-// Check gives an error for steps, samples, epochs or a time that are not 0 to 2^62: sums and differences of those that are
-// never overflow. [From] and files take no others.
+// Check gives an error for steps, samples, epochs or a time that are not 0 to 2^62: sums and differences of those
+// that are never overflow. [From] and files take no others.
 func (e Elapsed) Check() error {
 	switch {
 	case e.Steps < 0 || e.Samples < 0 || e.Epochs < 0 || e.Time < 0:
@@ -163,8 +168,8 @@ func newClock(from Elapsed) clock {
 	return clock{start: now, date: DateOf(now), base: from.Time}
 }
 
-// at is e with the present time and date.
-func (c clock) at(e Elapsed) Elapsed {
+// set sets the present time and date.
+func (c *clock) set(e *Elapsed) {
 	var d time.Duration
 	if c.agreed != nil {
 		d = *c.agreed
@@ -172,11 +177,16 @@ func (c clock) at(e Elapsed) Elapsed {
 		d = time.Since(c.start)
 	}
 	e.Time, e.Date = c.base+d, c.date+Date(d)
+}
+
+// at is e with the present time and date.
+func (c *clock) at(e Elapsed) Elapsed {
+	c.set(&e)
 	return e
 }
 
 // next is e with one more turn, of so many examples.
-func (c clock) next(e Elapsed, samples int64) Elapsed {
+func (c *clock) next(e Elapsed, samples int64) Elapsed {
 	e.Steps++
 	e.Samples += samples
 	return c.at(e)

@@ -22,11 +22,12 @@ func (r *run[S, B]) take() (end bool, err error) {
 	if r.blocks.on {
 		return r.gather(samples)
 	}
-	now := r.count(r.last.tasks, samples)
+	var now Elapsed
+	r.count(&now, &r.last.tasks, samples)
 	if end, err = r.share(1, now.Samples); end || err != nil {
 		return end, err
 	}
-	r.open(now)
+	r.open(&now)
 	r.turn.Batch = r.batch
 	return r.iterate(0, false)
 }
@@ -40,22 +41,30 @@ func (r *run[S, B]) share(waiting, samples int64) (end bool, err error) {
 }
 
 // open begins an iteration.
-func (r *run[S, B]) open(now Elapsed) {
-	r.changed, r.elapsed = false, now
-	r.turn.Elapsed, r.turn.Logs = now, Logs{}
+func (r *run[S, B]) open(now *Elapsed) {
+	r.changed = false
+	r.elapsed.set(now)
+	r.turn.Elapsed.set(now)
+	r.turn.Logs = Logs{}
 }
 
 // iterate makes an iteration, from task number from on. It runs the tasks that are due, makes the changes that are
 // due, adds what was logged to the history, and calls the callbacks that are due. stop says that an earlier task
 // asked to stop; end reports that this was the last iteration.
 func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
-	if err = r.runTasks(from, len(r.tasks), &stop); err != nil {
-		return false, err
+	for i := from; i < len(r.tasks); i++ {
+		if when := &r.tasks[i].when; when.always() || when.Due(r.last.tasks, r.elapsed) {
+			if err = r.runTask(i, &stop); err != nil {
+				return false, err
+			}
+		}
 	}
-	begun := r.elapsed
+	begun := &r.elapsed
 	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 { // nobody reads last.callbacks
-		r.last.history = begun
+		r.last.history.set(begun)
 	} else {
+		before := r.elapsed
+		begun = &before
 		if err = r.makeChanges(nil, &stop); err != nil {
 			return false, err
 		}
@@ -65,20 +74,8 @@ func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 		}
 		r.noteCalled()
 	}
-	r.last.tasks = begun
+	r.last.tasks.set(begun)
 	return r.conclude(stop)
-}
-
-// runTasks runs those of the tasks from one number to another that are due in this iteration.
-func (r *run[S, B]) runTasks(from, to int, stop *bool) error {
-	for i := from; i < to; i++ {
-		if r.tasks[i].when.Due(r.last.tasks, r.elapsed) {
-			if err := r.runTask(i, stop); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (r *run[S, B]) runTask(i int, stop *bool) (err error) {
@@ -109,14 +106,14 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 		}
 	}
 	if r.untilByClock {
-		r.elapsed = r.clock.at(r.elapsed) // the tasks took time
+		r.clock.set(&r.elapsed) // the tasks took time
 	}
 	switch {
 	case stop:
 		r.reason = Stopped
 	case r.nextTaken: // only a time can be reached, and the batch that was taken is to have its iteration
 		return false, nil
-	case r.until != nil && r.until.Of(r.elapsed) >= r.untilLength:
+	case r.until != nil && r.untilReached():
 		r.reason = UntilReached
 	default:
 		return false, nil
@@ -124,9 +121,17 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 	return true, nil
 }
 
+// untilReached is Reached, which copies all that has elapsed.
+func (r *run[S, B]) untilReached() bool {
+	if steps, ok := r.until.(Steps); ok {
+		return r.elapsed.Steps >= int64(steps)
+	}
+	return r.elapsed.Reached(r.until)
+}
+
 // makeChanges makes the changes that are due in this iteration, or at an edge of the run.
 func (r *run[S, B]) makeChanges(edge func(Schedule) bool, stop *bool) error {
-	r.elapsed = r.clock.at(r.elapsed)
+	r.clock.set(&r.elapsed)
 	r.noteLatest(r.turn.Logs)
 	return r.callDue(true, edge, stop)
 }
@@ -154,7 +159,7 @@ func (r *run[S, B]) noteCalled() {
 
 // keepRow adds the logs of an iteration to the history.
 func (r *run[S, B]) keepRow() {
-	if r.turn.Logs.Len() > 0 && r.keep.Due(r.last.history, r.elapsed) {
+	if r.turn.Logs.Len() > 0 && (r.keep.always() || r.keep.Due(r.last.history, r.elapsed)) {
 		r.history.Commit(r.elapsed, r.turn.Logs, r.elapsed.Samples-r.last.tasks.Samples)
 	}
 	r.last.history = r.elapsed
@@ -235,17 +240,17 @@ func (r *run[S, B]) atEdge(edge func(Schedule) bool) (stop bool, err error) {
 	return stop, r.callCallbacks(edge, &stop)
 }
 
-// count is what has elapsed with the iteration after last.
-func (r *run[S, B]) count(last Elapsed, samples int64) Elapsed {
+// count sets now to what has elapsed with the iteration after last.
+func (r *run[S, B]) count(now, last *Elapsed, samples int64) {
+	now.set(last)
+	now.Steps++
+	now.Samples += samples
 	if r.endsEpoch {
-		last.Epochs++
+		now.Epochs++
 	}
 	if r.readsClock {
-		return r.clock.next(last, samples)
+		r.clock.set(now)
 	}
-	last.Steps++
-	last.Samples += samples
-	return last
 }
 
 // cancelled ends the run after the pending steps; end reports that it is over.

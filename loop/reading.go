@@ -18,8 +18,8 @@ func SingleSteps() Option { return setting(func(s *settings) { s.single = true }
 type reading struct {
 	on      bool        // the state is a Queued
 	waiting atomic.Bool // batches wait
-	// ahead: the source is asked for a batch while one waits, to know whether that ends its epoch. It is no part of the
-	// run, which a source that is left behind must not keep in memory.
+	// ahead: the source is asked for a batch while one waits, to know whether that ends its epoch. It is no part of
+	// the run, which a source that is left behind must not hold.
 	ahead *atomic.Bool
 }
 
@@ -31,6 +31,7 @@ func (r *run[S, B]) beginReading() (end func(), err error) {
 	if !ok {
 		return end, nil
 	}
+	r.reading.ahead = new(atomic.Bool)
 	err = shield.Do(func() (err error) {
 		remove, err := state.OnRead(r.beforeRead)
 		if err == nil && remove != nil {
@@ -42,6 +43,9 @@ func (r *run[S, B]) beginReading() (end func(), err error) {
 }
 
 const untilStepped = "the state was read while batches wait for their steps"
+
+// errRead stands for a batch where the source reads the state: the steps that wait are made.
+var errRead = errors.New("the state is read")
 
 // beforeRead makes the steps that wait.
 func (r *run[S, B]) beforeRead() error {
@@ -65,7 +69,7 @@ func (r *run[S, B]) beforeRead() error {
 	case !s.leave():
 		return ErrSourceLeft
 	}
-	r.outside(r.flush)
+	r.source.turn(r.batch, false, errRead)
 	return r.failure
 }
 

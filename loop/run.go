@@ -26,7 +26,6 @@ type run[S, B any] struct {
 	// readsClock is false where the time of an iteration cannot be observed: reading the clock takes longer than the
 	// rest of it.
 	readsClock, untilByClock bool
-	untilLength              int64
 	size                     func() int // of the newest batch, nil if it counts as one
 	elapsed                  Elapsed
 	last                     lastIteration
@@ -68,7 +67,7 @@ func (r *run[S, B]) start() error {
 	}
 	r.expected.start(r.hooks, len(r.tasks))
 	if r.until != nil {
-		r.untilByClock, r.untilLength = byClock(r.until), r.until.Length()
+		r.untilByClock = byClock(r.until)
 	}
 	r.readsClock = r.needsClock()
 	r.at(Activity{name: "block size"})
@@ -165,7 +164,7 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 			err = errors.Join(err, again)
 		}
 	}
-	r.elapsed = r.clock.at(r.elapsed)
+	r.clock.set(&r.elapsed)
 	return err
 }
 
@@ -181,8 +180,19 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	}
 	s := &source[B]{uncancelable: r.ctx.Done() == nil}
 	s.turn = func(batch B, last bool, failure error) (more bool) {
+		whole := false
+		defer func() {
+			if !whole {
+				r.over, r.failure = true, r.located(shield.Caught(recover()))
+			}
+			r.at(atData) // also at the end of the run: what the source then does is not the last task's
+			s.enter()
+		}()
 		r.endsEpoch = last
-		r.outside(func() (bool, error) { return r.receive(batch, failure) })
+		if end, err := r.receive(batch, failure); end || err != nil {
+			r.over, r.failure = true, err
+		}
+		whole = true
 		return !r.over && r.refused == nil
 	}
 	r.source = s
@@ -213,34 +223,20 @@ func (r *run[S, B]) needsEpochs() bool {
 		slices.ContainsFunc(r.hooks, func(h hook) bool { return h.When.needs().epochs })
 }
 
-// outside calls f, which ends the run or not, on the goroutine of the source when that has given over to the run.
-func (r *run[S, B]) outside(f func() (end bool, err error)) {
-	whole := false
-	defer func() {
-		if !whole {
-			r.over, r.failure = true, r.located(shield.Caught(recover()))
-		}
-		r.at(atData) // also at the end of the run: what the source then does is not the last task's
-		r.source.enter()
-	}()
-	if end, err := f(); end || err != nil {
-		r.over, r.failure = true, err
-	}
-	whole = true
-}
-
 // receive handles what the data yields: a batch or a failure. A batch has its iteration even if the context ended
 // meanwhile: the data's position is then that of the state.
 func (r *run[S, B]) receive(batch B, failure error) (end bool, err error) {
-	if r.over { // the source read the state, which ended the run
+	switch {
+	case r.over: // the source read the state, which ended the run
 		return true, r.failure
-	}
-	if failure == nil {
+	case failure == nil:
 		r.taken++
 		r.batch = batch
 		if end, err = r.take(); err != nil {
 			return false, err
 		}
+	case failure == errRead:
+		return r.flush()
 	}
 	return r.agreement.next(end, failure)
 }
@@ -295,7 +291,7 @@ func (r *run[S, B]) countFailed() {
 	case !r.changed:
 		r.elapsed = r.last.tasks // only what is in the state is counted
 	case r.last.history.Steps < r.elapsed.Steps: // it failed before its row was committed
-		r.elapsed = r.clock.at(r.elapsed)
+		r.clock.set(&r.elapsed)
 		r.keepRow()
 	case r.last.tasks.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0: // at the start or the end of the run
 		r.history.Commit(r.clock.at(r.elapsed), r.turn.Logs, 0)

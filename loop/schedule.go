@@ -116,6 +116,12 @@ func (s Schedule) String() string {
 // Due reports whether the schedule is due in a turn that takes a run from before to after.
 func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.rule.due(before, after) }
 
+// always is Due for [EachStep], without the copies for a call.
+func (s *Schedule) always() bool {
+	_, each := s.rule.(always)
+	return each
+}
+
 // Possible reports whether the schedule is due at the start, or may be due in some turn.
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
