@@ -2,6 +2,7 @@ package callbacks_test
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/lazo-ml/lazo/loop"
@@ -67,6 +68,11 @@ func (l late) Float() (float64, error) { *l.fetched++; return l.value, l.err }
 func metric(name string, v float64) (logs loop.Logs) {
 	logs.Metric(name, v)
 	return logs
+}
+
+// rest is a source of what is left of the data, wherever the run begins.
+func rest[B any](data loop.Data[B]) loop.Source[B] {
+	return loop.From(func(int64) iter.Seq2[B, error] { return iter.Seq2[B, error](data) })
 }
 
 // numbers yields 0…n-1. A toy state of one number is all that the loop's tests need.

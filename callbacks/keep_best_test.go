@@ -183,7 +183,7 @@ func TestOnBest_resumesAndPassesErrorsOn(t *testing.T) {
 	var beyond loop.Logs
 	beyond.Loss("x", 0)
 	first.History.Commit(loop.Elapsed{Steps: 4}, beyond, 1)
-	_, err = l.Run(t.Context(), 0, data, loop.Continue(first.Elapsed, first.History), callbacks.OnBest("x", loop.Lowest, func(_ context.Context, r loop.Report) error {
+	_, err = l.Run(t.Context(), 0, rest(data), loop.Continue(first.Elapsed, first.History), callbacks.OnBest("x", loop.Lowest, func(_ context.Context, r loop.Report) error {
 		calls++
 		require.EqualValues(t, 6, r.Elapsed.Steps)
 		return boom
@@ -240,7 +240,7 @@ func TestKeepBest_bestIsOfTheEarlierRun(t *testing.T) {
 			l, data := followingInPlace("x", row.values...)
 			c, end := &cell{}, loop.Ending{}
 			look := attend("look", loop.EachStep, func() loop.Attendant { return atEnd(func(e loop.Ending) { end = e }) })
-			result, err := l.Run(t.Context(), c, data, look, keep(), loop.Continue(before.Elapsed, &history))
+			result, err := l.Run(t.Context(), c, rest(data), look, keep(), loop.Continue(before.Elapsed, &history))
 			require.Equal(t, row.state, result.State.n)
 			require.EqualValues(t, 6, result.Elapsed.Steps)
 			require.Equal(t, c.taken, c.freed)

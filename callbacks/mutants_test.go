@@ -95,9 +95,9 @@ func TestNot_ofATime(t *testing.T) {
 // An evaluation by hand gives the state back that it was given.
 func TestEvaluation_byHandGivesTheState(t *testing.T) {
 	test := loop.Evaluation[int, int]{Name: "test", Data: ten, Loop: counting(loop.Metrics)}
-	state, logs, err := test.Run(t.Context(), 7)
+	result, logs, err := test.Run(t.Context(), 7)
 	require.NoError(t, err)
-	require.Equal(t, 7, state, "what it changes is for itself")
+	require.Equal(t, 7, result.State, "what it changes is for itself")
 	require.Positive(t, logs.Len())
 }
 

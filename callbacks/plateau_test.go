@@ -3,7 +3,6 @@ package callbacks_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"math"
 	"testing"
 
@@ -100,11 +99,11 @@ func TestReduceOnPlateau_resumes(t *testing.T) {
 		require.NoError(rt, err)
 		part, err := l.Run(t.Context(), &cell{rate: 1}, data, option, loop.Until(loop.Steps(at)))
 		require.NoError(rt, err)
-		rest := func(yield func(int, error) bool) {
+		left := func(yield func(int, error) bool) {
 			for i := at; i < len(values) && yield(i, nil); i++ {
 			}
 		}
-		resumed, err := l.Run(t.Context(), part.State, loop.From(func(int64) iter.Seq2[int, error] { return rest }), option, loop.Continue(part.Elapsed, part.History))
+		resumed, err := l.Run(t.Context(), part.State, rest[int](left), option, loop.Continue(part.Elapsed, part.History))
 		require.NoError(rt, err)
 		require.Equal(rt, whole.State.rate, resumed.State.rate)
 	})

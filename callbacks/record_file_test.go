@@ -100,7 +100,7 @@ func TestWriter_inARun(t *testing.T) {
 			result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), option)
 			require.NoError(t, err)
 			require.Equal(t, []float64{2, 4, 6, 8}, form.stepsIn(t, path))
-			_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), result.State, numbers(3), option, loop.Continue(result.Elapsed, nil))
+			_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), result.State, rest(numbers(3)), option, loop.Continue(result.Elapsed, nil))
 			require.NoError(t, err)
 			require.Equal(t, []float64{2, 4, 6, 8, 10, 12}, form.stepsIn(t, path))
 		}
@@ -133,7 +133,7 @@ func TestWriter_resumeWithOtherSchedules(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
 		run := func(steps int, from loop.Elapsed, when loop.Schedule) {
 			step := loop.OnFunc(when, add) // logs also at the start, where it is asked for
-			_, err := loop.New(step).Run(t.Context(), 0, numbers(steps), form.option(path, when), loop.Continue(from, nil))
+			_, err := loop.New(step).Run(t.Context(), 0, rest(numbers(steps)), form.option(path, when), loop.Continue(from, nil))
 			require.NoError(t, err)
 		}
 		run(9, loop.Elapsed{}, loop.Every(loop.Steps(2)))

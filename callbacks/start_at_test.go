@@ -45,7 +45,7 @@ func TestStartAt_resumed(t *testing.T) {
 		first, err := l.Run(t.Context(), 0, data, stop, loop.Until(loop.Steps(at)))
 		require.NoError(t, err)
 		l, data = following("x", values[at:]...)
-		second, err := l.Run(t.Context(), first.State, data, stop, loop.Continue(first.Elapsed, first.History))
+		second, err := l.Run(t.Context(), first.State, rest(data), stop, loop.Continue(first.Elapsed, first.History))
 		require.NoError(t, err)
 		require.EqualValues(t, 6, second.Elapsed.Steps, at)
 	}

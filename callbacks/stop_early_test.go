@@ -3,7 +3,6 @@ package callbacks_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -135,11 +134,11 @@ func TestStopEarly_resumes(t *testing.T) {
 		l, _ := following("x", values...)
 		part, err := l.Run(t.Context(), 0, numbers(len(values)), option, loop.Until(loop.Steps(cut)))
 		require.NoError(rt, err)
-		rest := func(yield func(int, error) bool) {
+		left := func(yield func(int, error) bool) {
 			for i := int(cut); i < len(values) && yield(i, nil); i++ {
 			}
 		}
-		resumed, err := l.Run(t.Context(), part.State, loop.From(func(int64) iter.Seq2[int, error] { return rest }), option, loop.Continue(part.Elapsed, part.History))
+		resumed, err := l.Run(t.Context(), part.State, rest[int](left), option, loop.Continue(part.Elapsed, part.History))
 		require.NoError(rt, err)
 		require.Equal(rt, whole.Elapsed.Steps, resumed.Elapsed.Steps)
 		require.Equal(rt, whole.Reason, resumed.Reason)
@@ -162,7 +161,7 @@ func TestStopEarly_resumeFails(t *testing.T) {
 	history.Commit(loop.Elapsed{Steps: 1}, logs, 1)
 	l, data := following("x", 1, 2)
 	for _, option := range []loop.Option{callbacks.StopEarly("x", loop.Lowest, loop.Steps(9)), callbacks.OnBest("x", loop.Lowest, func(context.Context, loop.Report) error { return nil })} {
-		_, err := l.Run(t.Context(), 0, data, option, loop.Continue(loop.Elapsed{Steps: 1}, &history))
+		_, err := l.Run(t.Context(), 0, rest(data), option, loop.Continue(loop.Elapsed{Steps: 1}, &history))
 		require.ErrorIs(t, err, boom)
 		require.ErrorContains(t, err, "earlier values: ")
 	}

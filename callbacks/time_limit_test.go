@@ -38,7 +38,7 @@ func TestTimeLimit(t *testing.T) {
 					logs.Metric("n", 1)
 					return s, logs, nil
 				})
-				result, err := loop.New(slow).Run(t.Context(), 0, numbers(30), row.options...)
+				result, err := loop.New(slow).Run(t.Context(), 0, rest(numbers(30)), row.options...)
 				require.NoError(t, err)
 				require.Equal(t, row.seconds*time.Second, result.Elapsed.Time)
 				require.Equal(t, row.reason, result.Reason)

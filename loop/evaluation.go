@@ -121,6 +121,9 @@ func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], l
 			result.State = reset
 		}
 	}
+	if !e.KeepState {
+		result.State = state
+	}
 	return result, logs, err
 }
 

@@ -2,6 +2,7 @@ package managed_test
 
 import (
 	"context"
+	"iter"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -46,7 +47,9 @@ func TestB59_compiledAgainOnRequest(t *testing.T) {
 	one := func(step *managed.Stepper) {
 		require.NoError(t, step.Prepare(t.Context(), state, batch))
 		require.Len(t, step.StableHLO(), 1)
-		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](func(yield func(data.Batch, error) bool) { yield(batch, nil) }), loop.Continue(from, nil),
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.From(func(int64) iter.Seq2[data.Batch, error] {
+			return func(yield func(data.Batch, error) bool) { yield(batch, nil) }
+		}), loop.Continue(from, nil),
 			loop.Watch(loop.EachStep, func(_ context.Context, report loop.Report) error {
 				seen = append(seen, report.Elapsed.Steps)
 				return nil

@@ -139,7 +139,7 @@ func TestWrite_resumedLaw(t *testing.T) {
 		var reached int64
 		for range rapid.IntRange(1, 4).Draw(rt, "runs") {
 			n := rapid.IntRange(1, 20).Draw(rt, "steps")
-			result, err := training().Run(t.Context(), int(at.Steps), numbers(n), loop.Continue(at, nil),
+			result, err := training().Run(t.Context(), int(at.Steps), loop.From(func(int64) iter.Seq2[int, error] { return numbers(n).From(0) }), loop.Continue(at, nil),
 				tensorboard.Write(dir, loop.EachStep.AndAtStart(), tensorboard.InBackground(callbacks.Background{Queue: 1000})))
 			require.NoError(rt, err)
 			reached = result.Elapsed.Steps
