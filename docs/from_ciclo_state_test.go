@@ -83,7 +83,7 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 	testData := test.Batches(64)
 	fit := train.Of[*flaxlike.Model]() // its TrainStep and ResetStep
 	fit.Epoch = loop.Steps(training.Len() / 32)
-	fit.Tests = []train.Test[*flaxlike.Model, data.Batch]{train.TestOf[*flaxlike.Model](testData)}
+	fit.Tests = []loop.Evaluation[*flaxlike.Model, data.Batch]{train.TestOf[*flaxlike.Model](testData)}
 	result := must.M1(fit.Run(ctx, model, batches, loop.Until(loop.Steps(80)), callbacks.ProgressBar(os.Stderr)))
 
 	tested, err := result.History.Last("accuracy_test")
@@ -100,7 +100,11 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 		fmt.Printf("loss: %.3f\n", loss)
 	}
 
-	predictions := must.M1(train.Collect(train.PredictOf[*flaxlike.Model]().All(ctx, model, test.Batches(32))))
+	var predictions []map[string]data.Array
+	for outputs, err := range train.PredictOf[*flaxlike.Model]().All(ctx, model, test.Batches(32)) {
+		must.M(err)
+		predictions = append(predictions, outputs)
+	}
 
 	require.Len(t, predictions, 2)
 	require.Equal(t, []int{32, 10}, predictions[0]["preds"].Dims)

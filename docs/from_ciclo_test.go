@@ -173,10 +173,9 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 	fit := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(classify),
 		Epoch: epoch,
-		Tests: []train.Test[*managed.State, data.Batch]{{
-			Step: managed.TestStep(classify),
-			Data: test.Batches(64),
-		}},
+		Tests: []loop.Evaluation[*managed.State, data.Batch]{
+			loop.Evaluate("test", managed.TestStep(classify), test.Batches(64)),
+		},
 		Hooks: []train.Hooks[*managed.State, data.Batch]{{
 			EpochEnd: func(_ context.Context, turn *loop.Turn[*managed.State, data.Batch]) error {
 				accuracy, err := turn.Logs.Float("accuracy_test")
@@ -216,11 +215,7 @@ func TestFromCiclo_innerLoops(t *testing.T) {
 	batches := training.Batches(32, data.Shuffle(0))
 	state := fresh(t)
 
-	testing := loop.Evaluation[*managed.State, data.Batch]{
-		Name: "test",
-		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(classify))),
-		Data: test.Batches(32),
-	}
+	testing := loop.Evaluate("test", managed.TestStep(classify), test.Batches(32))
 	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(classify)),
 		testing.On(loop.Every(loop.Steps(25)).AndAtStart()), // as Ciclo's every(25), which is due at 0 too

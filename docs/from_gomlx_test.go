@@ -133,11 +133,7 @@ func TestFromGoMLX_hooks(t *testing.T) {
 		return func(_ context.Context, r loop.Report) error { *list = append(*list, r.Elapsed.Steps); return nil }
 	}
 
-	evaluate := loop.Evaluation[*managed.State, data.Batch]{
-		Name: "test",
-		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(step))),
-		Data: test.Batches(64),
-	}
+	evaluate := loop.Evaluate("test", managed.TestStep(step), test.Batches(64))
 	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(step)),
 		evaluate.On(loop.Exponential(loop.Steps(10), 2)), // ExponentialCallback

@@ -23,8 +23,6 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/train"
-	"github.com/lazo-ml/lazo/train/outer"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -45,10 +43,8 @@ func TestFromJaxloop_colab(t *testing.T) {
 
 	training, test := must.M2(data.Digits()) // or data.MNIST(folder)
 
-	trainData := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) { // opened once
-		return training.Batches(32, data.Shuffle(0)), nil
-	}
-	evalData := test.Batches(32) // the same batches for each evaluation
+	trainData := training.Batches(32, data.Shuffle(0)) // a run begins it at its position
+	evalData := test.Batches(32)                       // an evaluation begins it anew
 
 	report := func(b *managed.Builder) {
 		logits := cnn(b.Scope(), b.Node("x"))
@@ -66,29 +62,26 @@ func TestFromJaxloop_colab(t *testing.T) {
 
 	keep := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}
 	saving := checkpoint.Resume(filepath.Join(dir, "checkpoints"), checkpoint.Every(loop.Steps(50)), keep) // from the newest, if there is one
-	summary := outer.Action[*managed.State]{Name: "summary", Do: func(_ context.Context, at outer.Border[*managed.State]) error {
-		loss, err := at.Outputs().Float("loss") // the mean over the inner loop
+
+	const inner = loop.Steps(10) // the length of an inner loop
+	summary := loop.Watch(loop.Every(inner), func(_ context.Context, r loop.Report) error {
+		loss, err := r.History.Since(r.Elapsed.Steps - int64(inner)).Mean("loss") // over the inner loop
 		if err != nil {
 			return err
 		}
-		accuracy, err := at.Evaluations["eval"].Outputs().Float("accuracy")
-		fmt.Fprintf(&out, "%d steps: loss %.2f, accuracy %.2f\n", at.Elapsed.Steps, loss, accuracy)
+		accuracy, err := r.Logs.Float("accuracy_eval")
+		fmt.Fprintf(&out, "%d steps: loss %.2f, accuracy %.2f\n", r.Elapsed.Steps, loss, accuracy)
 		return err
-	}}
+	})
 
-	eval := train.Test[*managed.State, data.Batch]{Name: "eval", Step: evalStep, Data: evalData, Length: loop.Steps(100)}
-	fit := outer.Loop[*managed.State, data.Batch]{
-		Train:      trainStep,
-		Data:       trainData,
-		TotalSteps: 100,
-		LoopSteps:  10,
-		Evals:      []outer.Eval[*managed.State, data.Batch]{{Test: eval}},
-		End:        []outer.Action[*managed.State]{summary},
-	}
-	result := must.M1(fit.Run(ctx, state, saving, callbacks.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep)))
-	accuracy := must.M1(result.Evaluations["eval"].Outputs().Float("accuracy"))
+	fit := loop.New(
+		loop.On(loop.EachStep, trainStep),
+		loop.Evaluate("eval", evalStep, evalData, loop.Until(loop.Steps(100))).On(loop.Every(inner)),
+	)
+	result := must.M1(fit.Run(ctx, state, trainData, loop.Until(loop.Steps(100)), saving, summary,
+		callbacks.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep)))
+	accuracy := must.M1(result.History.Last("accuracy_eval"))
 
-	require.EqualValues(t, 10, result.Loops)
 	require.EqualValues(t, 100, result.Elapsed.Steps)
 	require.Greater(t, accuracy, 0.5)
 	require.Equal(t, 10, bytes.Count(out.Bytes(), []byte("\n")), out.String())
@@ -101,7 +94,7 @@ func TestFromJaxloop_colab(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 100, bytes.Count(lines, []byte("\n")))
 
-	again, err := fit.Run(ctx, state, saving) // all is done already
+	again, err := fit.Run(ctx, state, trainData, loop.Until(loop.Steps(100)), saving) // all is done already
 	require.NoError(t, err)
 	require.EqualValues(t, 100, again.Elapsed.Steps)
 	require.Equal(t, result.History.Len(), again.History.Len())
@@ -120,13 +113,13 @@ func TestFromJaxloop_stepOfOnesOwn(t *testing.T) {
 		slowest = max(slowest, time.Since(begin)) // end
 		return s, logs, err
 	})
-	brighter := data.Map(training.Batches(32).All(), data.OnField("x", func(a data.Array) (data.Array, error) {
+	brighter := loop.Data[data.Batch](data.Map(training.Batches(32).All(), data.OnField("x", func(a data.Array) (data.Array, error) {
 		pixels := append([]float32{}, a.Flat.([]float32)...) // batches in order are views of the set: change a copy
 		for i := range pixels {
 			pixels[i] = min(1, pixels[i]*1.1)
 		}
 		return data.Array{Flat: pixels, Dims: a.Dims}, nil
-	}))
+	})))
 	result := must.M1(loop.New(loop.On(loop.EachStep, timed)).Run(ctx, state, brighter))
 
 	require.EqualValues(t, 8, result.Elapsed.Steps)
@@ -144,24 +137,16 @@ func TestFromJaxloop_stepOfOnesOwn(t *testing.T) {
 func TestFromJaxloop_stopsEarly(t *testing.T) {
 	ctx, report := t.Context(), classifier
 	training, test := digits()
-	trainData := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
-		return training.Batches(32), nil
-	}
-	evalData := test.Batches(64)
+	trainData, evalData := training.Batches(32), test.Batches(64)
 	state, inspected := fresh(t), 0
 
-	fit := outer.Loop[*managed.State, data.Batch]{
-		Train:      managed.TrainStep(report),
-		Data:       trainData,
-		TotalSteps: 10_000,
-		LoopSteps:  8,
-		Evals: []outer.Eval[*managed.State, data.Batch]{{
-			Test:  train.Test[*managed.State, data.Batch]{Name: "eval", Step: managed.TestStep(report), Data: evalData},
-			Every: 2,
-			When:  func(at outer.Inner) bool { return at.Elapsed.Steps > 8 },
-		}},
-	}
-	result := must.M1(fit.Run(ctx, state,
+	const inner = loop.Steps(8)
+	late := loop.After(loop.Steps(9)) // EvalSpec's should_eval_fn; loop.When takes any function of what has elapsed
+	fit := loop.New(
+		loop.On(loop.EachStep, managed.TrainStep(report)),
+		loop.Evaluate("eval", managed.TestStep(report), evalData).On(loop.All(loop.Every(2*inner), late)),
+	)
+	result := must.M1(fit.Run(ctx, state, trainData, loop.Until(loop.Steps(10_000)),
 		callbacks.StopEarly("loss_eval", loop.Lowest, callbacks.Evaluations(2), callbacks.MinDelta(0.05)),
 		callbacks.NonFinite(callbacks.FailRun),
 		loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { // an action of a step, not of a loop
@@ -187,11 +172,8 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	evalData := test.Batches(64)
 	state := fresh(t)
 	for _, steps := range []loop.Steps{10, 20, 30} { // each run saves at its end
-		fit := outer.Loop[*managed.State, data.Batch]{
-			Train: managed.TrainStep(report), TotalSteps: steps, LoopSteps: 10,
-			Data: func(context.Context, loop.Elapsed) (loop.Data[data.Batch], error) { return batches, nil },
-		}
-		_, err := fit.Run(ctx, state, checkpoint.Resume(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
+		fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(report)))
+		_, err := fit.Run(ctx, state, batches, loop.Until(steps), checkpoint.Resume(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 		require.NoError(t, err)
 	}
 	state = fresh(t)

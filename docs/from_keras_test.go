@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -206,10 +207,9 @@ func Example_kerasTrainStep() {
 	fit := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
 		Epoch: loop.Steps(training.Len() / 16),
-		Tests: []train.Test[*managed.State, data.Batch]{{
-			Step: managed.TestStep(step),
-			Data: training.Batches(64),
-		}},
+		Tests: []loop.Evaluation[*managed.State, data.Batch]{
+			loop.Evaluate("test", managed.TestStep(step), training.Batches(64)),
+		},
 	}
 	result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(0)), loop.Until(loop.Steps(400))))
 	fmt.Println("test loss below 0.1:", must.M1(result.History.Last("loss_test")) < 0.1)
@@ -222,9 +222,13 @@ func Example_kerasData() {
 	ctx := context.Background()
 	training, _ := digits()
 	model := newClassifier(ctx)
-	batches := training.Batches(32, data.Shuffle(0))                                              // shuffle, batch, repeat
-	augmented := data.ParallelMap(batches.All(), 2, data.Augment(0, "x", data.RandomShift(1, 1))) // map(num_parallel_calls=2)
-	history := must.M1(model.FitBatches(ctx, data.Prefetch(augmented, 2), flaxlike.Fit{
+	batches := training.Batches(32, data.Shuffle(0)) // shuffle, batch, repeat
+	augment := data.Augment(0, "x", data.RandomShift(1, 1))
+	pipeline := loop.From(func(position int64) iter.Seq2[data.Batch, error] { // from any step on, to resume
+		augmented := data.ParallelMap(batches.From(position), 2, augment) // map(num_parallel_calls=2)
+		return data.Prefetch(augmented, 2)                                // prefetch
+	})
+	history := must.M1(model.FitBatches(ctx, pipeline, flaxlike.Fit{
 		StepsPerEpoch: training.Len() / 32, Epochs: 2, Verbose: flaxlike.Silent}))
 	fmt.Println("epochs:", history.Len())
 	must.M(model.Close())

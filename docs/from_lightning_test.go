@@ -49,11 +49,9 @@ func Example_lightningModule() {
 	trainer := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
 		Epoch: epoch,
-		Tests: []train.Test[*managed.State, data.Batch]{{
-			Name: "val",
-			Step: managed.TestStep(step),
-			Data: validation.Batches(32),
-		}},
+		Tests: []loop.Evaluation[*managed.State, data.Batch]{
+			loop.Evaluate("val", managed.TestStep(step), validation.Batches(32)),
+		},
 	}
 	result := must.M1(trainer.Run(ctx, state, training.Batches(32, data.Shuffle(1)),
 		loop.Until(8*epoch), callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3)), callbacks.KeepBest("loss_val", loop.Lowest)))
@@ -82,10 +80,7 @@ func Example_lightningTrainer() {
 		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)})
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optimizer),
 		managed.WithPolicy(optim.MixedBFloat16()))) // precision="bf16-mixed"
-	test := train.Test[*managed.State, data.Batch]{
-		Step: managed.TestStep(step), Options: []loop.Option{loop.Until(loop.Steps(2))}, // limit_val_batches=2
-		Data: validation.Batches(8),
-	}
+	test := loop.Evaluate("test", managed.TestStep(step), validation.Batches(8), loop.Until(loop.Steps(2))) // limit_val_batches=2
 	trainer := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
 		Tasks: []loop.Task[*managed.State, data.Batch]{test.On(loop.Every(loop.Steps(20)).AndAtStart())}, // val_check_interval=20
@@ -199,7 +194,7 @@ func Example_lightningHooks() {
 	validation := training.Batches(64)
 	trainer := train.Of[*module, data.Batch]() // its TrainStep
 	trainer.Epoch = loop.Steps(4)
-	trainer.Tests = []train.Test[*module, data.Batch]{train.TestOf[*module](validation)}
+	trainer.Tests = []loop.Evaluation[*module, data.Batch]{train.TestOf[*module](validation)}
 	trainer.Hooks = []train.Hooks[*module, data.Batch]{
 		{Name: "module", EpochEnd: train.Method((*module).EpochEnd)}, // on_train_epoch_end
 		{Begin: func(ctx context.Context, turn *loop.Turn[*module, data.Batch]) error { // on_train_start
