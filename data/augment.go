@@ -89,10 +89,10 @@ func RandomShift(rows, columns int) Augmentation {
 // same for each number of workers, each size of batch, and each position at which a run begins ([Batches.From]). The
 // batch that it is given stays as it is.
 //
-// So two batches of one place get the same draws. The batches of all sources of this package have different places, also
-// where a source repeats. Map, ParallelMap, [Repeat] and [Passes] number batches made by hand without a place, from the
-// start of the iteration. If such a source begins at a later position, or if you call the function yourself, set Epoch
-// and At.
+// So two batches of one place get the same draws. The batches of all sources of this package have different places,
+// also where a source repeats. Map, ParallelMap, [Repeat] and [Passes] number batches made by hand without a place,
+// from the start of the iteration. If such a source begins at a later position, or if you call the function yourself,
+// set Epoch and At.
 func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b Batch) (Batch, error) {

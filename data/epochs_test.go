@@ -23,8 +23,8 @@ func firstOf(t require.TestingT, source iter.Seq2[Batch, error], n int64) (all [
 	return all
 }
 
-// The batches from a position are those of the whole data without the ones before, whatever the set and its options, and
-// each batch knows its place in the epochs.
+// The batches from a position are those of the whole data without the ones before, whatever the set and its options,
+// and each batch knows its place in the epochs.
 func TestBatches_fromAPositionIsTheTail(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of := rapid.IntRange(1, 3).Draw(t, "processes")

@@ -76,7 +76,8 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 }
 
 // Run evaluates once. The result has a row of the history for each batch, the logs one value of each name, made of
-// those of all batches. The error of a cancelled evaluation wraps the cause of the context.
+// those of all batches. Without KeepState the result's State is the one that was given. The error of a cancelled
+// evaluation wraps the cause of the context.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
 	if err = e.check(); err == nil {
@@ -93,14 +94,14 @@ func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (
 
 func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], logs Logs, err error) {
 	inner := state
-	if e.Reset != nil {
-		if inner, err = e.Reset(ctx, state); err != nil {
-			return result, logs, fmt.Errorf("reset: %w", err)
-		}
-	}
-	end, err := e.begin(ctx, inner)
+	end, err := e.begin(ctx, state)
 	if err != nil {
 		return result, logs, err
+	}
+	if e.Reset != nil {
+		if inner, err = e.Reset(ctx, state); err != nil {
+			return result, logs, errors.Join(fmt.Errorf("reset: %w", err), end(context.WithoutCancel(ctx)))
+		}
 	}
 	result, err = e.Loop.Run(ctx, inner, e.Data, e.Options...)
 	if err == nil && result.Reason == DataEnded && result.Elapsed.Steps == 0 {
@@ -112,7 +113,6 @@ func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], l
 		logs = e.named(result.History.Aggregate(e.Aggregate))
 	}
 	after := context.WithoutCancel(ctx)
-	err = errors.Join(err, end(after))
 	if e.Reset != nil {
 		reset, failure := e.Reset(after, result.State)
 		if failure != nil {
@@ -124,7 +124,7 @@ func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], l
 	if !e.KeepState {
 		result.State = state
 	}
-	return result, logs, err
+	return result, logs, errors.Join(err, end(after))
 }
 
 // begin empties the metrics of the steps. Its end puts back what had been gathered before.

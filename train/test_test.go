@@ -14,7 +14,7 @@ import (
 func TestTest_oneRowABatch(t *testing.T) {
 	var trace tracer
 	test := testOn(4, step, trace.testHooks())
-	test.Reset = trace.reset
+	test.Reset, test.KeepState = trace.reset, true
 	result, logs, err := test.Run(t.Context(), 10)
 	require.NoError(t, err)
 	require.Equal(t, 4, result.History.Len())
@@ -40,7 +40,7 @@ func TestTest_lengthAndAggregation(t *testing.T) {
 	require.Equal(t, 6., last)
 	shorter, _, err := test.Run(t.Context(), 0, loop.Until(loop.Steps(2)))
 	require.NoError(t, err)
-	require.Equal(t, 3, shorter.State, "an option of the run replaces one of the evaluation")
+	require.EqualValues(t, 2, shorter.Elapsed.Steps, "an option of the run replaces one of the evaluation")
 }
 
 // The data of a test is opened for each test and not before.
