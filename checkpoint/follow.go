@@ -71,7 +71,7 @@ func (f Follow) each(ctx context.Context, state Restorer, yield func(loop.Elapse
 	case f.Folder == nil && f.Dir == "" || f.Folder != nil && f.Dir != "":
 		return errors.New("expected either Dir or Folder")
 	case f.Poll < 0 || f.Timeout < 0:
-		return fmt.Errorf("Poll is %s, Timeout %s: expected times that are not negative", f.Poll, f.Timeout)
+		return fmt.Errorf("option Poll is %s, Timeout %s: expected times that are not negative", f.Poll, f.Timeout)
 	}
 	dir := f.Dir
 	defer func() {

@@ -150,11 +150,11 @@ func (o *Options) check() error {
 		errs = append(errs, errors.New("ReadOnly: a run saves into its folder"))
 	}
 	if o.Tolerate < 0 || o.Tolerate > math.MaxInt32 {
-		errs = append(errs, fmt.Errorf("Tolerate is %d: expected a number that is not negative", o.Tolerate))
+		errs = append(errs, fmt.Errorf("option Tolerate is %d: expected a number that is not negative", o.Tolerate))
 	}
 	for name, x := range o.Also {
 		if v := reflect.ValueOf(x); v.Kind() != reflect.Pointer || v.IsNil() {
-			errs = append(errs, fmt.Errorf("Also %q: expected a pointer to what is saved and read again, got %T", name, x))
+			errs = append(errs, fmt.Errorf("option Also %q: expected a pointer to what is saved and read again, got %T", name, x))
 		}
 	}
 	if isSet(o.Best) {

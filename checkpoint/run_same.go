@@ -18,7 +18,7 @@ var ErrChanged = errors.New("the run was saved with other settings")
 func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	text, err := encodeSection(now)
 	if err != nil {
-		return fmt.Errorf("Same: %w", err)
+		return fmt.Errorf("option Same: %w", err)
 	}
 	var saved json.RawMessage
 	switch err := c.Section(sameSection, &saved); {

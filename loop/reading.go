@@ -31,7 +31,6 @@ func (r *run[S, B]) beginReading() (end func(), err error) {
 	if !ok {
 		return end, nil
 	}
-	r.reading.ahead = new(atomic.Bool)
 	err = shield.Do(func() (err error) {
 		remove, err := state.OnRead(r.beforeRead)
 		if err == nil && remove != nil {
