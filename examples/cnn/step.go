@@ -46,12 +46,12 @@ func summary(w io.Writer) loop.Watcher {
 			return err
 		}
 		fmt.Fprintf(w, "step %4d | train loss %.3f", r.Elapsed.Steps, loss)
-		for _, entry := range []string{"accuracy", "f1", "loss_test", "accuracy_test", "f1_test"} {
-			v, err := r.Logs.Float(entry)
+		for _, figure := range [][2]string{{"accuracy", "accuracy"}, {"f1", "f1"}, {"| test loss", "loss_test"}, {"accuracy", "accuracy_test"}, {"f1", "f1_test"}} {
+			v, err := r.Logs.Float(figure[1])
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(w, " %s %.3f", entry, v)
+			fmt.Fprintf(w, " %s %.3f", figure[0], v)
 		}
 		made := r.Elapsed.Since(last)
 		fmt.Fprintf(w, " | %.0f steps/s\n", float64(made.Steps)/made.Time.Seconds())
