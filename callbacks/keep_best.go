@@ -11,7 +11,7 @@ import (
 
 // OnBest calls a function in each turn in which an entry has a better value than ever before, to save the best state
 // for example. The first finite value counts as better. An error of the function ends the run. A run that is resumed
-// with its history ([loop.From]) starts from the best value of the earlier one.
+// with its history ([loop.Continue]) starts from the best value of the earlier one.
 func OnBest(entry string, mode loop.Mode, do loop.Watcher, options ...MonitorOption) loop.Callback {
 	options = slices.Clone(options)
 	return watchValue("on best", entry, func() (*onBest, error) {
@@ -47,9 +47,9 @@ func (b *onBest) resume(from loop.Beginning) error {
 // does so if the run ended without an error (see [loop.Ending.Normal]). A run that was cancelled or has failed keeps
 // its last state, so that it can be resumed; so does one without a better value.
 //
-// The copy is lost with the process. A run that is resumed with its history ([loop.From]) knows the best value of the
-// earlier run; if it finds no better one, it ends with the error [ErrBestGone], and the state is that of its last step.
-// checkpoint.KeepBest restores the best state from a folder, after restarts too.
+// The copy is lost with the process. A run that is resumed with its history ([loop.Continue]) knows the best value of
+// the earlier run; if it finds no better one, it ends with the error [ErrBestGone], and the state is that of its last
+// step. checkpoint.KeepBest restores the best state from a folder, after restarts too.
 //
 // A state that changes in place must be a [loop.Snapshotter]; the copy takes as much memory again. Callbacks and
 // changes before it in the options end after it, and see the best state then.

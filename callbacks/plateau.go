@@ -13,7 +13,7 @@ import (
 // value for the patience, which then starts again. It is called in the turns in which the entry was logged. A state
 // that is no [loop.LearningRater] is an error at the start. [Cooldown] sets how long after a reduction the patience
 // does not run, [MinRate] a lower bound of the rate, [OnReduce] a function that is called after each reduction. In a
-// run that is resumed with its history ([loop.From]) the patience goes on; the rate is part of the state.
+// run that is resumed with its history ([loop.Continue]) the patience goes on; the rate is part of the state.
 func ReduceOnPlateau(entry string, mode loop.Mode, factor float64, patience Patience, options ...MonitorOption) loop.Change {
 	options = slices.Clone(options)
 	return changeByValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, mode, factor, patience, options) })

@@ -57,9 +57,9 @@ func checkPatience(p Patience) error {
 // [loop.Stopped], and [loop.Result].Stop has an [*EarlyStopError]. [loop.History.Best] finds the best value; [KeepBest]
 // restores the best state.
 //
-// In a run that is resumed with its history ([loop.From]) the patience goes on. If the earlier run was stopped by the
-// same rule, the resumed run makes no turn and ends for the same reason; with more patience, or without the rule, it
-// goes on. A later [loop.Until] alone changes nothing.
+// In a run that is resumed with its history ([loop.Continue]) the patience goes on. If the earlier run was stopped by
+// the same rule, the resumed run makes no turn and ends for the same reason; with more patience, or without the rule,
+// it goes on. A later [loop.Until] alone changes nothing.
 func StopEarly(entry string, mode loop.Mode, patience Patience, options ...MonitorOption) loop.Callback {
 	options = slices.Clone(options)
 	return watchValue("stop early", entry, func() (*stopEarly, error) {

@@ -11,8 +11,8 @@ import (
 
 // TimeLimit stops the run at the first border between turns at which this run has been active for d, which must be
 // positive. The [loop.Reason] is then [loop.Stopped], and [loop.Result].Stop wraps [loop.ErrPause]: the run can be
-// resumed. Until(Time(d)) counts the time of the earlier runs too ([loop.From]). A turn is not interrupted: leave time
-// for one, and for what is saved at the end.
+// resumed. Until(Time(d)) counts the time of the earlier runs too ([loop.Continue]). A turn is not interrupted: leave
+// time for one, and for what is saved at the end.
 func TimeLimit(d time.Duration) loop.Callback {
 	c := loop.Watch(loop.Never, func(_ context.Context, r loop.Report) error {
 		return fmt.Errorf("this run has taken %s, its limit is %s: %w", r.Elapsed.Time-r.From.Time, d, loop.ErrPause)

@@ -303,7 +303,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// sharing is [Save] in the processes but that of rank 0, which decides.
+// sharing is saving in the processes but that of rank 0, which decides.
 type sharing struct{ *saving }
 
 // Watch saves the parts of this process if rank 0 saves in this turn.

@@ -41,7 +41,7 @@ func (e *Elapsed) set(o *Elapsed) {
 func (e *Elapsed) count(o Elapsed) { e.Steps, e.Samples, e.Epochs = o.Steps, o.Samples, o.Epochs }
 
 // Check gives an error for steps, samples, epochs or a time that are not 0 to 2^62: sums and differences of those
-// that are never overflow. [From] and files take no others.
+// that are never overflow. [Continue] and files take no others.
 func (e Elapsed) Check() error {
 	switch {
 	case e.Steps < 0 || e.Samples < 0 || e.Epochs < 0 || e.Time < 0:

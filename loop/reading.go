@@ -9,9 +9,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// SingleSteps makes each step before the next batch is taken: a [BlockStepper] is given one batch at a time. A run
-// needs it where its data reads the state (see [Queued]) on a goroutine of its own, as that of data.Prefetch, or
-// where several processes make the run.
+// SingleSteps makes each step before the run takes the next batch: a [BlockStepper] is given one batch at a time. A run
+// needs it where its data reads the state (see [Queued]) on a goroutine of its own, or where several processes make the
+// run. data.Prefetch takes batches ahead nevertheless, and so does a run that counts in [Epochs] if the batches do not
+// say where an epoch ends (see [InEpoch]).
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
 // reading lets the state be read while batches wait for their steps.

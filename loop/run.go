@@ -139,7 +139,7 @@ func (r *run[S, B]) needsClock() bool {
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
 }
 
-// endedBefore reports whether the run that this one resumes was over, by [Ended].
+// endedBefore reports whether the run that this one resumes was over, by [EndedBefore].
 func (r *run[S, B]) endedBefore() bool {
 	until := ""
 	if r.until != nil {

@@ -22,10 +22,10 @@ var ErrDropped = errors.New("reports were dropped")
 // [InBackground]). Each turn is one write to the system for each folder, so a process that is killed leaves at most the
 // last record of a file cut, which TensorBoard ignores.
 //
-// A run that finds event files begins new ones with later names, which make TensorBoard drop all steps after the one at
-// which the run begins (see [loop.From]), or all steps if it begins at 0. (TensorBoard's data server ignores that, but
-// drops the later steps of an entry when the entry is written again.) An evaluation at the start of a resumed run is of
-// a step that is there already, and is left out.
+// A run that finds event files begins new ones with later names, which make TensorBoard drop all steps after the one
+// at which the run begins (see [loop.Continue]), or all steps if it begins at 0. (TensorBoard's data server ignores
+// that, but drops the later steps of an entry when the entry is written again.) An evaluation at the start of a
+// resumed run is of a step that is there already, and is left out.
 //
 // Errors do not end the run. A value that cannot be read or shown is left out; a file that cannot be written is not
 // written to again. The first error is returned at the end of the run, and so is [ErrDropped], unless

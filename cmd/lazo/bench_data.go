@@ -26,6 +26,9 @@ type benchDataCommand struct {
 
 // Run reads the folder as a training does, without one, and prints how long that and each stage takes.
 func (c benchDataCommand) Run(s session) error {
+	if c.Passes < 1 {
+		return fmt.Errorf("passes must be at least 1, got %d", c.Passes)
+	}
 	resize := map[string]data.Resize{"no": data.NoResize, "stretch": data.Stretch, "crop": data.CropCentre}[c.Resize]
 	folder, err := data.OpenImageFolder(c.Dir, data.ImageFormat{Height: c.Height, Width: c.Width, Channels: c.Channels, Resize: resize})
 	if err != nil {

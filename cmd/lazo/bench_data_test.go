@@ -36,7 +36,7 @@ func TestBenchData(t *testing.T) {
 		{[]string{filepath.Join(dir, "none")}, 1, "none"},
 		{[]string{dir, "--resize", "no"}, 1, "expected 224 x 224"},
 		{[]string{dir, "--resize", "best"}, 2, "best"},
-		{[]string{dir, "--passes", "0"}, 1, "epochs must be at least 1, got 0"},
+		{[]string{dir, "--passes", "0"}, 1, "passes must be at least 1, got 0"},
 		{[]string{dir, "--crop=-1"}, 1, "random crop"},
 	} {
 		got := run(t, append([]string{"bench-data"}, row.args...)...)

@@ -35,11 +35,7 @@ func main() {
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
 
-	testing := loop.Evaluation[*managed.State, data.Batch]{
-		Name: "test",
-		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(linear))),
-		Data: test.Batches(test.Len()),
-	}
+	testing := loop.Evaluate("test", managed.TestStep(linear), test.Batches(test.Len()))
 	training := loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(linear)),
 		testing.On(loop.Every(loop.Steps(250))))

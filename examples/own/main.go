@@ -30,11 +30,7 @@ func main() {
 	defer stop()
 	training, test := must.M2(data.Digits())
 
-	testing := loop.Evaluation[model, data.Batch]{
-		Name: "test",
-		Loop: loop.New(loop.On(loop.EachStep, step(0))),
-		Data: test.Batches(test.Len()),
-	}
+	testing := loop.Evaluate("test", step(0), test.Batches(test.Len()))
 	learning := loop.New(loop.On(loop.EachStep, step(0.5)), testing.On(loop.Every(loop.Steps(100))))
 	options := []loop.Option{
 		loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr),
