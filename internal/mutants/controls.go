@@ -128,7 +128,7 @@ var controls = []control{
 	{name: "figures of the last batch", file: "flaxlike/figures.go", pkg: "flaxlike", test: "TestAverageIsOfTheEpoch",
 		edits: []edit{{"losses = append(losses, mean)", "losses = append(losses, i)"}}},
 	{name: "an epoch without its rest", file: "flaxlike/fit.go", pkg: "flaxlike", test: "TestHistory",
-		edits: []edit{{"order = append(order, data.KeepRemainder())", "order = append(order, data.Epochs(1), data.Forever())"}}},
+		edits: []edit{{"order = append(order, data.KeepRemainder())", "order = append(order, data.Share(0, 1))"}}},
 	{name: "a loss of all places", file: "flaxlike/masks.go", pkg: "flaxlike", test: "TestMasks_asKeras",
 		edits: []edit{{"number(wide(both(places, examples)))", "number(all)"}}},
 	{name: "a relu that climbs at 0", file: "nn/nn.go", pkg: "flaxlike", test: "TestSlopesAtTies",

@@ -59,9 +59,13 @@ func onRanks(t *testing.T, ranks int, prepare func(folder string), part func(t *
 	prepare(folder)
 	words := strings.Fields(os.Getenv("LAZO_TEST_MPIRUN"))
 	if len(words) == 0 {
-		mpirun, err := exec.LookPath("mpirun")
-		require.NoError(t, err, "these tests need an MPI: name its mpirun by LAZO_TEST_MPIRUN")
-		words = []string{mpirun}
+		words = []string{"mpirun"}
+		if library, err := install.Find("mpi", ""); err == nil { // that of make setup
+			words[0] = filepath.Join(filepath.Dir(filepath.Dir(library.Path)), "bin", "mpirun")
+		}
+		mpirun, err := exec.LookPath(words[0])
+		require.NoError(t, err, "these tests need an MPI: make setup installs one, or name an mpirun by LAZO_TEST_MPIRUN")
+		words[0] = mpirun
 	}
 	var names []string
 	for part := range strings.SplitSeq(t.Name(), "/") {
