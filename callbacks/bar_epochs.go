@@ -26,13 +26,13 @@ import (
 //
 // Elsewhere there are only the lines of epochs, and one at the end if the run was stopped, interrupted or failed.
 func BarEpochs(length loop.Period, steps ...loop.Steps) BarOption {
-	e := epochs{length: length, each: loop.Every(length)}
+	var inEpoch int64
 	for _, n := range steps {
-		e.steps = max(int64(n), 0)
+		inEpoch = max(int64(n), 0)
 	}
-	_, e.counted = length.(loop.Epochs)
+	_, counted := length.(loop.Epochs)
 	return func(b *Bar) {
-		b.epochs = &epochs{length: e.length, each: e.each, steps: e.steps, counted: e.counted, bar: b}
+		b.epochs = &epochs{bar: b, length: length, each: loop.Every(length), counted: counted, steps: inEpoch}
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 // loses power may lose more). A run that finds the file goes on with it: a cut last line is removed, and so are all
 // lines of steps behind the one at which this run begins (see [loop.Continue]). So a resumed run writes no step twice,
 // and one from step 0 writes the file anew. A file with other content is an error of the first due turn, and stays. So
-// is what is no regular file, such as a pipe or a /dev/stdout that is one: reading it would wait for ever. A file that
+// is what is no regular file, such as a pipe or a /dev/stdout that is one: reading it would never end. A file that
 // another callback of this process is writing is an error at the start.
 //
 // A full disk does not end the run: where writing fails, or a value cannot be read or its name cannot be written, the

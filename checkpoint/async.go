@@ -151,7 +151,7 @@ func (a *Async) Check() error {
 // hasFailed reports whether [Async.Check] has errors to give. It waits for nothing.
 func (a *Async) hasFailed() bool { return a.failing.Load() }
 
-// writing tells whether tensors are being written, or wait to be, by this process or by those that it saves together
+// writing reports whether tensors are being written, or wait to be, by this process or by those that it saves together
 // with. It waits for nothing.
 func (a *Async) writing() bool {
 	a.mu.Lock()

@@ -86,27 +86,29 @@ func KeepBest(metric string) Options {
 	return Options{Best: best}
 }
 
+// firstOfRun is the number of the first field that only Resume reads; only opening a folder reads those before it.
+var firstOfRun = func() int {
+	field, _ := reflect.TypeFor[Options]().FieldByName("When")
+	return field.Index[0]
+}()
+
 // ofRun is the name of a field that only Resume reads, if one is set.
-func (o Options) ofRun() string {
-	for name, set := range map[string]bool{
-		"When or Every": isSet(o.When), "Best or KeepBest": isSet(o.Best), "Tolerate": o.Tolerate != 0, "Also": o.Also != nil,
-		"Same": o.Same != nil, "Changed": o.Changed != nil, "At": o.At != nil, "IgnoreEnd": o.IgnoreEnd,
-	} {
-		if set {
-			return name
-		}
-	}
-	return ""
-}
+func (o Options) ofRun() string { return o.firstSet(firstOfRun, reflect.TypeFor[Options]().NumField()) }
 
 // ofFolder is the name of a field that only opening a folder reads, if one is set.
-func (o Options) ofFolder() string {
-	for name, set := range map[string]bool{
-		"Keep": o.Keep != nil, "Overwrite": o.Overwrite, "ReadBack": o.ReadBack != 0, "LeaveCut": o.LeaveCut, "ReadOnly": o.ReadOnly, "Log": o.Log != nil,
-	} {
-		if set {
-			return name
+func (o Options) ofFolder() string { return o.firstSet(0, firstOfRun) }
+
+func (o Options) firstSet(from, to int) string {
+	fields := reflect.ValueOf(o)
+	for i := from; i < to; i++ {
+		if fields.Field(i).IsZero() {
+			continue
 		}
+		name := fields.Type().Field(i).Name
+		if function, ok := map[string]string{"When": "Every", "Best": "KeepBest"}[name]; ok {
+			return name + " or " + function
+		}
+		return name
 	}
 	return ""
 }
@@ -115,7 +117,11 @@ func isSet(x any) bool { return !reflect.ValueOf(x).IsZero() }
 
 // opening are the fields that Open reads.
 func (o Options) opening() Options {
-	return Options{Keep: o.Keep, Overwrite: o.Overwrite, ReadBack: o.ReadBack, LeaveCut: o.LeaveCut, ReadOnly: o.ReadOnly, Log: o.Log}
+	fields := reflect.ValueOf(&o).Elem()
+	for i := firstOfRun; i < fields.NumField(); i++ {
+		fields.Field(i).SetZero()
+	}
+	return o
 }
 
 // merged joins options: lists are joined, and of each other field the last one that is set counts.

@@ -39,7 +39,7 @@ func openTogether(dir string, options Options, job loop.Job) (folder *Folder, er
 	return folder, nil
 }
 
-// sameFolder tells whether all processes see one folder, by what rank 0 has left there.
+// sameFolder reports whether all processes see one folder, by what rank 0 has left there.
 func sameFolder(folder *Folder, job loop.Job) error {
 	if job == nil {
 		return nil

@@ -180,7 +180,7 @@ func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
 	return found, nil
 }
 
-// worth tells whether the folder would keep a checkpoint of the turn for one of its metrics.
+// worth reports whether the folder would keep a checkpoint of the turn for one of its metrics.
 func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
 	list := append(s.others(r), Info{Step: Step(r.Elapsed.Steps), Metrics: metrics})
 	for _, k := range s.rules() {
@@ -230,7 +230,7 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
-// ready tells whether a turn can be saved and is not yet.
+// ready reports whether a turn can be saved and is not yet.
 func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]float64) (bool, error) {
 	if s.has(r.Elapsed.Steps) {
 		s.best = s.best || s.worth(r, metrics)
@@ -255,7 +255,7 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 	return true, nil
 }
 
-// has tells whether a step was given to be saved in this run, or is that which the run began with.
+// has reports whether a step was given to be saved in this run, or is that which the run began with.
 func (s *saving) has(step int64) bool {
 	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
 }

@@ -256,17 +256,7 @@ func (s memberBlock) StepBlock(ctx context.Context, state member, batches []batc
 	if len(batches) > 1 {
 		s.run.blocks++
 	}
-	var all []loop.Logs
-	for _, b := range batches {
-		next, logs, err := s.Step(ctx, state, b)
-		if err != nil && !errors.Is(err, loop.ErrStop) {
-			return state, all, err
-		}
-		if state, all = next, append(all, logs); err != nil {
-			return state, all, err
-		}
-	}
-	return state, all, nil
+	return stepEach(ctx, s.Step, state, batches)
 }
 
 type memberWatch struct {

@@ -30,6 +30,21 @@ func numbers(n int) loop.Data[int] {
 	}
 }
 
+// stepEach makes the steps of a block one by one, as [loop.BlockStepper] wants it.
+func stepEach[S, B any](ctx context.Context, step func(context.Context, S, B) (S, loop.Logs, error), state S, batches []B) (S, []loop.Logs, error) {
+	var all []loop.Logs
+	for _, b := range batches {
+		next, logs, err := step(ctx, state, b)
+		if err != nil && !errors.Is(err, loop.ErrStop) {
+			return state, all, err
+		}
+		if state, all = next, append(all, logs); err != nil {
+			return state, all, err
+		}
+	}
+	return state, all, nil
+}
+
 // rest is a source of what is left of the data, wherever the run begins.
 func rest[B any](data loop.Data[B]) loop.Source[B] {
 	return loop.From(func(int64) iter.Seq2[B, error] { return iter.Seq2[B, error](data) })

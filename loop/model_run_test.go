@@ -189,18 +189,7 @@ func (s blockStepper) StepBlock(ctx context.Context, state uint64, batches []bat
 	if len(batches) > 1 {
 		s.rec.blocks++
 	}
-	var all []loop.Logs
-	for _, b := range batches {
-		next, logs, err := s.stepper.Step(ctx, state, b)
-		if err != nil && !errors.Is(err, loop.ErrStop) {
-			return state, all, err
-		}
-		state, all = next, append(all, logs)
-		if err != nil {
-			return state, all, err
-		}
-	}
-	return state, all, nil
+	return stepEach(ctx, s.stepper.Step, state, batches)
 }
 
 type watched struct {

@@ -73,20 +73,11 @@ func (l learner) Step(_ context.Context, w *weight, batch int) (*weight, loop.Lo
 	return w, metric("w", float64(w.value)), nil
 }
 
-func (l learner) StepBlock(ctx context.Context, w *weight, batches []int) (_ *weight, all []loop.Logs, err error) {
+func (l learner) StepBlock(ctx context.Context, w *weight, batches []int) (*weight, []loop.Logs, error) {
 	if l.sizes != nil {
 		*l.sizes = append(*l.sizes, len(batches))
 	}
-	for _, batch := range batches {
-		var logs loop.Logs
-		if w, logs, err = l.Step(ctx, w, batch); err == nil || errors.Is(err, loop.ErrStop) {
-			all = append(all, logs)
-		}
-		if err != nil {
-			return w, all, err
-		}
-	}
-	return w, all, nil
+	return stepEach(ctx, l.Step, w, batches)
 }
 
 // single is the learner without blocks.

@@ -209,20 +209,19 @@ func (p *pass[B]) give(batch B, last bool, err error) bool {
 
 // placeOf returns how a batch is asked for its place in an epoch, nil if batches of this type do not know.
 func placeOf[B any]() func(batch *B) (epoch int64, last, known bool) {
-	t := reflect.TypeFor[B]()
-	switch {
-	case t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[InEpoch]()):
-		return func(batch *B) (epoch int64, last, known bool) {
-			if e, ok := any(*batch).(InEpoch); ok {
-				return e.InEpoch()
-			}
-			return 0, false, false
-		}
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[InEpoch]()):
+	if _, ok := any((*B)(nil)).(InEpoch); ok {
 		// The pointer as an interface costs no allocation; the value would.
 		return func(batch *B) (epoch int64, last, known bool) { return any(batch).(InEpoch).InEpoch() }
 	}
-	return nil
+	if t := reflect.TypeFor[B](); t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[InEpoch]()) {
+		return nil
+	}
+	return func(batch *B) (epoch int64, last, known bool) { // B is a pointer, or an interface
+		if e, ok := any(*batch).(InEpoch); ok {
+			return e.InEpoch()
+		}
+		return 0, false, false
+	}
 }
 
 var errNoData = errors.New("no data given")

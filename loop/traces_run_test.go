@@ -314,17 +314,7 @@ func (s tracedBlock) StepBlock(ctx context.Context, state tracedState, batches [
 	if len(batches) > 1 {
 		s.run.blocks++
 	}
-	var all []loop.Logs
-	for _, b := range batches {
-		next, logs, err := s.Step(ctx, state, b)
-		if err != nil && !errors.Is(err, loop.ErrStop) {
-			return state, all, err
-		}
-		if state, all = next, append(all, logs); err != nil {
-			return state, all, err
-		}
-	}
-	return state, all, nil
+	return stepEach(ctx, s.Step, state, batches)
 }
 
 // tracedWatch is a callback.

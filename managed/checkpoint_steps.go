@@ -92,7 +92,7 @@ func (s *saved) note(step usedStep) {
 	}
 }
 
-// must tells whether the checkpoint must have a variable which it lacks. related tells that the step shares variables
+// must reports whether the checkpoint must have a variable which it lacks. related tells that the step shares variables
 // with the checkpoint, or is the first after the restore, trained that it shares some of a training step.
 func (r *restored) must(step *asking, v *variable, related, trained bool) bool {
 	switch {
@@ -108,7 +108,7 @@ func (r *restored) must(step *asking, v *variable, related, trained bool) bool {
 	return !r.recorded || len(r.same(step.stepID)) > 0
 }
 
-// comesLater tells whether a training step was used in no form before the checkpoint: another function builds it, or
+// comesLater reports whether a training step was used in no form before the checkpoint: another function builds it, or
 // it has a rule of its own, and this process has made all training steps of the checkpoint beside it. So a step whose
 // function was renamed does not come later.
 func (r *restored) comesLater(step *asking) bool {
@@ -127,7 +127,7 @@ func (r *restored) same(id stepID) []usedStep {
 	return slices.DeleteFunc(slices.Clone(r.steps), func(s usedStep) bool { return s.stepID != id })
 }
 
-// hadRule tells whether the step's rule had the variable of that name before the checkpoint: it keeps one for each
+// hadRule reports whether the step's rule had the variable of that name before the checkpoint: it keeps one for each
 // parameter that it has trained, and those of its own from its first step on.
 func (r *restored) hadRule(step *asking, name string) bool {
 	parameter := owner(name, step.Trains)
