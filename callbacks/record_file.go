@@ -104,7 +104,7 @@ func (f *recordFile) note(err error) {
 
 func (f *recordFile) fill(r loop.Report) {
 	at := r.Elapsed
-	f.row.Reset(records.Elapsed{Steps: at.Steps, Samples: at.Samples, Batch: records.UnknownBatch, Time: at.Time, Date: int64(at.Date)})
+	f.row.Reset(records.Elapsed{Steps: at.Steps, Samples: at.Samples, Epochs: at.Epochs, Batch: records.UnknownBatch, Time: at.Time, Date: int64(at.Date)})
 	for e := range r.Logs.All() {
 		column, err := records.Column(string(e.Collection), e.Name)
 		if err == nil {

@@ -16,6 +16,7 @@ import (
 type Retention struct {
 	name string
 	n    int64 // what must be positive
+	last bool  // it is a Last
 	mark func(list []Info, keep []bool)
 	// entry is the metric that it goes by, if it does.
 	entry    string
@@ -55,7 +56,7 @@ func (r Retention) check() error {
 
 // Last keeps the n newest, by their steps.
 func Last(n int) Retention {
-	return Retention{name: fmt.Sprintf("Last(%d)", n), n: int64(n), mark: func(list []Info, keep []bool) {
+	return Retention{name: fmt.Sprintf("Last(%d)", n), n: int64(n), last: true, mark: func(list []Info, keep []bool) {
 		for i := max(0, len(list)-n); i < len(list); i++ {
 			keep[i] = true
 		}

@@ -56,8 +56,9 @@ import (
 // has no name to open: see [Folder.Resume].
 func Resume(dir string, options ...Options) loop.Option {
 	return resume(options, func(o Options, job loop.Job) (*Folder, error) {
-		if len(o.Keep) == 0 {
-			o.Keep = []Retention{Last(2)}
+		// The newest two stay besides what Keep says, unless that says how many: a damaged one leaves another to resume from.
+		if !slices.ContainsFunc(o.Keep, func(r Retention) bool { return r.last }) {
+			o.Keep = append(slices.Clip(o.Keep), Last(2))
 		}
 		return openTogether(dir, o.opening(), job)
 	})

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,9 +107,54 @@ func TestS06_epochsGoOn(t *testing.T) {
 		require.EqualValues(t, 5*until, result.Elapsed.Steps)
 		epochs = epochs[:0]
 		for at := range result.History.Rows() {
+			require.Equal(t, at.Steps/5, at.Epochs, "the file of the earlier rows has their epochs")
 			epochs = append(epochs, at.Epochs)
 		}
 		require.IsNonDecreasing(t, epochs)
 		require.Len(t, epochs, int(5*until))
+	}
+}
+
+// A rule by a metric alone does not take away the two newest checkpoints, of which a damaged one leaves the other.
+func TestResume_keepsTheNewestBesidesTheBest(t *testing.T) {
+	for _, row := range []struct {
+		keep []checkpoint.Retention
+		want []checkpoint.Step
+	}{
+		{nil, []checkpoint.Step{4, 6}},
+		{[]checkpoint.Retention{checkpoint.Lowest(1, "loss")}, []checkpoint.Step{2, 4, 6}},
+		{[]checkpoint.Retention{checkpoint.Last(1)}, []checkpoint.Step{6}},
+	} {
+		t.Run(fmt.Sprint(row.keep), func(t *testing.T) {
+			dir := t.TempDir()
+			steps := func() (steps []checkpoint.Step) {
+				folder, err := checkpoint.Open(dir, checkpoint.Options{ReadOnly: true})
+				require.NoError(t, err)
+				defer folder.Close()
+				list, err := folder.List(t.Context())
+				require.NoError(t, err)
+				for _, info := range list {
+					steps = append(steps, info.Step)
+				}
+				return steps
+			}
+			step := loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+				saved := checkpoint.Step(batch - batch%2)
+				for saved > 0 && !slices.Contains(steps(), saved) { // or a newer save would take its place
+					runtime.Gosched()
+				}
+				var logs loop.Logs
+				logs.Loss("loss", math.Abs(float64(batch-1)))
+				return c, logs, nil
+			})
+			six := loop.Data[int64](func(yield func(int64, error) bool) {
+				for i := int64(0); i < 6 && yield(i, nil); i++ {
+				}
+			})
+			_, err := loop.New(step).Run(t.Context(), &counter{Rate: 1}, six,
+				checkpoint.Resume(dir, checkpoint.Every(loop.Steps(2)), checkpoint.Options{Keep: row.keep}))
+			require.NoError(t, err)
+			require.Equal(t, row.want, steps())
+		})
 	}
 }

@@ -216,7 +216,7 @@ func Example_lightningThaw() {
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
 	}
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.01, optim.Adam{}))))
-	thawed := loop.After(loop.Steps(10)) // unfreeze_backbone_at_epoch
+	thawed := loop.After(loop.Steps(11)) // unfreeze_backbone_at_epoch: after 10 frozen steps
 	head := managed.Only(func(name string) bool { return strings.HasPrefix(name, "/head/") })
 	fit := loop.New(
 		loop.On(loop.Not(thawed), managed.TrainStep(step, head)),
@@ -229,7 +229,7 @@ func Example_lightningThaw() {
 		}
 	}
 	must.M1(fit.Run(ctx, state, training.Batches(16), loop.Until(loop.Steps(20)),
-		loop.Watch(loop.At(loop.Steps(1)), note(&before)), loop.Watch(loop.At(loop.Steps(9)), note(&frozen)), loop.Watch(loop.AtEnd, note(&after))))
+		loop.Watch(loop.At(loop.Steps(1)), note(&before)), loop.Watch(loop.At(loop.Steps(10)), note(&frozen)), loop.Watch(loop.AtEnd, note(&after))))
 	fmt.Println("frozen:", before == frozen, "thawed:", after != frozen)
 	must.M(state.Close())
 	// Output:

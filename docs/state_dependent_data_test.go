@@ -112,6 +112,7 @@ func TestStateDependentData_curriculum(t *testing.T) {
 			}
 			return err
 		})
+		saved := checkpoint.Options{Also: map[string]any{"level": &level}}
 		source := loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 			return func(yield func(data.Batch, error) bool) {
 				for ; ; position++ {
@@ -124,7 +125,7 @@ func TestStateDependentData_curriculum(t *testing.T) {
 			}
 		})
 		training := loop.New(loop.On(loop.EachStep, step))
-		must.M1(training.Run(t.Context(), state, source, loop.Until(loop.Steps(400)), harder, loop.Options(options...)))
+		must.M1(training.Run(t.Context(), state, source, loop.Until(loop.Steps(400)), harder, checkpoint.Resume(t.TempDir(), saved), loop.Options(options...)))
 		return levels
 	}
 	levels := trained()

@@ -54,9 +54,10 @@ func Evaluate[S, B any](name string, step Stepper[S, B], data Source[B], options
 }
 
 // On makes a task of the evaluation. Mistakes in the evaluation or its options are found before the outer loop runs. An
-// entry that the turn has already is an error: give the evaluation another name.
+// entry that the turn has already is an error: give the evaluation another name. A schedule with
+// [Schedule.AndAtStart] evaluates the state before the first step of a training, and not where a run continues another.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
-	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, err: e.check(), do: func(ctx context.Context, turn *Turn[S, B]) error {
+	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, evaluates: true, err: e.check(), do: func(ctx context.Context, turn *Turn[S, B]) error {
 		result, logs, err := e.run(ctx, turn.State)
 		if err != nil {
 			return err

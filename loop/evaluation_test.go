@@ -234,3 +234,20 @@ func TestEvaluation_optionsAreThoseOfTheInnerRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []float64{1 + 2, 6 + 2}, counts, "of two rows the second was kept")
 }
+
+// A run that continues another one has the rows of a run without a break: one evaluation at step 0, and none where it
+// begins.
+func TestEvaluation_notAtTheStartOfAResumedRun(t *testing.T) {
+	for _, start := range []int64{0, 2, 3} {
+		test := loop.Evaluation[int, int]{Name: "test", Loop: counting(loop.Metrics), Data: ten}
+		l := loop.New(loop.OnFunc(loop.EachStep, add), test.On(loop.Every(loop.Steps(2)).AndAtStart()))
+		called := 0
+		watch := loop.WatchEntry("count_test", func(context.Context, loop.Report) error { called++; return nil })
+		first, err := l.Run(t.Context(), 0, ten, loop.Until(loop.Steps(start)), watch)
+		require.NoError(t, err)
+		result, err := l.Run(t.Context(), first.State, ten, loop.Until(loop.Steps(6)), watch, loop.Continue(first.Elapsed, first.History))
+		require.NoError(t, err)
+		require.Equal(t, []int64{0, 2, 4, 6}, stepsOf(t, result.History, "count_test"))
+		require.Equal(t, 4, called)
+	}
+}

@@ -19,6 +19,7 @@ import (
 //	elapsed.samples  examples so far
 //	elapsed.batch    examples in the batch of this turn
 //	elapsed.time     active time so far, in seconds
+//	elapsed.epochs   complete passes over the data so far
 //	elapsed.date     seconds since 1970, NaN if the run had no date
 //
 // A [Value] is read from the device when it is first asked for, and is kept as a number from then on. A [Payload] is

@@ -71,7 +71,7 @@ func (h *History) records(do func(*records.Row) error) error {
 
 func (r *row) times() records.Elapsed {
 	e := r.elapsed
-	return records.Elapsed{Steps: e.Steps, Samples: e.Samples, Batch: r.batch, Time: e.Time, Date: int64(e.Date)}
+	return records.Elapsed{Steps: e.Steps, Samples: e.Samples, Epochs: e.Epochs, Batch: r.batch, Time: e.Time, Date: int64(e.Date)}
 }
 
 // add adds a row that was read.
@@ -100,6 +100,6 @@ func (h *History) add(r *records.Row) error {
 		}
 		entries[i] = Entry{Collection(collection), name, Number(r.Numbers[i])}
 	}
-	h.Commit(Elapsed{Steps: r.Steps, Samples: r.Samples, Time: r.Time, Date: Date(r.Date)}, NewLogs(entries), r.Batch)
+	h.Commit(Elapsed{Steps: r.Steps, Samples: r.Samples, Epochs: r.Epochs, Time: r.Time, Date: Date(r.Date)}, NewLogs(entries), r.Batch)
 	return nil
 }

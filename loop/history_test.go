@@ -22,7 +22,7 @@ func at(steps int64) loop.Elapsed { return loop.Elapsed{Steps: steps, Samples: 1
 func TestHistory_missingNamesListWhatThereIs(t *testing.T) {
 	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(3))
 	require.NoError(t, err)
-	const there = "; there are: elapsed.steps, elapsed.samples, elapsed.batch, elapsed.time, elapsed.date, metrics.sum"
+	const there = "; there are: elapsed.steps, elapsed.samples, elapsed.batch, elapsed.time, elapsed.date, elapsed.epochs, metrics.sum"
 	_, _, err = result.History.Series("loss")
 	require.EqualError(t, err, `loop: history: no such entry: "loss"`+there)
 	_, err = result.History.Last("sums")

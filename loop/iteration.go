@@ -203,7 +203,7 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	}
 	r.begun = true
 	r.turn.Batch = r.batch
-	stop, err := r.atEdge(Schedule.startsAt)
+	stop, err := r.atEdge(true)
 	if err == nil && r.acted {
 		stop, err = r.agreement.border(stop)
 	}
@@ -219,11 +219,16 @@ func (r *run[S, B]) begin() (end bool, err error) {
 }
 
 // atEdge runs what is due at the start or at the end of the run: an iteration that is not counted, on the first or
-// the last batch.
-func (r *run[S, B]) atEdge(edge func(Schedule) bool) (stop bool, err error) {
+// the last batch. At the start of a run that continues another one, nothing is evaluated: the earlier run has been
+// there, and its values must not count twice.
+func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
+	edge := Schedule.endsAt
+	if start {
+		edge = Schedule.startsAt
+	}
 	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
 	for i := range r.tasks {
-		if edge(r.tasks[i].when) {
+		if t := &r.tasks[i]; edge(t.when) && !(start && t.evaluates && r.from.Steps > 0) {
 			r.acted = true
 			if err := r.runTask(i, &stop); err != nil {
 				return false, err

@@ -66,6 +66,7 @@ type Task[S, B any] struct {
 	// ignoresTime: the time of the turn is not passed to the user's function.
 	ignoresTime bool
 	steps       bool                 // it is a Stepper
+	evaluates   bool                 // it is an Evaluation
 	block       BlockStepper[S, B]   // nil if it makes one step at a time
 	await       Awaiter[S]           // nil if its steps are over when they return
 	evaluation  EvaluationStepper[S] // nil if its steps gather nothing

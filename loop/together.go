@@ -112,7 +112,7 @@ func (a alone[S, B]) end(left bool, err error) error {
 		}
 	}
 	if err == nil && r.begun {
-		_, err = r.shieldedEnd(func() (bool, error) { return r.atEdge(Schedule.endsAt) })
+		_, err = r.shieldedEnd(func() (bool, error) { return r.atEdge(false) })
 	}
 	return r.await(err)
 }

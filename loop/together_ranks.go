@@ -351,7 +351,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 			if p.stops() { // in the last iteration, of steps alone
 				r.reason = Stopped
 			}
-			return r.atEdge(Schedule.endsAt)
+			return r.atEdge(false)
 		})
 	}
 	err = r.await(err)

@@ -609,4 +609,12 @@ var controls = []control{
 	{name: "a state that is read before the steps that wait", file: "managed/sharing.go", pkg: "managed", test: "TestS03_stepsThatWaitAreMadeBeforeARead",
 		edits: []edit{{"func (s *State) readValues(ctx context.Context) (done func(), err error) {\n\tif err := s.access.beforeRead(); err != nil {",
 			"func (s *State) readValues(ctx context.Context) (done func(), err error) {\n\tif err := s.access.notWithin(); err != nil {"}}},
+	{name: "a resumed run that begins its data anew", file: "loop/source.go", pkg: "checkpoint", test: "TestS02_resumeIsOneOption",
+		edits: []edit{{"e.source.From(e.from.Steps + taken)", "e.source.From(taken)"}}},
+	{name: "what is due after the end, refused", file: "loop/check.go", pkg: "loop", test: "TestS05_whatIsNotReachedIsNoError",
+		edits: []edit{{"!when.never(nil)", "!when.never(r.until)"}}},
+	{name: "rows that lose their epochs", file: "loop/history_file.go", pkg: "checkpoint", test: "TestS06_epochsGoOn",
+		edits: []edit{{"Epochs: r.Epochs, ", ""}}},
+	{name: "an evaluation at the start of a resumed run", file: "loop/iteration.go", pkg: "loop", test: "TestEvaluation_notAtTheStartOfAResumedRun",
+		edits: []edit{{" && !(start && t.evaluates && r.from.Steps > 0)", ""}}},
 }

@@ -13,7 +13,7 @@ import (
 // WriteCSV writes rows under a line of column names. A row that lacks a column has an empty cell. each calls do with
 // each row, and is called twice.
 func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
-	table := tableOfFields("")
+	table := tableOfFields()
 	err := each(func(r *Row) error { table.widen(r); return r.Check() })
 	if err == nil {
 		_, err = w.Write(table.header())
@@ -125,11 +125,11 @@ type table struct {
 	filled  []bool
 }
 
-// tableOfFields has the columns of all fields but one.
-func tableOfFields(without string) *table {
+// tableOfFields has the columns of all fields but some. That of the epochs is added by widen.
+func tableOfFields(without ...string) *table {
 	t := tableOf(nil)
 	for _, f := range Fields {
-		if f.Name != without {
+		if f.Name != epochsField && !slices.Contains(without, f.Name) {
 			t.put(f.Path())
 		}
 	}
@@ -152,6 +152,10 @@ func (t *table) put(column string) {
 // widen adds the columns that the row has and the table does not, and gives their number.
 func (t *table) widen(r *Row) int {
 	before := len(t.columns)
+	const epochs = Collection + "." + epochsField
+	if _, ok := t.at[epochs]; !ok && r.Epochs > 0 {
+		t.put(epochs)
+	}
 	for _, c := range r.Columns {
 		if _, ok := t.at[c]; !ok {
 			t.put(c)

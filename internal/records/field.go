@@ -25,8 +25,12 @@ type Field struct {
 	parse  func(at *Elapsed, text string) error
 }
 
-// stepsField is the one that a row of a file must have.
-const stepsField = "elapsed.steps"
+const (
+	// stepsField is the one that a row of a file must have.
+	stepsField = "elapsed.steps"
+	// epochsField is left out of a file as long as no row has completed an epoch: most runs count none.
+	epochsField = "epochs"
+)
 
 // Fields are all of them, as files have them before other columns.
 var Fields = [...]Field{
@@ -35,6 +39,7 @@ var Fields = [...]Field{
 	integer("batch", func(at *Elapsed) *int64 { return &at.Batch }),
 	{"time", func(at Elapsed) float64 { return at.Time.Seconds() }, appendSeconds, parseSeconds},
 	{"date", unixSeconds, appendDate, parseDate},
+	integer(epochsField, func(at *Elapsed) *int64 { return &at.Epochs }),
 }
 
 // Path is the name of the field's column.

@@ -137,6 +137,9 @@ func setJSON(r *Row, column string, value json.Token) error {
 func appendJSON(b []byte, r *Row) []byte {
 	b = append(b, '{')
 	for _, f := range Fields {
+		if f.Name == epochsField && r.Epochs == 0 {
+			continue
+		}
 		before := len(b)
 		b = append(b, `"`+f.Path()+`":`...)
 		start := len(b)

@@ -10,7 +10,7 @@ import (
 
 // Elapsed is when a row was.
 type Elapsed struct {
-	Steps, Samples int64
+	Steps, Samples, Epochs int64
 	// Batch is the number of examples in the batch of the row's turn, UnknownBatch where its writer did not know it.
 	Batch int64
 	Time  time.Duration
@@ -68,9 +68,13 @@ func (r *Row) set(column, text string) error {
 
 // Check gives an error for counts and times that are not 0 to 2^62: no file has them, read or written.
 func (r *Row) Check() error {
-	for i, n := range [...]int64{r.Steps, r.Samples, r.Batch, int64(r.Time)} {
-		if n > Most || n < 0 && (n != UnknownBatch || i != 2) {
-			return fmt.Errorf("step %d: %s is %d, expected 0 to 2^62%s", r.Steps, Fields[i].Path(), n, [len(Fields)]string{3: " nanoseconds"}[i])
+	for _, f := range [...]struct {
+		name, unit string
+		n, least   int64
+	}{{"steps", "", r.Steps, 0}, {"samples", "", r.Samples, 0}, {epochsField, "", r.Epochs, 0}, {"batch", "", r.Batch, UnknownBatch},
+		{"time", " nanoseconds", int64(r.Time), 0}} {
+		if f.n > Most || f.n < f.least {
+			return fmt.Errorf("step %d: %s.%s is %d, expected 0 to 2^62%s", r.Steps, Collection, f.name, f.n, f.unit)
 		}
 	}
 	return nil
