@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/lazo-ml/lazo/data"
@@ -32,6 +33,7 @@ type Model struct {
 	network              Layer
 	set                  settings
 	train, test, predict *managed.Stepper
+	closing              *sync.Once
 	giveBack             func() error  // of the process's runtime; nil if the caller's strategy brought it
 	view                 *managed.View // what is tested and predicted with; nil stands for the state
 	fitting              *atomic.Bool
@@ -51,7 +53,7 @@ func New(ctx context.Context, network Layer, options ...Option) (*Model, error) 
 }
 
 func newModel(ctx context.Context, network Layer, options []Option) (*Model, error) {
-	m := &Model{network: network, fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
+	m := &Model{network: network, closing: new(sync.Once), fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
 	if err := m.open(ctx, options); err != nil {
 		return nil, err
 	}
@@ -229,13 +231,19 @@ func (m *Model) Export(dir string, batch data.Batch, options ...managed.ExportOp
 }
 
 // Close gives up the state, the programs, and, if it was the last model of those that New gave a runtime, that runtime.
-// A second Close does nothing.
+// A second Close does nothing, and returns after the first. From the function of a step it is managed.ErrBusy.
 func (m *Model) Close() error {
-	errs := []error{m.State.Close(), m.train.Close(), m.test.Close(), m.predict.Close()}
-	if m.giveBack != nil {
-		errs = append(errs, m.giveBack())
+	err := m.State.Close()
+	if errors.Is(err, managed.ErrBusy) {
+		return err
 	}
-	return gate.Once(errors.Join(errs...))
+	m.closing.Do(func() {
+		err = errors.Join(err, m.train.Close(), m.test.Close(), m.predict.Close())
+		if m.giveBack != nil {
+			err = errors.Join(err, m.giveBack())
+		}
+	})
+	return gate.Once(err)
 }
 
 // one makes a step on what the model reads.

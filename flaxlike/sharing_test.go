@@ -363,3 +363,23 @@ func TestF53_modelsNeverClosed(t *testing.T) {
 	require.ErrorIs(t, err, managed.ErrClosed)
 	t.Logf("F53: %d models never closed: %+d threads after the first; %d sizes of batch: none refused", modelsLeftOpen, threads()-warm, sizesPredicted)
 }
+
+// TestS24_closeByMany: a model that several goroutines close gives its runtime back once it is freed, and not before.
+func TestS24_closeByMany(t *testing.T) {
+	const models, goroutines = 40, 4
+	for range models {
+		m, err := flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		require.NoError(t, err)
+		_, _, err = m.TrainStep(t.Context(), first(t, line(t, 4), 4))
+		require.NoError(t, err)
+		begin, errs := make(chan struct{}), make([]error, goroutines)
+		var wg sync.WaitGroup
+		for i := range goroutines {
+			wg.Go(func() { <-begin; errs[i] = m.Close() })
+		}
+		close(begin)
+		wg.Wait()
+		require.NoError(t, errors.Join(errs...))
+	}
+	t.Logf("S24: %d models closed by %d goroutines each: no error", models, goroutines)
+}

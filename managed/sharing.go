@@ -128,7 +128,7 @@ func (a *access) peekValues() (done func()) {
 	case err == nil:
 		return a.values.DoneReading
 	case errors.Is(err, ErrClosed):
-		a.values.Close() // waits
+		_ = a.values.Close(nil) // waits
 	}
 	return func() {}
 }
@@ -139,7 +139,7 @@ func (a *access) peekAll() (done func()) {
 		return a.peekValues()
 	}
 	if a.structure.Change(context.Background()) != nil { // closed
-		a.structure.Close() // waits
+		_ = a.structure.Close(nil) // waits
 		return a.peekValues()
 	}
 	doneValues := a.peekValues()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
@@ -53,6 +54,7 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 // by SetOptimizer.
 type snapshot struct {
 	of        *State
+	mu        sync.Mutex // guards values
 	variables []*variable
 	values    []*Tensor // nil once closed
 }
@@ -69,6 +71,8 @@ func (c *snapshot) Restore(ctx context.Context) error {
 		return fmt.Errorf("managed: restore: %w", err)
 	}
 	defer done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.values == nil {
 		return fmt.Errorf("managed: restore: the snapshot: %w", ErrClosed)
 	}
@@ -92,6 +96,8 @@ func (c *snapshot) Restore(ctx context.Context) error {
 
 // Close frees the copy; a second Close does nothing. The state may be closed before or after.
 func (c *snapshot) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, t := range c.values {
 		t.FinalizeLocal()
 	}

@@ -188,15 +188,18 @@ func (s *State) Wait() error {
 }
 
 // Close waits for what goes on, a step, say, though not for a whole training, and gives the state's values up. Values
-// already logged stay readable. A second Close does nothing. From the function of a step it is [ErrBusy].
+// already logged stay readable. A second Close does nothing, and returns after the first. From the function of a step
+// it is [ErrBusy].
 func (s *State) Close() error {
 	if err := s.access.notWithin(); err != nil {
 		return fmt.Errorf("managed: close: %w", err)
 	}
-	s.access.structure.Close()
-	if !s.access.values.Close() {
-		return nil
-	}
+	_ = s.access.structure.Close(nil)
+	return s.access.values.Close(s.free)
+}
+
+// free gives up what the state has on its devices.
+func (s *State) free() error {
 	errs := []error{s.storage.last.follow(nil), s.storage.unread.drain(0)}
 	lost := s.storage.last.lost != nil // of lost values nobody can tell what is left to free
 	for i := range s.storage.values {

@@ -24,6 +24,7 @@ import (
 type Stepper struct {
 	stepSettings
 	building sync.Mutex  // one build of the step at a time
+	closing  sync.Mutex  // one Close at a time
 	changing atomic.Bool // a program of it changes a state
 	cache    cache
 }
@@ -209,5 +210,7 @@ func (s *Stepper) Close() (err error) {
 	if err != nil {
 		return fmt.Errorf("managed: close the %s: %w", s.name, err)
 	}
+	s.closing.Lock() // a second Close returns after the first has freed
+	defer s.closing.Unlock()
 	return gate.Once(s.cache.drop(func(*compiled) bool { return true }, (*compiled).giveUp))
 }

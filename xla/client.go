@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -28,6 +29,7 @@ type client struct {
 	across  *across // nil for a process alone
 	log     *slog.Logger
 	closed  atomic.Bool
+	closing sync.Once
 
 	widestHead int // of attention by cuDNN; 0: none
 }
@@ -104,11 +106,12 @@ func (c *client) IsFinalized() bool { return c.closed.Load() }
 
 func (c *client) Finalize() { _ = c.close() }
 
-func (c *client) close() error {
-	if !c.closed.CompareAndSwap(false, true) {
-		return nil
-	}
-	return errors.Join(c.shared.close(), c.client.Close(), c.across.close())
+func (c *client) close() (err error) {
+	c.closing.Do(func() {
+		c.closed.Store(true)
+		err = errors.Join(c.shared.close(), c.client.Close(), c.across.close())
+	})
+	return err
 }
 
 func (c *client) device(n compute.DeviceNum) (*pjrt.Device, error) {

@@ -75,7 +75,7 @@ type Runtime struct {
 	plugin Plugin
 	log    *slog.Logger
 	closed atomic.Bool
-	uses   gate.Gate // of the Go backend alone: a PJRT client counts its users itself
+	uses   gate.Gate // entered for the Go backend alone: a PJRT client counts its users itself
 }
 
 var _ compute.Backend = (*Runtime)(nil)
@@ -251,21 +251,16 @@ func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
 }
 
 // Close waits for the calls that are under way, and releases the client. Buffers and programs made with it are of no
-// use any more, and say so ([ErrClosed]). It may be called more than once; only the first call waits.
+// use any more, and say so ([ErrClosed]). A second Close does nothing, and returns after the first.
 func (r *Runtime) Close() error {
-	if !r.closed.CompareAndSwap(false, true) {
+	r.closed.Store(true)
+	return r.uses.Close(func() error {
+		if on, ok := r.Backend.(*client); ok {
+			return on.close()
+		}
+		r.Backend.Finalize()
 		return nil
-	}
-	switch on := r.Backend.(type) {
-	case *client:
-		return on.close()
-	case *described:
-		on.Finalize()
-		return nil
-	}
-	r.uses.Close()
-	r.Backend.Finalize()
-	return nil
+	})
 }
 
 // Finalize is GoMLX's name for [Runtime.Close].

@@ -257,8 +257,8 @@ const goOnBytes = 32 << 10
 // Close waits for the runs that are being started or waited for, and frees the compiled program; a second Close does
 // nothing.
 func (p *Program) Close() error {
-	if p == nil || p.runs == nil || !p.uses.Close() {
+	if p == nil || p.runs == nil {
 		return nil
 	}
-	return gate.Once(p.runs.close())
+	return gate.Once(p.uses.Close(p.runs.close))
 }

@@ -1,6 +1,6 @@
 // Package gate is lazo's one rule for values that several goroutines use: readers share a value, a change excludes all
-// others, all wait in the order in which they came, and a wait ends with its context. Close refuses new uses and waits
-// for those that are under way.
+// others, all wait in the order in which they came, and a wait ends with its context. Close refuses new uses, waits
+// for those that are under way and frees the value: every call of it returns after that.
 //
 // A gate is held for a single piece of work: a program's start, a copy, a build; never for a whole run. Whoever calls a
 // caller's code while it holds one, as package managed does when it builds a step, refuses what that code asks of the
@@ -54,6 +54,7 @@ type Gate struct {
 	closed  bool
 	queue   []*turn       // in the order in which they came
 	empty   chan struct{} // of a closed gate: closed when no use is under way; nil before Close
+	freed   chan struct{} // of a closed gate: closed when its Close has freed
 }
 
 // turn is one that waits.
@@ -161,21 +162,32 @@ func (g *Gate) Leave(change bool) {
 	g.mu.Unlock()
 }
 
-// Close refuses new uses, ends the waits for one, and waits for the uses that are under way. first tells the one call
-// that closed the gate; a further one waits as well.
-func (g *Gate) Close() (first bool) {
+// Close refuses new uses, ends the waits for one, waits for the uses that are under way, and then calls free, once,
+// however often it is called. Every call returns after free has returned; the one that called it gives its error. So
+// whoever closes a model may then close its runtime, even if another goroutine closed the model first. A nil free frees
+// nothing. free must not enter the gate or close it.
+func (g *Gate) Close(free func() error) error {
 	g.mu.Lock()
-	if first = !g.closed; first {
+	first := !g.closed
+	if first {
 		g.closed = true
 		for _, t := range g.queue {
 			close(t.come)
 		}
 		g.queue = nil
-		g.empty = make(chan struct{})
+		g.empty, g.freed = make(chan struct{}), make(chan struct{})
 		g.next()
 	}
-	empty := g.empty
+	empty, freed := g.empty, g.freed
 	g.mu.Unlock()
+	if !first {
+		<-freed
+		return nil
+	}
+	defer close(freed)
 	<-empty
-	return first
+	if free == nil {
+		return nil
+	}
+	return free()
 }

@@ -50,8 +50,7 @@ func TestGate(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.True(t, g.Close())
-	require.False(t, g.Close())
+	require.NoError(t, errors.Join(g.Close(nil), g.Close(nil)))
 	require.ErrorIs(t, g.Read(t.Context()), gate.ErrClosed)
 	require.ErrorIs(t, g.Change(t.Context()), gate.ErrClosed)
 }
@@ -105,7 +104,7 @@ func TestGate_waitsEnd(t *testing.T) {
 		go func() { results <- g.Change(t.Context()) }()
 		synctest.Wait()
 		closed := false
-		go func() { g.Close(); closed = true }()
+		go func() { _ = g.Close(nil); closed = true }()
 		synctest.Wait()
 		require.ErrorIs(t, <-results, gate.ErrClosed)
 		g.DoneReading()
@@ -133,4 +132,29 @@ func TestOnce(t *testing.T) {
 	err := gate.Once(errors.Join(other, errors.Join(first, second), second, other))
 	require.EqualError(t, err, "c\na: "+gate.ErrOwnerClosed.Error()+"\nc", "no other is left out")
 	require.ErrorIs(t, err, gate.ErrOwnerClosed)
+}
+
+// TestS24_everyCloseReturnsAfterTheFree: of many calls of Close, one frees, and none returns before it has.
+func TestS24_everyCloseReturnsAfterTheFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g gate.Gate
+		require.NoError(t, g.Read(t.Context()))
+		freed, calls, returned := make(chan struct{}), 0, atomic.Int64{}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				_ = g.Close(func() error { calls++; <-freed; return nil })
+				returned.Add(1)
+			})
+		}
+		synctest.Wait()
+		require.Zero(t, calls, "a use is under way")
+		g.DoneReading()
+		synctest.Wait()
+		require.Equal(t, 1, calls)
+		require.Zero(t, returned.Load(), "nothing is freed yet")
+		close(freed)
+		wg.Wait()
+		require.Equal(t, 1, calls)
+	})
 }

@@ -168,6 +168,8 @@ var controls = []control{
 		edits: []edit{{"one, c.idle = c.idle[last], c.idle[:last]", "one = c.idle[last]"}}},
 	{name: "a gate that stays open", file: "internal/gate/gate.go", pkg: "managed", test: "TestF41_useAfterClose",
 		edits: []edit{{"\tcase g.closed:\n\t\tg.mu.Unlock()", "\tcase false:\n\t\tg.mu.Unlock()"}}},
+	{name: "a Close that does not wait for the first", file: "internal/gate/gate.go", pkg: "internal/gate", test: "TestS24_everyCloseReturnsAfterTheFree",
+		edits: []edit{{"\t\t<-freed\n", ""}}},
 	{name: "readers of a buffer at once", file: "xla/pjrt/host.go", pkg: "xla/pjrt", test: "TestR21_readersOfOneBuffer",
 		edits: []edit{{"\tb.refer.Lock()\n\tcopied", "\tcopied"}, {"\tb.refer.Unlock()\n\terr := p", "\terr := p"}}},
 	{name: "memory of C that points at what Go has freed", file: "xla/pjrt/call.go", pkg: "xla/pjrt", test: "TestR21_callsUnderTheCollector",

@@ -261,9 +261,11 @@ func (m *Model) State() (map[string]*tensors.Tensor, error) {
 
 // Close waits for what runs, and frees the program and its state; a second Close does nothing.
 func (m *Model) Close() error {
-	if !m.uses.Close() {
-		return nil
-	}
+	return m.uses.Close(m.free)
+}
+
+// free gives up what the model has on its device.
+func (m *Model) free() error {
 	err := m.compiled.Close()
 	for _, program := range m.sizes {
 		if program != m.compiled {

@@ -25,6 +25,7 @@ type Client struct {
 	mu     sync.Mutex
 	idle   sync.Cond // something that kept the client open is gone
 	closed bool
+	freed  chan struct{} // closed when Close has freed the client
 	users  int
 	first  *object
 }
@@ -39,7 +40,7 @@ func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{plugin: p}
+	c := &Client{plugin: p, freed: make(chan struct{})}
 	c.idle.L = &c.mu
 	args := C.lazo_Client_Create_Args{create_options: unsafe.SliceData(list), num_options: C.size_t(len(list))}
 	if store != nil {
@@ -130,14 +131,16 @@ func (c *Client) Devices() []*Device { return append([]*Device{}, c.all...) }
 func (c *Client) AddressableDevices() []*Device { return append([]*Device{}, c.local...) }
 
 // Close closes all that was made with the client, waits for calls that are under way, and ends the connection. What is
-// used later, and a second Close, give [ErrClosed].
+// used later, and a second Close, give [ErrClosed]; a second Close returns after the first.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
+		<-c.freed
 		return c.closedError()
 	}
 	c.closed = true
+	defer close(c.freed)
 	var open []*object
 	for o := c.first; o != nil; o = o.next {
 		open = append(open, o)
