@@ -95,6 +95,9 @@ func (m *Model) report(b *managed.Builder) {
 		if !sample.DType().IsFloat() { // whole numbers are more likely labels or identities
 			panic(fmt.Errorf("field %q, which WithSampleWeights names, has %s: expected float32 or float64, which say how much each example counts", m.set.weights, sample.DType()))
 		}
+		for sample.Rank() > 1 && classesOf(sample) == 1 { // [batch, 1] says what [batch] does
+			sample = graph.Squeeze(sample, -1)
+		}
 		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
 	}
 	var total *managed.Node

@@ -103,8 +103,12 @@ func (s *seen) weigh(field string) {
 func (m *Model) checkWeights(s step) error {
 	batch := data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}
 	if weights, err := batch.Get(m.set.weights); m.set.weights != "" && err == nil {
-		of := bound{weights: m.set.weights}
-		if flat, ok := weights.Flat.([]float32); ok && len(flat) > 0 && !anyCounts(flat, func(at int) bool { return counts(batch, of, weights, at) }) {
+		of, n := bound{weights: m.set.weights}, weights.Size()
+		some := !isFloat(weights.Flat) || n == 0 // the step says so, better
+		for at := 0; at < n && !some; at++ {
+			some = counts(batch, of, weights, at)
+		}
+		if !some {
 			return fmt.Errorf("field %q: the sample weights of all %d examples in the set are 0, so none would count: %w", m.set.weights, s.set.Len(), ErrValue)
 		}
 	}
@@ -146,15 +150,6 @@ func (m *Model) checkWeights(s step) error {
 		}
 	}
 	return nil
-}
-
-func anyCounts(flat []float32, counts func(at int) bool) bool {
-	for at := range flat {
-		if flat[at] != 0 && counts(at) {
-			return true
-		}
-	}
-	return false
 }
 
 // fieldOf is the field that a node has the numbers of, in whatever shape; "" if it has others.
@@ -298,14 +293,33 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 func counts(batch data.Batch, r bound, field data.Array, at int) bool {
 	if r.weights != "" {
 		weights, err := batch.Get(r.weights)
-		w, ok := weights.Flat.([]float32)
-		if err == nil && ok && len(w) > 0 && field.Size()%len(w) == 0 && w[at/(field.Size()/len(w))] == 0 {
+		if n := weights.Size(); err == nil && n > 0 && field.Size()%n == 0 && isZero(weights.Flat, at/(field.Size()/n)) {
 			return false
 		}
 	}
 	mask, err := batch.Get(data.Mask)
 	flat, ok := mask.Flat.([]bool)
 	return err != nil || !ok || len(flat) != field.Len() || flat[at/(field.Size()/field.Len())]
+}
+
+// isFloat tells whether numbers can be sample weights.
+func isFloat(flat any) bool {
+	switch flat.(type) {
+	case []float32, []float64:
+		return true
+	}
+	return false
+}
+
+// isZero tells whether the weight at a place is 0.
+func isZero(flat any, at int) bool {
+	switch w := flat.(type) {
+	case []float32:
+		return w[at] == 0
+	case []float64:
+		return w[at] == 0
+	}
+	return false
 }
 
 // first is the place of the first number, from a place on, that is out of bounds; ok if there is none.

@@ -38,14 +38,20 @@ func severalClasses(what string, output *managed.Node, instead string) {
 }
 
 // The focal losses count an example by the square of what its probability lacks, so that the easy ones fade (Lin et al.
-// 2017).
+// 2017). A probability is at least 1e-7 and at most 1 less float32's step below 1 there, as Keras's: beyond these a
+// logit has no slope.
+
+const (
+	leastLog = -16.118095650958319 // ln(1e-7)
+	mostLog  = -1.1920929665620834e-07
+)
 
 func focalCrossEntropy(labels, logits *managed.Node) *managed.Node {
 	const name, alpha = "categorical_focal_crossentropy", 0.25
 	severalClasses(name, logits, "binary_focal_crossentropy")
 	noProbabilities(name, logits)
 	labels = same(name, labels, logits)
-	log := graph.LogSoftmax(logits)
+	log := graph.ClipScalar(graph.LogSoftmax(logits), leastLog, mostLog)
 	each := graph.Mul(graph.Square(graph.OneMinus(graph.Exp(log))), graph.Mul(labels, log))
 	return graph.MulScalar(graph.ReduceSum(each, -1), -alpha)
 }
@@ -55,7 +61,14 @@ func binaryFocalCrossEntropy(labels, z *managed.Node) *managed.Node {
 	labels = same("binary_focal_crossentropy", labels, z)
 	p := graph.Sigmoid(z)
 	lacks := graph.Add(graph.Mul(labels, graph.OneMinus(p)), graph.Mul(graph.OneMinus(labels), p))
-	return graph.Mul(graph.Square(lacks), binaryCrossEntropy(labels, z))
+	one := graph.ClipScalar(graph.Neg(softPlus(graph.Neg(z))), leastLog, mostLog) // the logarithm of p
+	zero := graph.ClipScalar(graph.Neg(softPlus(z)), -15.942385152878742, -tiny)
+	return graph.Neg(graph.Mul(graph.Square(lacks), graph.Add(graph.Mul(labels, one), graph.Mul(graph.OneMinus(labels), zero))))
+}
+
+// softPlus is log(1 + exp(z)), which overflows for no z.
+func softPlus(z *managed.Node) *managed.Node {
+	return graph.Add(graph.Max(z, graph.ZerosLike(z)), graph.Log1P(graph.Exp(graph.Neg(graph.Abs(z)))))
 }
 
 // ofBatch is a loss of the whole batch, of which each example is given the value; the mask, if there is one, says what

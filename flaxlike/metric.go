@@ -49,8 +49,8 @@ var metricsByName = map[string]figure{
 	"rmse":                              errorMetric(metrics.RootMeanSquaredError),
 	"mean_absolute_error":               errorMetric(metrics.MeanAbsoluteError),
 	"mae":                               errorMetric(metrics.MeanAbsoluteError),
-	"r2_score":                          errorMetric(metrics.R2),
-	"r2":                                errorMetric(metrics.R2),
+	"r2_score":                          columnMetric(metrics.R2),
+	"r2":                                columnMetric(metrics.R2),
 	"cosine_similarity":                 errorMetric(metrics.CosineSimilarity),
 	"perplexity":                        fixed(metrics.Perplexity),
 	"crossentropy":                      fixed(metrics.CrossEntropy),
@@ -59,8 +59,10 @@ var metricsByName = map[string]figure{
 	"f1_score":                          scored("f1_score"),
 	"f1":                                scored("f1"),
 	"mean_iou":                          scored("mean_iou"),
-	"pearson_correlation":               errorMetric(metrics.Pearson),
-	"concordance_correlation":           errorMetric(metrics.Concordance),
+	"pearson_correlation":               meanOf(eachPearson),
+	"pearson":                           columnMetric(metrics.Pearson),
+	"concordance_correlation":           meanOf(eachConcordance),
+	"concordance":                       columnMetric(metrics.Concordance),
 	"log_cosh":                          meanOf(logCosh),
 	"mean_absolute_percentage_error":    meanOf(percentageError),
 	"mape":                              meanOf(percentageError),
@@ -195,6 +197,17 @@ func errorMetric(of func() metrics.Metric) figure {
 		return metrics.MapInputs(of(), func(in []*managed.Node) []*managed.Node {
 			return []*managed.Node{same("metric", in[0], in[1]), in[1]}
 		})
+	}
+}
+
+// columnMetric is the mean of a figure of each column of the output, where labels [batch] fit an output [batch, 1].
+func columnMetric(of func(columns int) metrics.Metric) figure {
+	return func(output *managed.Node, are scale) metrics.Metric {
+		columns := 1
+		if output.Rank() > 1 {
+			columns = classesOf(output)
+		}
+		return errorMetric(func() metrics.Metric { return of(columns) })(output, are)
 	}
 }
 

@@ -81,7 +81,8 @@ func WithInnerLosses() Option {
 }
 
 // WithMetrics adds metrics by Keras's names or short ones: accuracy, binary_accuracy, top_5_accuracy, precision,
-// recall, f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson_correlation, concordance_correlation,
+// recall, f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson, concordance, pearson_correlation,
+// concordance_correlation,
 // crossentropy, perplexity; and, as means of the losses, binary_crossentropy, categorical_crossentropy, kl_divergence,
 // log_cosh, mape, msle, poisson, hinge, squared_hinge, categorical_hinge. "accuracy" is that of two classes where the
 // output has one number an example; of several, and in top_5_accuracy, the likeliest class counts, and labels of

@@ -4,18 +4,20 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Pearson is the linear correlation of targets and predictions, its two inputs, of one shape: from -1 to 1. All
-// elements are taken as one population; each is an example. Where all of one side are equal it is NaN.
-func Pearson() Metric {
-	return correlation{"Pearson", func(x, y moments, together *Node) *Node {
+// Pearson is the linear correlation of targets and predictions, its two inputs, of one shape: from -1 to 1. It
+// is the mean over so many columns, the numbers of the last axis; inputs [examples] have one. All examples are one
+// population. Where all of one side of a column are equal it is NaN.
+func Pearson(columnCount int) Metric {
+	return correlation{columns(columnCount), "Pearson", func(x, y moments, together *Node) *Node {
 		return graph.Div(together, graph.Mul(graph.Sqrt(x.squares), graph.Sqrt(y.squares)))
 	}}
 }
 
 // Concordance is Lin's coefficient (1989): [Pearson] that also wants predictions of the targets' size, not only in line
-// with them. Inputs and population are those of Pearson. Where all of both sides are one number it is NaN.
-func Concordance() Metric {
-	return correlation{"Concordance", func(x, y moments, together *Node) *Node {
+// with them. Inputs, columns and population are those of Pearson. Where all of both sides of a column are one number it
+// is NaN.
+func Concordance(columnCount int) Metric {
+	return correlation{columns(columnCount), "Concordance", func(x, y moments, together *Node) *Node {
 		apart := graph.Mul(x.weight, graph.Square(graph.Sub(x.mean, y.mean)))
 		return graph.Div(graph.MulScalar(together, 2), graph.Add(graph.Add(x.squares, y.squares), apart))
 	}}
@@ -24,20 +26,20 @@ func Concordance() Metric {
 // correlation is a figure of the moments of targets and predictions, and of the sum of products of their distances from
 // the means.
 type correlation struct {
+	columns
 	name string
 	of   func(x, y moments, together *Node) *Node
 }
 
-func (correlation) Accumulators() []Accumulator {
-	return scalars("weight", "mean of targets", "mean of predictions", "squares of targets", "squares of predictions", "products")
+func (c correlation) Accumulators() []Accumulator {
+	return c.accumulators("weight", "mean of targets", "mean of predictions", "squares of targets", "squares of predictions", "products")
 }
 
 func (c correlation) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
-	targets, predictions := pair(c.name, inputs)
-	w := weigh(c.name, weights, targets)
-	x, y := momentsOf(w, targets), momentsOf(w, predictions)
-	off := graph.Mul(graph.Sub(counted(w, targets), x.mean), graph.Sub(counted(w, predictions), y.mean))
-	return c.Merge(acc, packed(x, y, total(w, off)))
+	w, targets, predictions := c.read(c.name, weights, inputs)
+	x, y := c.moments(w, targets), c.moments(w, predictions)
+	off := graph.Mul(c.less(w, targets, x.mean), c.less(w, predictions, y.mean))
+	return c.Merge(acc, packed(x, y, c.total(w, off)))
 }
 
 func packed(x, y moments, together *Node) []*Node {
@@ -57,4 +59,6 @@ func (c correlation) Merge(a, b []*Node) []*Node {
 	return packed(x.join(u), y.join(v), graph.Add(graph.Add(together, more), between))
 }
 
-func (c correlation) Compute(acc []*Node) []Value { return single(c.of(c.sides(acc))) }
+func (c correlation) Compute(acc []*Node) []Value {
+	return single(graph.ReduceAllMean(c.of(c.sides(acc))))
+}

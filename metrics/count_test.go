@@ -21,7 +21,7 @@ func TestMetrics_1e8Examples(t *testing.T) {
 	const size, batches, times = 1000, 1000, 100
 	r := plugintest.CPU(t)
 	c := every()
-	c.Collection = append(c.Collection, metrics.Entry{Name: "pearson", Metric: metrics.Pearson(), Inputs: []string{"a", "b"}, Weights: "weights"})
+	c.Collection = append(c.Collection, metrics.Entry{Name: "pearson", Metric: metrics.Pearson(1), Inputs: []string{"a", "b"}, Weights: "weights"})
 	n := len(c.Accumulators())
 	exec := func(f func([]*graph.Node) []*graph.Node) func(t *testing.T, in ...any) state {
 		e, err := graph.NewExec(r, f)

@@ -35,7 +35,7 @@ func every() together {
 		{Name: "mse", Metric: metrics.MeanSquaredError(), Inputs: both},
 		{Name: "rmse", Metric: metrics.RootMeanSquaredError(), Inputs: both},
 		{Name: "mae", Metric: metrics.MeanAbsoluteError(), Inputs: both},
-		{Name: "r2", Metric: metrics.R2(), Inputs: both},
+		{Name: "r2", Metric: metrics.R2(1), Inputs: both},
 		{Name: "cosine", Metric: metrics.CosineSimilarity(), Inputs: []string{"vectors", "scores"}},
 		{Name: "accuracy", Metric: metrics.Accuracy(), Inputs: scored},
 		{Name: "top", Metric: metrics.TopK(2), Inputs: scored},
@@ -56,7 +56,7 @@ func every() together {
 		{Name: "recall at precision", Metric: metrics.RecallAtPrecision(0.5, 50), Inputs: curve},
 		{Name: "sensitivity at specificity", Metric: metrics.SensitivityAtSpecificity(0.5, 50), Inputs: curve},
 		{Name: "specificity at sensitivity", Metric: metrics.SpecificityAtSensitivity(0.5, 50), Inputs: curve},
-		{Name: "concordance", Metric: metrics.Concordance(), Inputs: both},
+		{Name: "concordance", Metric: metrics.Concordance(1), Inputs: both},
 		{Name: "ap", Metric: metrics.AveragePrecision(50), Inputs: curve},
 	}
 	for i := range c {

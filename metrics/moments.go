@@ -1,19 +1,75 @@
 package metrics
 
 import (
+	"fmt"
+
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
+
+// columns is how many figures a metric of numbers gathers next to each other, one for each number of the last axis. The
+// accumulators of one column are scalars.
+type columns int
+
+// read gives targets and predictions as float64 and the weight of each: [examples, columns], or of one column as they
+// are.
+func (c columns) read(name string, weights *Node, inputs []*Node) (w, targets, predictions *Node) {
+	targets, predictions = pair(name, inputs)
+	last := 1
+	if targets.Rank() > 1 {
+		last = targets.Shape().Dim(-1)
+	}
+	if c < 1 || last != int(c) {
+		panic(fmt.Errorf("metrics: %s(%d): the targets %s have %d columns, the numbers of the last axis: expected %s(%d), "+
+			"or a Reshape to [examples] for one population", name, int(c), inputs[0].Shape(), last, name, last))
+	}
+	w = weigh(name, weights, targets)
+	if c > 1 {
+		flat := func(x *Node) *Node { return graph.Reshape(x, -1, int(c)) }
+		w, targets, predictions = flat(w), flat(targets), flat(predictions)
+	}
+	return w, targets, predictions
+}
+
+// accumulators are numbers of each column that start at 0.
+func (c columns) accumulators(names ...string) []Accumulator {
+	list := scalars(names...)
+	for i := range list {
+		if c > 1 {
+			list[i].Shape = shapes.Make(dtype, int(c))
+		}
+	}
+	return list
+}
+
+// sum is that of each column.
+func (c columns) sum(x *Node) *Node {
+	if c > 1 {
+		return graph.ReduceSum(x, 0)
+	}
+	return graph.ReduceAllSum(x)
+}
+
+// total is the weighted sum of each column.
+func (c columns) total(weights, x *Node) *Node { return c.sum(graph.Mul(weights, counted(weights, x))) }
+
+// less is x less the mean of its column, and of no account where an example does not count.
+func (c columns) less(weights, x, mean *Node) *Node {
+	if c > 1 {
+		mean = graph.ExpandAxes(mean, 0)
+	}
+	return graph.Sub(counted(weights, x), mean)
+}
 
 // moments are the weight, the mean, and the sum of squared distances from that mean, of numbers gathered so far. Joined
 // by the rule of Chan, Golub and LeVeque (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances,
 // 1979), they keep the digits that a sum of squares loses where the mean is large.
 type moments struct{ weight, mean, squares *Node }
 
-func momentsOf(weights, x *Node) moments {
-	weight := graph.ReduceAllSum(weights)
-	mean := ratio(total(weights, x), weight)
-	x = counted(weights, x)
-	return moments{weight, mean, total(weights, graph.Square(graph.Sub(x, mean)))}
+func (c columns) moments(weights, x *Node) moments {
+	weight := c.sum(weights)
+	mean := ratio(c.total(weights, x), weight)
+	return moments{weight, mean, c.total(weights, graph.Square(c.less(weights, x, mean)))}
 }
 
 func (m moments) join(n moments) moments {
@@ -45,7 +101,7 @@ func (standardDeviation) Accumulators() []Accumulator {
 
 func (s standardDeviation) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
 	take(deviationName, inputs, "values")
-	m := momentsOf(weigh(deviationName, weights, inputs[0]), inputs[0])
+	m := columns(1).moments(weigh(deviationName, weights, inputs[0]), inputs[0])
 	return s.Merge(acc, []*Node{m.weight, m.mean, m.squares})
 }
 
@@ -62,19 +118,20 @@ func (s standardDeviation) Compute(acc []*Node) []Value {
 }
 
 // R2 is the coefficient of determination of predictions for targets, its two inputs, of one shape: 1 less the share of
-// the targets' variance that the predictions leave. All elements are taken as one population. Where all targets are
-// equal it is -Inf, or NaN if they are all met.
-func R2() Metric { return r2{} }
+// the targets' variance that the predictions leave. It is the mean over so many columns, the numbers of the last axis;
+// inputs [examples] have one. Where all targets of a column are equal it is -Inf, or NaN if they are all met.
+func R2(columnCount int) Metric { return r2{columns(columnCount)} }
 
-type r2 struct{}
+type r2 struct{ columns }
 
-func (r2) Accumulators() []Accumulator { return scalars("weight", "mean", "squares", "residual") }
+func (r r2) Accumulators() []Accumulator {
+	return r.accumulators("weight", "mean", "squares", "residual")
+}
 
 func (r r2) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
-	errors := difference("R2", inputs)
-	w := weigh("R2", weights, errors)
-	m := momentsOf(w, inputs[0])
-	return r.Merge(acc, []*Node{m.weight, m.mean, m.squares, total(w, graph.Square(errors))})
+	w, targets, predictions := r.read("R2", weights, inputs)
+	m := r.moments(w, targets)
+	return r.Merge(acc, []*Node{m.weight, m.mean, m.squares, r.total(w, graph.Square(graph.Sub(predictions, targets)))})
 }
 
 func (r r2) Merge(a, b []*Node) []*Node {
@@ -86,5 +143,5 @@ func (r r2) Merge(a, b []*Node) []*Node {
 
 func (r r2) Compute(acc []*Node) []Value {
 	check("R2", r.Accumulators(), acc)
-	return single(graph.OneMinus(graph.Div(acc[3], acc[2])))
+	return single(graph.ReduceAllMean(graph.OneMinus(graph.Div(acc[3], acc[2]))))
 }

@@ -36,8 +36,8 @@ func byName() map[string]metrics.Metric {
 		"CrossEntropy": metrics.CrossEntropy(), "Perplexity": metrics.Perplexity(),
 		"AUC(257)": metrics.AUC(257), "AUC(200)": metrics.AUC(200), "AveragePrecision(257)": metrics.AveragePrecision(257),
 		"MeanSquaredError": metrics.MeanSquaredError(), "RootMeanSquaredError": metrics.RootMeanSquaredError(),
-		"MeanAbsoluteError": metrics.MeanAbsoluteError(), "R2": metrics.R2(), "CosineSimilarity": metrics.CosineSimilarity(),
-		"Pearson": metrics.Pearson(), "Concordance": metrics.Concordance(), "MeanIoU(4)": metrics.MeanIoU(4), "MeanIoU(5)": metrics.MeanIoU(5),
+		"MeanAbsoluteError": metrics.MeanAbsoluteError(), "R2": metrics.R2(1), "CosineSimilarity": metrics.CosineSimilarity(),
+		"Pearson": metrics.Pearson(1), "Concordance": metrics.Concordance(1), "MeanIoU(4)": metrics.MeanIoU(4), "MeanIoU(5)": metrics.MeanIoU(5),
 		"IoU(2, macro)": metrics.IoU(2, metrics.Macro), "Mean": metrics.Mean(), "StandardDeviation": metrics.StandardDeviation(),
 	}
 	for _, a := range []metrics.Average{metrics.Macro, metrics.Micro, metrics.Weighted, metrics.PerClass, metrics.Binary} {

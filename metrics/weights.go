@@ -14,6 +14,9 @@ func weigh(name string, weights, examples *Node) *Node {
 	if weights == nil {
 		return graph.Ones(examples.Graph(), to)
 	}
+	for weights.Rank() > 1 && weights.Shape().Dim(-1) == 1 { // [batch, 1] says what [batch] does
+		weights = graph.Squeeze(weights, -1)
+	}
 	w := weights.Shape()
 	fits := w.Rank() <= to.Rank() && !w.DType.IsComplex()
 	for i := 0; fits && i < w.Rank(); i++ {

@@ -250,7 +250,7 @@ func measured(batch data.Batch) (all []sample) {
 		inputs func(b *managed.Builder) []*managed.Node
 	}{
 		"mean": {metrics.Mean(), one}, "standard deviation": {metrics.StandardDeviation(), one}, "maximum": {metrics.Max(), one},
-		"squared error": {metrics.MeanSquaredError(), numbers}, "r2": {metrics.R2(), numbers}, "pearson": {metrics.Pearson(), numbers},
+		"squared error": {metrics.MeanSquaredError(), numbers}, "r2": {metrics.R2(1), numbers}, "pearson": {metrics.Pearson(1), numbers},
 		"auc": {metrics.AUC(100), chances}, "accuracy": {metrics.Accuracy(), classes}, "f1": {metrics.F1(8, metrics.Macro), classes},
 		"top 2": {metrics.TopK(2), logits}, "perplexity": {metrics.Perplexity(), logits},
 	} {

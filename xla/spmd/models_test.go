@@ -64,7 +64,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 	figures := func(b *managed.Builder) {
 		y, x := graph.Squeeze(b.Node("y"), 1), graph.ReduceSum(b.Node("x"), 1)
 		b.Track("mean", metrics.Mean(), nil, y)
-		b.Track("r2", metrics.R2(), nil, y, x)
+		b.Track("r2", metrics.R2(1), nil, y, x)
 		b.Track("auc", metrics.AUC(50), nil, graph.GreaterThan(y, graph.ScalarZero(y.Graph(), y.DType())), graph.Sigmoid(x))
 		b.Track("accuracy", metrics.Accuracy(), nil, graph.ConvertDType(y, dtypes.Int32), graph.ArgMax(b.Node("x"), 1))
 	}

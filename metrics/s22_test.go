@@ -1,0 +1,33 @@
+package metrics_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Figures of several columns are the mean of the columns', as scikit-learn's and Keras's R², and weights [batch, 1] are
+// those of [batch].
+func TestS22_columns(t *testing.T) {
+	y, p := [][]float64{{1, 10}, {2, 20}, {3, 60}, {6, 30}}, [][]float64{{1, 12}, {2.5, 18}, {2, 50}, {6.5, 33}}
+	both := func(weights any) batch { return batch{weights: weights, inputs: []any{y, p}} }
+	platforms(t, func(t *testing.T, r *xla.Runtime) {
+		for _, row := range []struct {
+			metric metrics.Metric
+			batch  batch
+			want   float64
+		}{
+			{metrics.R2(2), both(nil), 0.9046428571428571},
+			{metrics.R2(2), both([]float64{1, 0, 2, 1}), 0.8525980392156862},
+			{metrics.R2(2), both([][]float64{{1}, {0}, {2}, {1}}), 0.8525980392156862},
+			{metrics.Pearson(2), both(nil), 0.9699347120114175},
+			{metrics.Concordance(2), both(nil), 0.9504987765857331},
+		} {
+			g := newGauge(t, r, row.metric)
+			require.InDelta(t, row.want, g.values(t, g.add(t, g.empty(t), row.batch))[""][0], 1e-12)
+		}
+	})
+}
