@@ -156,7 +156,7 @@ func (s *ckptState) open(ctx context.Context, b *bench) error {
 			}
 			b.Scope().VariableWithValue(t.Name, tensors.FromFlatDataAndDimensions(values, t.Dims...)).NodeValue(b.Graph())
 		}
-		b.Metric("x", b.Node("x"))
+		b.Metric("x", b.Field("x"))
 	})
 	set, err := data.New(data.X([]float32{0}, 1, 1))
 	if err != nil {

@@ -116,14 +116,14 @@ func newByHand(r *xla.Runtime) (h byHand, err error) {
 		return h, errors.Join(err, h.state.Close())
 	}
 	report := func(b *managed.Builder) {
-		x := b.Node("x")
+		x := b.Field("x")
 		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 		x = activation.Relu(layers.Dense(b.Scope().In("0"), x, true, 64))
 		logits := layers.Dense(b.Scope().In("1"), x, true, 10)
-		loss := crossEntropy(b.Node("y"), logits)
+		loss := crossEntropy(b.Field("y"), logits)
 		b.Loss("loss", loss)
 		b.Mean("avg_loss", loss)
-		b.Track("accuracy", metrics.Accuracy(), nil, b.Node("y"), logits)
+		b.Track("accuracy", metrics.Accuracy(), nil, b.Field("y"), logits)
 	}
 	h.train, h.test = managed.TrainStep(report), managed.TestStep(report)
 	return h, nil

@@ -83,7 +83,7 @@ func generates(m generator) func(ctx context.Context, b *bench) error {
 // next is the step: the most likely token behind those that it is given, which follow the places of the caches. It
 // begins anew with a prompt.
 func (m generator) next(b *managed.Builder) {
-	ids, s := b.Node("x"), b.Scope()
+	ids, s := b.Field("x"), b.Scope()
 	g := b.Graph()
 	shape := m.attention().NewCache(s, graph.Zeros(g, shapes.Make(dtypes.Float32, 1, 1, m.width)), m.places).Key.Shape()
 	at := s.At("cache").VariableWithValue("position", int32(0)).SetTrainable(false)

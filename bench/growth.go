@@ -120,11 +120,11 @@ func (b *bench) grow(ctx context.Context, of string, value int, s size) (median 
 // chain is a model of so many dense layers.
 func chain(n int) managed.Build {
 	return func(b *managed.Builder) {
-		h := b.Node("x")
+		h := b.Field("x")
 		for i := range n - 1 {
 			h = activation.Relu(layers.Dense(b.Scope().In("dense_%d", i), h, true, 16))
 		}
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 	}
 }
 

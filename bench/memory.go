@@ -95,11 +95,11 @@ func memoryTrain(ctx context.Context, args []string, stdout io.Writer) (err erro
 		return err
 	}
 	step := managed.TrainStep(func(b *managed.Builder) {
-		x := b.Node("x")
+		x := b.Field("x")
 		for i := range memoryLayers {
 			x = activation.Relu(layers.Dense(b.Scope().In("dense_%d", i), x, false, memoryWidth))
 		}
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), x))
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), x))
 	})
 	defer func() { err = errors.Join(err, step.Close(), state.Close(), r.Close()) }()
 	var peaks []float64

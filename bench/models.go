@@ -82,7 +82,7 @@ func summed(variant string) bool {
 // report gives the build function of a workload.
 func (w workload) report(variant string) managed.Build {
 	return func(b *managed.Builder) {
-		x, y := b.Node("x"), b.Node("y")
+		x, y := b.Field("x"), b.Field("y")
 		predicted := w.model(b.Scope(), x)
 		var loss, accuracy *managed.Node
 		if w.regression {

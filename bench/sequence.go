@@ -58,8 +58,8 @@ func lstmOf(places, steps int) sequence {
 			return data.New(data.X(x, n, places, in), data.Y(y, n))
 		},
 		report: func(b *managed.Builder) {
-			x, _ := nn.LSTM{Units: 128, Last: true}.Apply(b.Scope().In("lstm"), b.Node("x"))
-			b.Loss("loss", managed.CrossEntropy(b.Node("y"), nn.Dense{Units: classes}.Apply(b.Scope().In("logits"), x)))
+			x, _ := nn.LSTM{Units: 128, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x"))
+			b.Loss("loss", managed.CrossEntropy(b.Field("y"), nn.Dense{Units: classes}.Apply(b.Scope().In("logits"), x)))
 		}}
 }
 
@@ -79,8 +79,8 @@ func gptOf(m gpt, steps int) sequence {
 			return data.New(data.X(x, n, m.places), data.Y(y, n, m.places))
 		},
 		report: func(b *managed.Builder) {
-			logits, _ := m.apply(b.Scope(), b.Node("x"), nil)
-			b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+			logits, _ := m.apply(b.Scope(), b.Field("x"), nil)
+			b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
 		}}
 }
 

@@ -37,7 +37,7 @@ func TestFromCiclo_managed(t *testing.T) {
 	defer state.Close()
 
 	trainStep := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), model(b.Scope(), b.Node("x"))))
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), model(b.Scope(), b.Field("x"))))
 	})
 	for pass, err := range loop.Over(training.Batches(32, data.Shuffle(0)), loop.Until(loop.Epochs(10))) {
 		must.M(err)
@@ -47,7 +47,7 @@ func TestFromCiclo_managed(t *testing.T) {
 	}
 
 	testStep := managed.TestStep(func(b *managed.Builder) {
-		b.Metric("loss", managed.CrossEntropy(b.Node("y"), model(b.Scope(), b.Node("x"))))
+		b.Metric("loss", managed.CrossEntropy(b.Field("y"), model(b.Scope(), b.Field("x"))))
 	})
 	tested := must.M1(loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(32)))
 	loss := must.M1(tested.History.Mean("loss"))

@@ -26,9 +26,9 @@ import (
 
 // classifier is the linear one of Ciclo's first page.
 func classifier(b *managed.Builder) {
-	logits := layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
-	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
+	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
 }
 
 // fresh is a state of its own for a test.
@@ -46,10 +46,10 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 	batches := training.Batches(32, data.Shuffle(0))
 
 	classify := func(b *managed.Builder) {
-		x := b.Node("x") // float32 [32, 8, 8, 1], from 0 to 1
+		x := b.Field("x") // float32 [32, 8, 8, 1], from 0 to 1
 		logits := layers.Dense(b.Scope(), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 10)
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+		b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
 	}
 
 	runtime := must.M1(xla.Open(ctx, "cpu"))

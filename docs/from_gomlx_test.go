@@ -84,7 +84,7 @@ func TestFromGoMLX_modelAsItIs(t *testing.T) {
 	dataset, testDataset, runtime := inMemory(t, cpu(), training).Shuffle(), inMemory(t, cpu(), test), cpu()
 
 	step := func(b *managed.Builder) {
-		labels, logits := []*managed.Node{b.Node("label")}, []*managed.Node{mlp(b.Scope(), b.Node("image"))}
+		labels, logits := []*managed.Node{b.Field("label")}, []*managed.Node{mlp(b.Scope(), b.Field("image"))}
 		b.Loss("loss", loss.SparseCategoricalCrossEntropyLogits(labels, logits))
 		b.Metric("accuracy", metric.SparseCategoricalAccuracyGraph(b.Scope(), labels, logits))
 		b.Track("mean_accuracy", metrics.Accuracy(), nil, graph.Squeeze(labels[0], -1), logits[0]) // since the last reset
@@ -170,8 +170,8 @@ func TestFromGoMLX_hyperparameters(t *testing.T) {
 	c := config{Units: 32, Rate: 1e-2} // of flags, or of a file
 	step := func(b *managed.Builder) {
 		b.Scope().SetParam("units", c.Units) // what the model reads by GetParamOr
-		logits := mlp(b.Scope(), b.Node("x"))
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+		logits := mlp(b.Scope(), b.Field("x"))
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
 	}
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(c.Rate, optim.Adam{}))))
 	defer state.Close()
@@ -218,8 +218,8 @@ func TestFromGoMLX_importedCheckpoint(t *testing.T) {
 	figures, err := trainer.Eval(inMemory(t, cpu(), test))
 	require.NoError(t, err)
 	step := func(b *managed.Builder) {
-		logits := mlp(b.Scope(), b.Node("x"))
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+		logits := mlp(b.Scope(), b.Field("x"))
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
 	}
 	state := fresh(t)
 
@@ -278,7 +278,7 @@ func TestFromGoMLX_errors(t *testing.T) {
 	require.EqualValues(t, 3, result.Elapsed.Steps)
 
 	wrong := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), b.Node("image"))) // no such field
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), b.Field("image"))) // no such field
 	})
 	_, err = loop.New(loop.On(loop.EachStep, wrong)).Run(ctx, state, training.Batches(32))
 	fmt.Println(err)

@@ -47,9 +47,9 @@ func TestFromJaxloop_colab(t *testing.T) {
 	evalData := test.Batches(32)                       // an evaluation begins it anew
 
 	report := func(b *managed.Builder) {
-		logits := cnn(b.Scope(), b.Node("x"))
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+		logits := cnn(b.Scope(), b.Field("x"))
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+		b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
 	}
 	trainStep, evalStep := managed.TrainStep(report), managed.TestStep(report)
 

@@ -195,7 +195,7 @@ func Example_kerasTrainStep() {
 	ctx, training := context.Background(), line(64)
 	step := func(b *managed.Builder) {
 		network := flaxlike.Sequential(flaxlike.Dense(16), flaxlike.Activation("tanh"), flaxlike.Dense(1))
-		x, y := b.Node("x"), b.Node("y")
+		x, y := b.Field("x"), b.Field("y")
 		output := network.Apply(b.Scope(), x)
 		b.Loss("loss", managed.MeanSquaredError(y, output))
 		if b.Training() {

@@ -37,11 +37,11 @@ func Example_lightningModule() {
 	ctx, strategy := context.Background(), jit()
 	training, validation := digits()
 	step := func(b *managed.Builder) { // training_step and validation_step
-		x := graph.Reshape(b.Node("x"), -1, 64)
+		x := graph.Reshape(b.Field("x"), -1, 64)
 		h := layers.DropoutStatic(b.Scope(), layers.Dense(b.Scope().In("hidden"), x, true, 32), 0.1)
 		logits := layers.Dense(b.Scope().In("logits"), graph.Tanh(h), true, 10)
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits)) // self.log
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+		b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits)) // self.log
 	}
 	state := must.M1(managed.New(strategy, managed.WithSeed(1),
 		managed.WithOptimizer(optim.New(0.01, optim.Adam{})))) // configure_optimizers
@@ -64,7 +64,7 @@ func Example_lightningModule() {
 
 // regression is a linear model for the tests of what goes around a step.
 func regression(b *managed.Builder) {
-	b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Scope(), b.Node("x"), true, 1))))
+	b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope(), b.Field("x"), true, 1))))
 }
 
 func Example_lightningTrainer() {
@@ -140,18 +140,18 @@ func Example_lightningOptimizers() {
 		return layers.Dense(scope.In("out"), graph.Tanh(layers.Dense(scope.In("hidden"), x, true, 8)), true, 1)
 	}
 	fake := func(b *managed.Builder) *managed.Node {
-		return network(b.Scope().In("generator"), b.Scope().RandomNormal(b.Graph(), b.Node("y").Shape()))
+		return network(b.Scope().In("generator"), b.Scope().RandomNormal(b.Graph(), b.Field("y").Shape()))
 	}
 	judged := func(b *managed.Builder, x *managed.Node, sign float64) *managed.Node {
 		return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(network(b.Scope().At("discriminator"), x), sign)))
 	}
 	discriminate := func(b *managed.Builder) {
-		b.Loss("d_loss", graph.Add(judged(b, b.Node("y"), -1), judged(b, graph.StopGradient(fake(b)), 1)))
+		b.Loss("d_loss", graph.Add(judged(b, b.Field("y"), -1), judged(b, graph.StopGradient(fake(b)), 1)))
 	}
 	generate := func(b *managed.Builder) { b.Loss("g_loss", judged(b, fake(b), -1)) }
 	of := func(scope string, build managed.Build) *managed.Stepper { // toggle_optimizer: this scope alone, its own optimizer
-		return managed.TrainStep(build, managed.By(scope, optim.New(2e-3, optim.Adam{Beta1: 0.5})),
-			managed.Only(func(name string) bool { return strings.HasPrefix(name, "/"+scope+"/") }))
+		return managed.TrainStep(build, managed.WithStepOptimizer(scope, optim.New(2e-3, optim.Adam{Beta1: 0.5})),
+			managed.TrainOnly(func(name string) bool { return strings.HasPrefix(name, "/"+scope+"/") }))
 	}
 	state := must.M1(managed.New(strategy))
 	fit := loop.New(
@@ -212,12 +212,12 @@ func Example_lightningHooks() {
 func Example_lightningThaw() {
 	ctx, strategy, training := context.Background(), jit(), line(64)
 	step := func(b *managed.Builder) {
-		h := layers.Dense(b.Scope().In("backbone"), b.Node("x"), true, 4)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
+		h := layers.Dense(b.Scope().In("backbone"), b.Field("x"), true, 4)
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
 	}
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.01, optim.Adam{}))))
 	thawed := loop.After(loop.Steps(11)) // unfreeze_backbone_at_epoch: after 10 frozen steps
-	head := managed.Only(func(name string) bool { return strings.HasPrefix(name, "/head/") })
+	head := managed.TrainOnly(func(name string) bool { return strings.HasPrefix(name, "/head/") })
 	fit := loop.New(
 		loop.On(loop.Not(thawed), managed.TrainStep(step, head)),
 		loop.On(thawed, managed.TrainStep(step)))

@@ -23,12 +23,12 @@ import (
 
 // classify is a step that trains a linear classifier of digits; surest tells how likely the likeliest class is.
 func classify(b *managed.Builder) {
-	logits := layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
-	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
+	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
 }
 
 func surest(b *managed.Builder) {
-	logits := layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
+	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
 	b.Output("surest", graph.ReduceMax(graph.Softmax(logits), -1))
 }
 
@@ -100,7 +100,7 @@ func TestStateDependentData_curriculum(t *testing.T) {
 		state := must.M1(managed.New(jit(), managed.WithOptimizer(optimizer.Adam().LearningRate(0.1).Done())))
 		defer state.Close()
 		step := managed.TrainStep(func(b *managed.Builder) {
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope(), b.Node("x"), true, 1)))
+			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
 		})
 		defer step.Close()
 
@@ -140,7 +140,7 @@ func TestStateDependentData_otherGoroutine(t *testing.T) {
 	state := must.M1(managed.New(jit(), managed.WithOptimizer(optimizer.Adam().Done())))
 	defer state.Close()
 	step := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope(), b.Node("x"), true, 1)))
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
 	})
 	defer step.Close()
 	must.M(step.Prepare(t.Context(), state, must.M1(data.Peek(set.Batches(1).All()))))

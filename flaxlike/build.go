@@ -58,7 +58,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	}
 	for name, v := range out {
 		if v.DType().IsFloat() {
-			out[name] = b.Out(v)
+			out[name] = b.ToOutputType(v)
 			handOn(v, out[name])
 		}
 	}
@@ -192,11 +192,11 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 			v = graph.ConvertDType(v, dtypes.Float32)
 		}
 		if sample == nil {
-			b.Mean(metric.logged(), b.Out(perExample(v)))
+			b.Mean(metric.logged(), b.ToOutputType(perExample(v)))
 			return
 		}
 		checkWeights(metric.Name, v, sample)
-		b.Track(metric.logged(), metrics.Mean(), sample, b.Out(v)) // divided by the sum of the weights, as the others
+		b.Track(metric.logged(), metrics.Mean(), sample, b.ToOutputType(v)) // divided by the sum of the weights, as the others
 		return
 	}
 	of := metric.Metric
@@ -266,7 +266,7 @@ func (m *Model) field(b *managed.Builder, name, what string) *managed.Node {
 	if names := b.Fields(); !slices.Contains(names, name) {
 		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)", name, what, cmp.Or(strings.Join(names, ", "), "none")))
 	}
-	return b.Node(name)
+	return b.Field(name)
 }
 
 // labelOf is the field that has what an output should be.

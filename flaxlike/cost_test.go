@@ -63,11 +63,11 @@ func TestFit_costsWhatTrainCosts(t *testing.T) {
 	loss, err := flaxlike.LossByName(sparse)
 	require.NoError(t, err)
 	step := managed.TrainStep(func(b *managed.Builder) {
-		logits := layers.Dense(b.Scope(), b.Node("x"), true, 3)
-		v := loss(b.Node("y"), logits)
+		logits := layers.Dense(b.Scope(), b.Field("x"), true, 3)
+		v := loss(b.Field("y"), logits)
 		b.Loss("loss", graph.ReduceMean(v))
 		b.Mean("avg_loss", v)
-		b.Track("accuracy", metrics.Accuracy(), nil, b.Node("y"), logits)
+		b.Track("accuracy", metrics.Accuracy(), nil, b.Field("y"), logits)
 	})
 	t.Cleanup(func() { require.NoError(t, step.Close()) })
 	hand := func() {

@@ -24,7 +24,7 @@ func Rungs(m Method) (all [][2]int) {
 }
 
 // RunOn is Run with the records in another file system.
-func (s Search) RunOn(ctx context.Context, files vfs.FS) (*Searched, error) {
-	found := &Searched{Entry: s.Entry, dir: s.Dir}
+func (s Search) RunOn(ctx context.Context, files vfs.FS) (*SearchResult, error) {
+	found := &SearchResult{Entry: s.Entry, dir: s.Dir}
 	return found, s.run(ctx, files, found)
 }

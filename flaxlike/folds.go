@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// CrossValidated is what [CrossValidate] found.
-type CrossValidated struct {
+// CrossValidation is what [CrossValidate] found.
+type CrossValidation struct {
 	// Figures are those of Evaluate on the part that each fold leaves out.
 	Figures []map[string]float64
 	// Mean is that of the folds' figures, and Deviation their standard deviation: the root of the mean of squares, as
@@ -35,7 +35,7 @@ type CrossValidated struct {
 //
 // An error of a fold ends it all. The set must have no examples that do not count ([data.Mask]).
 func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(ctx context.Context, fold int, training *data.Set) (*Model, error),
-	by ...data.SplitOption) (*CrossValidated, error) {
+	by ...data.SplitOption) (*CrossValidation, error) {
 	found, err := crossValidate(ctx, set, folds, seed, fit, by)
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: cross-validate: %w", graphs.Inner(err))
@@ -43,7 +43,7 @@ func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 	return found, nil
 }
 
-func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(context.Context, int, *data.Set) (*Model, error), by []data.SplitOption) (*CrossValidated, error) {
+func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(context.Context, int, *data.Set) (*Model, error), by []data.SplitOption) (*CrossValidation, error) {
 	switch {
 	case set == nil:
 		return nil, errors.New("the set is nil")
@@ -52,7 +52,7 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 	case counting(set) != set.Len():
 		return nil, fmt.Errorf("%d of the set's %d examples do not count (%q): take them out", set.Len()-counting(set), set.Len(), data.Mask)
 	}
-	c := &CrossValidated{}
+	c := &CrossValidation{}
 	predictions, probabilities := outOfFold{}, outOfFold{}
 	number := 0
 	for fold, err := range set.Folds(folds, seed, by...) {
@@ -108,7 +108,7 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 }
 
 // summarize finds mean and deviation of figures that each fold has.
-func (c *CrossValidated) summarize() error {
+func (c *CrossValidation) summarize() error {
 	c.Mean, c.Deviation = map[string]float64{}, map[string]float64{}
 	k := float64(len(c.Figures))
 	for name := range c.Figures[0] {
@@ -129,7 +129,7 @@ func (c *CrossValidated) summarize() error {
 }
 
 // String is a table with a line for each fold, one for the means and one for the deviations.
-func (c *CrossValidated) String() string {
+func (c *CrossValidation) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	names := slices.Sorted(maps.Keys(c.Mean))

@@ -59,8 +59,8 @@ type Trial struct {
 	Failed string
 }
 
-// Searched is what a search found.
-type Searched struct {
+// SearchResult is what a search found.
+type SearchResult struct {
 	Entry     string
 	Direction loop.Mode // Lowest or Highest
 	// Trials are those that ended, the best first; those that failed stand last.
@@ -71,7 +71,7 @@ type Searched struct {
 }
 
 // Best is the best trial; false where none has a value.
-func (s *Searched) Best() (Trial, bool) {
+func (s *SearchResult) Best() (Trial, bool) {
 	if len(s.Trials) == 0 || s.Trials[0].Failed != "" {
 		return Trial{}, false
 	}
@@ -79,7 +79,7 @@ func (s *Searched) Best() (Trial, bool) {
 }
 
 // Path is the file of the best trial's model, "" where there is none.
-func (s *Searched) Path() string {
+func (s *SearchResult) Path() string {
 	best, ok := s.Best()
 	if !ok {
 		return ""
@@ -88,7 +88,7 @@ func (s *Searched) Path() string {
 }
 
 // Open opens the best trial's model, as [Open] does.
-func (s *Searched) Open(ctx context.Context, options ...Option) (*Model, error) {
+func (s *SearchResult) Open(ctx context.Context, options ...Option) (*Model, error) {
 	if s.Path() == "" {
 		return nil, errors.New("flaxlike: search: no trial has a value, so there is no best model")
 	}
@@ -96,7 +96,7 @@ func (s *Searched) Open(ctx context.Context, options ...Option) (*Model, error) 
 }
 
 // rows are a line of titles and one for each trial.
-func (s *Searched) rows(number func(float64) string) (rows [][]string) {
+func (s *SearchResult) rows(number func(float64) string) (rows [][]string) {
 	rows = append(rows, slices.Concat([]string{"trial", s.Entry, "epoch", "epochs"}, s.names, []string{"failed"}))
 	for _, t := range s.Trials {
 		row := []string{fmt.Sprint(t.Number), "", "", ""}
@@ -117,7 +117,7 @@ func (s *Searched) rows(number func(float64) string) (rows [][]string) {
 }
 
 // String is a table with a line for each trial, the best first, its numbers rounded.
-func (s *Searched) String() string {
+func (s *SearchResult) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range s.rows(func(v float64) string { return fmt.Sprintf("%.6g", v) }) {
@@ -135,7 +135,7 @@ func (s *Searched) String() string {
 
 // WriteCSV writes the table of all trials, the best first, with all digits: columns trial, the entry's, epoch,
 // epochs, those of the parameters, and failed.
-func (s *Searched) WriteCSV(w io.Writer) error {
+func (s *SearchResult) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.WriteAll(s.rows(func(v float64) string { return inGo(v) })); err != nil {
 		return fmt.Errorf("flaxlike: search: %w", err)
@@ -153,8 +153,8 @@ func (s *Searched) WriteCSV(w io.Writer) error {
 // callback's, that the Fit does not log; a name that Make reads and the space lacks; parameters that no trial has read;
 // a record that is damaged or cannot be written; and a context that ends, with its cause. The table has the trials
 // until then. Of sets a sample is compared, as data.Deal has it.
-func (s Search) Run(ctx context.Context) (*Searched, error) {
-	found := &Searched{Entry: s.Entry, dir: s.Dir}
+func (s Search) Run(ctx context.Context) (*SearchResult, error) {
+	found := &SearchResult{Entry: s.Entry, dir: s.Dir}
 	err := s.check()
 	if err == nil {
 		err = vfs.MkdirAll(s.Dir)

@@ -50,12 +50,12 @@ type searching struct {
 	trials    [][]any
 	newest    map[int]*trialRecord // of each trial that has one
 	read      map[string]bool
-	found     *Searched
+	found     *SearchResult
 	failed    []string // the records of the folder, by file, of trials that failed
 	compared  bool     // the Fit with that of a record of the folder
 }
 
-func (s Search) run(ctx context.Context, files vfs.FS, found *Searched) (err error) {
+func (s Search) run(ctx context.Context, files vfs.FS, found *SearchResult) (err error) {
 	r := searching{Search: s, newest: map[int]*trialRecord{}, read: map[string]bool{}, found: found}
 	if r.direction, err = directionOf(s.Entry, s.Direction); err != nil {
 		return err

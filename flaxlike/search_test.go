@@ -34,7 +34,7 @@ func rates(t testing.TB, dir string) flaxlike.Search {
 	}
 }
 
-func table(t testing.TB, s *flaxlike.Searched) string {
+func table(t testing.TB, s *flaxlike.SearchResult) string {
 	var text bytes.Buffer
 	require.NoError(t, s.WriteCSV(&text))
 	return text.String()

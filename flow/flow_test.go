@@ -27,7 +27,7 @@ type node = graph.Node
 // recurrent is a step with everything in it: a scan over ragged sequences, with another one, a condition and random
 // numbers in its body, variables set in bodies, a switch, a while.
 func recurrent(b *managed.Builder) {
-	x, y, n := b.Node("x"), b.Node("y"), b.Node("n")
+	x, y, n := b.Field("x"), b.Field("y"), b.Field("n")
 	g, s := x.Graph(), b.Scope()
 	batch, places, features := x.Shape().Dimensions[0], x.Shape().Dimensions[1], x.Shape().Dimensions[2]
 	const hidden = 5
@@ -153,7 +153,7 @@ func lower(t *testing.T, build managed.Build) error {
 func TestWhatABodyMakesStaysThere(t *testing.T) {
 	leak := func(use func(b *managed.Builder, inside *node)) error {
 		return lower(t, func(b *managed.Builder) {
-			x := b.Node("x")
+			x := b.Field("x")
 			w := b.Scope().VariableWithShape("w", shapes.Make(dtypes.Float32, 2)).NodeValue(x.Graph())
 			var inside *node
 			last, _ := flow.Scan([]*node{graph.ReduceSum(x, 1)}, []*node{x}, func(carry, at []*node) (next, out []*node) {

@@ -19,7 +19,7 @@ import (
 // the gradient, or computed again (GoMLX's Checkpoint).
 func stack(again bool) managed.Build {
 	return func(b *managed.Builder) {
-		x := layers.Dense(b.Scope().In("first"), b.Node("x"), true, 32)
+		x := layers.Dense(b.Scope().In("first"), b.Field("x"), true, 32)
 		for i := range 4 {
 			scope, h := b.Scope().In("block_%d", i), x
 			if again {
@@ -34,7 +34,7 @@ func stack(again bool) managed.Build {
 			}
 			x = graph.Add(x, h)
 		}
-		b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Scope().In("last"), x, true, 1))))
+		b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope().In("last"), x, true, 1))))
 	}
 }
 

@@ -57,8 +57,8 @@ func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 // Fields are the names of the batch's fields.
 func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 
-// Node is a field of the batch by its name ("x", "y"). It panics where the batch has no such field.
-func (b *Builder) Node(name string) *Node {
+// Field is a field of the batch by its name ("x", "y"). It panics where the batch has no such field.
+func (b *Builder) Field(name string) *Node {
 	i := slices.Index(b.names, name)
 	if i < 0 {
 		panic(fmt.Errorf("the batch has no field %q; it has: %s", name, cmp.Or(strings.Join(b.names, ", "), "none")))

@@ -152,9 +152,10 @@ func writeTensor(w io.Writer, t *Tensor) error {
 // A training step that was not used before, as one of parameters that were frozen until then or of a discriminator,
 // brings in what the checkpoint lacks with initial values: the training goes on with the bits that it would have made
 // without the restore. What a rule keeps of a parameter is new where the rule has not trained the parameter. Layers
-// are new where another function builds the step, or where it has a rule of its own ([By]), and the process has made
-// the training steps of before too; else a step that was used before the checkpoint is to be prepared first.
-// Variables of this state that the checkpoint lacks are taken out of it, and the steps that need them compile anew.
+// are new where another function builds the step, or where it has a rule of its own ([WithStepOptimizer]), and the
+// process has made the training steps of before too; else a step that was used before the checkpoint is to be prepared
+// first. Variables of this state that the checkpoint lacks are taken out of it, and the steps that need them compile
+// anew.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
 		return fmt.Errorf("managed: restore: %w", err)

@@ -20,7 +20,7 @@ func TestRestoreAgainAndAgain(t *testing.T) {
 	r := plugintest.CPU(t)
 	set := line(t, 64)
 	network := func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("a"), b.Node("x"), true, 1)))
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("a"), b.Field("x"), true, 1)))
 	}
 	train, test := stepper(t, managed.TrainStep(network)), stepper(t, managed.TestStep(network))
 	adam := func() *managed.State { return newState(t, r, managed.WithOptimizer(optimizer.Adam().Done())) }

@@ -46,7 +46,7 @@ func TestContentIsCopiedOnce(t *testing.T) {
 				for _, name := range []string{"a", "b", "c"} {
 					b.Scope().VariableWithValue(name, make([]float32, numbers)).NodeValue(b.Graph())
 				}
-				b.Metric("x", b.Node("x"))
+				b.Metric("x", b.Field("x"))
 			}))
 			require.NoError(t, step.Prepare(t.Context(), state, first(t, line(t, 1).Batches(1))))
 			values := len(state.Names())

@@ -37,7 +37,7 @@ func TestRestore_readsWhatWasCutOneByOne(t *testing.T) {
 			for _, name := range slices.Sorted(maps.Keys(values)) {
 				b.Scope().VariableWithValue(name, values[name]).NodeValue(b.Graph())
 			}
-			b.Metric("x", b.Node("x"))
+			b.Metric("x", b.Field("x"))
 		}))
 	}
 	on := func() *puts { return &puts{Strategy: strategies.Jit(plugintest.CPU(t))} }

@@ -33,18 +33,18 @@ func oldNetwork(scope *managed.Scope, x *managed.Node) *managed.Node {
 }
 
 func oldWhole(b *managed.Builder) {
-	y := oldNetwork(b.Scope(), b.Node("x"))
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
+	y := oldNetwork(b.Scope(), b.Field("x"))
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
 	b.Metric("steps", b.Steps())
 	b.Mean("mean", y)
 }
 
 func oldPart(name string, rule managed.Optimizer) *managed.Stepper {
 	return managed.TrainStep(func(b *managed.Builder) {
-		sum := graph.Add(oldNetwork(b.Scope().In("one"), b.Node("x")), oldNetwork(b.Scope().In("two"), b.Node("x")))
-		b.Loss(name+"_loss", managed.MeanSquaredError(b.Node("y"), sum))
+		sum := graph.Add(oldNetwork(b.Scope().In("one"), b.Field("x")), oldNetwork(b.Scope().In("two"), b.Field("x")))
+		b.Loss(name+"_loss", managed.MeanSquaredError(b.Field("y"), sum))
 		b.Metric(name+"_steps", b.Steps())
-	}, managed.By(name, rule), managed.Only(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") }))
+	}, managed.WithStepOptimizer(name, rule), managed.TrainOnly(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") }))
 }
 
 func oldAdam() managed.Optimizer { return optimizer.Adam().LearningRate(0.02).Done() }
@@ -133,7 +133,7 @@ func TestF11_runsOfBeforeGoMLX28GoOn(t *testing.T) {
 func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
 	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	build := func(b *managed.Builder) {
-		h := layers.Dense(b.Scope().In("h"), b.Node("x"), true, 2, 3)
+		h := layers.Dense(b.Scope().In("h"), b.Field("x"), true, 2, 3)
 		own := b.Scope().In("own").VariableWithValue("step", float32(7)).SetTrainable(false).NodeValue(b.Graph())
 		b.Loss("loss", graph.Mul(graph.ReduceAllMean(h), own))
 	}
@@ -163,8 +163,8 @@ func TestWithValues_attentionOfBeforeGoMLX28(t *testing.T) {
 	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	build := func(b *managed.Builder) {
 		attention := b.Scope().In("MultiHeadAttention")
-		query := layers.Dense(attention.In("query"), b.Node("x"), true, 2, 3)
-		key := layers.Dense(attention.In("key"), b.Node("x"), true, 2, 3)
+		query := layers.Dense(attention.In("query"), b.Field("x"), true, 2, 3)
+		key := layers.Dense(attention.In("key"), b.Field("x"), true, 2, 3)
 		step := b.Scope().At("optimizers").At("cosine_schedule").VariableWithValue("step", float32(0)).SetTrainable(false)
 		none := graph.MulScalar(graph.ReduceAllMean(graph.Add(query, key)), 0)
 		b.Loss("loss", graph.Add(none, graph.StopGradient(step.NodeValue(b.Graph()))))

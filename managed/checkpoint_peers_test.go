@@ -18,11 +18,11 @@ import (
 // layered is a training step of layers of these names.
 func layered(t *testing.T, names ...string) *managed.Stepper {
 	return stepper(t, managed.TrainStep(func(b *managed.Builder) {
-		x := b.Node("x")
+		x := b.Field("x")
 		for _, name := range names {
 			x = layers.Dense(b.Scope().In("%s", name), x, true, 1)
 		}
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), x))
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), x))
 	}))
 }
 

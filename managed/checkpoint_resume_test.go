@@ -34,7 +34,7 @@ type session struct {
 }
 
 func newSession(t *testing.T) session {
-	tracked := func(b *managed.Builder) { b.Mean("running", b.Node("y")) }
+	tracked := func(b *managed.Builder) { b.Mean("running", b.Field("y")) }
 	train := stepper(t, managed.TrainStep(func(b *managed.Builder) { noisy(b); tracked(b) }))
 	test := stepper(t, managed.TestStep(noisy))
 	evaluating := func() {}

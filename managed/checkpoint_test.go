@@ -30,8 +30,8 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 	set := line(t, 64)
 	model := func(name string, width int) *managed.Stepper {
 		return stepper(t, managed.TrainStep(func(b *managed.Builder) {
-			h := layers.Dense(b.Scope().In("%s", name), b.Node("x"), true, width)
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
+			h := layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, width)
+			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 		}))
 	}
 	saved := newState(t, r, managed.WithOptimizer(sgd()))
@@ -117,12 +117,12 @@ func TestRestoreOfStepsThatCameLater(t *testing.T) {
 	set := line(t, 64)
 	network := func(name string) *managed.Stepper {
 		return stepper(t, managed.TrainStep(func(b *managed.Builder) {
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("%s", name), b.Node("x"), true, 1)))
-		}, managed.By(name+"_rule", optimizer.Adam().Done()), managed.Only(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") })))
+			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, 1)))
+		}, managed.WithStepOptimizer(name+"_rule", optimizer.Adam().Done()), managed.TrainOnly(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") })))
 	}
 	one, two := network("one"), network("two")
 	test := stepper(t, managed.TestStep(func(b *managed.Builder) {
-		predicted := layers.Dense(b.Scope().In("one"), b.Node("x"), true, 1)
+		predicted := layers.Dense(b.Scope().In("one"), b.Field("x"), true, 1)
 		b.Mean("mean", predicted)
 	}))
 	f := folder(t, checkpoint.Options{})
@@ -175,8 +175,8 @@ func TestTransfer(t *testing.T) {
 	c, err := f.Newest(t.Context())
 	require.NoError(t, err)
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-		h := layers.Dense(b.Scope().In("encoder"), b.Node("x"), true, 3)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
+		h := layers.Dense(b.Scope().In("encoder"), b.Field("x"), true, 3)
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
 	}))
 	names := func(name string) string {
 		if name == "/encoder/dense/weights" {

@@ -14,7 +14,7 @@ import (
 // trainable variables that the step updates, is scaled down where its norm is above a limit (Abadi et al. 2016). A step
 // that reports it ([Builder.Loss]) trains with the mean of these gradients:
 //
-//	b.Loss("loss", b.ClipByExample(1, []*managed.Node{b.Node("x"), b.Node("y")}, func(example []*managed.Node) *managed.Node {
+//	b.Loss("loss", b.ClipByExample(1, []*managed.Node{b.Field("x"), b.Field("y")}, func(example []*managed.Node) *managed.Node {
 //		return graph.ReduceAllMean(managed.CrossEntropy(example[1], model(b.Scope(), example[0])))
 //	}))
 //

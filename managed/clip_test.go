@@ -37,7 +37,7 @@ func TestClipByExample(t *testing.T) {
 			weight := func(name string, dims ...int) *managed.Node {
 				return b.Scope().VariableWithShape(name, shapes.Make(dtypes.Float32, dims...)).NodeValue(b.Graph())
 			}
-			b.Loss("loss", b.ClipByExample(limit, []*managed.Node{b.Node("x"), b.Node("y")}, func(example []*managed.Node) *managed.Node {
+			b.Loss("loss", b.ClipByExample(limit, []*managed.Node{b.Field("x"), b.Field("y")}, func(example []*managed.Node) *managed.Node {
 				y := graph.Dot(graph.Tanh(graph.Dot(example[0], weight("w", 3, 4)).Product()), weight("v", 4, 1)).Product()
 				return graph.ReduceAllSum(graph.Square(graph.Sub(y, example[1])))
 			}))

@@ -30,7 +30,7 @@ func holding(t *testing.T, values map[string]any) *managed.State {
 				v.SetTrainable(!isFixed).NodeValue(b.Graph())
 			}
 		}
-		b.Metric("x", b.Node("x"))
+		b.Metric("x", b.Field("x"))
 	})), state, ones(t, 1))
 	return state
 }

@@ -27,7 +27,7 @@ func TestR40_largeConstantInAStep(t *testing.T) {
 	table := tensors.FromFlatDataAndDimensions(flat, len(flat)/4, 4)
 	model := func(b *managed.Builder) *managed.Node {
 		row := graph.Slice(graph.Const(b.Graph(), table), graph.AxisElem(777))
-		hidden := layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 4)
+		hidden := layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4)
 		return graph.ReduceAndKeep(graph.Mul(hidden, row), graph.ReduceSum, -1)
 	}
 	parallel, err := strategies.DataParallel(r)
@@ -36,7 +36,7 @@ func TestR40_largeConstantInAStep(t *testing.T) {
 	for name, on := range map[string]strategies.Strategy{"jit": strategies.Jit(r), "parallel": parallel, "eager": strategies.Eager(r)} {
 		state, err := managed.New(on, managed.WithOptimizer(sgd()), managed.WithSeed(3))
 		require.NoError(t, err)
-		step := managed.TrainStep(func(b *managed.Builder) { b.Loss("loss", managed.MeanSquaredError(b.Node("y"), model(b))) })
+		step := managed.TrainStep(func(b *managed.Builder) { b.Loss("loss", managed.MeanSquaredError(b.Field("y"), model(b))) })
 		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(20)))
 		require.NoError(t, err, name)
 		losses[name], err = result.History.Last("loss")

@@ -105,8 +105,8 @@ func sixteen(b *managed.Builder) {
 		drawn.Add(1)
 		return graph.Zeros(g, shape)
 	})
-	h := layers.Dense(undrawn, b.Node("x"), true, 16)
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.ReduceAndKeep(h, graph.ReduceMean, 1)))
+	h := layers.Dense(undrawn, b.Field("x"), true, 16)
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), graph.ReduceAndKeep(h, graph.ReduceMean, 1)))
 }
 
 // Given values are taken without their numbers, and steps of an epoch run through a loop.

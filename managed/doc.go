@@ -4,9 +4,9 @@
 // A step is a function that builds a graph: from the fields of a batch to losses, metrics and outputs by name.
 //
 //	train := managed.TrainStep(func(b *managed.Builder) {
-//		logits := model(b.Scope(), b.Node("x"))
-//		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-//		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+//		logits := model(b.Scope(), b.Field("x"))
+//		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+//		b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
 //	})
 //	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(adam), managed.WithSeed(0))
 //	result, err := loop.New(loop.On(loop.EachStep, train)).Run(ctx, state, batches)

@@ -28,7 +28,7 @@ func TestBatch_lengthAndDims(t *testing.T) {
 		require.NoError(t, err)
 		sum := func(b *managed.Builder) {
 			w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
-			b.Loss("sum", graph.Mul(w, graph.ReduceAllSum(b.Node("x"))))
+			b.Loss("sum", graph.Mul(w, graph.ReduceAllSum(b.Field("x"))))
 		}
 		for _, step := range []*managed.Stepper{managed.TestStep(sum), managed.TrainStep(sum)} {
 			stepper(t, step)

@@ -30,7 +30,7 @@ func ExampleExportModel() {
 	}
 	defer state.Close()
 	model := func(b *managed.Builder) map[string]*managed.Node {
-		return map[string]*managed.Node{"logits": layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 3)}
+		return map[string]*managed.Node{"logits": layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 3)}
 	}
 	parent, err := os.MkdirTemp("", "example-*")
 	if err != nil {

@@ -81,7 +81,7 @@ func TestExport_sameBitsAsTheStep(t *testing.T) {
 }
 
 func predictor(b *managed.Builder) map[string]*managed.Node {
-	h := graph.Tanh(layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 4))
+	h := graph.Tanh(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4))
 	return map[string]*managed.Node{"y": layers.Dense(b.Scope().In("out"), h, true, 1), "hidden": h}
 }
 
@@ -115,8 +115,8 @@ func TestR34_exportIsPlainAndNeedsNoLabels(t *testing.T) {
 	batch := first(t, line(t, 64).Batches(16))
 	batch.Fields[0], batch.Fields[1] = batch.Fields[1], batch.Fields[0] // what is left has another place
 	model := func(b *managed.Builder) map[string]*managed.Node {
-		b.Node("y")
-		return map[string]*managed.Node{"gelu": activation.Gelu(layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 4))}
+		b.Field("y")
+		return map[string]*managed.Node{"gelu": activation.Gelu(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4))}
 	}
 	dir := filepath.Join(t.TempDir(), "model")
 	require.NoError(t, managed.ExportModel(dir, state, batch, model, managed.WithExample()))

@@ -150,9 +150,9 @@ var leftoverSizes = []int{1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 31, 32, 33}
 func TestF32_leftovers(t *testing.T) {
 	set := line(t, 33)
 	build := func(b *managed.Builder) {
-		y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
-		b.Loss("loss", graph.ReduceSum(graph.Square(graph.Sub(y, b.Node("y"))), -1))
-		count := graph.Scalar(b.Graph(), dtypes.Int32, float64(b.Node("x").Shape().Dimensions[0]))
+		y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
+		b.Loss("loss", graph.ReduceSum(graph.Square(graph.Sub(y, b.Field("y"))), -1))
+		count := graph.Scalar(b.Graph(), dtypes.Int32, float64(b.Field("x").Shape().Dimensions[0]))
 		if mask := b.Mask(); mask != nil {
 			count = graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int32))
 		}

@@ -21,9 +21,9 @@ import (
 
 // measured is a regression that gathers a mean, a largest value and, by RunningAverages, the mean of the loss.
 func measured(b *managed.Builder) {
-	h := managed.BatchNorm(b.Scope().In("norm"), layers.Dense(b.Scope().In("h"), b.Node("x"), true, 4))
+	h := managed.BatchNorm(b.Scope().In("norm"), layers.Dense(b.Scope().In("h"), b.Field("x"), true, 4))
 	predicted := layers.Dense(b.Scope().In("out"), h, true, 1)
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
 	b.Mean("mean", predicted)
 	b.Track("largest", metrics.Max(), nil, predicted)
 	if b.Training() {

@@ -34,12 +34,12 @@ func layer(b *managed.Builder, name string, x *managed.Node, width int) *managed
 }
 
 func headOnBody(b *managed.Builder) {
-	predicted := layers.Dense(b.Scope().In("head"), layer(b, "body", b.Node("x"), 4), true, 1)
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
+	predicted := layers.Dense(b.Scope().In("head"), layer(b, "body", b.Field("x"), 4), true, 1)
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
 }
 
 func below(scope string) managed.StepOption {
-	return managed.Only(func(name string) bool { return strings.HasPrefix(name, scope) })
+	return managed.TrainOnly(func(name string) bool { return strings.HasPrefix(name, scope) })
 }
 
 func gomlxAdam() managed.Optimizer { return optimizer.Adam().LearningRate(0.01).Done() }
@@ -53,40 +53,40 @@ var later = map[string]program{
 		return []*managed.Stepper{managed.TrainStep(headOnBody, below("/head/")), managed.TrainStep(headOnBody)}
 	}, optimizer: func() managed.Optimizer { return optim.New(0.01, optim.Accumulate(2), optim.Adam{}) }},
 	"generator first": {of: []int{0, 0, 1, 0, 1, 1}, steps: func() []*managed.Stepper {
-		generated := func(b *managed.Builder) *managed.Node { return layer(b, "generator", b.Node("x"), 1) }
+		generated := func(b *managed.Builder) *managed.Node { return layer(b, "generator", b.Field("x"), 1) }
 		judged := func(b *managed.Builder, x *managed.Node) *managed.Node {
 			return layers.Dense(b.Scope().At("discriminator"), x, true, 1)
 		}
 		return []*managed.Stepper{
 			managed.TrainStep(func(b *managed.Builder) {
 				b.Loss("loss", graph.ReduceAllMean(graph.Square(graph.OneMinus(judged(b, generated(b))))))
-			}, below("/generator/"), managed.By("generator_rule", gomlxAdam())),
+			}, below("/generator/"), managed.WithStepOptimizer("generator_rule", gomlxAdam())),
 			managed.TrainStep(func(b *managed.Builder) {
-				real, made := judged(b, b.Node("y")), judged(b, generated(b))
+				real, made := judged(b, b.Field("y")), judged(b, generated(b))
 				b.Loss("loss", graph.ReduceAllMean(graph.Add(graph.Square(graph.OneMinus(real)), graph.Square(made))))
-			}, below("/discriminator/"), managed.By("discriminator_rule", optim.New(0.01, optim.Adam{}))),
+			}, below("/discriminator/"), managed.WithStepOptimizer("discriminator_rule", optim.New(0.01, optim.Adam{}))),
 		}
 	}},
 	"layers and metrics of its own": {of: []int{0, 0, 0, 1, 1, 1}, optimizer: gomlxAdam, steps: func() []*managed.Stepper {
 		return []*managed.Stepper{
 			managed.TrainStep(headOnBody),
 			managed.TrainStep(func(b *managed.Builder) {
-				h := layer(b, "body", b.Node("x"), 4)
+				h := layer(b, "body", b.Field("x"), 4)
 				h = managed.BatchNorm(b.Scope().In("norm"), h)
 				predicted := layers.Dense(b.Scope().In("more"), h, true, 1)
 				b.Mean("predicted", predicted)
 				b.Metric("samples", b.Samples())
-				b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
+				b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
 			}),
 		}
 	}},
 	"in turns": {of: []int{0, 1, 0, 1, 0, 1}, optimizer: gomlxAdam, steps: func() []*managed.Stepper {
 		task := func(name string) managed.Build {
 			return func(b *managed.Builder) {
-				b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("%s", name), layer(b, "body", b.Node("x"), 4), true, 1)))
+				b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("%s", name), layer(b, "body", b.Field("x"), 4), true, 1)))
 			}
 		}
-		return []*managed.Stepper{managed.TrainStep(task("one")), managed.TrainStep(task("two"), managed.By("two_rule", gomlxAdam()))}
+		return []*managed.Stepper{managed.TrainStep(task("one")), managed.TrainStep(task("two"), managed.WithStepOptimizer("two_rule", gomlxAdam()))}
 	}},
 }
 
@@ -211,8 +211,8 @@ func TestS04_anotherModelIsRefused(t *testing.T) {
 	batch := batchAt(3)
 	width, name := 4, "head"
 	changed := func(b *managed.Builder) {
-		predicted := layers.Dense(b.Scope().In("%s", name), layer(b, "body", b.Node("x"), width), true, 1)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
+		predicted := layers.Dense(b.Scope().In("%s", name), layer(b, "body", b.Field("x"), width), true, 1)
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
 	}
 	g := folder(t, checkpoint.Options{})
 	saved := p.state(t, r)
@@ -246,11 +246,11 @@ func TestS04_anotherModelIsRefused(t *testing.T) {
 	t.Run("a layer more in the same function", func(t *testing.T) {
 		more := false
 		build := func(b *managed.Builder) {
-			h := layer(b, "body", b.Node("x"), 4)
+			h := layer(b, "body", b.Field("x"), 4)
 			if more {
 				h = layer(b, "more", h, 4)
 			}
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
+			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
 		}
 		state, g := p.state(t, r), folder(t, checkpoint.Options{})
 		require.NoError(t, stepper(t, managed.TrainStep(build)).Prepare(t.Context(), state, batch))

@@ -71,9 +71,9 @@ func batchOf(fields ...data.Field) data.Batch { return data.Batch{Fields: fields
 
 var mistakes = []mistake{
 	{"field unknown", func(m desk) error {
-		return m.train(func(b *managed.Builder) { b.Node("image") })
+		return m.train(func(b *managed.Builder) { b.Field("image") })
 	}},
-	{"batch without fields", func(m desk) error { return m.run(m.state, batchOf(), func(b *managed.Builder) { b.Node("x") }) }},
+	{"batch without fields", func(m desk) error { return m.run(m.state, batchOf(), func(b *managed.Builder) { b.Field("x") }) }},
 	{"mask of fewer rows", func(m desk) error {
 		batch := batchOf(m.batch.Fields[0], m.batch.Fields[1], data.Named(data.Mask, slices.Repeat([]bool{true}, 15), 15))
 		batch.Size = 16
@@ -90,24 +90,24 @@ var mistakes = []mistake{
 	{"no model", func(m desk) error { return m.train(nil) }},
 	{"loss that hangs on no parameter", func(m desk) error {
 		return m.train(func(b *managed.Builder) {
-			predicted := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.StopGradient(predicted)))
+			predicted := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
+			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), graph.StopGradient(predicted)))
 		})
 	}},
 	{"shapes that do not broadcast", func(m desk) error {
-		return m.train(func(b *managed.Builder) { graph.Add(b.Node("x"), graph.Reshape(b.Node("y"), 4, 4)) })
+		return m.train(func(b *managed.Builder) { graph.Add(b.Field("x"), graph.Reshape(b.Field("y"), 4, 4)) })
 	}},
 	{"types that differ", func(m desk) error {
-		return m.train(func(b *managed.Builder) { graph.Mul(b.Node("x"), graph.Const(b.Graph(), int32(2))) })
+		return m.train(func(b *managed.Builder) { graph.Mul(b.Field("x"), graph.Const(b.Graph(), int32(2))) })
 	}},
 	{"product of matrices that do not fit", func(m desk) error {
-		return m.train(func(b *managed.Builder) { graph.Dot(b.Node("x"), b.Node("y")).Product() })
+		return m.train(func(b *managed.Builder) { graph.Dot(b.Field("x"), b.Field("y")).Product() })
 	}},
 	{"reshape to another size", func(m desk) error {
-		return m.train(func(b *managed.Builder) { graph.Reshape(b.Node("x"), 3, 5) })
+		return m.train(func(b *managed.Builder) { graph.Reshape(b.Field("x"), 3, 5) })
 	}},
 	{"axis that is not there", func(m desk) error {
-		return m.train(func(b *managed.Builder) { graph.ReduceSum(b.Node("x"), 2) })
+		return m.train(func(b *managed.Builder) { graph.ReduceSum(b.Field("x"), 2) })
 	}},
 	{"layer on integers", func(m desk) error {
 		x := make([]int32, 16)
@@ -121,25 +121,25 @@ var mistakes = []mistake{
 	}},
 	{"two layers in one scope", func(m desk) error {
 		return m.train(func(b *managed.Builder) {
-			h := layers.Dense(b.Scope().In("layer"), b.Node("x"), true, 8)
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("layer"), h, true, 1)))
+			h := layers.Dense(b.Scope().In("layer"), b.Field("x"), true, 8)
+			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("layer"), h, true, 1)))
 		})
 	}},
 	{"convolution of rows", func(m desk) error {
 		return m.train(func(b *managed.Builder) {
-			layers.Convolution(b.Scope(), b.Node("x")).Channels(4).KernelSize(3).Done()
+			layers.Convolution(b.Scope(), b.Field("x")).Channels(4).KernelSize(3).Done()
 		})
 	}},
 	{"embedding of floats", func(m desk) error {
-		return m.train(func(b *managed.Builder) { layers.Embedding(b.Scope(), b.Node("x"), dtypes.Float32, 10, 4, false) })
+		return m.train(func(b *managed.Builder) { layers.Embedding(b.Scope(), b.Field("x"), dtypes.Float32, 10, 4, false) })
 	}},
 	{"node of another graph", func(m desk) error {
 		var kept *managed.Node
 		build := func(b *managed.Builder) {
 			if kept == nil {
-				kept = b.Node("x")
+				kept = b.Field("x")
 			}
-			b.Loss("loss", graph.ReduceAllMean(layers.Dense(b.Scope().In("dense"), graph.Add(kept, b.Node("x")), true, 1)))
+			b.Loss("loss", graph.ReduceAllMean(layers.Dense(b.Scope().In("dense"), graph.Add(kept, b.Field("x")), true, 1)))
 		}
 		if err := m.train(build); err != nil {
 			return err
@@ -147,29 +147,29 @@ var mistakes = []mistake{
 		return m.train(build)
 	}},
 	{"loss missing", func(m desk) error {
-		return m.train(func(b *managed.Builder) { b.Metric("largest", b.Node("x")) })
+		return m.train(func(b *managed.Builder) { b.Metric("largest", b.Field("x")) })
 	}},
 	{"loss of integers", func(m desk) error {
-		return m.train(func(b *managed.Builder) { b.Loss("errors", graph.ConvertDType(b.Node("x"), dtypes.Int32)) })
+		return m.train(func(b *managed.Builder) { b.Loss("errors", graph.ConvertDType(b.Field("x"), dtypes.Int32)) })
 	}},
 	{"loss named twice", func(m desk) error {
-		return m.train(func(b *managed.Builder) { regression(b); b.Loss("loss", b.Node("x")) })
+		return m.train(func(b *managed.Builder) { regression(b); b.Loss("loss", b.Field("x")) })
 	}},
 	{"nothing to train", func(m desk) error {
-		return m.train(func(b *managed.Builder) { b.Loss("loss", b.Node("x")) })
+		return m.train(func(b *managed.Builder) { b.Loss("loss", b.Field("x")) })
 	}},
 	{"labels of floats", func(m desk) error {
-		return m.train(func(b *managed.Builder) { managed.CrossEntropy(b.Node("y"), b.Node("x")) })
+		return m.train(func(b *managed.Builder) { managed.CrossEntropy(b.Field("y"), b.Field("x")) })
 	}},
 	{"labels with two axes", func(m desk) error {
 		y := data.Y(make([]int32, 16), 16, 1)
-		return m.run(m.state, batchOf(m.batch.Fields[0], y), func(b *managed.Builder) { managed.CrossEntropy(b.Node("y"), b.Node("x")) })
+		return m.run(m.state, batchOf(m.batch.Fields[0], y), func(b *managed.Builder) { managed.CrossEntropy(b.Field("y"), b.Field("x")) })
 	}},
 	{"target of another shape", func(m desk) error {
-		return m.train(func(b *managed.Builder) { managed.MeanSquaredError(graph.Reshape(b.Node("y"), 16), b.Node("x")) })
+		return m.train(func(b *managed.Builder) { managed.MeanSquaredError(graph.Reshape(b.Field("y"), 16), b.Field("x")) })
 	}},
 	{"panic in the model", func(m desk) error {
-		return m.train(func(b *managed.Builder) { _ = m.batch.Fields[len(b.Node("x").Shape().Dimensions)] })
+		return m.train(func(b *managed.Builder) { _ = m.batch.Fields[len(b.Field("x").Shape().Dimensions)] })
 	}},
 	{"optimizer missing", func(m desk) error { return m.run(newState(m.T, m.runtime), m.batch, regression) }},
 	{"optimizer nil", func(m desk) error {
@@ -326,15 +326,15 @@ var mistakes = []mistake{
 		return m.run(state, data.Batch{Size: 16, Fields: append([]data.Field{scale}, m.batch.Fields...)}, regression)
 	}},
 	{"metric without its inputs", func(m desk) error {
-		return m.train(func(b *managed.Builder) { b.Track("accuracy", metrics.Accuracy(), nil, b.Node("x")) })
+		return m.train(func(b *managed.Builder) { b.Track("accuracy", metrics.Accuracy(), nil, b.Field("x")) })
 	}},
 	{"weights of another length", func(m desk) error {
 		return m.train(func(b *managed.Builder) {
-			b.Track("mean", metrics.Mean(), graph.Reshape(b.Node("y"), 8, 2), b.Node("x"))
+			b.Track("mean", metrics.Mean(), graph.Reshape(b.Field("y"), 8, 2), b.Field("x"))
 		})
 	}},
 	{"only what is not there", func(m desk) error {
-		step := managed.TrainStep(regression, managed.Only(func(name string) bool { return name == "dense/weights" }))
+		step := managed.TrainStep(regression, managed.TrainOnly(func(name string) bool { return name == "dense/weights" }))
 		_, _, err := step.Step(m.Context(), m.state, m.batch)
 		return errors.Join(err, step.Close())
 	}},

@@ -83,7 +83,7 @@ func TestF17_parallelOutOfMemory(t *testing.T) {
 		good := stepper(t, managed.TrainStep(hiddenFour))
 		bad := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 			hiddenFour(b)
-			column := graph.BroadcastToDims(graph.ReduceAllMax(b.Node("x")), 1<<21, 1)
+			column := graph.BroadcastToDims(graph.ReduceAllMax(b.Field("x")), 1<<21, 1)
 			square := graph.Dot(column, graph.Reshape(column, 1, 1<<21)).Product()
 			b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, column).Product()))
 		}))

@@ -29,7 +29,7 @@ func dataThatReads(t *testing.T, strategy strategies.Strategy) {
 		train := stepper(t, managed.TrainStep(regression))
 		test := stepper(t, managed.TestStep(func(b *managed.Builder) {
 			regression(b)
-			b.Metric("steps", graph.ConvertDType(b.Steps(), b.Node("x").DType()))
+			b.Metric("steps", graph.ConvertDType(b.Steps(), b.Field("x").DType()))
 		}))
 		batch := firstBatch(t)
 		source := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) {

@@ -35,7 +35,7 @@ const wide = 512
 // read is of one moment between two steps, or it shows. Its output says the batch's numbers, twice as large, and the
 // variables.
 func counted(b *managed.Builder) {
-	x := b.Node("x")
+	x := b.Field("x")
 	n := x.Shape().Dimensions[0]
 	variable := func(name string) *managed.Node {
 		v := b.Scope().VariableWithValue(name, make([]float32, wide)).NodeValue(b.Graph())
@@ -53,7 +53,7 @@ func counted(b *managed.Builder) {
 // evaluated is counted without the output, so that it is made in blocks, with averages.
 func evaluated(b *managed.Builder) {
 	one := b.Scope().VariableWithValue("one", make([]float32, wide)).NodeValue(b.Graph())
-	b.Loss("loss", graph.Add(graph.ReduceAllMean(one), graph.MulScalar(graph.ReduceAllMean(b.Node("x")), 0)))
+	b.Loss("loss", graph.Add(graph.ReduceAllMean(one), graph.MulScalar(graph.ReduceAllMean(b.Field("x")), 0)))
 }
 
 func plainSGD() managed.Optimizer {

@@ -30,7 +30,7 @@ func shapeOf(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims
 // greedy asks for 16 TiB: a product that XLA cannot fuse away, of 2^21 × 2^21 numbers.
 func greedy(b *managed.Builder) {
 	regression(b)
-	column := graph.BroadcastToDims(graph.ReduceAllMax(b.Node("x")), 1<<21, 1)
+	column := graph.BroadcastToDims(graph.ReduceAllMax(b.Field("x")), 1<<21, 1)
 	square := graph.Dot(column, graph.Reshape(column, 1, 1<<21)).Product()
 	b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, column).Product()))
 }
@@ -118,8 +118,8 @@ func TestF17_failCallK(t *testing.T) {
 
 // hiddenFour has a layer of four units, of which four devices can have one each.
 func hiddenFour(b *managed.Builder) {
-	h := layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 4)
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("dense"), h, true, 1)))
+	h := layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4)
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("dense"), h, true, 1)))
 }
 
 // onFour is data parallel on four devices.
@@ -196,7 +196,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	var log bytes.Buffer
 	r := plugintest.Uncached(t, xla.KeepPrograms(0), xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 	state := newState(t, r, managed.WithOptimizer(sgd()))
-	step, test := managed.TrainStep(regression), managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) })
+	step, test := managed.TrainStep(regression), managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Field("x")) })
 	batch := first(t, line(t, 16).Batches(16))
 	for i := range 100 {
 		_, _, err := step.Step(t.Context(), state, batch)
@@ -260,7 +260,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 // R33: a test step that meets ever new shapes gives up the program that it used longest ago, and no other.
 func TestR33_theProgramUsedLongestAgo(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
-	step := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) }, managed.MaxShapes(3)))
+	step := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Field("x")) }, managed.MaxShapes(3)))
 	var log []string
 	for _, n := range []int{1, 2, 3, 1, 4, 1, 3, 2, 5} {
 		_, _, err := step.Step(t.Context(), state, rowsOf(t, n, 1))

@@ -54,7 +54,7 @@ func TestGoMLXModel(t *testing.T) {
 	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	rule := func() optimizer.Interface { return optimizer.Adam().LearningRate(0.02).Done() }
 	build := func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(forGoMLX(b.Scope(), b.Node("x")))))
+		b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(forGoMLX(b.Scope(), b.Field("x")))))
 	}
 	state := newState(t, r, managed.WithOptimizer(rule()), managed.WithSeed(5))
 	step, test := stepper(t, managed.TrainStep(build)), stepper(t, managed.TestStep(build))
@@ -120,9 +120,9 @@ func TestWithPolicy_lossesOfGoMLX(t *testing.T) {
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 		hidden := b.Scope().In("hidden")
 		hidden.SetParam(regularizer.ParamL2, 1e-2)
-		h := layers.Dense(hidden, b.Node("x"), true, 8)
+		h := layers.Dense(hidden, b.Field("x"), true, 8)
 		train.AddMainLoss(graph.ReduceAllMean(graph.Square(h)))
-		b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Scope().In("out"), h, true, 1))))
+		b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope().In("out"), h, true, 1))))
 	}))
 	var want loop.Logs
 	for _, policy := range []optim.Policy{optim.FullPrecision(), optim.MixedBFloat16()} {

@@ -33,8 +33,8 @@ func TestF39_aModelOfGoMLX026GoesOn(t *testing.T) {
 	require.NoError(t, err)
 	model := func(b *managed.Builder) {
 		scale := b.Scope().VariableWithValue("scale", float32(0)).NodeValue(b.Graph())
-		h := graph.Reshape(graph.Tanh(layers.Dense(b.Scope().In("h"), b.Node("x"), true, 2, 4)), -1, 8)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.Mul(scale, layers.Dense(b.Scope().In("out"), h, true, 1))))
+		h := graph.Reshape(graph.Tanh(layers.Dense(b.Scope().In("h"), b.Field("x"), true, 2, 4)), -1, 8)
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), graph.Mul(scale, layers.Dense(b.Scope().In("out"), h, true, 1))))
 	}
 	batch := first(t, line(t, 16).Batches(16))
 	for name, rule := range map[string]managed.Optimizer{"GoMLX's Adam": adam(), "lazo's": optim.New(0.01, optim.Adam{Epsilon: 1e-7})} {

@@ -84,8 +84,8 @@ func TestState_isHeldOnce(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(3))
 	before := takeFootprint(t)
 	train, test := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), hidden(b.Scope(), b.Node("x"))))
-	}), managed.TestStep(func(b *managed.Builder) { b.Metric("sum", graph.ReduceAllSum(hidden(b.Scope(), b.Node("x")))) })
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), hidden(b.Scope(), b.Field("x"))))
+	}), managed.TestStep(func(b *managed.Builder) { b.Metric("sum", graph.ReduceAllSum(hidden(b.Scope(), b.Field("x")))) })
 	for _, step := range []*managed.Stepper{test, train} { // parameters, and the optimizer's later
 		_, _, err := step.Step(t.Context(), state, first(t, set.Batches(1)))
 		require.NoError(t, err)

@@ -20,11 +20,11 @@ import (
 // What becomes of the 10 examples of a batch on 4 devices.
 func TestLeftover(t *testing.T) {
 	perExample := func(b *managed.Builder) {
-		y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
-		b.Loss("loss", graph.Square(graph.Sub(y, b.Node("y"))))
-		b.Metric("x", graph.Squeeze(b.Node("x")))
+		y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
+		b.Loss("loss", graph.Square(graph.Sub(y, b.Field("y"))))
+		b.Metric("x", graph.Squeeze(b.Field("x")))
 		// What is computed of the padding may be of any size.
-		b.Metric("inverse", graph.Reciprocal(graph.Squeeze(b.Node("x"), -1)))
+		b.Metric("inverse", graph.Reciprocal(graph.Squeeze(b.Field("x"), -1)))
 	}
 	losses := func(s strategies.Strategy, examples int, build managed.Build) (all []float64, last loop.Logs, err error) {
 		state, err := managed.New(s, managed.WithOptimizer(sgd()))
@@ -87,7 +87,7 @@ func TestLeftover(t *testing.T) {
 	t.Log(fmt.Sprint("losses of 10 examples: on one device ", all, ", padded on four ", padded))
 
 	scalar := func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)))
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)))
 	}
 	even, _, err := losses(one, 8, scalar)
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestLeftover(t *testing.T) {
 	_, _, err = losses(four(strategies.PadLeftover), 10, scalar)
 	require.ErrorContains(t, err, `"loss" is (Float32), but the batch is padded: report a value for each of its 12 examples, whose mean leaves the padding out, or use the builder's Mask`)
 	masking := func(b *managed.Builder) {
-		square := graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1), b.Node("y")))
+		square := graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1), b.Field("y")))
 		if b.Mask() == nil {
 			b.Loss("loss", square)
 			return
@@ -114,9 +114,9 @@ func TestLeftover(t *testing.T) {
 func TestRunningAverages_weighExamples(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	build := func(b *managed.Builder) {
-		managed.AddLoss("penalty", graph.ReduceAllMax(b.Node("x"))) // which counts no examples
-		b.Loss("loss", graph.Square(graph.Sub(graph.MulScalar(b.Node("x"), 2), b.Node("y"))))
-		b.Mean("same", graph.Square(graph.Sub(graph.MulScalar(b.Node("x"), 2), b.Node("y"))))
+		managed.AddLoss("penalty", graph.ReduceAllMax(b.Field("x"))) // which counts no examples
+		b.Loss("loss", graph.Square(graph.Sub(graph.MulScalar(b.Field("x"), 2), b.Field("y"))))
+		b.Mean("same", graph.Square(graph.Sub(graph.MulScalar(b.Field("x"), 2), b.Field("y"))))
 	}
 	masked := func(b *managed.Builder) {
 		b.Mask() // the scalar below is said to be right

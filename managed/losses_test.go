@@ -29,13 +29,13 @@ func sequences() data.Batch {
 func TestMaskedCrossEntropy(t *testing.T) {
 	r := plugintest.CPU(t)
 	step := managed.TestStep(func(b *managed.Builder) {
-		labels, logits := b.Node("labels"), b.Node("logits")
+		labels, logits := b.Field("labels"), b.Field("logits")
 		each := managed.CrossEntropies(labels, logits)
 		b.Output("each", each)
-		b.Metric("masked", managed.MaskedMean(each, b.Node("mask")))
+		b.Metric("masked", managed.MaskedMean(each, b.Field("mask")))
 		b.Metric("truth", managed.MaskedMean(each, graph.GreaterOrEqual(labels, graph.ZerosLike(labels))))
-		b.Metric("doubled", managed.MaskedMean(each, graph.MulScalar(b.Node("mask"), 2)))
-		b.Metric("none", managed.MaskedMean(each, b.Node("none")))
+		b.Metric("doubled", managed.MaskedMean(each, graph.MulScalar(b.Field("mask"), 2)))
+		b.Metric("none", managed.MaskedMean(each, b.Field("none")))
 		first := func(n *managed.Node) *managed.Node { return graph.Slice(n, graph.AxisRange(), graph.AxisRange(0, 1)) }
 		b.Metric("mean", managed.CrossEntropy(first(labels), first(logits))) // [2, 1] and [2, 1, 2]
 		b.Metric("accuracy", managed.Accuracy(first(labels), first(logits)))
@@ -58,7 +58,7 @@ func TestMaskedCrossEntropy(t *testing.T) {
 
 func TestMaskedMean_refusesAnotherShape(t *testing.T) {
 	step := managed.TestStep(func(b *managed.Builder) {
-		b.Metric("x", managed.MaskedMean(managed.CrossEntropies(b.Node("labels"), b.Node("logits")), b.Node("logits")))
+		b.Metric("x", managed.MaskedMean(managed.CrossEntropies(b.Field("labels"), b.Field("logits")), b.Field("logits")))
 	})
 	_, _, err := step.Step(t.Context(), newState(t, plugintest.CPU(t)), sequences())
 	require.ErrorContains(t, err, "MaskedMean: expected floating-point values and a mask of their dimensions, got values (Float32)[2, 3] and mask (Float32)[2, 3, 2]")
@@ -81,8 +81,8 @@ func TestArray(t *testing.T) {
 
 	r := plugintest.CPU(t)
 	step := managed.TestStep(func(b *managed.Builder) {
-		b.Output("twice", graph.MulScalar(b.Node("x"), 2))
-		b.Output("half", graph.ConvertDType(b.Node("x"), dtypes.BFloat16))
+		b.Output("twice", graph.MulScalar(b.Field("x"), 2))
+		b.Output("half", graph.ConvertDType(b.Field("x"), dtypes.BFloat16))
 	})
 	t.Cleanup(func() { require.NoError(t, step.Close()) })
 	_, logs, err = step.Step(t.Context(), newState(t, r), data.Batch{Size: 2, Fields: []data.Field{data.X([]float32{1, 2}, 2, 1)}})

@@ -41,8 +41,8 @@ func line(t *testing.T, n int) *data.Set {
 }
 
 func regression(b *managed.Builder) {
-	predicted := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
+	predicted := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
 	b.Metric("largest", graph.ReduceAllMax(predicted))
 }
 
@@ -99,8 +99,8 @@ func TestTrainStep_dots(t *testing.T) {
 	require.NoError(t, err)
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()))
 	step := managed.TrainStep(func(b *managed.Builder) {
-		h := activation.Relu(layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 64))
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), layers.Dense(b.Scope().In("logits"), h, true, 10)))
+		h := activation.Relu(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 64))
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), layers.Dense(b.Scope().In("logits"), h, true, 10)))
 	})
 	defer func() { require.NoError(t, step.Close()) }()
 	_, _, err = step.Step(t.Context(), state, first(t, set.Batches(n)))
@@ -116,9 +116,9 @@ func TestTrainStep_sameSeedSameBits(t *testing.T) {
 	train := func(seed int64) (losses []float64, weights []float32) {
 		state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(seed))
 		step := managed.TrainStep(func(b *managed.Builder) {
-			h := layers.Dense(b.Scope().In("h"), b.Node("x"), true, 8)
+			h := layers.Dense(b.Scope().In("h"), b.Field("x"), true, 8)
 			h = layers.Dropout(b.Scope().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.3))
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
+			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 		})
 		defer func() { require.NoError(t, step.Close()) }()
 		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Shuffle(7)), loop.Until(loop.Steps(20)))
@@ -202,12 +202,12 @@ func TestF14_aPanicInTheModelIsAnErrorAndTheStateStays(t *testing.T) {
 		{"an error", "boom", func(*managed.Builder) { panic(boom) }},
 		{"a string", "text", func(*managed.Builder) { panic("text") }},
 		{"an int", "7", func(*managed.Builder) { panic(7) }},
-		{"no such field", `the batch has no field "z"; it has: x, y`, func(b *managed.Builder) { b.Node("z") }},
-		{"shapes", "", func(b *managed.Builder) { graph.Add(b.Node("x"), graph.Reshape(b.Node("y"), 4, 4)) }},
+		{"no such field", `the batch has no field "z"; it has: x, y`, func(b *managed.Builder) { b.Field("z") }},
+		{"shapes", "", func(b *managed.Builder) { graph.Add(b.Field("x"), graph.Reshape(b.Field("y"), 4, 4)) }},
 		{"no loss", "reports no loss", func(*managed.Builder) {}},
 		{"integer loss", "expected a floating-point one", func(b *managed.Builder) { b.Loss("loss", graph.Const(b.Graph(), int32(1))) }},
-		{"the same name twice", "losses.loss is reported twice", func(b *managed.Builder) { regression(b); b.Loss("loss", b.Node("x")) }},
-		{"labels of floats", "expected integer labels [batch, …]", func(b *managed.Builder) { managed.CrossEntropy(b.Node("y"), b.Node("x")) }},
+		{"the same name twice", "losses.loss is reported twice", func(b *managed.Builder) { regression(b); b.Loss("loss", b.Field("x")) }},
+		{"labels of floats", "expected integer labels [batch, …]", func(b *managed.Builder) { managed.CrossEntropy(b.Field("y"), b.Field("x")) }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, _, err := managed.TrainStep(row.train).Step(t.Context(), state, batch)
@@ -236,7 +236,7 @@ func TestF17_outOfMemoryKeepsTheState(t *testing.T) {
 	before := floats(t, state, "/dense/dense/weights")
 	greedy := managed.TrainStep(func(b *managed.Builder) {
 		regression(b)
-		row := graph.BroadcastToDims(graph.ReduceAllMax(b.Node("x")), 1<<21)
+		row := graph.BroadcastToDims(graph.ReduceAllMax(b.Field("x")), 1<<21)
 		// A sort-like product that XLA cannot fuse away: 2^21 × 2^21 floats are 16 TiB.
 		square := graph.Dot(graph.Reshape(row, 1<<21, 1), graph.Reshape(row, 1, 1<<21)).Product()
 		b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, graph.Reshape(row, 1<<21, 1)).Product()))

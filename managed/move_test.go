@@ -24,11 +24,11 @@ import (
 // everything is a model with all that a state holds: parameters, statistics of a normalisation, random numbers, a
 // metric, counters.
 func everything(b *managed.Builder) {
-	h := layers.Dense(b.Scope().In("a"), b.Node("x"), false, 8)
+	h := layers.Dense(b.Scope().In("a"), b.Field("x"), false, 8)
 	h = norm.BatchNorm(b.Scope().In("norm"), h, -1).Done()
 	h = layers.Dropout(b.Scope().In("drop"), graph.Tanh(h), graph.Scalar(b.Graph(), h.DType(), 0.3))
 	h = layers.Dense(b.Scope().In("b"), h, true, 1)
-	b.Loss("loss", graph.Square(graph.Sub(h, b.Node("y"))))
+	b.Loss("loss", graph.Square(graph.Sub(h, b.Field("y"))))
 	b.Mean("mean", graph.Square(h))
 	b.Metric("samples", b.Samples())
 }

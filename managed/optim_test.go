@@ -23,8 +23,8 @@ func TestOptim_schedulesAndRatesCompileNothing(t *testing.T) {
 	optimizer := optim.New(0.1, optim.ScaleBySchedule(schedule))
 	state := newState(t, plugintest.Uncached(t), managed.WithOptimizer(optimizer))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-		predicted := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
-		loss := managed.MeanSquaredError(b.Node("y"), predicted)
+		predicted := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
+		loss := managed.MeanSquaredError(b.Field("y"), predicted)
 		b.Loss("loss", loss)
 		b.Metric("rate", optimizer.Rate(b.Scope(), loss))
 	}))
@@ -85,10 +85,10 @@ func TestOptim_accumulationUnderDataParallel(t *testing.T) {
 
 // A model with something of each kind for groups and masks.
 func branches(b *managed.Builder) {
-	h := layers.Dense(b.Scope().In("encoder"), b.Node("x"), true, 6)
+	h := layers.Dense(b.Scope().In("encoder"), b.Field("x"), true, 6)
 	h = graph.Tanh(layers.Dense(b.Scope().In("hidden"), h, true, 6))
 	h = layers.Dropout(b.Scope().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.1))
-	b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Scope().In("out"), h, true, 1))))
+	b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope().In("out"), h, true, 1))))
 }
 
 // Whatever the optimizer keeps, a run that goes on from a snapshot makes the same bits, in blocks; the snapshot may be
@@ -113,8 +113,8 @@ func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 			build := branches
 			if row.policy.NeedsLossScale() {
 				build = func(b *managed.Builder) {
-					y := b.Out(layers.Dense(b.Scope().In("encoder"), b.Node("x"), true, 1))
-					b.Loss("loss", scale.Loss(b.Scope(), managed.MeanSquaredError(b.Out(b.Node("y")), y)))
+					y := b.ToOutputType(layers.Dense(b.Scope().In("encoder"), b.Field("x"), true, 1))
+					b.Loss("loss", scale.Loss(b.Scope(), managed.MeanSquaredError(b.ToOutputType(b.Field("y")), y)))
 				}
 			}
 			state := newState(t, r, managed.WithOptimizer(optim.New(0.02, row.chain...)), managed.WithPolicy(row.policy))

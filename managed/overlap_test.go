@@ -63,12 +63,12 @@ func (f failing) Wait() error {
 
 // heavy is a step that is small enough for blocks and takes a while.
 func heavy(b *managed.Builder) {
-	h := b.Node("x")
+	h := b.Field("x")
 	for i := range 10 {
 		h = layers.Dense(b.Scope().In("dense_%d", i), h, true, 64) // 41,600 numbers in all
 		h = graph.Tanh(h)
 	}
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 }
 
 // The next block is gathered while the one before runs.

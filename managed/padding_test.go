@@ -20,9 +20,9 @@ import (
 func normed(penalty float64, normal func(scope *managed.Scope, x *managed.Node) *managed.Node) managed.Build {
 	return func(b *managed.Builder) {
 		b.Scope().SetParam(regularizer.ParamL2, penalty)
-		x := graph.Reshape(layers.Dense(b.Scope().In("in"), b.Node("x"), true, 12), -1, 2, 2, 3)
+		x := graph.Reshape(layers.Dense(b.Scope().In("in"), b.Field("x"), true, 12), -1, 2, 2, 3)
 		y := layers.Dense(b.Scope().In("out"), graph.Reshape(graph.Tanh(normal(b.Scope(), x)), -1, 12), true, 1)
-		b.Loss("loss", graph.Square(graph.Sub(b.Node("y"), y)))
+		b.Loss("loss", graph.Square(graph.Sub(b.Field("y"), y)))
 	}
 }
 
@@ -98,10 +98,10 @@ func TestR31_penaltiesOfAPaddedBatch(t *testing.T) {
 	build := func(mean bool) managed.Build {
 		return func(b *managed.Builder) {
 			b.Scope().SetParam(regularizer.ParamL2, 0.25)
-			y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
+			y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
 			weights := b.Scope().Store().GetVariable("/dense/dense/weights").NodeValue(b.Graph())
 			managed.AddLoss("penalty", graph.ReduceAllMax(graph.Abs(weights)))
-			b.Loss("loss", graph.Square(graph.Sub(b.Node("y"), y)))
+			b.Loss("loss", graph.Square(graph.Sub(b.Field("y"), y)))
 			if mean {
 				managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(y)))
 			}
@@ -130,7 +130,7 @@ func TestSizeBelowTheRowsWithoutAMask(t *testing.T) {
 	short.Size = 5
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	loss := func(b *managed.Builder) {
-		b.Loss("loss", graph.Square(graph.Sub(b.Node("y"), layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1))))
+		b.Loss("loss", graph.Square(graph.Sub(b.Field("y"), layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1))))
 	}
 	train, test := stepper(t, managed.TrainStep(loss)), stepper(t, managed.TestStep(loss))
 	_, _, err := train.Step(t.Context(), state, short)
@@ -153,7 +153,7 @@ func TestSizeBelowTheRowsWithoutAMask(t *testing.T) {
 	}
 	require.InDelta(t, losses[0], losses[1], 1e-6)
 
-	outputs := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Output("twice", graph.MulScalar(b.Node("x"), 2)) }))
+	outputs := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Output("twice", graph.MulScalar(b.Field("x"), 2)) }))
 	_, _, err = outputs.Step(t.Context(), state, short)
 	require.NoError(t, err)
 }

@@ -24,8 +24,8 @@ func TestB36_aModelInTheWrongForm(t *testing.T) {
 		want  string
 	}{
 		"none":              {nil, "train step: the function that builds the step is nil"},
-		"no loss":           {func(b *managed.Builder) { b.Metric("m", b.Node("x")) }, "loss"},
-		"a missing field":   {func(b *managed.Builder) { b.Loss("loss", b.Node("images")) }, `"images"`},
+		"no loss":           {func(b *managed.Builder) { b.Metric("m", b.Field("x")) }, "loss"},
+		"a missing field":   {func(b *managed.Builder) { b.Loss("loss", b.Field("images")) }, `"images"`},
 		"a node of nothing": {func(b *managed.Builder) { b.Loss("loss", nil) }, "loss"},
 	} {
 		step := stepper(t, managed.TrainStep(row.build))
@@ -95,7 +95,7 @@ func TestB61_namedRandomNumbers(t *testing.T) {
 				if name != "" {
 					scope = scope.In("%s", name)
 				}
-				b.Output("noise"+name, scope.RandomUniform(b.Graph(), b.Node("x").Shape()))
+				b.Output("noise"+name, scope.RandomUniform(b.Graph(), b.Field("x").Shape()))
 			}
 		}))
 		_, logs, err := step.Step(t.Context(), state, firstBatch(t))
@@ -115,14 +115,14 @@ func TestB61_namedRandomNumbers(t *testing.T) {
 func TestB92_collectingOnTheHost(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 40)
 	inside := stepper(t, managed.TestStep(func(b *managed.Builder) {
-		if _, err := xla.Value(b.Node("x")); err != nil {
+		if _, err := xla.Value(b.Field("x")); err != nil {
 			panic(err)
 		}
 	}))
 	_, _, err := inside.Step(t.Context(), newState(t, r), firstBatch(t))
 	require.ErrorIs(t, err, xla.ErrNoValue)
 
-	outside := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Output("x", b.Node("x")) }))
+	outside := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Output("x", b.Field("x")) }))
 	var got, want []float32
 	for b := range set.Batches(16, data.KeepRemainder()).All() {
 		want = append(want, b.Fields[0].Array.Flat.([]float32)...)

@@ -96,7 +96,7 @@ func TestTrack_severalValues(t *testing.T) {
 				x = graph.Squeeze(x, -1)
 				return graph.ConvertDType(graph.GreaterThan(x, graph.MulScalar(graph.OnesLike(x), limit)), dtypes.Int32)
 			}
-			labels, predicted := above(b.Node("x"), 0), above(b.Node("x"), -0.5)
+			labels, predicted := above(b.Field("x"), 0), above(b.Field("x"), -0.5)
 			b.Track("macro", metrics.ClassScores(2, metrics.Macro), nil, labels, predicted)
 			b.Track("each", metrics.ClassScores(2, metrics.PerClass), nil, labels, predicted)
 		}))
@@ -121,10 +121,10 @@ func TestTrack_severalValues(t *testing.T) {
 func TestOutput_ofAllDevices(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		step := stepper(t, managed.TestStep(func(b *managed.Builder) {
-			b.Output("double", graph.MulScalar(b.Node("x"), 2))
-			b.Track("largest", metrics.Max(), nil, b.Node("x"))
-			b.Track("last", metrics.Last(), nil, b.Node("x"))
-			b.Mean("mean", b.Node("x"))
+			b.Output("double", graph.MulScalar(b.Field("x"), 2))
+			b.Track("largest", metrics.Max(), nil, b.Field("x"))
+			b.Track("last", metrics.Last(), nil, b.Field("x"))
+			b.Mean("mean", b.Field("x"))
 		}))
 		_, logs, err := step.Step(t.Context(), state, firstBatch(t))
 		require.NoError(t, err)
@@ -144,17 +144,17 @@ func TestOutput_ofAllDevices(t *testing.T) {
 func TestBuilder_training(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		build := func(b *managed.Builder) {
-			x := graph.OnesLike(b.Node("x"))
+			x := graph.OnesLike(b.Field("x"))
 			dropped := layers.Dropout(b.Scope().In("drop"), x, graph.Scalar(b.Graph(), x.DType(), 0.5))
 			b.Metric("kept", graph.ReduceAllMax(dropped)) // 2 in training, where half of them are 0
 			b.Metric("zeros", graph.IsZero(dropped))
-			normal := norm.BatchNorm(b.Scope().In("norm"), b.Node("x"), -1).Done()
+			normal := norm.BatchNorm(b.Scope().In("norm"), b.Field("x"), -1).Done()
 			training := 0.0
 			if b.Training() {
 				training = 1
 			}
 			b.Metric("training", graph.Scalar(b.Graph(), dtypes.Float32, training))
-			b.Loss("loss", graph.Add(graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), normal, true, 1), b.Node("y"))), graph.MulScalar(dropped, 0)))
+			b.Loss("loss", graph.Add(graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), normal, true, 1), b.Field("y"))), graph.MulScalar(dropped, 0)))
 		}
 		train, test := stepper(t, managed.TrainStep(build)), stepper(t, managed.TestStep(build))
 		for range 2 {
@@ -248,7 +248,7 @@ func TestB79_howValuesLie(t *testing.T) {
 func TestB85_trainingChangesParameters(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		build := func(b *managed.Builder) {
-			logits := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 3)
+			logits := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 3)
 			b.Output("logits", logits)
 			b.Loss("loss", graph.Square(logits))
 		}

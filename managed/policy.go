@@ -19,13 +19,14 @@ import (
 //
 //	state, err := managed.New(strategy, managed.WithOptimizer(o), managed.WithPolicy(optim.MixedBFloat16()))
 //
-// Layers take their type from their input, so most models need no change. Give the loss functions [Builder.Out] of what
-// the model says, a layer that asks for a type [Builder.DType], and put normalisations in [FullPrecision]. float16
-// needs an [optim.LossScale] too: a state whose optimizer has none logs a warning to the runtime's log ([xla.Log]) when
-// it is made. It is no error, because a loss can be scaled in other ways, or need it not.
+// Layers take their type from their input, so most models need no change. Give the loss functions
+// [Builder.ToOutputType] of what the model says, a layer that asks for a type [Builder.DType], and put normalisations
+// in [FullPrecision]. float16 needs an [optim.LossScale] too: a state whose optimizer has none logs a warning to the
+// runtime's log ([xla.Log]) when it is made. It is no error, because a loss can be scaled in other ways, or need it
+// not.
 //
 // Each compilation calls the step's function twice, the first time to see which variables there are. It must not set a
-// trainable variable, and a frozen layer is to be frozen by [Only] or [optim.Frozen], not by SetTrainable.
+// trainable variable, and a frozen layer is to be frozen by [TrainOnly] or [optim.Frozen], not by SetTrainable.
 //
 // Keras casts each variable where it is read; we cast all of them before the function runs, because GoMLX's layers know
 // nothing of policies.
@@ -61,8 +62,8 @@ func (b *Builder) DType() DType {
 	return b.casting.dtype
 }
 
-// Out converts what a model says to the type of the policy's outputs, for the loss; without a policy it is x.
-func (b *Builder) Out(x *Node) *Node {
+// ToOutputType converts what a model says to the type of the policy's outputs, for the loss; without a policy it is x.
+func (b *Builder) ToOutputType(x *Node) *Node {
 	if b.casting == nil {
 		return x
 	}

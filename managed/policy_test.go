@@ -26,12 +26,14 @@ import (
 
 // perceptron has two layers.
 func perceptron(b *managed.Builder) *managed.Node {
-	x := graph.Reshape(b.Node("x"), -1, 64)
+	x := graph.Reshape(b.Field("x"), -1, 64)
 	x = activation.Relu(layers.Dense(b.Scope().In("hidden"), x, true, 32))
-	return b.Out(layers.Dense(b.Scope().In("logits"), x, true, 10))
+	return b.ToOutputType(layers.Dense(b.Scope().In("logits"), x, true, 10))
 }
 
-func classifier(b *managed.Builder) { b.Loss("loss", managed.CrossEntropy(b.Node("y"), perceptron(b))) }
+func classifier(b *managed.Builder) {
+	b.Loss("loss", managed.CrossEntropy(b.Field("y"), perceptron(b)))
+}
 
 func digits(t *testing.T) *data.Set {
 	t.Helper()
@@ -77,7 +79,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 			if row.policy.NeedsLossScale() {
 				chain = []optim.Transformation{scale, optim.Adam{}}
 				build = func(b *managed.Builder) {
-					b.Loss("loss", scale.Loss(b.Scope(), managed.CrossEntropy(b.Node("y"), perceptron(b))))
+					b.Loss("loss", scale.Loss(b.Scope(), managed.CrossEntropy(b.Field("y"), perceptron(b))))
 				}
 			}
 			state := newState(t, r, managed.WithOptimizer(optim.New(3e-3, chain...)), managed.WithPolicy(row.policy))
@@ -123,7 +125,7 @@ func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 	scale := optim.LossScale{Start: 256}
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(3e-3, scale, optim.Adam{})), managed.WithPolicy(optim.MixedFloat16()))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", scale.Loss(b.Scope(), managed.CrossEntropy(b.Node("y"), perceptron(b))))
+		b.Loss("loss", scale.Loss(b.Scope(), managed.CrossEntropy(b.Field("y"), perceptron(b))))
 	}))
 	const bad = 7
 	var skipped []int
@@ -170,15 +172,17 @@ func TestWithPolicy_throughTheStack(t *testing.T) {
 	average := optim.Average{Decay: 0.9}
 	model := func(b *managed.Builder) *managed.Node {
 		require.NotEqual(t, dtypes.InvalidDType, b.DType())
-		x := layers.Dense(b.Scope().In("first"), b.Node("x"), true, 8)
+		x := layers.Dense(b.Scope().In("first"), b.Field("x"), true, 8)
 		x = managed.FullPrecision(b.Scope(), x, func(x *managed.Node) *managed.Node {
 			require.Equal(t, dtypes.Float32, x.DType())
 			return norm.BatchNorm(b.Scope().In("norm"), x, -1).Done()
 		})
 		require.Equal(t, b.DType(), x.DType())
-		return b.Out(layers.Dense(b.Scope().In("second"), activation.Relu(x), true, 1))
+		return b.ToOutputType(layers.Dense(b.Scope().In("second"), activation.Relu(x), true, 1))
 	}
-	loss := func(b *managed.Builder) { b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), model(b))) }
+	loss := func(b *managed.Builder) {
+		b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), model(b)))
+	}
 	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
 	require.NoError(t, err)
 	for _, s := range []strategies.Strategy{strategies.Jit(plugintest.CPU(t)), strategies.Eager(plugintest.CPU(t)), four} {

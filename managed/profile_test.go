@@ -31,11 +31,11 @@ func TestProfilerDoesNotDamageTheHeap(t *testing.T) {
 	require.NoError(t, err)
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()))
 	step := managed.TrainStep(func(b *managed.Builder) {
-		h := b.Node("x")
+		h := b.Field("x")
 		for i := range 3 {
 			h = activation.Relu(layers.Dense(b.Scope().In("dense_%d", i), h, true, 512))
 		}
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), h))
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), h))
 	})
 	defer func() { require.NoError(t, step.Close()) }()
 	dir := t.TempDir()

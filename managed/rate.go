@@ -141,8 +141,8 @@ func (s *State) factors() (map[string]float64, error) {
 // finite, not negative, and neither too large nor too small for the number that holds it. Set before the first training
 // step, it takes the place of the optimizer's own.
 //
-// A state without an optimizer of its own has the rate of its one step with [By], from that step's compilation on; of
-// several, [State.SetValue] sets each by its name.
+// A state without an optimizer of its own has the rate of its one step with [WithStepOptimizer], from that step's
+// compilation on; of several, [State.SetValue] sets each by its name.
 //
 // A schedule inside the model's graph, as GoMLX's cosineschedule, writes its own rate over this one in each step.
 func (s *State) SetLearningRate(rate float64) error {
@@ -196,7 +196,8 @@ func (s *State) rateIndex() (int, error) {
 	return -1, nil
 }
 
-// rateOfBy is the place of the rate of a state without an optimizer of its own: that of the one step with [By].
+// rateOfBy is the place of the rate of a state without an optimizer of its own: that of the one step with
+// [WithStepOptimizer].
 func (s *State) rateOfBy() (int, error) {
 	var found []string
 	at := -1
@@ -207,11 +208,11 @@ func (s *State) rateOfBy() (int, error) {
 	}
 	switch len(found) {
 	case 0:
-		return 0, fmt.Errorf("%w: the state has no optimizer, and no step with managed.By has brought one in yet (Stepper.Prepare does)", ErrNoLearningRate)
+		return 0, fmt.Errorf("%w: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)", ErrNoLearningRate)
 	case 1:
 		return at, nil
 	}
-	return 0, fmt.Errorf("%w of the state's own: steps with managed.By have %q: use Value and SetValue", ErrNoLearningRate, found)
+	return 0, fmt.Errorf("%w of the state's own: steps with managed.WithStepOptimizer have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
 // tryOptimizer tells whether the optimizer keeps a learning rate at all, by building its rule for a model of one

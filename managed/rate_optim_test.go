@@ -22,8 +22,8 @@ func TestSetLearningRate_beforeTheFirstStepOfOptim(t *testing.T) {
 			optim.Group{Name: "rest", Match: optim.Under("/dense"), Chain: optim.Chain{optim.Adam{}}})}
 	}
 	weights := func(b *managed.Builder) { // a matrix alone, as Muon wants it
-		predicted := layers.Dense(b.Scope().In("dense"), b.Node("x"), false, 1)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
+		predicted := layers.Dense(b.Scope().In("dense"), b.Field("x"), false, 1)
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
 	}
 	for _, row := range []struct {
 		name  string

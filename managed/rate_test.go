@@ -27,7 +27,7 @@ func slope(b *managed.Builder) { slopeOf(dtypes.Float32)(b) }
 func slopeOf(dtype dtypes.DType) managed.Build {
 	return func(b *managed.Builder) {
 		w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
-		loss := graph.Square(graph.Mul(w, graph.ReduceAllMean(b.Node("x"))))
+		loss := graph.Square(graph.Mul(w, graph.ReduceAllMean(b.Field("x"))))
 		b.Loss("loss", graph.ConvertDType(loss, dtype))
 	}
 }
@@ -200,7 +200,7 @@ func TestLearningRate_errors(t *testing.T) {
 		is    error
 	}{
 		{"no optimizer", func(t *testing.T) *managed.State { return newState(t, r) }, 0.1,
-			"no learning rate: the state has no optimizer, and no step with managed.By has brought one in yet (Stepper.Prepare does)", "no learning rate: the state has no optimizer, and no step with managed.By has brought one in yet (Stepper.Prepare does)", managed.ErrNoLearningRate},
+			"no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)", "no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)", managed.ErrNoLearningRate},
 		{"an optimizer without", fresh(fixed{}), 0.1, "the optimizer managed_test.fixed keeps none in the variable /optimizers/learning_rate",
 			"the optimizer managed_test.fixed keeps none in the variable /optimizers/learning_rate", managed.ErrNoLearningRate},
 		{"an optimizer without, trained", trained(fixed{}), 0.1, "the optimizer managed_test.fixed keeps none", "the optimizer managed_test.fixed keeps none", managed.ErrNoLearningRate},
@@ -306,16 +306,16 @@ func ExampleState_SetLearningRate() {
 func TestR37_theRateOfAStepWithBy(t *testing.T) {
 	state := newState(t, plugintest.CPU(t))
 	batch := first(t, line(t, 16).Batches(16))
-	require.ErrorContains(t, state.SetLearningRate(0.5), "no learning rate: the state has no optimizer, and no step with managed.By has brought one in yet (Stepper.Prepare does)")
-	require.NoError(t, stepper(t, managed.TrainStep(regression, managed.By("own", adam()))).Prepare(t.Context(), state, batch))
+	require.ErrorContains(t, state.SetLearningRate(0.5), "no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)")
+	require.NoError(t, stepper(t, managed.TrainStep(regression, managed.WithStepOptimizer("own", adam()))).Prepare(t.Context(), state, batch))
 	require.NoError(t, state.SetLearningRate(0.5))
 	rate, err := state.LearningRate()
 	require.NoError(t, err)
 	require.Equal(t, 0.5, rate)
 	require.Equal(t, []float32{0.5}, floats(t, state, "/own/optimizers/learning_rate"))
 
-	require.NoError(t, stepper(t, managed.TrainStep(regression, managed.By("other", adam()))).Prepare(t.Context(), state, batch))
+	require.NoError(t, stepper(t, managed.TrainStep(regression, managed.WithStepOptimizer("other", adam()))).Prepare(t.Context(), state, batch))
 	err = state.SetLearningRate(0.25)
 	require.ErrorIs(t, err, managed.ErrNoLearningRate)
-	require.ErrorContains(t, err, `steps with managed.By have ["/own/optimizers/learning_rate" "/other/optimizers/learning_rate"]: use Value and SetValue`)
+	require.ErrorContains(t, err, `steps with managed.WithStepOptimizer have ["/own/optimizers/learning_rate" "/other/optimizers/learning_rate"]: use Value and SetValue`)
 }

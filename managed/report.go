@@ -30,7 +30,7 @@ func (b *Builder) Loss(name string, v *Node) {
 	if !v.DType().IsFloat() {
 		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
 	}
-	v = b.mean(name, b.Out(v))
+	v = b.mean(name, b.ToOutputType(v))
 	b.number(loop.Losses, name, v)
 	if average := "avg_" + name; b.averages && !b.reported(loop.Stateful, average) {
 		b.track(average, metrics.Mean(), b.count(), v)
@@ -51,7 +51,7 @@ func (b *Builder) Metric(name string, v *Node) {
 	if !v.DType().IsFloat() {
 		v = graph.ConvertDType(v, dtypes.Float32)
 	}
-	v = b.Out(v)
+	v = b.ToOutputType(v)
 	b.number(loop.Metrics, name, graph.StopGradient(b.mean(name, v)))
 }
 

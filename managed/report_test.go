@@ -54,19 +54,19 @@ func float(t *testing.T, l loop.Logs, name string) float64 {
 func TestTrack(t *testing.T) {
 	for _, block := range []bool{false, true} {
 		build := func(b *managed.Builder) {
-			y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
-			b.Mean("mean_x", b.Node("x"))
-			b.Track("largest", metrics.Max(), nil, b.Node("y"))
-			b.Track("near", metrics.ConfusionMatrix(2), nil, graph.ConvertDType(graph.GreaterThan(b.Node("x"), graph.ZerosLike(b.Node("x"))), dtypes.Int32),
+			y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
+			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
+			b.Mean("mean_x", b.Field("x"))
+			b.Track("largest", metrics.Max(), nil, b.Field("y"))
+			b.Track("near", metrics.ConfusionMatrix(2), nil, graph.ConvertDType(graph.GreaterThan(b.Field("x"), graph.ZerosLike(b.Field("x"))), dtypes.Int32),
 				graph.ConvertDType(graph.GreaterThan(y, graph.ZerosLike(y)), dtypes.Int32))
 		}
 		if block { // an array is logged apart, and a step that has one is not made in blocks
 			build = func(b *managed.Builder) {
-				y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
-				b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
-				b.Mean("mean_x", b.Node("x"))
-				b.Track("largest", metrics.Max(), nil, b.Node("y"))
+				y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
+				b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
+				b.Mean("mean_x", b.Field("x"))
+				b.Track("largest", metrics.Max(), nil, b.Field("y"))
 			}
 		}
 		state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
@@ -120,8 +120,8 @@ func TestTrack(t *testing.T) {
 func TestOutput(t *testing.T) {
 	state := newState(t, plugintest.CPU(t))
 	predict := stepper(t, managed.TestStep(func(b *managed.Builder) {
-		b.Output("preds", graph.MulScalar(b.Node("x"), 2))
-		b.Output("first", graph.Slice(b.Node("x"), graph.AxisElem(0), graph.AxisElem(0)))
+		b.Output("preds", graph.MulScalar(b.Field("x"), 2))
+		b.Output("first", graph.Slice(b.Field("x"), graph.AxisElem(0), graph.AxisElem(0)))
 	}))
 	logs := each(t, predict, state, 16, true)
 	require.Len(t, logs, 4)
@@ -154,14 +154,14 @@ func TestAddLoss(t *testing.T) {
 			managed.AddLoss("penalty", graph.MulScalar(graph.ReduceAllSum(graph.Square(v)), 0.01))
 			managed.AddMetric("norm", graph.ReduceAllSum(graph.Abs(v)))
 		}
-		h := layers.Dense(scope.In("a"), b.Node("x"), true, 4)
+		h := layers.Dense(scope.In("a"), b.Field("x"), true, 4)
 		penalty(h)
 		penalty(h)
 		scope = scope.In("b")
 		scope.SetParam(regularizer.ParamL2, 0.5)
 		y := layers.Dense(scope, h, true, 1)
 		train.AddPerStepUpdateGraphFn(scope.In("limit"), b.Graph(), func(*managed.Scope, *graph.Graph) { updates++ })
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
 	}
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	l := each(t, stepper(t, managed.TrainStep(model)), state, 64, false)[0]
@@ -182,13 +182,13 @@ func TestOnly(t *testing.T) {
 		return func(name string) bool { return strings.HasPrefix(name, "/"+scope+"/") }
 	}
 	model := func(b *managed.Builder) {
-		h := layers.Dense(b.Scope().In("first"), b.Node("x"), true, 4)
+		h := layers.Dense(b.Scope().In("first"), b.Field("x"), true, 4)
 		y := layers.Dense(b.Scope().In("second"), h, true, 1)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
 	}
 	state := newState(t, plugintest.CPU(t))
-	first := stepper(t, managed.TrainStep(model, managed.Only(in("first")), managed.By("adam", optimizer.Adam().LearningRate(0.1).Done())))
-	second := stepper(t, managed.TrainStep(model, managed.Only(in("second")), managed.By("sgd", sgd())))
+	first := stepper(t, managed.TrainStep(model, managed.TrainOnly(in("first")), managed.WithStepOptimizer("adam", optimizer.Adam().LearningRate(0.1).Done())))
+	second := stepper(t, managed.TrainStep(model, managed.TrainOnly(in("second")), managed.WithStepOptimizer("sgd", sgd())))
 	values := func() map[string][]byte { return bits(t, state) }
 	each(t, first, state, 64, false)
 	each(t, second, state, 64, false)
@@ -208,7 +208,7 @@ func TestOnly(t *testing.T) {
 	_, kept := values()["/AdamOptimizer/first/dense/weights_1st_moment"]
 	require.True(t, kept, "%v", state.Names())
 
-	none := stepper(t, managed.TrainStep(model, managed.Only(in("third")), managed.By("sgd", sgd())))
+	none := stepper(t, managed.TrainStep(model, managed.TrainOnly(in("third")), managed.WithStepOptimizer("sgd", sgd())))
 	_, _, err := none.Step(t.Context(), state, firstBatch(t))
 	require.ErrorContains(t, err, "no trainable variable")
 	before := values()
@@ -219,8 +219,8 @@ func TestOnly(t *testing.T) {
 // The state counts its steps and examples, and steps see the counts, in blocks too.
 func TestSteps(t *testing.T) {
 	build := func(b *managed.Builder) {
-		y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
+		y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
 		b.Metric("steps", b.Steps())
 		b.Metric("samples", b.Samples())
 		b.Metric("samples again", b.Samples())

@@ -20,9 +20,9 @@ import (
 )
 
 func weighed(b *managed.Builder) {
-	x := graph.ConvertDType(b.Node("x"), b.Node("y").DType())
+	x := graph.ConvertDType(b.Field("x"), b.Field("y").DType())
 	x = layers.DropoutStatic(b.Scope(), x, 0.1)
-	b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), x, true, 1), b.Node("y"))))
+	b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), x, true, 1), b.Field("y"))))
 }
 
 // pixels are examples of whole numbers with a few of them masked.

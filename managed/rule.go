@@ -42,7 +42,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *Node) {
 	}
 	var trained []*variable
 	var parameters []*Node
-	var left []string // out by Only
+	var left []string // out by TrainOnly
 	before := map[*variable]bool{}
 	for v := range state.model.store.IterVariables() {
 		before[v] = true
@@ -58,7 +58,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *Node) {
 	}
 	b.trained = trained
 	if len(parameters) == 0 && len(left) > 0 {
-		panic(fmt.Errorf("the train step uses no trainable variable that managed.Only matches; it uses %q", left))
+		panic(fmt.Errorf("the train step uses no trainable variable that managed.TrainOnly matches; it uses %q", left))
 	}
 	if len(parameters) == 0 {
 		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Scope to layers"))

@@ -49,7 +49,7 @@ func TestBy_trainsAsWithoutAScope(t *testing.T) {
 				learn(t, state, stepper(t, managed.TrainStep(regression, options...)), line(t, 64).Batches(16), 5)
 				return state
 			}
-			plain, scoped := train(), train(managed.By("dense", row.rule)) // the scope that the layer has
+			plain, scoped := train(), train(managed.WithStepOptimizer("dense", row.rule)) // the scope that the layer has
 			for _, name := range []string{"/dense/dense/weights", "/dense/dense/biases"} {
 				require.InDeltaSlice(t, floats(t, plain, name), floats(t, scoped, name), 1e-6, name)
 			}
@@ -68,7 +68,7 @@ func TestBy_trainsAsWithoutAScope(t *testing.T) {
 func TestBy_countsApart(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	build := func(b *managed.Builder) { regression(b); b.Metric("steps", b.Steps()) }
-	plain, scoped := stepper(t, managed.TrainStep(build)), stepper(t, managed.TrainStep(build, managed.By("own", adam())))
+	plain, scoped := stepper(t, managed.TrainStep(build)), stepper(t, managed.TrainStep(build, managed.WithStepOptimizer("own", adam())))
 	batch := first(t, line(t, 16).Batches(16))
 	for _, step := range []*managed.Stepper{scoped, plain, scoped, scoped, plain} {
 		one(t, step, state, batch)

@@ -17,7 +17,7 @@ var _ checkpoint.Configured = (*State)(nil)
 // settings is what a state knows of its settings beside optimizer and policy.
 type settings struct {
 	seed  int64
-	rules map[string]Optimizer // those of By, by their scopes
+	rules map[string]Optimizer // those of WithStepOptimizer, by their scopes
 	deal  *data.Deal           // of the batch that was trained on last
 	batch int                  // its size; of batches that no set dealt out, the largest
 }
@@ -32,9 +32,9 @@ func (c *settings) noteBatch(b data.Batch) {
 
 // Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see [optim.Describe]),
 // "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data", "data.content" and "order",
-// as far as its batches know them. The rules of steps with [By] have the step's name in front, once they are compiled.
-// A checkpoint of a run keeps them, and checkpoint.Resume tells which are others. A restored state goes on with the
-// rate and the random numbers that were saved.
+// as far as its batches know them. The rules of steps with [WithStepOptimizer] have the step's name in front, once they
+// are compiled. A checkpoint of a run keeps them, and checkpoint.Resume tells which are others. A restored state goes
+// on with the rate and the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.access.peekAll()()
 	var all []checkpoint.Setting

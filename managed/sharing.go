@@ -41,8 +41,8 @@ import (
 // OnRead, which make the steps that wait; no gate is held then.
 //
 // Under eager, and while a step is built, the caller's functions run while structure is held: those of steps, and what
-// [Only] and [DrawMissing] are given. The goroutine that holds structure is noted, and what it asks of the same state
-// is ErrBusy, whether it would have to wait or not.
+// [TrainOnly] and [DrawMissing] are given. The goroutine that holds structure is noted, and what it asks of the same
+// state is ErrBusy, whether it would have to wait or not.
 type access struct {
 	structure, values gate.Gate
 	holder            atomic.Pointer[holder] // who holds structure; nil for those who only look

@@ -25,9 +25,9 @@ import (
 
 // noisy is a model whose steps draw random numbers.
 func noisy(b *managed.Builder) {
-	h := layers.Dense(b.Scope().In("h"), b.Node("x"), true, 8)
+	h := layers.Dense(b.Scope().In("h"), b.Field("x"), true, 8)
 	h = layers.Dropout(b.Scope().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.3))
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 }
 
 // bits are all values of a state, byte by byte.

@@ -54,7 +54,7 @@ func takeFootprint(t *testing.T) footprint {
 // hungry is a step that no machine has the memory for: 16 TiB, in a product that XLA cannot fuse away.
 func hungry(b *managed.Builder) {
 	regression(b)
-	row := graph.BroadcastToDims(graph.ReduceAllMax(b.Node("x")), 1<<21)
+	row := graph.BroadcastToDims(graph.ReduceAllMax(b.Field("x")), 1<<21)
 	square := graph.Dot(graph.Reshape(row, 1<<21, 1), graph.Reshape(row, 1, 1<<21)).Product()
 	b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, graph.Reshape(row, 1<<21, 1)).Product()))
 }

@@ -33,8 +33,8 @@ func check(err error) {
 
 // affine is y = wx + b.
 func affine(b *managed.Builder) {
-	predicted := layers.Dense(b.Scope(), b.Node("x"), true, 1)
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
+	predicted := layers.Dense(b.Scope(), b.Field("x"), true, 1)
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
 }
 
 // exampleBatch has y = 2x.
@@ -123,7 +123,7 @@ func ExampleCompare() {
 	build := func(width int, bias bool) *managed.State {
 		state := must(managed.New(strategies.Jit(runtime)))
 		step := managed.TestStep(func(b *managed.Builder) {
-			b.Metric("mean", layers.Dense(b.Scope(), b.Node("x"), bias, width))
+			b.Metric("mean", layers.Dense(b.Scope(), b.Field("x"), bias, width))
 		})
 		check(step.Prepare(ctx, state, exampleBatch()))
 		check(step.Close())
@@ -149,8 +149,8 @@ func ExampleBuilder_Scope() {
 	step := managed.TrainStep(func(b *managed.Builder) {
 		affine(b)
 		seen := b.Scope().In("mine").VariableWithValue("large", float32(0)).SetTrainable(false)
-		large := graph.GreaterThan(b.Node("y"), graph.Scalar(b.Graph(), b.Node("y").DType(), 5))
-		now := graph.ReduceAllSum(graph.ConvertDType(large, b.Node("y").DType()))
+		large := graph.GreaterThan(b.Field("y"), graph.Scalar(b.Graph(), b.Field("y").DType(), 5))
+		now := graph.ReduceAllSum(graph.ConvertDType(large, b.Field("y").DType()))
 		seen.SetNodeValue(graph.Add(seen.NodeValue(b.Graph()), now))
 	})
 	defer step.Close()

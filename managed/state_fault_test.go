@@ -18,7 +18,7 @@ import (
 
 // wider is a test step that brings two further variables in, one of them drawn.
 func wider(b *managed.Builder) {
-	h := layers.Dense(b.Scope().In("wide"), b.Node("x"), true, 4)
+	h := layers.Dense(b.Scope().In("wide"), b.Field("x"), true, 4)
 	b.Metric("mean", h)
 	b.Mean("running", h)
 }
@@ -26,7 +26,7 @@ func wider(b *managed.Builder) {
 // small has what a state of a few variables can hold: parameters, random numbers, a metric.
 func small(b *managed.Builder) {
 	regression(b)
-	noise := b.Scope().RandomNormal(b.Graph(), b.Node("x").Shape())
+	noise := b.Scope().RandomNormal(b.Graph(), b.Field("x").Shape())
 	b.Mean("noise", noise)
 }
 

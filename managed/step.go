@@ -53,13 +53,17 @@ var (
 // StepOption is a setting of a step.
 type StepOption func(*stepSettings)
 
-// Only has a train step update those trainable variables alone whose full names ("/generator/dense/weights") match.
-func Only(match func(name string) bool) StepOption { return func(s *stepSettings) { s.only = match } }
+// TrainOnly has a train step update those trainable variables alone whose full names ("/generator/dense/weights")
+// match.
+func TrainOnly(match func(name string) bool) StepOption {
+	return func(s *stepSettings) { s.only = match }
+}
 
-// By has a train step update with another optimizer than the state's: several train steps on one state, as of a
-// generator and its discriminator, each have their own. Its learning rate and its count of steps are under the scope of
-// that name. Two Adams that train the same parameter share its moments: GoMLX keeps them by the parameter's name.
-func By(name string, o Optimizer) StepOption {
+// WithStepOptimizer has a train step update with another optimizer than the state's: several train steps on one state,
+// as of a generator and its discriminator, each have their own. Its learning rate and its count of steps are under the
+// scope of that name. Two Adams that train the same parameter share its moments: GoMLX keeps them by the parameter's
+// name.
+func WithStepOptimizer(name string, o Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
 

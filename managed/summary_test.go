@@ -83,7 +83,7 @@ func head(text string, lines int) string {
 func TestSummary_severalOptimizers(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(adam()))
 	one(t, stepper(t, managed.TrainStep(slope)), state, ones(t, 2))
-	one(t, stepper(t, managed.TrainStep(slope, managed.By("second", sgd()))), state, ones(t, 2))
+	one(t, stepper(t, managed.TrainStep(slope, managed.WithStepOptimizer("second", sgd()))), state, ones(t, 2))
 	sum := state.Summary()
 	require.EqualValues(t, 1, sum.Total(managed.Parameter).Variables)
 	require.EqualValues(t, 0, sum.Total(managed.Fixed).Variables)

@@ -20,12 +20,12 @@ func TestR11_trackedInputsKeepTheirGradient(t *testing.T) {
 	for i := range trained {
 		state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-			both := []*managed.Node{b.Node("y"), layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)}
+			both := []*managed.Node{b.Field("y"), layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)}
 			if i == 1 {
 				b.Track("error", metrics.MeanSquaredError(), nil, both...)
 			}
 			b.Loss("loss", managed.MeanSquaredError(both[0], both[1]))
-			b.Loss("second", graph.MulScalar(graph.ReduceAllSum(graph.Square(layers.Dense(b.Scope().In("other"), b.Node("x"), true, 1))), 0.01))
+			b.Loss("second", graph.MulScalar(graph.ReduceAllSum(graph.Square(layers.Dense(b.Scope().In("other"), b.Field("x"), true, 1))), 0.01))
 		}))
 		_, _, err := step.Step(t.Context(), state, firstBatch(t))
 		require.NoError(t, err)
@@ -40,26 +40,26 @@ func TestR05_trackedScalarsOfAPaddedBatch(t *testing.T) {
 	batch := data.Batch{Size: 6, Fields: []data.Field{data.X([]float32{1, 2, 3, 4, 5, 6}, 6), data.Y([]float32{1, 1, 1, 1, 1, 1}, 6)}}
 	padded, err := data.Pad(batch, 8)
 	require.NoError(t, err)
-	one := func(b *managed.Builder) *managed.Node { return graph.Scalar(b.Graph(), b.Node("x").DType(), 1) }
+	one := func(b *managed.Builder) *managed.Node { return graph.Scalar(b.Graph(), b.Field("x").DType(), 1) }
 	for name, row := range map[string]struct {
 		build managed.Build
 		want  float64 // 0: it is refused
 	}{
-		"vector": {func(b *managed.Builder) { b.Track("it", metrics.Mean(), nil, b.Node("x")) }, 3.5},
+		"vector": {func(b *managed.Builder) { b.Track("it", metrics.Mean(), nil, b.Field("x")) }, 3.5},
 		"vector, weighted": {func(b *managed.Builder) {
-			b.Track("it", metrics.Mean(), graph.OnesLike(b.Node("x")), b.Node("x"))
+			b.Track("it", metrics.Mean(), graph.OnesLike(b.Field("x")), b.Field("x"))
 		}, 3.5},
 		"constant": {func(b *managed.Builder) { b.Track("it", metrics.Sum(), nil, one(b)) }, 1},
 		"vector beside a constant": {func(b *managed.Builder) {
-			b.Track("it", firstInput{metrics.Mean()}, nil, b.Node("x"), one(b))
+			b.Track("it", firstInput{metrics.Mean()}, nil, b.Field("x"), one(b))
 		}, 3.5},
 		"vector beside a scalar of the batch": {func(b *managed.Builder) {
-			b.Track("it", firstInput{metrics.Mean()}, nil, b.Node("x"), graph.ReduceAllMean(b.Node("y")))
+			b.Track("it", firstInput{metrics.Mean()}, nil, b.Field("x"), graph.ReduceAllMean(b.Field("y")))
 		}, 0},
-		"mean of a scalar of the batch": {func(b *managed.Builder) { b.Track("it", metrics.Mean(), nil, graph.ReduceAllMean(b.Node("x"))) }, 0},
-		"sum of a scalar of the batch":  {func(b *managed.Builder) { b.Track("it", metrics.Sum(), nil, graph.ReduceAllSum(b.Node("x"))) }, 0},
+		"mean of a scalar of the batch": {func(b *managed.Builder) { b.Track("it", metrics.Mean(), nil, graph.ReduceAllMean(b.Field("x"))) }, 0},
+		"sum of a scalar of the batch":  {func(b *managed.Builder) { b.Track("it", metrics.Sum(), nil, graph.ReduceAllSum(b.Field("x"))) }, 0},
 		"scalar by the mask": {func(b *managed.Builder) {
-			x := b.Node("x")
+			x := b.Field("x")
 			if mask := b.Mask(); mask != nil {
 				x = graph.Where(mask, x, graph.ZerosLike(x))
 			}

@@ -60,7 +60,7 @@ func TestWithValues_drawsNothing(t *testing.T) {
 		return bits(t, state)["/#rngState"]
 	}
 	none := newState(t, r)
-	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) })), none, first(t, line(t, 16).Batches(16)))
+	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Field("x")) })), none, first(t, line(t, 16).Batches(16)))
 	require.Equal(t, bits(t, none)["/#rngState"], random(managed.WithValues(given)))
 	require.NotEqual(t, random(), random(managed.WithValues(given)))
 }

@@ -23,7 +23,7 @@ import (
 
 // tagger is a step with a layer of each kind.
 func tagger(b *managed.Builder) {
-	s, ids, n, y := b.Scope(), b.Node("x"), b.Node("n"), b.Node("y")
+	s, ids, n, y := b.Scope(), b.Field("x"), b.Field("n"), b.Field("y")
 	tokens := nn.Embedding{Vocabulary: 11, Width: 8, Padding: new(0)}
 	x := tokens.Apply(s.In("tokens"), ids)
 	x = nn.Positions{Length: 3}.Apply(s.In("positions"), x)
@@ -35,7 +35,7 @@ func tagger(b *managed.Builder) {
 	x, _ = nn.GRU{Units: 8, Mask: n}.Apply(s.In("gru"), nn.GroupNorm{Groups: 2}.Apply(s.In("group"), x))
 	logits := tokens.Logits(s.Shared("tokens"), x)
 	counts := nn.PlacesMask(n, ids.Shape().Dimensions[0], ids.Shape().Dimensions[1])
-	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(y, b.Out(logits)), counts))
+	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(y, b.ToOutputType(logits)), counts))
 }
 
 // All layers learn, with the same numbers where each operation runs by itself, and in bfloat16 by a policy.
@@ -86,7 +86,7 @@ func TestPenalty(t *testing.T) {
 	step := managed.TrainStep(func(b *managed.Builder) {
 		s := b.Scope().In("dense")
 		s.SetParam(regularizer.ParamL2, 0.5)
-		y := nn.Dense{Units: 3, Kernel: nn.Constant(2), Bias: nn.Ones}.Apply(s, b.Node("x"))
+		y := nn.Dense{Units: 3, Kernel: nn.Constant(2), Bias: nn.Ones}.Apply(s, b.Field("x"))
 		b.Loss("loss", graph.ReduceAllMean(y))
 	})
 	defer func() { require.NoError(t, step.Close()) }()
@@ -105,7 +105,7 @@ func TestAttention_turnsNoProducts(t *testing.T) {
 	defer func() { require.NoError(t, state.Close()) }()
 	const batch, places, heads, width = 2, 13, 3, 4
 	step := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", graph.ReduceAllMean(graph.Square(nn.Attention{Heads: heads, Causal: true}.Apply(b.Scope(), b.Node("x")))))
+		b.Loss("loss", graph.ReduceAllMean(graph.Square(nn.Attention{Heads: heads, Causal: true}.Apply(b.Scope(), b.Field("x")))))
 	})
 	defer func() { require.NoError(t, step.Close()) }()
 	set := must.M1(data.New(data.X(make([]float32, batch*places*heads*width), batch, places, heads*width)))

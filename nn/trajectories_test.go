@@ -91,10 +91,10 @@ type trained struct {
 var trajectories = map[string]trained{
 	"transformer": {tokens, transformer},
 	"lstm": {sums, func(b *managed.Builder, _ weightsOf) *node {
-		return summed(b, lastState(nn.LSTM{Units: 16, Last: true}.Apply(b.Scope().In("lstm"), b.Node("x"))))
+		return summed(b, lastState(nn.LSTM{Units: 16, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x"))))
 	}},
 	"gru": {sums, func(b *managed.Builder, _ weightsOf) *node {
-		return summed(b, lastState(nn.GRU{Units: 16, Last: true, Mask: b.Node("n")}.Apply(b.Scope().In("gru"), b.Node("x"))))
+		return summed(b, lastState(nn.GRU{Units: 16, Last: true, Mask: b.Field("n")}.Apply(b.Scope().In("gru"), b.Field("x"))))
 	}},
 	"cnn":     {digits, convolutional},
 	"wgan-gp": {generated, wassersteinGAN},
@@ -105,7 +105,7 @@ var trajectories = map[string]trained{
 func lastState(out *node, _ []*node) *node { return out }
 
 func summed(b *managed.Builder, last *node) *node {
-	return meanSquare(graph.Sub(nn.Dense{Units: 1}.Apply(b.Scope().In("out"), last), b.Node("y")))
+	return meanSquare(graph.Sub(nn.Dense{Units: 1}.Apply(b.Scope().In("out"), last), b.Field("y")))
 }
 
 func meanSquare(x *node) *node { return graph.ReduceAllMean(graph.Square(x)) }
@@ -115,7 +115,7 @@ func denseOf(w weightsOf, at string, x *node) *node {
 }
 
 func crossEntropy(b *managed.Builder, logits *node) *node {
-	return graph.ReduceAllMean(managed.CrossEntropies(b.Node("y"), logits))
+	return graph.ReduceAllMean(managed.CrossEntropies(b.Field("y"), logits))
 }
 
 func tokens() fields {
@@ -135,7 +135,7 @@ func tokens() fields {
 
 func transformer(b *managed.Builder, w weightsOf) *node {
 	s := b.Scope()
-	x := nn.Embedding{Vocabulary: 11, Width: 16, DType: w("logits/bias").DType()}.Apply(s.In("tokens"), b.Node("x"))
+	x := nn.Embedding{Vocabulary: 11, Width: 16, DType: w("logits/bias").DType()}.Apply(s.In("tokens"), b.Field("x"))
 	x = nn.Positions{Length: 12}.Apply(s.In("positions"), x)
 	for _, name := range []string{"block_0", "block_1"} {
 		at := s.In("%s", name)
@@ -179,7 +179,7 @@ func digits() fields {
 }
 
 func convolutional(b *managed.Builder, _ weightsOf) *node {
-	x := b.Node("x")
+	x := b.Field("x")
 	for name, channels := range []int{8, 16} {
 		x = nn.Relu(nn.Conv{Channels: channels, Window: []int{3}}.Apply(b.Scope().In("conv_%d", name), x))
 		x = graph.MaxPool(x).Window(2).Done()
@@ -209,8 +209,8 @@ func wassersteinGAN(b *managed.Builder, w weightsOf) *node {
 		x = graph.MaxPool(x).Window(2).Done()
 		return denseOf(w, "critic/out", graph.Reshape(x, -1, 64))
 	}
-	x, e := b.Node("x"), b.Node("e")
-	made := graph.Sigmoid(denseOf(w, "generator/out", graph.Tanh(denseOf(w, "generator/hidden", b.Node("z")))))
+	x, e := b.Field("x"), b.Field("e")
+	made := graph.Sigmoid(denseOf(w, "generator/out", graph.Tanh(denseOf(w, "generator/hidden", b.Field("z")))))
 	made = graph.Reshape(made, x.Shape().Dimensions...)
 	fixed := graph.StopGradient(made)
 	mixed := graph.Add(graph.Mul(e, x), graph.Mul(graph.OneMinus(e), fixed))
@@ -235,7 +235,7 @@ func points() fields {
 // equilibrium is a layer that is the fixed point of a cell, with the gradient of the implicit function theorem.
 func equilibrium(b *managed.Builder, w weightsOf) *node {
 	inner := w("deq/inner")
-	injected := graph.Add(graph.Dot(b.Node("x"), w("deq/outer")).Product(), graph.ExpandLeftToRank(w("deq/bias"), 2))
+	injected := graph.Add(graph.Dot(b.Field("x"), w("deq/outer")).Product(), graph.ExpandLeftToRank(w("deq/bias"), 2))
 	cell := func(z, inner, injected *node) *node {
 		return graph.Tanh(graph.Add(graph.Dot(z, inner).Product(), injected))
 	}
@@ -250,7 +250,7 @@ func equilibrium(b *managed.Builder, w weightsOf) *node {
 			return graph.Add(v, grad.VJP([]*node{cell(at, inner, injected)}, []*node{u}, []*node{at})[0])
 		})
 	})
-	return meanSquare(graph.Sub(denseOf(w, "out", out), b.Node("y")))
+	return meanSquare(graph.Sub(denseOf(w, "out", out), b.Field("y")))
 }
 
 func tasks() fields {
@@ -283,7 +283,7 @@ func metaLearned(b *managed.Builder, w weightsOf) *node {
 		}
 		return meanSquare(graph.Sub(denseOf(of, "out", graph.Tanh(denseOf(of, "hidden", x))), y))
 	}
-	_, losses := flow.Scan(nil, []*node{b.Node("x"), b.Node("y"), b.Node("x2"), b.Node("y2")}, func(_, task []*node) (next, out []*node) {
+	_, losses := flow.Scan(nil, []*node{b.Field("x"), b.Field("y"), b.Field("x2"), b.Field("y2")}, func(_, task []*node) (next, out []*node) {
 		learned, _ := flow.Scan(begin, nil, func(weights, _ []*node) (next, out []*node) {
 			for i, g := range grad.Gradient(failure(weights, task[0], task[1]), weights...) {
 				next = append(next, graph.Sub(weights[i], graph.MulScalar(g, 0.125)))

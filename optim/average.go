@@ -17,7 +17,7 @@ import (
 //	average := optim.Average{Decay: 0.999}
 //	optimizer := optim.New(1e-3, optim.Adam{}, average)
 //	test := managed.TestStep(func(b *managed.Builder) {
-//		average.In(b.Scope(), b.Graph(), func() { logits := model(b.Scope(), b.Node("x")); … })
+//		average.In(b.Scope(), b.Graph(), func() { logits := model(b.Scope(), b.Field("x")); … })
 //	})
 type Average struct {
 	// Decay is how much of the average stays in an update, as 0.999.
@@ -50,8 +50,8 @@ func (t Average) Update(s *Step) {
 // sees are the averages of before the step.
 //
 // The scope may be any, as that of a part of the model: the averages are those of the optimizer in that scope, or in
-// the nearest one around it, or else of the only one that keeps some. Of several in other scopes (managed.By) it
-// panics, and lists them.
+// the nearest one around it, or else of the only one that keeps some. Of several in other scopes
+// (managed.WithStepOptimizer) it panics, and lists them.
 //
 // [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
 func (t Average) In(scope *Scope, g *Graph, build func()) {

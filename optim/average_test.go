@@ -24,7 +24,7 @@ func TestAverage_inATestStep(t *testing.T) {
 	state := newState(t, r, optim.New(rate, average))
 	model := func(b *managed.Builder) *managed.Node {
 		w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
-		return graph.Mul(w, graph.ReduceAllMean(b.Node("x")))
+		return graph.Mul(w, graph.ReduceAllMean(b.Field("x")))
 	}
 	step := trainStep(t, func(b *managed.Builder) { b.Loss("loss", graph.Square(model(b))) })
 	test := managed.TestStep(func(b *managed.Builder) {
@@ -83,7 +83,7 @@ func TestAverage_fromAnyScope(t *testing.T) {
 	average := optim.Average{Decay: decay}
 	model := func(b *managed.Builder) *managed.Node {
 		loss := b.Scope().In("a").In("b").VariableWithValue("w", float32(1)).NodeValue(b.Graph())
-		return graph.Mul(loss, graph.ReduceAllMean(b.Node("x")))
+		return graph.Mul(loss, graph.ReduceAllMean(b.Field("x")))
 	}
 	loss := func(b *managed.Builder) { b.Loss("loss", graph.Square(model(b))) }
 	batch := batchOf(t, []float32{1, 1}, 2)
@@ -112,7 +112,7 @@ func TestAverage_fromAnyScope(t *testing.T) {
 	// By an optimizer of a step's own, in a scope of its own.
 	state = newState(t, r, optim.New(rate))
 	by := func(name string) *managed.Stepper {
-		step := managed.TrainStep(loss, managed.By(name, optim.New(rate, average)))
+		step := managed.TrainStep(loss, managed.WithStepOptimizer(name, optim.New(rate, average)))
 		t.Cleanup(func() { require.NoError(t, step.Close()) })
 		return step
 	}

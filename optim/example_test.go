@@ -30,8 +30,8 @@ func Example() {
 		average)
 	loss := func(b *managed.Builder) *managed.Node {
 		w := b.Scope().VariableWithValue("w", []float32{0, 0}).NodeValue(b.Graph())
-		predicted := graph.ReduceSum(graph.Mul(b.Node("x"), graph.InsertAxes(w, 0)), -1)
-		return managed.MeanSquaredError(b.Node("y"), predicted)
+		predicted := graph.ReduceSum(graph.Mul(b.Field("x"), graph.InsertAxes(w, 0)), -1)
+		return managed.MeanSquaredError(b.Field("y"), predicted)
 	}
 	train := managed.TrainStep(func(b *managed.Builder) { b.Loss("mse", loss(b)) })
 	test := managed.TestStep(func(b *managed.Builder) {

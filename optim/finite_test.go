@@ -88,7 +88,7 @@ func TestLossScale_float16(t *testing.T) {
 	build := func(loss func(b *managed.Builder, l *managed.Node) *managed.Node) managed.Build {
 		return func(b *managed.Builder) {
 			w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
-			y := graph.Mul(policy.In(w), policy.In(graph.ReduceAllMean(b.Node("x"))))
+			y := graph.Mul(policy.In(w), policy.In(graph.ReduceAllMean(b.Field("x"))))
 			l := graph.MulScalar(policy.Out(y), tiny)
 			b.Loss("loss", loss(b, l))
 		}
@@ -137,7 +137,7 @@ func TestPolicy(t *testing.T) {
 	labels := false
 	state := newState(t, plugintest.CPU(t), optim.New(0.1))
 	train(t, trainStep(t, func(b *managed.Builder) {
-		tokens := graph.ConvertDType(b.Node("x"), dtypes.Int32)
+		tokens := graph.ConvertDType(b.Field("x"), dtypes.Int32)
 		labels = optim.MixedBFloat16().In(tokens) == tokens
 		bowl(b)
 	}), state, slopes(t, 1, 1))

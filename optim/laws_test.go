@@ -17,7 +17,7 @@ import (
 // raw has the batch as its gradient, of parameters that begin with zeros; so a step of rate 1 leaves minus the update.
 func raw(b *managed.Builder) {
 	g := b.Graph()
-	x := graph.ReduceMean(b.Node("x"), 0)
+	x := graph.ReduceMean(b.Field("x"), 0)
 	w := b.Scope().VariableWithValue("w", make([]float32, matrixSize)).NodeValue(g)
 	v := b.Scope().VariableWithValue("b", make([]float32, size-matrixSize)).NodeValue(g)
 	b.Loss("loss", graph.ReduceAllSum(graph.Mul(x, graph.Concatenate([]*graph.Node{w, v}, 0))))
@@ -200,7 +200,7 @@ func TestFrozen_law(t *testing.T) {
 	build := func(b *managed.Builder) {
 		g := b.Graph()
 		zeros := b.Scope().VariableWithValue("zeros", []float32{negative, 0, 1}).NodeValue(g)
-		b.Loss("loss", graph.Add(bowlLoss(b), graph.ReduceAllSum(graph.Mul(zeros, graph.Slice(graph.ReduceMean(b.Node("x"), 0), graph.AxisRange(0, 3))))))
+		b.Loss("loss", graph.Add(bowlLoss(b), graph.ReduceAllSum(graph.Mul(zeros, graph.Slice(graph.ReduceMean(b.Field("x"), 0), graph.AxisRange(0, 3))))))
 	}
 	frozen := optim.Frozen(optim.MatchFunc(func(name string, _ optim.Shape) bool { return name != "/w" }))
 	for name, chain := range map[string][]optim.Transformation{

@@ -15,7 +15,7 @@ import (
 
 // nested is a model whose names a user may get wrong.
 func nested(b *managed.Builder) {
-	slope := graph.ReduceAllMean(b.Node("x"))
+	slope := graph.ReduceAllMean(b.Field("x"))
 	for _, name := range []string{"0/stem", "1/trunk", "2/head"} {
 		scope := b.Scope().At("model").At("%s", name[:1]).At("%s", name[2:])
 		w, bias := scope.VariableWithValue("weights", [][]float32{{1, 2}}), scope.VariableWithValue("biases", []float32{3})
@@ -72,7 +72,7 @@ func TestR07_aNameThatTakesNothing(t *testing.T) {
 	}
 
 	// A step that trains a part of the model may have an optimizer that names another part.
-	only := managed.TrainStep(nested, managed.Only(func(name string) bool { return strings.HasPrefix(name, "/model/2/") }))
+	only := managed.TrainStep(nested, managed.TrainOnly(func(name string) bool { return strings.HasPrefix(name, "/model/2/") }))
 	t.Cleanup(func() { require.NoError(t, only.Close()) })
 	_, _, err := only.Step(t.Context(), newState(t, r, optim.New(1, optim.Frozen(optim.Under("/model/1/trunk")), optim.Adam{})), batch)
 	require.NoError(t, err)

@@ -76,7 +76,7 @@ func bowlLoss(b *managed.Builder) *managed.Node {
 		well := graph.MulScalar(graph.Mul(constant(h), graph.Square(graph.Sub(p, constant(target)))), 0.5)
 		return graph.ReduceAllSum(graph.Add(well, graph.Mul(p, graph.Reshape(slope, dims...))))
 	}
-	slope := graph.ReduceMean(b.Node("x"), 0)
+	slope := graph.ReduceMean(b.Field("x"), 0)
 	return graph.Add(
 		part("w", made(24, 5, 11, 8, 0), made(24, 7, 13, 8, 0), curvature(24, 5, 8), []int{6, 4}, graph.Slice(slope, graph.AxisRange(0, matrixSize))),
 		part("b", made(4, 3, 7, 4, 0), made(4, 5, 7, 2, 0), curvature(4, 3, 4), []int{4}, graph.Slice(slope, graph.AxisRange(matrixSize, size))))

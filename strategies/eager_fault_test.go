@@ -33,7 +33,7 @@ func TestF14_eagerStepFailsHalfWay(t *testing.T) {
 	broken := func(b *managed.Builder) {
 		mlp(b)
 		if fault != nil {
-			fault(b.Node("x"))
+			fault(b.Field("x"))
 		}
 	}
 	eager := newTraining(t, strategies.Eager(r, strategies.CheckFinite()), broken)

@@ -34,12 +34,12 @@ func cpu(t *testing.T) *xla.Runtime {
 // parameters.
 func mlp(b *managed.Builder) {
 	// No bias: its gradient before a batch normalisation is zero but for rounding, of which Adam makes whole steps.
-	h := layers.Dense(b.Scope().In("hidden"), b.Node("x"), false, 16)
+	h := layers.Dense(b.Scope().In("hidden"), b.Field("x"), false, 16)
 	h = norm.BatchNorm(b.Scope().In("norm"), h, -1).Done()
 	h = layers.DropoutStatic(b.Scope(), activation.Relu(h), 0.25)
 	logits := layers.Dense(b.Scope().In("logits"), h, true, 3)
-	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
 }
 
 // points are rows of 5 numbers and their class.
@@ -164,7 +164,7 @@ func TestEager_leavesNothing(t *testing.T) {
 func TestEager_wrongShapeNamesTheLine(t *testing.T) {
 	where := ""
 	eager := newTraining(t, strategies.Eager(cpu(t)), func(b *managed.Builder) {
-		x := b.Node("x")
+		x := b.Field("x")
 		where = here(1)
 		b.Loss("loss", graph.ReduceAllMean(graph.Dot(x, x).Product()))
 	})

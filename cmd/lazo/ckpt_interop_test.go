@@ -32,9 +32,9 @@ func TestInteropFlax(t *testing.T) {
 	require.NoError(t, err)
 	defer state.Close()
 	model := func(b *managed.Builder) {
-		h := graph.Tanh(layers.Dense(b.Scope().In("h"), b.Node("x"), true, 5))
+		h := graph.Tanh(layers.Dense(b.Scope().In("h"), b.Field("x"), true, 5))
 		out := layers.Dense(b.Scope().In("out"), h, true, 2)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), out))
+		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), out))
 		b.Output("out", out)
 	}
 	x := []float32{0.1, -0.2, 0.3, 1, 2, -3, 0, 0.5, -0.5, 4, -4, 1}

@@ -17,10 +17,10 @@ import (
 // says what that is worth.
 func dqn(b *managed.Builder) {
 	const discount, renewed = 0.99, 20
-	best := graph.ArgMax(policy(b, b.Node("next")), -1)
-	worth := graph.Mul(b.Node("up"), at(network(b.Scope().At("target"), b.Node("next"), 2), best))
+	best := graph.ArgMax(policy(b, b.Field("next")), -1)
+	worth := graph.Mul(b.Field("up"), at(network(b.Scope().At("target"), b.Field("next"), 2), best))
 	goal := graph.StopGradient(graph.AddScalar(graph.MulScalar(worth, discount), 1))
-	b.Loss("loss", graph.Square(graph.Sub(at(policy(b, b.Node("x")), b.Node("action")), goal)))
+	b.Loss("loss", graph.Square(graph.Sub(at(policy(b, b.Field("x")), b.Field("action")), goal)))
 
 	due := graph.IsZero(graph.ModScalar(b.Steps(), renewed))
 	for v := range b.Scope().At("policy").IterVariables() {
@@ -30,7 +30,7 @@ func dqn(b *managed.Builder) {
 }
 
 // q are the values of both actions, [n, 2].
-var q = managed.TestStep(func(b *managed.Builder) { b.Output("out", policy(b, b.Node("x"))) }, managed.OutputsAlone())
+var q = managed.TestStep(func(b *managed.Builder) { b.Output("out", policy(b, b.Field("x"))) }, managed.OutputsAlone())
 
 // replay is the replay buffer and the environments that fill it. A checkpoint must have both.
 type replay struct {

@@ -115,7 +115,7 @@ func at(scores, actions *managed.Node) *managed.Node {
 // test plays an episode from each of the first states, with the best action in each step. The return of an episode is
 // the number of its steps.
 func test(b *managed.Builder) {
-	_, _, rewards := play(b.Node("x"), func(states *managed.Node) *managed.Node { return graph.ArgMax(policy(b, states), -1) })
+	_, _, rewards := play(b.Field("x"), func(states *managed.Node) *managed.Node { return graph.ArgMax(policy(b, states), -1) })
 	b.Metric("return", graph.ReduceSum(rewards, 0))
 }
 

@@ -128,8 +128,8 @@ func TestPhysics(t *testing.T) {
 	require.NoError(t, err)
 	defer state.Close()
 	step := managed.TestStep(func(b *managed.Builder) {
-		b.Output("moved", push(b.Node("x"), b.Node("action")))
-		b.Output("up", up(b.Node("x")))
+		b.Output("moved", push(b.Field("x"), b.Field("action")))
+		b.Output("up", up(b.Field("x")))
 	}, managed.OutputsAlone())
 	defer step.Close()
 	poles, actions, standing := make([]pole, n), make([]int32, n), 0

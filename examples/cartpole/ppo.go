@@ -22,11 +22,11 @@ const (
 // ppo is a step of PPO (Schulman et al. 2017) on a minibatch of a rollout.
 func ppo(b *managed.Builder) {
 	const clip = 0.2
-	likelihoods, advantage := graph.LogSoftmax(policy(b, b.Node("x"))), b.Node("advantage")
-	ratio := graph.Exp(graph.Sub(at(likelihoods, b.Node("action")), b.Node("likelihood")))
+	likelihoods, advantage := graph.LogSoftmax(policy(b, b.Field("x"))), b.Field("advantage")
+	ratio := graph.Exp(graph.Sub(at(likelihoods, b.Field("action")), b.Field("likelihood")))
 	entropy := graph.Neg(graph.ReduceSum(graph.Mul(graph.Exp(likelihoods), likelihoods), -1))
 	b.Loss("policy_loss", graph.Neg(graph.Min(graph.Mul(ratio, advantage), graph.Mul(graph.ClipScalar(ratio, 1-clip, 1+clip), advantage))))
-	b.Loss("value_loss", graph.MulScalar(graph.Square(graph.Sub(value(b, b.Node("x")), b.Node("return"))), 0.5))
+	b.Loss("value_loss", graph.MulScalar(graph.Square(graph.Sub(value(b, b.Field("x")), b.Field("return"))), 0.5))
 	b.Loss("entropy_loss", graph.MulScalar(entropy, -0.01))
 }
 
@@ -37,7 +37,7 @@ func value(b *managed.Builder, states *managed.Node) *managed.Node {
 
 // scores are the logits of both actions and the value, [n, 3].
 var scores = managed.TestStep(func(b *managed.Builder) {
-	x := b.Node("x")
+	x := b.Field("x")
 	b.Output("out", graph.Concatenate([]*managed.Node{policy(b, x), graph.ExpandAxes(value(b, x), -1)}, -1))
 }, managed.OutputsAlone())
 

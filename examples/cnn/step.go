@@ -28,7 +28,7 @@ func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 // step is the one of training and of tests. What it tracks is gathered in the state, over all examples until the next
 // reset, as clu's metrics are.
 func step(b *managed.Builder) {
-	labels, logits := b.Node("y"), network(b.Scope(), b.Node("x"))
+	labels, logits := b.Field("y"), network(b.Scope(), b.Field("x"))
 	b.Loss("loss", managed.CrossEntropy(labels, logits))
 	b.Track("accuracy", metrics.Accuracy(), nil, labels, logits)
 	b.Track("f1", metrics.F1(10, metrics.Macro), nil, labels, logits)

@@ -18,12 +18,12 @@ import (
 )
 
 func step(b *managed.Builder) {
-	sums := graph.ReduceAndKeep(b.Node("x"), graph.ReduceSum, 1)
+	sums := graph.ReduceAndKeep(b.Field("x"), graph.ReduceSum, 1)
 	if v, err := xla.Value(sums); err == nil { // there is none while a strategy builds the graph to compile it
 		fmt.Println("sums:", v.Value())
 	}
-	shares := graph.Div(b.Node("x"), sums)
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope(), shares, true, 1)))
+	shares := graph.Div(b.Field("x"), sums)
+	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope(), shares, true, 1)))
 }
 
 func main() {

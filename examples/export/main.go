@@ -82,12 +82,12 @@ func main() {
 func export(dir string, on strategies.Strategy, train, test *data.Set, f model) {
 	ctx, state := context.Background(), must.M1(managed.New(on, managed.WithOptimizer(optimizer.Adam().Done())))
 	step := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), f(b.Scope(), b.Node("x"))))
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), f(b.Scope(), b.Field("x"))))
 	})
 	training := loop.New(loop.On(loop.EachStep, step))
 	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0)), loop.Until(loop.Steps(200))))
 	predict := func(b *managed.Builder) map[string]*managed.Node {
-		logits := f(b.Scope(), b.Node("x"))
+		logits := f(b.Scope(), b.Field("x"))
 		return map[string]*managed.Node{"logits": logits, "class": graph.ArgMax(logits, -1)}
 	}
 	// The step wants the labels too; the model takes the images alone.

@@ -28,7 +28,7 @@ func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 }
 
 func generated(b *managed.Builder) *managed.Node {
-	noise := b.Scope().RandomNormal(b.Graph(), b.Node("x").Shape())
+	noise := b.Scope().RandomNormal(b.Graph(), b.Field("x").Shape())
 	return network(b.Scope().In("generator"), noise)
 }
 
@@ -42,13 +42,13 @@ func generator(b *managed.Builder) { b.Loss("generator_loss", verdict(b, generat
 
 func discriminator(b *managed.Builder) {
 	fake := graph.StopGradient(generated(b))
-	b.Loss("discriminator_loss", graph.Add(verdict(b, b.Node("x"), -1), verdict(b, fake, 1)))
+	b.Loss("discriminator_loss", graph.Add(verdict(b, b.Field("x"), -1), verdict(b, fake, 1)))
 	b.Metric("mean", graph.ReduceAllMean(fake))
 }
 
 func trains(scope string, build managed.Build) *managed.Stepper {
 	own := func(name string) bool { return strings.HasPrefix(name, "/"+scope+"/") }
-	return managed.TrainStep(build, managed.Only(own), managed.By(scope, optim.New(2e-3, optim.Adam{Beta1: 0.5})))
+	return managed.TrainStep(build, managed.TrainOnly(own), managed.WithStepOptimizer(scope, optim.New(2e-3, optim.Adam{Beta1: 0.5})))
 }
 
 func main() {

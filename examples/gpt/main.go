@@ -158,7 +158,7 @@ func (s settings) train(ctx context.Context, runtime *xla.Runtime, c *corpus, st
 		return nil, 0, err
 	}
 	step := func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), s.model.logits(b.Scope(), b.Node("x"))))
+		b.Loss("loss", managed.CrossEntropy(b.Field("y"), s.model.logits(b.Scope(), b.Field("x"))))
 	}
 	held, err := c.held(s.model.window, s.batch*s.evaluation)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestCache(t *testing.T) {
 	w := newWriter(m, state)
 	defer w.close()
 	whole := managed.TestStep(func(b *managed.Builder) { // the text, padded: causal attention does not see behind it
-		b.Output("logits", m.logits(b.Scope(), b.Node("x")))
+		b.Output("logits", m.logits(b.Scope(), b.Field("x")))
 	})
 	defer whole.Close()
 	padded := make([]int32, m.window)

@@ -54,7 +54,7 @@ func (w *writer) step(b *managed.Builder, begins bool) {
 		caches[i].Key, setKeys[i] = variable(scope, "key", shape)
 		caches[i].Value, setValues[i] = variable(scope, "value", shape)
 	}
-	logits := m.decode(b.Scope(), b.Node("x"), caches)
+	logits := m.decode(b.Scope(), b.Field("x"), caches)
 	setPosition(caches[0].Position)
 	for i, c := range caches {
 		setKeys[i](c.Key)

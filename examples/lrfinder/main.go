@@ -22,7 +22,7 @@ import (
 const steps = 200
 
 func step(b *managed.Builder) {
-	b.Loss("loss", managed.CrossEntropy(b.Node("y"), layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)))
+	b.Loss("loss", managed.CrossEntropy(b.Field("y"), layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)))
 }
 
 func losses(runtime *xla.Runtime, set *data.Set, optimizer *optim.Optimizer) []float64 {

@@ -28,9 +28,9 @@ func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 
 // report is what training and testing have in common.
 func report(b *managed.Builder) {
-	logits := network(b.Scope(), b.Node("x"))
-	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+	logits := network(b.Scope(), b.Field("x"))
+	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
 }
 
 var (

@@ -21,11 +21,11 @@ import (
 )
 
 func step(b *managed.Builder) { // runs once: it builds the graph that XLA compiles
-	x := graph.Reshape(b.Node("x"), -1, 64)
+	x := graph.Reshape(b.Field("x"), -1, 64)
 	x = activation.Relu(layers.Dense(b.Scope().In("hidden"), x, true, 64))
 	logits := layers.Dense(b.Scope().In("logits"), x, true, 10)
-	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
 }
 
 func main() {

@@ -37,7 +37,7 @@ func normalised(scope *managed.Scope, x *managed.Node, channels, strides int) *m
 }
 
 func step(b *managed.Builder) {
-	logits := network(b.Scope(), b.Node("x"))
-	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+	logits := network(b.Scope(), b.Field("x"))
+	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
 }

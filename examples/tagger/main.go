@@ -78,7 +78,7 @@ func main() {
 
 // tag is the training and the test step.
 func tag(b *managed.Builder, both bool) {
-	row, tags, lengths := b.Node("signs"), b.Node("tags"), b.Node("lengths")
+	row, tags, lengths := b.Field("signs"), b.Field("tags"), b.Field("lengths")
 	if counts := b.Mask(); counts != nil { // a line that pads the batch has the length 0
 		lengths = graph.Where(counts, lengths, graph.ZerosLike(lengths))
 	}

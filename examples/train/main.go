@@ -24,9 +24,9 @@ import (
 )
 
 func linear(b *managed.Builder) {
-	logits := layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
-	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
+	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
 }
 
 func main() {

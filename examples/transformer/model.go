@@ -17,7 +17,7 @@ const (
 
 // step is the training and the test step. A field that a batch lacks is an error that names it.
 func step(b *managed.Builder) {
-	ids, mask, labels := b.Node("input_ids"), b.Node("attention_mask"), b.Node("labels")
+	ids, mask, labels := b.Field("input_ids"), b.Field("attention_mask"), b.Field("labels")
 	logits := model(b.Scope(), ids, mask)
 
 	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(labels, logits), mask)) // over the tokens that count

@@ -22,17 +22,17 @@ type model struct{ sources, targets, layers int }
 
 // learn is the training step: at each place the decoder sees the right words before it, and is to tell the next one.
 func (m model) learn(b *managed.Builder) {
-	target := b.Node("target") // the words, their end, then -100 up to the length of the bucket
+	target := b.Field("target") // the words, their end, then -100 up to the length of the bucket
 	counts := graph.GreaterOrEqual(target, graph.ScalarZero(target.Graph(), target.DType()))
 	before := graph.ShiftWithScalar(graph.Where(counts, target, graph.ZerosLike(target)), -1, graph.ShiftDirRight, 1, end)
-	logits, _ := m.decode(b.Scope().In("decoder"), before, m.encode(b), b.Node("lengths"), nil)
+	logits, _ := m.decode(b.Scope().In("decoder"), before, m.encode(b), b.Field("lengths"), nil)
 	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(target, logits), counts))
 }
 
 // translate is a test step without the right words: each word is the likeliest behind those that were chosen before it.
 // The keys and values of the memory do not change, so XLA computes them once, before the loop.
 func (m model) translate(b *managed.Builder) {
-	target, memory, lengths := b.Node("target"), m.encode(b), b.Node("lengths")
+	target, memory, lengths := b.Field("target"), m.encode(b), b.Field("lengths")
 	batch, places := target.Shape().Dimensions[0], target.Shape().Dimensions[1]
 	word := graph.Zeros(b.Graph(), shapes.Make(dtypes.Int32, batch, 1)) // end
 	carry := []*managed.Node{word}
@@ -64,8 +64,8 @@ var selfAttention = nn.Attention{Heads: heads, Causal: true}
 
 // encode reads the source: [batch, places] to [batch, places, width], what the decoder looks at.
 func (m model) encode(b *managed.Builder) *managed.Node {
-	s, lengths := b.Scope().In("encoder"), b.Node("lengths")
-	x := embedded(s, b.Node("source"), m.sources, nil)
+	s, lengths := b.Scope().In("encoder"), b.Field("lengths")
+	x := embedded(s, b.Field("source"), m.sources, nil)
 	for i := range m.layers {
 		at := s.In("block_%d", i)
 		attention := nn.Attention{Heads: heads, Mask: lengths}

@@ -41,7 +41,7 @@ const (
 
 // step sees a picture as the mean and the spread of numbers, draws numbers from these, and paints a picture of them.
 func step(b *managed.Builder) {
-	x := graph.Reshape(b.Node("x"), -1, pixels)
+	x := graph.Reshape(b.Field("x"), -1, pixels)
 	h := network(b.Scope().In("encoder"), x, 2*numbers)
 	mean, logVariance := graph.Slice(h, graph.AxisRange(), graph.AxisRange(0, numbers)), graph.Slice(h, graph.AxisRange(), graph.AxisRange(numbers))
 	noise := b.Scope().RandomNormal(b.Graph(), mean.Shape())
@@ -64,7 +64,7 @@ func network(scope *managed.Scope, x *managed.Node, outputs int) *managed.Node {
 
 // paint is the second half: from numbers to a picture.
 func paint(b *managed.Builder) {
-	b.Output("pictures", graph.Sigmoid(network(b.Scope().In("decoder"), b.Node("z"), pixels)))
+	b.Output("pictures", graph.Sigmoid(network(b.Scope().In("decoder"), b.Field("z"), pixels)))
 }
 
 func main() {

@@ -109,8 +109,8 @@ func note(t *testing.T, dir, name string) int {
 
 // small is a model without anything that takes long.
 func small(b *managed.Builder) {
-	h := layers.Dense(b.Scope().In("a"), b.Node("x"), true, 16)
-	b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("b"), h, true, 1), b.Node("y"))))
+	h := layers.Dense(b.Scope().In("a"), b.Field("x"), true, 16)
+	b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("b"), h, true, 1), b.Field("y"))))
 }
 
 // faultTraining trains small, and gives a text with the bits of all its values. each is called with each batch; options

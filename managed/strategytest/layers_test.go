@@ -35,8 +35,8 @@ func (m layerModel) batch(t *testing.T, examples int) data.Batch {
 func layerModels() (all []layerModel) {
 	add := func(name string, x data.Field, layers ...flaxlike.Layer) {
 		all = append(all, layerModel{name: name, x: x, build: func(b *managed.Builder) {
-			x := flaxlike.Sequential(append(layers, flaxlike.Flatten(), flaxlike.Dense(5))...).Apply(b.Scope().In("model"), b.Node("x"))
-			b.Loss("loss", managed.CrossEntropy(b.Node("y"), x))
+			x := flaxlike.Sequential(append(layers, flaxlike.Flatten(), flaxlike.Dense(5))...).Apply(b.Scope().In("model"), b.Field("x"))
+			b.Loss("loss", managed.CrossEntropy(b.Field("y"), x))
 		}})
 	}
 	const places, width = 12, 16
@@ -94,7 +94,7 @@ func layerModels() (all []layerModel) {
 func tied(b *managed.Builder) {
 	scope := b.Scope()
 	embedding := nn.Embedding{Vocabulary: 50, Width: 16}
-	x := embedding.Apply(scope.In("tokens"), b.Node("x"))
+	x := embedding.Apply(scope.In("tokens"), b.Field("x"))
 	logits := graph.LogSoftmax(embedding.Logits(scope.Shared("tokens"), x))
-	b.Loss("loss", graph.Neg(graph.ReduceAllMean(graph.Mul(logits, graph.OneHot(b.Node("y"), 50, dtypes.Float32)))))
+	b.Loss("loss", graph.Neg(graph.ReduceAllMean(graph.Mul(logits, graph.OneHot(b.Field("y"), 50, dtypes.Float32)))))
 }

@@ -137,9 +137,9 @@ func hundredSteps(t *testing.T, on *xla.Runtime) (all []float64) {
 	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.001).Done()))
 	require.NoError(t, err)
 	step := managed.TrainStep(func(b *managed.Builder) {
-		h := graph.Tanh(layers.Dense(b.Scope().In("a"), b.Node("x"), true, 32))
+		h := graph.Tanh(layers.Dense(b.Scope().In("a"), b.Field("x"), true, 32))
 		h = graph.Tanh(layers.Dense(b.Scope().In("b"), h, true, 32))
-		b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("c"), h, true, 1), b.Node("y"))))
+		b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("c"), h, true, 1), b.Field("y"))))
 	})
 	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
 	for b, err := range data.Take(wave(t, 256).Batches(64, data.Shuffle(3)).From(0), 100) {

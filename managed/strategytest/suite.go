@@ -173,12 +173,12 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 func deep(b *managed.Builder) {
 	// No bias: behind it, the normalisation takes any away, its gradient is nothing but rounding, and Adam makes steps
 	// of that.
-	h := layers.Dense(b.Scope().In("a"), b.Node("x"), false, 16)
+	h := layers.Dense(b.Scope().In("a"), b.Field("x"), false, 16)
 	h = norm.BatchNorm(b.Scope().In("norm"), h, -1).Done()
 	h = layers.Dropout(b.Scope().In("drop"), graph.Tanh(h), graph.Scalar(b.Graph(), h.DType(), 0.3))
 	h = looped(b, h)
 	h = layers.Dense(b.Scope().In("b"), h, true, 1)
-	b.Loss("loss", graph.Square(graph.Sub(h, b.Node("y"))))
+	b.Loss("loss", graph.Square(graph.Sub(h, b.Field("y"))))
 	b.Metric("size", graph.Abs(h))
 }
 
@@ -313,7 +313,7 @@ func evaluations(t *testing.T, s strategies.Strategy) {
 	state, err := managed.New(s)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
-	test := managed.TestStep(func(b *managed.Builder) { b.Mean("mean", b.Node("y")) })
+	test := managed.TestStep(func(b *managed.Builder) { b.Mean("mean", b.Field("y")) })
 	defer func() { require.NoError(t, test.Close()) }()
 	var batches []data.Batch
 	for b, err := range wave(t, 128).Batches(32).All() {

@@ -163,13 +163,13 @@ func corpus(t *testing.T, examples int) []sample {
 	require.NoError(t, err)
 	square := func(b *managed.Builder, h *managed.Node) {
 		h = nn.Dense{Units: 1}.Apply(b.Scope().In("last"), h)
-		b.Loss("loss", graph.Square(graph.Sub(h, b.Node("y"))))
+		b.Loss("loss", graph.Square(graph.Sub(h, b.Field("y"))))
 	}
 	mlp := func(b *managed.Builder) {
-		square(b, graph.Tanh(nn.Dense{Units: 32}.Apply(b.Scope().In("first"), b.Node("x"))))
+		square(b, graph.Tanh(nn.Dense{Units: 32}.Apply(b.Scope().In("first"), b.Field("x"))))
 	}
 	all := []sample{
-		{name: "model linear", batch: pairs(examples, 8), build: func(b *managed.Builder) { square(b, b.Node("x")) }},
+		{name: "model linear", batch: pairs(examples, 8), build: func(b *managed.Builder) { square(b, b.Field("x")) }},
 		{name: "model mlp", batch: pairs(examples, 8), build: mlp},
 		{name: "model strategytest", batch: pairs(examples, 8), build: deep},
 		{name: "model transformer", batch: tokens, build: transformer},
@@ -201,7 +201,7 @@ func corpus(t *testing.T, examples int) []sample {
 		},
 	} {
 		all = append(all, sample{name: "layer " + name, batch: pairs(examples, 16, 8), build: func(b *managed.Builder) {
-			square(b, layer(b.Scope().In("layer"), b.Node("x")))
+			square(b, layer(b.Scope().In("layer"), b.Field("x")))
 		}})
 	}
 	for name, chain := range map[string]optim.Chain{
@@ -224,17 +224,17 @@ func corpus(t *testing.T, examples int) []sample {
 func transformer(b *managed.Builder) {
 	scope := b.Scope()
 	embedding := nn.Embedding{Vocabulary: 64, Width: 32}
-	x := embedding.Apply(scope.In("tokens"), b.Node("x"))
+	x := embedding.Apply(scope.In("tokens"), b.Field("x"))
 	x = graph.Add(x, nn.Attention{Heads: 4, Causal: true, Rotary: 1e4}.Apply(scope.In("attention"), nn.LayerNorm{}.Apply(scope.In("norm"), x)))
 	x = graph.Add(x, nn.Dense{Units: 32}.Apply(scope.In("narrow"), graph.Tanh(nn.Dense{Units: 64}.Apply(scope.In("wide"), x))))
 	logits := graph.LogSoftmax(embedding.Logits(scope.Shared("tokens"), x))
-	b.Loss("loss", graph.Neg(graph.ReduceAllMean(graph.Mul(logits, graph.OneHot(b.Node("y"), 64, dtypes.Float32)))))
+	b.Loss("loss", graph.Neg(graph.ReduceAllMean(graph.Mul(logits, graph.OneHot(b.Field("y"), 64, dtypes.Float32)))))
 }
 
 // measured are test steps that gather figures, of inputs that the metric takes.
 func measured(batch data.Batch) (all []sample) {
 	numbers := func(b *managed.Builder) []*managed.Node {
-		return []*managed.Node{graph.Squeeze(b.Node("y"), 1), graph.ReduceSum(b.Node("x"), 1)}
+		return []*managed.Node{graph.Squeeze(b.Field("y"), 1), graph.ReduceSum(b.Field("x"), 1)}
 	}
 	one := func(b *managed.Builder) []*managed.Node { return numbers(b)[:1] }
 	chances := func(b *managed.Builder) []*managed.Node {
@@ -242,9 +242,9 @@ func measured(batch data.Batch) (all []sample) {
 		return []*managed.Node{graph.ConvertDType(n[0], dtypes.Bool), graph.Sigmoid(n[1])}
 	}
 	classes := func(b *managed.Builder) []*managed.Node {
-		return []*managed.Node{graph.ConvertDType(numbers(b)[0], dtypes.Int32), graph.ArgMax(b.Node("x"), 1)}
+		return []*managed.Node{graph.ConvertDType(numbers(b)[0], dtypes.Int32), graph.ArgMax(b.Field("x"), 1)}
 	}
-	logits := func(b *managed.Builder) []*managed.Node { return []*managed.Node{classes(b)[0], b.Node("x")} }
+	logits := func(b *managed.Builder) []*managed.Node { return []*managed.Node{classes(b)[0], b.Field("x")} }
 	for name, row := range map[string]struct {
 		metric metrics.Metric
 		inputs func(b *managed.Builder) []*managed.Node

@@ -42,18 +42,18 @@ func samples(t testing.TB, devices int) map[string]sample {
 	require.NoError(t, err)
 	end := func(b *managed.Builder, h *managed.Node) {
 		h = nn.Dense{Units: 1}.Apply(b.Scope().In("last"), h)
-		b.Loss("loss", graph.ReduceAllMean(graph.Square(graph.Sub(h, b.Node("y")))))
+		b.Loss("loss", graph.ReduceAllMean(graph.Square(graph.Sub(h, b.Field("y")))))
 	}
 	mlp := func(b *managed.Builder) {
-		h := graph.Tanh(nn.Dense{Units: 32}.Apply(b.Scope().In("first"), b.Node("x")))
+		h := graph.Tanh(nn.Dense{Units: 32}.Apply(b.Scope().In("first"), b.Field("x")))
 		end(b, graph.Tanh(nn.Dense{Units: 16}.Apply(b.Scope().In("second"), h)))
 	}
 	wide := func(b *managed.Builder) {
-		h := graph.Tanh(nn.Dense{Units: 256}.Apply(b.Scope().In("first"), b.Node("x")))
+		h := graph.Tanh(nn.Dense{Units: 256}.Apply(b.Scope().In("first"), b.Field("x")))
 		end(b, graph.Tanh(nn.Dense{Units: 128}.Apply(b.Scope().In("second"), h)))
 	}
 	layer := func(apply func(s *managed.Scope, x *managed.Node) *managed.Node) managed.Build {
-		return func(b *managed.Builder) { end(b, apply(b.Scope().In("layer"), b.Node("x"))) }
+		return func(b *managed.Builder) { end(b, apply(b.Scope().In("layer"), b.Field("x"))) }
 	}
 	model := []strategies.ParallelOption{strategies.ModelDevices(2), strategies.ShardState(func(_ string, shape shapes.Shape) xla.Split {
 		if shape.Rank() == 2 && shape.Dimensions[1]%2 == 0 {
@@ -62,11 +62,11 @@ func samples(t testing.TB, devices int) map[string]sample {
 		return nil
 	})}
 	figures := func(b *managed.Builder) {
-		y, x := graph.Squeeze(b.Node("y"), 1), graph.ReduceSum(b.Node("x"), 1)
+		y, x := graph.Squeeze(b.Field("y"), 1), graph.ReduceSum(b.Field("x"), 1)
 		b.Track("mean", metrics.Mean(), nil, y)
 		b.Track("r2", metrics.R2(1), nil, y, x)
 		b.Track("auc", metrics.AUC(50), nil, graph.GreaterThan(y, graph.ScalarZero(y.Graph(), y.DType())), graph.Sigmoid(x))
-		b.Track("accuracy", metrics.Accuracy(), nil, graph.ConvertDType(y, dtypes.Int32), graph.ArgMax(b.Node("x"), 1))
+		b.Track("accuracy", metrics.Accuracy(), nil, graph.ConvertDType(y, dtypes.Int32), graph.ArgMax(b.Field("x"), 1))
 	}
 	all := map[string]sample{
 		"mlp":            {build: mlp, batch: batch(8)},
@@ -85,7 +85,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 			return graph.ReduceMean(nn.Conv{Channels: 4, Window: []int{3}, Strides: []int{2}}.Apply(s, x), 1)
 		})},
 		"batch norm": {batch: batch(8), build: func(b *managed.Builder) {
-			h := nn.Dense{Units: 16}.Apply(b.Scope().In("first"), b.Node("x"))
+			h := nn.Dense{Units: 16}.Apply(b.Scope().In("first"), b.Field("x"))
 			end(b, managed.BatchNorm(b.Scope().In("norm"), h))
 		}},
 		"dropout": {batch: batch(8), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
@@ -96,7 +96,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 		})},
 		// How long it goes on, all examples decide: the condition of the loop exchanges too.
 		"while": {batch: batch(8), build: func(b *managed.Builder) {
-			x := b.Node("x")
+			x := b.Field("x")
 			zero := graph.ScalarZero(x.Graph(), x.DType())
 			out := flow.While(func(s []*managed.Node) *managed.Node {
 				return graph.LessThan(graph.ReduceAllSum(s[0]), graph.AddScalar(zero, 1e4))
@@ -113,11 +113,11 @@ func samples(t testing.TB, devices int) map[string]sample {
 func transformer(b *managed.Builder) {
 	scope := b.Scope()
 	embedding := nn.Embedding{Vocabulary: 64, Width: 32}
-	x := embedding.Apply(scope.In("tokens"), b.Node("x"))
+	x := embedding.Apply(scope.In("tokens"), b.Field("x"))
 	x = graph.Add(x, nn.Attention{Heads: 4, Causal: true, Rotary: 1e4}.Apply(scope.In("attention"), nn.LayerNorm{}.Apply(scope.In("norm"), x)))
 	x = graph.Add(x, nn.Dense{Units: 32}.Apply(scope.In("narrow"), graph.Tanh(nn.Dense{Units: 64}.Apply(scope.In("wide"), x))))
 	logits := graph.LogSoftmax(embedding.Logits(scope.Shared("tokens"), x))
-	b.Loss("loss", graph.Neg(graph.ReduceAllMean(graph.Mul(logits, graph.OneHot(b.Node("y"), 64, dtypes.Float32)))))
+	b.Loss("loss", graph.Neg(graph.ReduceAllMean(graph.Mul(logits, graph.OneHot(b.Field("y"), 64, dtypes.Float32)))))
 }
 
 // programs are the StableHLO texts of the samples of these names, or of all, over so many devices. No device is needed
