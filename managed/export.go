@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -192,7 +191,6 @@ func (notRun) Close() error      { return nil }
 
 // compile orders inputs and outputs as jit does, so that the program is the same to the last character.
 func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
-	autodiff.Install()
 	p := &x.program
 	module, err := x.runtime.Lower(s.Name, func(g *graph.Graph) xla.Built {
 		batch, built := s.Graph(g)

@@ -5,6 +5,8 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // a loss made of a metric's numbers has the right gradient
 )
 
 // Metric says how a figure is gathered over many batches. What was gathered so far is in accumulators, which are nodes

@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -20,7 +19,6 @@ import (
 // each step. It may look at values and build something else each time, but only from variables that it used the first
 // time.
 func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
-	autodiff.Install()
 	e := &eager{firstDevice: firstDevice{on, "eager"}}
 	for _, o := range options {
 		if o != nil {

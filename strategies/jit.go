@@ -7,14 +7,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 // Jit compiles each step to one program and runs it on the first device of a runtime.
 func Jit(on *xla.Runtime) Strategy {
-	autodiff.Install()
 	return &jit{firstDevice{on, "jit"}}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -28,7 +27,6 @@ import (
 // program on the same batches, of which its devices take their part, and puts the same values; it fetches what is cut
 // over the devices in the same order as the others. Values that differ between processes are [xla.ErrDisagree].
 func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) {
-	autodiff.Install()
 	if on == nil {
 		return nil, errors.New("strategies: data_parallel: the runtime is nil: open one with xla.Open")
 	}

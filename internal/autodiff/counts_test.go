@@ -1,4 +1,4 @@
-package autodiff
+package autodiff_test
 
 import (
 	"bufio"
@@ -17,6 +17,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
@@ -66,12 +67,12 @@ func TestGradientPrograms(t *testing.T) {
 				}
 				return p.counts(t)
 			}
-			before, after := count("gomlx", stockGradient), count("lazo", Gradient)
+			before, after := count("gomlx", stockGradient), count("lazo", autodiff.Gradient)
 			// Both gradients are compiled as one program, whose forward part they share.
 			g := graph.NewGraph(backend, "gradients")
 			defer g.Finalize()
 			loss, wrt := w.loss(g)
-			g.Compile(slices.Concat([]node{loss}, stockGradient(loss, wrt...), Gradient(loss, wrt...))...)
+			g.Compile(slices.Concat([]node{loss}, stockGradient(loss, wrt...), autodiff.Gradient(loss, wrt...))...)
 			results := g.Run(randomInputs(g, positive[w.name])...)
 			require.Len(t, results, 1+2*len(wrt))
 			requireClose(t, results[1:1+len(wrt)], results[1+len(wrt):])
@@ -156,7 +157,6 @@ func requireClose(t *testing.T, want, got []*tensors.Tensor) {
 
 // TestTwoLayersTakeFiveDots counts what is written: nothing of the gradients that nobody asked for.
 func TestTwoLayersTakeFiveDots(t *testing.T) {
-	Install()
 	build := map[string]func(g *graph.Graph) (loss node, wrt []node){
 		"frozen first layer": func(g *graph.Graph) (node, []node) {
 			in := &inputs{g: g}
@@ -172,13 +172,13 @@ func TestTwoLayersTakeFiveDots(t *testing.T) {
 		gradient             func(node, ...node) []node
 		want                 int
 	}{
-		{"by Gradient", "mlp", "dot_general", Gradient, 2 + 3},
-		{"by graph.Gradient", "mlp", "dot_general", graph.Gradient, 2 + 3},
+		{"by autodiff.Gradient", "mlp", "dot_general", autodiff.Gradient, 2 + 3},
+		{"by graph.autodiff.Gradient", "mlp", "dot_general", graph.Gradient, 2 + 3},
 		{"as GoMLX comes", "mlp", "dot_general", stockGradient, 2 + 3},
-		{"no transpose", "mlp", "transpose", Gradient, 0},
-		{"by Gradient", "frozen first layer", "dot_general", Gradient, 2 + 1},
-		{"by Gradient", "cnn", "convolution", Gradient, 1 + 3}, // the first one is written as a sum of products, for XLA's CPU
-		{"by Gradient", "cnn", "dot_general", Gradient, 2 + 4},
+		{"no transpose", "mlp", "transpose", autodiff.Gradient, 0},
+		{"by autodiff.Gradient", "frozen first layer", "dot_general", autodiff.Gradient, 2 + 1},
+		{"by autodiff.Gradient", "cnn", "convolution", autodiff.Gradient, 1 + 3}, // the first one is written as a sum of products, for XLA's CPU
+		{"by autodiff.Gradient", "cnn", "dot_general", autodiff.Gradient, 2 + 4},
 	} {
 		t.Run(c.workload+", "+c.name, func(t *testing.T) {
 			p := lower(func(g *graph.Graph) []node {

@@ -6,7 +6,6 @@ import "github.com/gomlx/gomlx/core/graph"
 // these, in the inputs' shapes, for the value and the gradient with respect to it; it is differentiated where a second
 // derivative is asked for, so it may use the inputs too.
 func Custom(value *graph.Node, inputs []*graph.Node, gradient func(value, v *graph.Node) []*graph.Node) *graph.Node {
-	Install()
 	var out *graph.Node
 	flat := func(nodes []*graph.Node) *graph.Node {
 		list := make([]*graph.Node, len(nodes))

@@ -1,4 +1,4 @@
-package autodiff
+package autodiff_test
 
 import (
 	"math"
@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
@@ -241,7 +242,7 @@ func TestDerivatives(t *testing.T) {
 			require.True(t, slices.ContainsFunc(g.Nodes(), func(n node) bool { return n.Type() == o.kind }))
 			for i := range 2 {
 				var next node
-				err := graphs.Catch(func() { next = Gradient(weigh(outputs[i]), x)[0] })
+				err := graphs.Catch(func() { next = autodiff.Gradient(weigh(outputs[i]), x)[0] })
 				if i == o.order {
 					require.Error(t, err, "derivative %d", i+1)
 					break

@@ -1,4 +1,4 @@
-package autodiff
+package autodiff_test
 
 import (
 	"math"
@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
@@ -65,7 +66,7 @@ func TestGradientsAtEdges(t *testing.T) {
 		{name: "pow of a negative base by a constant", x: []float64{-2, 3}, f: func(x, _ node) node {
 			b := graph.Const(x.Graph(), []float64{3, 2})
 			// Nobody looks at the logarithm of -2, not even one who looks for NaN.
-			return graph.Add(graph.Pow(x, b), Gradient(total(graph.Pow(x, b)), b)[0])
+			return graph.Add(graph.Pow(x, b), autodiff.Gradient(total(graph.Pow(x, b)), b)[0])
 		}, wantX: []float64{12, 6 + 3 + 6*math.Log(3)}},
 		{name: "div by a large value", x: []float64{1}, y: []float64{1e200},
 			f: graph.Div, wantX: []float64{1e-200}, wantY: []float64{0}},
@@ -102,7 +103,7 @@ func TestGradientsAtEdges(t *testing.T) {
 				y = graph.Parameter(g, "y", shapes.Make(dtypes.Float64, len(c.y)))
 				wrt, inputs, want = append(wrt, y), append(inputs, c.y), append(want, c.wantY)
 			}
-			g.Compile(Gradient(total(c.f(wrt[0], y)), wrt...)...)
+			g.Compile(autodiff.Gradient(total(c.f(wrt[0], y)), wrt...)...)
 			for i, got := range g.Run(inputs...) {
 				values := tensors.MustCopyFlatData[float64](got)
 				require.Len(t, values, len(want[i]))
@@ -144,7 +145,7 @@ func TestGoMLXIsWrong(t *testing.T) {
 				defer g.Finalize()
 				x, y := graph.Parameter(g, "x", shape32(len(c.x))), graph.Parameter(g, "y", shape32(len(c.y)))
 				loss := graph.ReduceAllSum(graph.Mul(graph.Reshape(c.f(x, y), -1), graph.Const(g, c.v)))
-				g.Compile(Gradient(loss, x)[0], stockGradient(loss, x)[0])
+				g.Compile(autodiff.Gradient(loss, x)[0], stockGradient(loss, x)[0])
 				results := g.Run(c.x, c.y)
 				require.Equal(t, c.want, results[0].Value())
 				require.Equal(t, c.gomlx, results[1].Value(), "GoMLX's own")
@@ -173,7 +174,7 @@ func TestGradientsInFloat16(t *testing.T) {
 			}
 			x, y, v := parameter("x"), parameter("y"), parameter("v")
 			out := graph.Mul(v, c.f(x, y)) // with a 1 that XLA does not know: it takes (a/b)/b for a/b²
-			g.Compile(graph.ConvertDType(Gradient(out, y)[0], dtypes.Float32), graph.ConvertDType(stockGradient(out, y)[0], dtypes.Float32))
+			g.Compile(graph.ConvertDType(autodiff.Gradient(out, y)[0], dtypes.Float32), graph.ConvertDType(stockGradient(out, y)[0], dtypes.Float32))
 			results := g.Run(c.x, c.y, float32(1))
 			require.InEpsilon(t, c.want, results[0].Value(), 2e-3)
 			require.Equal(t, float32(c.gomlx), results[1].Value().(float32)+0, "GoMLX's own")
@@ -199,7 +200,7 @@ func TestLargeWindowsAreLeftToGoMLX(t *testing.T) {
 			p := lower(func(g *graph.Graph) []node {
 				x := graph.IotaFull(g, shape32(1, 20, 20, 1))
 				loss := graph.ReduceAllSum(c.pool(x).Window(c.size).Strides(1).Done())
-				return append([]node{loss}, Gradient(loss, x)...)
+				return append([]node{loss}, autodiff.Gradient(loss, x)...)
 			})
 			require.Equal(t, c.want, p.written(t, c.kind))
 		})

@@ -10,7 +10,6 @@ import (
 // Gradient returns the gradients of loss, a scalar, with respect to each of wrt, in their order and shapes. It is
 // graph.Gradient with the rules of this package, but panics where that would leave out what a closure takes in.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
-	Install()
 	refuseClosures(loss, wrt)
 	return graph.Gradient(loss, wrt...)
 }

@@ -1,8 +1,6 @@
-package autodiff
+package autodiff_test
 
 import (
-	"maps"
-	"reflect"
 	"sync"
 	"testing"
 
@@ -13,97 +11,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 func shape32(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
-
-// TestAttributes fails if GoMLX changes a field that the rules read.
-func TestAttributes(t *testing.T) {
-	g := graph.NewGraph(plugintest.CPU(t), "attributes")
-	defer g.Finalize()
-	x := graph.Parameter(g, "x", shape32(4, 6, 6, 2))
-
-	a := attributesOf(graph.DotGeneral(x, []int{1, 2}, []int{0}, x, []int{2, 1}, []int{0}))
-	require.Equal(t, []int{1, 2}, a.ints("lhsContractingAxes"))
-	require.Equal(t, []int{0}, a.ints("lhsBatchAxes"))
-	require.Equal(t, []int{2, 1}, a.ints("rhsContractingAxes"))
-	require.Equal(t, []int{0}, a.ints("rhsBatchAxes"))
-
-	kernel := graph.Parameter(g, "kernel", shape32(3, 3, 1, 2))
-	axes := compute.ConvolveAxesConfig{
-		InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2},
-		KernelInputChannels: 2, KernelOutputChannels: 3, KernelSpatial: []int{0, 1},
-		OutputBatch: 3, OutputChannels: 0, OutputSpatial: []int{2, 1},
-	}
-	c := convOf(graph.ConvGeneral(x, kernel, axes, []int{1, 2}, [][2]int{{3, 4}, {5, 6}}, []int{1, 3}, []int{2, 1}, 2, 1))
-	require.Equal(t, conv{
-		axes: axes, strides: []int{1, 2}, inputDilations: []int{1, 3}, kernelDilations: []int{2, 1},
-		paddings: [][2]int{{3, 4}, {5, 6}}, channelGroups: 2, batchGroups: 1,
-	}, c)
-	c = convOf(graph.ConvGeneral(x, kernel, axes, nil, nil, nil, nil, 2, 1))
-	require.Equal(t, conv{
-		axes: axes, strides: []int{1, 1}, inputDilations: []int{1, 1}, kernelDilations: []int{1, 1},
-		paddings: [][2]int{{}, {}}, channelGroups: 2, batchGroups: 1,
-	}, c)
-
-	a = attributesOf(graph.MaxPool(x).Window(3).Strides(2).PadSame().Done())
-	require.Equal(t, int(compute.ReduceOpMax), a.int("reductionType"))
-	require.Equal(t, []int{1, 3, 3, 1}, a.ints("windowDimensions"))
-	require.Equal(t, []int{1, 2, 2, 1}, a.ints("strides"))
-	require.Equal(t, [][2]int{{}, {1, 1}, {1, 1}, {}}, a.pairs("paddings"))
-	require.Nil(t, a.ints("inputDilations"))
-	require.Nil(t, a.ints("windowDilations"))
-
-	require.Equal(t, []int{1, 2}, attributesOf(graph.ReduceMax(x, 2, 1)).ints("axes"))
-	require.Equal(t, []int{3}, attributesOf(graph.ReduceMin(x, -1)).ints("axes"))
-
-	padded := graph.Pad(x, graph.Const(g, float32(0)), graph.PadAxis{Start: 1, End: 2, Interior: 3})
-	p := attributes{padded, attributesOf(padded).field("axesConfig", reflect.Slice).Index(0)}
-	require.Equal(t, []int{1, 2, 3}, []int{p.int("Start"), p.int("End"), p.int("Interior")})
-}
-
-func TestAttributesThatAreNotThere(t *testing.T) {
-	g := graph.NewGraph(plugintest.CPU(t), "attributes")
-	defer g.Finalize()
-	dot := graph.DotGeneral(graph.Parameter(g, "x", shape32(2)), nil, nil, graph.Parameter(g, "y", shape32(2)), nil, nil)
-	for name, read := range map[string]func(attributes){
-		"missing":             func(a attributes) { a.ints("axes") },
-		"int, not a slice":    func(a attributes) { a.int("lhsBatchAxes") },
-		"pairs, not of ints":  func(a attributes) { a.pairs("lhsBatchAxes") },
-		"a node, not a slice": func(a attributes) { a.ints("lhs") },
-		"a struct":            func(a attributes) { a.sub("lhs") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := graphs.Catch(func() { read(attributesOf(dot)) })
-			require.ErrorContains(t, err, "of GoMLX's DotGeneral node: expected")
-			require.ErrorContains(t, err, "this is not GoMLX v0.28.8")
-		})
-	}
-}
-
-func TestInstallReplacesOnce(t *testing.T) {
-	Install()
-	before := graph.VJPRegistration
-	defer func() { graph.VJPRegistration = before }()
-	graph.VJPRegistration = maps.Clone(before)
-	delete(graph.VJPRegistration, graph.NodeTypeInvalid) // a change of the user's
-	Install()
-	require.NotContains(t, graph.VJPRegistration, graph.NodeTypeInvalid)
-	require.Contains(t, stock, graph.NodeTypeInvalid)
-	require.Contains(t, before, graph.NodeTypeInvalid)
-	held := graph.VJPRegistration
-	replaceRules() // a goroutine that reads the map must not see it change
-	require.NotEqual(t, reflect.ValueOf(held).Pointer(), reflect.ValueOf(graph.VJPRegistration).Pointer())
-	for kind := range rules() {
-		require.Contains(t, stock, kind, "a rule for what GoMLX cannot differentiate")
-	}
-	for kind := range missing() {
-		require.NotContains(t, stock, kind, "GoMLX has a rule now: see whether ours is needed")
-	}
-	t.Logf("%d of %d rules replaced", len(rules()), len(stock))
-}
 
 func TestGradient(t *testing.T) {
 	for _, c := range []struct {
@@ -128,7 +41,7 @@ func TestGradient(t *testing.T) {
 		}, []float32{22, 22, 44}},
 		{"a custom gradient that differentiates", func(x, y, z node) (node, []node) {
 			s := graph.IdentityWithCustomGradient(x, func(_, v node) node {
-				return graph.Mul(v, Gradient(graph.DotProduct(y, z), z)[0])
+				return graph.Mul(v, autodiff.Gradient(graph.DotProduct(y, z), z)[0])
 			})
 			return graph.DotProduct(s, y), []node{x}
 		}, []float32{9, 16}},
@@ -145,7 +58,7 @@ func TestGradient(t *testing.T) {
 			return graph.DotProduct(s, y), []node{x, y}
 		}, []float32{18, 64, 2 * 3, 2 * 16}},
 		{"a second derivative", func(x, y, _ node) (node, []node) {
-			first := Gradient(graph.DotProduct(x, graph.Mul(x, x)), x)[0]
+			first := autodiff.Gradient(graph.DotProduct(x, graph.Mul(x, x)), x)[0]
 			return graph.DotProduct(first, y), []node{x}
 		}, []float32{18, 48}},
 	} {
@@ -154,7 +67,7 @@ func TestGradient(t *testing.T) {
 				g := graph.NewGraph(backend, "gradient")
 				defer g.Finalize()
 				loss, wrt := c.f(graph.Const(g, []float32{1, 2}), graph.Const(g, []float32{3, 4}), graph.Const(g, []float32{5, 6}))
-				g.Compile(Gradient(loss, wrt...)...)
+				g.Compile(autodiff.Gradient(loss, wrt...)...)
 				var got []float32
 				for _, r := range g.Run() {
 					got = append(got, tensors.MustCopyFlatData[float32](r)...)
@@ -177,7 +90,7 @@ func TestR03_gradientInACustomGradient(t *testing.T) {
 		h := graph.IdentityWithCustomGradient(y, func(_, v node) node {
 			return graph.Add(v, graph.Gradient(graph.ReduceAllSum(y), x)[0])
 		})
-		g.Compile(Gradient(h, w)...)
+		g.Compile(autodiff.Gradient(h, w)...)
 		require.Equal(t, float32((1+2)*3), g.Run()[0].Value(), "%s: (v + w)·x", backend.Name())
 		t.Logf("%s: dw = 9", backend.Name())
 	}
@@ -228,9 +141,9 @@ func TestGradientRefusesClosures(t *testing.T) {
 				g := graph.NewGraph(backend, "closure")
 				defer g.Finalize()
 				loss, wrt := c.f(graph.Const(g, float32(3)), graph.Const(g, float32(5)))
-				gradient := Gradient
+				gradient := autodiff.Gradient
 				if c.refused {
-					require.ErrorContains(t, graphs.Catch(func() { Gradient(loss, wrt) }), "autodiff: gradient: the loss depends on an If or a While")
+					require.ErrorContains(t, graphs.Catch(func() { autodiff.Gradient(loss, wrt) }), "autodiff: gradient: the loss depends on an If or a While")
 					gradient = graph.Gradient
 				}
 				g.Compile(gradient(loss, wrt)...)
@@ -251,10 +164,10 @@ func TestGradientPanicsAsGraphGradientDoes(t *testing.T) {
 		f    func()
 		want string
 	}{
-		{"not a scalar", func() { Gradient(x, x) }, "only gradients of a non-complex scalar"},
-		{"a node of another graph", func() { Gradient(graph.ReduceAllSum(x), graph.Parameter(other, "x", shape32(2))) }, "different graphs"},
-		{"no node", func() { Gradient(graph.ReduceAllSum(x), nil) }, "nil"},
-		{"no loss", func() { Gradient(nil, x) }, "nil"},
+		{"not a scalar", func() { autodiff.Gradient(x, x) }, "only gradients of a non-complex scalar"},
+		{"a node of another graph", func() { autodiff.Gradient(graph.ReduceAllSum(x), graph.Parameter(other, "x", shape32(2))) }, "different graphs"},
+		{"no node", func() { autodiff.Gradient(graph.ReduceAllSum(x), nil) }, "nil"},
+		{"no loss", func() { autodiff.Gradient(nil, x) }, "nil"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.ErrorContains(t, graphs.Catch(c.f), c.want)
@@ -264,7 +177,6 @@ func TestGradientPanicsAsGraphGradientDoes(t *testing.T) {
 
 // TestGradientsInParallel: graphs may be differentiated at the same time.
 func TestGradientsInParallel(t *testing.T) {
-	Install()
 	backend := plugintest.Go(t)
 	var group sync.WaitGroup
 	for i := range 8 {
@@ -276,7 +188,7 @@ func TestGradientsInParallel(t *testing.T) {
 				if i%2 == 1 {
 					wrt, want = y, []float32{1, 2}
 				}
-				g.Compile(Gradient(graph.DotProduct(x, y), wrt)...)
+				g.Compile(autodiff.Gradient(graph.DotProduct(x, y), wrt)...)
 				if got := g.Run()[0].Value(); !equal(want, got) {
 					t.Errorf("got %v, want %v", got, want)
 				}

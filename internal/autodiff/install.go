@@ -1,13 +1,14 @@
 // Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments, or cost more than they
 // should.
 //
-// GoMLX keeps its rules in graph.VJPRegistration, a map that it documents as open to change. [Install] replaces some of
-// its entries; docs/gradients.md says which and why, and what each costs before, after and in JAX.
+// GoMLX keeps its rules in graph.VJPRegistration, a map that it documents as open to change. A program that imports
+// this package has its rules there before main begins, so every gradient has them, graph.Gradient's and those of
+// GoMLX's trainer too. xla/hlo imports it, and each package of lazo that builds graphs. docs/gradients.md says which
+// rules are replaced and why, and what each costs before, after and in JAX.
 package autodiff
 
 import (
 	"maps"
-	"sync"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -60,15 +61,9 @@ func missing() map[graph.NodeType]rule {
 // stock are GoMLX's own rules, for the cases that those of this package hand on.
 var stock = maps.Clone(graph.VJPRegistration)
 
-// Install puts the rules of this package in the place of GoMLX's, for the whole process. Only the first call does
-// something. It must not run while another goroutine builds a gradient: packages that build graphs call it when they
-// start, and [Gradient] calls it too.
-func Install() { install.Do(replaceRules) }
-
-var install sync.Once
-
-func replaceRules() {
-	// GoMLX reads the map without a lock: a new map leaves a reader of the old one unharmed.
+// The rules are replaced when the program starts: nothing reads GoMLX's map yet, and what runs first makes no
+// difference to a gradient.
+func init() {
 	next := maps.Clone(graph.VJPRegistration)
 	for _, list := range []map[graph.NodeType]rule{rules(), missing()} {
 		for kind, r := range list {

@@ -1,4 +1,4 @@
-package autodiff
+package autodiff_test
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -63,7 +64,7 @@ func bilinear(t require.TestingT, backend compute.Backend, dtype dtypes.DType, a
 		}
 		return graph.ReduceAllSum(graph.ConvertDType(p, dtypes.Float64))
 	}
-	gradients := Gradient(inner(out, v), x, y)
+	gradients := autodiff.Gradient(inner(out, v), x, y)
 	require.True(t, gradients[0].Shape().Equal(x.Shape()))
 	require.True(t, gradients[1].Shape().Equal(y.Shape()))
 	x2, y2 := draw(a), draw(b)
@@ -116,7 +117,7 @@ type layout struct{ dims, batch, contracting []int }
 
 func newLayout(t *rapid.T, name string, batch, contracting, free []int) layout {
 	sizes := slices.Concat(batch, contracting, free)
-	order := rapid.Permutation(axesFrom(0, len(sizes))).Draw(t, name) // the place of each of sizes
+	order := rapid.Permutation(autodiff.AxesFrom(0, len(sizes))).Draw(t, name) // the place of each of sizes
 	l := layout{dims: make([]int, len(sizes))}
 	for i, place := range order {
 		l.dims[place] = sizes[i]
@@ -180,7 +181,7 @@ func TestConvolutionGradientIsTheAdjoint(t *testing.T) {
 			inputDilations, kernelDilations = append(inputDilations, spread), append(kernelDilations, dilation)
 			paddings = append(paddings, padding)
 		}
-		order := func(name string) []int { return rapid.Permutation(axesFrom(0, spatial+2)).Draw(t, name) }
+		order := func(name string) []int { return rapid.Permutation(autodiff.AxesFrom(0, spatial+2)).Draw(t, name) }
 		place := func(dims, order []int) []int {
 			placed := make([]int, len(dims))
 			for i, at := range order {
@@ -229,7 +230,7 @@ func TestPoolingGradient(t *testing.T) {
 		x := drawn.parameter(dtype, n[:]...)
 		out := graph.BackendReduceWindow(x, kind, size[:], stride[:], nil, nil, paddings)
 		v := drawn.parameter(dtype, out.Shape().Dimensions...)
-		g.Compile(graph.ConvertDType(Gradient(graph.ReduceAllSum(graph.Mul(out, v)), x)[0], dtypes.Float32))
+		g.Compile(graph.ConvertDType(autodiff.Gradient(graph.ReduceAllSum(graph.Mul(out, v)), x)[0], dtypes.Float32))
 
 		at := func(i int) [][]float32 { return drawn.inputs[i].(*tensors.Tensor).Value().([][]float32) }
 		want := make([][]float32, n[0])

@@ -1,4 +1,4 @@
-package autodiff
+package autodiff_test
 
 import (
 	"math"
@@ -11,11 +11,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// unrolled is what Loop.Run computes, turn by turn.
-func unrolled(l Loop, times int, carry, places []node, body Body) (last, outs []node) {
+// unrolled is what autodiff.Loop.Run computes, turn by turn.
+func unrolled(l autodiff.Loop, times int, carry, places []node, body autodiff.Body) (last, outs []node) {
 	last = carry
 	var made [][]node // by place
 	for i := range l.Length {
@@ -60,11 +61,11 @@ func scalar64(x node, v float64) node { return graph.Scalar(x.Graph(), dtypes.Fl
 // TestLoop holds a loop, and its first and second derivatives, to the same turns written one by one.
 func TestLoop(t *testing.T) {
 	type program struct {
-		loop  Loop
+		loop  autodiff.Loop
 		times int // 0: Length
 		run   func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node)
 	}
-	cell := func(w, u node) Body {
+	cell := func(w, u node) autodiff.Body {
 		return func(carry, at, _ []node) (next, out []node) {
 			n := graph.Tanh(graph.Add(graph.Dot(at[0], w).Product(), graph.Dot(carry[0], u).Product()))
 			return []node{n}, []node{graph.Mul(n, graph.Square(n))}
@@ -74,19 +75,19 @@ func TestLoop(t *testing.T) {
 		return run([]node{h}, []node{x}, nil, cell(w, u))
 	}
 	programs := map[string]program{
-		"forwards":             {loop: Loop{Length: 5}, run: simple},
-		"backwards":            {loop: Loop{Length: 5, Reverse: true}, run: simple},
-		"some turns":           {loop: Loop{Length: 5}, times: 3, run: simple},
-		"some turns backwards": {loop: Loop{Length: 5, Reverse: true}, times: 3, run: simple},
-		"no turn":              {loop: Loop{Length: 5}, times: -1, run: simple},
-		"a counter and what hangs on nothing": {loop: Loop{Length: 5}, run: func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node) {
+		"forwards":             {loop: autodiff.Loop{Length: 5}, run: simple},
+		"backwards":            {loop: autodiff.Loop{Length: 5, Reverse: true}, run: simple},
+		"some turns":           {loop: autodiff.Loop{Length: 5}, times: 3, run: simple},
+		"some turns backwards": {loop: autodiff.Loop{Length: 5, Reverse: true}, times: 3, run: simple},
+		"no turn":              {loop: autodiff.Loop{Length: 5}, times: -1, run: simple},
+		"a counter and what hangs on nothing": {loop: autodiff.Loop{Length: 5}, run: func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node) {
 			return run([]node{graph.Const(g, int32(1)), h}, []node{x}, nil, func(carry, at, _ []node) (next, out []node) {
 				k := graph.ConvertDType(carry[0], dtypes.Float64)
 				y := graph.Mul(graph.Mul(carry[1], k), graph.Sin(graph.Dot(at[0], graph.Mul(w, w)).Product()))
 				return []node{graph.AddScalar(carry[0], 1), y}, []node{graph.Sin(graph.ReduceSum(graph.Exp(w), 0)), at[0], graph.Dot(y, u).Product()}
 			})
 		}},
-		"in a loop": {loop: Loop{Length: 3}, run: func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node) {
+		"in a loop": {loop: autodiff.Loop{Length: 3}, run: func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node) {
 			return run([]node{h}, []node{graph.Slice(x, graph.AxisRange(0, 3))}, nil, func(carry, at, _ []node) (next, out []node) {
 				k := graph.Sin(carry[0])
 				inner, each := run([]node{carry[0]}, []node{graph.Stack([]node{at[0], graph.Mul(at[0], at[0]), graph.Exp(at[0])}, 0)}, nil,
@@ -113,10 +114,10 @@ func TestLoop(t *testing.T) {
 			}
 			var outputs []node
 			for _, run := range []runner{
-				func(carry, places, fixed []node, body Body) (last, outs []node) {
+				func(carry, places, fixed []node, body autodiff.Body) (last, outs []node) {
 					return l.Run(g, carry, places, fixed, body, nil)
 				},
-				func(carry, places, _ []node, body Body) (last, outs []node) {
+				func(carry, places, _ []node, body autodiff.Body) (last, outs []node) {
 					return unrolled(l, turns, carry, places, body)
 				},
 			} {
@@ -126,12 +127,12 @@ func TestLoop(t *testing.T) {
 					o = graph.ConvertDType(o, dtypes.Float64)
 					loss = graph.Add(loss, graph.ReduceAllSum(graph.Mul(o, graph.Exp(o))))
 				}
-				first := Gradient(loss, x, h, w, u)
+				first := autodiff.Gradient(loss, x, h, w, u)
 				penalty := scalar64(x, 0)
 				for _, d := range first {
 					penalty = graph.Add(penalty, graph.ReduceAllSum(graph.Square(d)))
 				}
-				outputs = append(outputs, slices.Concat(last, outs, first, Gradient(penalty, x, h, w, u))...)
+				outputs = append(outputs, slices.Concat(last, outs, first, autodiff.Gradient(penalty, x, h, w, u))...)
 			}
 			g.Compile(outputs...)
 			var inputs []any
@@ -159,7 +160,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-type runner func(carry, places, fixed []node, body Body) (last, outs []node)
+type runner func(carry, places, fixed []node, body autodiff.Body) (last, outs []node)
 
 // A turn keeps an output once, however often it is given: the gradient of an RNN's input and that of its state's
 // product take the same numbers.
@@ -169,13 +170,13 @@ func TestLoop_stacks(t *testing.T) {
 	x := graph.Parameter(g, "x", shapes.Make(dtypes.Float64, 5, 2, 4))
 	u := graph.Parameter(g, "u", shapes.Make(dtypes.Float64, 4, 4))
 	h := graph.ZerosLike(graph.Slice(x, graph.AxisElem(0)))
-	last, outs := Loop{Length: 5}.Run(g, []node{graph.Reshape(h, 2, 4)}, []node{x}, nil, func(carry, at, _ []node) (next, out []node) {
+	last, outs := autodiff.Loop{Length: 5}.Run(g, []node{graph.Reshape(h, 2, 4)}, []node{x}, nil, func(carry, at, _ []node) (next, out []node) {
 		n := graph.Tanh(graph.Add(at[0], graph.Dot(carry[0], u).Product()))
 		return []node{n}, []node{n, at[0], n}
 	}, nil)
 	require.Same(t, outs[0], outs[2])
 	forward := g.Nodes()
-	Gradient(graph.ReduceAllSum(last[0]), x, u)
+	autodiff.Gradient(graph.ReduceAllSum(last[0]), x, u)
 	stacks := func(nodes []node) (n int) {
 		for _, w := range nodes {
 			if w.Type() == graph.NodeTypeWhile {

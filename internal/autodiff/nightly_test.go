@@ -1,6 +1,6 @@
 //go:build nightly
 
-package autodiff
+package autodiff_test
 
 // draws is how many layouts a law is checked for.
 const draws = "1000"

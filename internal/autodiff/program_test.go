@@ -1,4 +1,4 @@
-package autodiff
+package autodiff_test
 
 import (
 	"flag"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
@@ -174,9 +175,8 @@ func (p program) written(t testing.TB, kind string) int {
 
 // stockGradient differentiates by GoMLX's own rules.
 func stockGradient(loss node, wrt ...node) []node {
-	Install()
 	installed := graph.VJPRegistration
 	defer func() { graph.VJPRegistration = installed }()
-	graph.VJPRegistration = maps.Clone(stock)
+	graph.VJPRegistration = maps.Clone(autodiff.Stock)
 	return graph.Gradient(loss, wrt...)
 }

@@ -1,4 +1,4 @@
-package autodiff
+package autodiff_test
 
 import (
 	"github.com/gomlx/compute/dtypes"

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 	"github.com/gomlx/go-xla/types/shardy"
 
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // a graph on an open runtime has the right gradients, whoever asks
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
