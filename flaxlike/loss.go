@@ -221,10 +221,9 @@ func crossEntropy(labels, logits *managed.Node) *managed.Node {
 func divergence(labels, logits *managed.Node) *managed.Node {
 	severalClasses("kl_divergence", logits, "binary_crossentropy")
 	noProbabilities("kl_divergence", logits)
-	labels = same("kl_divergence", labels, logits)
-	none := graph.Equal(labels, graph.ZerosLike(labels))
-	log := graph.Log(graph.Where(none, graph.OnesLike(labels), labels)) // 0 times log(0) is 0 here
-	return graph.ReduceSum(graph.Mul(labels, graph.Sub(log, graph.LogSoftmax(logits))), -1)
+	labels = graph.ClipScalar(same("kl_divergence", labels, logits), tiny, 1) // as Keras's: no logarithm of 0
+	log := graph.ClipScalar(graph.LogSoftmax(logits), leastLog, 0)
+	return graph.ReduceSum(graph.Mul(labels, graph.Sub(graph.Log(labels), log)), -1)
 }
 
 // binaryCrossEntropy is max(z, 0) - z y + log(1 + exp(-|z|)), which overflows for no z.

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -18,6 +19,9 @@ import (
 type Muon struct {
 	// Beta is how much of the momentum stays, 0.95; Epsilon is added to the norm, 1e-8.
 	Beta, Epsilon float64
+	// RMS is the root mean square of an update's elements, before the rate: 0.2 as Keras's Muon has it. 0 scales by the
+	// root of outputs over inputs, at least 1, as optax's.
+	RMS float64
 	// Plain leaves out Nesterov's look ahead.
 	Plain bool
 }
@@ -28,6 +32,7 @@ func (Muon) Name() string { return "muon" }
 // Update is one step of the rule.
 func (t Muon) Update(s *Step) {
 	beta, epsilon := cmp.Or(t.Beta, 0.95), cmp.Or(t.Epsilon, 1e-8)
+	check(t.RMS >= 0 && !math.IsInf(t.RMS, 0), "Muon.RMS is %v, expected a finite number of at least 0", t.RMS)
 	share("Muon.Beta", beta)
 	positive("Muon.Epsilon", epsilon)
 	n := s.time()
@@ -40,8 +45,11 @@ func (t Muon) Update(s *Step) {
 			ahead := graph.Mul(average, unbias(beta, graph.AddScalar(n, 1)))
 			average = mix(ahead, graph.Mul(p.Update, unbias(beta, n)), beta)
 		}
-		inputs, outputs := p.Shape().Dimensions[0], p.Shape().Dimensions[1]
-		scale := graph.Sqrt(graph.Scalar(s.graph, s.dtype, max(1, float64(outputs)/float64(inputs))))
+		inputs, outputs := float64(p.Shape().Dimensions[0]), float64(p.Shape().Dimensions[1])
+		scale := graph.Sqrt(graph.Scalar(s.graph, s.dtype, max(1, outputs/inputs)))
+		if t.RMS != 0 {
+			scale = graph.Scalar(s.graph, s.dtype, t.RMS*math.Sqrt(max(inputs, outputs)))
+		}
 		return graph.Mul(orthogonal(average, epsilon), scale)
 	})
 }

@@ -1,0 +1,594 @@
+package flaxlike_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/metrics"
+)
+
+// kerasArray is an array of metrics/testdata/keras_cases.json.gz.
+type kerasArray struct {
+	Shape []int
+	Type  string
+	Flat  []any
+}
+
+// floats are the numbers of an array.
+func (a *kerasArray) floats() []float64 {
+	list := make([]float64, len(a.Flat))
+	for i, v := range a.Flat {
+		switch v := v.(type) {
+		case float64:
+			list[i] = v
+		case bool:
+			if v {
+				list[i] = 1
+			}
+		case string:
+			list[i] = map[string]float64{"nan": math.NaN(), "inf": math.Inf(1), "-inf": math.Inf(-1)}[v]
+		}
+	}
+	return list
+}
+
+// kerasNumbers are those of several updates in one array.
+type kerasNumbers struct {
+	dims  []int
+	flat  []float64
+	whole bool
+}
+
+func (n *kerasNumbers) each(f func(float64) float64) *kerasNumbers {
+	for i, v := range n.flat {
+		n.flat[i] = f(v)
+	}
+	return n
+}
+
+func (n *kerasNumbers) field(name string) data.Field {
+	if n.whole {
+		return data.Named(name, converted[int32](n.flat), n.dims...)
+	}
+	return data.Named(name, converted[float32](n.flat), n.dims...)
+}
+
+func (n *kerasNumbers) tensor() *tensors.Tensor {
+	if n.whole {
+		return tensors.FromFlatDataAndDimensions(converted[int32](n.flat), n.dims...)
+	}
+	return tensors.FromFlatDataAndDimensions(converted[float32](n.flat), n.dims...)
+}
+
+func converted[T int32 | float32](flat []float64) []T {
+	list := make([]T, len(flat))
+	for i, v := range flat {
+		list[i] = T(v)
+	}
+	return list
+}
+
+// kerasCase is what a class of Keras gave.
+type kerasCase struct {
+	Source, Kind, Name string
+	Options            map[string]any
+	Updates            [][]*kerasArray
+	Result             *kerasArray
+}
+
+func (c *kerasCase) String() string {
+	return fmt.Sprintf("%s.%s %v of %v", c.Kind, c.Name, c.Options, c.shapes())
+}
+
+func (c *kerasCase) shapes() (list []any) {
+	for _, a := range c.Updates[0] {
+		if a != nil {
+			list = append(list, a.Type, a.Shape)
+		}
+	}
+	return list
+}
+
+// is tells whether an option has a value, or is not there.
+func (c *kerasCase) is(option string, value any) bool {
+	v, ok := c.Options[option]
+	return !ok || fmt.Sprint(v) == fmt.Sprint(value)
+}
+
+func (c *kerasCase) number(option string) float64 { v, _ := c.Options[option].(float64); return v }
+
+// joined are the inputs of all updates; weights are nil without any.
+func (c *kerasCase) joined() (inputs []*kerasNumbers, weights *kerasNumbers, ok bool) {
+	last := len(c.Updates[0]) - 1
+	all := make([]*kerasNumbers, last+1)
+	for _, u := range c.Updates {
+		n := 1
+		if len(u[0].Shape) > 0 {
+			n = u[0].Shape[0]
+		}
+		for i, a := range u {
+			if a == nil && i == last {
+				if all[i] != nil {
+					return nil, nil, false
+				}
+				continue
+			}
+			dims, flat := slices.Clone(a.Shape), a.floats()
+			if len(dims) == 0 {
+				dims = []int{n}
+				for len(flat) < n {
+					flat = append(flat, flat[0])
+				}
+			}
+			if all[i] == nil {
+				all[i] = &kerasNumbers{dims: slices.Clone(dims), whole: a.Type != "float"}
+				all[i].dims[0] = 0
+			}
+			if !slices.Equal(all[i].dims[1:], dims[1:]) || dims[0] == 0 {
+				return nil, nil, false
+			}
+			all[i].dims[0] += dims[0]
+			all[i].flat = append(all[i].flat, flat...)
+			all[i].whole = all[i].whole && a.Type != "float"
+		}
+	}
+	if all[last] != nil {
+		all[last].whole = false
+		if all[last].dims[0] != all[0].dims[0] {
+			return nil, nil, false
+		}
+	}
+	return all[:last], all[last], true
+}
+
+// replay is how a row is given to lazo.
+type replay struct {
+	name   string         // of a loss or metric, or
+	metric metrics.Metric // gathered by itself
+	loss   flaxlike.Loss
+	output func(float64) float64         // of the output's numbers, nil for none
+	beside string                        // the loss that says what the output's numbers are
+	result func(got []float64) []float64 // of what lazo gives
+}
+
+func logit(p float64) float64 {
+	p = min(max(p, 1e-7), 1-math.Pow(2, -23))
+	return math.Log(p / (1 - p))
+}
+
+func logOf(p float64) float64 { return math.Log(max(p, 1e-30)) }
+
+var kerasLosses = map[string]string{"MeanSquaredError": "mse", "MeanAbsoluteError": "mae", "MeanAbsolutePercentageError": "mape",
+	"MeanSquaredLogarithmicError": "msle", "Huber": "huber", "LogCosh": "log_cosh", "Poisson": "poisson", "CosineSimilarity": "cosine_similarity",
+	"Hinge": "hinge", "SquaredHinge": "squared_hinge", "CategoricalHinge": "categorical_hinge", "KLDivergence": "kl_divergence",
+	"CategoricalCrossentropy": "categorical_crossentropy", "BinaryCrossentropy": "binary_crossentropy",
+	"SparseCategoricalCrossentropy": sparse, "CategoricalFocalCrossentropy": "categorical_focal_crossentropy",
+	"BinaryFocalCrossentropy": "binary_focal_crossentropy", "Dice": "dice", "Tversky": "tversky"}
+
+// ofLoss says how a loss of Keras is had here, "" for why if it is.
+func ofLoss(c *kerasCase) (r replay, why string) {
+	name, ok := kerasLosses[c.Name]
+	switch {
+	case !ok:
+		return r, "no such loss by name"
+	case !c.is("reduction", "sum_over_batch_size") && !c.is("reduction", nil) && !c.is("reduction", "sum"):
+		return r, "reduction mean_with_sample_weight"
+	case !c.is("ignore_class", nil):
+		return r, "ignore_class"
+	case !c.is("axis", -1.0) && !c.is("axis", nil):
+		return r, "another axis"
+	case !c.is("delta", 1.0):
+		return r, "another delta"
+	case strings.Contains(c.Name, "Focal") && (!c.is("gamma", 2.0) || !c.is("alpha", 0.25) || !c.is("apply_class_balancing", false)):
+		return r, "another gamma, alpha or class balancing"
+	case c.Name == "Tversky" && (!c.is("alpha", 0.5) || !c.is("beta", 0.5)):
+		return r, "another alpha or beta"
+	}
+	r.loss = flaxlike.Loss{Name: name, Smoothing: c.number("label_smoothing")}
+	if !c.is("from_logits", true) {
+		r.output = logOf
+		if strings.HasPrefix(c.Name, "Binary") {
+			r.output = logit
+		}
+	}
+	if c.Name == "KLDivergence" {
+		r.output = logOf
+	}
+	return r, ""
+}
+
+// ofMetric says how a metric of Keras is had here.
+func ofMetric(c *kerasCase) (r replay, why string) {
+	wide := 1
+	if shape := c.Updates[0][len(c.Updates[0])-2].Shape; len(shape) > 1 {
+		wide = shape[len(shape)-1]
+	}
+	named := map[string]string{"MeanSquaredError": "mse", "RootMeanSquaredError": "rmse", "MeanAbsoluteError": "mae", "MeanAbsolutePercentageError": "mape",
+		"MeanSquaredLogarithmicError": "msle", "LogCoshError": "log_cosh", "R2Score": "r2_score", "CosineSimilarity": "cosine_similarity",
+		"Poisson": "poisson", "Hinge": "hinge", "SquaredHinge": "squared_hinge", "CategoricalHinge": "categorical_hinge",
+		"PearsonCorrelation": "pearson_correlation", "ConcordanceCorrelation": "concordance_correlation", "CategoricalAccuracy": "categorical_accuracy",
+		"SparseCategoricalAccuracy": "sparse_categorical_accuracy"}
+	averages := map[any]metrics.Average{nil: metrics.PerClass, "micro": metrics.Micro, "macro": metrics.Macro, "weighted": metrics.Weighted}
+	cut := func(m metrics.Metric, at float64) metrics.Metric { // of two classes by a threshold
+		return metrics.MapInputs(m, func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{metrics.Threshold(in[0], 0.5), metrics.Threshold(in[1], at)}
+		})
+	}
+	threshold := 0.5
+	if v, ok := c.Options["thresholds"]; ok && v != nil {
+		if threshold, ok = v.(float64); !ok {
+			return r, "several thresholds at once"
+		}
+	}
+	if v, ok := c.Options["threshold"].(float64); ok {
+		threshold = v
+	}
+	ids := func(got []float64) []float64 {
+		var sum float64
+		list, _ := c.Options["target_class_ids"].([]any)
+		for _, id := range list {
+			sum += got[int(id.(float64))]
+		}
+		return []float64{sum / float64(len(list))}
+	}
+	cell := func(row, column int) (replay, string) {
+		return replay{metric: cut(metrics.ConfusionMatrix(2), threshold), result: func(got []float64) []float64 { return got[2*row+column:][:1] }}, ""
+	}
+	classes, thresholds := int(c.number("num_classes")), int(c.number("num_thresholds"))
+	switch {
+	case !c.is("axis", -1.0):
+		return r, "another axis"
+	case !c.is("ignore_class", nil):
+		return r, "ignore_class"
+	case !c.is("from_sorted_ids", false):
+		return r, "from_sorted_ids"
+	case !c.is("class_id", nil) || !c.is("top_k", nil):
+		return r, "class_id or top_k"
+	case c.Name == "R2Score" && (!c.is("class_aggregation", "uniform_average") || !c.is("num_regressors", 0)):
+		return r, "class_aggregation or num_regressors"
+	case !c.is("label_smoothing", 0):
+		return r, "label_smoothing of a metric"
+	}
+	if name := named[c.Name]; name != "" {
+		return replay{name: name}, ""
+	}
+	switch c.Name {
+	case "KLDivergence":
+		return replay{name: "kl_divergence", output: logOf}, ""
+	case "BinaryAccuracy":
+		if threshold == 0.5 {
+			return replay{name: "binary_accuracy", beside: "mse"}, ""
+		}
+		return replay{metric: cut(metrics.Accuracy(), threshold)}, ""
+	case "BinaryCrossentropy", "CategoricalCrossentropy", "SparseCategoricalCrossentropy":
+		r.name = map[string]string{"BinaryCrossentropy": "binary_crossentropy", "CategoricalCrossentropy": "categorical_crossentropy",
+			"SparseCategoricalCrossentropy": "crossentropy"}[c.Name]
+		if !c.is("from_logits", true) {
+			if r.output = logOf; c.Name == "BinaryCrossentropy" {
+				r.output = logit
+			}
+		}
+		return r, ""
+	case "TopKCategoricalAccuracy", "SparseTopKCategoricalAccuracy":
+		if k := int(c.number("k")); k != 5 {
+			return replay{metric: metrics.TopK(k)}, ""
+		}
+		return replay{name: "top_5_accuracy"}, ""
+	case "Accuracy":
+		return replay{metric: metrics.MapInputs(metrics.Accuracy(), func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{graph.ConvertDType(in[0], dtypes.Int32), graph.ConvertDType(in[1], dtypes.Int32)}
+		})}, ""
+	case "Precision", "Recall":
+		m := map[string]metrics.Metric{"Precision": metrics.Precision(2, metrics.Binary), "Recall": metrics.Recall(2, metrics.Binary)}[c.Name]
+		if threshold == 0.5 && wide == 1 {
+			return replay{name: strings.ToLower(c.Name), beside: "mse"}, ""
+		}
+		return replay{metric: cut(m, threshold)}, ""
+	case "F1Score", "FBetaScore":
+		beta, average := 1.0, averages[c.Options["average"]]
+		if c.Name == "FBetaScore" {
+			beta = c.number("beta")
+		}
+		if wide < 2 {
+			return r, "F of one class"
+		}
+		if c.is("threshold", nil) {
+			return replay{metric: metrics.FBeta(beta, wide, average)}, ""
+		}
+		return replay{metric: cut(metrics.MultiLabel(metrics.FBeta(beta, wide, average)), threshold)}, ""
+	case "MeanIoU", "OneHotMeanIoU":
+		return replay{metric: metrics.MeanIoU(classes)}, ""
+	case "IoU", "OneHotIoU":
+		return replay{metric: metrics.IoU(classes, metrics.PerClass), result: ids}, ""
+	case "BinaryIoU":
+		return replay{metric: cut(metrics.IoU(2, metrics.PerClass), threshold), result: ids}, ""
+	case "AUC":
+		if !c.is("multi_label", false) || !c.is("summation_method", "interpolation") || c.is("curve", "PRGAIN") {
+			return r, "multi_label, summation_method or PRGAIN"
+		}
+		m := metrics.AUC(thresholds)
+		if c.is("curve", "PR") {
+			m = metrics.AveragePrecision(thresholds)
+		}
+		if c.is("from_logits", true) {
+			return replay{metric: m, output: func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }}, ""
+		}
+		return replay{metric: m}, ""
+	case "PrecisionAtRecall":
+		return replay{metric: metrics.PrecisionAtRecall(c.number("recall"), thresholds)}, ""
+	case "RecallAtPrecision":
+		return replay{metric: metrics.RecallAtPrecision(c.number("precision"), thresholds)}, ""
+	case "SensitivityAtSpecificity":
+		return replay{metric: metrics.SensitivityAtSpecificity(c.number("specificity"), thresholds)}, ""
+	case "SpecificityAtSensitivity":
+		return replay{metric: metrics.SpecificityAtSensitivity(c.number("sensitivity"), thresholds)}, ""
+	case "TruePositives":
+		return cell(1, 1)
+	case "TrueNegatives":
+		return cell(0, 0)
+	case "FalsePositives":
+		return cell(0, 1)
+	case "FalseNegatives":
+		return cell(1, 0)
+	case "Mean":
+		return replay{metric: metrics.Mean()}, ""
+	case "Sum":
+		return replay{metric: metrics.Sum()}, ""
+	}
+	return r, "no such metric"
+}
+
+// run gives lazo the row.
+func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
+	inputs, weights, ok := c.joined()
+	require.True(t, ok)
+	output := inputs[len(inputs)-1]
+	switch {
+	case strings.Contains(c.Name, "TopK"), strings.HasPrefix(c.Name, "F"), strings.HasPrefix(c.Name, "OneHot"), c.Name == "AUC": // scores and one-hot labels are floats here
+		output.whole = false
+		inputs[0].whole = inputs[0].whole && len(inputs[0].dims) < len(output.dims)
+	case strings.HasSuffix(c.Name, "IoU") && c.is("sparse_y_pred", true) && !strings.HasPrefix(c.Name, "OneHot") && c.Name != "BinaryIoU":
+		output.whole = true
+	}
+	if r.output != nil {
+		output.each(r.output)
+	}
+	if r.metric != nil {
+		nodes, weighed := []any{}, weights != nil
+		for _, in := range inputs {
+			nodes = append(nodes, in.tensor())
+		}
+		if weighed {
+			nodes = append(nodes, weights.tensor())
+		}
+		out, err := graph.CallOnce(plugintest.CPU(t), func(in []*graph.Node) *graph.Node {
+			var w *graph.Node
+			if weighed {
+				in, w = in[:len(in)-1], in[len(in)-1]
+			}
+			return r.metric.Compute(r.metric.Update(metrics.Initial(r.metric, in[0].Graph()), w, in...))[0].Node
+		}, nodes...)
+		if err != nil {
+			return nil, err
+		}
+		got, err := tensors.CopyFlatData[float64](out)
+		require.NoError(t, err)
+		if r.result != nil {
+			got = r.result(got)
+		}
+		return got, nil
+	}
+	labels := inputs[0]
+	output.whole = false
+	labels.whole = labels.whole && (r.loss.Name == sparse || strings.HasPrefix(r.name, "sparse") || r.name == "crossentropy" || r.name == "top_5_accuracy" && len(labels.dims) < len(output.dims))
+	fields := []data.Field{output.field("x"), labels.field("y")}
+	n := output.dims[0]
+	options := []flaxlike.Option{flaxlike.WithBatchSize(n + 1)}
+	if r.name != "" {
+		options = []flaxlike.Option{flaxlike.WithBatchSize(max(1, n/2)), flaxlike.WithMetricsOf(flaxlike.Metric{Name: r.name, Weighted: weights != nil})}
+		if r.beside != "" {
+			options = append(options, flaxlike.WithLoss(r.beside))
+		}
+	} else {
+		options = append(options, flaxlike.WithLossOf(r.loss))
+	}
+	if weights != nil {
+		fields, options = append(fields, weights.field("w")), append(options, flaxlike.WithSampleWeights("w"))
+	}
+	set, err := data.New(fields...)
+	if err != nil {
+		return nil, err
+	}
+	model, err := flaxlike.New(t.Context(), flaxlike.Func(identity), append(options, flaxlike.WithStrategy(jit(t)))...)
+	require.NoError(t, err)
+	defer model.Close()
+	found, err := model.Evaluate(t.Context(), set)
+	if err != nil {
+		return nil, err
+	}
+	if r.name != "" {
+		return []float64{found[r.name]}, nil
+	}
+	return []float64{found["loss"]}, nil
+}
+
+func readKerasCases(t *testing.T) (version string, rows []*kerasCase) {
+	f, err := os.Open("../metrics/testdata/keras_cases.json.gz") // written by keras_cases.py there
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	var all struct {
+		Keras string
+		Rows  []*kerasCase
+	}
+	require.NoError(t, json.NewDecoder(z).Decode(&all))
+	return all.Keras, all.Rows
+}
+
+// differing are the kinds of rows in which lazo's answer is not Keras's, by what docs/from-keras.md calls them. A row
+// belongs to the first that it fits; err is of an error here.
+var differing = []struct {
+	what string
+	fits func(c *kerasCase, got []float64, err string) bool
+}{
+	{"all weights 0", func(c *kerasCase, got []float64, err string) bool {
+		_, w, _ := c.joined()
+		return w != nil && !slices.ContainsFunc(w.flat, func(v float64) bool { return v != 0 }) && (strings.Contains(err, "none would count") || err == "" && math.IsNaN(got[0]))
+	}},
+	{"labels 0 and 1", func(c *kerasCase, _ []float64, err string) bool { return strings.Contains(err, "takes -1 and 1 alone") }},
+	{"labels that are no probabilities", func(c *kerasCase, _ []float64, err string) bool {
+		return strings.Contains(err, "takes probabilities") || strings.Contains(err, "takes numbers from 0 to 1")
+	}},
+	{"one number an example", func(c *kerasCase, _ []float64, err string) bool {
+		return strings.Contains(err, "has one number an example")
+	}},
+	{"predictions without the batch axis of the labels", func(c *kerasCase, _ []float64, err string) bool { return strings.Contains(err, "examples, but field") }},
+	{"a label or prediction that is no class", func(c *kerasCase, got []float64, err string) bool {
+		return strings.HasSuffix(c.Name, "IoU") && err == "" && math.IsNaN(got[0])
+	}},
+	{"fractions as weights", func(c *kerasCase, _ []float64, _ string) bool {
+		_, w, _ := c.joined()
+		return strings.HasSuffix(c.Name, "IoU") && w != nil && slices.ContainsFunc(w.flat, func(v float64) bool { return v != math.Trunc(v) })
+	}},
+	{"a class in neither labels nor predictions", func(c *kerasCase, _ []float64, err string) bool {
+		return err == "" && (c.Name == "IoU" || c.Name == "BinaryIoU")
+	}},
+	{"curve=\"PR\"", func(c *kerasCase, _ []float64, err string) bool {
+		return c.Name == "AUC" && c.is("curve", "PR") && err == ""
+	}},
+	{"3 thresholds, predictions of 0", func(c *kerasCase, _ []float64, err string) bool {
+		return c.Name == "AUC" && c.is("num_thresholds", 3) && err == ""
+	}},
+	{"labels of one class alone", func(c *kerasCase, got []float64, err string) bool {
+		return strings.Contains("AUC SensitivityAtSpecificity SpecificityAtSensitivity PrecisionAtRecall RecallAtPrecision", c.Name) && err == "" && math.IsNaN(got[0])
+	}},
+	{"a score that is NaN", func(c *kerasCase, got []float64, _ string) bool {
+		return c.Name == "CategoricalAccuracy" && math.IsNaN(got[0])
+	}},
+	{"equal targets, or an infinite prediction", func(c *kerasCase, got []float64, _ string) bool { return c.Name == "R2Score" && math.IsInf(got[0], -1) }},
+	{"equal greatest scores", func(c *kerasCase, _ []float64, err string) bool {
+		return (c.Name == "F1Score" || c.Name == "FBetaScore") && c.is("threshold", nil) && err == "" && tied(c)
+	}},
+	{"float32 near probability 1", func(c *kerasCase, got []float64, err string) bool {
+		return c.Name == "BinaryFocalCrossentropy" && err == "" && math.Abs(got[0]/c.Result.floats()[0]-1) < 2e-3
+	}},
+}
+
+// tied tells whether an example has its greatest score twice.
+func tied(c *kerasCase) bool {
+	for _, u := range c.Updates {
+		p, n := u[1].floats(), u[1].Shape[len(u[1].Shape)-1]
+		for row := range slices.Chunk(p, n) {
+			most, times := slices.Max(row), 0
+			for _, v := range row {
+				if v == most {
+					times++
+				}
+			}
+			if times > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Keras's classes of metrics and losses, on the inputs of Keras's own tests and on drawn ones: what is offered here
+// agrees, or stands in the table of docs/from-keras.md with both numbers of its first row.
+func TestS22_kerasCases(t *testing.T) {
+	version, rows := readKerasCases(t)
+	agree, others, missing := 0, 0, 0
+	kinds, numbers := map[string]map[string]bool{}, map[string]string{}
+	note := func(c *kerasCase, what string, want []float64, here string) {
+		if kinds[what] == nil {
+			kinds[what], numbers[what] = map[string]bool{}, fmt.Sprintf("%s | %s", sixDigits(want), here)
+		}
+		kinds[what]["`"+c.Name+"`"] = true
+	}
+	for _, c := range rows {
+		of, want := ofMetric, c.Result.floats()
+		if c.Kind == "losses" {
+			of = ofLoss
+			var sum float64
+			for _, v := range want {
+				sum += v
+			}
+			n := float64(len(want))
+			if c.is("reduction", "sum") {
+				n = float64(c.Updates[0][0].Shape[0])
+			}
+			want = []float64{sum / n}
+		}
+		r, why := of(c)
+		if _, _, ok := c.joined(); why == "" && !ok {
+			why = "updates of several shapes, or a weight for all"
+		}
+		if why != "" {
+			missing++
+			note(c, why, want, "not here")
+			continue
+		}
+		got, err := r.run(t, c)
+		same, message, here := err == nil && len(got) == len(want), "", sixDigits(got)
+		if err != nil {
+			message, here = err.Error(), "error"
+		}
+		for i := 0; same && i < len(got); i++ {
+			same = got[i] == want[i] || math.IsNaN(got[i]) && math.IsNaN(want[i]) || math.Abs(got[i]-want[i]) <= 2e-6*max(1, math.Abs(want[i]))
+		}
+		if same {
+			agree++
+			continue
+		}
+		others++
+		at := slices.IndexFunc(differing, func(d struct {
+			what string
+			fits func(c *kerasCase, got []float64, err string) bool
+		}) bool {
+			return d.fits(c, got, message)
+		})
+		if at < 0 {
+			t.Errorf("%s: Keras %v, here %v %.500s", c, want, got, message)
+			continue
+		}
+		note(c, differing[at].what, want, here)
+	}
+	text, err := os.ReadFile("../docs/from-keras.md")
+	require.NoError(t, err)
+	_, listed, found := strings.Cut(string(text), "## Numbers that differ\n")
+	require.True(t, found)
+	listed, _, _ = strings.Cut(listed, "\n## ")
+	var table []string
+	for _, what := range slices.Sorted(maps.Keys(kinds)) {
+		table = append(table, fmt.Sprintf("| %s | %s | %s |", what, strings.Join(slices.Sorted(maps.Keys(kinds[what])), ", "), numbers[what]))
+	}
+	_, listed, _ = strings.Cut(listed, "|---|\n")
+	listed, _, _ = strings.Cut(listed, "\n\n")
+	require.Equal(t, strings.Join(table, "\n"), listed, "the table of docs/from-keras.md")
+	t.Logf("S22: Keras %s, %d rows: %d agree, %d differ, %d are of what is not here; %d rows in the table", version, len(rows), agree, others, missing, len(table))
+}
+
+// sixDigits are numbers to six digits.
+func sixDigits(list []float64) string {
+	var words []string
+	for _, v := range list {
+		words = append(words, fmt.Sprintf("%.6g", v))
+	}
+	return strings.Join(words, ", ")
+}
