@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -45,12 +45,12 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return c, err
 	}
-	done, err := s.readValues(ctx)
+	done, err := s.values.Read(ctx)
 	if err != nil {
 		return c, err
 	}
 	defer done()
-	if job := s.storage.strategy.Runtime().Job(); job != nil && job.Size() > 1 {
+	if job := s.values.Strategy().Runtime().Job(); job != nil && job.Size() > 1 {
 		c.Share = checkpoint.Share{Rank: job.Rank(), Of: job.Size()}
 	}
 	origins := map[string]origin{}
@@ -64,38 +64,39 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		return nil
 	}
 	var spare []byte // for values on their way, one after the other
-	for i, v := range s.storage.values {
-		parts, cut := s.storage.strategy.Parts(v.buffer)
+	for i, v := range s.values.Variables() {
+		buffer, shape := s.values.Buffer(i), s.values.Shape(i)
+		parts, cut := s.values.Strategy().Parts(buffer)
 		if !cut {
-			parts = []strategies.Part{{Shape: v.shape, Buffer: v.buffer}}
+			parts = []strategies.Part{{Shape: shape, Buffer: buffer}}
 			if c.Share.Rank > 0 { // rank 0 has it too
 				continue
 			}
 		}
-		name := v.variable.Path()
-		if _, err := inFile(v.shape.DType); err != nil { // before there is a pin
+		name := v.Path()
+		if _, err := inFile(shape.DType); err != nil { // before there is a pin
 			return c, fmt.Errorf("%s: %w", name, err)
 		}
 		given, write := make([]checkpoint.Part, len(parts)), (func(io.Writer) error)(nil)
 		for p, part := range parts {
-			now := s.storage.pin(i)
+			now := s.values.Pin(i)
 			given[p] = checkpoint.Part{Start: part.Start, Dims: part.Shape.Dimensions, Write: func(w io.Writer) error {
-				err := now.write(w, part.Buffer, int(part.Shape.ByteSize()), &spare)
-				return errors.Join(err, now.release())
+				err := now.Write(w, part.Buffer, int(part.Shape.ByteSize()), &spare)
+				return errors.Join(err, now.Release())
 			}}
 		}
 		if !cut {
 			given, write = nil, given[0].Write
 		}
-		if err := add(name, v.shape, s.saved.origins[name], write, given); err != nil {
+		if err := add(name, shape, s.saved.origins[name], write, given); err != nil {
 			return c, err // the pins are given up by the collector
 		}
 	}
 	if r := s.saved.restored; r != nil && r.from == nil && c.Share.Rank == 0 {
-		for _, name := range slices.Sorted(maps.Keys(s.model.given)) {
-			t := s.model.given[name]
+		for _, name := range slices.Sorted(maps.Keys(s.model.given.Tensors)) {
+			t := s.model.given.Tensors[name]
 			write := func(w io.Writer) error { return writeTensor(w, t) }
-			if late := s.model.late[t]; late != nil {
+			if late := s.model.given.Late[t]; late != nil {
 				write = late
 			}
 			if err := add(name, t.Shape(), r.origins[name], write, nil); err != nil {
@@ -108,29 +109,6 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		c.Sections[stepsSection] = slices.Concat([]usedStep{}, s.saved.steps)
 	}
 	return c, nil
-}
-
-// write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to
-// spare.
-func (p *pin) write(w io.Writer, buffer strategies.Buffer, size int, spare *[]byte) error {
-	var memory []byte
-	if to, ok := w.(checkpoint.MemoryWriter); ok {
-		memory = to.AvailableBuffer()
-	}
-	if cap(memory) < size {
-		if cap(*spare) < size {
-			*spare = make([]byte, size)
-		}
-		memory = *spare
-	}
-	memory = memory[:size]
-	if size > 0 {
-		if err := p.on.FetchInto(buffer, memory); err != nil {
-			return err
-		}
-	}
-	_, err := w.Write(memory)
-	return err
 }
 
 func writeTensor(w io.Writer, t *Tensor) error {
@@ -185,12 +163,12 @@ func (s *State) Transfer(ctx context.Context, c *checkpoint.Checkpoint, from fun
 }
 
 func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func(string) string) error {
-	done, err := s.access.changeAll(ctx)
+	done, err := s.values.ChangeAll(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	r := &restored{step: c.Step, from: from, late: late{}}
+	r := &restored{step: c.Step, from: from, late: store.Late{}}
 	if from == nil {
 		if err := c.Section(variablesSection, &r.origins); err != nil {
 			return fmt.Errorf("this is no checkpoint of a managed.State (Transfer takes tensors of any): %w", err)
@@ -205,7 +183,11 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		if _, ours := r.origins[t.Name]; !ours && from == nil {
 			continue
 		}
-		loaded, err := r.late.fromFile(t)
+		var loaded *Tensor
+		dtype, err := outOfFile(t.DType)
+		if err == nil {
+			loaded, err = r.late.FromFile(t, dtype)
+		}
 		if err != nil && from == nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
@@ -218,8 +200,8 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return fmt.Errorf("the checkpoint says that it has %s, and has it not", name)
 		}
 	}
-	_ = s.storage.last.follow(nil) // whatever came of it, its values go
-	known := s.storage.variables()
+	_ = s.values.Last.Follow(nil) // whatever came of it, its values go
+	known := s.values.Variables()
 	r.all, r.tensors = len(given), given
 	r, err = s.renewed(r, known)
 	if err != nil {
@@ -237,10 +219,9 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return err
 		}
 	}
-	s.model.late = r.late
-	s.model.given, s.model.mayDraw = given, func(string) bool { return true } // what may be missing, r.check decides
+	s.model.given = store.Given{Tensors: given, Late: r.late, MayDraw: func(string) bool { return true }} // r.check decides what may be missing
 	if from != nil {
-		s.model.given = map[string]*Tensor{}
+		s.model.given.Tensors = map[string]*Tensor{}
 	}
 	if o, ok := s.model.optimizer.(*startingAt); ok && from == nil && given[rateName] != nil { // the saved rate is the newer one
 		s.model.optimizer = o.Optimizer
@@ -259,7 +240,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 // may have them too.
 func (s *State) pending() map[string]*Tensor {
 	if r := s.saved.restored; r != nil && r.from == nil {
-		return s.model.given
+		return s.model.given.Tensors
 	}
 	return nil
 }
@@ -268,26 +249,26 @@ func (s *State) pending() map[string]*Tensor {
 // checkpoint lacks go.
 func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tensor) error {
 	lacks := map[string]bool{}
-	put, err := s.storage.putEach(ctx, s.storage.strategy, func(at int) (*Tensor, error) {
-		v := s.storage.values[at].variable
+	put, err := s.values.PutEach(ctx, func(at int) (*Tensor, error) {
+		v := s.values.Variable(at)
 		name := r.nameOf(v)
 		to, resets := s.model.resets[v]
 		switch {
 		case given[name] != nil:
-			return r.late.copyOf(given[name])
+			return r.late.CopyOf(given[name])
 		case resets && r.from == nil:
 			return filled(to)
-		case r.from == nil && name != randomName:
+		case r.from == nil && name != store.RandomName:
 			lacks[name] = true
-		case s.storage.last.lost != nil:
-			return nil, fmt.Errorf("its value is lost, and the checkpoint has none: %w", s.storage.last.lost)
+		case s.values.Last.Lost() != nil:
+			return nil, fmt.Errorf("its value is lost, and the checkpoint has none: %w", s.values.Last.Lost())
 		}
 		return nil, nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, name := range s.storage.names() {
+	for _, name := range s.values.Names() {
 		if o, ok := r.origins[name]; ok {
 			s.saved.origins[name] = o
 		}
@@ -295,68 +276,6 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 			delete(given, name)
 		}
 	}
-	lost := s.storage.last.lost != nil // of lost values nobody can tell what is left to free
-	return errors.Join(s.storage.replace(put), s.forget(lacks, lost))
+	lost := s.values.Last.Lost() != nil // of lost values nobody can tell what is left to free
+	return errors.Join(s.values.Replace(put), s.forget(lacks, lost))
 }
-
-// late are tensors that are in the files of a checkpoint and not in memory: their shapes are known, and what writes
-// their bytes. So that they are never there all at once, each is read when its value is to be moved to the devices.
-type late map[*Tensor]func(io.Writer) error
-
-// fromFile makes a tensor of what a checkpoint has.
-func (l late) fromFile(t checkpoint.Tensor) (*Tensor, error) {
-	dtype, err := outOfFile(t.DType)
-	if err != nil {
-		return nil, err
-	}
-	loaded := tensors.FromShape(shapes.Make(dtype, t.Dims...))
-	switch {
-	case loaded.Shape().Size() == 0:
-		return loaded, nil
-	case t.Write != nil:
-		loaded.FinalizeLocal()
-		l[loaded] = t.Write
-		return loaded, nil
-	}
-	return loaded, fill(loaded, func(w io.Writer) error { _, err := w.Write(t.Data); return err })
-}
-
-// copyOf is a copy of a tensor for a strategy to use up.
-func (l late) copyOf(t *Tensor) (*Tensor, error) {
-	write := l[t]
-	if write == nil {
-		return t.LocalClone()
-	}
-	loaded := tensors.FromShape(t.Shape())
-	return loaded, fill(loaded, write)
-}
-
-// fill has write write a tensor's bytes.
-func fill(t *Tensor, write func(io.Writer) error) error {
-	var inner error
-	err := t.MutableBytes(func(data []byte) {
-		to := &memory{data: data}
-		if inner = write(to); inner == nil && to.n != len(data) {
-			inner = fmt.Errorf("%d bytes for %s, expected %d", to.n, t.Shape(), len(data))
-		}
-	})
-	return errors.Join(err, inner)
-}
-
-// memory is a writer into memory of a known size. What comes beyond is counted alone.
-type memory struct {
-	data []byte
-	n    int
-}
-
-var _ checkpoint.MemoryWriter = (*memory)(nil)
-
-func (m *memory) Write(p []byte) (int, error) {
-	if m.n < len(m.data) {
-		copy(m.data[m.n:], p)
-	}
-	m.n += len(p)
-	return len(p), nil
-}
-
-func (m *memory) AvailableBuffer() []byte { return m.data[min(m.n, len(m.data)):min(m.n, len(m.data))] }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
@@ -95,15 +96,15 @@ type restored struct {
 	from     func(variable string) string // nil: variables have their names, and all must be there
 	tensors  map[string]*Tensor           // all of them where from is given, else those that are left
 	all      int
-	taken    bool // a variable has asked for a tensor
-	late     late // those of the tensors that are not in memory
+	taken    bool       // a variable has asked for a tensor
+	late     store.Late // those of the tensors that are not in memory
 }
 
 // asked refuses names that take nothing of a checkpoint for a model that has parameters.
 func (r *restored) asked(variables []*variable) error {
 	var model []string
 	for _, v := range variables {
-		r.taken = r.taken || r.nameOf(v) != "" && v.Path() != randomName
+		r.taken = r.taken || r.nameOf(v) != "" && v.Path() != store.RandomName
 		if v.Trainable {
 			model = append(model, v.Path())
 		}
@@ -123,7 +124,7 @@ func (r *restored) nameOf(v *variable) string {
 
 // fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
 func (s *State) fit(fresh []*variable, step asking) error {
-	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.model.given}), fresh)
+	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors}), fresh)
 	if s.saved.restored != nil && err == nil {
 		e := &MismatchError{Step: r.step, transfer: r.from != nil}
 		r.check(e, &step, fresh, r.tensors, nil)
@@ -139,11 +140,11 @@ func (s *State) fit(fresh []*variable, step asking) error {
 		s.saved.restored = r
 	}
 	if r.from == nil {
-		s.model.given = r.tensors
+		s.model.given.Tensors = r.tensors
 	}
 	for _, v := range fresh {
 		if t := r.tensors[r.nameOf(v)]; r.from != nil && t != nil {
-			s.model.given[v.Path()] = t
+			s.model.given.Tensors[v.Path()] = t
 		}
 	}
 	group := 0
@@ -176,7 +177,7 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*variable, 
 			fallthrough
 		case t != nil:
 			found[name] = true
-			if o := r.origins[name]; v.Path() != randomName {
+			if o := r.origins[name]; v.Path() != store.RandomName {
 				touched[o.Group], trained = true, trained || o.Train
 			}
 		case name != "":
@@ -184,7 +185,7 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*variable, 
 		}
 	}
 	waits := func(name string) bool {
-		return name != randomName && waiting[name] != nil && !found[name] && others[name] == nil
+		return name != store.RandomName && waiting[name] != nil && !found[name] && others[name] == nil
 	}
 	left := r.left(step, waits)
 	related := len(waiting) == r.all || len(touched) > 0 || len(left) > 0

@@ -36,7 +36,7 @@ func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 		case t != nil && flattened(path, t.Shape(), v.Shape()):
 			saved := t.Shape().Dimensions
 			if r.late[t] != nil {
-				t, err = r.late.copyOf(t)
+				t, err = r.late.CopyOf(t)
 			}
 			if err == nil {
 				t, err = reshaped(t, v.Shape())
@@ -80,7 +80,7 @@ func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 		n.tensors[name] = t
 	}
 	if rescaled {
-		s.storage.strategy.Runtime().Logger().Warn("managed: attention saved before GoMLX v0.28 was scaled twice: its queries were divided by the root of a head's " +
+		s.values.Strategy().Runtime().Logger().Warn("managed: attention saved before GoMLX v0.28 was scaled twice: its queries were divided by the root of a head's " +
 			"width, so that the model computes what it did; give the layer no WithQueryKeyScale for it")
 	}
 	return &n, nil

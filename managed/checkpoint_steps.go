@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
 // stepsSection lists the steps that a saved state was used with. Checkpoints of older versions lack it.
@@ -74,7 +76,7 @@ func (s *Stepper) asking(state *State, b *Builder, used []*variable) asking {
 func paths(variables []*variable) []string {
 	var names []string
 	for _, v := range variables {
-		if v.Path() != randomName {
+		if v.Path() != store.RandomName {
 			names = append(names, v.Path())
 		}
 	}
@@ -216,19 +218,19 @@ func (s *State) forget(names map[string]bool, lost bool) error {
 	s.saved.steps = slices.DeleteFunc(slices.Clone(s.saved.steps), func(step usedStep) bool {
 		return slices.ContainsFunc(step.Uses, func(name string) bool { return names[name] })
 	})
-	for i, v := range s.storage.values {
-		name := v.variable.Path()
+	for i, v := range s.values.Variables() {
+		name := v.Path()
 		if !names[name] {
 			continue
 		}
 		if lost {
-			s.storage.swap(i, nil)
+			s.values.Abandon(i)
 		}
 		if err := s.model.store.DeleteVariable(name); err != nil {
 			return err
 		}
-		delete(s.model.ofOptimizer, v.variable)
+		delete(s.model.ofOptimizer, v)
 		delete(s.saved.origins, name)
 	}
-	return s.storage.keep(func(v *variable) bool { return !names[v.Path()] })
+	return s.values.Keep(func(v *variable) bool { return !names[v.Path()] })
 }

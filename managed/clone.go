@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -30,7 +31,7 @@ func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, e
 }
 
 func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, error) {
-	done, err := s.readAll(ctx)
+	done, err := s.values.ReadAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,27 +44,24 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	if r := s.saved.restored; r != nil {
 		own := *r
 		if r.from == nil { // then what waits is what is given
-			own.tensors = c.model.given
+			own.tensors = c.model.given.Tensors
 		}
 		c.saved.restored = &own
 	}
-	if err := s.cloneVariables(c); err != nil {
-		return nil, err
-	}
-	buffers, err := s.storage.copyTo(ctx, under)
+	made, err := s.cloneVariables(c)
 	if err != nil {
 		return nil, err
 	}
-	for i := range c.storage.values {
-		c.storage.values[i].buffer = buffers[i]
+	if err := s.values.CopyInto(ctx, &c.values, made); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
 // takeSettings takes over all but the variables.
 func (d *definition) takeSettings(of *definition) {
-	d.optimizer, d.policy, d.given, d.mayDraw = of.optimizer, of.policy, maps.Clone(of.given), of.mayDraw
-	d.late = of.late
+	d.optimizer, d.policy, d.given = of.optimizer, of.policy, of.given
+	d.given.Tensors = maps.Clone(of.given.Tensors)
 	if o, ok := of.optimizer.(*startingAt); ok {
 		d.optimizer = &startingAt{Optimizer: o.Optimizer, model: d, rate: o.rate}
 	}
@@ -72,35 +70,34 @@ func (d *definition) takeSettings(of *definition) {
 	}
 }
 
-// cloneVariables makes the variables of a clone, without their values on the device. One that no step has come to need
-// yet, because the step that brought it in failed, is left out: the step makes it again.
-func (s *State) cloneVariables(c *State) error {
-	c.storage.values = make([]value, len(s.storage.values))
+// cloneVariables makes the variables of a clone, by places, without their values on the device. One that no step has
+// come to need yet, because the step that brought it in failed, is left out: the step makes it again.
+func (s *State) cloneVariables(c *State) ([]*variable, error) {
+	all := make([]*variable, s.values.Len())
 	for v := range s.model.store.IterVariables() { // in GoMLX's order, in which optimizers see them
-		at, known := s.storage.index[v]
-		if !known && v.Path() != randomName {
+		at := s.values.Place(v)
+		if at < 0 && v.Path() != store.RandomName {
 			continue
 		}
 		made := c.model.store.VariableWithShape(v.Path(), v.Shape(), nil).SetTrainable(v.Trainable)
 		host := tensors.FromShape(v.Shape())
-		if !known { // the seed's, before the first step
-			t, err := hostValue(v)
+		if at < 0 { // the seed's, before the first step
+			t, err := store.HostValue(v)
 			if err != nil || t == nil {
-				return errors.Join(errors.New("the random state has no value"), err)
+				return nil, errors.Join(errors.New("the random state has no value"), err)
 			}
 			host = t
 		}
 		if err := made.SetValuePreservingOld(host); err != nil {
-			return err
+			return nil, err
 		}
-		if !known {
+		if at < 0 {
 			continue
 		}
-		if err := empty(made); err != nil { // the device has it
-			return err
+		if err := store.Empty(made); err != nil { // the device has it
+			return nil, err
 		}
-		c.storage.index[made] = at
-		c.storage.values[at] = value{variable: made, shape: s.storage.values[at].shape}
+		all[at] = made
 		if to, ok := s.model.resets[v]; ok {
 			c.model.resets[made] = to
 		}
@@ -108,5 +105,5 @@ func (s *State) cloneVariables(c *State) error {
 			c.model.ofOptimizer[made] = true
 		}
 	}
-	return nil
+	return all, nil
 }

@@ -153,11 +153,10 @@ func (s *State) byName() map[string]*about {
 	if s == nil {
 		return nil
 	}
-	defer s.access.peekAll()()
-	all := make(map[string]*about, len(s.storage.values))
-	for i := range s.storage.values {
-		v := &s.storage.values[i]
-		all[v.variable.Path()] = &about{v.shape, v.variable.Trainable}
+	defer s.values.PeekAll()()
+	all := make(map[string]*about, s.values.Len())
+	for i, v := range s.values.Variables() {
+		all[v.Path()] = &about{s.values.Shape(i), v.Trainable}
 	}
 	return all
 }

@@ -19,15 +19,15 @@ import (
 
 // prepareFor compiles the step, unless it was. Others may use the state meanwhile, if only they build nothing on it.
 func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch, block int) error {
-	done, err := state.access.holdStructure(ctx)
+	done, err := state.values.HoldStructure(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := state.storage.last.usable(); err != nil {
+	if err := state.values.Last.Usable(); err != nil {
 		return err
 	}
-	batch, err = state.storage.strategy.Batch(batch)
+	batch, err = state.values.Strategy().Batch(batch)
 	if err != nil || s.cache.lookup(state, batch, block) != nil {
 		return err
 	}
@@ -38,9 +38,9 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 	if err := errors.Join(s.leave(state), s.makeRoom(state, block)); err != nil {
 		return err
 	}
-	on := state.storage.strategy
+	on := state.values.Strategy()
 	defer state.compiles.begin()()
-	c := &compiled{state: state, moves: state.storage.moves, runtime: on.Runtime(), block: block,
+	c := &compiled{state: state, moves: state.values.Moves(), runtime: on.Runtime(), block: block,
 		resident: batch.Resident, inputs: inputs}
 	if err := s.compileFor(ctx, c, on.Compile); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 
 // leave closes what was compiled for a state before it moved to another strategy.
 func (s *Stepper) leave(state *State) error {
-	stale := func(c *compiled) bool { return c.state == state && c.moves != state.storage.moves }
+	stale := func(c *compiled) bool { return c.state == state && c.moves != state.values.Moves() }
 	if err := s.cache.drop(stale, (*compiled).close); err != nil {
 		return fmt.Errorf("close the programs of before the state moved: %w", err)
 	}
@@ -101,13 +101,20 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 		return err
 	}
 	state := c.state
-	done, err := state.access.addValues(ctx, true)
+	done, err := state.values.AddValues(ctx, true)
 	if err != nil {
 		return errors.Join(err, c.program.Close())
 	}
 	defer done()
 	step := s.asking(state, b, used)
-	if err := state.adopt(step); err != nil {
+	fresh := state.values.Fresh(state.model.store)
+	if len(fresh) > 0 {
+		err = state.fit(fresh, step)
+		if err == nil {
+			err = state.values.Adopt(fresh, state.model.store, &state.model.given)
+		}
+	}
+	if err != nil {
 		return errors.Join(err, c.program.Close())
 	}
 	state.saved.note(step.usedStep)
@@ -118,7 +125,7 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 		state.model.resets[r.variable] = r.to
 	}
 	for _, v := range used {
-		c.values = append(c.values, state.storage.index[v])
+		c.values = append(c.values, state.values.Place(v))
 		var gathers *metrics.Accumulator
 		if to, ok := state.model.resets[v]; ok {
 			gathers = &to
@@ -140,7 +147,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 	s.building.Lock()
 	defer s.building.Unlock()
 	state := c.state
-	if c.sets, err = state.storage.reside(c.resident); err != nil {
+	if c.sets, err = state.values.Reside(c.resident); err != nil {
 		return nil, nil, err
 	}
 	c.program, err = by(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,

@@ -7,7 +7,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -23,7 +27,7 @@ type compiled struct {
 	resident *data.Resident
 	program  strategies.Program
 	block    int // how many steps were asked for at once: 1 for [Stepper.Step]
-	// values are the places in storage.values of the program's state.
+	// values are the places in the store of the program's state.
 	values []int
 	layout []logged
 	wholes []logged
@@ -93,8 +97,8 @@ func (c *compiled) counts(b *data.Batch) error {
 
 // giveUp closes the program when nobody runs it.
 func (c *compiled) giveUp() error {
-	if c.state.access.values.Change(context.Background()) == nil {
-		defer c.state.access.values.DoneChanging()
+	if c.state.values.EnterValues(context.Background(), true) == nil {
+		defer c.state.values.LeaveValues(true)
 	}
 	return c.close()
 }
@@ -104,7 +108,7 @@ func (c *compiled) dumped(s *Stepper) dumped { return dumped{s.name, c.program.S
 // close closes the program. That of a state that has moved away went with its runtime, if that was closed.
 func (c *compiled) close() error {
 	err := c.program.Close()
-	if c.moves != c.state.storage.moves && c.runtime.IsFinalized() {
+	if c.moves != c.state.values.Moves() && c.runtime.IsFinalized() {
 		return nil
 	}
 	return err
@@ -123,7 +127,7 @@ func (k *cache) lookup(state *State, batch data.Batch, block int) *compiled {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, c := range k.compiled {
-		if c.state == state && c.moves == state.storage.moves && c.block == block && c.fits(batch) {
+		if c.state == state && c.moves == state.values.Moves() && c.block == block && c.fits(batch) {
 			k.uses++
 			c.used = k.uses
 			return c
@@ -180,4 +184,27 @@ func (k *cache) drop(which func(*compiled) bool, closeOne func(*compiled) error)
 		errs = append(errs, closeOne(c))
 	}
 	return errors.Join(errs...)
+}
+
+// fields are the names and nodes of what a batch has for a step. The rows of a set on the device become its fields,
+// each a value that the program is given beside the state's.
+func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, nodes []*graph.Node, sets []strategies.Slot) {
+	for i, in := range c.inputs {
+		if c.resident == nil || in.Name != data.Rows {
+			names, nodes = append(names, in.Name), append(nodes, batch[i])
+			continue
+		}
+		rows := graph.InsertAxes(batch[i], -1)
+		for _, f := range c.resident.Fields() {
+			whole := graph.Parameter(g, store.DataPrefix+f.Name, shapes.Make(strategies.DTypeOf(f.Array), f.Array.Dims...))
+			sets = append(sets, strategies.Slot{Parameter: whole, Data: true})
+			names, nodes = append(names, f.Name), append(nodes, graph.Gather(whole, rows))
+		}
+	}
+	// A set may have a mask of its own, and a batch of it one of padding: an example counts that has both.
+	if first, last := slices.Index(names, data.Mask), len(names)-1; first >= 0 && first != last && names[last] == data.Mask {
+		nodes[first] = graph.LogicalAnd(nodes[first], nodes[last])
+		names, nodes = names[:last], nodes[:last]
+	}
+	return names, nodes, sets
 }

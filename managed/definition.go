@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -18,10 +19,7 @@ type definition struct {
 	// brought in.
 	resets      map[*variable]metrics.Accumulator
 	ofOptimizer map[*variable]bool
-	// given are values for variables to come, nil if the state was given none; mayDraw says which may do without.
-	given   map[string]*Tensor
-	late    late // those of them that are not in memory
-	mayDraw func(name string) bool
+	given       store.Given // values for variables to come
 }
 
 // slots are the variables that a graph uses, and what becomes of them.

@@ -29,15 +29,14 @@ type evaluating struct {
 func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(context.Context) error, err error) {
 	err = errors.New("the state is nil: make one with New")
 	if state != nil {
-		err = state.access.enterAlone(ctx)
+		err = state.values.ChangeValues(ctx)
 	}
 	if err != nil {
 		return nil, s.failed(fmt.Errorf("begin an evaluation: %w", err))
 	}
-	defer state.access.values.DoneChanging()
-	on := &state.storage
-	e := evaluating{s, &View{of: state, on: on.strategy, moves: on.moves, live: true, metrics: map[int]strategies.Buffer{}}}
-	on.evaluations = append(on.evaluations, e)
+	defer state.values.LeaveValues(true)
+	e := evaluating{s, &View{of: state, on: state.values.Strategy(), moves: state.values.Moves(), live: true, metrics: map[int]strategies.Buffer{}}}
+	state.evaluations = append(state.evaluations, e)
 	return func(ctx context.Context) error {
 		if err := e.end(ctx); err != nil {
 			return s.failed(fmt.Errorf("end of an evaluation: %w", err))
@@ -46,28 +45,19 @@ func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(c
 	}, nil
 }
 
-// enterAlone is for what changes values and builds nothing.
-func (a *access) enterAlone(ctx context.Context) error {
-	if err := a.beforeRead(); err != nil {
-		return err
-	}
-	return ofState(a.values.Change(ctx))
-}
-
 // end gives up what the evaluation has gathered; what it logged stays readable. A second end does nothing.
 func (e evaluating) end(ctx context.Context) error {
 	state := e.view.of
-	if err := state.access.notWithin(); err != nil {
+	if err := state.values.NotWithin(); err != nil {
 		return err
 	}
-	if state.access.values.Change(context.WithoutCancel(ctx)) != nil { // closed, and all is freed
+	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil { // closed, and all is freed
 		return nil
 	}
-	defer state.access.values.DoneChanging()
-	on := &state.storage
-	on.evaluations = slices.DeleteFunc(on.evaluations, func(o evaluating) bool { return o == e })
-	err := on.last.follow(nil)
-	if on.last.lost != nil { // of lost values nobody can tell what is left to free
+	defer state.values.LeaveValues(true)
+	state.evaluations = slices.DeleteFunc(state.evaluations, func(o evaluating) bool { return o == e })
+	err := state.values.Last.Follow(nil)
+	if state.values.Last.Lost() != nil { // of lost values nobody can tell what is left to free
 		return err
 	}
 	if freeErr := e.view.forget(); err == nil {
@@ -77,7 +67,7 @@ func (e evaluating) end(ctx context.Context) error {
 }
 
 // viewOf is what a step runs on that is made on the state itself: that of its evaluation, nil without one.
-func (s *storage) viewOf(step *Stepper) *View {
+func (s *State) viewOf(step *Stepper) *View {
 	for _, e := range slices.Backward(s.evaluations) {
 		if e.step == step {
 			return e.view

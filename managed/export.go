@@ -11,6 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/export"
@@ -162,15 +163,15 @@ func (c *compiled) nameLogs(outputs []export.Value) {
 // lower has the step's program written down; the state gets new variables that the step brings in, and no more.
 func (s *Stepper) lower(ctx context.Context, c *compiled, x *exporting) error {
 	state := c.state
-	done, err := state.access.holdStructure(ctx)
+	done, err := state.values.HoldStructure(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := state.storage.last.usable(); err != nil {
+	if err := state.values.Last.Usable(); err != nil {
 		return err
 	}
-	x.runtime = state.storage.strategy.Runtime()
+	x.runtime = state.values.Strategy().Runtime()
 	return s.compileFor(ctx, c, x.compile)
 }
 
@@ -289,7 +290,7 @@ func runOnce(p *export.Program, on *xla.Runtime, batch data.Batch) (e *export.Ex
 		if !slices.ContainsFunc(p.Inputs, func(v export.Value) bool { return v.Role == export.Batch && v.Name == f.Name }) {
 			continue
 		}
-		t, err := tensorOf(f.Array)
+		t, err := store.TensorOf(f.Array)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
@@ -28,7 +29,7 @@ func (e Exported) predict(batch data.Batch) (map[string]data.Array, error) {
 	}
 	inputs := map[string]*Tensor{}
 	for _, f := range batch.Fields {
-		t, err := tensorOf(f.Array)
+		t, err := store.TensorOf(f.Array)
 		if err != nil {
 			return nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}

@@ -51,7 +51,7 @@ type dumped struct{ step, text string }
 // each, in the order in which they were compiled (00-train_step.mlir), as StableHLO. The Go backend has no programs to
 // write. [callbacks.Profile] calls it.
 func (s *State) DumpXLA(dir string) error {
-	leave := s.access.peekAll()
+	leave := s.values.PeekAll()
 	programs := slices.Clone(s.programs)
 	leave()
 	for i, p := range programs {

@@ -1,67 +1,37 @@
 package managed
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"sync"
-	"weak"
 
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
 // packedDType is the type in which numbers are logged, float64 ones too: one small array of one type.
 const packedDType = dtypes.Float32
 
-// remote is an array that stays on the device until it is read, or was read by its run: then device is nil.
-type remote struct {
-	device *onDevice
-	value  *Tensor
-	flat   any // its elements
-	err    error
-}
-
-func (r *remote) read() error {
-	if r.device == nil {
-		return nil
-	}
-	r.device.mu.Lock()
-	defer r.device.mu.Unlock()
-	if r.device.buffer == nil {
-		return r.err
-	}
-	t, err := r.device.strategy.Fetch(r.device.buffer)
-	if err == nil {
-		err = t.ConstFlatData(func(flat any) { r.flat = flat })
-	}
-	if err = errors.Join(err, r.device.free()); err != nil {
-		r.err = fmt.Errorf("managed: read logs: %w", err)
-	}
-	r.value = t
-	return r.err
-}
-
 // output is an array as a [loop.Payload].
-type output struct{ remote }
+type output struct{ store.Remote }
 
 func (o *output) Any() (any, error) {
-	if err := o.read(); err != nil {
+	t, err := o.Tensor()
+	if err != nil {
 		return nil, err
 	}
-	return o.value, nil
+	return t, nil
 }
 
 func (o *output) Float() (float64, error) {
-	if err := o.read(); err != nil {
+	t, err := o.Tensor()
+	if err != nil {
 		return 0, err
 	}
-	return 0, fmt.Errorf("managed: %s is not a number; its Any gives the tensor", o.value.Shape())
+	return 0, fmt.Errorf("managed: %s is not a number; its Any gives the tensor", t.Shape())
 }
 
 // Array reads an array that a step reported by [Builder.Output], by the name that [loop.Logs.Get] takes; it waits for
@@ -108,25 +78,8 @@ func ArrayOf(t *Tensor) (data.Array, error) {
 
 // packed is the logs of a step, or of a block of them.
 type packed struct {
-	remote
+	store.Remote
 	scalars []scalar
-}
-
-// onDevice is the array where the strategy has it. It is apart from the logs so that it can be freed without them.
-type onDevice struct {
-	strategy strategies.Strategy
-	mu       sync.Mutex        // a writer in the background reads while the training goes on
-	buffer   strategies.Buffer // nil once freed
-}
-
-// free frees the array, if it was not; mu is held.
-func (d *onDevice) free() error {
-	b := d.buffer
-	d.buffer = nil
-	if b == nil {
-		return nil
-	}
-	return d.strategy.Free(b)
 }
 
 // scalar is one number of a packed array, as a [loop.Value].
@@ -136,21 +89,17 @@ type scalar struct {
 }
 
 func (v *scalar) Float() (float64, error) {
-	if err := v.of.read(); err != nil {
+	flat, err := v.of.Flat()
+	if err != nil {
 		return 0, err
 	}
-	return float64(v.of.flat.([]float32)[v.at]), nil
+	return float64(flat.([]float32)[v.at]), nil
 }
 
 // newLogs makes the logs of some steps, to be read later: the array has a row for each.
-func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged, steps int) (*packed, []loop.Logs) {
+func newLogs(layout []logged, steps int) (*packed, []loop.Logs) {
 	n := len(layout)
 	p := &packed{scalars: make([]scalar, steps*n)}
-	if flat, ok := xla.OnHost(b); ok {
-		p.flat = flat
-	} else {
-		p.device = &onDevice{strategy: s, buffer: b}
-	}
 	entries, logs := make([]loop.Entry, steps*n), make([]loop.Logs, steps)
 	for i := range entries {
 		p.scalars[i] = scalar{p, i}
@@ -160,55 +109,4 @@ func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged, steps 
 		logs[i] = loop.NewLogs(entries[i*n : (i+1)*n : (i+1)*n])
 	}
 	return p, logs
-}
-
-// maxUnread bounds how many arrays of logs wait on the device: a history of a million steps must not hold a million
-// device buffers. A step, or a block of steps, has one for all its numbers, and one for each [Builder.Output]. At twice
-// as many the older half is read, or freed where nobody has the logs any more.
-const maxUnread = 256
-
-// unread are the logs that nobody has read yet, oldest first.
-type unread struct {
-	mu    sync.Mutex
-	queue []waiting
-}
-
-// waiting holds a buffer, and the logs only as long as somebody else does: logs that were dropped unread are freed
-// and not fetched.
-type waiting struct {
-	device *onDevice
-	logs   weak.Pointer[remote]
-}
-
-func (u *unread) add(r *remote) error {
-	u.mu.Lock()
-	u.queue = append(u.queue, waiting{r.device, weak.Make(r)})
-	n := len(u.queue)
-	u.mu.Unlock()
-	if n < 2*maxUnread {
-		return nil
-	}
-	return u.drain(maxUnread)
-}
-
-// drain reads or frees the oldest until n are left.
-func (u *unread) drain(n int) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var first error
-	cut := max(len(u.queue)-n, 0)
-	for _, w := range u.queue[:cut] {
-		if p := w.logs.Value(); p != nil {
-			_ = p.read() // an error stays with the logs, for whoever reads them
-			continue
-		}
-		w.device.mu.Lock()
-		err := w.device.free()
-		w.device.mu.Unlock()
-		if err != nil && first == nil {
-			first = err
-		}
-	}
-	u.queue = append(u.queue[:0], u.queue[cut:]...)
-	return first
 }

@@ -2,11 +2,8 @@ package managed
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"reflect"
 
-	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -29,28 +26,15 @@ func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {
 }
 
 func (s *State) moveTo(ctx context.Context, to strategies.Strategy) error {
-	done, err := s.access.changeAll(ctx)
+	done, err := s.values.Change(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := s.storage.last.settled(); err != nil {
-		return err
-	}
-	from := s.storage.strategy
-	if reflect.ValueOf(from).Comparable() && reflect.ValueOf(to).Comparable() && from == to {
-		return nil
-	}
-	buffers, err := s.storage.copyTo(ctx, to)
-	if err != nil {
-		return err
-	}
-	logsErr := errors.Join(s.storage.unread.drain(0), s.storage.leaveSets())
-	freeErr := s.storage.replace(buffers)
-	s.storage.strategy = to
-	s.storage.moves++
-	if err := gate.Once(errors.Join(logsErr, freeErr)); err != nil {
+	from := s.values.Strategy()
+	moved, err := s.values.MoveTo(ctx, to)
+	if moved && err != nil {
 		return fmt.Errorf("moved, but free what was under %v: %w", from, err)
 	}
-	return nil
+	return err
 }

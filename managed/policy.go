@@ -50,7 +50,7 @@ func (s *State) warnOfScale() {
 	if o, ok := chained(s.model.optimizer); ok && o.ScalesLoss() {
 		return
 	}
-	s.storage.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+
+	s.values.Strategy().Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+
 		"put an optim.LossScale into the optimizer's chain and give its Loss the loss", s.model.policy))
 }
 
@@ -117,7 +117,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 		k := cast{variable: v, kept: v.NodeValue(b.graph)}
 		k.computed = p.In(k.kept)
 		k.seen = k.computed
-		if _, known := c.state.storage.index[v]; !known {
+		if c.state.values.Place(v) < 0 {
 			k.fresh = true
 			if v.HasValue() {
 				value, err := v.Value()
@@ -147,7 +147,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 // rehearse calls the step's function in the parameters' type, for a graph that is thrown away: layers make their
 // variables in the type of their input. It gives the variables to be cast.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*variable {
-	g := graph.NewGraph(c.state.storage.strategy.Runtime(), s.name)
+	g := graph.NewGraph(c.state.values.Strategy().Runtime(), s.name)
 	defer g.Finalize()
 	batch := make([]*Node, len(c.inputs))
 	for i, in := range c.inputs {

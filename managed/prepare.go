@@ -38,7 +38,7 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 	case state == nil:
 		return errors.New("the state is nil: make one with New")
 	}
-	done, err := state.readValues(ctx)
+	done, err := state.values.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,12 +64,12 @@ func (s *Stepper) Program(ctx context.Context, state *State, batch data.Batch) (
 
 // program is the one that prepare made.
 func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) {
-	done, err := state.readValues(context.Background())
+	done, err := state.values.Read(context.Background())
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if batch, err = state.storage.strategy.Batch(batch); err != nil {
+	if batch, err = state.values.Strategy().Batch(batch); err != nil {
 		return nil, err
 	}
 	c := s.cache.lookup(state, batch, blocks.Steps)
@@ -79,7 +79,7 @@ func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) 
 	if p := c.program.Compiled(); p != nil {
 		return p, nil
 	}
-	return nil, fmt.Errorf("%w: %v does not compile whole steps", xla.ErrUnimplemented, state.storage.strategy)
+	return nil, fmt.Errorf("%w: %v does not compile whole steps", xla.ErrUnimplemented, state.values.Strategy())
 }
 
 // Build makes the variables that the step needs, as [Stepper.Prepare] does, and compiles nothing: of each field of the

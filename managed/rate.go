@@ -41,7 +41,7 @@ func (s *State) LearningRate() (float64, error) {
 
 // rate is the learning rate, and what else is read at that moment.
 func (s *State) rate(also func() error) (float64, error) {
-	done, err := s.readAll(context.Background())
+	done, err := s.values.ReadAll(context.Background())
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +59,7 @@ func (s *State) learningRate() (float64, error) {
 		return 0, err
 	}
 	if at < 0 {
-		if t := s.model.given[rateName]; t != nil {
+		if t := s.model.given.Tensors[rateName]; t != nil {
 			return scalarOf(t)
 		}
 		if o, ok := s.model.optimizer.(*startingAt); ok {
@@ -70,7 +70,7 @@ func (s *State) learningRate() (float64, error) {
 		}
 		return 0, fmt.Errorf("%w before the first training step; it can be set, though", ErrNoLearningRate)
 	}
-	t, err := s.storage.strategy.Fetch(s.storage.values[at].buffer)
+	t, err := s.values.Fetch(at)
 	if err != nil {
 		return 0, err
 	}
@@ -122,11 +122,11 @@ const updatesName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator
 // factors are what the optimizer multiplied the rate with in the last update.
 func (s *State) factors() (map[string]float64, error) {
 	by, ok := chained(s.model.optimizer)
-	at, known := s.storage.index[s.model.store.GetVariable(updatesName)]
-	if !ok || !known {
+	at := s.values.Place(s.model.store.GetVariable(updatesName))
+	if !ok || at < 0 {
 		return map[string]float64{"": 1}, nil
 	}
-	t, err := s.storage.strategy.Fetch(s.storage.values[at].buffer)
+	t, err := s.values.Fetch(at)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (s *State) setLearningRate(rate float64) error {
 	if !(rate >= 0) || math.IsInf(rate, 0) {
 		return errors.New("expected a finite number that is not negative")
 	}
-	done, err := s.access.changeAll(context.Background())
+	done, err := s.values.ChangeAll(context.Background())
 	if err != nil {
 		return err
 	}
@@ -165,35 +165,32 @@ func (s *State) setLearningRate(rate float64) error {
 	if err != nil {
 		return err
 	}
-	if given := s.model.given[rateName]; at < 0 && given != nil {
+	if given := s.model.given.Tensors[rateName]; at < 0 && given != nil {
 		t, err := rateTensor(rate, given.DType())
 		if err == nil {
-			s.model.given[rateName] = t
+			s.model.given.Tensors[rateName] = t
 		}
 		return err
 	}
 	if at < 0 {
 		return s.startAt(rate)
 	}
-	t, err := rateTensor(rate, s.storage.values[at].variable.DType())
+	t, err := rateTensor(rate, s.values.Variable(at).DType())
 	if err != nil {
 		return err
 	}
-	return s.storage.set(at, t)
+	return s.values.Set(at, t)
 }
 
-// rateIndex is the place of the learning rate in storage.values; negative where no step has brought it in yet.
+// rateIndex is the place of the learning rate in the store; negative where no step has brought it in yet.
 func (s *State) rateIndex() (int, error) {
-	if err := s.storage.last.settled(); err != nil {
+	if err := s.values.Last.Settled(); err != nil {
 		return 0, err
 	}
 	if s.model.optimizer == nil {
 		return s.rateOfBy()
 	}
-	if at, known := s.storage.index[s.model.store.GetVariable(rateName)]; known {
-		return at, nil
-	}
-	return -1, nil
+	return s.values.Place(s.model.store.GetVariable(rateName)), nil
 }
 
 // rateOfBy is the place of the rate of a state without an optimizer of its own: that of the one step with
@@ -201,9 +198,9 @@ func (s *State) rateIndex() (int, error) {
 func (s *State) rateOfBy() (int, error) {
 	var found []string
 	at := -1
-	for i, v := range s.storage.values {
-		if strings.HasSuffix(v.variable.Path(), rateName) {
-			found, at = append(found, v.variable.Path()), i
+	for i, name := range s.values.Names() {
+		if strings.HasSuffix(name, rateName) {
+			found, at = append(found, name), i
 		}
 	}
 	switch len(found) {

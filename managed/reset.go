@@ -62,22 +62,19 @@ func (s *State) resetMetrics(ctx context.Context) error {
 	if s == nil {
 		return errors.New("the state is nil: make one with New")
 	}
-	done, err := s.access.changeAll(ctx)
-	if err == nil {
-		defer done()
-		err = s.storage.last.settled()
-	}
+	done, err := s.values.Change(ctx)
 	if err != nil {
 		return err
 	}
+	defer done()
 	for v, to := range s.model.resets {
-		at, known := s.storage.index[v]
-		if !known {
+		at := s.values.Place(v)
+		if at < 0 {
 			continue
 		}
 		t, err := filled(to)
 		if err == nil {
-			err = s.storage.set(at, t)
+			err = s.values.Set(at, t)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.Path(), err)

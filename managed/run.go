@@ -33,19 +33,19 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 	case state == nil:
 		return nil, errors.New("the state is nil: make one with New")
 	}
-	if s.train && state.access.training.Load() {
+	if s.train && state.training.Load() {
 		return nil, errTrained
 	}
 	if view == nil { // else it was called before the view was locked
-		if err := state.access.beforeRead(); err != nil {
+		if err := state.values.BeforeRead(); err != nil {
 			return nil, err
 		}
 	}
 	if s.train {
-		if !state.access.training.CompareAndSwap(false, true) {
+		if !state.training.CompareAndSwap(false, true) {
 			return nil, errTrained
 		}
-		defer state.access.training.Store(false)
+		defer state.training.Store(false)
 	}
 	has := shareValues
 	if s.train || view == nil && s.changing.Load() {
@@ -73,28 +73,28 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches []data.Batch, most int, has hold) (
 	logs []loop.Logs, needs hold, err error,
 ) {
-	access, storage := &state.access, &state.storage
+	values := &state.values
 	if has == holdAll {
-		done, err := access.holdStructure(ctx)
+		done, err := values.HoldStructure(ctx)
 		if err != nil {
 			return nil, has, err
 		}
 		defer done()
-		doneValues, err := access.addValues(ctx, true)
+		doneValues, err := values.AddValues(ctx, true)
 		if err != nil {
 			return nil, has, err
 		}
 		defer doneValues()
 	} else {
-		if err := access.values.Enter(ctx, has != shareValues); err != nil {
-			return nil, has, ofState(err)
+		if err := values.EnterValues(ctx, has != shareValues); err != nil {
+			return nil, has, err
 		}
-		defer access.values.Leave(has != shareValues)
+		defer values.LeaveValues(has != shareValues)
 	}
 	if view == nil {
-		view = storage.viewOf(s)
+		view = state.viewOf(s)
 	}
-	if err := storage.last.usable(); err != nil {
+	if err := values.Last.Usable(); err != nil {
 		return nil, has, err
 	}
 	if err := view.usable(); err != nil {
@@ -103,7 +103,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	if s.train {
 		state.settings.noteBatch(batches[0])
 	}
-	first, err := storage.strategy.Batch(batches[0])
+	first, err := values.Strategy().Batch(batches[0])
 	if err != nil {
 		return nil, has, err
 	}
@@ -131,7 +131,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	defer c.spare.Put(a)
 	a.batches = append(a.batches[:0], first)
 	for n := 1; n < min(len(batches), c.program.Block()); n++ {
-		next, err := storage.strategy.Batch(batches[n])
+		next, err := values.Strategy().Batch(batches[n])
 		if err != nil || !c.fits(next) || trainable(&next, mask) != nil || c.counts(&next) != nil {
 			break // the steps before it are made first
 		}
@@ -163,7 +163,7 @@ func trainable(b *data.Batch, mask int) error {
 
 // start starts the steps of the batches that were taken, and waits for those before them.
 func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
-	state, on := c.state, &c.state.storage.last
+	state, on := c.state, &c.state.values.Last
 	if view != nil && !view.live && !c.changesState(view) {
 		on = &view.last
 	}
@@ -173,27 +173,27 @@ func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
 			return nil, err
 		}
 		if b == nil {
-			if c.changed[i] && len(state.storage.pins) > 0 {
-				if err := state.storage.copyIfPinned(v); err != nil {
+			b = state.values.Buffer(v)
+			if c.changed[i] {
+				if b, err = state.values.Overwritten(v); err != nil {
 					return nil, err
 				}
 			}
-			b = state.storage.values[v].buffer
 		}
 		a.buffers[i] = b
 	}
 	changed, outputs, running, err := c.program.Start(a.buffers, a.batches)
 	if err != nil {
-		on.fails(err)
+		on.Fails(err)
 		return nil, err
 	}
 	for i, v := range c.values {
 		if changed[i] != nil && !view.set(c, i, changed[i]) {
-			state.storage.values[v].buffer = changed[i]
+			state.values.Changed(v, changed[i])
 		}
 	}
 	logs, err := c.logs(outputs, len(a.batches))
-	if err = errors.Join(err, on.follow(running)); err != nil {
+	if err = errors.Join(err, on.Follow(running)); err != nil {
 		return nil, err
 	}
 	return logs, nil
@@ -205,16 +205,14 @@ func (c *compiled) logs(outputs []strategies.Buffer, n int) (logs []loop.Logs, e
 	logs = make([]loop.Logs, n)
 	if len(c.layout) > 0 {
 		var p *packed
-		p, logs = newLogs(state.storage.strategy, outputs[0], c.layout, n)
-		if p.device != nil {
-			err = state.storage.unread.add(&p.remote)
-		}
+		p, logs = newLogs(c.layout, n)
+		err = state.values.Hold(&p.Remote, outputs[0])
 		outputs = outputs[1:]
 	}
 	for i, w := range c.wholes { // then n is 1
-		o := &output{remote{device: &onDevice{strategy: state.storage.strategy, buffer: outputs[i]}}}
+		o := new(output)
 		logs[0].Set(w.collection, w.name, o)
-		err = errors.Join(err, state.storage.unread.add(&o.remote))
+		err = errors.Join(err, state.values.Hold(&o.Remote, outputs[i]))
 	}
 	return logs, err
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gomlx/gomlx/ml/model"
 
-	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
@@ -23,15 +22,12 @@ func (s *State) SetOptimizer(ctx context.Context, o Optimizer) error {
 }
 
 func (s *State) setOptimizer(ctx context.Context, o Optimizer) error {
-	done, err := s.access.changeAll(ctx)
+	done, err := s.values.Change(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := s.storage.last.settled(); err != nil {
-		return err
-	}
-	if n := len(s.model.given); n > 0 {
+	if n := len(s.model.given.Tensors); n > 0 {
 		return fmt.Errorf("%d values of a checkpoint wait for the steps that bring their variables in: prepare a training step first, "+
 			"or restore the parameters alone, by State.Transfer", n)
 	}
@@ -61,34 +57,5 @@ func (s *State) setOptimizer(ctx context.Context, o Optimizer) error {
 			step.Trains = nil
 		}
 	}
-	return s.storage.keep(func(v *variable) bool { return s.model.store.GetVariable(v.Path()) == v })
-}
-
-// keep leaves out the values of other variables. The places of the others change, so what was compiled is of no use.
-func (s *storage) keep(which func(*variable) bool) error {
-	values, pins := s.values, s.pins
-	var left []value
-	s.values, s.pins, s.index = nil, map[int]*pin{}, map[*variable]int{}
-	for i, v := range values {
-		p := pins[i]
-		if !which(v.variable) {
-			if p == nil || !p.leave() { // else who holds it frees it
-				left = append(left, v)
-			}
-			continue
-		}
-		s.index[v.variable] = len(s.values)
-		if p != nil {
-			s.pins[len(s.values)] = p
-		}
-		s.values = append(s.values, v)
-	}
-	s.moves++
-	var err error
-	for _, v := range left {
-		if freeErr := s.strategy.Free(v.buffer); err == nil {
-			err = freeErr
-		}
-	}
-	return gate.Once(err)
+	return s.values.Keep(func(v *variable) bool { return s.model.store.GetVariable(v.Path()) == v })
 }

@@ -36,7 +36,7 @@ func (c *settings) noteBatch(b data.Batch) {
 // are compiled. A checkpoint of a run keeps them, and checkpoint.Resume tells which are others. A restored state goes
 // on with the rate and the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
-	defer s.access.peekAll()()
+	defer s.values.PeekAll()()
 	var all []checkpoint.Setting
 	add := func(name, value string, saved bool) {
 		all = append(all, checkpoint.Setting{Name: name, Value: value, Saved: saved})

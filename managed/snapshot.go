@@ -32,25 +32,19 @@ var _ loop.Snapshotter = (*State)(nil)
 // Ciclo's states never change, so that to keep one is to point at it; ours are written in place, which saves each step
 // a second copy of the model, and costs one here.
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
-	done, err := s.readValues(ctx)
+	done, err := s.values.Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("managed: snapshot: %w", err)
 	}
 	defer done()
-	c := &snapshot{of: s, variables: s.storage.variables(), values: make([]*Tensor, len(s.storage.values))}
-	for i, v := range s.storage.values {
-		err := context.Cause(ctx)
-		if err == nil {
-			c.values[i], err = s.storage.strategy.Fetch(v.buffer)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("managed: snapshot: %s: %w", v.variable.Path(), err)
-		}
+	values, err := s.values.FetchAll(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("managed: snapshot: %w", err)
 	}
-	return c, nil
+	return &snapshot{of: s, variables: s.values.Variables(), values: values}, nil
 }
 
-// snapshot holds the values in the order of storage.values. That order changes only where variables are taken out, as
+// snapshot holds the values in the order of the store. That order changes only where variables are taken out, as
 // by SetOptimizer.
 type snapshot struct {
 	of        *State
@@ -66,7 +60,7 @@ type snapshot struct {
 // part of now. So take a snapshot after the first of all steps that bring variables with them.
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
-	done, err := s.access.changeAll(ctx)
+	done, err := s.values.ChangeAll(ctx)
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
 	}
@@ -76,19 +70,19 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if c.values == nil {
 		return fmt.Errorf("managed: restore: the snapshot: %w", ErrClosed)
 	}
-	now := s.storage.variables()
+	now := s.values.Variables()
 	if len(now) < len(c.variables) || !slices.Equal(now[:len(c.variables)], c.variables) {
 		return errors.New("managed: restore: the state has other variables since the snapshot, by SetOptimizer or by Restore: take another one")
 	}
-	if newer := s.storage.names()[len(c.values):]; len(newer) > 0 {
+	if newer := s.values.Names()[len(c.values):]; len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
-	_ = s.storage.last.follow(nil) // whatever came of it, its values go
-	put, err := s.storage.putEach(ctx, s.storage.strategy, func(at int) (*Tensor, error) { return c.values[at].LocalClone() })
+	_ = s.values.Last.Follow(nil) // whatever came of it, its values go
+	put, err := s.values.PutEach(ctx, func(at int) (*Tensor, error) { return c.values[at].LocalClone() })
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
 	}
-	if err := s.storage.replace(put); err != nil {
+	if err := s.values.Replace(put); err != nil {
 		return fmt.Errorf("managed: restore: the values of before: %w", err)
 	}
 	return nil

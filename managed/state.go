@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gomlx/gomlx/ml/model"
 
-	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -34,13 +35,15 @@ import (
 // To test, or to predict for several batches, beside a training there is [State.View]: it has metrics of its own, and
 // one set of values for all of its steps.
 type State struct {
-	access   access     // who uses it beside whom: says which gate guards what
-	storage  storage    // where the values are
-	model    definition // what steps are built from
-	saved    saved      // where its variables come from, for checkpoints
-	settings settings   // what it was trained with
-	programs []dumped   // what steps were compiled to for it
-	compiles compiles   // whether a step is being compiled for it
+	values   store.Store // where its values are, and who uses them next to whom
+	model    definition  // what steps are built from
+	saved    saved       // where its variables come from, for checkpoints
+	settings settings    // what it was trained with
+	programs []dumped    // what steps were compiled to for it
+	compiles compiles    // whether a step is being compiled for it
+	training atomic.Bool // a training step is being made
+	// evaluations are the steps whose metrics are gathered apart, the newest last. The gate of the values guards them.
+	evaluations []evaluating
 }
 
 // Option is a setting of a new state.
@@ -98,27 +101,26 @@ func usable(strategy strategies.Strategy, suchAs string) error {
 // blank is a state without variables.
 func blank(strategy strategies.Strategy) *State {
 	s := &State{
-		storage: storage{strategy: strategy, index: map[*variable]int{}, pins: map[int]*pin{},
-			resident: map[*data.Resident][]strategies.Buffer{}},
 		model: definition{store: model.NewStore(), resets: map[*variable]metrics.Accumulator{},
 			ofOptimizer: map[*variable]bool{}},
 		saved:    saved{origins: map[string]origin{}},
 		settings: settings{rules: map[string]Optimizer{}},
 	}
+	s.values.Init(strategy)
 	return s
 }
 
 // Strategy is how the state's steps run.
 func (s *State) Strategy() strategies.Strategy {
-	defer s.access.peekValues()()
-	return s.storage.strategy
+	defer s.values.PeekValues()()
+	return s.values.Strategy()
 }
 
 // Names lists the state's variables by their full names ("/conv_0/weights"), in the order in which steps came to
 // need them.
 func (s *State) Names() []string {
-	defer s.access.peekValues()()
-	return s.storage.names()
+	defer s.values.PeekValues()()
+	return s.values.Names()
 }
 
 // Value copies a variable to the host by its full name, when the steps that were begun are over.
@@ -132,23 +134,23 @@ func (s *State) Value(name string) (*Tensor, error) {
 
 // Values copies several variables as they are at one moment, between two steps: see [State.Value].
 func (s *State) Values(names ...string) ([]*Tensor, error) {
-	done, err := s.readValues(context.Background())
+	done, err := s.values.Read(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("managed: value of %s: %w", quoted(names), err)
 	}
 	defer done()
 	values := make([]*Tensor, len(names))
 	for i, name := range names {
-		at := s.storage.at(name)
+		at := s.values.At(name)
 		switch {
 		case at >= 0:
-			if values[i], err = s.storage.strategy.Fetch(s.storage.values[at].buffer); err != nil {
+			if values[i], err = s.values.Fetch(at); err != nil {
 				return nil, fmt.Errorf("managed: value of %q: %w", name, graphs.Inner(err))
 			}
-		case len(s.storage.values) == 0:
+		case s.values.Len() == 0:
 			return nil, fmt.Errorf("managed: the state has no variable %q: it has none before its first step", name)
 		default:
-			return nil, fmt.Errorf("managed: the state has no variable %q; it has %q", name, s.storage.names())
+			return nil, fmt.Errorf("managed: the state has no variable %q; it has %q", name, s.values.Names())
 		}
 	}
 	return values, nil
@@ -165,11 +167,11 @@ func quoted(names []string) string {
 
 // Parameters counts the trainable numbers of the state.
 func (s *State) Parameters() int {
-	defer s.access.peekAll()()
+	defer s.values.PeekAll()()
 	n := 0
-	for i := range s.storage.values {
-		if v := &s.storage.values[i]; v.variable.Trainable {
-			n += v.shape.Size()
+	for i, v := range s.values.Variables() {
+		if v.Trainable {
+			n += s.values.Shape(i).Size()
 		}
 	}
 	return n
@@ -179,7 +181,7 @@ func (s *State) Parameters() int {
 // while the host makes the next batch. Whatever looks at the values waits by itself. The error of a step that failed on
 // the device comes here, or with the next step; it wraps [strategies.ErrStateLost].
 func (s *State) Wait() error {
-	done, err := s.readValues(context.Background())
+	done, err := s.values.Read(context.Background())
 	if err != nil {
 		return fmt.Errorf("managed: wait: %w", err)
 	}
@@ -191,26 +193,28 @@ func (s *State) Wait() error {
 // already logged stay readable. A second Close does nothing, and returns after the first. From the function of a step
 // it is [ErrBusy].
 func (s *State) Close() error {
-	if err := s.access.notWithin(); err != nil {
+	if err := s.values.NotWithin(); err != nil {
 		return fmt.Errorf("managed: close: %w", err)
 	}
-	_ = s.access.structure.Close(nil)
-	return s.access.values.Close(s.free)
-}
-
-// free gives up what the state has on its devices.
-func (s *State) free() error {
-	errs := []error{s.storage.last.follow(nil), s.storage.unread.drain(0)}
-	lost := s.storage.last.lost != nil // of lost values nobody can tell what is left to free
-	for i := range s.storage.values {
-		if old := s.storage.swap(i, nil); !lost {
-			errs = append(errs, s.storage.strategy.Free(old))
-		}
-	}
-	for _, e := range s.storage.evaluations {
-		if !lost {
+	return s.values.Close(func() error {
+		var errs []error
+		for _, e := range s.evaluations {
 			errs = append(errs, e.view.forget())
 		}
+		return errors.Join(errs...)
+	})
+}
+
+var _ loop.Queued = (*State)(nil)
+
+// OnRead has the state call a function before it is read or changed from outside, until remove: a loop gives one that
+// makes the steps whose batches wait ([loop.Queued]). An error of the function is returned in place of a value. Before
+// OnRead adds the function, it calls those that are there.
+//
+// What has no error to return calls none: the names, the shapes and the settings of a state.
+func (s *State) OnRead(f func() error) (remove func(), err error) {
+	if s == nil { // the first step says so
+		return func() {}, nil
 	}
-	return gate.Once(errors.Join(append(errs, s.storage.leaveSets())...))
+	return s.values.OnRead(f)
 }

@@ -170,14 +170,14 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 	if state == nil {
 		return nil
 	}
-	if err := state.access.notWithin(); err != nil {
+	if err := state.values.NotWithin(); err != nil {
 		return s.failed(err)
 	}
-	if state.access.values.Read(context.Background()) != nil { // closed
+	if state.values.EnterValues(context.Background(), false) != nil { // closed
 		return nil
 	}
-	defer state.access.values.DoneReading()
-	if err := state.storage.last.follow(nil); err != nil {
+	defer state.values.LeaveValues(false)
+	if err := state.values.Last.Follow(nil); err != nil {
 		return s.failed(err)
 	}
 	return nil
@@ -210,7 +210,7 @@ func (s *Stepper) CompileTime() (sum time.Duration) {
 // Close waits for the steps that are being made and frees the compiled programs; the step can still be used and
 // compiles again. From the function of a step it is [ErrBusy].
 func (s *Stepper) Close() (err error) {
-	s.cache.each(func(c *compiled) { err = cmp.Or(err, c.state.access.notWithin()) })
+	s.cache.each(func(c *compiled) { err = cmp.Or(err, c.state.values.NotWithin()) })
 	if err != nil {
 		return fmt.Errorf("managed: close the %s: %w", s.name, err)
 	}

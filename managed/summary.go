@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
 // Summary is what a state is made of: a row for each variable, to be printed (String, Table) or counted
@@ -67,11 +68,10 @@ func (k Kind) String() string {
 // ours tells the optimizer's share too, which with Adam is two thirds.
 func (s *State) Summary() Summary {
 	var sum Summary
-	defer s.access.peekAll()()
-	for i := range s.storage.values { // the buffers may be going
-		v := &s.storage.values[i]
-		shape := v.shape
-		sum.Rows = append(sum.Rows, Row{Layer: v.variable.Scope(), Name: v.variable.Name(), Kind: s.kind(v.variable), Shape: shape,
+	defer s.values.PeekAll()()
+	for i, v := range s.values.Variables() {
+		shape := s.values.Shape(i)
+		sum.Rows = append(sum.Rows, Row{Layer: v.Scope(), Name: v.Name(), Kind: s.kind(v), Shape: shape,
 			Size: int64(shape.Size()), Bytes: shape.ByteSize()})
 	}
 	slices.SortFunc(sum.Rows, func(a, b Row) int {
@@ -89,7 +89,7 @@ func (s *State) kind(v *variable) Kind {
 		return MetricState
 	case s.model.ofOptimizer[v]:
 		return OptimizerState
-	case v.Path() == randomName:
+	case v.Path() == store.RandomName:
 		return RandomState
 	}
 	return Fixed

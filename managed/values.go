@@ -7,10 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
 // ErrValues: what [WithValues] gave does not fit what a step brought in.
-var ErrValues = errors.New("the given values do not fit the model")
+var ErrValues = store.ErrValues
 
 // WithValues gives the state values, by the full names of their variables ("/dense/weights"): parameters of somebody
 // else's training, say, or all that [State.Value] reads of another state, the optimizer's and the random state too. A
@@ -27,8 +29,8 @@ func WithValues(values map[string]*Tensor) Option {
 				return fmt.Errorf("value %q: expected a tensor and a full name such as \"/dense/weights\"", name)
 			}
 		}
-		s.model.given = make(map[string]*Tensor, len(values))
-		maps.Copy(s.model.given, values)
+		s.model.given.Tensors = make(map[string]*Tensor, len(values))
+		maps.Copy(s.model.given.Tensors, values)
 		return nil
 	}
 }
@@ -36,63 +38,7 @@ func WithValues(values map[string]*Tensor) Option {
 // DrawMissing has those trainable variables drawn at random whose full names match, although [WithValues] does not give
 // them: a new last layer on given ones.
 func DrawMissing(match func(name string) bool) Option {
-	return func(s *State) error { s.model.mayDraw = match; return nil }
-}
-
-// give hands the given values to the variables that a step brought in, all or none.
-func (d *definition) give(fresh []*variable) error {
-	if d.given == nil {
-		return nil
-	}
-	var wrong []string
-	unused := maps.Clone(d.given)
-	for _, v := range fresh {
-		name := v.Path()
-		t, given := d.given[name]
-		delete(unused, name)
-		switch {
-		case given && !t.Shape().Equal(v.Shape()):
-			wrong = append(wrong, fmt.Sprintf("%s is %s, expected %s", name, t.Shape(), v.Shape()))
-		case !given && v.Trainable && (d.mayDraw == nil || !d.mayDraw(name)):
-			wrong = append(wrong, fmt.Sprintf("%s %s is missing", name, v.Shape()))
-		}
-	}
-	if len(wrong) > 0 {
-		left := ""
-		if len(unused) > 0 {
-			left = fmt.Sprintf("; given, but not in the model so far: %s", strings.Join(slices.Sorted(maps.Keys(unused)), ", "))
-		}
-		return fmt.Errorf("%w: %s%s", ErrValues, strings.Join(wrong, "; "), left)
-	}
-	for _, v := range fresh {
-		t, given := d.given[v.Path()]
-		if !given {
-			continue
-		}
-		clone, err := t, error(nil)
-		if d.late[t] == nil { // else it is read when it is moved
-			clone, err = t.LocalClone()
-		}
-		if err == nil {
-			err = v.SetValuePreservingOld(clone)
-		}
-		if err != nil {
-			return fmt.Errorf("the given value of %s: %w", v.Path(), err)
-		}
-	}
-	return nil
-}
-
-// taken frees the host's copies of values that are on the device now.
-func (d *definition) taken(fresh []*variable) error {
-	var errs []error
-	for _, v := range fresh {
-		if _, given := d.given[v.Path()]; given {
-			delete(d.given, v.Path())
-			errs = append(errs, empty(v))
-		}
-	}
-	return errors.Join(errs...)
+	return func(s *State) error { s.model.given.MayDraw = match; return nil }
 }
 
 // SetValue gives a variable another value, by its full name, when the steps that were begun are over; nothing is
@@ -106,28 +52,25 @@ func (s *State) SetValue(name string, t *Tensor) error {
 }
 
 func (s *State) setValue(name string, t *Tensor) error {
-	done, err := s.access.changeAll(context.Background())
+	done, err := s.values.Change(context.Background())
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := s.storage.last.settled(); err != nil {
-		return err
-	}
-	at := s.storage.at(name)
+	at := s.values.At(name)
 	switch {
 	case t == nil:
 		return errors.New("the tensor is nil")
-	case at < 0 && len(s.storage.values) == 0:
+	case at < 0 && s.values.Len() == 0:
 		return errors.New("the state has no variables before its first step: use WithValues, or Prepare the step")
 	case at < 0:
-		return fmt.Errorf("there is no such variable; there are %q", s.storage.names())
-	case !t.Shape().Equal(s.storage.values[at].shape):
-		return fmt.Errorf("the tensor is %s, expected %s", t.Shape(), s.storage.values[at].shape)
+		return fmt.Errorf("there is no such variable; there are %q", s.values.Names())
+	case !t.Shape().Equal(s.values.Shape(at)):
+		return fmt.Errorf("the tensor is %s, expected %s", t.Shape(), s.values.Shape(at))
 	}
 	clone, err := t.LocalClone()
 	if err != nil {
 		return err
 	}
-	return s.storage.set(at, clone)
+	return s.values.Set(at, clone)
 }

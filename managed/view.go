@@ -9,6 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -33,20 +34,20 @@ type View struct {
 	live bool
 
 	mu      sync.Mutex // guards the rest
-	pins    map[int]*pin
+	pins    map[int]*store.Pin
 	metrics map[int]strategies.Buffer
 	closed  bool
-	last    lastRun // of the view's own steps
+	last    store.Last // of the view's own steps
 }
 
 // View makes a view of the state.
 func (s *State) View(ctx context.Context) (*View, error) {
-	done, err := s.readValues(ctx)
+	done, err := s.values.Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("managed: view: %w", err)
 	}
 	defer done()
-	return &View{of: s, on: s.storage.strategy, moves: s.storage.moves, pins: map[int]*pin{}, metrics: map[int]strategies.Buffer{}}, nil
+	return &View{of: s, on: s.values.Strategy(), moves: s.values.Moves(), pins: map[int]*store.Pin{}, metrics: map[int]strategies.Buffer{}}, nil
 }
 
 // Step makes one step of a test on the view; see [Stepper.Step].
@@ -82,7 +83,7 @@ func (v *View) begin(step *Stepper) error {
 	case step.train:
 		return step.failed(errors.New("a view is for tests and predictions: train the state"))
 	case v != nil:
-		if err := v.of.access.beforeRead(); err != nil { // its first step reads values of the state
+		if err := v.of.values.BeforeRead(); err != nil { // its first step reads values of the state
 			return fmt.Errorf("managed: view: %w", err)
 		}
 	}
@@ -94,7 +95,7 @@ func (v *View) lock() error {
 	if v == nil {
 		return errors.New("managed: view: the view is nil: make one with State.View")
 	}
-	if err := v.of.access.notWithin(); err != nil {
+	if err := v.of.values.NotWithin(); err != nil {
 		return fmt.Errorf("managed: view: %w", err)
 	}
 	v.mu.Lock()
@@ -107,7 +108,7 @@ func (v *View) Await() error {
 		return err
 	}
 	defer v.mu.Unlock()
-	if err := v.last.follow(nil); err != nil {
+	if err := v.last.Follow(nil); err != nil {
 		return fmt.Errorf("managed: view: %w", err)
 	}
 	return nil
@@ -119,7 +120,7 @@ func (v *View) ResetMetrics() error {
 		return err
 	}
 	defer v.mu.Unlock()
-	err := errors.Join(v.last.follow(nil), v.forget())
+	err := errors.Join(v.last.Follow(nil), v.forget())
 	if err != nil {
 		return fmt.Errorf("managed: view: reset metrics: %w", err)
 	}
@@ -130,7 +131,7 @@ func (v *View) ResetMetrics() error {
 func (v *View) forget() error {
 	var errs []error
 	for at, b := range v.metrics {
-		errs = append(errs, ignoreClosed(v.on.Free(b)))
+		errs = append(errs, store.Free(v.on, b))
 		delete(v.metrics, at)
 	}
 	return errors.Join(errs...)
@@ -146,9 +147,9 @@ func (v *View) Close() error {
 		return nil
 	}
 	v.closed = true
-	errs := []error{v.last.follow(nil), v.forget()}
+	errs := []error{v.last.Follow(nil), v.forget()}
 	for _, p := range v.pins {
-		errs = append(errs, p.release())
+		errs = append(errs, p.Release())
 	}
 	v.pins = nil
 	return gate.Once(errors.Join(errs...))
@@ -161,12 +162,12 @@ func (v *View) usable() error {
 		return nil
 	case v.closed:
 		return fmt.Errorf("the view: %w", ErrClosed)
-	case v.live && v.moves != v.of.storage.moves:
+	case v.live && v.moves != v.of.values.Moves():
 		return fmt.Errorf("the state was %w during the evaluation: it has moved to another strategy, or got another optimizer", ErrBusy)
-	case v.moves != v.of.storage.moves:
+	case v.moves != v.of.values.Moves():
 		return fmt.Errorf("the view: the state has moved to another strategy, or got another optimizer, meanwhile, which was %w: make another view", ErrBusy)
 	}
-	return v.last.usable()
+	return v.last.Usable()
 }
 
 // value is what a step gets of the view; nil where it gets the state's own.
@@ -177,18 +178,18 @@ func (v *View) value(c *compiled, i int) (b strategies.Buffer, err error) {
 		return nil, nil
 	case c.metrics[i] == nil:
 		if v.pins[at] == nil {
-			v.pins[at] = v.of.storage.pin(at)
+			v.pins[at] = v.of.values.Pin(at)
 		}
-		return v.pins[at].buffer, nil
+		return v.pins[at].Buffer, nil
 	case v.metrics[at] != nil:
 		return v.metrics[at], nil
 	}
 	t, err := filled(*c.metrics[i])
 	if err == nil {
-		b, err = v.on.Put(v.of.storage.values[at].variable.Path(), t)
+		b, err = v.on.Put(v.of.values.Variable(at).Path(), t)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", v.of.storage.values[at].variable.Path(), err)
+		return nil, fmt.Errorf("%s: %w", v.of.values.Variable(at).Path(), err)
 	}
 	v.metrics[at] = b
 	return b, nil

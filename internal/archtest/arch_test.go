@@ -75,7 +75,7 @@ var allowed = map[string][]string{
 	"text":                  {},
 	"plots":                 {"loop"},
 	"flaxlike/report":       {"data", "flaxlike", "loop", "managed", "plots"},
-	"managed":               {"checkpoint", "safetensors", "data", "flow", "internal/autodiff", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/regular", "loop", "metrics", "optim", "strategies", "xla", "xla/export"},
+	"managed":               {"checkpoint", "safetensors", "data", "flow", "internal/autodiff", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/regular", "loop", "managed/internal/store", "metrics", "optim", "strategies", "xla", "xla/export"},
 	"flaxlike":              {"callbacks", "checkpoint", "safetensors", "data", "internal/dtype", "internal/edits", "internal/gate", "internal/graphs", "internal/shield", "internal/vfs", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
 	"serve":                 {"data", "internal/gate", "internal/graphs", "internal/shield"},
 	"examples/fit":          {"data", "flaxlike", "loop"},
@@ -110,6 +110,8 @@ var allowed = map[string][]string{
 	"examples/transfer":     {"data", "flaxlike", "loop", "optim"},
 	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "dist", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "serve", "strategies", "train", "xla", "xla/mpi"},
 	"bench/scale":           {"xla/plan"},
+
+	"managed/internal/store": {"checkpoint", "data", "internal/gate", "internal/graphs", "strategies", "xla"},
 }
 
 type pkg struct {

@@ -1,4 +1,4 @@
-package managed
+package store
 
 import (
 	"context"
@@ -14,52 +14,60 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// adopt gives values to the variables that a step brought in and moves them to where the strategy wants them.
-func (s *State) adopt(step asking) error {
-	var fresh []*variable
-	for v := range s.model.store.IterVariables() {
-		if _, known := s.storage.index[v]; !known {
+// Fresh are the variables that have no value here yet.
+func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
+	for v := range of.IterVariables() {
+		if _, known := s.index[v]; !known {
 			fresh = append(fresh, v)
 		}
 	}
-	if len(fresh) == 0 {
-		return nil
-	}
-	if err := s.fit(fresh, step); err != nil {
+	return fresh
+}
+
+// Adopt gives values to the variables that a step brought in, the given ones or random ones, and moves them to where
+// the strategy wants them. After an error it has added none, and a later step draws the same values.
+func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
+	if err := given.give(fresh); err != nil {
 		return err
 	}
-	if err := s.model.give(fresh); err != nil {
-		return err
-	}
-	lent, err := s.lendRandomState()
+	drawing := drawing{s, of, given.Late}
+	lent, err := drawing.lendRandomState()
 	if err != nil {
 		return err
 	}
 	moved := fresh
 	if lent >= 0 {
-		moved = append(slices.Clip(fresh), s.storage.values[lent].variable)
+		moved = append(slices.Clip(fresh), s.values[lent].variable)
 	}
-	buffers, err := s.draw(moved)
+	buffers, err := drawing.draw(moved)
 	if err != nil {
 		return fmt.Errorf("initial values: %w", err)
 	}
 	for i, v := range fresh {
-		s.storage.add(v, buffers[i])
+		s.index[v] = len(s.values)
+		s.values = append(s.values, value{variable: v, shape: v.Shape(), buffer: buffers[i]})
 	}
-	if err := s.model.taken(fresh); err != nil {
+	if err := given.taken(fresh); err != nil {
 		return fmt.Errorf("initial values: %w", err)
 	}
 	if lent < 0 {
 		return nil
 	}
-	if err := s.storage.strategy.Free(s.storage.swap(lent, buffers[len(fresh)])); err != nil {
+	if err := s.strategy.Free(s.swap(lent, buffers[len(fresh)])); err != nil {
 		return fmt.Errorf("free the old random state: %w", err)
 	}
 	return nil
 }
 
-// randomName is the full name of the variable that holds GoMLX's random state.
-const randomName = model.RootScopePath + model.RNGStateVariableName
+// drawing gives initial values to variables.
+type drawing struct {
+	*Store
+	of   *model.Store
+	late Late
+}
+
+// RandomName is the full name of the variable that holds GoMLX's random state.
+const RandomName = model.RootScopePath + model.RNGStateVariableName
 
 // drawnAtOnce is how many initial values the host draws before they are moved, unless a single variable has more: a
 // large state is not to exist twice, not even in the beginning.
@@ -67,8 +75,8 @@ const drawnAtOnce = 1 << 20
 
 // draw gives variables that have no value an initial one and moves all. The values are the same however many are drawn
 // at once. After an error, nothing is moved, and a later step draws again.
-func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
-	if s.storage.strategy.Runtime().Topology() != "" {
+func (s *drawing) draw(fresh []*Variable) (_ []strategies.Buffer, err error) {
+	if s.strategy.Runtime().Topology() != "" {
 		return s.describe(fresh)
 	}
 	buffers := make([]strategies.Buffer, len(fresh))
@@ -79,14 +87,14 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 			drawn = append(drawn, i)
 		}
 	}
-	random := s.model.store.GetVariable(randomName)
-	before, err := hostValue(random)
+	random := s.of.GetVariable(RandomName)
+	before, err := HostValue(random)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.storage.strategy.Free(made...))
+			err = errors.Join(err, s.strategy.Free(made...))
 			if random != nil {
 				err = errors.Join(err, random.SetValuePreservingOld(before)) // so that it draws the same
 			}
@@ -100,7 +108,7 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 		if err := fresh[i].SetValuePreservingOld(tensors.FromShape(fresh[i].Shape())); err != nil {
 			return nil, err
 		}
-		if err := empty(fresh[i]); err != nil {
+		if err := Empty(fresh[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +128,7 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 		}
 		for _, i := range waiting[:n] {
 			if buffers[i], err = s.put(fresh[i]); err == nil {
-				err = empty(fresh[i])
+				err = Empty(fresh[i])
 			}
 			if err != nil {
 				return nil, err
@@ -134,8 +142,8 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 		if buffers[i] == nil {
 			// A copy: after an error another try needs the value again, and a strategy uses up what it is given.
 			var t *Tensor
-			if t, err = s.model.late.valueOf(v); err == nil {
-				buffers[i], err = s.storage.strategy.Put(v.Path(), t)
+			if t, err = s.late.valueOf(v); err == nil {
+				buffers[i], err = s.strategy.Put(v.Path(), t)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", v.Path(), err)
@@ -147,10 +155,10 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 
 // describe gives variables values that have shapes and no numbers, on a machine that is described and not there: to
 // draw numbers that nobody can read would take the host's time and memory.
-func (s *State) describe(fresh []*variable) (_ []strategies.Buffer, err error) {
-	on := s.storage.strategy
+func (s *drawing) describe(fresh []*Variable) (_ []strategies.Buffer, err error) {
+	on := s.strategy
 	buffers := make([]strategies.Buffer, 0, len(fresh))
-	var set []*variable
+	var set []*Variable
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, on.Free(buffers...))
@@ -183,8 +191,8 @@ func (s *State) describe(fresh []*variable) (_ []strategies.Buffer, err error) {
 	return buffers, nil
 }
 
-// hostValue is a copy of a variable's value on the host; nil where there is none.
-func hostValue(v *variable) (*Tensor, error) {
+// HostValue is a copy of a variable's value on the host; nil where there is none.
+func HostValue(v *Variable) (*Tensor, error) {
 	if v == nil || !v.HasValue() {
 		return nil, nil
 	}
@@ -195,17 +203,17 @@ func hostValue(v *variable) (*Tensor, error) {
 	return t.LocalClone()
 }
 
-// valueOf is hostValue for a variable that has a value, maybe one that is still to be read.
-func (l late) valueOf(v *variable) (*Tensor, error) {
+// valueOf is HostValue for a variable that has a value, maybe one that is still to be read.
+func (l Late) valueOf(v *Variable) (*Tensor, error) {
 	t, err := v.Value()
 	if err != nil {
 		return nil, err
 	}
-	return l.copyOf(t)
+	return l.CopyOf(t)
 }
 
-// empty frees the memory of a variable's value; for GoMLX it still has one.
-func empty(v *variable) error {
+// Empty frees the memory of a variable's value; for GoMLX it still has one.
+func Empty(v *Variable) error {
 	t, err := v.Value()
 	if err == nil {
 		t.FinalizeLocal()
@@ -214,14 +222,14 @@ func empty(v *variable) error {
 }
 
 // put moves a copy of a variable's value to where the strategy wants it.
-func (s *State) put(v *variable) (strategies.Buffer, error) {
+func (s *drawing) put(v *Variable) (strategies.Buffer, error) {
 	t, err := v.Value()
 	if err == nil {
 		err = t.ToLocal()
 	}
 	var b strategies.Buffer
 	if err == nil {
-		b, err = s.storage.strategy.Put(v.Path(), t)
+		b, err = s.strategy.Put(v.Path(), t)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", v.Path(), err)
@@ -233,20 +241,20 @@ func (s *State) put(v *variable) (strategies.Buffer, error) {
 // for the device takes longer to compile than the host takes to run it (350 ms against 40 ms for 0.8 million values;
 // level at 25 million), and the values are the same on every device. Only where the host backend cannot (it lacks
 // operations and types), they are drawn on the device.
-func (s *State) initialize() error {
+func (s *drawing) initialize() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
 		return err
 	}
-	err = s.model.store.InitializeVariables(host, nil)
+	err = s.of.InitializeVariables(host, nil)
 	if err != nil { // its errors do not tell an operation or a type that it lacks from others
-		if s.model.store.InitializeVariables(s.storage.strategy.Runtime(), nil) == nil {
+		if s.of.InitializeVariables(s.strategy.Runtime(), nil) == nil {
 			err = nil
 		}
 	}
 	// The values belong to the host backend until they are moved; it holds nothing that would have to be freed. The random
 	// state is wanted by another one next.
-	if random := s.model.store.GetVariable(randomName); err == nil && random != nil {
+	if random := s.of.GetVariable(RandomName); err == nil && random != nil {
 		var t *Tensor
 		if t, err = random.Value(); err == nil {
 			err = t.ToLocal()
@@ -257,13 +265,13 @@ func (s *State) initialize() error {
 
 // lendRandomState gives GoMLX a copy of its random state back while it draws initial values: it advances that state as
 // it does. The random state is then moved with the new variables, to its place; that is -1 if it is among the new ones.
-func (s *State) lendRandomState() (place int, err error) {
-	v := s.model.store.GetVariable(randomName)
-	i, known := s.storage.index[v]
-	if v == nil || !known || s.storage.strategy.Runtime().Topology() != "" { // nothing is drawn there
+func (s *drawing) lendRandomState() (place int, err error) {
+	v := s.of.GetVariable(RandomName)
+	i, known := s.index[v]
+	if v == nil || !known || s.strategy.Runtime().Topology() != "" { // nothing is drawn there
 		return -1, nil
 	}
-	t, err := s.storage.strategy.Fetch(s.storage.values[i].buffer)
+	t, err := s.strategy.Fetch(s.values[i].buffer)
 	if err != nil {
 		return -1, fmt.Errorf("random state: %w", err)
 	}

@@ -1,0 +1,140 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+)
+
+// ErrValues: given values do not fit the variables that a step brought in.
+var ErrValues = errors.New("the given values do not fit the model")
+
+// Given are values for variables to come, by full names.
+type Given struct {
+	Tensors map[string]*Tensor         // nil if none were given
+	Late    Late                       // those of them that are not in memory
+	MayDraw func(variable string) bool // which trainable variables may do without; nil: none
+}
+
+// give hands the given values to the variables that a step brought in, all or none.
+func (g *Given) give(fresh []*Variable) error {
+	if g.Tensors == nil {
+		return nil
+	}
+	var wrong []string
+	unused := maps.Clone(g.Tensors)
+	for _, v := range fresh {
+		name := v.Path()
+		t, given := g.Tensors[name]
+		delete(unused, name)
+		switch {
+		case given && !t.Shape().Equal(v.Shape()):
+			wrong = append(wrong, fmt.Sprintf("%s is %s, expected %s", name, t.Shape(), v.Shape()))
+		case !given && v.Trainable && (g.MayDraw == nil || !g.MayDraw(name)):
+			wrong = append(wrong, fmt.Sprintf("%s %s is missing", name, v.Shape()))
+		}
+	}
+	if len(wrong) > 0 {
+		left := ""
+		if len(unused) > 0 {
+			left = fmt.Sprintf("; given, but not in the model so far: %s", strings.Join(slices.Sorted(maps.Keys(unused)), ", "))
+		}
+		return fmt.Errorf("%w: %s%s", ErrValues, strings.Join(wrong, "; "), left)
+	}
+	for _, v := range fresh {
+		t, given := g.Tensors[v.Path()]
+		if !given {
+			continue
+		}
+		clone, err := t, error(nil)
+		if g.Late[t] == nil { // else it is read when it is moved
+			clone, err = t.LocalClone()
+		}
+		if err == nil {
+			err = v.SetValuePreservingOld(clone)
+		}
+		if err != nil {
+			return fmt.Errorf("the given value of %s: %w", v.Path(), err)
+		}
+	}
+	return nil
+}
+
+// taken frees the host's copies of values that are on the device now.
+func (g *Given) taken(fresh []*Variable) error {
+	var errs []error
+	for _, v := range fresh {
+		if _, given := g.Tensors[v.Path()]; given {
+			delete(g.Tensors, v.Path())
+			errs = append(errs, Empty(v))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Late are tensors that are in the files of a checkpoint and not in memory: their shapes are known, and what writes
+// their bytes. So that they are never there all at once, each is read when its value is to be moved to the devices.
+type Late map[*Tensor]func(io.Writer) error
+
+// FromFile makes a tensor of what a checkpoint has.
+func (l Late) FromFile(t checkpoint.Tensor, dtype dtypes.DType) (*Tensor, error) {
+	loaded := tensors.FromShape(shapes.Make(dtype, t.Dims...))
+	switch {
+	case loaded.Shape().Size() == 0:
+		return loaded, nil
+	case t.Write != nil:
+		loaded.FinalizeLocal()
+		l[loaded] = t.Write
+		return loaded, nil
+	}
+	return loaded, fill(loaded, func(w io.Writer) error { _, err := w.Write(t.Data); return err })
+}
+
+// CopyOf is a copy of a tensor for a strategy to use up.
+func (l Late) CopyOf(t *Tensor) (*Tensor, error) {
+	write := l[t]
+	if write == nil {
+		return t.LocalClone()
+	}
+	loaded := tensors.FromShape(t.Shape())
+	return loaded, fill(loaded, write)
+}
+
+// fill has write write a tensor's bytes.
+func fill(t *Tensor, write func(io.Writer) error) error {
+	var inner error
+	err := t.MutableBytes(func(data []byte) {
+		to := &memory{data: data}
+		if inner = write(to); inner == nil && to.n != len(data) {
+			inner = fmt.Errorf("%d bytes for %s, expected %d", to.n, t.Shape(), len(data))
+		}
+	})
+	return errors.Join(err, inner)
+}
+
+// memory is a writer into memory of a known size. What comes beyond is counted alone.
+type memory struct {
+	data []byte
+	n    int
+}
+
+var _ checkpoint.MemoryWriter = (*memory)(nil)
+
+func (m *memory) Write(p []byte) (int, error) {
+	if m.n < len(m.data) {
+		copy(m.data[m.n:], p)
+	}
+	m.n += len(p)
+	return len(p), nil
+}
+
+func (m *memory) AvailableBuffer() []byte { return m.data[min(m.n, len(m.data)):min(m.n, len(m.data))] }

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Pin keeps a value as it is for those who want to read it later on, without a gate. Who is to change the value then
+// does so on a copy, and the last who holds the pin frees its buffer.
+type Pin struct {
+	Buffer strategies.Buffer
+	on     strategies.Strategy
+
+	mu    sync.Mutex
+	users int
+	left  bool // the state has another buffer now
+}
+
+// Pin pins a value.
+func (s *Store) Pin(at int) *Pin {
+	s.pinning.Lock()
+	defer s.pinning.Unlock()
+	p := s.pins[at]
+	if p == nil {
+		p = &Pin{on: s.strategy, Buffer: s.values[at].buffer}
+		s.pins[at] = p
+	}
+	p.mu.Lock()
+	p.users++
+	p.mu.Unlock()
+	return p
+}
+
+// Release gives one hold of the value up.
+func (p *Pin) Release() error {
+	p.mu.Lock()
+	p.users--
+	free := p.left && p.users == 0
+	p.mu.Unlock()
+	if !free {
+		return nil
+	}
+	return Free(p.on, p.Buffer)
+}
+
+// Write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to
+// spare.
+func (p *Pin) Write(w io.Writer, buffer strategies.Buffer, size int, spare *[]byte) error {
+	var memory []byte
+	if to, ok := w.(checkpoint.MemoryWriter); ok {
+		memory = to.AvailableBuffer()
+	}
+	if cap(memory) < size {
+		if cap(*spare) < size {
+			*spare = make([]byte, size)
+		}
+		memory = *spare
+	}
+	memory = memory[:size]
+	if size > 0 {
+		if err := p.on.FetchInto(buffer, memory); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(memory)
+	return err
+}
+
+// leave is the state's parting from the value, and tells whether others still want it.
+func (p *Pin) leave() (held bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = true
+	return p.users > 0
+}
+
+// held tells whether somebody wants the value.
+func (p *Pin) held() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.users > 0
+}
+
+// Free frees what may be freed after its runtime, which has freed it.
+func Free(on strategies.Strategy, buffers ...strategies.Buffer) error {
+	if err := on.Free(buffers...); !errors.Is(err, xla.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/lazo-ml/lazo/internal/graphs"
+)
+
+// readers are the functions of OnRead, in the order in which they came. Nil is none.
+type readers struct {
+	list atomic.Pointer[[]*func() error]
+}
+
+// OnRead adds a function, until remove. Before that it calls those that are there.
+func (a *Access) OnRead(f func() error) (remove func(), err error) {
+	if err := a.BeforeRead(); err != nil {
+		return nil, err
+	}
+	a.readers.change(func(list []*func() error) []*func() error { return append(list, &f) })
+	return func() {
+		a.readers.change(func(list []*func() error) []*func() error {
+			return slices.DeleteFunc(list, func(other *func() error) bool { return other == &f })
+		})
+	}, nil
+}
+
+// change replaces the list by a changed copy.
+func (r *readers) change(to func([]*func() error) []*func() error) {
+	for {
+		old := r.list.Load()
+		var list []*func() error
+		if old != nil {
+			list = slices.Clone(*old)
+		}
+		if list = to(list); r.list.CompareAndSwap(old, &list) {
+			return
+		}
+	}
+}
+
+// BeforeRead is called by whoever is to read or change the state and holds none of its gates. The function of a step
+// that is being built is sent away: the steps that wait may need the step.
+func (a *Access) BeforeRead() error {
+	if err := a.NotWithin(); err != nil {
+		return err
+	}
+	list := a.readers.list.Load()
+	if list == nil {
+		return nil
+	}
+	for _, f := range *list {
+		if err := (*f)(); err != nil {
+			return graphs.Inner(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// DataPrefix begins the names of a graph's parameters that are fields of a set on the device.
+const DataPrefix = "data:"
+
+// Reside gives a set's fields where the strategy keeps them; it moves a set that is not there yet.
+func (s *Store) Reside(set *data.Resident) (buffers []strategies.Buffer, err error) {
+	if set == nil {
+		return nil, nil
+	}
+	if buffers, there := s.resident[set]; there {
+		return buffers, nil
+	}
+	for _, f := range set.Fields() {
+		t, err := TensorOf(f.Array)
+		var b strategies.Buffer
+		if err == nil {
+			b, err = s.strategy.Put(DataPrefix+f.Name, t)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("move field %q of the set, %s %v, to the device: %w", f.Name, f.Array.DType(), f.Array.Dims, err),
+				s.strategy.Free(buffers...))
+		}
+		buffers = append(buffers, b)
+	}
+	s.resident[set] = buffers
+	return buffers, nil
+}
+
+// leaveSets frees what the strategy has of sets.
+func (s *Store) leaveSets() error {
+	var errs []error
+	for _, buffers := range s.resident {
+		errs = append(errs, s.strategy.Free(buffers...))
+	}
+	clear(s.resident)
+	return errors.Join(errs...)
+}
+
+// TensorOf copies an array.
+func TensorOf(a data.Array) (*Tensor, error) {
+	t := tensors.FromShape(shapes.Make(strategies.DTypeOf(a), a.Dims...))
+	return t, t.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(a.Flat)) })
+}
