@@ -140,14 +140,17 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 	return ours, nil
 }
 
+// copier is a value whose memory is the host's: an output that its run has read, or one of the Go backend.
+type copier interface{ copyTo(memory []byte) error }
+
 // ToHost copies a value of a runtime into memory of exactly its bytes: row after row, in the host's byte order. One of
 // a described machine has none: [ErrNotRun].
 func ToHost(b compute.Buffer, memory []byte) error {
 	if a, ok := b.(*abstract); ok && a != nil {
 		return a.notRun()
 	}
-	if h, ok := b.(*onHost); ok && h != nil {
-		return h.copyTo(memory)
+	if c, ok := b.(copier); ok {
+		return c.copyTo(memory)
 	}
 	ours, err := bufferOf(b)
 	if err != nil {

@@ -2,8 +2,10 @@ package xla
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 )
 
@@ -48,6 +50,23 @@ type plainGoBuffer struct {
 }
 
 func (b *plainGoBuffer) Backend() compute.Backend { return b.of.runtime }
+
+func (b *plainGoBuffer) copyTo(to []byte) error {
+	if b.of.runtime.uses.Read(context.Background()) != nil {
+		return errClosed
+	}
+	defer b.of.runtime.uses.DoneReading()
+	flat, err := b.Data()
+	if err != nil {
+		return err
+	}
+	from := dtypes.UnsafeByteSliceFromAny(flat)
+	if len(to) != len(from) {
+		return fmt.Errorf("xla: fetch %T: expected room for %d bytes, got %d", flat, len(from), len(to))
+	}
+	copy(to, from)
+	return nil
+}
 
 type plainGoExecutable struct {
 	compute.Executable

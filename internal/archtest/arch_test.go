@@ -69,7 +69,7 @@ var allowed = map[string][]string{
 	"dist/storetest":        {"dist"},
 	"dist/launch":           {"dist", "internal/child", "loop", "xla/install"},
 	"strategies":            {"data", "internal/blocks", "internal/dtype", "internal/graphs", "xla"},
-	"managed/strategytest":  {"data", "flow", "internal/plugintest", "managed", "strategies", "xla/pjrt"},
+	"managed/strategytest":  {"checkpoint", "data", "flow", "internal/plugintest", "loop", "managed", "strategies", "xla", "xla/pjrt"},
 	"optim":                 {"internal/autodiff"},
 	"nn":                    {"flow", "internal/autodiff"},
 	"text":                  {},

@@ -33,6 +33,25 @@ func TestJit(t *testing.T) {
 	strategytest.Run(t, func(t *testing.T) strategies.Strategy { return strategies.Jit(devices(t, 1)) })
 }
 
+// TestS20_goBackend: the suite without any plugin. Eager runs on XLA's plugins alone, and says so.
+func TestS20_goBackend(t *testing.T) {
+	for name, made := range map[string]func(r *xla.Runtime) (strategies.Strategy, error){
+		"jit":           func(r *xla.Runtime) (strategies.Strategy, error) { return strategies.Jit(r), nil },
+		"data parallel": func(r *xla.Runtime) (strategies.Strategy, error) { return strategies.DataParallel(r) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			strategytest.Run(t, func(t *testing.T) strategies.Strategy {
+				s, err := made(plugintest.Go(t))
+				require.NoError(t, err)
+				return s
+			})
+		})
+	}
+	_, err := strategies.Eager(plugintest.Go(t)).Compile(strategies.Step{Name: "step"})
+	require.ErrorIs(t, err, xla.ErrUnimplemented)
+	require.ErrorContains(t, err, `the plugin "go" runs whole graphs only; open one of XLA's, such as "cpu"`)
+}
+
 func TestDataParallel(t *testing.T) {
 	for _, n := range []int{1, 2, 4, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
