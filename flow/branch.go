@@ -141,10 +141,16 @@ func While(condition func(values []*Node) *Node, body func(values []*Node) []*No
 	}
 	values = slices.Clone(values)
 	if xla.IsEager(g) {
-		for truth("while", check(condition(slices.Clone(values)))) {
-			values = turn(values)
+		for i := 0; ; i++ {
+			done := again(g, i)
+			more := truth("while", check(condition(slices.Clone(values))))
+			if more {
+				values = turn(values)
+			}
+			if done(); !more {
+				return values
+			}
 		}
-		return values
 	}
 	v := variablesOf(g, "while")
 	last := autodiff.While(g, values, func(values []*Node) *Node { return check(condition(slices.Clone(values))) }, turn, v.changed)

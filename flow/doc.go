@@ -19,7 +19,8 @@
 //
 // A body is a function of the graph: it is called once, to be traced, and never with values. Under the strategy Eager
 // it is called once for each place instead, and the values of its nodes can be read by xla.Value. So it is on GoMLX's
-// backend in Go, which has no Cond and no Switch.
+// backend in Go, which has no Cond and no Switch. A body with layers by In takes their scope from managed.Builder.Scope
+// when it is called: a scope that it takes in from outside it has used in its first call.
 //
 // # Errors
 //

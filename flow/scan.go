@@ -87,7 +87,7 @@ func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), op
 		places = []*Node{graph.Iota(g, shapes.Make(dtypes.Int32, s.length), 0)}
 	}
 	if xla.IsEager(g) || !hasLoops(g) {
-		last, outs = s.unrolled(carry, xs, places, turn)
+		last, outs = s.unrolled(g, carry, xs, places, turn)
 	} else {
 		l := autodiff.Loop{Length: s.length, Reverse: s.reverse, Remat: s.remat}
 		last, outs = run(l, g, "scan", carry, slices.Concat(xs, places), func(carry, at []*Node) (next, out []*Node) {
@@ -170,7 +170,7 @@ func hasLoops(g *graph.Graph) bool {
 }
 
 // unrolled calls the body place by place.
-func (s *scan) unrolled(carry, xs, places []*Node, turn func(carry, at, place []*Node) (next, out []*Node)) (last, outs []*Node) {
+func (s *scan) unrolled(g *graph.Graph, carry, xs, places []*Node, turn func(carry, at, place []*Node) (next, out []*Node)) (last, outs []*Node) {
 	last = carry
 	at := func(stacks []*Node, place int) []*Node {
 		list := make([]*Node, len(stacks))
@@ -186,7 +186,9 @@ func (s *scan) unrolled(carry, xs, places []*Node, turn func(carry, at, place []
 			place = s.length - 1 - i
 		}
 		var out []*Node
+		done := again(g, i)
 		last, out = turn(last, at(xs, place), at(places, place))
+		done()
 		if made == nil {
 			made = make([][]*Node, len(out))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // run writes a loop whose body may set variables, which are carried along.
@@ -80,6 +81,14 @@ func (v *variables) set(values []*Node) {
 	for i, of := range v.sets {
 		of.SetNodeValue(values[i])
 	}
+}
+
+// again is called before call i of a body that is called once for each turn: by In it names what it named in call 0.
+func again(g *graph.Graph, i int) (done func()) {
+	if f, ok := model.GetGraphParam(g, graphs.AgainParam); ok && i > 0 {
+		return f.(func() (done func()))()
+	}
+	return func() {}
 }
 
 func checkCarry(what string, carry, next []*Node) {

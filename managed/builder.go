@@ -51,6 +51,13 @@ func (b *Builder) Graph() *Graph { return b.graph }
 // in one build, a second In of one name is a mistake that GoMLX tells of; what is shared is said by Shared or At.
 func (b *Builder) Scope() *Scope { return b.scope }
 
+// again gives a body that package flow calls more than once, as under Eager, another root: see [graphs.AgainParam].
+func (b *Builder) again() (done func()) {
+	first := b.scope
+	b.scope = first.Store().RootScope()
+	return func() { b.scope = first }
+}
+
 // Training tells whether the step trains, as layers such as dropout ask.
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 

@@ -2,6 +2,7 @@ package managed_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -62,4 +64,51 @@ func TestClipByExample(t *testing.T) {
 	require.InDelta(t, peer.Loss, loss, 1e-5)
 	_, err = run(0)
 	require.ErrorContains(t, err, "ClipByExample: the limit is 0, expected a positive number")
+}
+
+// TestS18_layersInABody: layers by In within ClipByExample, Scan and While, whose functions Eager calls once for each
+// example and turn.
+func TestS18_layersInABody(t *testing.T) {
+	layer := func(b *managed.Builder, name string, x *managed.Node) *managed.Node {
+		w := b.Scope().In("%s", name).VariableWithShape("w", shapes.Make(dtypes.Float32, 3, 3))
+		return graph.Tanh(graph.Dot(x, w.NodeValue(b.Graph())).Product())
+	}
+	build := func(b *managed.Builder) {
+		h, _ := flow.Scan([]*managed.Node{graph.Ones(b.Graph(), shapes.Make(dtypes.Float32, 2, 3))}, nil, func(carry, _ []*managed.Node) (next, out []*managed.Node) {
+			return []*managed.Node{graph.AddScalar(layer(b, "scanned", carry[0]), 0.25)}, nil
+		}, flow.Length(3))
+		turns := flow.While(func(v []*managed.Node) *managed.Node {
+			return graph.LessThan(v[1], graph.Const(b.Graph(), float32(3)))
+		}, func(v []*managed.Node) []*managed.Node {
+			return []*managed.Node{layer(b, "asked", v[0]), graph.AddScalar(v[1], 1)}
+		}, graph.StopGradient(h[0]), graph.Const(b.Graph(), float32(0)))
+		b.Metric("turned", graph.ReduceAllSum(turns[0]))
+		b.Loss("loss", b.ClipByExample(1, []*managed.Node{b.Field("x")}, func(example []*managed.Node) *managed.Node {
+			y := layer(b, "second", layer(b, "first", example[0]))
+			return graph.Add(graph.ReduceAllSum(graph.Square(y)), graph.ReduceAllSum(graph.Square(h[0])))
+		}))
+	}
+	batch := data.Batch{Fields: []data.Field{data.X([]float32{.1, .2, .3, .4, .5, .6, .7, .8, .9, 1, 1.1, 1.2}, 4, 3)}}
+	run := func(s strategies.Strategy, err error) (figures []float64) {
+		require.NoError(t, err)
+		state, err := managed.New(s, managed.WithOptimizer(optim.New(0.5)))
+		require.NoError(t, err)
+		step := managed.TrainStep(build)
+		for range 3 {
+			_, logs, err := step.Step(t.Context(), state, batch)
+			require.NoError(t, err)
+			for _, name := range []string{"loss", "turned"} {
+				v, err := logs.Float(name)
+				require.NoError(t, err)
+				figures = append(figures, v)
+			}
+		}
+		require.NoError(t, errors.Join(step.Close(), state.Close()))
+		return figures
+	}
+	r := plugintest.CPU(t)
+	want := run(strategies.Jit(r), nil)
+	require.Less(t, want[4], want[0], "it learns")
+	require.InDeltaSlice(t, want, run(strategies.DataParallel(r)), 1e-5)
+	require.InDeltaSlice(t, want, run(strategies.Eager(r), nil), 1e-5)
 }

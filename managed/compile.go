@@ -190,5 +190,6 @@ func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Bui
 	model.SetStore(g, store)
 	store.SetTraining(g, s.train)
 	model.SetGraphParam(g, builderParam, b)
+	model.SetGraphParam(g, graphs.AgainParam, b.again)
 	return b
 }

@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"internal/records":      {},
 	"internal/regular":      {},
 	"internal/autodiff":     {},
-	"flow":                  {"internal/autodiff", "xla"},
+	"flow":                  {"internal/autodiff", "internal/graphs", "xla"},
 	"grad":                  {"flow", "internal/autodiff"},
 	"linalg":                {"flow", "internal/autodiff"},
 	"internal/archtest":     {},

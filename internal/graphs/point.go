@@ -61,3 +61,7 @@ type inner struct{ err error }
 func (i inner) Error() string { return Point(i.err) }
 func (i inner) Point() string { return Point(i.err) }
 func (i inner) Unwrap() error { return i.err }
+
+// AgainParam is where GoMLX's parameters of a graph have a func() (done func()), which package flow calls around each
+// call of a body but the first: package managed gives the body a new root of the model's variables.
+const AgainParam = "/lazo.again"

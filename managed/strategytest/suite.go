@@ -35,9 +35,9 @@ const tolerance = 1e-5
 const comparedSteps = 100
 
 // Run runs the suite; among the rest, 100 Adam steps of a model with loops and branches must give jit's losses and
-// values to 1e-5, and a run that is saved and resumed must end with the bits of the unbroken one. open gives the strategy
-// on a runtime that the test closes, of the CPU or of GoMLX's backend in Go; that has neither branches nor batch
-// normalisation, so its model has none, and it is compared with jit on that backend.
+// values to 1e-5, and a run that is saved and resumed must end with the bits of the unbroken one. open gives the
+// strategy on a runtime that the test closes, of the CPU or of GoMLX's backend in Go; that has neither branches nor
+// batch normalisation, so its model has none, and it is compared with jit on that backend.
 func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
 	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })
