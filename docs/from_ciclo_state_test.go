@@ -74,7 +74,7 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 	batches := training.Batches(32, data.Shuffle(0))
 
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)),
-		flaxlike.WithOptimizerOf(adamw),
+		flaxlike.WithOptimizer(adamw),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"),
 		flaxlike.WithMetrics("accuracy"),
 		flaxlike.WithStrategy(strategies.Jit(runtime))))

@@ -38,7 +38,7 @@ func TestKeras_names(t *testing.T) {
 	text, err := os.ReadFile("from-keras.md")
 	require.NoError(t, err)
 	options := map[string]func(string) flaxlike.Option{
-		"loss": func(name string) flaxlike.Option { return flaxlike.WithLoss(name) }, "optimizer": flaxlike.WithOptimizer,
+		"loss": func(name string) flaxlike.Option { return flaxlike.WithLoss(name) }, "optimizer": func(name string) flaxlike.Option { return flaxlike.WithOptimizer(name) },
 		"metric": func(name string) flaxlike.Option { return flaxlike.WithMetrics(name) },
 	}
 	checked := 0
@@ -98,10 +98,10 @@ func Example_kerasOwn() {
 		return graph.Max(graph.MulScalar(off, 0.9), graph.MulScalar(off, -0.1))
 	}
 	model := must.M1(flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy),
-		flaxlike.WithLossOf(
+		flaxlike.WithLoss(
 			flaxlike.Loss{Name: "pinball", Func: pinball, Output: "sum"},
 			flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5}),
-		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "larger"})))
+		flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "larger"})))
 	must.M(must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 4, Epochs: 2, Verbose: flaxlike.Silent})).WriteCSV(new(strings.Builder)))
 	figures := must.M1(model.Evaluate(ctx, set))
 	_, there := figures["larger_accuracy"]
@@ -267,7 +267,7 @@ func Example_kerasSave() {
 	training, test := digits()
 	strategy, path := jit(), filepath.Join(dir, "digits.safetensors")
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), scaled{0.5}, flaxlike.Dense(10)), flaxlike.WithStrategy(strategy),
-		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithClasses("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")))
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithClasses([]string{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"})))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
 	must.M(model.Save(path)) // network, values, losses, metrics, classes, and a card of what it was trained on
 	again := must.M1(flaxlike.Open(ctx, path, flaxlike.WithStrategy(strategy), flaxlike.WithLayer("scaled", scaled{})))
@@ -292,7 +292,7 @@ func Example_kerasFineTuning() {
 	strategy := jit()
 	frozen := optim.New(1e-3, optim.Frozen(optim.Under("/model/1/body")), optim.Adam{}) // body.trainable = False
 	model := must.M1(flaxlike.New(ctx, network, flaxlike.WithStrategy(strategy),
-		flaxlike.WithOptimizerOf(frozen), flaxlike.WithLoss("sparse_categorical_crossentropy")))
+		flaxlike.WithOptimizer(frozen), flaxlike.WithLoss("sparse_categorical_crossentropy")))
 	first := must.M1(data.Peek(training.Batches(32).All()))
 	must.M(model.Init(ctx, first)) // makes the variables, as Keras's build
 	copied := must.M1(model.LoadSome(ctx, path, optim.Under("/model/1/body")))
@@ -321,7 +321,7 @@ func Example_kerasAverage() {
 		return output
 	}
 	model := must.M1(flaxlike.New(ctx, flaxlike.Func(averaged), flaxlike.WithStrategy(strategy),
-		flaxlike.WithOptimizerOf(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse")))
+		flaxlike.WithOptimizer(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse")))
 	history := must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
 	figures := must.M1(model.Evaluate(ctx, set))
 	fmt.Println("the average follows behind:", figures["loss"] > must.M1(history.Last("loss")))

@@ -77,7 +77,7 @@ func (s *settings) checkClasses(out map[string]*managed.Node) {
 	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
 		output, ok := out[outputOf(out, name)]
 		if !ok {
-			panic(fmt.Errorf("WithClassesOf %q: the model has the outputs %q", name, slices.Sorted(maps.Keys(out))))
+			panic(fmt.Errorf("WithClasses %q: the model has the outputs %q", name, slices.Sorted(maps.Keys(out))))
 		}
 		n := len(s.classes[name])
 		if has := classesOf(output); n != has && !(oneEach(output) && n == 2) {

@@ -38,7 +38,7 @@ func TestProbabilities(t *testing.T) {
 		{Name: "sparse_categorical_crossentropy", Output: "classes"}, {Name: "binary_crossentropy", Output: "two"},
 		{Name: "binary_focal_crossentropy", Output: "several"}, {Name: "mse", Output: "number"},
 	}
-	m := newModel(t, asIs(map[string]func(*managed.Node) *managed.Node{"soft": softmaxed, "sig": sigmoided}, names...), flaxlike.WithLossOf(losses...), flaxlike.WithBatchSize(2))
+	m := newModel(t, asIs(map[string]func(*managed.Node) *managed.Node{"soft": softmaxed, "sig": sigmoided}, names...), flaxlike.WithLoss(losses...), flaxlike.WithBatchSize(2))
 	log := func(p float64) float32 { return float32(math.Log(p)) }
 	logit := func(p float64) float32 { return float32(math.Log(p / (1 - p))) }
 	fields := []data.Field{
@@ -113,7 +113,7 @@ func TestProbabilities_notKnown(t *testing.T) {
 		return set
 	}
 	for want, options := range map[string][]flaxlike.Option{
-		`flaxlike: probabilities: output "x": no loss by name says whether its numbers are logits`:      {flaxlike.WithLossOf(flaxlike.Loss{Func: own})},
+		`flaxlike: probabilities: output "x": no loss by name says whether its numbers are logits`:      {flaxlike.WithLoss(flaxlike.Loss{Func: own})},
 		`flaxlike: probabilities: none of the outputs ["x"] is of classes: their losses are of numbers`: {flaxlike.WithLoss("mse")},
 		`flaxlike: probabilities: output "x": no loss by name says`:                                     {flaxlike.WithLoss("hinge")},
 	} {

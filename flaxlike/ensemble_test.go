@@ -22,7 +22,7 @@ func TestEnsemble(t *testing.T) {
 	}
 	var models []*flaxlike.Model
 	for seed := range int64(3) {
-		m := newModel(t, flaxlike.Functional(network), flaxlike.WithSeed(seed), flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "a"},
+		m := newModel(t, flaxlike.Functional(network), flaxlike.WithSeed(seed), flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "a"},
 			flaxlike.Loss{Name: "mse", Output: "b"}, flaxlike.Loss{Name: "binary_crossentropy", Output: "c", Label: "a"}))
 		require.NoError(t, m.Init(t.Context(), first(t, set, 1)))
 		models = append(models, m)
@@ -77,7 +77,7 @@ func TestEnsemble_refuses(t *testing.T) {
 		require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, width), 1, width)}}))
 		return m
 	}
-	one := made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses("a", "b"))
+	one := made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"a", "b"}))
 	for want, models := range map[string][]*flaxlike.Model{
 		"flaxlike: new ensemble: there are no models": {},
 		"model 2 of 2 is nil":                         {one, nil},
@@ -85,7 +85,7 @@ func TestEnsemble_refuses(t *testing.T) {
 		"model 1 of 1 has met no batch":               {newModel(t, flaxlike.Dense(1))},
 		"model 2 has the inputs [{x float32 [2]}], and the first one [{x float32 [3]}]":                     {one, made(flaxlike.Dense(2), 2, flaxlike.WithLoss(sparse))},
 		"model 2 has the outputs map[preds:numbers], and the first one map[preds:probabilities of classes]": {one, made(flaxlike.Dense(2), 3, flaxlike.WithLoss("mse"))},
-		`model 2 has the classes map["":["b" "a"]], and the first one map["":["a" "b"]]`:                    {one, made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses("b", "a"))},
+		`model 2 has the classes map["":["b" "a"]], and the first one map["":["a" "b"]]`:                    {one, made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"b", "a"}))},
 		"no loss by name says whether its numbers are logits":                                               {made(flaxlike.Dense(2), 3)},
 	} {
 		_, err := flaxlike.NewEnsemble(models...)

@@ -74,8 +74,8 @@ func TestR15_rowsHaveTheMeansOfTheEpoch(t *testing.T) {
 		return twoHeads(scope, input)
 	}
 	m := newModel(t, flaxlike.Functional(network), flaxlike.WithLearningRate(1e-30), flaxlike.WithBatchSize(16),
-		flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "class"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.25}),
-		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "off", Output: "size", Func: func(labels, out *managed.Node) *managed.Node {
+		flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "class"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.25}),
+		flaxlike.WithMetrics(flaxlike.Metric{Name: "off", Output: "size", Func: func(labels, out *managed.Node) *managed.Node {
 			return graph.Abs(graph.Sub(labels, graph.Squeeze(out, -1)))
 		}}))
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 1, InOrder: true, Validation: set}))
@@ -97,7 +97,7 @@ func TestR15_rowsHaveTheMeansOfTheEpoch(t *testing.T) {
 // R16: the rate that is logged is the one in force, schedules in it.
 func TestR16_loggedRateIsInForce(t *testing.T) {
 	schedule := optim.Cosine(1, 0, 8)
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(optim.New(0.01, optim.Adam{}, optim.ScaleBySchedule(schedule))))
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(optim.New(0.01, optim.Adam{}, optim.ScaleBySchedule(schedule))))
 	h, err := m.Fit(t.Context(), line(t, 128), quiet(flaxlike.Fit{Epochs: 2,
 		Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(4)), func(context.Context, loop.Report) error { return m.SetLearningRate(0.1) })}}))
 	require.NoError(t, err)
@@ -268,7 +268,7 @@ func TestKerasLogRate_isTheRateInForce(t *testing.T) {
 	half := optim.ScaleBySchedule(optim.Constant(0.5))
 	var waiting []loop.Option
 	fit := func(chain ...optim.Transformation) (*loop.History, error) {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(optim.New(0.01, chain...)))
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(optim.New(0.01, chain...)))
 		return m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Callbacks: waiting}))
 	}
 	h, err := fit(half, optim.Adam{}) // which cancels it

@@ -41,7 +41,7 @@ func ExampleFunctional() {
 		sum, larger := flaxlike.Dense(1).Apply(scope.In("sum"), both), flaxlike.Dense(1).Apply(scope.In("larger"), both)
 		return map[string]*managed.Node{"sum": sum, "larger": larger}
 	}
-	model := must.M1(flaxlike.New(context.Background(), flaxlike.Functional(network), flaxlike.WithLossOf(
+	model := must.M1(flaxlike.New(context.Background(), flaxlike.Functional(network), flaxlike.WithLoss(
 		flaxlike.Loss{Name: "mse", Output: "sum"},
 		flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5})))
 	set := must.M1(data.New(data.Named("left", []float32{1, 2, 3, 4}, 4, 1), data.Named("right", []float32{4, 3, 2, 1}, 4, 1),

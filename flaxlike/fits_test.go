@@ -124,9 +124,9 @@ var fits = map[string]func() fit{
 			h := trunk.Apply(scope.In("trunk"), input("x"))
 			return map[string]*managed.Node{"kind": flaxlike.Dense(3).Apply(scope.In("kind"), h), "size": flaxlike.Dense(1).Apply(scope.In("size"), h)}
 		}), []flaxlike.Option{
-			flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "kind"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.5}),
-			flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "kind"}, flaxlike.Metric{Name: "mae", Output: "size"}),
-			flaxlike.WithOptimizerOf(optim.New(0.05, optim.Momentum(0.9)))},
+			flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.5}),
+			flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "kind"}, flaxlike.Metric{Name: "mae", Output: "size"}),
+			flaxlike.WithOptimizer(optim.New(0.05, optim.Momentum(0.9)))},
 			[]data.Field{data.X(x, 400, 6), data.Named("kind", kind, 400), data.Named("size", size, 400, 1)}}
 	},
 	"regression": func() fit {

@@ -32,7 +32,7 @@ func TestBatchNorm_frozen(t *testing.T) {
 		{"not", nil, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m := newModel(t, net, flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(optim.New(0.01, row.chain...)))
+			m := newModel(t, net, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(optim.New(0.01, row.chain...)))
 			require.NoError(t, m.SetLearningRate(0.001)) // which wraps the optimizer
 			batch := first(t, set, 32)
 			_, logs, err := m.TestStep(t.Context(), batch)

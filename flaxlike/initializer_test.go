@@ -76,7 +76,7 @@ func TestWithInitializer(t *testing.T) {
 		})
 	}
 	require.GreaterOrEqual(t, seen, 5*11)
-	own := newModel(t, flaxlike.Dense(7), flaxlike.WithInitializerOf(nn.Constant(0.25)))
+	own := newModel(t, flaxlike.Dense(7), flaxlike.WithInitializer(nn.Constant(0.25)))
 	require.NoError(t, own.Init(t.Context(), first(t, must.M1(data.New(data.X(make([]float32, 6), 2, 3))), 2)))
 	require.Equal(t, float32(0.25), tensors.MustCopyFlatData[float32](must.M1(own.Value("/model/kernel")))[20])
 }

@@ -95,7 +95,7 @@ func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 	raw, err := os.ReadFile("testdata/keras.json")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &f))
-	own := flaxlike.WithLossOf(flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }})
+	own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }})
 	through := func(name string) flaxlike.Layer {
 		return flaxlike.Sequential(flaxlike.Func(identity), flaxlike.Activation(name))
 	}
@@ -112,7 +112,7 @@ func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 		{"sigmoid", "mse", through("sigmoid"), odds, flaxlike.WithLoss("mse")},
 		{"sigmoid", "mae", through("sigmoid"), odds, flaxlike.WithLoss("mae")},
 		{"sigmoid", "own", through("sigmoid"), odds, own},
-		{"sigmoid", "none", through("sigmoid"), odds, flaxlike.WithLoss()},
+		{"sigmoid", "none", through("sigmoid"), odds, flaxlike.WithLoss[string]()},
 		{"sigmoid", "tversky of probabilities that nobody sees", flaxlike.Func(identity), same, flaxlike.WithLoss("tversky")},
 		{"sigmoid", "mse of probabilities that nobody sees", flaxlike.Func(identity), same, flaxlike.WithLoss("mse")},
 		{"sigmoid", "logits", flaxlike.Func(identity), odds, flaxlike.WithLoss("binary_crossentropy")},

@@ -34,7 +34,7 @@ func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y [
 			return graph.Slice(x, graph.AxisRange(), graph.AxisRange(-len(ys)/n))
 		}
 		m := newModel(t, flaxlike.Sequential(append(network, flaxlike.Func(asked))...), flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(rate), flaxlike.WithSeed(int64(seed)),
-			flaxlike.WithMetricsOf(flaxlike.Metric{Name: "hits", Func: func(labels, output *managed.Node) *managed.Node {
+			flaxlike.WithMetrics(flaxlike.Metric{Name: "hits", Func: func(labels, output *managed.Node) *managed.Node {
 				return graph.Equal(labels, graph.ArgMax(output, -1, labels.DType()))
 			}}))
 		start := time.Now()

@@ -164,7 +164,7 @@ func TestLoss_smoothing(t *testing.T) {
 		}
 		scope.VariableWithValue("unused", float32(0))
 		return out
-	}), flaxlike.WithLossOf(losses...), flaxlike.WithBatchSize(2))
+	}), flaxlike.WithLoss(losses...), flaxlike.WithBatchSize(2))
 	got, err := m.Evaluate(t.Context(), set)
 	require.NoError(t, err)
 	for name, v := range want {
@@ -175,7 +175,7 @@ func TestLoss_smoothing(t *testing.T) {
 		`loss "categorical_crossentropy": the smoothing is 1, expected a share`:         {Name: "categorical_crossentropy", Smoothing: 1},
 		`it has no smoothing`: {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *managed.Node) *managed.Node { return o }},
 	} {
-		_, err := flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithLossOf(l))
+		_, err := flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithLoss(l))
 		require.ErrorContains(t, err, want)
 	}
 }

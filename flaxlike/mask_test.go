@@ -75,8 +75,8 @@ func TestMasks_asKeras(t *testing.T) {
 			return graph.ConvertDType(graph.Equal(labels, graph.ArgMax(output, -1, labels.DType())), dtypes.Float32)
 		}
 		m := newModel(t, ragged(), flaxlike.WithStrategy(strategy), flaxlike.WithBatchSize(n+2), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1),
-			flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "tags"}, flaxlike.Loss{Name: "mse", Output: "mean"}, flaxlike.Loss{Name: "mse", Output: "last"}),
-			flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "tags"}, flaxlike.Metric{Name: "own", Func: right, Output: "tags"},
+			flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "tags"}, flaxlike.Loss{Name: "mse", Output: "mean"}, flaxlike.Loss{Name: "mse", Output: "last"}),
+			flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "tags"}, flaxlike.Metric{Name: "own", Func: right, Output: "tags"},
 				flaxlike.Metric{Name: "crossentropy", Output: "tags"}))
 		require.NoError(t, m.Init(t.Context(), first(t, set, n)))
 		mine := 0
@@ -173,7 +173,7 @@ func TestMasks_ofALossOfExamples(t *testing.T) {
 	of := flaxlike.Loss{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceMean(output, 1, 2) }}
 	set, err := data.New(data.X(make([]float32, 2*4*4), 2, 4, 4), data.Y(make([]float32, 2), 2))
 	require.NoError(t, err)
-	_, err = newModel(t, flaxlike.Func(network), flaxlike.WithLossOf(of), flaxlike.WithBatchSize(2)).Evaluate(t.Context(), set)
+	_, err = newModel(t, flaxlike.Func(network), flaxlike.WithLoss(of), flaxlike.WithBatchSize(2)).Evaluate(t.Context(), set)
 	require.ErrorContains(t, err, `loss "own" gives (Float32)[2] for an output with the mask (Bool)[2, 4]: expected a value for each place, [batch, places, …]`)
 }
 

@@ -125,7 +125,7 @@ var mistakes = []struct {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("weight"))
 	}},
 	{"metric on a missing output", func(m desk) error {
-		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetricsOf(flaxlike.Metric{Name: "mae", Output: "pred"}))
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics(flaxlike.Metric{Name: "mae", Output: "pred"}))
 	}},
 	{"loss of several outputs", func(m desk) error {
 		heads := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
@@ -138,7 +138,7 @@ var mistakes = []struct {
 			return graph.ReduceAllMean(graph.Square(graph.Sub(labels, output)))
 		}
 		return m.fit(flaxlike.Dense(1), line(m, 64, data.Named("weight", make([]float32, 64), 64)), flaxlike.Fit{},
-			flaxlike.WithLossOf(flaxlike.Loss{Func: mean}), flaxlike.WithSampleWeights("weight"))
+			flaxlike.WithLoss(flaxlike.Loss{Func: mean}), flaxlike.WithSampleWeights("weight"))
 	}},
 	{"residual that changes the shape", func(m desk) error {
 		return m.fit(flaxlike.Residual(flaxlike.Dense(4)), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
@@ -222,7 +222,7 @@ var mistakes = []struct {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{0: 2}))
 	}},
 	{"weighted by nothing", func(m desk) error {
-		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetricsOf(flaxlike.Metric{Name: "mae", Weighted: true}))
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics(flaxlike.Metric{Name: "mae", Weighted: true}))
 	}},
 	{"one class", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("categorical_crossentropy"))
@@ -242,7 +242,7 @@ var mistakes = []struct {
 		return m.fit(flaxlike.Dense(2), set, flaxlike.Fit{}, flaxlike.WithLoss("kl_divergence"))
 	}},
 	{"accuracy beside an own loss", func(m desk) error {
-		own := flaxlike.WithLossOf(flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }})
+		own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }})
 		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(make([]float32, 64), 64, 1))
 		return m.fit(flaxlike.Dense(1), set, flaxlike.Fit{}, own, flaxlike.WithMetrics("accuracy"))
 	}},
@@ -251,28 +251,28 @@ var mistakes = []struct {
 	}},
 	{"perplexity of probabilities", func(m desk) error {
 		return m.fit(flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(3), flaxlike.Activation("softmax")), m.set(images, classes), flaxlike.Fit{},
-			flaxlike.WithLossOf(flaxlike.Loss{Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, -1) }}), flaxlike.WithMetrics("perplexity"))
+			flaxlike.WithLoss(flaxlike.Loss{Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, -1) }}), flaxlike.WithMetrics("perplexity"))
 	}},
 	{"several labels for accuracy", func(m desk) error {
 		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(slices.Repeat([]float32{1}, 128), 64, 2))
 		return m.fit(flaxlike.Dense(2), set, flaxlike.Fit{}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"))
 	}},
 	{"own loss of another axis", func(m desk) error {
-		own := flaxlike.WithLossOf(flaxlike.Loss{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, 0) }})
+		own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, 0) }})
 		return m.fit(flaxlike.Dense(3), line(m, 64), flaxlike.Fit{}, own)
 	}},
 	{"own metric of another axis", func(m desk) error {
-		own := flaxlike.WithMetricsOf(flaxlike.Metric{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, 0) }})
+		own := flaxlike.WithMetrics(flaxlike.Metric{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, 0) }})
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, own, flaxlike.WithLoss("mse"))
 	}},
-	{"all losses off", func(m desk) error { return m.made(flaxlike.WithLossOf(flaxlike.Loss{Name: "mse", Off: true})) }},
+	{"all losses off", func(m desk) error { return m.made(flaxlike.WithLoss(flaxlike.Loss{Name: "mse", Off: true})) }},
 	{"off with a weight", func(m desk) error {
-		return m.made(flaxlike.WithLossOf(flaxlike.Loss{Name: "mse", Off: true, Weight: 2}))
+		return m.made(flaxlike.WithLoss(flaxlike.Loss{Name: "mse", Off: true, Weight: 2}))
 	}},
 	{"a rate that nobody can tell", func(m desk) error {
 		o := optim.New(0.1, optim.ScaleBySchedule(optim.Constant(0.1)), optim.Adam{})
 		waiting := loop.WatchEntry("learning_rate", func(context.Context, loop.Report) error { return nil })
-		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Callbacks: []loop.Option{waiting}}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(o))
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Callbacks: []loop.Option{waiting}}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(o))
 	}},
 	{"another type", func(m desk) error {
 		model := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse"))

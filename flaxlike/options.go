@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
+	"reflect"
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -47,29 +47,25 @@ type settings struct {
 	noTests, noTraining error
 }
 
-// WithLoss adds losses by name, see [LossByName]; they are summed up.
-func WithLoss(names ...string) Option {
-	names = slices.Clone(names)
-	return func(s *settings) error {
-		for _, name := range names {
-			if err := WithLossOf(Loss{Name: name})(s); err != nil {
-				return err
-			}
+// WithLoss adds losses, which are summed up: names, see [LossByName], or [Loss] values, which have a function, an output
+// or a weight of their own.
+func WithLoss[L string | Loss](losses ...L) Option {
+	list := make([]Loss, len(losses))
+	for i, l := range losses {
+		switch l := any(l).(type) {
+		case string:
+			list[i] = Loss{Name: l}
+		case Loss:
+			list[i] = l
 		}
-		return nil
 	}
-}
-
-// WithLossOf adds losses: own functions, and those of an output, or with a weight.
-func WithLossOf(losses ...Loss) Option {
-	losses = slices.Clone(losses)
 	return func(s *settings) error {
-		for _, l := range losses {
+		for _, l := range list {
 			if err := l.check(); err != nil {
 				return err
 			}
-			s.losses = append(s.losses, l)
 		}
+		s.losses = append(s.losses, list...)
 		return nil
 	}
 }
@@ -80,7 +76,7 @@ func WithInnerLosses() Option {
 	return func(s *settings) error { s.innerLosses = true; return nil }
 }
 
-// WithMetrics adds metrics by Keras's names or short ones: accuracy, binary_accuracy, top_5_accuracy, precision,
+// WithMetrics adds metrics: [Metric] values, or names, Keras's or short ones: accuracy, binary_accuracy, top_5_accuracy, precision,
 // recall, f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson, concordance, pearson_correlation,
 // concordance_correlation,
 // crossentropy, perplexity; and, as means of the losses, binary_crossentropy, categorical_crossentropy, kl_divergence,
@@ -96,23 +92,18 @@ func WithInnerLosses() Option {
 //   - numbers near 0 and 1, with the border 0.5, beside the other losses, as mse; auc takes what is beyond as 0 and 1.
 //
 // Beside a Func of the program's own alone this is not known, which is an error that says what to write.
-func WithMetrics(names ...string) Option {
-	names = slices.Clone(names)
-	return func(s *settings) error {
-		for _, name := range names {
-			if err := WithMetricsOf(Metric{Name: name})(s); err != nil {
-				return err
-			}
+func WithMetrics[M string | Metric](list ...M) Option {
+	all := make([]Metric, len(list))
+	for i, m := range list {
+		switch m := any(m).(type) {
+		case string:
+			all[i] = Metric{Name: m}
+		case Metric:
+			all[i] = m
 		}
-		return nil
 	}
-}
-
-// WithMetricsOf adds metrics: values of package metrics, own functions, and those of an output.
-func WithMetricsOf(list ...Metric) Option {
-	list = slices.Clone(list)
 	return func(s *settings) error {
-		for _, m := range list {
+		for _, m := range all {
 			switch {
 			case m.Metric != nil && m.Func != nil:
 				return fmt.Errorf("metric %q has both a Metric and a Func, expected one of them", m.Name)
@@ -123,30 +114,29 @@ func WithMetricsOf(list ...Metric) Option {
 			case m.Name == "":
 				return errors.New("a metric of one's own needs a Name to be logged under")
 			}
-			s.metrics = append(s.metrics, m)
 		}
+		s.metrics = append(s.metrics, all...)
 		return nil
 	}
 }
 
-// WithOptimizer sets the optimizer by name: sgd, momentum, nesterov, adam (the default), adamw, adamax, rmsprop,
-// adagrad, adadelta, nadam, lion, lamb, adafactor; with the learning rates of Keras, see [WithLearningRate].
-func WithOptimizer(name string) Option {
-	return func(s *settings) error {
-		_, err := optimizerByName(name, 0)
-		s.optimizerName = name
+// WithOptimizer sets the optimizer: one of package optim or of GoMLX, or a name: sgd, momentum, nesterov, adam (the
+// default), adamw, adamax, rmsprop, adagrad, adadelta, nadam, lion, lamb, adafactor; a name has Keras's learning rate,
+// see [WithLearningRate].
+func WithOptimizer(optimizer any) Option {
+	return func(s *settings) (err error) {
+		switch o := optimizer.(type) {
+		case string:
+			s.optimizerName = o
+			_, err = optimizerByName(o, 0)
+		case managed.Optimizer:
+			s.optimizer = o
+		case nil:
+			err = errors.New("the optimizer is nil")
+		default:
+			err = fmt.Errorf("WithOptimizer was given a %T, expected a name, as \"adam\", or an optimizer, as optim.New makes it", o)
+		}
 		return err
-	}
-}
-
-// WithOptimizerOf sets the optimizer: one of package optim or of GoMLX.
-func WithOptimizerOf(o managed.Optimizer) Option {
-	return func(s *settings) error {
-		if o == nil {
-			return errors.New("the optimizer is nil")
-		}
-		s.optimizer = o
-		return nil
 	}
 }
 
@@ -161,22 +151,21 @@ func WithLearningRate(rate float64) Option {
 	}
 }
 
-// WithInitializer has the kernels of the network's layers begin by Keras's name, as "he_normal", see
-// nn.InitializerNamed: those of this package and of package nn whose settings do not say it. The kernels of a
-// recurrence's state, biases and embeddings are not among them. A network in which no kernel takes it is an error.
-func WithInitializer(name string) Option {
-	return func(s *settings) error {
-		initial, err := nn.InitializerNamed(name)
-		if err != nil {
-			return fmt.Errorf("WithInitializer: %w", graphs.Inner(err))
+// WithInitializer has the kernels of the network's layers begin as an initializer says: one of package nn, as
+// nn.RandomNormal(0.02), or its name, as "he_normal", see nn.InitializerNamed. It is for the kernels of package nn's
+// layers whose settings do not say it: not for those of a recurrence's state, biases and embeddings. A network in which
+// no kernel takes it is an error.
+func WithInitializer[I string | ~func(*nn.Graph, nn.Shape) *nn.Node](initializer I) Option {
+	return func(s *settings) (err error) {
+		var initial nn.Initializer
+		switch v := reflect.ValueOf(initializer); v.Kind() {
+		case reflect.String:
+			if initial, err = nn.InitializerNamed(v.String()); err != nil {
+				return fmt.Errorf("WithInitializer: %w", graphs.Inner(err))
+			}
+		default:
+			initial = v.Convert(reflect.TypeFor[nn.Initializer]()).Interface().(nn.Initializer)
 		}
-		return WithInitializerOf(initial)(s)
-	}
-}
-
-// WithInitializerOf is [WithInitializer] with any, as nn.RandomNormal(0.02).
-func WithInitializerOf(initial nn.Initializer) Option {
-	return func(s *settings) error {
 		switch {
 		case initial == nil:
 			return errors.New("the initializer is nil")
@@ -265,7 +254,7 @@ func (s *settings) optimizerOf() (managed.Optimizer, error) {
 		return optimizerByName(s.optimizerName, s.rate)
 	}
 	if s.optimizerName != "" || s.rate != 0 {
-		return nil, errors.New("WithOptimizerOf brings its own rule and rate: leave WithOptimizer and WithLearningRate out")
+		return nil, errors.New("WithOptimizer: an optimizer brings its own rule and rate: leave its name and WithLearningRate out")
 	}
 	return s.optimizer, nil
 }

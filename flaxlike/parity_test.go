@@ -20,7 +20,7 @@ import (
 // B86: Jaxloop's simple trainer, with the parts of it that never worked there: tests, summaries, resuming.
 func TestB86_simpleTrainer(t *testing.T) {
 	// Its loss is half of the mean squared error.
-	half := flaxlike.WithLossOf(flaxlike.Loss{Name: "mse", Weight: 0.5})
+	half := flaxlike.WithLoss(flaxlike.Loss{Name: "mse", Weight: 0.5})
 	network := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Dropout(0.3), flaxlike.Dense(1))
 	r := plugintest.Devices(t, 2)
 	both, err := strategies.DataParallel(r)
@@ -74,7 +74,7 @@ func TestTransformerStep(t *testing.T) {
 	}
 	set, err := data.New(data.Named("input_ids", inputs, 4, 4), data.Named("labels", labels, 4, 4))
 	require.NoError(t, err)
-	m := newModel(t, flaxlike.Functional(decoder), flaxlike.WithLossOf(flaxlike.Loss{Name: masked, Label: "labels"}), flaxlike.WithLearningRate(0.05), flaxlike.WithBatchSize(4))
+	m := newModel(t, flaxlike.Functional(decoder), flaxlike.WithLoss(flaxlike.Loss{Name: masked, Label: "labels"}), flaxlike.WithLearningRate(0.05), flaxlike.WithBatchSize(4))
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 40}))
 	require.NoError(t, err)
 	all := series(t, h, "loss")
@@ -131,7 +131,7 @@ func TestKerasLoss_off(t *testing.T) {
 	set := line(t, 64)
 	mse := flaxlike.Loss{Name: "mse"}
 	weights := func(losses ...flaxlike.Loss) (any, map[string]float64) {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLossOf(losses...), flaxlike.WithSeed(3))
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss(losses...), flaxlike.WithSeed(3))
 		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
 		require.NoError(t, err)
 		found, err := m.Evaluate(t.Context(), set)

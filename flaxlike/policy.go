@@ -34,7 +34,7 @@ func (s *settings) scaled(o managed.Optimizer) (managed.Optimizer, error) {
 	}
 	if s.innerLosses {
 		return nil, fmt.Errorf("policy %s: the losses that the network reports itself would not be scaled, expected no WithInnerLosses: "+
-			"give WithLossOf the loss, or take optim.MixedBFloat16(), which needs no scale", *s.policy)
+			"give WithLoss the loss, or take optim.MixedBFloat16(), which needs no scale", *s.policy)
 	}
 	chain, ok := o.(*optim.Optimizer)
 	if !ok {

@@ -75,7 +75,7 @@ func TestWithPolicy_float16(t *testing.T) {
 	moved := func(options ...flaxlike.Option) (w, b float32) {
 		set := must.M1(data.New(data.X([]float32{1, 1}, 2, 1), data.Y([]float32{0, 0}, 2, 1)))
 		loss := flaxlike.Loss{Name: "tiny", Func: func(_, output *managed.Node) *managed.Node { return graph.MulScalar(output, tiny) }}
-		m := newModel(t, network, append(options, flaxlike.WithLossOf(loss), flaxlike.WithBatchSize(2))...)
+		m := newModel(t, network, append(options, flaxlike.WithLoss(loss), flaxlike.WithBatchSize(2))...)
 		require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
 		require.NoError(t, m.SetValue("/model/kernel", tensor([][]float32{{0.5}})))
 		require.NoError(t, m.SetValue("/model/bias", tensor([]float32{0})))
@@ -84,7 +84,7 @@ func TestWithPolicy_float16(t *testing.T) {
 		return flat(t, m, "/model/kernel"), flat(t, m, "/model/bias") / tiny
 	}
 	rate := func(chain ...optim.Transformation) flaxlike.Option {
-		return flaxlike.WithOptimizerOf(optim.New(0.5, chain...))
+		return flaxlike.WithOptimizer(optim.New(0.5, chain...))
 	}
 	fullW, fullB := moved(rate())
 	require.InDelta(t, -0.5, fullB, 1e-6)
@@ -103,7 +103,7 @@ func TestWithPolicy_labelsStay(t *testing.T) {
 	loss := flaxlike.Loss{Name: "label", Func: func(labels, output *managed.Node) *managed.Node {
 		return graph.Add(labels, graph.MulScalar(output, 0))
 	}}
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithPolicy(optim.MixedBFloat16()), flaxlike.WithLossOf(loss), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(2))
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithPolicy(optim.MixedBFloat16()), flaxlike.WithLoss(loss), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(2))
 	figures, err := m.Evaluate(t.Context(), set)
 	require.NoError(t, err)
 	require.InDelta(t, 1001*1.001, figures["loss"], 1e-3)
@@ -129,7 +129,7 @@ func TestWithPolicy_errors(t *testing.T) {
 	f16 := flaxlike.WithPolicy(optim.MixedFloat16())
 	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithInnerLosses()), "flaxlike: new model: policy parameters Float32, compute Float16, outputs Float32: "+
 		"the losses that the network reports itself would not be scaled, expected no WithInnerLosses")
-	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithOptimizerOf(optimizer.Adam().Done())), "cannot scale losses, expected one of package optim")
+	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithOptimizer(optimizer.Adam().Done())), "cannot scale losses, expected one of package optim")
 	require.ErrorContains(t, desk{t}.made(flaxlike.WithPolicy(optim.Policy{})), "expected floating-point types")
 	require.ErrorContains(t, desk{t}.fit(flaxlike.Sequential(flaxlike.Dense(3), flaxlike.Activation("softmax")), sorted(t, 64), flaxlike.Fit{},
 		flaxlike.WithLoss(sparse), flaxlike.WithPolicy(optim.MixedBFloat16())), "went through a softmax")

@@ -26,7 +26,7 @@ import (
 func TestR13_fitTellsWhatChanged(t *testing.T) {
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
 	fit := func(examples, batch, epochs int, o *optim.Optimizer, seed int64) (told []string, said string) {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(o), flaxlike.WithSeed(seed))
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(o), flaxlike.WithSeed(seed))
 		var out bytes.Buffer
 		_, err := m.Fit(t.Context(), line(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: batch, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
 			Changed: func(c checkpoint.Difference) error { told = append(told, c.String()); return nil }})

@@ -18,7 +18,7 @@ func TestS22_weightsOfOneColumn(t *testing.T) {
 			set := must.M1(data.New(data.X([]float32{1, 2, 3, 4, 5, 6}[:3*width], 3, width), data.Y([]float32{0, 2, 1, 1, 0, 3}[:3*width], 3, width),
 				data.Named("w", []float32{1, 0, 3}, dims...)))
 			m := newModel(t, flaxlike.Func(identity), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w"),
-				flaxlike.WithMetricsOf(flaxlike.Metric{Name: "mae", Weighted: true}))
+				flaxlike.WithMetrics(flaxlike.Metric{Name: "mae", Weighted: true}))
 			found, err := m.Evaluate(t.Context(), set)
 			require.NoError(t, err)
 			if want == nil {

@@ -316,7 +316,7 @@ func (d *description) fill(s *settings) error {
 		return errors.New("WithLayer and WithNetwork: expected one of them")
 	}
 	code := func(kind, name string) error {
-		return fmt.Errorf("the %s %q is code, and the file does not have it: give Open With%sOf", kind, name, map[string]string{"loss": "Loss", "metric": "Metrics"}[kind])
+		return fmt.Errorf("the %s %q is code, and the file does not have it: give Open With%s", kind, name, map[string]string{"loss": "Loss", "metric": "Metrics"}[kind])
 	}
 	if len(s.losses) == 0 && !s.innerLosses {
 		s.innerLosses = d.InnerLosses
@@ -325,7 +325,7 @@ func (d *description) fill(s *settings) error {
 				s.noTests = code("loss", l.Name)
 				continue
 			}
-			if err := WithLossOf(Loss{Name: l.Name, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})(s); err != nil {
+			if err := WithLoss(Loss{Name: l.Name, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})(s); err != nil {
 				return err
 			}
 		}
@@ -336,14 +336,14 @@ func (d *description) fill(s *settings) error {
 				s.noTests = code("metric", f.Name)
 				continue
 			}
-			if err := WithMetricsOf(Metric{Name: f.Name, Output: f.Output, Label: f.Label, Weighted: f.Weighted})(s); err != nil {
+			if err := WithMetrics(Metric{Name: f.Name, Output: f.Output, Label: f.Label, Weighted: f.Weighted})(s); err != nil {
 				return err
 			}
 		}
 	}
 	if s.optimizer == nil && s.optimizerName == "" {
 		if d.Optimizer == "" {
-			s.noTraining = errors.New("the optimizer has no name, and the file does not have it: give Open WithOptimizerOf")
+			s.noTraining = errors.New("the optimizer has no name, and the file does not have it: give Open WithOptimizer")
 		} else if err := WithOptimizer(d.Optimizer)(s); err != nil {
 			return err
 		}

@@ -39,20 +39,22 @@ func WithLayer(name string, layer Layer) Option {
 	}
 }
 
-// WithClasses names the classes of the model's only output, in the order of their numbers.
-func WithClasses(names ...string) Option { return WithClassesOf("", names...) }
-
-// WithClassesOf names the classes of an output.
-func WithClassesOf(output string, names ...string) Option {
-	names = slices.Clone(names)
+// WithClasses names the classes in the order of their numbers: those of the model's only output, or of outputs by name.
+func WithClasses[C []string | map[string][]string](classes C) Option {
+	all, several := any(classes).(map[string][]string)
+	if !several {
+		all = map[string][]string{"": any(classes).([]string)}
+	}
 	return func(s *settings) error {
-		if len(names) < 2 {
-			return fmt.Errorf("the classes %q, expected at least two", names)
-		}
 		if s.classes == nil {
 			s.classes = map[string][]string{}
 		}
-		s.classes[output] = names
+		for output, names := range all {
+			if len(names) < 2 {
+				return fmt.Errorf("the classes %q, expected at least two", names)
+			}
+			s.classes[output] = slices.Clone(names)
+		}
 		return nil
 	}
 }
@@ -105,7 +107,7 @@ func (s *settings) nameClasses() error {
 		if err != nil {
 			continue // its labels are no classes
 		}
-		if err := WithClassesOf(l.Output, names...)(s); err != nil {
+		if err := WithClasses(map[string][]string{l.Output: names})(s); err != nil {
 			return err
 		}
 	}

@@ -114,8 +114,8 @@ type prepared struct{ Mean, Deviation float64 }
 func fitted(t testing.TB) *flaxlike.Model {
 	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.FixedZone("", 3600))
 	return newModel(t, flaxlike.Sequential(flaxlike.Dense(4), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(3)),
-		flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Smoothing: 0.1}), flaxlike.WithMetrics("accuracy", "f1"), flaxlike.WithOptimizer("momentum"), flaxlike.WithLearningRate(0.03), flaxlike.WithBatchSize(16),
-		flaxlike.WithClassWeights(map[int]float64{2: 1.5}), flaxlike.WithClasses("ant", "bee", "cat"), flaxlike.WithPreparation(prepared{2, 3}),
+		flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Smoothing: 0.1}), flaxlike.WithMetrics("accuracy", "f1"), flaxlike.WithOptimizer("momentum"), flaxlike.WithLearningRate(0.03), flaxlike.WithBatchSize(16),
+		flaxlike.WithClassWeights(map[int]float64{2: 1.5}), flaxlike.WithClasses([]string{"ant", "bee", "cat"}), flaxlike.WithPreparation(prepared{2, 3}),
 		flaxlike.WithClock(func() time.Time { return at }))
 }
 
@@ -217,19 +217,19 @@ func TestOpen_code(t *testing.T) {
 	require.ErrorContains(t, err, `the layer "0", hidden, cannot be written down: its field by is not exported`)
 
 	own := flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.ReduceMean(output, 1) }}
-	path = save("loss", flaxlike.Dense(3), flaxlike.WithLossOf(own), flaxlike.WithOptimizerOf(optim.New(0.1)))
+	path = save("loss", flaxlike.Dense(3), flaxlike.WithLoss(own), flaxlike.WithOptimizer(optim.New(0.1)))
 	m, err = opened(t, path)
 	require.NoError(t, err)
 	_, err = m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	_, err = m.Evaluate(t.Context(), set)
-	require.ErrorContains(t, err, `the loss "own" is code, and the file does not have it: give Open WithLossOf`)
-	m, err = opened(t, path, flaxlike.WithLossOf(own))
+	require.ErrorContains(t, err, `the loss "own" is code, and the file does not have it: give Open WithLoss`)
+	m, err = opened(t, path, flaxlike.WithLoss(own))
 	require.NoError(t, err)
 	_, err = m.Evaluate(t.Context(), set)
 	require.NoError(t, err)
 	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
-	require.ErrorContains(t, err, "the optimizer has no name, and the file does not have it: give Open WithOptimizerOf")
+	require.ErrorContains(t, err, "the optimizer has no name, and the file does not have it: give Open WithOptimizer")
 
 	_, err = opened(t, path, flaxlike.WithLayer("nothing", flaxlike.Dense(3)))
 	require.ErrorContains(t, err, `WithLayer "nothing": the file's network has no such layer`)
@@ -237,7 +237,7 @@ func TestOpen_code(t *testing.T) {
 	require.ErrorContains(t, err, "WithNetwork and WithLayer are for Open")
 	_, err = opened(t, "testdata/attention_gomlx_v0.26.safetensors")
 	require.ErrorContains(t, err, "the file has values of variables and no model")
-	require.ErrorContains(t, newModel(t, flaxlike.Dense(3), flaxlike.WithClasses("a", "b")).Init(t.Context(), first(t, set, 32)), "WithClasses names 2 classes, and the output (Float32)[32, 3] has 3")
+	require.ErrorContains(t, newModel(t, flaxlike.Dense(3), flaxlike.WithClasses([]string{"a", "b"})).Init(t.Context(), first(t, set, 32)), "WithClasses names 2 classes, and the output (Float32)[32, 3] has 3")
 	require.ErrorIs(t, m.Preparation(new(prepared)), flaxlike.ErrNoPreparation)
 }
 

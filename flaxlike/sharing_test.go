@@ -49,8 +49,8 @@ func counts(_, output *managed.Node) *managed.Node {
 }
 
 func countedModel(t *testing.T) *flaxlike.Model {
-	return newModel(t, flaxlike.Func(counted), flaxlike.WithBatchSize(4), flaxlike.WithLossOf(flaxlike.Loss{Name: "steps", Func: counts}),
-		flaxlike.WithOptimizerOf(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1).Done()))
+	return newModel(t, flaxlike.Func(counted), flaxlike.WithBatchSize(4), flaxlike.WithLoss(flaxlike.Loss{Name: "steps", Func: counts}),
+		flaxlike.WithOptimizer(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1).Done()))
 }
 
 func filled(t testing.TB, n int, of float32) *data.Set {

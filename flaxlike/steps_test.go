@@ -45,7 +45,7 @@ func TestB09_averagesOfAllLosses(t *testing.T) {
 func TestSteps(t *testing.T) {
 	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(8), flaxlike.BatchNorm(), flaxlike.Dropout(0.5), flaxlike.Dense(3)),
 		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"),
-		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "largest", Func: func(_, out *managed.Node) *managed.Node { return graph.ReduceAllMax(out) }}))
+		flaxlike.WithMetrics(flaxlike.Metric{Name: "largest", Func: func(_, out *managed.Node) *managed.Node { return graph.ReduceAllMax(out) }}))
 	ctx, batch := t.Context(), first(t, sorted(t, 32), 32)
 	require.NoError(t, m.Init(ctx, batch))
 	before := values(t, m)
@@ -97,8 +97,8 @@ func TestInputsAndOutputsByName(t *testing.T) {
 		data.Field{Name: "class", Array: x[1].Array}, data.Named("size", size, 96))
 	require.NoError(t, err)
 	m := newModel(t, flaxlike.Functional(twoHeads),
-		flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "class"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.5}),
-		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "class"}, flaxlike.Metric{Name: "mse", Output: "size"}), flaxlike.WithLearningRate(0.03))
+		flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "class"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.5}),
+		flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "class"}, flaxlike.Metric{Name: "mse", Output: "size"}), flaxlike.WithLearningRate(0.03))
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 40, Validation: set}))
 	require.NoError(t, err)
 	found, err := m.Evaluate(t.Context(), set)
@@ -130,7 +130,7 @@ func TestSampleWeights(t *testing.T) {
 	}
 	all, few := evaluate(set, options...), evaluate(part, options...)
 	weighed := evaluate(set, append(options, flaxlike.WithSampleWeights("weight"),
-		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "weighted", Metric: metrics.MeanSquaredError(), Weighted: true}))...)
+		flaxlike.WithMetrics(flaxlike.Metric{Name: "weighted", Metric: metrics.MeanSquaredError(), Weighted: true}))...)
 	require.InDelta(t, 2*8*few["loss"]/32, weighed["loss"], 1e-5, "divided by the number of examples, as in Keras")
 	require.InDelta(t, all["mse"], weighed["mse"], 1e-6)
 	require.InDelta(t, few["mse"], weighed["weighted"], 1e-6)

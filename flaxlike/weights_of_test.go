@@ -18,7 +18,7 @@ func TestMetrics_weighted(t *testing.T) {
 	require.NoError(t, err)
 	off := func(y, o *managed.Node) *managed.Node { return graph.Abs(graph.Sub(y, o)) }
 	for _, size := range []int{4, 3} { // 3: padded
-		m := newModel(t, flaxlike.Func(identity), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(size), flaxlike.WithMetricsOf(
+		m := newModel(t, flaxlike.Func(identity), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(size), flaxlike.WithMetrics(
 			flaxlike.Metric{Name: "ones", Func: func(y, _ *managed.Node) *managed.Node { return graph.OnesLike(graph.Reshape(y, -1)) }, Weighted: true},
 			flaxlike.Metric{Name: "func", Func: off, Weighted: true},
 			flaxlike.Metric{Name: "plain", Func: off},
@@ -51,7 +51,7 @@ func TestMetrics_weightedByClass(t *testing.T) {
 		{nil, 20.0 / 31},
 		{[]flaxlike.Option{flaxlike.WithSampleWeights("w")}, 30.0 / 41},
 	} {
-		m := newModel(t, idle, append(row.options, flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{0: 10}), flaxlike.WithMetricsOf(
+		m := newModel(t, idle, append(row.options, flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{0: 10}), flaxlike.WithMetrics(
 			flaxlike.Metric{Name: "accuracy", Weighted: true}, flaxlike.Metric{Name: "func", Func: hit, Weighted: true}, flaxlike.Metric{Name: "acc"}))...)
 		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{BatchSize: 4, Validation: set}))
 		require.NoError(t, err)

@@ -47,7 +47,7 @@ func TestModelPredict(t *testing.T) {
 	require.NoError(t, err)
 	defer m.Close()
 	again, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(4), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(3)),
-		flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithClasses("ant", "bee", "cat"), flaxlike.WithLoss("sparse_categorical_crossentropy"))
+		flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithClasses([]string{"ant", "bee", "cat"}), flaxlike.WithLoss("sparse_categorical_crossentropy"))
 	require.NoError(t, err)
 	defer again.Close()
 	rows := must.M1(data.New(data.X([]float32{1, 0, 0, 0, 0, 1.2}, 2, 3)))

@@ -34,7 +34,7 @@ func main() {
 		flaxlike.Conv(32, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),
 		flaxlike.Flatten(), flaxlike.Dropout(0.3), flaxlike.Dense(len(folder.Classes))),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
-		flaxlike.WithClasses(folder.Classes...), flaxlike.WithSeed(*seed),
+		flaxlike.WithClasses(folder.Classes), flaxlike.WithSeed(*seed),
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
 	augment := data.Augment(uint64(*seed), "x", data.RandomRotation(10), data.RandomZoom(0.1))

@@ -43,11 +43,11 @@ func main() {
 	flag.Parse()
 	training, test := must.M2(digits())
 	model := must.M1(flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithSeed(*seed), flaxlike.WithLearningRate(0.003),
-		flaxlike.WithLossOf(
+		flaxlike.WithLoss(
 			flaxlike.Loss{Name: "sparse_categorical_crossentropy", Output: "digit"},
 			flaxlike.Loss{Name: "mse", Output: "ink", Weight: 10},
 			flaxlike.Loss{Name: "binary_crossentropy", Output: "rule", Weight: 0.5}),
-		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "digit"}, flaxlike.Metric{Name: "mae", Output: "ink"}, flaxlike.Metric{Name: "accuracy", Output: "rule"}),
+		flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "digit"}, flaxlike.Metric{Name: "mae", Output: "ink"}, flaxlike.Metric{Name: "accuracy", Output: "rule"}),
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test}))

@@ -48,7 +48,7 @@ func main() {
 	must.M1(first.Fit(ctx, digits(training, 0), flaxlike.Fit{StepsPerEpoch: 500}))
 	fmt.Printf("digits 0 to 4: test accuracy %.3f\n", must.M1(first.Evaluate(ctx, digits(test, 0)))["accuracy"])
 
-	second := model(flaxlike.WithSeed(*seed), flaxlike.WithOptimizerOf(optim.New(3e-2, optim.Frozen(optim.Under("/model/1/body")), optim.Adam{})))
+	second := model(flaxlike.WithSeed(*seed), flaxlike.WithOptimizer(optim.New(3e-2, optim.Frozen(optim.Under("/model/1/body")), optim.Adam{})))
 	defer second.Close()
 	must.M(second.Init(ctx, must.M1(data.Peek(digits(training, 5).Batches(32).All()))))
 	must.M1(second.CopyFrom(ctx, first, optim.Under("/model/1/body")))

@@ -119,7 +119,7 @@ func TestSave_ofWhatThereIs(t *testing.T) {
 		left := flaxlike.Dense(2).Apply(scope.In("left"), input("a"))
 		right := flaxlike.Dense(2).Apply(scope.In("right"), input("b"))
 		return map[string]*managed.Node{"y": flaxlike.Dense(1).Apply(scope.In("both"), graph.Add(left, right))}
-	}), flaxlike.WithLossOf(flaxlike.Loss{Name: "binary_crossentropy", Output: "y"}))
+	}), flaxlike.WithLoss(flaxlike.Loss{Name: "binary_crossentropy", Output: "y"}))
 	setOf := func(a, y float32) *data.Set {
 		set, err := data.New(data.Named("a", []float32{a, 2, 3, 4}, 4, 1), data.Named("b", []float32{4, 3, 2, 1}, 4, 1),
 			data.Named("y", []float32{y, 0, 1, 1}, 4, 1))
