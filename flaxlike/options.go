@@ -47,8 +47,8 @@ type settings struct {
 	noTests, noTraining error
 }
 
-// WithLoss adds losses, which are summed up: names, see [LossByName], or [Loss] values, which have a function, an output
-// or a weight of their own.
+// WithLoss adds losses, which are summed up: names, see [LossByName], or [Loss] values, which have a function, an
+// output or a weight of their own.
 func WithLoss[L string | Loss](losses ...L) Option {
 	list := make([]Loss, len(losses))
 	for i, l := range losses {
@@ -76,10 +76,9 @@ func WithInnerLosses() Option {
 	return func(s *settings) error { s.innerLosses = true; return nil }
 }
 
-// WithMetrics adds metrics: [Metric] values, or names, Keras's or short ones: accuracy, binary_accuracy, top_5_accuracy, precision,
-// recall, f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson, concordance, pearson_correlation,
-// concordance_correlation,
-// crossentropy, perplexity; and, as means of the losses, binary_crossentropy, categorical_crossentropy, kl_divergence,
+// WithMetrics adds metrics: [Metric] values, or names, Keras's or short ones: accuracy, binary_accuracy,
+// top_5_accuracy, precision, recall, f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson, concordance,
+// pearson_correlation, concordance_correlation, crossentropy, perplexity; and, as means of the losses, binary_crossentropy, categorical_crossentropy, kl_divergence,
 // log_cosh, mape, msle, poisson, hinge, squared_hinge, categorical_hinge. "accuracy" is that of two classes where the
 // output has one number an example; of several, and in top_5_accuracy, the likeliest class counts, and labels of
 // several classes an example are an error: binary_accuracy, and precision and its like behind a sigmoid or beside
