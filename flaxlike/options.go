@@ -78,11 +78,11 @@ func WithInnerLosses() Option {
 
 // WithMetrics adds metrics: [Metric] values, or names, Keras's or short ones: accuracy, binary_accuracy,
 // top_5_accuracy, precision, recall, f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson, concordance,
-// pearson_correlation, concordance_correlation, crossentropy, perplexity; and, as means of the losses, binary_crossentropy, categorical_crossentropy, kl_divergence,
-// log_cosh, mape, msle, poisson, hinge, squared_hinge, categorical_hinge. "accuracy" is that of two classes where the
-// output has one number an example; of several, and in top_5_accuracy, the likeliest class counts, and labels of
-// several classes an example are an error: binary_accuracy, and precision and its like behind a sigmoid or beside
-// binary_crossentropy, take each class by itself.
+// pearson_correlation, concordance_correlation, crossentropy, perplexity; and, as means of the losses,
+// binary_crossentropy, categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge, squared_hinge,
+// categorical_hinge. "accuracy" is that of two classes where the output has one number an example; of several, and in
+// top_5_accuracy, the likeliest class counts, and labels of several classes an example are an error: binary_accuracy,
+// and precision and its like behind a sigmoid or beside binary_crossentropy, take each class by itself.
 //
 // Where two classes, or for auc probabilities, are made of the output's numbers, these are taken for
 //
