@@ -37,7 +37,7 @@ test: setup ## install what tests need, and run all of them
 
 # Packages whose tests need no plugin; archtest says which.
 PLAIN = ./loop ./train/... ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/cost ./xla/install ./internal/archtest ./internal/brackets ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
-	./internal/graphs ./internal/mutants ./internal/owners ./internal/pieces ./internal/planned ./internal/png ./internal/regular ./internal/shield ./internal/size ./internal/vfs ./plots ./serve ./text
+	./internal/graphs ./internal/mutants ./internal/owners ./internal/pieces ./internal/planned ./internal/png ./internal/regular ./internal/shield ./internal/size ./internal/vfs ./losses ./plots ./serve ./text
 
 .PHONY: vet
 vet: ## formatting, go vet

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -111,7 +112,7 @@ func newByHand(r *xla.Runtime) (h byHand, err error) {
 	if h.state, err = managed.New(strategies.Jit(r), managed.WithOptimizer(optim.New(0.001, optim.Adam{}))); err != nil {
 		return h, err
 	}
-	crossEntropy, err := flaxlike.LossByName("sparse_categorical_crossentropy")
+	crossEntropy, err := losses.Named("sparse_categorical_crossentropy")
 	if err != nil {
 		return h, errors.Join(err, h.state.Close())
 	}

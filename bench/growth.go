@@ -11,6 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -124,7 +125,7 @@ func chain(n int) managed.Build {
 		for i := range n - 1 {
 			h = activation.Relu(layers.Dense(b.Scope().In("dense_%d", i), h, true, 16))
 		}
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
+		b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 	}
 }
 

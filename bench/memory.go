@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -99,7 +100,7 @@ func memoryTrain(ctx context.Context, args []string, stdout io.Writer) (err erro
 		for i := range memoryLayers {
 			x = activation.Relu(layers.Dense(b.Scope().In("dense_%d", i), x, false, memoryWidth))
 		}
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), x))
+		b.Loss("loss", losses.SquaredError(b.Field("y"), x))
 	})
 	defer func() { err = errors.Join(err, step.Close(), state.Close(), r.Close()) }()
 	var peaks []float64

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -86,10 +87,10 @@ func (w workload) report(variant string) managed.Build {
 		predicted := w.model(b.Scope(), x)
 		var loss, accuracy *managed.Node
 		if w.regression {
-			loss = managed.MeanSquaredError(y, predicted)
+			loss = graph.ReduceAllMean(losses.SquaredError(y, predicted))
 			accuracy = graph.ScalarZero(b.Graph(), loss.DType())
 		} else {
-			loss, accuracy = managed.CrossEntropy(y, predicted), managed.Accuracy(y, predicted)
+			loss, accuracy = graph.ReduceAllMean(losses.CrossEntropy(y, predicted)), graph.ReduceAllMean(losses.Accuracy(y, predicted))
 		}
 		b.Loss("loss", loss)
 		if !summed(variant) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
@@ -59,7 +60,7 @@ func lstmOf(places, steps int) sequence {
 		},
 		report: func(b *managed.Builder) {
 			x, _ := nn.LSTM{Units: 128, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x"))
-			b.Loss("loss", managed.CrossEntropy(b.Field("y"), nn.Dense{Units: classes}.Apply(b.Scope().In("logits"), x)))
+			b.Loss("loss", losses.CrossEntropy(b.Field("y"), nn.Dense{Units: classes}.Apply(b.Scope().In("logits"), x)))
 		}}
 }
 
@@ -80,7 +81,7 @@ func gptOf(m gpt, steps int) sequence {
 		},
 		report: func(b *managed.Builder) {
 			logits, _ := m.apply(b.Scope(), b.Field("x"), nil)
-			b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+			b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 		}}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -37,7 +38,7 @@ func TestFromCiclo_managed(t *testing.T) {
 	defer state.Close()
 
 	trainStep := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), model(b.Scope(), b.Field("x"))))
+		b.Loss("loss", losses.CrossEntropy(b.Field("y"), model(b.Scope(), b.Field("x"))))
 	})
 	for pass, err := range loop.Over(training.Batches(32, data.Shuffle(0)), loop.Until(loop.Epochs(10))) {
 		must.M(err)
@@ -47,7 +48,7 @@ func TestFromCiclo_managed(t *testing.T) {
 	}
 
 	testStep := managed.TestStep(func(b *managed.Builder) {
-		b.Metric("loss", managed.CrossEntropy(b.Field("y"), model(b.Scope(), b.Field("x"))))
+		b.Metric("loss", losses.CrossEntropy(b.Field("y"), model(b.Scope(), b.Field("x"))))
 	})
 	tested := must.M1(loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(32)))
 	loss := must.M1(tested.History.Mean("loss"))

@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/plots"
@@ -27,8 +28,8 @@ import (
 // classifier is the linear one of Ciclo's first page.
 func classifier(b *managed.Builder) {
 	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
-	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
+	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }
 
 // fresh is a state of its own for a test.
@@ -48,8 +49,8 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 	classify := func(b *managed.Builder) {
 		x := b.Field("x") // float32 [32, 8, 8, 1], from 0 to 1
 		logits := layers.Dense(b.Scope(), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 10)
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-		b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
+		b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
+		b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 	}
 
 	runtime := must.M1(xla.Open(ctx, "cpu"))

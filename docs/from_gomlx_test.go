@@ -28,6 +28,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/gomlxdata"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/optim"
@@ -171,7 +172,7 @@ func TestFromGoMLX_hyperparameters(t *testing.T) {
 	step := func(b *managed.Builder) {
 		b.Scope().SetParam("units", c.Units) // what the model reads by GetParamOr
 		logits := mlp(b.Scope(), b.Field("x"))
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+		b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 	}
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(c.Rate, optim.Adam{}))))
 	defer state.Close()
@@ -219,7 +220,7 @@ func TestFromGoMLX_importedCheckpoint(t *testing.T) {
 	require.NoError(t, err)
 	step := func(b *managed.Builder) {
 		logits := mlp(b.Scope(), b.Field("x"))
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+		b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 	}
 	state := fresh(t)
 
@@ -278,7 +279,7 @@ func TestFromGoMLX_errors(t *testing.T) {
 	require.EqualValues(t, 3, result.Elapsed.Steps)
 
 	wrong := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), b.Field("image"))) // no such field
+		b.Loss("loss", losses.CrossEntropy(b.Field("y"), b.Field("image"))) // no such field
 	})
 	_, err = loop.New(loop.On(loop.EachStep, wrong)).Run(ctx, state, training.Batches(32))
 	fmt.Println(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -48,8 +49,8 @@ func TestFromJaxloop_colab(t *testing.T) {
 
 	report := func(b *managed.Builder) {
 		logits := cnn(b.Scope(), b.Field("x"))
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-		b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
+		b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
+		b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 	}
 	trainStep, evalStep := managed.TrainStep(report), managed.TestStep(report)
 

@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -197,7 +198,7 @@ func Example_kerasTrainStep() {
 		network := flaxlike.Sequential(flaxlike.Dense(16), flaxlike.Activation("tanh"), flaxlike.Dense(1))
 		x, y := b.Field("x"), b.Field("y")
 		output := network.Apply(b.Scope(), x)
-		b.Loss("loss", managed.MeanSquaredError(y, output))
+		b.Loss("loss", losses.SquaredError(y, output))
 		if b.Training() {
 			slope := graph.Gradient(graph.ReduceAllSum(output), x)[0]
 			b.Loss("slope_penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(slope)), 1e-4))

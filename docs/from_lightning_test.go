@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -40,8 +41,8 @@ func Example_lightningModule() {
 		x := graph.Reshape(b.Field("x"), -1, 64)
 		h := layers.DropoutStatic(b.Scope(), layers.Dense(b.Scope().In("hidden"), x, true, 32), 0.1)
 		logits := layers.Dense(b.Scope().In("logits"), graph.Tanh(h), true, 10)
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-		b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits)) // self.log
+		b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
+		b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits)) // self.log
 	}
 	state := must.M1(managed.New(strategy, managed.WithSeed(1),
 		managed.WithOptimizer(optim.New(0.01, optim.Adam{})))) // configure_optimizers
@@ -64,7 +65,7 @@ func Example_lightningModule() {
 
 // regression is a linear model for the tests of what goes around a step.
 func regression(b *managed.Builder) {
-	b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope(), b.Field("x"), true, 1))))
+	b.Loss("loss", losses.SquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope(), b.Field("x"), true, 1))))
 }
 
 func Example_lightningTrainer() {
@@ -213,7 +214,7 @@ func Example_lightningThaw() {
 	ctx, strategy, training := context.Background(), jit(), line(64)
 	step := func(b *managed.Builder) {
 		h := layers.Dense(b.Scope().In("backbone"), b.Field("x"), true, 4)
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
+		b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
 	}
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.01, optim.Adam{}))))
 	thawed := loop.After(loop.Steps(11)) // unfreeze_backbone_at_epoch: after 10 frozen steps

@@ -18,13 +18,14 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 )
 
 // classify is a step that trains a linear classifier of digits; surest tells how likely the likeliest class is.
 func classify(b *managed.Builder) {
 	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
-	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
+	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 }
 
 func surest(b *managed.Builder) {
@@ -100,7 +101,7 @@ func TestStateDependentData_curriculum(t *testing.T) {
 		state := must.M1(managed.New(jit(), managed.WithOptimizer(optimizer.Adam().LearningRate(0.1).Done())))
 		defer state.Close()
 		step := managed.TrainStep(func(b *managed.Builder) {
-			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
+			b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
 		})
 		defer step.Close()
 
@@ -140,7 +141,7 @@ func TestStateDependentData_otherGoroutine(t *testing.T) {
 	state := must.M1(managed.New(jit(), managed.WithOptimizer(optimizer.Adam().Done())))
 	defer state.Close()
 	step := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
+		b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
 	})
 	defer step.Close()
 	must.M(step.Prepare(t.Context(), state, must.M1(data.Peek(set.Batches(1).All()))))

@@ -12,6 +12,9 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/lazo-ml/lazo/internal/names"
+	"github.com/lazo-ml/lazo/internal/outputs"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
@@ -48,7 +51,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	of, widths, fields := map[string]odds{}, map[string]int{}, map[string]string{}
 	for name, v := range out {
 		if widths[name] = 1; v.Rank() > 1 {
-			widths[name] = classesOf(v)
+			widths[name] = outputs.Classes(v)
 		}
 		of[name] = m.set.oddsOf(out, name)
 		fields[name] = labelOf(out, name, "")
@@ -72,6 +75,16 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	return out
 }
 
+// ofWhole is a loss of the whole batch without what a mask leaves out, for each example.
+func ofWhole(name string, f losses.Func, labels, output, mask *managed.Node) *managed.Node {
+	if mask != nil {
+		labels = outputs.Same(name, labels, output)
+		mask = graph.BroadcastToDims(outputs.Expanded(mask, output), output.Shape().Dimensions...)
+		labels, output = graph.Where(mask, labels, graph.ZerosLike(labels)), graph.Where(mask, output, graph.ZerosLike(output))
+	}
+	return graph.BroadcastToDims(f(labels, output), output.Shape().Dimensions[0])
+}
+
 // checkClasses refuses names of classes that an output has not.
 func (s *settings) checkClasses(out map[string]*managed.Node) {
 	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
@@ -80,7 +93,7 @@ func (s *settings) checkClasses(out map[string]*managed.Node) {
 			panic(fmt.Errorf("WithClasses %q: the model has the outputs %q", name, slices.Sorted(maps.Keys(out))))
 		}
 		n := len(s.classes[name])
-		if has := classesOf(output); n != has && !(oneEach(output) && n == 2) {
+		if has := outputs.Classes(output); n != has && !(oneEach(output) && n == 2) {
 			panic(fmt.Errorf("WithClasses names %d classes, and the output %s has %d", n, output.Shape(), has))
 		}
 	}
@@ -95,7 +108,7 @@ func (m *Model) report(b *managed.Builder) {
 		if !sample.DType().IsFloat() { // whole numbers are more likely labels or identities
 			panic(fmt.Errorf("field %q, which WithSampleWeights names, has %s: expected float32 or float64, which say how much each example counts", m.set.weights, sample.DType()))
 		}
-		for sample.Rank() > 1 && classesOf(sample) == 1 { // [batch, 1] says what [batch] does
+		for sample.Rank() > 1 && outputs.Classes(sample) == 1 { // [batch, 1] says what [batch] does
 			sample = graph.Squeeze(sample, -1)
 		}
 		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
@@ -120,13 +133,14 @@ func (m *Model) report(b *managed.Builder) {
 		}
 		places := MaskOf(output)
 		var v *managed.Node
-		switch whole := lossesOfBatches[l.Name]; {
-		case l.Func != nil || whole == nil:
+		switch {
+		case l.Func != nil || l.Name != maskedSparse && !ofBatch[l.Name]:
 			v = f(labels, output)
 		case l.Name == maskedSparse:
-			v, places = sparseCrossEntropies(maskedSparse, labels, output), both(atLeastZero(labels, output), places)
+			v = outputs.CrossEntropies(maskedSparse, "binary_crossentropy, and WithSampleWeights for the mask", labels, output)
+			places = outputs.Both(outputs.AtLeastZero(labels, output), places)
 		default:
-			v, places = whole(labels, output, both(places, b.Mask())), nil
+			v, places = ofWhole(l.Name, f, labels, output, outputs.Both(places, b.Mask())), nil
 		}
 		eachExample(fmt.Sprintf("loss %q", name), v, labels)
 		v = weigh(name, v, sample)
@@ -142,7 +156,7 @@ func (m *Model) report(b *managed.Builder) {
 				v = weigh(name, v, classWeights(labels, m.set.classWeights, v.DType()))
 			}
 		}
-		v = perExample(counted(name, v, places, b.Mask()))
+		v = perExample(outputs.Counted(name, v, places, b.Mask()))
 		if !single { // the figure of each output, before its share in the total
 			b.Metric(logged, v)
 			b.Mean(averaged+logged, v)
@@ -180,7 +194,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 	sample = m.weightsOf(b, metric, out, labels, output, sample)
 	places := MaskOf(output)
 	if metric.Func == nil && m.set.masked(metric, out) && labels.DType().IsInt() && labels.Rank() > 0 {
-		places = both(atLeastZero(labels, output), places)
+		places = outputs.Both(outputs.AtLeastZero(labels, output), places)
 	}
 	if places != nil {
 		sample = weigh(metric.Name, graph.ConvertDType(places, dtypes.Float32), sample)
@@ -203,7 +217,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 	if of == nil {
 		of = m.byName(metric, out, labels, output)
 	}
-	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && classesOf(output) > 1 {
+	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && outputs.Classes(output) > 1 {
 		labels = graph.Squeeze(labels, -1)
 	}
 	b.Track(metric.logged(), of, sample, labels, output)
@@ -254,7 +268,7 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*ma
 	if output = outputOf(out, output); output == "" && len(out) > 1 {
 		panic(fmt.Errorf("%s %q: the model has the outputs %q: say of which it is, by Output", kind, name, slices.Sorted(maps.Keys(out))))
 	}
-	v, err := find(fmt.Sprintf("%s %q: output", kind, name), output, out)
+	v, err := names.Find(fmt.Sprintf("%s %q: output", kind, name), output, out)
 	if err != nil {
 		panic(err)
 	}
@@ -286,7 +300,7 @@ func weigh(name string, v, weights *managed.Node) *managed.Node {
 		return v
 	}
 	checkWeights(name, v, weights)
-	weights = expanded(graph.ConvertDType(weights, v.DType()), v)
+	weights = outputs.Expanded(graph.ConvertDType(weights, v.DType()), v)
 	return graph.Mul(v, graph.BroadcastToShape(weights, v.Shape()))
 }
 
@@ -309,7 +323,7 @@ func (s *settings) classesOf(l Loss, labels, output *managed.Node) int {
 	case !labels.DType().IsInt():
 		return 0
 	case l.Func == nil && (l.Name == "sparse_categorical_crossentropy" || l.Name == maskedSparse):
-		return classesOf(output)
+		return outputs.Classes(output)
 	}
 	return -1
 }

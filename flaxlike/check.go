@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -177,8 +178,8 @@ func labelsOf(l Loss, field string, output *managed.Node, weights string) bound 
 	r := bound{field: field, kind: "label", weights: weights, low: -math.MaxFloat32, high: math.MaxFloat32, why: l.Name + " takes finite numbers"}
 	switch l.Name {
 	case "sparse_categorical_crossentropy", maskedSparse:
-		r.class, r.low, r.high = true, 0, float64(classesOf(output)-1)
-		r.why, r.hint = fmt.Sprintf("the output has %d", classesOf(output)), "make the last layer wider, or number the classes from 0"
+		r.class, r.low, r.high = true, 0, float64(outputs.Classes(output)-1)
+		r.why, r.hint = fmt.Sprintf("the output has %d", outputs.Classes(output)), "make the last layer wider, or number the classes from 0"
 		if l.Name == maskedSparse {
 			r.low = math.MinInt64
 		}
@@ -201,7 +202,7 @@ func (r bound) classes() bool { return r.class || r.signs || r.high < 2 }
 // rowsOf says that labels are probabilities of classes, which are 1 together.
 func rowsOf(l Loss, field string, output *managed.Node, weights string) (r bound, ok bool) {
 	ok = slices.Contains([]string{"categorical_crossentropy", "categorical_focal_crossentropy", "kl_divergence"}, l.Name)
-	return bound{field: field, kind: "sum of labels", weights: weights, row: classesOf(output),
+	return bound{field: field, kind: "sum of labels", weights: weights, row: outputs.Classes(output),
 		why: l.Name + " takes probabilities, whose sum is 1 (or 0 where an example is not to count)"}, ok
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -80,7 +81,7 @@ const (
 
 // oddsOf asks the output first, which may have gone through a softmax, and then its losses.
 func (s *settings) oddsOf(out map[string]*managed.Node, name string) odds {
-	switch madeBy(out[name]) {
+	switch outputs.MadeBy(out[name]) {
 	case "softmax":
 		return softmaxed
 	case "sigmoid":

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
@@ -60,7 +61,7 @@ func TestFit_costsWhatTrainCosts(t *testing.T) {
 	state, err := managed.New(strategy, managed.WithOptimizer(optim.New(0.001, optim.Adam{})))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, state.Close()) })
-	loss, err := flaxlike.LossByName(sparse)
+	loss, err := losses.Named(sparse)
 	require.NoError(t, err)
 	step := managed.TrainStep(func(b *managed.Builder) {
 		logits := layers.Dense(b.Scope(), b.Field("x"), true, 3)

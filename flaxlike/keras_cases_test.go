@@ -400,12 +400,12 @@ func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
 	n := output.dims[0]
 	options := []flaxlike.Option{flaxlike.WithBatchSize(n + 1)}
 	if r.name != "" {
-		options = []flaxlike.Option{flaxlike.WithBatchSize(max(1, n/2)), flaxlike.WithMetricsOf(flaxlike.Metric{Name: r.name, Weighted: weights != nil})}
+		options = []flaxlike.Option{flaxlike.WithBatchSize(max(1, n/2)), flaxlike.WithMetrics(flaxlike.Metric{Name: r.name, Weighted: weights != nil})}
 		if r.beside != "" {
 			options = append(options, flaxlike.WithLoss(r.beside))
 		}
 	} else {
-		options = append(options, flaxlike.WithLossOf(r.loss))
+		options = append(options, flaxlike.WithLoss(r.loss))
 	}
 	if weights != nil {
 		fields, options = append(fields, weights.field("w")), append(options, flaxlike.WithSampleWeights("w"))

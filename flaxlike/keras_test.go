@@ -13,6 +13,7 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
@@ -49,7 +50,7 @@ func TestLosses_asKeras(t *testing.T) {
 				worst = max(worst, off)
 			}
 			const n, width = 6, 4
-			loss, err := flaxlike.LossByName(row.Name)
+			loss, err := losses.Named(row.Name)
 			require.NoError(t, err)
 			gradient, err := graph.CallOnce(plugintest.CPU(t), func(labels, output *graph.Node) *graph.Node {
 				return graph.Gradient(graph.ReduceAllMean(loss(labels, output)), output)[0]

@@ -11,6 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 
+	"github.com/lazo-ml/lazo/internal/names"
+	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -137,7 +139,7 @@ func (globalMeanPool) Apply(scope *managed.Scope, x *managed.Node) *managed.Node
 		axes[i] = i + 1
 	}
 	if mask := MaskOf(x); mask != nil {
-		counts := graph.BroadcastToDims(expanded(mask, x), x.Shape().Dimensions...)
+		counts := graph.BroadcastToDims(outputs.Expanded(mask, x), x.Shape().Dimensions...)
 		places := graph.ReduceSum(graph.ConvertDType(counts, x.DType()), axes...)
 		return graph.Div(graph.ReduceSum(graph.Where(counts, x, graph.ZerosLike(x)), axes...), graph.MaxScalar(places, 1))
 	}
@@ -197,7 +199,7 @@ func Activation(name string) Layer { return made("Activation", activate{name}) }
 type activate struct{ Name string }
 
 func (a activate) Apply(_ *managed.Scope, x *managed.Node) *managed.Node {
-	f, err := find("activation", a.Name, activationsByName())
+	f, err := names.Find("activation", a.Name, activationsByName())
 	if err != nil {
 		panic(err)
 	}

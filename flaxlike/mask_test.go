@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
@@ -219,7 +220,7 @@ func TestSlopesAtTies(t *testing.T) {
 		{"binary_crossentropy", []float32{1, 0}, []float32{0, 0}, []float32{-0.5, 0.5}},
 		{"binary_focal_crossentropy", []float32{1, 0}, []float32{0, 0}, []float32{-0.2982868, 0.2982868}},
 	} {
-		loss, err := flaxlike.LossByName(of.name)
+		loss, err := losses.Named(of.name)
 		require.NoError(t, err)
 		rows = append(rows, row{of.name, func(_ *managed.Scope, x *managed.Node) *managed.Node {
 			return loss(graph.Const(x.Graph(), [][]float32{of.labels}), x)

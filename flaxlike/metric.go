@@ -3,6 +3,8 @@ package flaxlike
 import (
 	"fmt"
 
+	"github.com/lazo-ml/lazo/internal/outputs"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 )
@@ -63,18 +65,18 @@ var metricsByName = map[string]figure{
 	"pearson":                           columnMetric(metrics.Pearson),
 	"concordance_correlation":           meanOf(eachConcordance),
 	"concordance":                       columnMetric(metrics.Concordance),
-	"log_cosh":                          meanOf(logCosh),
-	"mean_absolute_percentage_error":    meanOf(percentageError),
-	"mape":                              meanOf(percentageError),
-	"mean_squared_logarithmic_error":    meanOf(squaredLogarithmicError),
-	"msle":                              meanOf(squaredLogarithmicError),
-	"poisson":                           meanOf(poisson),
-	"hinge":                             meanOf(hinge),
-	"squared_hinge":                     meanOf(squaredHinge),
-	"categorical_hinge":                 meanOf(categoricalHinge),
-	"kl_divergence":                     meanOf(divergence),
-	"categorical_crossentropy":          meanOf(crossEntropy),
-	"binary_crossentropy":               meanOf(binaryCrossEntropy),
+	"log_cosh":                          meanOf(Loss{Name: "log_cosh"}.byName()),
+	"mean_absolute_percentage_error":    meanOf(Loss{Name: "mean_absolute_percentage_error"}.byName()),
+	"mape":                              meanOf(Loss{Name: "mean_absolute_percentage_error"}.byName()),
+	"mean_squared_logarithmic_error":    meanOf(Loss{Name: "mean_squared_logarithmic_error"}.byName()),
+	"msle":                              meanOf(Loss{Name: "mean_squared_logarithmic_error"}.byName()),
+	"poisson":                           meanOf(Loss{Name: "poisson"}.byName()),
+	"hinge":                             meanOf(Loss{Name: "hinge"}.byName()),
+	"squared_hinge":                     meanOf(Loss{Name: "squared_hinge"}.byName()),
+	"categorical_hinge":                 meanOf(Loss{Name: "categorical_hinge"}.byName()),
+	"kl_divergence":                     meanOf(Loss{Name: "kl_divergence"}.byName()),
+	"categorical_crossentropy":          meanOf(Loss{Name: "categorical_crossentropy"}.byName()),
+	"binary_crossentropy":               meanOf(Loss{Name: "binary_crossentropy"}.byName()),
 	"auc":                               func(_ *managed.Node, are scale) metrics.Metric { return are.probable(metrics.AUC(200)) },
 }
 
@@ -96,7 +98,7 @@ func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, outp
 	field := labelOf(out, metric.Output, metric.Label)
 	instead, compares := ofClasses[metric.Name]
 	if !compares {
-		if l := (Loss{Name: metric.Name}); lossesByName[l.Name] != nil {
+		if l := (Loss{Name: metric.Name}); l.check() == nil {
 			if r := labelsOf(l, field, output, weights); r.classes() || r.low >= 0 {
 				m.seen.take(r)
 			}
@@ -108,9 +110,9 @@ func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, outp
 	}
 	are := m.set.scaleOf(metric, out, output)
 	if instead != "" {
-		severalClasses(fmt.Sprintf("metric %q", metric.Name), output, instead)
+		outputs.SeveralClasses(fmt.Sprintf("metric %q", metric.Name), output, instead)
 	}
-	if made := madeBy(output); made != "" && instead == "binary_crossentropy" {
+	if made := outputs.MadeBy(output); made != "" && instead == "binary_crossentropy" {
 		panic(fmt.Errorf("metric %q: the output went through a %s, expected logits: the metric has a softmax in it", metric.Name, made))
 	}
 	r := m.classLabels(metric.Name, field, labels, output)
@@ -124,10 +126,10 @@ func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, outp
 	})
 	r.weights = weights
 	m.seen.take(r)
-	several := labels.Shape().EqualDimensions(output.Shape()) && !oneEach(output) && (madeBy(output) == "sigmoid" ||
+	several := labels.Shape().EqualDimensions(output.Shape()) && !oneEach(output) && (outputs.MadeBy(output) == "sigmoid" ||
 		m.set.besides(metric, out, func(l Loss) bool { return l.Func == nil && binaryLosses[l.Name] }))
 	if scores := scoresByName[metric.Name]; several && scores != nil {
-		return are.binary(metrics.MultiLabel(scores(classesOf(output), metrics.Macro)))
+		return are.binary(metrics.MultiLabel(scores(outputs.Classes(output), metrics.Macro)))
 	}
 	if of, ok := m.oneClass(metric, field, labels, output, r); ok {
 		m.seen.take(of)
@@ -142,8 +144,8 @@ func (m *Model) classLabels(name, field string, labels, output *managed.Node) bo
 	case two:
 		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q compares classes, 0 and 1 here; of numbers: mae, rmse, r2", name)
 	case labels.DType().IsInt():
-		r.class, r.high = true, float64(classesOf(output)-1)
-		r.why, r.hint = fmt.Sprintf("the output has %d, and the metric %q compares them", classesOf(output), name), "make the last layer wider, or number the classes from 0"
+		r.class, r.high = true, float64(outputs.Classes(output)-1)
+		r.why, r.hint = fmt.Sprintf("the output has %d, and the metric %q compares them", outputs.Classes(output), name), "make the last layer wider, or number the classes from 0"
 	default:
 		r.low, r.high, r.why = -rounding, 1+rounding, fmt.Sprintf("the metric %q compares classes, and takes labels of this shape as their probabilities", name)
 	}
@@ -155,7 +157,7 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *managed.No
 	if labels.DType().IsInt() || oneEach(output) || r.signs || !labels.Shape().EqualDimensions(output.Shape()) || notLikeliest[metric.Name] {
 		return bound{}, false
 	}
-	return bound{field: field, kind: "sum of labels", weights: r.weights, row: classesOf(output), why: fmt.Sprintf(
+	return bound{field: field, kind: "sum of labels", weights: r.weights, row: outputs.Classes(output), why: fmt.Sprintf(
 		"the metric %q takes the likeliest class, so an example has one (or none, 0 together); of several labels: binary_accuracy", metric.Name)}, true
 }
 
@@ -180,7 +182,7 @@ func scored(name string) figure {
 		if oneEach(output) {
 			return are.binary(scoresByName[name](2, metrics.Binary))
 		}
-		return scoresByName[name](classesOf(output), metrics.Macro)
+		return scoresByName[name](outputs.Classes(output), metrics.Macro)
 	}
 }
 
@@ -189,13 +191,13 @@ var scoresByName = map[string]func(classes int, average metrics.Average) metrics
 	"mean_iou": func(classes int, _ metrics.Average) metrics.Metric { return metrics.MeanIoU(classes) },
 }
 
-func oneEach(output *managed.Node) bool { return output.Rank() < 2 || classesOf(output) == 1 }
+func oneEach(output *managed.Node) bool { return output.Rank() < 2 || outputs.Classes(output) == 1 }
 
 // errorMetric has labels [batch] fit an output [batch, 1].
 func errorMetric(of func() metrics.Metric) figure {
 	return func(*managed.Node, scale) metrics.Metric {
 		return metrics.MapInputs(of(), func(in []*managed.Node) []*managed.Node {
-			return []*managed.Node{same("metric", in[0], in[1]), in[1]}
+			return []*managed.Node{outputs.Same("metric", in[0], in[1]), in[1]}
 		})
 	}
 }
@@ -205,14 +207,14 @@ func columnMetric(of func(columns int) metrics.Metric) figure {
 	return func(output *managed.Node, are scale) metrics.Metric {
 		columns := 1
 		if output.Rank() > 1 {
-			columns = classesOf(output)
+			columns = outputs.Classes(output)
 		}
 		return errorMetric(func() metrics.Metric { return of(columns) })(output, are)
 	}
 }
 
 // meanOf is the mean of a loss.
-func meanOf(f LossFunc) figure {
+func meanOf(f losses.Func) figure {
 	return fixed(func() metrics.Metric {
 		return metrics.MapInputs(metrics.Mean(), func(in []*managed.Node) []*managed.Node {
 			return []*managed.Node{f(in[0], in[1])}

@@ -137,7 +137,7 @@ func (s *settings) checkNames() error {
 	for _, l := range s.losses {
 		name := l.logged(len(s.losses) == 1)
 		if taken[name] {
-			return fmt.Errorf("two losses would be logged as %q, the name of their sum being %q: give one of them a Name with a Func (see LossByName), or another Output", name, trained)
+			return fmt.Errorf("two losses would be logged as %q, the name of their sum being %q: give one of them a Name with a Func (see losses.Named), or another Output", name, trained)
 		}
 		taken[name] = true
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -47,7 +48,7 @@ type settings struct {
 	noTests, noTraining error
 }
 
-// WithLoss adds losses, which are summed up: names, see [LossByName], or [Loss] values, which have a function, an
+// WithLoss adds losses, which are summed up: names, see losses.Named, or [Loss] values, which have a function, an
 // output or a weight of their own.
 func WithLoss[L string | Loss](losses ...L) Option {
 	list := make([]Loss, len(losses))
@@ -107,7 +108,7 @@ func WithMetrics[M string | Metric](list ...M) Option {
 			case m.Metric != nil && m.Func != nil:
 				return fmt.Errorf("metric %q has both a Metric and a Func, expected one of them", m.Name)
 			case m.Metric == nil && m.Func == nil:
-				if _, err := find("metric", m.Name, metricsByName); err != nil {
+				if _, err := names.Find("metric", m.Name, metricsByName); err != nil {
 					return err
 				}
 			case m.Name == "":

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 )
@@ -29,7 +30,7 @@ const (
 // scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has. Without any it
 // is logits, as [WithMetrics] says.
 func (s *settings) scaleOf(metric Metric, out map[string]*managed.Node, output *managed.Node) scale {
-	if madeBy(output) != "" {
+	if outputs.MadeBy(output) != "" {
 		return scale{metric.Name, areProbabilities}
 	}
 	are, told := areUntold, s.innerLosses
@@ -64,7 +65,7 @@ func numbersOf(l Loss) numbers {
 // binary has classes made of an output, and of labels that are 0 or 1 in any type.
 func (s scale) binary(m metrics.Metric) metrics.Metric {
 	return metrics.MapInputs(m, func(in []*managed.Node) []*managed.Node {
-		labels, x, border := same(fmt.Sprintf("metric %q", s.metric), in[0], in[1]), in[1], 0.5
+		labels, x, border := outputs.Same(fmt.Sprintf("metric %q", s.metric), in[0], in[1]), in[1], 0.5
 		switch s.are {
 		case areLogits:
 			border = 0
@@ -81,13 +82,13 @@ func (s scale) binary(m metrics.Metric) metrics.Metric {
 func (s scale) probable(m metrics.Metric) metrics.Metric {
 	return metrics.MapInputs(m, func(in []*managed.Node) []*managed.Node {
 		x, l := in[1], in[0].Shape()
-		if l.DType.IsInt() && x.Rank() == l.Rank()+1 && classesOf(x) > 1 {
+		if l.DType.IsInt() && x.Rank() == l.Rank()+1 && outputs.Classes(x) > 1 {
 			panic(fmt.Errorf("metric %q is of two classes, and the output %s has %d, of which the labels %s are numbers: "+
 				"expected one output an example (Dense(1)) and labels 0 or 1, or labels as 0 and 1 for each class; "+
 				"of several classes: accuracy, f1",
-				s.metric, x.Shape(), classesOf(x), l))
+				s.metric, x.Shape(), outputs.Classes(x), l))
 		}
-		labels := same(fmt.Sprintf("metric %q", s.metric), in[0], x)
+		labels := outputs.Same(fmt.Sprintf("metric %q", s.metric), in[0], x)
 		switch s.are {
 		case areLogits:
 			x = graph.Sigmoid(x)

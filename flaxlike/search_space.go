@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/names"
 )
 
 // Parameter is one of what a [Search] chooses: [Choice], [IntRange], [RealRange] or [LogRange].
@@ -301,7 +303,7 @@ func (p *Parameters) Float(name string) float64 { return valueOf[float64](p, nam
 func (p *Parameters) Bool(name string) bool { return valueOf[bool](p, name) }
 
 func valueOf[T any](p *Parameters, name string) (v T) {
-	_, err := find("parameter", name, p.values)
+	_, err := names.Find("parameter", name, p.values)
 	if err == nil {
 		p.read[name] = true
 		var ok bool

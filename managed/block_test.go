@@ -11,18 +11,19 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 )
 
 func convolving(b *managed.Builder) {
 	x := graph.Reshape(b.Field("x"), -1, 1, 1, 1)
 	x = layers.Convolution(b.Scope().In("conv"), x).Channels(1).KernelSize(1).PadSame().Done()
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), graph.Reshape(x, -1, 1)))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), graph.Reshape(x, -1, 1))))
 }
 
 func large(b *managed.Builder) {
 	h := layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 600_000)
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), graph.InsertAxes(graph.ReduceMean(h, -1), -1)))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), graph.InsertAxes(graph.ReduceMean(h, -1), -1))))
 }
 
 // However steps are grouped, they compute the same bits: parameters, optimizer, random state, and what was logged. One

@@ -3,12 +3,14 @@ package managed_test
 import (
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -20,7 +22,7 @@ func TestRestoreAgainAndAgain(t *testing.T) {
 	r := plugintest.CPU(t)
 	set := line(t, 64)
 	network := func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("a"), b.Field("x"), true, 1)))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("a"), b.Field("x"), true, 1))))
 	}
 	train, test := stepper(t, managed.TrainStep(network)), stepper(t, managed.TestStep(network))
 	adam := func() *managed.State { return newState(t, r, managed.WithOptimizer(optimizer.Adam().Done())) }

@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/xla/export"
@@ -34,7 +35,7 @@ func oldNetwork(scope *managed.Scope, x *managed.Node) *managed.Node {
 
 func oldWhole(b *managed.Builder) {
 	y := oldNetwork(b.Scope(), b.Field("x"))
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), y)))
 	b.Metric("steps", b.Steps())
 	b.Mean("mean", y)
 }
@@ -42,7 +43,7 @@ func oldWhole(b *managed.Builder) {
 func oldPart(name string, rule managed.Optimizer) *managed.Stepper {
 	return managed.TrainStep(func(b *managed.Builder) {
 		sum := graph.Add(oldNetwork(b.Scope().In("one"), b.Field("x")), oldNetwork(b.Scope().In("two"), b.Field("x")))
-		b.Loss(name+"_loss", managed.MeanSquaredError(b.Field("y"), sum))
+		b.Loss(name+"_loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), sum)))
 		b.Metric(name+"_steps", b.Steps())
 	}, managed.WithStepOptimizer(name, rule), managed.TrainOnly(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") }))
 }

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -22,7 +24,7 @@ func layered(t *testing.T, names ...string) *managed.Stepper {
 		for _, name := range names {
 			x = layers.Dense(b.Scope().In("%s", name), x, true, 1)
 		}
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), x))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), x)))
 	}))
 }
 

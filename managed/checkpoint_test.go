@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/strategies"
@@ -31,7 +33,7 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 	model := func(name string, width int) *managed.Stepper {
 		return stepper(t, managed.TrainStep(func(b *managed.Builder) {
 			h := layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, width)
-			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
+			b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1))))
 		}))
 	}
 	saved := newState(t, r, managed.WithOptimizer(sgd()))
@@ -117,7 +119,7 @@ func TestRestoreOfStepsThatCameLater(t *testing.T) {
 	set := line(t, 64)
 	network := func(name string) *managed.Stepper {
 		return stepper(t, managed.TrainStep(func(b *managed.Builder) {
-			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, 1)))
+			b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, 1))))
 		}, managed.WithStepOptimizer(name+"_rule", optimizer.Adam().Done()), managed.TrainOnly(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") })))
 	}
 	one, two := network("one"), network("two")
@@ -176,7 +178,7 @@ func TestTransfer(t *testing.T) {
 	require.NoError(t, err)
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 		h := layers.Dense(b.Scope().In("encoder"), b.Field("x"), true, 3)
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1))))
 	}))
 	names := func(name string) string {
 		if name == "/encoder/dense/weights" {

@@ -15,7 +15,7 @@ import (
 // that reports it ([Builder.Loss]) trains with the mean of these gradients:
 //
 //	b.Loss("loss", b.ClipByExample(1, []*managed.Node{b.Field("x"), b.Field("y")}, func(example []*managed.Node) *managed.Node {
-//		return graph.ReduceAllMean(managed.CrossEntropy(example[1], model(b.Scope(), example[0])))
+//		return graph.ReduceAllMean(graph.ReduceAllMean(losses.CrossEntropy(example[1], model(b.Scope(), example[0]))))
 //	}))
 //
 // Fields have the batch as their first axis. The function is called once, with fields of one example, [1, …], and gives

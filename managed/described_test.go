@@ -14,6 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -106,7 +107,7 @@ func sixteen(b *managed.Builder) {
 		return graph.Zeros(g, shape)
 	})
 	h := layers.Dense(undrawn, b.Field("x"), true, 16)
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), graph.ReduceAndKeep(h, graph.ReduceMean, 1)))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), graph.ReduceAndKeep(h, graph.ReduceMean, 1))))
 }
 
 // Given values are taken without their numbers, and steps of an epoch run through a loop.

@@ -5,8 +5,8 @@
 //
 //	train := managed.TrainStep(func(b *managed.Builder) {
 //		logits := model(b.Scope(), b.Field("x"))
-//		b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-//		b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
+//		b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
+//		b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 //	})
 //	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(adam), managed.WithSeed(0))
 //	result, err := loop.New(loop.On(loop.EachStep, train)).Run(ctx, state, batches)

@@ -6,12 +6,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/optim"
@@ -23,7 +25,7 @@ import (
 func measured(b *managed.Builder) {
 	h := managed.BatchNorm(b.Scope().In("norm"), layers.Dense(b.Scope().In("h"), b.Field("x"), true, 4))
 	predicted := layers.Dense(b.Scope().In("out"), h, true, 1)
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted)))
 	b.Mean("mean", predicted)
 	b.Track("largest", metrics.Max(), nil, predicted)
 	if b.Training() {

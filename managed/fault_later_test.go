@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/xla"
@@ -35,7 +36,7 @@ func layer(b *managed.Builder, name string, x *managed.Node, width int) *managed
 
 func headOnBody(b *managed.Builder) {
 	predicted := layers.Dense(b.Scope().In("head"), layer(b, "body", b.Field("x"), 4), true, 1)
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted)))
 }
 
 func below(scope string) managed.StepOption {
@@ -76,14 +77,14 @@ var later = map[string]program{
 				predicted := layers.Dense(b.Scope().In("more"), h, true, 1)
 				b.Mean("predicted", predicted)
 				b.Metric("samples", b.Samples())
-				b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
+				b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted)))
 			}),
 		}
 	}},
 	"in turns": {of: []int{0, 1, 0, 1, 0, 1}, optimizer: gomlxAdam, steps: func() []*managed.Stepper {
 		task := func(name string) managed.Build {
 			return func(b *managed.Builder) {
-				b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("%s", name), layer(b, "body", b.Field("x"), 4), true, 1)))
+				b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("%s", name), layer(b, "body", b.Field("x"), 4), true, 1))))
 			}
 		}
 		return []*managed.Stepper{managed.TrainStep(task("one")), managed.TrainStep(task("two"), managed.WithStepOptimizer("two_rule", gomlxAdam()))}
@@ -212,7 +213,7 @@ func TestS04_anotherModelIsRefused(t *testing.T) {
 	width, name := 4, "head"
 	changed := func(b *managed.Builder) {
 		predicted := layers.Dense(b.Scope().In("%s", name), layer(b, "body", b.Field("x"), width), true, 1)
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted)))
 	}
 	g := folder(t, checkpoint.Options{})
 	saved := p.state(t, r)
@@ -250,7 +251,7 @@ func TestS04_anotherModelIsRefused(t *testing.T) {
 			if more {
 				h = layer(b, "more", h, 4)
 			}
-			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
+			b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1))))
 		}
 		state, g := p.state(t, r), folder(t, checkpoint.Options{})
 		require.NoError(t, stepper(t, managed.TrainStep(build)).Prepare(t.Context(), state, batch))

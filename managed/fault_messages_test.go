@@ -24,6 +24,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/golden"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/optim"
@@ -91,7 +92,7 @@ var mistakes = []mistake{
 	{"loss that hangs on no parameter", func(m desk) error {
 		return m.train(func(b *managed.Builder) {
 			predicted := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), graph.StopGradient(predicted)))
+			b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), graph.StopGradient(predicted))))
 		})
 	}},
 	{"shapes that do not broadcast", func(m desk) error {
@@ -122,7 +123,7 @@ var mistakes = []mistake{
 	{"two layers in one scope", func(m desk) error {
 		return m.train(func(b *managed.Builder) {
 			h := layers.Dense(b.Scope().In("layer"), b.Field("x"), true, 8)
-			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("layer"), h, true, 1)))
+			b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("layer"), h, true, 1))))
 		})
 	}},
 	{"convolution of rows", func(m desk) error {
@@ -159,14 +160,16 @@ var mistakes = []mistake{
 		return m.train(func(b *managed.Builder) { b.Loss("loss", b.Field("x")) })
 	}},
 	{"labels of floats", func(m desk) error {
-		return m.train(func(b *managed.Builder) { managed.CrossEntropy(b.Field("y"), b.Field("x")) })
+		return m.train(func(b *managed.Builder) { graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), b.Field("x"))) })
 	}},
 	{"labels with two axes", func(m desk) error {
 		y := data.Y(make([]int32, 16), 16, 1)
-		return m.run(m.state, batchOf(m.batch.Fields[0], y), func(b *managed.Builder) { managed.CrossEntropy(b.Field("y"), b.Field("x")) })
+		return m.run(m.state, batchOf(m.batch.Fields[0], y), func(b *managed.Builder) { graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), b.Field("x"))) })
 	}},
 	{"target of another shape", func(m desk) error {
-		return m.train(func(b *managed.Builder) { managed.MeanSquaredError(graph.Reshape(b.Field("y"), 16), b.Field("x")) })
+		return m.train(func(b *managed.Builder) {
+			graph.ReduceAllMean(losses.SquaredError(graph.Reshape(b.Field("y"), 16), b.Field("x")))
+		})
 	}},
 	{"panic in the model", func(m desk) error {
 		return m.train(func(b *managed.Builder) { _ = m.batch.Fields[len(b.Field("x").Shape().Dimensions)] })

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -119,7 +120,7 @@ func TestF17_failCallK(t *testing.T) {
 // hiddenFour has a layer of four units, of which four devices can have one each.
 func hiddenFour(b *managed.Builder) {
 	h := layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4)
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("dense"), h, true, 1)))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("dense"), h, true, 1))))
 }
 
 // onFour is data parallel on four devices.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -54,7 +55,7 @@ func TestGoMLXModel(t *testing.T) {
 	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	rule := func() optimizer.Interface { return optimizer.Adam().LearningRate(0.02).Done() }
 	build := func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(forGoMLX(b.Scope(), b.Field("x")))))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(forGoMLX(b.Scope(), b.Field("x"))))))
 	}
 	state := newState(t, r, managed.WithOptimizer(rule()), managed.WithSeed(5))
 	step, test := stepper(t, managed.TrainStep(build)), stepper(t, managed.TestStep(build))
@@ -122,7 +123,7 @@ func TestWithPolicy_lossesOfGoMLX(t *testing.T) {
 		hidden.SetParam(regularizer.ParamL2, 1e-2)
 		h := layers.Dense(hidden, b.Field("x"), true, 8)
 		train.AddMainLoss(graph.ReduceAllMean(graph.Square(h)))
-		b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope().In("out"), h, true, 1))))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope().In("out"), h, true, 1)))))
 	}))
 	var want loop.Logs
 	for _, policy := range []optim.Policy{optim.FullPrecision(), optim.MixedBFloat16()} {

@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -34,7 +35,7 @@ func TestF39_aModelOfGoMLX026GoesOn(t *testing.T) {
 	model := func(b *managed.Builder) {
 		scale := b.Scope().VariableWithValue("scale", float32(0)).NodeValue(b.Graph())
 		h := graph.Reshape(graph.Tanh(layers.Dense(b.Scope().In("h"), b.Field("x"), true, 2, 4)), -1, 8)
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), graph.Mul(scale, layers.Dense(b.Scope().In("out"), h, true, 1))))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), graph.Mul(scale, layers.Dense(b.Scope().In("out"), h, true, 1)))))
 	}
 	batch := first(t, line(t, 16).Batches(16))
 	for name, rule := range map[string]managed.Optimizer{"GoMLX's Adam": adam(), "lazo's": optim.New(0.01, optim.Adam{Epsilon: 1e-7})} {

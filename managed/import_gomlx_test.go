@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -56,7 +57,7 @@ func TestF39_aModelOfGoMLXGoesOn(t *testing.T) {
 			state := newState(t, r, managed.WithOptimizer(adam()))
 			require.NoError(t, state.Transfer(t.Context(), c, func(variable string) string { return variable }))
 			model := func(b *managed.Builder) {
-				b.Loss("loss", managed.MeanSquaredError(b.Field("y"), twoLayers(b.Scope(), b.Field("x"))))
+				b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), twoLayers(b.Scope(), b.Field("x")))))
 			}
 			step := func(s *managed.Stepper, batch data.Batch) float64 {
 				_, logs, err := s.Step(t.Context(), state, batch)

@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -84,7 +85,7 @@ func TestState_isHeldOnce(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(3))
 	before := takeFootprint(t)
 	train, test := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), hidden(b.Scope(), b.Field("x"))))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), hidden(b.Scope(), b.Field("x")))))
 	}), managed.TestStep(func(b *managed.Builder) { b.Metric("sum", graph.ReduceAllSum(hidden(b.Scope(), b.Field("x")))) })
 	for _, step := range []*managed.Stepper{test, train} { // parameters, and the optimizer's later
 		_, _, err := step.Step(t.Context(), state, first(t, set.Batches(1)))

@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -26,7 +27,7 @@ func TestLeftover(t *testing.T) {
 		// What is computed of the padding may be of any size.
 		b.Metric("inverse", graph.Reciprocal(graph.Squeeze(b.Field("x"), -1)))
 	}
-	losses := func(s strategies.Strategy, examples int, build managed.Build) (all []float64, last loop.Logs, err error) {
+	lossesOf := func(s strategies.Strategy, examples int, build managed.Build) (all []float64, last loop.Logs, err error) {
 		state, err := managed.New(s, managed.WithOptimizer(sgd()))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, state.Close()) }()
@@ -62,19 +63,19 @@ func TestLeftover(t *testing.T) {
 	}
 	one := strategies.Jit(plugintest.CPU(t))
 
-	_, _, err := losses(four(strategies.RefuseLeftover), 10, perExample)
+	_, _, err := lossesOf(four(strategies.RefuseLeftover), 10, perExample)
 	require.ErrorIs(t, err, strategies.ErrLeftover)
 	require.EqualError(t, err, "managed: train step: data_parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or OnLeftover")
 
-	eight, _, err := losses(one, 8, perExample) // and a last batch of 4
+	eight, _, err := lossesOf(one, 8, perExample) // and a last batch of 4
 	require.NoError(t, err)
-	dropped, _, err := losses(four(strategies.DropLeftover), 10, perExample)
+	dropped, _, err := lossesOf(four(strategies.DropLeftover), 10, perExample)
 	require.NoError(t, err)
 	near(eight, dropped)
 
-	all, want, err := losses(one, 10, perExample)
+	all, want, err := lossesOf(one, 10, perExample)
 	require.NoError(t, err)
-	padded, got, err := losses(four(strategies.PadLeftover), 10, perExample)
+	padded, got, err := lossesOf(four(strategies.PadLeftover), 10, perExample)
 	require.NoError(t, err)
 	near(all, padded)
 	for _, name := range []string{"x", "inverse"} {
@@ -87,14 +88,14 @@ func TestLeftover(t *testing.T) {
 	t.Log(fmt.Sprint("losses of 10 examples: on one device ", all, ", padded on four ", padded))
 
 	scalar := func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1))))
 	}
-	even, _, err := losses(one, 8, scalar)
+	even, _, err := lossesOf(one, 8, scalar)
 	require.NoError(t, err)
-	padded, _, err = losses(four(strategies.PadLeftover), 8, scalar) // all can be divided: nothing is padded
+	padded, _, err = lossesOf(four(strategies.PadLeftover), 8, scalar) // all can be divided: nothing is padded
 	require.NoError(t, err)
 	near(even, padded)
-	_, _, err = losses(four(strategies.PadLeftover), 10, scalar)
+	_, _, err = lossesOf(four(strategies.PadLeftover), 10, scalar)
 	require.ErrorContains(t, err, `"loss" is (Float32), but the batch is padded: report a value for each of its 12 examples, whose mean leaves the padding out, or use the builder's Mask`)
 	masking := func(b *managed.Builder) {
 		square := graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1), b.Field("y")))
@@ -105,7 +106,7 @@ func TestLeftover(t *testing.T) {
 		mask := graph.ConvertDType(b.Mask(), square.DType())
 		b.Loss("loss", graph.Div(graph.Dot(graph.Squeeze(square, -1), mask).Product(), graph.ReduceAllSum(mask)))
 	}
-	padded, _, err = losses(four(strategies.PadLeftover), 10, masking)
+	padded, _, err = lossesOf(four(strategies.PadLeftover), 10, masking)
 	require.NoError(t, err)
 	near(all, padded)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -30,15 +31,15 @@ func TestMaskedCrossEntropy(t *testing.T) {
 	r := plugintest.CPU(t)
 	step := managed.TestStep(func(b *managed.Builder) {
 		labels, logits := b.Field("labels"), b.Field("logits")
-		each := managed.CrossEntropies(labels, logits)
+		each := losses.CrossEntropy(labels, logits)
 		b.Output("each", each)
-		b.Metric("masked", managed.MaskedMean(each, b.Field("mask")))
-		b.Metric("truth", managed.MaskedMean(each, graph.GreaterOrEqual(labels, graph.ZerosLike(labels))))
-		b.Metric("doubled", managed.MaskedMean(each, graph.MulScalar(b.Field("mask"), 2)))
-		b.Metric("none", managed.MaskedMean(each, b.Field("none")))
+		b.Metric("masked", losses.MaskedMean(each, b.Field("mask")))
+		b.Metric("truth", losses.MaskedMean(each, graph.GreaterOrEqual(labels, graph.ZerosLike(labels))))
+		b.Metric("doubled", losses.MaskedMean(each, graph.MulScalar(b.Field("mask"), 2)))
+		b.Metric("none", losses.MaskedMean(each, b.Field("none")))
 		first := func(n *managed.Node) *managed.Node { return graph.Slice(n, graph.AxisRange(), graph.AxisRange(0, 1)) }
-		b.Metric("mean", managed.CrossEntropy(first(labels), first(logits))) // [2, 1] and [2, 1, 2]
-		b.Metric("accuracy", managed.Accuracy(first(labels), first(logits)))
+		b.Metric("mean", graph.ReduceAllMean(losses.CrossEntropy(first(labels), first(logits)))) // [2, 1] and [2, 1, 2]
+		b.Metric("accuracy", graph.ReduceAllMean(losses.Accuracy(first(labels), first(logits))))
 	})
 	t.Cleanup(func() { require.NoError(t, step.Close()) })
 	_, logs, err := step.Step(t.Context(), newState(t, r), sequences())
@@ -58,7 +59,7 @@ func TestMaskedCrossEntropy(t *testing.T) {
 
 func TestMaskedMean_refusesAnotherShape(t *testing.T) {
 	step := managed.TestStep(func(b *managed.Builder) {
-		b.Metric("x", managed.MaskedMean(managed.CrossEntropies(b.Field("labels"), b.Field("logits")), b.Field("logits")))
+		b.Metric("x", losses.MaskedMean(losses.CrossEntropy(b.Field("labels"), b.Field("logits")), b.Field("logits")))
 	})
 	_, _, err := step.Step(t.Context(), newState(t, plugintest.CPU(t)), sequences())
 	require.ErrorContains(t, err, "MaskedMean: expected floating-point values and a mask of their dimensions, got values (Float32)[2, 3] and mask (Float32)[2, 3, 2]")

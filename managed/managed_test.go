@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -42,7 +43,7 @@ func line(t *testing.T, n int) *data.Set {
 
 func regression(b *managed.Builder) {
 	predicted := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted)))
 	b.Metric("largest", graph.ReduceAllMax(predicted))
 }
 
@@ -100,7 +101,7 @@ func TestTrainStep_dots(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()))
 	step := managed.TrainStep(func(b *managed.Builder) {
 		h := activation.Relu(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 64))
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), layers.Dense(b.Scope().In("logits"), h, true, 10)))
+		b.Loss("loss", graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), layers.Dense(b.Scope().In("logits"), h, true, 10))))
 	})
 	defer func() { require.NoError(t, step.Close()) }()
 	_, _, err = step.Step(t.Context(), state, first(t, set.Batches(n)))
@@ -113,19 +114,19 @@ func TestTrainStep_dots(t *testing.T) {
 
 func TestTrainStep_sameSeedSameBits(t *testing.T) {
 	r := plugintest.CPU(t)
-	train := func(seed int64) (losses []float64, weights []float32) {
+	train := func(seed int64) (all []float64, weights []float32) {
 		state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(seed))
 		step := managed.TrainStep(func(b *managed.Builder) {
 			h := layers.Dense(b.Scope().In("h"), b.Field("x"), true, 8)
 			h = layers.Dropout(b.Scope().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.3))
-			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
+			b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1))))
 		})
 		defer func() { require.NoError(t, step.Close()) }()
 		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Shuffle(7)), loop.Until(loop.Steps(20)))
 		require.NoError(t, err)
-		_, losses, err = result.History.Series("loss")
+		_, all, err = result.History.Series("loss")
 		require.NoError(t, err)
-		return losses, floats(t, state, "/h/dense/weights")
+		return all, floats(t, state, "/h/dense/weights")
 	}
 	losses, weights := train(5)
 	again, weightsAgain := train(5)
@@ -207,7 +208,7 @@ func TestF14_aPanicInTheModelIsAnErrorAndTheStateStays(t *testing.T) {
 		{"no loss", "reports no loss", func(*managed.Builder) {}},
 		{"integer loss", "expected a floating-point one", func(b *managed.Builder) { b.Loss("loss", graph.Const(b.Graph(), int32(1))) }},
 		{"the same name twice", "losses.loss is reported twice", func(b *managed.Builder) { regression(b); b.Loss("loss", b.Field("x")) }},
-		{"labels of floats", "expected integer labels [batch, …]", func(b *managed.Builder) { managed.CrossEntropy(b.Field("y"), b.Field("x")) }},
+		{"labels of floats", "expected integer labels [batch, …]", func(b *managed.Builder) { graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), b.Field("x"))) }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, _, err := managed.TrainStep(row.train).Step(t.Context(), state, batch)

@@ -12,6 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -24,7 +25,7 @@ func TestOptim_schedulesAndRatesCompileNothing(t *testing.T) {
 	state := newState(t, plugintest.Uncached(t), managed.WithOptimizer(optimizer))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 		predicted := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-		loss := managed.MeanSquaredError(b.Field("y"), predicted)
+		loss := graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted))
 		b.Loss("loss", loss)
 		b.Metric("rate", optimizer.Rate(b.Scope(), loss))
 	}))
@@ -88,7 +89,7 @@ func branches(b *managed.Builder) {
 	h := layers.Dense(b.Scope().In("encoder"), b.Field("x"), true, 6)
 	h = graph.Tanh(layers.Dense(b.Scope().In("hidden"), h, true, 6))
 	h = layers.Dropout(b.Scope().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.1))
-	b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope().In("out"), h, true, 1))))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope().In("out"), h, true, 1)))))
 }
 
 // Whatever the optimizer keeps, a run that goes on from a snapshot makes the same bits, in blocks; the snapshot may be
@@ -114,7 +115,7 @@ func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 			if row.policy.NeedsLossScale() {
 				build = func(b *managed.Builder) {
 					y := b.ToOutputType(layers.Dense(b.Scope().In("encoder"), b.Field("x"), true, 1))
-					b.Loss("loss", scale.Loss(b.Scope(), managed.MeanSquaredError(b.ToOutputType(b.Field("y")), y)))
+					b.Loss("loss", scale.Loss(b.Scope(), graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), y))))
 				}
 			}
 			state := newState(t, r, managed.WithOptimizer(optim.New(0.02, row.chain...)), managed.WithPolicy(row.policy))

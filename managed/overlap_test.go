@@ -14,6 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -68,7 +69,7 @@ func heavy(b *managed.Builder) {
 		h = layers.Dense(b.Scope().In("dense_%d", i), h, true, 64) // 41,600 numbers in all
 		h = graph.Tanh(h)
 	}
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("out"), h, true, 1))))
 }
 
 // The next block is gathered while the one before runs.

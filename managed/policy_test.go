@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -32,7 +33,7 @@ func perceptron(b *managed.Builder) *managed.Node {
 }
 
 func classifier(b *managed.Builder) {
-	b.Loss("loss", managed.CrossEntropy(b.Field("y"), perceptron(b)))
+	b.Loss("loss", graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), perceptron(b))))
 }
 
 func digits(t *testing.T) *data.Set {
@@ -79,7 +80,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 			if row.policy.NeedsLossScale() {
 				chain = []optim.Transformation{scale, optim.Adam{}}
 				build = func(b *managed.Builder) {
-					b.Loss("loss", scale.Loss(b.Scope(), managed.CrossEntropy(b.Field("y"), perceptron(b))))
+					b.Loss("loss", scale.Loss(b.Scope(), graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), perceptron(b)))))
 				}
 			}
 			state := newState(t, r, managed.WithOptimizer(optim.New(3e-3, chain...)), managed.WithPolicy(row.policy))
@@ -125,7 +126,7 @@ func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 	scale := optim.LossScale{Start: 256}
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(3e-3, scale, optim.Adam{})), managed.WithPolicy(optim.MixedFloat16()))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", scale.Loss(b.Scope(), managed.CrossEntropy(b.Field("y"), perceptron(b))))
+		b.Loss("loss", scale.Loss(b.Scope(), graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), perceptron(b)))))
 	}))
 	const bad = 7
 	var skipped []int
@@ -181,7 +182,7 @@ func TestWithPolicy_throughTheStack(t *testing.T) {
 		return b.ToOutputType(layers.Dense(b.Scope().In("second"), activation.Relu(x), true, 1))
 	}
 	loss := func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.ToOutputType(b.Field("y")), model(b)))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), model(b))))
 	}
 	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
 	require.NoError(t, err)

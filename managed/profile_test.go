@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
@@ -16,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -35,7 +37,7 @@ func TestProfilerDoesNotDamageTheHeap(t *testing.T) {
 		for i := range 3 {
 			h = activation.Relu(layers.Dense(b.Scope().In("dense_%d", i), h, true, 512))
 		}
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), h))
+		b.Loss("loss", graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), h)))
 	})
 	defer func() { require.NoError(t, step.Close()) }()
 	dir := t.TempDir()

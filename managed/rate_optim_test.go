@@ -3,10 +3,12 @@ package managed_test
 import (
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -23,7 +25,7 @@ func TestSetLearningRate_beforeTheFirstStepOfOptim(t *testing.T) {
 	}
 	weights := func(b *managed.Builder) { // a matrix alone, as Muon wants it
 		predicted := layers.Dense(b.Scope().In("dense"), b.Field("x"), false, 1)
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted)))
 	}
 	for _, row := range []struct {
 		name  string

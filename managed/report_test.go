@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -55,7 +56,7 @@ func TestTrack(t *testing.T) {
 	for _, block := range []bool{false, true} {
 		build := func(b *managed.Builder) {
 			y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-			b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
+			b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), y)))
 			b.Mean("mean_x", b.Field("x"))
 			b.Track("largest", metrics.Max(), nil, b.Field("y"))
 			b.Track("near", metrics.ConfusionMatrix(2), nil, graph.ConvertDType(graph.GreaterThan(b.Field("x"), graph.ZerosLike(b.Field("x"))), dtypes.Int32),
@@ -64,7 +65,7 @@ func TestTrack(t *testing.T) {
 		if block { // an array is logged apart, and a step that has one is not made in blocks
 			build = func(b *managed.Builder) {
 				y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-				b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
+				b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), y)))
 				b.Mean("mean_x", b.Field("x"))
 				b.Track("largest", metrics.Max(), nil, b.Field("y"))
 			}
@@ -161,7 +162,7 @@ func TestAddLoss(t *testing.T) {
 		scope.SetParam(regularizer.ParamL2, 0.5)
 		y := layers.Dense(scope, h, true, 1)
 		train.AddPerStepUpdateGraphFn(scope.In("limit"), b.Graph(), func(*managed.Scope, *graph.Graph) { updates++ })
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), y)))
 	}
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	l := each(t, stepper(t, managed.TrainStep(model)), state, 64, false)[0]
@@ -184,7 +185,7 @@ func TestOnly(t *testing.T) {
 	model := func(b *managed.Builder) {
 		h := layers.Dense(b.Scope().In("first"), b.Field("x"), true, 4)
 		y := layers.Dense(b.Scope().In("second"), h, true, 1)
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), y)))
 	}
 	state := newState(t, plugintest.CPU(t))
 	first := stepper(t, managed.TrainStep(model, managed.TrainOnly(in("first")), managed.WithStepOptimizer("adam", optimizer.Adam().LearningRate(0.1).Done())))
@@ -220,7 +221,7 @@ func TestOnly(t *testing.T) {
 func TestSteps(t *testing.T) {
 	build := func(b *managed.Builder) {
 		y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), y))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), y)))
 		b.Metric("steps", b.Steps())
 		b.Metric("samples", b.Samples())
 		b.Metric("samples again", b.Samples())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/train"
@@ -34,7 +35,7 @@ func check(err error) {
 // affine is y = wx + b.
 func affine(b *managed.Builder) {
 	predicted := layers.Dense(b.Scope(), b.Field("x"), true, 1)
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), predicted))
+	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted)))
 }
 
 // exampleBatch has y = 2x.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 )
@@ -24,7 +25,7 @@ func TestR11_trackedInputsKeepTheirGradient(t *testing.T) {
 			if i == 1 {
 				b.Track("error", metrics.MeanSquaredError(), nil, both...)
 			}
-			b.Loss("loss", managed.MeanSquaredError(both[0], both[1]))
+			b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(both[0], both[1])))
 			b.Loss("second", graph.MulScalar(graph.ReduceAllSum(graph.Square(layers.Dense(b.Scope().In("other"), b.Field("x"), true, 1))), 0.01))
 		}))
 		_, _, err := step.Step(t.Context(), state, firstBatch(t))

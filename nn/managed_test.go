@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -35,7 +36,7 @@ func tagger(b *managed.Builder) {
 	x, _ = nn.GRU{Units: 8, Mask: n}.Apply(s.In("gru"), nn.GroupNorm{Groups: 2}.Apply(s.In("group"), x))
 	logits := tokens.Logits(s.Shared("tokens"), x)
 	counts := nn.PlacesMask(n, ids.Shape().Dimensions[0], ids.Shape().Dimensions[1])
-	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(y, b.ToOutputType(logits)), counts))
+	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(y, b.ToOutputType(logits)), counts))
 }
 
 // All layers learn, with the same numbers where each operation runs by itself, and in bfloat16 by a policy.

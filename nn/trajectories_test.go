@@ -23,6 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -115,7 +116,7 @@ func denseOf(w weightsOf, at string, x *node) *node {
 }
 
 func crossEntropy(b *managed.Builder, logits *node) *node {
-	return graph.ReduceAllMean(managed.CrossEntropies(b.Field("y"), logits))
+	return graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), logits))
 }
 
 func tokens() fields {

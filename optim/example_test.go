@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -31,7 +32,7 @@ func Example() {
 	loss := func(b *managed.Builder) *managed.Node {
 		w := b.Scope().VariableWithValue("w", []float32{0, 0}).NodeValue(b.Graph())
 		predicted := graph.ReduceSum(graph.Mul(b.Field("x"), graph.InsertAxes(w, 0)), -1)
-		return managed.MeanSquaredError(b.Field("y"), predicted)
+		return graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted))
 	}
 	train := managed.TrainStep(func(b *managed.Builder) { b.Loss("mse", loss(b)) })
 	test := managed.TestStep(func(b *managed.Builder) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -38,8 +39,8 @@ func mlp(b *managed.Builder) {
 	h = norm.BatchNorm(b.Scope().In("norm"), h, -1).Done()
 	h = layers.DropoutStatic(b.Scope(), activation.Relu(h), 0.25)
 	logits := layers.Dense(b.Scope().In("logits"), h, true, 3)
-	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
+	b.Loss("loss", graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), logits)))
+	b.Metric("accuracy", graph.ReduceAllMean(losses.Accuracy(b.Field("y"), logits)))
 }
 
 // points are rows of 5 numbers and their class.

@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/strategies"
@@ -34,7 +35,7 @@ func TestInteropFlax(t *testing.T) {
 	model := func(b *managed.Builder) {
 		h := graph.Tanh(layers.Dense(b.Scope().In("h"), b.Field("x"), true, 5))
 		out := layers.Dense(b.Scope().In("out"), h, true, 2)
-		b.Loss("loss", managed.MeanSquaredError(b.Field("y"), out))
+		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), out)))
 		b.Output("out", out)
 	}
 	x := []float32{0.1, -0.2, 0.3, 1, 2, -3, 0, 0.5, -0.5, 4, -4, 1}

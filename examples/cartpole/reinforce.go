@@ -9,6 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -26,11 +27,11 @@ func reinforce(b *managed.Builder) {
 		sum := []*managed.Node{graph.Add(reward[0], graph.MulScalar(later[0], discount))}
 		return sum, sum
 	}, flow.Reverse())
-	advantages := graph.Sub(sums[0], managed.MaskedMean(sums[0], rewards))
-	deviation := graph.Sqrt(managed.MaskedMean(graph.Square(advantages), rewards))
+	advantages := graph.Sub(sums[0], losses.MaskedMean(sums[0], rewards))
+	deviation := graph.Sqrt(losses.MaskedMean(graph.Square(advantages), rewards))
 
 	likelihoods := at(graph.LogSoftmax(policy(b, states)), actions)
-	b.Loss("loss", graph.Neg(managed.MaskedMean(graph.Mul(likelihoods, graph.Div(advantages, deviation)), rewards)))
+	b.Loss("loss", graph.Neg(losses.MaskedMean(graph.Mul(likelihoods, graph.Div(advantages, deviation)), rewards)))
 	b.Metric("return", graph.ReduceSum(rewards, 0))
 }
 

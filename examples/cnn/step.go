@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 )
@@ -29,7 +30,7 @@ func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 // reset, as clu's metrics are.
 func step(b *managed.Builder) {
 	labels, logits := b.Field("y"), network(b.Scope(), b.Field("x"))
-	b.Loss("loss", managed.CrossEntropy(labels, logits))
+	b.Loss("loss", losses.CrossEntropy(labels, logits))
 	b.Track("accuracy", metrics.Accuracy(), nil, labels, logits)
 	b.Track("f1", metrics.F1(10, metrics.Macro), nil, labels, logits)
 }

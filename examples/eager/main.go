@@ -12,6 +12,7 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -23,7 +24,7 @@ func step(b *managed.Builder) {
 		fmt.Println("sums:", v.Value())
 	}
 	shares := graph.Div(b.Field("x"), sums)
-	b.Loss("loss", managed.MeanSquaredError(b.Field("y"), layers.Dense(b.Scope(), shares, true, 1)))
+	b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), shares, true, 1)))
 }
 
 func main() {

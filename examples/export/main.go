@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
@@ -82,7 +83,7 @@ func main() {
 func export(dir string, on strategies.Strategy, train, test *data.Set, f model) {
 	ctx, state := context.Background(), must.M1(managed.New(on, managed.WithOptimizer(optimizer.Adam().Done())))
 	step := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), f(b.Scope(), b.Field("x"))))
+		b.Loss("loss", losses.CrossEntropy(b.Field("y"), f(b.Scope(), b.Field("x"))))
 	})
 	training := loop.New(loop.On(loop.EachStep, step))
 	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0)), loop.Until(loop.Steps(200))))

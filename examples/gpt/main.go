@@ -32,6 +32,7 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -158,7 +159,7 @@ func (s settings) train(ctx context.Context, runtime *xla.Runtime, c *corpus, st
 		return nil, 0, err
 	}
 	step := func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Field("y"), s.model.logits(b.Scope(), b.Field("x"))))
+		b.Loss("loss", losses.CrossEntropy(b.Field("y"), s.model.logits(b.Scope(), b.Field("x"))))
 	}
 	held, err := c.held(s.model.window, s.batch*s.evaluation)
 	if err != nil {

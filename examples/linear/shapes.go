@@ -11,14 +11,15 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/train"
 )
 
 func linear(b *managed.Builder) {
 	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
-	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
+	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }
 
 // problem is what the shapes have in common.

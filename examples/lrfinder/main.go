@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -22,10 +23,10 @@ import (
 const steps = 200
 
 func step(b *managed.Builder) {
-	b.Loss("loss", managed.CrossEntropy(b.Field("y"), layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)))
+	b.Loss("loss", losses.CrossEntropy(b.Field("y"), layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)))
 }
 
-func losses(runtime *xla.Runtime, set *data.Set, optimizer *optim.Optimizer) []float64 {
+func lossesOf(runtime *xla.Runtime, set *data.Set, optimizer *optim.Optimizer) []float64 {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer)))
 	result := must.M1(loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(context.Background(), state, set.Batches(32, data.Shuffle(0)), loop.Until(loop.Steps(steps))))
 	return must.M1(result.History.Collect("loss"))[0]
@@ -39,7 +40,7 @@ func main() {
 	for i := range rates {
 		rates[i] = sweep.At(int64(i))
 	}
-	rate := must.M1(optim.SuggestRate(rates, losses(runtime, set, optim.New(1, optim.Adam{}, optim.ScaleBySchedule(sweep)))))
-	trained := losses(runtime, set, optim.New(rate, optim.Adam{}))
+	rate := must.M1(optim.SuggestRate(rates, lossesOf(runtime, set, optim.New(1, optim.Adam{}, optim.ScaleBySchedule(sweep)))))
+	trained := lossesOf(runtime, set, optim.New(rate, optim.Adam{}))
 	fmt.Printf("suggested rate: %.4f; loss with it: %.3f at first, %.3f at last\n", rate, trained[0], trained[steps-1])
 }

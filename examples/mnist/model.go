@@ -9,6 +9,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -29,8 +30,8 @@ func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 // report is what training and testing have in common.
 func report(b *managed.Builder) {
 	logits := network(b.Scope(), b.Field("x"))
-	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
+	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }
 
 var (

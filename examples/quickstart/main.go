@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -24,8 +25,8 @@ func step(b *managed.Builder) { // runs once: it builds the graph that XLA compi
 	x := graph.Reshape(b.Field("x"), -1, 64)
 	x = activation.Relu(layers.Dense(b.Scope().In("hidden"), x, true, 64))
 	logits := layers.Dense(b.Scope().In("logits"), x, true, 10)
-	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
+	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }
 
 func main() {

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/layers/norm"
 
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -38,6 +39,6 @@ func normalised(scope *managed.Scope, x *managed.Node, channels, strides int) *m
 
 func step(b *managed.Builder) {
 	logits := network(b.Scope(), b.Field("x"))
-	b.Loss("loss", managed.CrossEntropy(b.Field("y"), logits))
-	b.Metric("accuracy", managed.Accuracy(b.Field("y"), logits))
+	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
+	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
@@ -87,7 +88,7 @@ func tag(b *managed.Builder, both bool) {
 	logits := nn.Dense{Units: 2}.Apply(b.Scope().In("tags"), h)
 
 	counts := nn.PlacesMask(lengths, tags.Shape().Dimensions[0], tags.Shape().Dimensions[1])
-	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(tags, logits), counts))
+	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(tags, logits), counts))
 	b.Track("accuracy", metrics.Accuracy(), counts, tags, logits)
 	b.Track("signs", metrics.Sum(), nil, graph.ConvertDType(counts, dtypes.Float32))
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
@@ -20,7 +21,7 @@ func step(b *managed.Builder) {
 	ids, mask, labels := b.Field("input_ids"), b.Field("attention_mask"), b.Field("labels")
 	logits := model(b.Scope(), ids, mask)
 
-	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(labels, logits), mask)) // over the tokens that count
+	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(labels, logits), mask)) // over the tokens that count
 	b.Track("accuracy", metrics.Accuracy(), mask, labels, logits)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -26,7 +27,7 @@ func (m model) learn(b *managed.Builder) {
 	counts := graph.GreaterOrEqual(target, graph.ScalarZero(target.Graph(), target.DType()))
 	before := graph.ShiftWithScalar(graph.Where(counts, target, graph.ZerosLike(target)), -1, graph.ShiftDirRight, 1, end)
 	logits, _ := m.decode(b.Scope().In("decoder"), before, m.encode(b), b.Field("lengths"), nil)
-	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(target, logits), counts))
+	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(target, logits), counts))
 }
 
 // translate is a test step without the right words: each word is the likeliest behind those that were chosen before it.

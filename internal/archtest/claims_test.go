@@ -20,6 +20,7 @@ import (
 var claims = []struct{ pkg, words, without string }{
 	{"loop", "It knows nothing of models or devices", `gomlx|lazo/[^i]`},
 	{"metrics", "", `lazo/(managed|loop|data|strategies|xla)`},
+	{"losses", "", `lazo/(managed|loop|data|strategies|xla)`},
 	{"data", "", `gomlx|lazo/[^i]`},
 	{"optim", "", `lazo/(managed|loop|data|strategies|xla)`},
 	{"checkpoint", "The package knows nothing about models", `gomlx|lazo/(train|managed|xla|data)`},

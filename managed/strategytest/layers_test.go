@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -36,7 +37,7 @@ func layerModels() (all []layerModel) {
 	add := func(name string, x data.Field, layers ...flaxlike.Layer) {
 		all = append(all, layerModel{name: name, x: x, build: func(b *managed.Builder) {
 			x := flaxlike.Sequential(append(layers, flaxlike.Flatten(), flaxlike.Dense(5))...).Apply(b.Scope().In("model"), b.Field("x"))
-			b.Loss("loss", managed.CrossEntropy(b.Field("y"), x))
+			b.Loss("loss", graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), x)))
 		}})
 	}
 	const places, width = 12, 16

@@ -1,0 +1,42 @@
+// Package names looks things up by name. The error about an unknown name has the nearest known one.
+package names
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/internal/edits"
+)
+
+// ErrUnknown is wrapped by the error about a name that does not exist.
+var ErrUnknown = errors.New("unknown name")
+
+// Find looks a name up. The error says which name was probably meant.
+func Find[T any](kind, name string, table map[string]T) (found T, err error) {
+	if found, ok := table[name]; ok {
+		return found, nil
+	}
+	known := slices.Sorted(maps.Keys(table))
+	hint := ""
+	if near := Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return found, fmt.Errorf("%s %q: %w%s\n  known: %s", kind, name, ErrUnknown, hint, strings.Join(known, ", "))
+}
+
+// Nearest is the name with the fewest changes, if these are few; else one that holds the other.
+func Nearest(name string, names []string) string {
+	best, plain := edits.Nearest(name, names), strings.ToLower(name)
+	if best != "" || len(plain) < 3 {
+		return best
+	}
+	for _, n := range names {
+		if strings.Contains(n, plain) || strings.Contains(plain, n) {
+			return n
+		}
+	}
+	return ""
+}

@@ -1,0 +1,194 @@
+// Package outputs looks at the outputs of a model and their labels: what losses and metrics have in common.
+package outputs
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Node is a value of a graph.
+type Node = graph.Node
+
+// Classes is how many classes an output of several numbers an example has.
+func Classes(logits *Node) int { return logits.Shape().Dimensions[logits.Rank()-1] }
+
+// SeveralClasses refuses a loss of classes for an output of one number: its softmax is always 1.
+func SeveralClasses(what string, output *Node, instead string) {
+	if output.Rank() < 2 || Classes(output) < 2 {
+		panic(fmt.Errorf("%s: the output %s has one class, whose probability is always 1: expected [batch, …, classes], with two or more; of one logit take %s",
+			what, output.Shape(), instead))
+	}
+}
+
+// Same are labels of the output's dimensions, in its type.
+func Same(name string, labels, output *Node) *Node {
+	l, o := labels.Shape(), output.Shape()
+	if o.Rank() == l.Rank()+1 && o.Dimensions[l.Rank()] == 1 { // [batch] for [batch, 1]: broadcast it would be [batch, batch]
+		labels = graph.ExpandAxes(labels, -1)
+		l = labels.Shape()
+	}
+	if !o.DType.IsFloat() || !l.EqualDimensions(o) {
+		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected one shape, and the output in floats", name, l, o))
+	}
+	return graph.ConvertDType(labels, o.DType)
+}
+
+// Sparse are integer labels, without a last axis of 1.
+func Sparse(name string, labels, logits *Node) *Node {
+	l, o := labels.Shape(), logits.Shape()
+	if !l.DType.IsInt() {
+		panic(fmt.Errorf("%s: the labels are %s, expected integers, as []int32 (of probabilities, categorical_crossentropy)", name, l))
+	}
+	if l.Rank() > 1 && l.Rank() == o.Rank() && l.Dimensions[l.Rank()-1] == 1 {
+		labels = graph.Squeeze(labels, -1)
+		l = labels.Shape()
+	}
+	fits := l.Rank() == o.Rank()-1
+	for i := 0; fits && i < l.Rank(); i++ {
+		fits = l.Dimensions[i] == o.Dimensions[i]
+	}
+	if !fits || !o.DType.IsFloat() {
+		hint := ""
+		if l.Rank() == 1 && o.Rank() > 2 {
+			hint = "\n  put Flatten() before the first Dense, or end with GlobalMeanPool()"
+		}
+		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected integers [batch] and floats [batch, classes]%s", name, l, o, hint))
+	}
+	return labels
+}
+
+// NoProbabilities refuses what a softmax or a sigmoid has made.
+func NoProbabilities(name string, output *Node) {
+	if made := MadeBy(output); made != "" {
+		panic(fmt.Errorf("%s: the output went through a %s, expected logits: take that layer off; the loss has it in it", name, made))
+	}
+}
+
+// MadeBy is what made probabilities of an output, "" if it has none. It looks behind what keeps them probabilities, as
+// a Reshape, a Dropout, a pool or a mean, and behind nothing else: a softmax that is multiplied or added, as in
+// attention or a gate, makes logits.
+func MadeBy(output *Node) string {
+	left := 1000 // nodes to look at, for paths may fork
+	var of func(x *Node) string
+	all := func(list []*Node) (made string) { // of all that are not fixed numbers
+		for _, x := range list {
+			if fixedNumbers(x, 6) {
+				continue
+			}
+			if made = of(x); made == "" {
+				return ""
+			}
+		}
+		return made
+	}
+	of = func(x *Node) string {
+		if left--; left < 0 {
+			return ""
+		}
+		in := x.Inputs()
+		switch x.Type() {
+		case graph.NodeTypeLogistic:
+			return "sigmoid"
+		case graph.NodeTypeFusedSoftmax:
+			return "softmax"
+		case graph.NodeTypeReshape, graph.NodeTypeTranspose, graph.NodeTypeConvertDType, graph.NodeTypeIdentity, graph.NodeTypeBroadcastInDim,
+			graph.NodeTypeSlice, graph.NodeTypeDynamicSlice, graph.NodeTypeGather, graph.NodeTypeReverse, graph.NodeTypePad,
+			graph.NodeTypeOptimizationBarrier, graph.NodeTypeReduceMax, graph.NodeTypeReduceMin, graph.NodeTypeReduceWindow:
+			return of(in[0])
+		case graph.NodeTypeClamp:
+			return of(in[1])
+		case graph.NodeTypeMax, graph.NodeTypeMin, graph.NodeTypeConcatenate:
+			return all(in)
+		case graph.NodeTypeWhere:
+			return all(in[1:])
+		case graph.NodeTypeMul, graph.NodeTypeDiv:
+			sum := in[0]
+			if x.Type() == graph.NodeTypeDiv && sum.Type() == graph.NodeTypeExp {
+				return "softmax"
+			}
+			if !fixedNumbers(in[1], 6) {
+				return ""
+			}
+			switch sum.Type() { // a mean, or what Dropout scales up; what scales a sigmoid itself makes logits of a range
+			case graph.NodeTypeReduceSum:
+				return of(sum.Inputs()[0])
+			case graph.NodeTypeReduceWindow, graph.NodeTypeWhere:
+				return of(sum)
+			}
+		}
+		return ""
+	}
+	return of(output)
+}
+
+// fixedNumbers tells, by a few steps back, whether a node is made of constants.
+func fixedNumbers(x *Node, steps int) bool {
+	if x.Type() == graph.NodeTypeConstant || x.Type() == graph.NodeTypeIota {
+		return true
+	}
+	in := x.Inputs()
+	return steps > 0 && len(in) > 0 && !slices.ContainsFunc(in, func(n *Node) bool { return !fixedNumbers(n, steps-1) })
+}
+
+// Expanded has axes of 1 behind its own, up to the rank of another node.
+func Expanded(v, like *Node) *Node {
+	for v.Rank() < like.Rank() {
+		v = graph.ExpandAxes(v, -1)
+	}
+	return v
+}
+
+// Counted has 0 for the places that do not count, and each of the others as its share of the batch's mean over those
+// that do, so that the mean over the places of all examples is that one; it is 0 if there are none. Examples that are
+// padding are left out, if there is a mask of them.
+func Counted(name string, v, places, examples *Node) *Node {
+	if places == nil {
+		return v
+	}
+	if v.Rank() < places.Rank() || places.Shape().CheckDims(v.Shape().Dimensions[:places.Rank()]...) != nil {
+		panic(fmt.Errorf("loss %q gives %s for an output with the mask %s: expected a value for each place, [batch, places, …]; "+
+			"a loss that leaves out places by itself is for an output without a mask: Masked(output, nil)", name, v.Shape(), places.Shape()))
+	}
+	wide := func(mask *Node) *Node {
+		return graph.BroadcastToDims(Expanded(mask, v), v.Shape().Dimensions...)
+	}
+	number := func(mask *Node) *Node { return graph.ReduceAllSum(graph.ConvertDType(mask, v.DType())) }
+	counts, all := wide(places), graph.OnesLike(v)
+	if examples != nil {
+		all = wide(examples)
+	}
+	share := graph.Div(number(all), graph.MaxScalar(number(wide(Both(places, examples))), 1))
+	return graph.Mul(graph.Where(counts, v, graph.ZerosLike(v)), share)
+}
+
+// Both is where two masks are true, of which one may have more axes, or be nil.
+func Both(a, b *Node) *Node {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	case a.Rank() < b.Rank():
+		a, b = b, a
+	}
+	return graph.LogicalAnd(a, graph.BroadcastToDims(Expanded(b, a), a.Shape().Dimensions...))
+}
+
+// AtLeastZero is where labels, which may have a last axis of 1, are not below 0.
+func AtLeastZero(labels, logits *Node) *Node {
+	if labels.Rank() == logits.Rank() && labels.Rank() > 1 {
+		labels = graph.Squeeze(labels, -1)
+	}
+	return graph.GreaterOrEqual(labels, graph.ZerosLike(labels))
+}
+
+// CrossEntropies are those of integer labels and logits, one for each label; that of a label outside of the classes is
+// 0.
+func CrossEntropies(name, instead string, labels, logits *Node) *Node {
+	SeveralClasses(name, logits, instead)
+	NoProbabilities(name, logits)
+	own := graph.OneHot(Sparse(name, labels, logits), Classes(logits), logits.DType())
+	return graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
+}
