@@ -13,11 +13,11 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/optim"
