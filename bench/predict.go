@@ -80,7 +80,7 @@ func predict(ctx context.Context, b *bench) (err error) {
 							return
 						}
 						start := time.Now()
-						if _, err := model.PredictStep(ctx, examples[i%len(examples)]); err != nil {
+						if _, err := model.Answer(ctx, examples[i%len(examples)]); err != nil {
 							failed.Store(&err)
 						}
 						took[i] = time.Since(start)

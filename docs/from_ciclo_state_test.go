@@ -101,14 +101,14 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 		fmt.Printf("loss: %.3f\n", loss)
 	}
 
-	var predictions []map[string]data.Array
-	for outputs, err := range train.PredictOf[*flaxlike.Model]().All(ctx, model, test.Batches(32)) {
+	var predictions []flaxlike.Prediction
+	for p, err := range model.PredictBatches(ctx, test.Batches(32)) {
 		must.M(err)
-		predictions = append(predictions, outputs)
+		predictions = append(predictions, p)
 	}
 
 	require.Len(t, predictions, 2)
-	require.Equal(t, []int{32, 10}, predictions[0]["preds"].Dims)
+	require.Equal(t, []int{32, 10}, must.M1(predictions[0].Output()).Dims)
 
 	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Validation: test}))
 	figures := must.M1(model.Evaluate(ctx, test))

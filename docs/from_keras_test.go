@@ -71,10 +71,10 @@ func Example_kerasFit() {
 		BatchSize: 16, Epochs: 8, ValidationSplit: 0.125, Verbose: flaxlike.Silent}))
 	losses := must.M1(history.Collect("loss", "val_loss")) // one value an epoch
 	figures := must.M1(model.Evaluate(ctx, test))          // figures["accuracy"]
-	outputs := must.M1(model.Predict(ctx, test))           // outputs["preds"].Flat is a []float32, logits
+	predicted := must.M1(model.Predict(ctx, test))         // predicted.Output(): logits, Probabilities(), Classes(), Labels()
 	fmt.Println("epochs:", len(losses[0]), "and", len(losses[1]))
 	fmt.Println("accuracy above 0.7:", figures["accuracy"] > 0.7)
-	fmt.Println("logits:", outputs["preds"].Dims)
+	fmt.Println("logits:", must.M1(predicted.Output()).Dims)
 	must.M(model.Close())
 	// Output:
 	// epochs: 8 and 8
@@ -272,12 +272,12 @@ func Example_kerasSave() {
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
 	must.M(model.Save(path)) // network, values, losses, metrics, classes, and a card of what it was trained on
 	again := must.M1(flaxlike.Open(ctx, path, flaxlike.WithStrategy(strategy), flaxlike.WithLayer("scaled", scaled{})))
-	logits := must.M1(again.Predict(ctx, test))["preds"]
-	fmt.Println(again.ClassNames("")[:2], again.Card().Examples, logits.Dims)
+	labels := must.M1(must.M1(again.Predict(ctx, test)).Labels()) // labels[0] is ["three"]
+	fmt.Println(len(labels[0]), again.Card().Examples, len(labels))
 	must.M(model.Close())
 	must.M(again.Close())
 	// Output:
-	// [zero one] 256 [64 10]
+	// 1 256 64
 }
 
 func Example_kerasFineTuning() {

@@ -51,7 +51,7 @@ func TestSelection_crossValidate(t *testing.T) {
 	}, data.Stratified("y")))
 	fmt.Println(found) // a line for each fold, the means and the deviations
 	require.Len(t, found.Figures, 5)
-	require.Equal(t, []int{256, 10}, found.Probabilities["preds"].Dims)
+	require.Equal(t, []int{256, 10}, must.M1(found.Predictions.Probabilities()).Dims)
 }
 
 func TestSelection_prepareWithinFolds(t *testing.T) {
@@ -86,13 +86,13 @@ func TestSelection_ensemble(t *testing.T) {
 		models = append(models, model)
 	}
 	ensemble := must.M1(flaxlike.NewEnsemble(models...))
-	classes := must.M1(ensemble.Classes(ctx, test)) // by the means of the models' probabilities
+	mean := must.M1(ensemble.Predict(ctx, test)) // mean.Classes() go by the means of the models' probabilities
 
 	calibrations := must.M1(models[0].Calibrate(ctx, validation)) // calibrations["preds"][0].Temperature()
-	p := must.M1(models[0].Probabilities(ctx, test))              // the calibrated ones
-	require.Equal(t, []int{64}, classes["preds"].Dims)
+	p := must.M1(models[0].Predict(ctx, test))                    // p.Probabilities() are the calibrated ones
+	require.Equal(t, []int{64}, must.M1(mean.Classes()).Dims)
 	require.Positive(t, calibrations["preds"][0].Temperature())
-	require.Equal(t, []int{64, 10}, p["preds"].Dims)
+	require.Equal(t, []int{64, 10}, must.M1(p.Probabilities()).Dims)
 }
 
 func TestSelection_thresholds(t *testing.T) {
@@ -110,8 +110,8 @@ func TestSelection_thresholds(t *testing.T) {
 		flaxlike.WithStrategy(jit())))
 	defer model.Close()
 	must.M1(model.Fit(ctx, validation, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
-	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.PrecisionAtLeast(0.8)))
-	classes := must.M1(model.Classes(ctx, test)) // by chosen["preds"][0].Value
+	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.Aim{Precision: 0.8}))
+	classes := must.M1(must.M1(model.Predict(ctx, test)).Classes()) // by chosen["preds"][0].Value
 	require.GreaterOrEqual(t, chosen["preds"][0].Precision, 0.8)
-	require.Equal(t, []int{64}, classes["preds"].Dims)
+	require.Equal(t, []int{64}, classes.Dims)
 }

@@ -102,7 +102,7 @@ func TestR04_attentionIsItsFormula(t *testing.T) {
 		}
 		out, err := m.Predict(t.Context(), set)
 		require.NoError(t, err)
-		got := out["preds"].Flat.([]float32)
+		got := output(t, out).Flat.([]float32)
 		worst := 0.0
 		for b := range batch {
 			for i := range time {

@@ -71,7 +71,7 @@ func TestFit_imagesAndAugment(t *testing.T) {
 	require.EqualValues(t, 1, figures["accuracy"])
 	outputs, err := whole.Predict(t.Context(), test)
 	require.NoError(t, err)
-	require.Equal(t, []int{test.Len(), 2}, outputs["preds"].Dims)
+	require.Equal(t, []int{test.Len(), 2}, output(t, outputs).Dims)
 
 	saves := openFolder(t, t.TempDir(), checkpoint.Options{})
 	fit(model(), 2, saves)

@@ -220,6 +220,9 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && outputs.Classes(output) > 1 {
 		labels = graph.Squeeze(labels, -1)
 	}
+	if metric.Metric != nil && labels.Rank() == 1 && output.Rank() == 2 && outputs.Classes(output) == 1 { // one number each
+		output = graph.Squeeze(output, -1)
+	}
 	b.Track(metric.logged(), of, sample, labels, output)
 }
 

@@ -50,7 +50,7 @@ type fitted[T any] struct {
 }
 
 // Calibrate finds, on examples that the model was not trained on, what makes its probabilities right as often as they
-// say, and has [Model.Probabilities] and [Model.Classes] use it from now on: for an output of which an example has
+// say, and has what [Model.Predict] gives from now on use it: for an output of which an example has
 // one of several classes its temperature (Guo et al., 2017), of the least crossentropy; for one of
 // binary_crossentropy a scale and a shift for each class (Platt, 1999), of the least crossentropy against Platt's
 // targets: (n₁+1)/(n₁+2) of the n₁ examples with label 1, and 1/(n₀+2) of the others, so that they are finite where a
@@ -60,12 +60,12 @@ type fitted[T any] struct {
 // sequences, a set whose labels no temperature can fit, being all right or no better than chance, and a class whose
 // logits are higher where its label is 0. Weights of examples are not used.
 //
-// Predict, PredictStep, Evaluate and Export have the logits as they are. A file of [Model.Save] has the calibration.
+// [Prediction.Output], Evaluate and Export have the logits as they are. A file of [Model.Save] has the calibration.
 // Thresholds that were chosen before, and the calibration of a model that is trained further or takes other values by
 // Load or CopyFrom, are outdated: what would use them is an [ErrOutdated].
 func (m *Model) Calibrate(ctx context.Context, set *data.Set) (map[string][]Calibration, error) {
 	at := m.seen.changes.Load()
-	outcomes, err := m.outcomes(ctx, set)
+	outcomes, err := m.outcomes(ctx, set, true)
 	found := map[string][]Calibration{}
 	for _, o := range outcomes {
 		if found[o.name], err = o.calibration(); err != nil {
@@ -168,37 +168,51 @@ type outcome struct {
 	by      []Calibration
 }
 
-// outcomes are those of the outputs of classes.
-func (m *Model) outcomes(ctx context.Context, set *data.Set) (list []outcome, err error) {
-	outputs, err := m.Predict(ctx, set)
+// outcomes are those of the outputs of classes, or of some by name. To calibrate no calibration is used.
+func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, only ...string) (list []outcome, err error) {
+	p, err := m.Predict(ctx, set)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
 	m.seen.mu.Lock()
-	known, fields, calibrations := m.seen.odds, m.seen.labels, m.seen.calibrations
+	fields := m.seen.labels
 	m.seen.mu.Unlock()
-	_, err = eachOfClasses(known, outputs, func(name string, a data.Array, of odds) (data.Array, error) {
-		o := outcome{name: name, of: of, width: lastAxis(a), by: calibrations[name].values}
-		if len(a.Dims) > 2 {
-			return a, fmt.Errorf("it is %v, expected [examples] or [examples, classes]", a.Dims)
+	for _, name := range p.Outputs() {
+		if len(only) > 0 && !slices.Contains(only, name) || len(only) == 0 && p.of[name].odds == noOdds {
+			continue
 		}
-		if o.numbers, err = numbersIn(a); err != nil {
-			return a, err
-		}
-		for i, v := range o.numbers {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return a, fmt.Errorf("example %d has %v, expected finite numbers", i/o.width, v)
+		of := p.of[name]
+		of.oldCalibration = of.oldCalibration && !calibrating
+		p.of[name] = of
+		_, err := p.answer("", func(a data.Array, of answering) (_ data.Array, err error) {
+			o := outcome{name: name, of: of.odds, width: lastAxis(a), by: of.calibration}
+			if len(a.Dims) > 2 {
+				return a, fmt.Errorf("it is %v, expected [examples] or [examples, classes]", a.Dims)
 			}
-		}
-		if o.labels, err = m.labels(set, fields[name]); err == nil {
-			err = o.checkLabels()
-		}
+			if o.numbers, err = numbersIn(a); err != nil {
+				return a, err
+			}
+			for i, v := range o.numbers {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					return a, fmt.Errorf("example %d has %v, expected finite numbers", i/o.width, v)
+				}
+			}
+			if o.labels, err = m.labels(set, fields[name]); err == nil {
+				err = o.checkLabels()
+			}
+			if err != nil {
+				return a, fmt.Errorf("labels %q: %w", fields[name], err)
+			}
+			list = append(list, o)
+			return a, nil
+		}, name)
 		if err != nil {
-			return a, fmt.Errorf("labels %q: %w", fields[name], err)
+			return nil, fmt.Errorf("output %q: %w", name, errors.Unwrap(err))
 		}
-		list = append(list, o)
-		return a, nil
-	})
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("none of the outputs %q is of classes: their losses are of numbers: %w", p.Outputs(), ErrNoProbabilities)
+	}
 	return list, err
 }
 

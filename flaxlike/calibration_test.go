@@ -83,9 +83,9 @@ func TestCalibrate_asThePeers(t *testing.T) {
 		require.InEpsilon(t, c.Temperature, found["preds"][0].Temperature(), tolerance, c.Name)
 		worstExact = max(worstExact, math.Abs(found["preds"][0].Temperature()/c.Temperature-1))
 		require.Equal(t, found, m.Calibrations())
-		p, err := m.Probabilities(t.Context(), set)
+		p, err := probabilitiesOf(t, m, set)
 		require.NoError(t, err)
-		compare(c.Name, c.Probabilities, p["preds"])
+		compare(c.Name, c.Probabilities, p)
 	}
 	for _, c := range peer.Platt {
 		m, n := logits(t, "binary_crossentropy"), len(c.Labels)
@@ -101,9 +101,9 @@ func TestCalibrate_asThePeers(t *testing.T) {
 			require.InEpsilon(t, c.Exact[1], got.Shift, 1e-8, c.Name)
 			worstExact = max(worstExact, math.Abs(got.Scale/c.Exact[0]-1), math.Abs(got.Shift/c.Exact[1]-1))
 		}
-		p, err := m.Probabilities(t.Context(), set)
+		p, err := probabilitiesOf(t, m, set)
 		require.NoError(t, err)
-		compare(c.Name, c.Probabilities, p["preds"])
+		compare(c.Name, c.Probabilities, p)
 	}
 	for _, c := range peer.Reliability {
 		r, err := plots.ReliabilityOf(c.Positive, c.Scores, c.Bins)
@@ -138,21 +138,21 @@ func TestCalibrate_isKept(t *testing.T) {
 	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(3)), flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.05))
 	_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent})
 	require.NoError(t, err)
-	plain, err := m.Probabilities(t.Context(), set)
+	plain, err := probabilitiesOf(t, m, set)
 	require.NoError(t, err)
-	classes, err := m.Classes(t.Context(), set)
+	before, err := classesOf(t, m, set)
 	require.NoError(t, err)
 	found, err := m.Calibrate(t.Context(), set)
 	require.NoError(t, err)
-	calibrated, err := m.Probabilities(t.Context(), set)
+	calibrated, err := probabilitiesOf(t, m, set)
 	require.NoError(t, err)
 	require.NotEqual(t, plain, calibrated)
-	after, err := m.Classes(t.Context(), set)
+	after, err := classesOf(t, m, set)
 	require.NoError(t, err)
-	require.Equal(t, classes, after)
-	step, err := m.ProbabilitiesStep(t.Context(), first(t, set, 32))
+	require.Equal(t, before, after)
+	step, err := m.Answer(t.Context(), first(t, set, 32))
 	require.NoError(t, err)
-	require.Equal(t, calibrated["preds"].Flat.([]float32)[:96], step["preds"].Flat)
+	require.Equal(t, calibrated.Flat.([]float32)[:96], step["preds_probability"].Flat)
 
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	require.NoError(t, m.Save(path))
@@ -163,35 +163,35 @@ func TestCalibrate_isKept(t *testing.T) {
 	opened, err := flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t)))
 	require.NoError(t, err)
 	defer opened.Close()
-	again, err := opened.Probabilities(t.Context(), set)
+	again, err := probabilitiesOf(t, opened, set)
 	require.NoError(t, err)
 	require.Equal(t, calibrated, again)
 
 	_, err = opened.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent})
 	require.NoError(t, err)
 	const outdated = "flaxlike: probabilities: output \"preds\": its calibration is outdated: the model was changed since\n" +
-		"  Calibrate it anew, or do without by SetCalibration(\"preds\")"
-	_, err = opened.Probabilities(t.Context(), set)
+		"  Calibrate it anew, or do without by SetCalibration(\"preds\"); then predict again"
+	_, err = probabilitiesOf(t, opened, set)
 	require.EqualError(t, err, outdated)
 	require.ErrorIs(t, err, flaxlike.ErrOutdated)
 	require.NoError(t, opened.Save(path))
 	old, err := flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t)))
 	require.NoError(t, err)
 	defer old.Close()
-	_, err = old.Probabilities(t.Context(), set)
+	_, err = probabilitiesOf(t, old, set)
 	require.EqualError(t, err, outdated, "the file knows")
 	require.NoError(t, old.SetCalibration("preds"))
-	_, err = old.Probabilities(t.Context(), set)
+	_, err = probabilitiesOf(t, old, set)
 	require.NoError(t, err)
 	require.NoError(t, old.SetCalibration("", flaxlike.Calibration{Scale: 0.5}))
 	require.Equal(t, 2.0, old.Calibrations()["preds"][0].Temperature())
 	_, _, err = old.TrainStep(t.Context(), first(t, set, 32))
 	require.NoError(t, err)
-	_, err = old.Probabilities(t.Context(), set)
+	_, err = probabilitiesOf(t, old, set)
 	require.EqualError(t, err, outdated, "a step by hand")
 	require.NoError(t, old.SetCalibration("", flaxlike.Calibration{Scale: 0.5}))
 	require.NoError(t, old.Load(t.Context(), path))
-	_, err = old.Probabilities(t.Context(), set)
+	_, err = probabilitiesOf(t, old, set)
 	require.EqualError(t, err, outdated, "other values")
 }
 
@@ -232,7 +232,7 @@ func TestCalibrate_refuses(t *testing.T) {
 	require.ErrorContains(t, m.SetCalibration("", flaxlike.Calibration{Scale: 1, Shift: 1}), "expected one Calibration without a Shift")
 	require.ErrorContains(t, m.SetCalibration("other", flaxlike.Calibration{Scale: 1}), `output "other": unknown name; the model has ["preds"]`)
 	require.ErrorContains(t, m.SetThresholds("", 0.5), "each example has one of several classes")
-	_, err = m.ChooseThresholds(t.Context(), set(two, 2, []int32{0, 1, 0}), flaxlike.BestF1())
+	_, err = m.ChooseThresholds(t.Context(), set(two, 2, []int32{0, 1, 0}), flaxlike.Aim{})
 	require.ErrorContains(t, err, "thresholds are for binary_crossentropy or a sigmoid")
 }
 
@@ -245,7 +245,7 @@ func TestChooseThresholds(t *testing.T) {
 	y := []float32{0, 1, 0, 0, 1, 0, 1, 1, 0, 1}
 	set := must.M1(data.New(data.X(x, 10, 1), data.Y(y, 10, 1)))
 	m := newModel(t, same, flaxlike.WithLoss("binary_crossentropy"))
-	p := must.M1(m.Probabilities(t.Context(), set))["preds"].Flat.([]float32)
+	p := must.M1(probabilitiesOf(t, m, set)).Flat.([]float32)
 	at := func(threshold float64) (precision, recall, f1 float64) {
 		tp, fp, fn := 0.0, 0.0, 0.0
 		for i, v := range p {
@@ -264,14 +264,14 @@ func TestChooseThresholds(t *testing.T) {
 		aim  flaxlike.Aim
 		good func(precision, recall, f1 float64) float64 // -1 where the aim is not reached
 	}{
-		{flaxlike.BestF1(), func(_, _, f1 float64) float64 { return f1 }},
-		{flaxlike.PrecisionAtLeast(0.6), func(p, r, _ float64) float64 {
+		{flaxlike.Aim{}, func(_, _, f1 float64) float64 { return f1 }},
+		{flaxlike.Aim{Precision: 0.6}, func(p, r, _ float64) float64 {
 			if p < 0.6 {
 				return -1
 			}
 			return r
 		}},
-		{flaxlike.RecallAtLeast(0.9), func(p, r, _ float64) float64 {
+		{flaxlike.Aim{Recall: 0.9}, func(p, r, _ float64) float64 {
 			if r < 0.9 {
 				return -1
 			}
@@ -291,24 +291,24 @@ func TestChooseThresholds(t *testing.T) {
 		}
 		require.InDelta(t, best, row.good(at(got.Value)), 1e-12, "%v", row.aim)
 		require.Equal(t, map[string][]float64{"preds": {got.Value}}, m.Thresholds())
-		classes := must.M1(m.Classes(t.Context(), set))["preds"].Flat.([]int32)
+		said := must.M1(classesOf(t, m, set)).Flat.([]int32)
 		for i, v := range p {
-			require.Equal(t, float64(v) > got.Value, classes[i] == 1)
+			require.Equal(t, float64(v) > got.Value, said[i] == 1)
 		}
 	}
-	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.PrecisionAtLeast(1))
+	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 1})
 	require.NoError(t, err, "the highest is right")
 	y[9] = 0
 	before := m.Thresholds()
-	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.PrecisionAtLeast(0.95))
-	require.EqualError(t, err, `flaxlike: choose thresholds: output "preds": class 0: no threshold reaches PrecisionAtLeast(0.95): the best precision that one does is 0.5`)
+	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 0.95})
+	require.EqualError(t, err, `flaxlike: choose thresholds: output "preds": class 0: no threshold reaches a precision of 0.95: the best one that one does is 0.5`)
 	require.Equal(t, before, m.Thresholds())
-	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.RecallAtLeast(2))
-	require.ErrorContains(t, err, "the aim is RecallAtLeast(2), expected")
-	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{})
-	require.ErrorContains(t, err, "expected BestF1")
+	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Recall: 2})
+	require.ErrorContains(t, err, "the aim is {Precision:0 Recall:2}, expected a Precision or a Recall from 0 to 1")
+	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 0.5, Recall: 0.5})
+	require.ErrorContains(t, err, "expected one of the two")
 
-	given := must.M1(m.Classes(t.Context(), set, 0))["preds"].Flat
+	given := must.M1(classesOf(t, m, set, 0)).Flat
 	require.Equal(t, []int32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, given, "what is given is in place of what was chosen")
 
 	path := filepath.Join(t.TempDir(), "model.safetensors")
@@ -317,18 +317,18 @@ func TestChooseThresholds(t *testing.T) {
 	opened, err := flaxlike.Open(t.Context(), path, flaxlike.WithNetwork(same), flaxlike.WithStrategy(jit(t)))
 	require.NoError(t, err)
 	defer opened.Close()
-	require.Equal(t, must.M1(m.Classes(t.Context(), set)), must.M1(opened.Classes(t.Context(), set)))
+	require.Equal(t, must.M1(classesOf(t, m, set)), must.M1(classesOf(t, opened, set)))
 
 	// Thresholds are of the probabilities that there were.
 	y[9] = 1
 	_, err = opened.Calibrate(t.Context(), set)
 	require.NoError(t, err)
-	_, err = opened.Classes(t.Context(), set)
+	_, err = classesOf(t, opened, set)
 	require.ErrorIs(t, err, flaxlike.ErrOutdated)
 	require.ErrorContains(t, err, "its thresholds are outdated")
-	_, err = opened.Classes(t.Context(), set, 0.5)
+	_, err = classesOf(t, opened, set, 0.5)
 	require.NoError(t, err)
 	require.NoError(t, opened.SetThresholds("", 0.25))
-	_, err = opened.Classes(t.Context(), set)
+	_, err = classesOf(t, opened, set)
 	require.NoError(t, err)
 }

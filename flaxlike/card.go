@@ -22,6 +22,9 @@ type Card struct {
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
+	// ClassWeights and SampleWeights are what [WithClassWeights] and [WithSampleWeights] were given.
+	ClassWeights  map[int]float64 `json:"-"`
+	SampleWeights string          `json:"-"`
 	// Versions are those of lazo, of GoMLX and of the plugin that the model was saved with.
 	Versions map[string]string `json:"versions,omitempty"`
 	// Saved is when the model was saved, by the clock of [WithClock]; nil without one.
@@ -39,6 +42,7 @@ func (m *Model) Card() Card {
 	}
 	c.Fields, c.Fit, c.Evaluated = slices.Clone(c.Fields), maps.Clone(c.Fit), maps.Clone(c.Evaluated)
 	c.Versions = maps.Clone(c.Versions)
+	c.ClassWeights, c.SampleWeights = maps.Clone(m.set.classWeights), m.set.weights
 	return c
 }
 

@@ -51,54 +51,56 @@ func TestProbabilities(t *testing.T) {
 	}
 	set, err := data.New(fields...)
 	require.NoError(t, err)
-	p, err := m.Probabilities(t.Context(), set)
+	p, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
+	require.Equal(t, 2, p.Len())
 	for name, want := range map[string][]float32{
 		"classes": {.1, .7, .2, .4, .4, .2}, "two": {.7, .2}, "several": {.45, .9, 1, 0}, "soft": {.75, .25, .5, .5}, "sig": {.55, .5},
 	} {
-		require.InDeltaSlice(t, want, p[name].Flat, 1e-5, name)
-		for i, f := range fields {
-			if f.Name == name {
-				require.Equal(t, fields[i].Array.Dims, p[name].Dims)
-			}
-		}
+		got, err := p.Probabilities(name)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, want, got.Flat, 1e-5, name)
+		require.Equal(t, output(t, p, name).Dims, got.Dims)
 	}
-	require.NotContains(t, p, "number", "its loss is of numbers")
+	for name, want := range map[string]string{"classes": "classes", "two": "binary", "several": "multi-label", "number": "numbers", "soft": "classes", "sig": "binary"} {
+		require.Equal(t, want, must.M1(p.Kind(name)), name)
+	}
+	_, err = p.Probabilities("number")
+	require.ErrorIs(t, err, flaxlike.ErrNoProbabilities)
+	require.EqualError(t, err, "flaxlike: probabilities: output \"number\": its loss is of numbers, not of classes: no probabilities\n  take Output for the numbers")
+	_, err = p.Classes("number")
+	require.ErrorContains(t, err, "flaxlike: classes: output \"number\": its loss is of numbers")
+	_, err = p.Output()
+	require.EqualError(t, err, `flaxlike: output: the model has the outputs ["classes" "number" "several" "sig" "soft" "two"]: give the name of one`)
+	_, err = p.Labels("none")
+	require.ErrorContains(t, err, `output "none": unknown name; the model has ["classes" `)
+	_, err = flaxlike.Prediction{}.Classes()
+	require.ErrorContains(t, err, "the prediction is empty")
 
-	classes, err := m.Classes(t.Context(), set)
-	require.NoError(t, err)
-	require.Equal(t, map[string]data.Array{
+	for name, want := range map[string]data.Array{
 		"classes": {Flat: []int32{1, 0}, Dims: []int{2}}, "two": {Flat: []int32{1, 0}, Dims: []int{2}},
 		"several": {Flat: []int32{0, 1, 1, 0}, Dims: []int{2, 2}}, "soft": {Flat: []int32{0, 0}, Dims: []int{2}}, "sig": {Flat: []int32{1, 0}, Dims: []int{2}},
-	}, classes)
-	classes, err = m.Classes(t.Context(), set, 0.1)
-	require.NoError(t, err)
-	require.Equal(t, []int32{1, 1, 1, 0}, classes["several"].Flat)
-	require.Equal(t, []int32{1, 1}, classes["two"].Flat)
-	_, err = m.Classes(t.Context(), set, 0.4, 0.95)
-	require.EqualError(t, err, `flaxlike: classes: output "sig": there are 2 thresholds for 1 classes: expected one, or one for each`)
-	_, err = m.Classes(t.Context(), set, 2)
-	require.EqualError(t, err, "flaxlike: classes: a threshold is 2, expected probabilities, 0 to 1")
-
-	// One example has no axis of the batch; with one of two rows it has.
-	one := make([]data.Field, len(fields))
-	for i, f := range fields {
-		one[i] = data.Field{Name: f.Name, Array: data.Array{Flat: f.Array.Slice(0, 1).Flat, Dims: f.Array.Dims[1:]}}
+	} {
+		require.Equal(t, want, must.M1(p.Classes(name)), name)
 	}
-	out, err := m.PredictOne(t.Context(), one...)
-	require.NoError(t, err)
-	require.Equal(t, data.Array{Flat: []float32{7}, Dims: []int{1}}, out["number"])
-	require.Equal(t, []int{}, out["sig"].Dims)
-	withBatch := append([]data.Field{{Name: fields[0].Name, Array: fields[0].Array.Slice(0, 1)}}, one[1:]...)
-	_, err = m.PredictOne(t.Context(), withBatch...)
-	require.ErrorContains(t, err, "leave the axis of the batch out, or use Predict")
+	low := p.WithThresholds(0.1)
+	require.Equal(t, []int32{1, 1, 1, 0}, must.M1(low.Classes("several")).Flat)
+	require.Equal(t, []int32{1, 1}, must.M1(low.Classes("two")).Flat)
+	_, err = low.Classes("classes")
+	require.ErrorContains(t, err, "thresholds are given, and each example has one of several classes")
+	_, err = p.WithThresholds(0.4, 0.95).Classes("sig")
+	require.EqualError(t, err, `flaxlike: classes: output "sig": there are 2 thresholds for 1 classes: expected one, or one for each`)
+	_, err = p.WithThresholds(2).Classes("sig")
+	require.EqualError(t, err, `flaxlike: classes: output "sig": a threshold is 2, expected probabilities, 0 to 1`)
+	require.Equal(t, [][]string{{"1"}, {"0"}}, must.M1(p.Labels("several")))
 
 	fields[3].Array.Flat.([]float32)[0] = float32(math.NaN())
-	_, err = m.Classes(t.Context(), set)
-	require.NoError(t, err, "it is of no classes")
 	fields[1].Array.Flat.([]float32)[1] = float32(math.NaN())
-	_, err = m.Classes(t.Context(), set)
+	p, err = m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	_, err = p.Classes("two")
 	require.EqualError(t, err, `flaxlike: classes: output "two": example 1 has a NaN, which is of no class`)
+	require.Len(t, must.M1(p.Labels("soft")), 2)
 }
 
 func TestProbabilities_notKnown(t *testing.T) {
@@ -113,12 +115,12 @@ func TestProbabilities_notKnown(t *testing.T) {
 		return set
 	}
 	for want, options := range map[string][]flaxlike.Option{
-		`flaxlike: probabilities: output "x": no loss by name says whether its numbers are logits`:      {flaxlike.WithLoss(flaxlike.Loss{Func: own})},
-		`flaxlike: probabilities: none of the outputs ["x"] is of classes: their losses are of numbers`: {flaxlike.WithLoss("mse")},
-		`flaxlike: probabilities: output "x": no loss by name says`:                                     {flaxlike.WithLoss("hinge")},
+		`flaxlike: probabilities: output "x": no loss by name says whether its numbers are logits`: {flaxlike.WithLoss(flaxlike.Loss{Func: own})},
+		`flaxlike: probabilities: output "x": its loss is of numbers, not of classes`:              {flaxlike.WithLoss("mse")},
+		`flaxlike: probabilities: output "x": no loss by name says`:                                {flaxlike.WithLoss("hinge")},
 	} {
 		m := newModel(t, asIs(nil, "x"), options...)
-		_, err := m.Probabilities(t.Context(), fields("x"))
+		_, err := probabilitiesOf(t, m, fields("x"))
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -134,10 +136,8 @@ func TestPredict_ofAModelThatReports(t *testing.T) {
 	set := sorted(t, 50)
 	out, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
-	require.Equal(t, []int{50, 3}, out["preds"].Dims)
-	classes, err := m.Classes(t.Context(), set)
-	require.NoError(t, err)
-	require.Equal(t, []int{50}, classes["preds"].Dims)
+	require.Equal(t, []int{50, 3}, output(t, out).Dims)
+	require.Equal(t, []int{50}, must.M1(out.Classes()).Dims)
 	figures, err := m.Evaluate(t.Context(), must.M1(set.Slice(0, 32)))
 	require.NoError(t, err)
 	require.Contains(t, figures, "activity")
@@ -187,10 +187,10 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 	var flat []float32
 	for outputs, err := range m.PredictBatches(t.Context(), batches) {
 		require.NoError(t, err)
-		require.Equal(t, []int{6, 3}, outputs["preds"].Dims)
-		flat = append(flat, outputs["preds"].Flat.([]float32)...)
+		require.Equal(t, []int{6, 3}, output(t, outputs).Dims)
+		flat = append(flat, output(t, outputs).Flat.([]float32)...)
 	}
-	require.Equal(t, whole["preds"].Flat, flat)
+	require.Equal(t, output(t, whole).Flat, flat)
 	for range m.PredictBatches(t.Context(), batches) {
 		break
 	}

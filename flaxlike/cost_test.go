@@ -115,14 +115,14 @@ func TestSecondModelCompilesNothing(t *testing.T) {
 }
 
 // A prediction takes its turn at the state once, and its batch is divided once.
-func TestPredictStep_takesOneTurn(t *testing.T) {
+func TestAnswer_takesOneTurn(t *testing.T) {
 	var fetches, batches atomic.Int64
 	set := sorted(t, 32)
 	m := newModel(t, flaxlike.Dense(3), flaxlike.WithStrategy(counting{jit(t), &fetches, &batches}))
 	batch := first(t, set, 32)
 	for range 3 { // the first compiles
 		batches.Store(0)
-		_, err := m.PredictStep(t.Context(), batch)
+		_, err := m.Answer(t.Context(), batch)
 		require.NoError(t, err)
 	}
 	require.EqualValues(t, 1, batches.Load())

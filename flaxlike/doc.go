@@ -30,7 +30,7 @@
 //	evaluate, predict              test_loop, predict_loop  Evaluate, Predict, EvaluateBatches, PredictBatches
 //	softmax, argmax of predict                              Probabilities, Classes, …Of outputs; PredictOne
 //	KerasTuner                                              Search, CrossValidate, Ensemble; Calibrate, ChooseThresholds
-//	train_on_batch, …              train_step, …            TrainStep, TestStep, PredictStep, ResetStep
+//	train_on_batch, …              train_step, …            TrainStep, TestStep, Answer, ResetStep
 //	summary                                                 Summary
 //	save, load_model                                        Save, Open
 //	load_weights                                            Load, LoadSome, CopyFrom

@@ -74,14 +74,9 @@ func byName(a, b Input) int { return strings.Compare(a.Name, b.Name) }
 func (m *Model) means() map[string]odds {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
-	of := maps.Clone(m.seen.odds)
-	for name, o := range of {
-		switch o {
-		case softmax:
-			of[name] = softmaxed
-		case sigmoid:
-			of[name] = sigmoided
-		}
+	of := map[string]odds{}
+	for name, o := range m.seen.odds {
+		of[name] = o.decided()
 	}
 	return of
 }
@@ -91,79 +86,61 @@ func (o odds) String() string {
 	return [...]string{"of no known kind", "numbers", "probabilities of classes", "probabilities", "logits of classes", "logits"}[o]
 }
 
-// Predict gives the means of the outputs for all examples of a set, in their order and by name: of an output of
-// classes those of the probabilities, by each model's calibration, and of others those of the numbers. See
-// [Model.Predict].
-func (e *Ensemble) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]data.Array, error) {
+// Predict gives the means of the outputs for all examples of a set, in their order: of an output of classes those of
+// the probabilities, by each model's calibration, and of others those of the numbers. The threshold of classes is 0.5,
+// or that of [Prediction.WithThresholds]: those that the models have are of their own probabilities, and are not used.
+func (e *Ensemble) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	options = slices.Clone(options)
-	return e.mean("predict", func(m *Model) (map[string]data.Array, error) { return m.Predict(ctx, set, options...) })
+	return e.mean(func(m *Model) (Prediction, error) { return m.Predict(ctx, set, options...) })
 }
 
-// PredictStep is [Ensemble.Predict] of one batch, as serve.New takes it.
-func (e *Ensemble) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
-	return e.mean("predict", func(m *Model) (map[string]data.Array, error) { return m.PredictStep(ctx, batch) })
-}
-
-// Probabilities is [Ensemble.Predict] without the outputs that are not of classes.
-func (e *Ensemble) Probabilities(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]data.Array, error) {
-	outputs, err := e.Predict(ctx, set, options...)
+// Answer is [Model.Answer] by the means: what serve.New serves.
+func (e *Ensemble) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+	p, err := e.mean(func(m *Model) (Prediction, error) { return m.predictBatch(ctx, batch) })
 	if err != nil {
 		return nil, err
 	}
-	outputs, err = eachOfClasses(e.odds, outputs, func(_ string, a data.Array, _ odds) (data.Array, error) { return a, nil })
-	if err != nil {
-		return nil, fmt.Errorf("flaxlike: probabilities: %w", err)
-	}
-	return outputs, nil
-}
-
-// Classes is the class of each example by the means of the probabilities, as [Model.Classes] has it. The threshold is
-// 0.5 or what is given: those that the models have are of their own probabilities, and are not used.
-func (e *Ensemble) Classes(ctx context.Context, set *data.Set, thresholds ...float64) (map[string]data.Array, error) {
-	outputs, err := e.Predict(ctx, set)
-	if err != nil {
-		return nil, err
-	}
-	return decision{odds: e.odds}.classes(outputs, thresholds)
+	return p.answers()
 }
 
 // mean is that of what each model predicts.
-func (e *Ensemble) mean(what string, predict func(*Model) (map[string]data.Array, error)) (map[string]data.Array, error) {
+func (e *Ensemble) mean(predict func(*Model) (Prediction, error)) (means Prediction, err error) {
 	sums := map[string][]float64{}
-	var first map[string]data.Array
+	var first Prediction
 	for i, m := range e.models {
-		outputs, err := predict(m)
+		p, err := predict(m)
 		if err == nil {
-			outputs, err = m.decided(outputs)
+			p, err = p.decided()
 		}
 		if err == nil && i == 0 {
-			first = outputs
+			first = p
 		}
-		for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		for _, name := range p.Outputs() {
 			if err == nil {
-				err = add(sums, name, outputs[name], first[name])
+				err = add(sums, name, p.outputs[name], first.outputs[name])
 			}
 		}
-		if err == nil && len(outputs) != len(first) {
-			err = fmt.Errorf("it has the outputs %q, and the first model %q", slices.Sorted(maps.Keys(outputs)), slices.Sorted(maps.Keys(first)))
+		if err == nil && len(p.outputs) != len(first.outputs) {
+			err = fmt.Errorf("it has the outputs %q, and the first model %q", p.Outputs(), first.Outputs())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("flaxlike: %s: model %d of the ensemble: %w", what, i+1, graphs.Inner(err))
+			return means, fmt.Errorf("flaxlike: predict: model %d of the ensemble: %w", i+1, graphs.Inner(err))
 		}
 	}
-	means := map[string]data.Array{}
+	means = Prediction{outputs: map[string]data.Array{}, of: first.of}
 	for name, sum := range sums {
 		for i := range sum {
 			sum[i] /= float64(len(e.models))
 		}
-		means[name] = data.Array{Flat: sum, Dims: first[name].Dims}
-		if _, wide := first[name].Flat.([]float64); !wide {
+		a := data.Array{Flat: sum, Dims: first.outputs[name].Dims}
+		if _, wide := first.outputs[name].Flat.([]float64); !wide {
 			flat := make([]float32, len(sum))
 			for i, v := range sum {
 				flat[i] = float32(v)
 			}
-			means[name] = data.Array{Flat: flat, Dims: first[name].Dims}
+			a.Flat = flat
 		}
+		means.outputs[name] = a
 	}
 	return means, nil
 }
@@ -184,18 +161,4 @@ func add(sums map[string][]float64, name string, a, first data.Array) error {
 		sums[name][i] += v
 	}
 	return nil
-}
-
-// decided are the outputs with probabilities where they are of classes.
-func (m *Model) decided(outputs map[string]data.Array) (map[string]data.Array, error) {
-	probabilities, err := m.ProbabilitiesOf(outputs)
-	if errors.Is(err, ErrNoProbabilities) {
-		return outputs, nil // all are numbers: those that are not known were refused
-	}
-	if err != nil {
-		return nil, err
-	}
-	all := maps.Clone(outputs)
-	maps.Copy(all, probabilities)
-	return all, nil
 }

@@ -31,44 +31,41 @@ func TestEnsemble(t *testing.T) {
 	require.NoError(t, err)
 	got, err := e.Predict(t.Context(), set)
 	require.NoError(t, err)
-	require.Len(t, got, 3)
+	require.Equal(t, []string{"a", "b", "c"}, got.Outputs())
 	want := map[string][]float64{"a": make([]float64, 6), "b": make([]float64, 3), "c": make([]float64, 3)}
 	for _, m := range models {
-		outputs := must.M1(m.Predict(t.Context(), set))
-		for name, a := range must.M1(m.Probabilities(t.Context(), set)) {
-			outputs[name] = a
-		}
-		for name, a := range outputs {
+		p := must.M1(m.Predict(t.Context(), set))
+		for name, a := range map[string]data.Array{"a": must.M1(p.Probabilities("a")), "b": output(t, p, "b"), "c": must.M1(p.Probabilities("c"))} {
 			for i, v := range a.Flat.([]float32) {
 				want[name][i] += float64(v) / 3
 			}
 		}
 	}
-	for name, a := range got {
-		require.InDeltaSlice(t, want[name], a.Flat, 1e-6, name)
-		require.Equal(t, 3, a.Len())
+	for _, name := range got.Outputs() {
+		require.InDeltaSlice(t, want[name], output(t, got, name).Flat, 1e-6, name)
+		require.Equal(t, 3, output(t, got, name).Len())
 	}
-	p, err := e.Probabilities(t.Context(), set)
-	require.NoError(t, err)
-	require.Equal(t, map[string]data.Array{"a": got["a"], "c": got["c"]}, p)
-	classes, err := e.Classes(t.Context(), set, 0.25)
-	require.NoError(t, err)
+	for _, name := range []string{"a", "c"} {
+		require.Equal(t, output(t, got, name), must.M1(got.Probabilities(name)))
+	}
+	_, err = got.Probabilities("b")
+	require.ErrorIs(t, err, flaxlike.ErrNoProbabilities)
+	a, c := must.M1(got.Classes("a")).Flat.([]int32), must.M1(got.WithThresholds(0.25).Classes("c")).Flat.([]int32)
 	for i := range 3 {
-		require.Equal(t, want["a"][2*i+1] > want["a"][2*i], classes["a"].Flat.([]int32)[i] == 1)
-		require.Equal(t, want["c"][i] > 0.25, classes["c"].Flat.([]int32)[i] == 1)
+		require.Equal(t, want["a"][2*i+1] > want["a"][2*i], a[i] == 1)
+		require.Equal(t, want["c"][i] > 0.25, c[i] == 1)
 	}
-	require.Len(t, classes, 2)
 
 	example := data.Batch{Fields: []data.Field{data.X([]float32{1, 2}, 1, 2)}}
 	b, err := serve.New(e, example, serve.Batching{})
 	require.NoError(t, err)
 	defer b.Close()
-	served, err := b.PredictStep(t.Context(), example)
+	answer, err := b.Answer(t.Context(), example)
 	require.NoError(t, err)
-	for name, a := range served {
-		require.InDeltaSlice(t, got[name].Slice(0, 1).Flat, a.Flat, 1e-6)
+	for served, name := range map[string]string{"a_probability": "a", "b": "b", "c_probability": "c"} {
+		require.InDeltaSlice(t, output(t, got, name).Slice(0, 1).Flat, answer[served].Flat, 1e-6)
 	}
-	require.Len(t, served, 3)
+	require.Len(t, answer, 5, "and two classes")
 }
 
 func TestEnsemble_refuses(t *testing.T) {

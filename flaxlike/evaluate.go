@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -111,19 +112,31 @@ func (m *Model) takesNoPadding(ctx context.Context, batches iter.Seq2[data.Batch
 	return errors.Is(err, managed.ErrPadded) // another error the step will tell
 }
 
-// Predict gives the outputs for all examples of a set, in their order and by name; that of a [Layer] is "preds". The
-// set needs the inputs alone. Rows that its [data.Mask] says are no examples have no output.
-func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]data.Array, error) {
-	if set == nil || set.Len() == 0 {
-		return nil, errors.New("flaxlike: predict: the set has no examples")
+// Predict gives the outputs for all examples of a set, in their order. The set needs the inputs alone. Rows that its
+// [data.Mask] says are no examples have no output.
+func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
+	p, err := m.predictAll(ctx, set, options)
+	if err != nil {
+		return Prediction{}, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
 	}
+	return p, nil
+}
+
+func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Option) (Prediction, error) {
+	if set == nil || set.Len() == 0 {
+		return Prediction{}, errors.New("the set has no examples")
+	}
+	before := m.seen.changes.Load()
+	after := func() int64 { return m.seen.changes.Load() }
 	reader, end := m, func() error { return nil }
 	if set.Len() > m.set.batchSize { // one batch has the state to itself anyway
 		var err error
 		if reader, err = m.reading(ctx); err != nil {
-			return nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
+			return Prediction{}, err
 		}
 		end = reader.view.Close
+		of := after()
+		after = func() int64 { return of }
 	}
 	var batches []map[string]data.Array
 	var err error
@@ -136,7 +149,7 @@ func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Opti
 		err = endErr
 	}
 	if err != nil {
-		return nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
+		return Prediction{}, err
 	}
 	all := map[string]data.Array{}
 	for name := range batches[0] {
@@ -146,13 +159,106 @@ func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Opti
 		}
 		all[name] = join(parts)
 	}
-	return all, nil
+	return m.prediction(all, before, after()), nil
+}
+
+// PredictOne gives the outputs for one example, of which the fields have no axis of the batch. For many at a time,
+// Predict, or a serve.Batcher, takes less time for each.
+func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
+	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
+	inputs := m.Inputs()
+	for i, f := range example {
+		k := slices.IndexFunc(inputs, func(in Input) bool { return in.Name == f.Name })
+		if k >= 0 && len(inputs[k].Dims) != len(f.Array.Dims) {
+			return Prediction{}, fmt.Errorf("flaxlike: predict: field %q has dims %v, and that of an example is %v: leave the axis of the batch out, or use Predict", f.Name, f.Array.Dims, inputs[k].Dims)
+		}
+		batch.Fields[i].Array.Dims = append([]int{1}, f.Array.Dims...)
+	}
+	return m.predictBatch(ctx, batch)
+}
+
+// predictBatch gives the outputs for one batch.
+func (m *Model) predictBatch(ctx context.Context, batch data.Batch) (Prediction, error) {
+	before := m.seen.changes.Load()
+	outputs, err := m.outputsOf(ctx, batch)
+	if err == nil {
+		if batch.Size == 0 && len(batch.Fields) > 0 {
+			batch.Size = batch.Fields[0].Array.Len()
+		}
+		outputs, err = dropPadding(batch, outputs)
+	}
+	if err != nil {
+		return Prediction{}, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
+	}
+	return m.prediction(outputs, before, m.seen.changes.Load()), nil
+}
+
+// PredictBatches gives the outputs for each of the batches, which come one by one, and keeps none of them: see
+// [Model.Predict]. All are of one set of weights. Each size of batch is a program to compile.
+func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) iter.Seq2[Prediction, error] {
+	options = slices.Clone(options)
+	return func(yield func(Prediction, error) bool) {
+		failed := func(err error) bool {
+			return yield(Prediction{}, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err)))
+		}
+		before := m.seen.changes.Load()
+		reader, err := m.reading(ctx)
+		if err != nil {
+			failed(err)
+			return
+		}
+		after, more := m.seen.changes.Load(), true
+		for outputs, err := range predictions.All(ctx, reader, batches, options...) {
+			if err != nil {
+				more = false
+				failed(err)
+			} else {
+				more = yield(m.prediction(outputs, before, after), nil)
+			}
+			if !more {
+				break
+			}
+		}
+		if err := reader.view.Close(); err != nil && more {
+			failed(err)
+		}
+	}
+}
+
+// Answer is what serve.New serves: for a batch of the inputs, of an output with classes OUTPUT_probability, as
+// [Prediction.Probabilities], and OUTPUT_class, as [Prediction.Classes], with the names of the classes in place of
+// their numbers where they have names and an example has one; any other output as it is, by its own name.
+func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+	p, err := m.predictBatch(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	return p.answers()
+}
+
+// prediction has outputs with what makes answers of them. What was fitted to the model is current if nothing changed
+// the model from then on until the outputs' weights were read, which was between two counts of changes.
+func (m *Model) prediction(outputs map[string]data.Array, before, after int64) Prediction {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	p := Prediction{outputs: outputs, of: map[string]answering{}}
+	for name := range outputs {
+		names := m.set.classes[name]
+		if names == nil && (len(outputs) == 1 || name == preds) {
+			names = m.set.classes[""]
+		}
+		c, hasC := m.seen.calibrations[name]
+		t, hasT := m.seen.thresholds[name]
+		p.of[name] = answering{output: name, odds: m.seen.odds[name], calibration: c.values, thresholds: t.values, names: names,
+			oldCalibration: hasC && (c.at != before || c.at != after), oldThresholds: hasT && (t.at != before || t.at != after)}
+	}
+	return p
 }
 
 // predictions are the outputs of batches, without the rows of padding.
 var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{
 	Step: func(ctx context.Context, m *Model, batch data.Batch) (map[string]data.Array, error) {
-		outputs, err := m.PredictStep(ctx, batch)
+		outputs, err := m.outputsOf(ctx, batch)
 		if err != nil {
 			return nil, err
 		}
@@ -190,11 +296,11 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 	}
 	given, err := m.Strategy().Batch(batch)
 	if err != nil {
-		return fmt.Errorf("flaxlike: predict: %w", err)
+		return err
 	}
 	got := given.Fields[0].Array.Len()
 	if got < rows {
-		return fmt.Errorf("flaxlike: predict: strategies.DropLeftover left out %d of the batch's %d examples: take strategies.PadLeftover", rows-got, rows)
+		return fmt.Errorf("strategies.DropLeftover left out %d of the batch's %d examples: take strategies.PadLeftover", rows-got, rows)
 	}
 	for name, a := range outputs {
 		if got > rows && len(a.Dims) > 0 && a.Len() == got {
@@ -219,7 +325,7 @@ func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]da
 	}
 	for name, a := range outputs {
 		if len(a.Dims) == 0 || a.Len() != rows {
-			return nil, fmt.Errorf("output %q has dims %v for %d examples: the rows of batches cannot be joined, use PredictStep", name, a.Dims, rows)
+			return nil, fmt.Errorf("output %q has dims %v for %d examples: the first axis of an output counts the examples; an output without it takes a step of one's own (managed.TestStep)", name, a.Dims, rows)
 		}
 		outputs[name] = a.Slice(0, len(real))
 		if !first {

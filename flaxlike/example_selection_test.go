@@ -56,7 +56,7 @@ func ExampleCrossValidate() {
 		return model, err
 	}))
 	fmt.Println(len(found.Figures), "folds, accuracy above 0.7:", found.Mean["accuracy"] > 0.7)
-	fmt.Println("probabilities of all examples:", found.Probabilities["preds"].Dims)
+	fmt.Println("probabilities of all examples:", must.M1(found.Predictions.Probabilities()).Dims)
 	// Output:
 	// 4 folds, accuracy above 0.7: true
 	// probabilities of all examples: [200 1]
@@ -72,8 +72,8 @@ func ExampleEnsemble() {
 		models = append(models, model)
 	}
 	ensemble := must.M1(flaxlike.NewEnsemble(models...))
-	classes := must.M1(ensemble.Classes(ctx, set))
-	fmt.Println(classes["preds"].Dims)
+	mean := must.M1(ensemble.Predict(ctx, set))
+	fmt.Println(must.M1(mean.Classes()).Dims)
 	for _, model := range models {
 		must.M(model.Close())
 	}
@@ -88,7 +88,7 @@ func ExampleModel_Calibrate() {
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
 	found := must.M1(model.Calibrate(ctx, validation))
 	fmt.Println("too careful:", found["preds"][0].Scale > 1)
-	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.PrecisionAtLeast(0.9)))
+	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.Aim{Precision: 0.9}))
 	fmt.Println("precision:", chosen["preds"][0].Precision >= 0.9)
 	must.M(model.Close())
 	// Output:
@@ -100,7 +100,7 @@ func ExampleModel_ChooseThresholds() {
 	ctx, set := context.Background(), overlapping(200)
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
 	must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
-	chosen := must.M1(model.ChooseThresholds(ctx, set, flaxlike.RecallAtLeast(0.95)))
+	chosen := must.M1(model.ChooseThresholds(ctx, set, flaxlike.Aim{Recall: 0.95}))
 	fmt.Println("recall:", chosen["preds"][0].Recall >= 0.95)
 	fmt.Println("in force:", model.Thresholds()["preds"][0] == chosen["preds"][0].Value)
 	must.M(model.Close())

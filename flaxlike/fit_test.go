@@ -32,8 +32,8 @@ func TestDigits(t *testing.T) {
 		sum += found["accuracy"]
 		predicted, err := m.Predict(t.Context(), test)
 		require.NoError(t, err)
-		require.Equal(t, []int{360, 10}, predicted["preds"].Dims)
-		require.InDelta(t, found["accuracy"], hits(predicted["preds"], test), 1e-6, "Predict keeps the order, and drops the padding")
+		require.Equal(t, []int{360, 10}, output(t, predicted).Dims)
+		require.InDelta(t, found["accuracy"], hits(output(t, predicted), test), 1e-6, "Predict keeps the order, and drops the padding")
 	}
 	t.Logf("mean accuracy of seeds 0-2: %.4f", sum/3)
 	require.GreaterOrEqual(t, sum/3, 0.91)

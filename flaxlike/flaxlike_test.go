@@ -101,3 +101,30 @@ func values(t testing.TB, m *flaxlike.Model) map[string]string {
 	}
 	return all
 }
+
+// output is an output of a prediction, the only one without a name.
+func output(t *testing.T, p flaxlike.Prediction, name ...string) data.Array {
+	t.Helper()
+	a, err := p.Output(name...)
+	require.NoError(t, err)
+	return a
+}
+
+// predictor is a model, or an ensemble.
+type predictor interface {
+	Predict(ctx context.Context, set *data.Set, options ...loop.Option) (flaxlike.Prediction, error)
+}
+
+func probabilitiesOf(t *testing.T, m predictor, set *data.Set, name ...string) (data.Array, error) {
+	t.Helper()
+	p, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	return p.Probabilities(name...)
+}
+
+func classesOf(t *testing.T, m predictor, set *data.Set, thresholds ...float64) (data.Array, error) {
+	t.Helper()
+	p, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	return p.WithThresholds(thresholds...).Classes()
+}

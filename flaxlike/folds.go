@@ -23,9 +23,9 @@ type CrossValidation struct {
 	// Mean is that of the folds' figures, and Deviation their standard deviation: the root of the mean of squares, as
 	// numpy's std has it.
 	Mean, Deviation map[string]float64
-	// Predictions are those of [Model.Predict] for all examples, in the set's order, each by the model that was not
-	// trained on it, and Probabilities those of [Model.Probabilities]; nil where the model has none.
-	Predictions, Probabilities map[string]data.Array
+	// Predictions are for all examples, in the set's order, each by the model that was not trained on it: the outputs
+	// are probabilities where there are classes, by each model's calibration, and else as the models give them.
+	Predictions Prediction
 }
 
 // CrossValidate divides a set into folds (data.Set.Folds, by the seed, with data.Stratified or data.Grouped), has fit
@@ -53,7 +53,7 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 		return nil, fmt.Errorf("%d of the set's %d examples do not count (%q): take them out", set.Len()-counting(set), set.Len(), data.Mask)
 	}
 	c := &CrossValidation{}
-	predictions, probabilities := outOfFold{}, outOfFold{}
+	outputs, of := outOfFold{}, map[string]answering(nil)
 	number := 0
 	for fold, err := range set.Folds(folds, seed, by...) {
 		if err == nil {
@@ -77,18 +77,13 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 				return err
 			}
 			c.Figures = append(c.Figures, figures)
-			outputs, err := m.Predict(ctx, fold.Test)
+			p, err := m.Predict(ctx, fold.Test)
 			if err == nil {
-				err = predictions.put(outputs, fold.TestRows)
+				p, err = p.decided()
 			}
-			if err != nil {
-				return err
-			}
-			outputs, err = m.ProbabilitiesOf(outputs)
 			if err == nil {
-				err = probabilities.put(outputs, fold.TestRows)
-			} else if errors.Is(err, ErrNoProbabilities) {
-				err = nil
+				of = p.of
+				err = outputs.put(p.outputs, fold.TestRows)
 			}
 			return err
 		}()
@@ -98,10 +93,8 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 		number++
 	}
 	var err error
-	if c.Predictions, err = predictions.inOrder(set.Len()); err == nil {
-		c.Probabilities, err = probabilities.inOrder(set.Len())
-	}
-	if err == nil {
+	if c.Predictions.outputs, err = outputs.inOrder(set.Len()); err == nil {
+		c.Predictions.of = of
 		err = c.summarize()
 	}
 	return c, err

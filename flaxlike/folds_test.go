@@ -108,9 +108,10 @@ func TestCrossValidate_asThePeer(t *testing.T) {
 		require.InDelta(t, peer.Mean[name], found.Mean[name], 1e-5, name)
 		require.InDelta(t, peer.Deviation[name], found.Deviation[name], 1e-5, name)
 	}
-	require.Equal(t, []int{20, 1}, found.Predictions["preds"].Dims)
-	require.InDeltaSlice(t, peer.Predictions, found.Predictions["preds"].Flat, 1e-5)
-	require.Nil(t, found.Probabilities, "its loss is of numbers")
+	require.Equal(t, []int{20, 1}, output(t, found.Predictions).Dims)
+	require.InDeltaSlice(t, peer.Predictions, output(t, found.Predictions).Flat, 1e-5)
+	_, err = found.Predictions.Probabilities()
+	require.ErrorIs(t, err, flaxlike.ErrNoProbabilities, "its loss is of numbers")
 	require.Contains(t, found.String(), "fold       loss ")
 	require.Contains(t, found.String(), "\ndeviation  ")
 }
@@ -136,7 +137,7 @@ func TestCrossValidate_classes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1.0, found.Mean["accuracy"])
 		require.Equal(t, 0.0, found.Deviation["accuracy"])
-		p := found.Probabilities["preds"].Flat.([]float32)
+		p := must.M1(found.Predictions.Probabilities()).Flat.([]float32)
 		for i := range n {
 			require.Greater(t, p[3*i+i%3], float32(0.5), "example %d", i)
 		}

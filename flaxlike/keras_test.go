@@ -163,6 +163,6 @@ func TestGRU_asKeras(t *testing.T) {
 	}
 	out, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
-	require.InDeltaSlice(t, f.GRU.Output, out["preds"].Flat, 1e-6)
+	require.InDeltaSlice(t, f.GRU.Output, output(t, out).Flat, 1e-6)
 	t.Logf("%d numbers within 1e-6", len(f.GRU.Output))
 }

@@ -78,7 +78,7 @@ func TestLayers(t *testing.T) {
 			alone := newModel(t, row.layer)
 			out, err := alone.Predict(t.Context(), set)
 			require.NoError(t, err)
-			require.Equal(t, append([]int{n}, row.out...), out["preds"].Dims)
+			require.Equal(t, append([]int{n}, row.out...), output(t, out).Dims)
 			require.Equal(t, row.parameters, alone.Parameters())
 
 			m := newModel(t, flaxlike.Sequential(flaxlike.Named("first", row.layer), flaxlike.Flatten(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(n), flaxlike.WithOptimizer("sgd"))
@@ -99,7 +99,7 @@ func TestCausalAttention(t *testing.T) {
 		m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(5, 8), flaxlike.PositionEmbedding(4), row.layer))
 		out, err := m.Predict(t.Context(), must.M1(data.New(data.X([]int32{1, 2, 3, 4, 1, 2, 4, 0}, 2, 4))))
 		require.NoError(t, err)
-		v := out["preds"].Flat.([]float32) // [2, 4, 8]
+		v := output(t, out).Flat.([]float32) // [2, 4, 8]
 		if row.causal {
 			require.InDeltaSlice(t, v[:16], v[32:48], 1e-6)
 		} else {

@@ -103,13 +103,13 @@ func TestMasks_asKeras(t *testing.T) {
 		for i, count := range counts {
 			for k := range 3 {
 				if at := i % places; count {
-					near("tags", float64(f.Outputs[0][(i/places*5+at)*3+k]), float64(out["tags"].Flat.([]float32)[i*3+k]))
+					near("tags", float64(f.Outputs[0][(i/places*5+at)*3+k]), float64(output(t, out, "tags").Flat.([]float32)[i*3+k]))
 				}
 			}
 		}
 		for i := range n {
-			near("mean", float64(f.Outputs[1][i]), float64(out["mean"].Flat.([]float32)[i]))
-			near("last", float64(f.Outputs[2][i]), float64(out["last"].Flat.([]float32)[i]))
+			near("mean", float64(f.Outputs[1][i]), float64(output(t, out, "mean").Flat.([]float32)[i]))
+			near("last", float64(f.Outputs[2][i]), float64(output(t, out, "last").Flat.([]float32)[i]))
 		}
 		found, err := m.Evaluate(t.Context(), set) // with examples that pad the batch
 		require.NoError(t, err)

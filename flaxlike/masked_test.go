@@ -39,6 +39,6 @@ func TestSetWithMask_examplesCount(t *testing.T) {
 	require.NoError(t, err)
 	all, err := m.Predict(t.Context(), real)
 	require.NoError(t, err)
-	require.Equal(t, all["preds"].Dims, got["preds"].Dims)
-	require.InDeltaSlice(t, all["preds"].Flat, got["preds"].Flat, 1e-4)
+	require.Equal(t, output(t, all).Dims, output(t, got).Dims)
+	require.InDeltaSlice(t, output(t, all).Flat, output(t, got).Flat, 1e-4)
 }

@@ -77,13 +77,14 @@ var metricsByName = map[string]figure{
 	"kl_divergence":                     meanOf(Loss{Name: "kl_divergence"}.byName()),
 	"categorical_crossentropy":          meanOf(Loss{Name: "categorical_crossentropy"}.byName()),
 	"binary_crossentropy":               meanOf(Loss{Name: "binary_crossentropy"}.byName()),
+	"average_precision":                 func(_ *managed.Node, are scale) metrics.Metric { return are.probable(metrics.AveragePrecision(200)) },
 	"auc":                               func(_ *managed.Node, are scale) metrics.Metric { return are.probable(metrics.AUC(200)) },
 }
 
 // ofClasses are those that compare classes; with a name they cannot be said of an output with one number an example, of
 // which that one is then meant.
 var ofClasses = map[string]string{
-	"accuracy": "", "acc": "", "binary_accuracy": "", "precision": "", "recall": "", "f1_score": "", "f1": "", "mean_iou": "", "auc": "",
+	"accuracy": "", "acc": "", "binary_accuracy": "", "precision": "", "recall": "", "f1_score": "", "f1": "", "mean_iou": "", "auc": "", "average_precision": "",
 	"sparse_categorical_accuracy": "binary_accuracy", "categorical_accuracy": "binary_accuracy",
 	"top_5_accuracy": "binary_accuracy", "sparse_top_k_categorical_accuracy": "binary_accuracy",
 	"perplexity": "binary_crossentropy", "crossentropy": "binary_crossentropy",
@@ -140,7 +141,7 @@ func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, outp
 // classLabels says what labels a metric of classes takes.
 func (m *Model) classLabels(name, field string, labels, output *managed.Node) bound {
 	r := bound{field: field, kind: "label"}
-	switch two := oneEach(output) || name == "binary_accuracy" || name == "auc"; {
+	switch two := oneEach(output) || name == "binary_accuracy" || name == "auc" || name == "average_precision"; {
 	case two:
 		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q compares classes, 0 and 1 here; of numbers: mae, rmse, r2", name)
 	case labels.DType().IsInt():
@@ -162,7 +163,7 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *managed.No
 }
 
 // notLikeliest are the metrics that compare classes and do not take the likeliest of labels that are probabilities.
-var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "perplexity": true, "crossentropy": true}
+var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "average_precision": true, "perplexity": true, "crossentropy": true}
 
 func fixed(of func() metrics.Metric) figure {
 	return func(*managed.Node, scale) metrics.Metric { return of() }

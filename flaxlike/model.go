@@ -193,19 +193,18 @@ func (m *Model) ResetStep(ctx context.Context) (*Model, error) {
 	return m, err
 }
 
-// PredictStep gives the outputs for a batch by name, on the host; that of a [Layer] is "preds". The batch needs the
-// inputs alone.
-func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+// outputsOf gives the outputs for a batch by name, on the host; that of a [Layer] is "preds".
+func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	known, logs := len(m.seen.known()), loop.Logs{}
-	err := m.seen.look(batch, true)
+	err := graphs.Input(m.seen.look(batch, true))
 	if err == nil {
 		logs, err = m.one(ctx, m.predict, batch)
 	}
 	if err == nil && len(m.seen.known()) > known { // the step was built, and its bounds were learned
-		err = m.seen.look(batch, true)
+		err = graphs.Input(m.seen.look(batch, true))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
+		return nil, err
 	}
 	outputs := map[string]data.Array{}
 	for e := range logs.All() {
@@ -215,10 +214,10 @@ func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]d
 		}
 		v, err := p.Any()
 		if err != nil {
-			return nil, fmt.Errorf("flaxlike: predict: output %q: %w", e.Name, err)
+			return nil, fmt.Errorf("output %q: %w", e.Name, err)
 		}
 		if outputs[e.Name], err = managed.ArrayOf(v.(*managed.Tensor)); err != nil {
-			return nil, fmt.Errorf("flaxlike: predict: output %q: %w", e.Name, err)
+			return nil, fmt.Errorf("output %q: %w", e.Name, err)
 		}
 	}
 	return outputs, m.dropLeftover(batch, outputs)

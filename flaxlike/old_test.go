@@ -38,7 +38,7 @@ func TestFit_goesOnFromLayersOfGoMLX(t *testing.T) {
 	require.NoError(t, err)
 	there := []float32{0.7697378, -0.5133961, 0.0042480594, 0.113120705, 0.2233955, 0.12931496, -0.4611763, 0.86583334,
 		0.7697378, -0.5133961, 0.0042480594, 0.113120705, 0.2233955, 0.12931496, -0.4611763, 0.86583334}
-	require.InDeltaSlice(t, there, out["preds"].Flat, 1e-5)
+	require.InDeltaSlice(t, there, output(t, out).Flat, 1e-5)
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Checkpoints: folder}))
 	require.NoError(t, err)
 	require.Equal(t, []float64{1, 2, 3, 4, 5}, series(t, h, "epoch"), "what was saved before Fit had Keras's names has them now")
@@ -58,7 +58,7 @@ func TestOpen_savedBefore(t *testing.T) {
 	out, err := m.Predict(t.Context(), some)
 	require.NoError(t, err)
 	there := []float32{0.31553638, 0.38008082, -0.24460846, 0.58018, 0.6422984, -0.57578635, -1.3051912, -0.47787255, 1.528239}
-	require.InDeltaSlice(t, there, out["preds"].Flat, 1e-5)
+	require.InDeltaSlice(t, there, output(t, out).Flat, 1e-5)
 	require.Equal(t, []flaxlike.Input{{Name: "x", Type: "float32", Dims: []int{3}}}, m.Inputs())
 	d, err := flaxlike.Describe(path)
 	require.NoError(t, err)

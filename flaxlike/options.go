@@ -78,14 +78,16 @@ func WithInnerLosses() Option {
 }
 
 // WithMetrics adds metrics: [Metric] values, or names, Keras's or short ones: accuracy, binary_accuracy,
-// top_5_accuracy, precision, recall, f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson, concordance,
-// pearson_correlation, concordance_correlation, crossentropy, perplexity; and, as means of the losses,
-// binary_crossentropy, categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge, squared_hinge,
-// categorical_hinge. "accuracy" is that of two classes where the output has one number an example; of several, and in
-// top_5_accuracy, the likeliest class counts, and labels of several classes an example are an error: binary_accuracy,
-// and precision and its like behind a sigmoid or beside binary_crossentropy, take each class by itself.
+// top_5_accuracy, precision, recall, f1, auc, average_precision, mean_iou, mse, rmse, mae, r2, cosine_similarity,
+// pearson, concordance, pearson_correlation, concordance_correlation, crossentropy, perplexity; and, as means of the
+// losses, binary_crossentropy, categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge,
+// squared_hinge, categorical_hinge. "accuracy" is that of two classes where the output has one number an example; of
+// several, and in top_5_accuracy, the likeliest class counts, and labels of several classes an example are an error:
+// binary_accuracy, and precision and its like behind a sigmoid or beside binary_crossentropy, take each class by
+// itself.
 //
-// Where two classes, or for auc probabilities, are made of the output's numbers, these are taken for
+// Where two classes, or for auc and average_precision probabilities, are made of the output's numbers, these are taken
+// for
 //
 //   - probabilities, with the border 0.5, where the output went through a sigmoid or a softmax, or its loss is dice or tversky;
 //   - logits, with the border 0, beside the crossentropies and the hinges, and where the model has no loss;

@@ -96,8 +96,8 @@ func TestR06_rowsAreDividedAndExamplesCounted(t *testing.T) {
 					require.NoError(t, err, at)
 					want, err := one.Predict(t.Context(), set)
 					require.NoError(t, err)
-					require.Equal(t, want["preds"].Dims, preds["preds"].Dims, at)
-					require.InDeltaSlice(t, want["preds"].Flat, preds["preds"].Flat, 1e-6, at)
+					require.Equal(t, output(t, want).Dims, output(t, preds).Dims, at)
+					require.InDeltaSlice(t, output(t, want).Flat, output(t, preds).Flat, 1e-6, at)
 					compared++
 				}
 			}

@@ -81,7 +81,7 @@ func TestTransformerStep(t *testing.T) {
 	require.Less(t, all[39], 0.1*all[0], "it learns to say what it was told")
 	out, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
-	require.Equal(t, []int{4, 4, 5}, out["logits"].Dims)
+	require.Equal(t, []int{4, 4, 5}, output(t, out, "logits").Dims)
 
 	short, err := data.New(data.Named("input_ids", inputs, 4, 4))
 	require.NoError(t, err)

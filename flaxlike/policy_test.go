@@ -48,7 +48,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 			require.InDelta(t, want, got, row.within+1e-12)
 			out, err := m.Predict(t.Context(), test)
 			require.NoError(t, err)
-			require.IsType(t, []float32{}, out["preds"].Flat)
+			require.IsType(t, []float32{}, output(t, out).Flat)
 			scales := 0
 			for _, name := range m.Names() {
 				v, err := m.Value(name)

@@ -99,9 +99,7 @@ func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, a := range outputs {
-			require.Equal(t, []int{32, 1}, a.Dims)
-		}
+		require.Equal(t, []int{32, 1}, output(t, outputs).Dims)
 		_, err = model.Evaluate(t.Context(), set)
 		require.ErrorContains(t, err, "makes another run on this job already")
 		return nil

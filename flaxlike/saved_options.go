@@ -59,21 +59,6 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 	}
 }
 
-// ClassNames are the classes of an output in the order of their numbers, nil if they have no names; "" stands for the
-// only output.
-func (m *Model) ClassNames(output string) []string {
-	return slices.Clone(m.set.classes[m.set.classedAs(output)])
-}
-
-func (s *settings) classedAs(output string) string {
-	if _, ok := s.classes[output]; !ok && output == preds {
-		return ""
-	} else if !ok && output == "" {
-		return preds
-	}
-	return output
-}
-
 // WithPreparation has [Model.Save] keep what makes the model's fields of other data, fitted on the training set: any
 // value that JSON can have. [Model.Preparation] reads it. Where it has a method Classes of a field's name, which gives
 // those of the labels or an error, the classes have their names from it, unless [WithClasses] gives others.

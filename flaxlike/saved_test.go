@@ -134,8 +134,7 @@ func TestOpen(t *testing.T) {
 
 	again, err := opened(t, path)
 	require.NoError(t, err)
-	require.Equal(t, []string{"ant", "bee", "cat"}, again.ClassNames(""))
-	require.Equal(t, []string{"ant", "bee", "cat"}, again.ClassNames("preds"))
+	require.Equal(t, []string{"ant", "bee", "cat"}, must.M1(predicted.ClassNames()))
 	var p prepared
 	require.NoError(t, again.Preparation(&p))
 	require.Equal(t, prepared{2, 3}, p)
@@ -161,7 +160,7 @@ func TestOpen(t *testing.T) {
 	require.InDelta(t, 0.03, rate, 1e-8)
 
 	out := command(t, path)
-	require.Equal(t, must.M1(json.Marshal(predicted["preds"].Flat)), bytes.TrimSpace(out), "another process")
+	require.Equal(t, must.M1(json.Marshal(output(t, predicted).Flat)), bytes.TrimSpace(out), "another process")
 }
 
 // command has another process predict what the model of a file says of sorted's examples.
@@ -189,7 +188,7 @@ func TestOpenChild(t *testing.T) {
 	require.NoError(t, err)
 	out, err := m.Predict(t.Context(), sorted(t, 64))
 	require.NoError(t, err)
-	fmt.Printf("%s\n", must.M1(json.Marshal(out["preds"].Flat)))
+	fmt.Printf("%s\n", must.M1(json.Marshal(output(t, out).Flat)))
 }
 
 // What a file cannot have is named where it is needed, and no sooner.

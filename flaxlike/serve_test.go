@@ -25,7 +25,7 @@ func TestServe_besideAFit(t *testing.T) {
 	example.Fields = example.Fields[:1]
 	var moments, batches atomic.Int64
 	b, err := serve.New(serve.Func(func(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
-		out, err := m.PredictStep(ctx, batch)
+		out, err := m.Answer(ctx, batch)
 		batches.Add(1)
 		if err == nil { // of all requests that are in it
 			flat, width := out["preds"].Flat.([]float32), 1+2*wide
@@ -57,7 +57,7 @@ func TestServe_besideAFit(t *testing.T) {
 				for r := range x {
 					x[r] = of
 				}
-				out, err := b.PredictStep(t.Context(), data.Batch{Fields: []data.Field{data.X(x, rows, 1)}})
+				out, err := b.Answer(t.Context(), data.Batch{Fields: []data.Field{data.X(x, rows, 1)}})
 				var step float32
 				if err == nil {
 					step, err = saw(out, of, rows)
@@ -85,13 +85,11 @@ func TestServe_besideAFit(t *testing.T) {
 	t.Logf("%d requests in %d batches, 0 wrong; %d of them saw another step than the one before", besideAFit/8*8, batches.Load(), moments.Load())
 
 	labelled := data.Batch{Fields: append(slices.Clone(example.Fields), data.Y(make([]float32, 4), 4))}
-	for _, of := range []serve.Predictor{m, flaxlike.Probabilist{Model: m}} {
-		_, err = serve.New(of, labelled, serve.Batching{})
-		require.ErrorContains(t, err, `serve: the example has "y", which the predictor does not take`)
-	}
+	_, err = serve.New(m, labelled, serve.Batching{})
+	require.ErrorContains(t, err, `serve: the example has "y", which the predictor does not take`)
 
 	require.NoError(t, m.Close())
-	_, err = m.PredictStep(t.Context(), example)
+	_, err = m.Answer(t.Context(), example)
 	require.ErrorIs(t, err, serve.ErrClosed, "by which a batcher sees that it is not ready")
 	require.False(t, errors.Is(err, serve.ErrInput))
 }

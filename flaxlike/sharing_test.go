@@ -63,6 +63,14 @@ func filled(t testing.TB, n int, of float32) *data.Set {
 	return set
 }
 
+func sawAll(p flaxlike.Prediction, of float32, rows int) (float32, error) {
+	a, err := p.Output()
+	if err != nil {
+		return 0, err
+	}
+	return saw(map[string]data.Array{"preds": a}, of, rows)
+}
+
 // saw tells after how many steps a prediction was made, of all its rows.
 func saw(out map[string]data.Array, of float32, rows int) (step float32, err error) {
 	flat := out["preds"].Flat.([]float32)
@@ -114,7 +122,7 @@ func TestR02_predictBesideAFit(t *testing.T) {
 				out, err := m.Predict(t.Context(), filled(t, rows, of))
 				var step float32
 				if err == nil {
-					step, err = saw(out, of, rows)
+					step, err = sawAll(out, of, rows)
 				}
 				if err == nil && step < last {
 					err = fmt.Errorf("after %v steps, and before that after %v", step, last)
@@ -186,7 +194,7 @@ func TestR02_predictByManyGoroutines(t *testing.T) {
 		if len(batches) == 8 {
 			break
 		}
-		out, err := m.PredictStep(t.Context(), b)
+		out, err := m.Answer(t.Context(), b)
 		require.NoError(t, err)
 		batches, want = append(batches, b), append(want, out)
 	}
@@ -195,7 +203,7 @@ func TestR02_predictByManyGoroutines(t *testing.T) {
 		wg.Go(func() {
 			for i := range besideAFit / 8 {
 				at := (g + i) % len(batches)
-				out, err := m.PredictStep(t.Context(), batches[at])
+				out, err := m.Answer(t.Context(), batches[at])
 				if err != nil || fmt.Sprint(out) != fmt.Sprint(want[at]) {
 					t.Errorf("call %d of goroutine %d: another answer (%v)", i, g, err)
 					return
@@ -215,7 +223,7 @@ func TestF46_modelBesideAFit(t *testing.T) {
 		"Predict": func(m *flaxlike.Model) error {
 			out, err := m.Predict(ctx, filled(t, 7, 3))
 			if err == nil {
-				_, err = saw(out, 3, 7)
+				_, err = sawAll(out, 3, 7)
 			}
 			return err
 		},
@@ -301,7 +309,7 @@ func TestF46_aReaderThatNeverEnds(t *testing.T) {
 	m := countedModel(t)
 	inside, leave := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	var out map[string]data.Array
+	var out flaxlike.Prediction
 	var err error
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -320,7 +328,7 @@ func TestF46_aReaderThatNeverEnds(t *testing.T) {
 	close(leave)
 	wg.Wait()
 	require.NoError(t, err)
-	step, err := saw(out, 5, 12)
+	step, err := sawAll(out, 5, 12)
 	require.NoError(t, err)
 	require.Zero(t, step, "the weights of its first batch")
 }
@@ -353,13 +361,13 @@ func TestF53_modelsNeverClosed(t *testing.T) {
 		require.NoError(t, errors.Join(m.Close(), m.Close()))
 	}
 	for n := 1; n <= sizesPredicted; n++ {
-		out, err := one.PredictStep(t.Context(), first(t, line(t, n), n))
+		out, err := one.Answer(t.Context(), first(t, line(t, n), n))
 		require.NoError(t, err, "size %d", n)
 		require.Equal(t, []int{n, 1}, out["preds"].Dims)
 	}
 	require.LessOrEqual(t, len(one.Summary().Layers), 1)
 	require.NoError(t, one.Close())
-	_, err := one.PredictStep(t.Context(), first(t, line(t, 4), 4))
+	_, err := one.Answer(t.Context(), first(t, line(t, 4), 4))
 	require.ErrorIs(t, err, managed.ErrClosed)
 	t.Logf("F53: %d models never closed: %+d threads after the first; %d sizes of batch: none refused", modelsLeftOpen, threads()-warm, sizesPredicted)
 }

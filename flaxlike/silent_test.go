@@ -134,7 +134,7 @@ func TestActivation_ofKeras3(t *testing.T) {
 		require.NoError(t, err)
 		out, err := newModel(t, flaxlike.Activation(name)).Predict(t.Context(), set)
 		require.NoError(t, err)
-		require.InDeltaSlice(t, want, out["preds"].Flat, 1e-6, name)
+		require.InDeltaSlice(t, want, output(t, out).Flat, 1e-6, name)
 	}
 }
 

@@ -57,12 +57,12 @@ func TestSteps(t *testing.T) {
 		require.Equal(t, want, e.Collection, e.Name)
 	}
 	require.Equal(t, 4, logs.Len())
-	same, err := m.PredictStep(ctx, batch)
+	same, err := m.Answer(ctx, batch)
 	require.NoError(t, err)
-	again, err := m.PredictStep(ctx, batch)
+	again, err := m.Answer(ctx, batch)
 	require.NoError(t, err)
 	require.Equal(t, same, again, "no dropout in predicting")
-	require.Equal(t, []int{32, 3}, same["preds"].Dims)
+	require.Equal(t, []int{32, 3}, same["preds_probability"].Dims)
 	require.Equal(t, before, values(t, m), "neither a test nor a prediction changes the network")
 
 	_, logs, err = m.TrainStep(ctx, batch)
@@ -109,8 +109,8 @@ func TestInputsAndOutputsByName(t *testing.T) {
 	require.Greater(t, found["class_accuracy"], 0.9)
 	out, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
-	require.Equal(t, []int{96, 3}, out["class"].Dims)
-	require.Equal(t, []int{96, 1}, out["size"].Dims)
+	require.Equal(t, []int{96, 3}, output(t, out, "class").Dims)
+	require.Equal(t, []int{96, 1}, output(t, out, "size").Dims)
 }
 
 // Weights of 0 take examples out of the loss, in the average too; and out of a metric only if it is weighted.

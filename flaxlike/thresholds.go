@@ -12,30 +12,23 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Aim is what a threshold is chosen for: [BestF1], [PrecisionAtLeast] or [RecallAtLeast].
+// Aim is what a threshold is chosen for: the zero value the greatest F1, the harmonic mean of precision and recall, and
+// of equal ones that of the highest threshold. At most one of the fields is set.
 type Aim struct {
-	kind  string
-	least float64
+	Precision float64 // the greatest recall at a precision of at least so much, up to 1
+	Recall    float64 // the greatest precision at a recall of at least so much, up to 1
 }
 
-// BestF1 is the greatest F1, the harmonic mean of precision and recall; of equal ones that of the highest threshold.
-func BestF1() Aim { return Aim{kind: "F1"} }
-
-// PrecisionAtLeast is the greatest recall at a precision of at least so much, from 0 to 1.
-func PrecisionAtLeast(precision float64) Aim { return Aim{"precision", precision} }
-
-// RecallAtLeast is the greatest precision at a recall of at least so much, from 0 to 1.
-func RecallAtLeast(recall float64) Aim { return Aim{"recall", recall} }
-
-// String is as the functions are written.
-func (a Aim) String() string {
-	switch a.kind {
-	case "precision":
-		return fmt.Sprintf("PrecisionAtLeast(%g)", a.least)
-	case "recall":
-		return fmt.Sprintf("RecallAtLeast(%g)", a.least)
+func (a Aim) check() error {
+	for _, least := range []float64{a.Precision, a.Recall} {
+		if !(least >= 0 && least <= 1) {
+			return fmt.Errorf("the aim is %+v, expected a Precision or a Recall from 0 to 1", a)
+		}
 	}
-	return "BestF1()"
+	if a.Precision > 0 && a.Recall > 0 {
+		return fmt.Errorf("the aim is %+v, expected one of the two: the other is made as great as possible", a)
+	}
+	return nil
 }
 
 // Threshold is one that was chosen, with what it came to on the set that it was chosen on.
@@ -46,23 +39,20 @@ type Threshold struct {
 }
 
 // ChooseThresholds finds the threshold of each class that serves an aim best, on examples that the model was not
-// trained on, and has [Model.Classes] use them from now on: for outputs whose numbers are each of a class and its
-// opposite (binary_crossentropy, or a sigmoid). The result has them by output, and class by class. A threshold stands
-// half way between two probabilities of the set.
+// trained on, and has [Prediction.Classes] use them from now on, for outputs that are binary or multi-label
+// ([Prediction.Kind]): for those with the names given, or for all without a name; other outputs keep what they have.
+// The result has them by output, and class by class. A threshold stands half way between two probabilities of the set.
 //
 // An aim that no threshold reaches is an error with the best that one does; so are a class of which the set has no
 // example or none but such, and a model without such an output: of several classes the likeliest is predicted.
 // Weights of examples are not used. A file of [Model.Save] has the thresholds; see [Model.Calibrate] about a model
 // that is changed afterwards, and calibrate first.
-func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim) (map[string][]Threshold, error) {
-	if aim.kind == "" || !(aim.least >= 0 && aim.least <= 1) {
-		return nil, fmt.Errorf("flaxlike: choose thresholds: the aim is %v, expected BestF1, or a PrecisionAtLeast or RecallAtLeast of 0 to 1", aim)
+func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim, outputs ...string) (map[string][]Threshold, error) {
+	if err := aim.check(); err != nil {
+		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", err)
 	}
 	at := m.seen.changes.Load()
-	outcomes, err := m.outcomes(ctx, set)
-	if err == nil {
-		err = m.seen.current(calibrationsAlone)
-	}
+	outcomes, err := m.outcomes(ctx, set, false, outputs...)
 	found := map[string][]Threshold{}
 	for _, o := range outcomes {
 		if err == nil && (o.of == sigmoid || o.of == sigmoided) {
@@ -70,6 +60,9 @@ func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim) (m
 				err = fmt.Errorf("output %q: %w", o.name, err)
 			}
 		}
+	}
+	if i := slices.IndexFunc(outputs, func(name string) bool { return found[name] == nil }); err == nil && i >= 0 && len(found) > 0 {
+		err = fmt.Errorf("output %q: an example has one of several classes, of which the likeliest is predicted: leave it out", outputs[i])
 	}
 	if err == nil && len(found) == 0 {
 		err = errors.New("an example of each output has one of several classes, of which the likeliest is predicted: thresholds are for binary_crossentropy or a sigmoid")
@@ -141,13 +134,13 @@ func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, e
 			t.F1 = 2 * t.Precision * t.Recall / (t.Precision + t.Recall)
 		}
 		first := !found
-		switch a.kind {
-		case "precision":
-			if reachable = max(reachable, t.Precision); t.Precision >= a.least && (first || t.Recall > best.Recall) {
+		switch {
+		case a.Precision > 0:
+			if reachable = max(reachable, t.Precision); t.Precision >= a.Precision && (first || t.Recall > best.Recall) {
 				best, found = t, true
 			}
-		case "recall":
-			if reachable = max(reachable, t.Recall); t.Recall >= a.least && (first || t.Precision >= best.Precision) {
+		case a.Recall > 0:
+			if reachable = max(reachable, t.Recall); t.Recall >= a.Recall && (first || t.Precision >= best.Precision) {
 				best, found = t, true
 			}
 		default:
@@ -157,7 +150,11 @@ func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, e
 		}
 	}
 	if !found {
-		return best, fmt.Errorf("no threshold reaches %v: the best %s that one does is %.6g", a, a.kind, reachable)
+		what, least := "precision", a.Precision
+		if a.Recall > 0 {
+			what, least = "recall", a.Recall
+		}
+		return best, fmt.Errorf("no threshold reaches a %s of %g: the best one that one does is %.6g", what, least, reachable)
 	}
 	return best, nil
 }
@@ -173,7 +170,7 @@ func (s *seen) setThresholds(output string, values []float64, at int64) {
 	}
 }
 
-// Thresholds are those that [Model.Classes] uses, by output and class by class; see [Model.ChooseThresholds]. An
+// Thresholds are those that [Prediction.Classes] uses, by output and class by class; see [Model.ChooseThresholds]. An
 // output that is not there has 0.5.
 func (m *Model) Thresholds() map[string][]float64 {
 	m.seen.mu.Lock()
@@ -215,27 +212,6 @@ func checkThresholds(thresholds []float64) error {
 	for _, threshold := range thresholds {
 		if !(threshold >= 0 && threshold <= 1) || math.IsNaN(threshold) {
 			return fmt.Errorf("a threshold is %v, expected probabilities, 0 to 1", threshold)
-		}
-	}
-	return nil
-}
-
-// calibrationsAlone has [seen.current] pass over thresholds.
-const calibrationsAlone = true
-
-// current is an error where something that was fitted on a validation set is not of the model as it is.
-func (s *seen) current(withoutThresholds bool) error {
-	now := s.changes.Load()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(s.calibrations)) {
-		if s.calibrations[name].at != now {
-			return fmt.Errorf("output %q: its calibration is %w: the model was changed since\n  Calibrate it anew, or do without by SetCalibration(%[1]q)", name, ErrOutdated)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.thresholds)) {
-		if s.thresholds[name].at != now && !withoutThresholds {
-			return fmt.Errorf("output %q: its thresholds are %w: the model or its calibration was changed since\n  ChooseThresholds anew, or go back to 0.5 by SetThresholds(%[1]q)", name, ErrOutdated)
 		}
 	}
 	return nil

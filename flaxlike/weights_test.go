@@ -135,7 +135,7 @@ func TestLoad_headsApart(t *testing.T) {
 	there := []float32{5.571454, -2.501322, -0.7608004, 0.77349895, 2.2216997, -0.7850703, -0.34692547, 0.7704849, 4.568568, -1.6850665, -0.0015024211, 0.5995558}
 	predicted, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
-	require.InDeltaSlice(t, there, predicted["preds"].Flat, 1e-5)
+	require.InDeltaSlice(t, there, output(t, predicted).Flat, 1e-5)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	r, err := safetensors.NewReader(bytes.NewReader(text), int64(len(text)), safetensors.Limits{})

@@ -14,8 +14,8 @@ import (
 // predicts with. It may be used by any number of goroutines.
 type Exported struct{ Model *export.Model }
 
-// PredictStep gives the outputs for a batch by name.
-func (e Exported) PredictStep(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
+// Answer gives the outputs for a batch by name.
+func (e Exported) Answer(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := e.predict(batch)
 	if err != nil {
 		return nil, fmt.Errorf("managed: predict: %w", graphs.Inner(err))

@@ -28,10 +28,10 @@ func TestExportModel_sizes(t *testing.T) {
 	require.NoError(t, err)
 	m := managed.Exported{Model: loaded}
 	x := batch.Fields[0].Array
-	whole, err := m.PredictStep(t.Context(), data.Batch{Fields: []data.Field{{Name: "x", Array: x}}})
+	whole, err := m.Answer(t.Context(), data.Batch{Fields: []data.Field{{Name: "x", Array: x}}})
 	require.NoError(t, err)
 	for rows := 1; rows <= 4; rows++ {
-		some, err := m.PredictStep(t.Context(), data.Batch{Fields: []data.Field{{Name: "x", Array: x.Slice(0, rows)}}})
+		some, err := m.Answer(t.Context(), data.Batch{Fields: []data.Field{{Name: "x", Array: x.Slice(0, rows)}}})
 		require.NoError(t, err)
 		for name, a := range whole {
 			require.Equal(t, a.Slice(0, rows).Dims, some[name].Dims)
@@ -42,7 +42,7 @@ func TestExportModel_sizes(t *testing.T) {
 		5: "managed: predict: run model: the batch has 5 examples, expected 1 to 4: it was exported for the sizes [1 2 4]",
 		0: "managed: predict: run model: the batch has 0 examples, expected 1 to 4",
 	} {
-		_, err = m.PredictStep(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, rows), rows, 1)}})
+		_, err = m.Answer(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, rows), rows, 1)}})
 		require.ErrorContains(t, err, want)
 	}
 	require.NoError(t, loaded.Close())

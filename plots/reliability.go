@@ -40,7 +40,7 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 	sums, shares, counts := make([]float64, bins), make([]float64, bins), make([]int, bins)
 	for i, p := range probabilities {
 		if !(p >= 0 && p <= 1) {
-			return r, fmt.Errorf("the probability of example %d is %v, expected 0 to 1: logits have none (flaxlike.Model.Probabilities)", i, p)
+			return r, fmt.Errorf("the probability of example %d is %v, expected 0 to 1: logits have none (flaxlike.Prediction.Probabilities)", i, p)
 		}
 		at := min(bins-1, max(0, int(math.Ceil(p*float64(bins)))-1))
 		for at > 0 && p <= float64(at)/float64(bins) { // where the product was rounded
@@ -84,7 +84,7 @@ func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 			sum += p
 		}
 		if math.Abs(sum-1) > 1e-3 {
-			return failed(title, fmt.Errorf("the scores of example %d are %.4g together, expected probabilities, whose sum is 1: those of flaxlike.Model.Probabilities are", i, sum))
+			return failed(title, fmt.Errorf("the scores of example %d are %.4g together, expected probabilities, whose sum is 1: those of flaxlike.Prediction.Probabilities are", i, sum))
 		}
 	}
 	ch := chart{xLabel: "probability", yLabel: "share that is right", x: axis{low: 0, high: 1}, y: axis{low: 0, high: 1},

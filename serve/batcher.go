@@ -15,8 +15,10 @@ import (
 )
 
 var (
-	// ErrInput is wrapped by the error about a request that the model cannot take, whatever the moment.
-	ErrInput = errors.New("wrong input")
+	// ErrInput is wrapped by the error about a request that the model cannot take, whatever the moment. An error of a
+	// [Predictor] that wraps it is the request's own fault too, as that of a flaxlike.Model about an integer that its
+	// Embedding does not have.
+	ErrInput = graphs.ErrInput
 	// ErrFull is wrapped by the error about a request that came when the queue was full.
 	ErrFull = errors.New("the queue is full")
 	// ErrClosed is wrapped by the error about a request that came behind Close.
@@ -25,7 +27,7 @@ var (
 
 // Predictor gives the outputs for a batch by name, each with one row for each of the batch's rows.
 type Predictor interface {
-	PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
+	Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 }
 
 // inputNamer is a [Predictor] that knows which fields it takes, as a flaxlike.Model does; nil while it does not.
@@ -34,8 +36,8 @@ type inputNamer interface{ InputNames() []string }
 // Func is a [Predictor] that is one function.
 type Func func(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 
-// PredictStep calls the function.
-func (f Func) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+// Answer calls the function.
+func (f Func) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	return f(ctx, batch)
 }
 
@@ -50,9 +52,6 @@ type Batching struct {
 	// Queue is the most examples that wait, those of the batch that is running not among them; 16 times MaxBatch if it
 	// is 0. It bounds how long a request can take: so many batches are before it.
 	Queue int
-	// InputErrors are errors of the predictor that are a request's own fault, as flaxlike.ErrLabelRange of an integer
-	// that an embedding has not. They become [ErrInput].
-	InputErrors []error
 }
 
 // Tensor is an input or an output of a model. Dims are those of one example, without the axis of the batch.
@@ -115,7 +114,6 @@ func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	case set.Queue < set.MaxBatch:
 		return nil, fmt.Errorf("serve: Queue is %d, expected at least MaxBatch, %d: a request may have so many examples", set.Queue, set.MaxBatch)
 	}
-	set.InputErrors = slices.Clone(set.InputErrors)
 	host, err := example.OnHost()
 	if err == nil {
 		host, err = host.Slice(0, 1)
@@ -218,10 +216,10 @@ func cloned(list []Tensor) []Tensor {
 	return list
 }
 
-// PredictStep answers one request, of 1 to MaxBatch examples: it waits for its batch. A context that ends takes the
-// request out of the queue; what has begun then goes on for the others. The batch's memory is free when PredictStep
+// Answer answers one request, of 1 to MaxBatch examples: it waits for its batch. A context that ends takes the
+// request out of the queue; what has begun then goes on for the others. The batch's memory is free when Answer
 // returns.
-func (b *Batcher) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	r, err := b.request(batch)
 	if err == nil {
 		err = b.enqueue(ctx, r)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
@@ -152,12 +153,10 @@ func (b *Batcher) answer(together []*request, batch data.Batch) {
 
 // predict runs a batch, and looks whether its outputs have as many rows.
 func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
-	outputs, err := b.of.PredictStep(ctx, batch)
+	outputs, err := b.of.Answer(ctx, batch)
 	if err != nil {
-		for _, own := range b.set.InputErrors {
-			if errors.Is(err, own) {
-				return nil, fmt.Errorf("%w: %w", ErrInput, graphs.Inner(err))
-			}
+		if errors.Is(err, ErrInput) && !strings.HasPrefix(err.Error(), ErrInput.Error()) {
+			return nil, fmt.Errorf("%w: %w", ErrInput, graphs.Inner(err))
 		}
 		if errors.Is(err, ErrClosed) {
 			b.mu.Lock()
@@ -168,7 +167,7 @@ func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]dat
 	}
 	rows := batch.Fields[0].Array.Len()
 	for name, a := range outputs {
-		if a.Check() != nil || len(a.Dims) == 0 || a.Len() != rows {
+		if a.Slice(0, rows).Flat == nil || a.Len() != rows { // a slice of an array that is no valid one is empty
 			return nil, fmt.Errorf("output %q has dims %v for %d examples: expected one row for each, so that each request gets its own", name, a.Dims, rows)
 		}
 	}

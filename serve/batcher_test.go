@@ -25,9 +25,9 @@ type double struct {
 	begun chan struct{}
 }
 
-var errNegative = errors.New("below 0")
+var errNegative = fmt.Errorf("%w: below 0", serve.ErrInput)
 
-func (d *double) PredictStep(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
+func (d *double) Answer(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
 	x, err := batch.Get("x")
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (d *double) PredictStep(_ context.Context, batch data.Batch) (map[string]da
 		case v == -14:
 			runtime.Goexit()
 		case v < 0:
-			return nil, fmt.Errorf("%v is %w", v, errNegative)
+			return nil, fmt.Errorf("%w: %v", errNegative, v)
 		}
 		twice[i], calls[i] = 2*v, call
 	}
@@ -76,7 +76,7 @@ type outcome struct {
 func ask(ctx context.Context, b *serve.Batcher, x ...float32) <-chan outcome {
 	came := make(chan outcome, 1)
 	go func() {
-		outputs, err := b.PredictStep(ctx, batchOf(x...))
+		outputs, err := b.Answer(ctx, batchOf(x...))
 		came <- outcome{outputs, err}
 	}()
 	return came
@@ -165,7 +165,7 @@ func TestBatcher_cancelledInABatch(t *testing.T) {
 		mine := batchOf(1)
 		gone := make(chan error, 1)
 		go func() {
-			_, err := b.PredictStep(ctx, mine)
+			_, err := b.Answer(ctx, mine)
 			mine.Fields[0].Array.Flat.([]float32)[0] = -1
 			gone <- err
 		}()
@@ -189,12 +189,12 @@ func TestBatcher_aFaultIsOfItsRequestAlone(t *testing.T) {
 		want string
 		is   error
 	}{
-		{-1, "wrong input: -1 is below 0", serve.ErrInput},
+		{-1, "wrong input: below 0: -1", serve.ErrInput},
 		{-13, "panic: thirteen", nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}
-			b := batcher(t, d, serve.Batching{MaxBatch: 4, InputErrors: []error{errNegative}})
+			b := batcher(t, d, serve.Batching{MaxBatch: 4})
 			running := ask(t.Context(), b, 0)
 			<-d.begun
 			before, fault, behind := ask(t.Context(), b, 1), ask(t.Context(), b, row.x), ask(t.Context(), b, 2)
@@ -274,7 +274,7 @@ func TestBatcher_wrongInputs(t *testing.T) {
 		`dims [2] mean 2 elements, but Flat has 1`:          {data.X([]float32{1}, 2)},
 		`there are 2 fields: expected "x", float32 [batch]`: {data.X([]float32{1}, 1), data.Y([]float32{1}, 1)},
 	} {
-		_, err := b.PredictStep(t.Context(), data.Batch{Fields: fields})
+		_, err := b.Answer(t.Context(), data.Batch{Fields: fields})
 		require.ErrorIs(t, err, serve.ErrInput)
 		require.ErrorContains(t, err, want)
 	}
@@ -299,7 +299,7 @@ func TestBatcher_manyCallers(t *testing.T) {
 				for j := range x {
 					x[j] = float32(1000*k + 5*i + j)
 				}
-				outputs, err := b.PredictStep(t.Context(), batchOf(x...))
+				outputs, err := b.Answer(t.Context(), batchOf(x...))
 				if err != nil {
 					t.Error(err)
 					return

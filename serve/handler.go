@@ -36,8 +36,8 @@ type Limits struct {
 //	POST /v2/models/{name}/infer          an inference
 //
 // with /versions/1 behind the name of a model, too. Each model has version 1. Datatypes are BOOL, INT8 to INT64, UINT8
-// to UINT64, FP32 and FP64; a tensor's data is a list, flat or nested. There are no extensions. An error is {"error":
-// text}, with the status
+// to UINT64, FP32 and FP64, and of outputs BYTES, which are texts, as the names of classes; a tensor's data is a list,
+// flat or nested. There are no extensions. An error is {"error": text}, with the status
 //
 //	400  the request is not what the protocol or the model takes     404  there is no such model, version or path
 //	405  another method is expected                                  413  the body, or the batch, is too large
@@ -270,7 +270,7 @@ func (h *Handler) infer(r *http.Request) (any, error) {
 		ctx, stop = context.WithTimeoutCause(ctx, h.limits.Timeout, fmt.Errorf("%w: the limit is %v", errTimeout, h.limits.Timeout))
 		defer stop()
 	}
-	outputs, err := m.PredictStep(ctx, batch)
+	outputs, err := m.Answer(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -349,6 +349,10 @@ func jsonOf(t reflect.Type) string {
 
 // datatypes are the protocol's names of types, by data.Array's.
 var datatypes = map[string]string{"bool": "BOOL", "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
-	"uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64", "float32": "FP32", "float64": "FP64"}
+	"uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
 
-func known() string { return strings.Join(slices.Sorted(maps.Values(datatypes)), ", ") }
+// known are those that inputs may have.
+func known() string {
+	names := slices.DeleteFunc(slices.Sorted(maps.Values(datatypes)), func(name string) bool { return name == "BYTES" })
+	return strings.Join(names, ", ")
+}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -225,6 +226,8 @@ func encode(a data.Array) ([]byte, error) {
 		return floats(flat, 32)
 	case []float64:
 		return floats(flat, 64)
+	case []string:
+		return json.Marshal(flat)
 	}
 	return nil, fmt.Errorf("its elements are %T, which the protocol has no name for", a.Flat)
 }

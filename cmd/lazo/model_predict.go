@@ -37,14 +37,14 @@ func (c modelPredict) Run(s session) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	a, err := answer(s.ctx, m, set)
+	columns, rows, err := answer(s.ctx, m, set)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	if c.Output == "json" || c.Output == "auto" && lines {
-		return a.writeLines(s.stdout, m)
+		return writeLines(s.stdout, columns, rows)
 	}
-	return a.writeCSV(s.stdout, m)
+	return writeCSV(s.stdout, columns, rows)
 }
 
 // read gives the model's inputs of a file: of a table, as its preparation makes them, or numbers as they are.
@@ -213,72 +213,124 @@ func appended(flat reflect.Value, text json.RawMessage, dims []int) (reflect.Val
 	return flat, nil
 }
 
-// answers is what a model says of rows.
-type answers struct {
-	rows int
-	// outputs are by name: probabilities of those that classes has, and else the numbers as they are.
-	outputs, classes map[string]data.Array
+// column is one answer for each row: in JSON one value, in CSV the cells of its header.
+type column struct {
+	name   string
+	header []string
+	json   func(row int) any
+	cells  func(row int) []any
 }
 
-func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (answers, error) {
-	outputs, err := m.Predict(ctx, set)
+// answer gives the columns of the outputs, by name: of an output with classes the probability of each class and the
+// class, by its name where it has one; of another output its numbers.
+func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (columns []column, rows int, err error) {
+	p, err := m.Predict(ctx, set)
 	if err != nil {
-		return answers{}, err
+		return nil, 0, err
 	}
-	for name, a := range outputs {
-		if flat, ok := a.Flat.([]float32); ok && slices.ContainsFunc(flat, func(v float32) bool { return v != v }) {
-			return answers{}, fmt.Errorf("the output %q has a NaN", name)
+	for _, name := range p.Outputs() {
+		kind, err := p.Kind(name)
+		if err != nil {
+			return nil, 0, err
 		}
+		a, err := p.Output(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		if flat, ok := a.Flat.([]float32); ok && slices.ContainsFunc(flat, func(v float32) bool { return v != v }) {
+			return nil, 0, fmt.Errorf("the output %q has a NaN", name)
+		}
+		if kind == "numbers" || kind == "unknown" {
+			columns = append(columns, numbers(name, a))
+			continue
+		}
+		of, err := ofClasses(p, name, kind)
+		if err != nil {
+			return nil, 0, err
+		}
+		columns = append(columns, of...)
 	}
-	probabilities, err := m.ProbabilitiesOf(outputs)
-	if errors.Is(err, flaxlike.ErrNoProbabilities) {
-		return answers{set.Len(), outputs, nil}, nil
-	}
-	if err != nil {
-		return answers{}, err
-	}
-	classes, err := m.ClassesOf(outputs)
-	maps.Copy(outputs, probabilities)
-	return answers{set.Len(), outputs, classes}, err
+	return columns, p.Len(), nil
 }
 
-// class is what an example is: the name of its one class, or its number where classes have no names; nil of an output
-// without classes, and of one with a class in each of several places.
-func (a answers) class(m *flaxlike.Model, output string, i int) any {
-	classes, ok := a.classes[output]
-	if !ok || len(classes.Dims) != 1 {
-		return nil
-	}
-	number := classes.Flat.([]int32)[i]
-	if names := m.ClassNames(output); int(number) < len(names) {
-		return names[number]
-	}
-	return number
-}
-
-// row is what an output says of an example.
-func row(a data.Array, i int) reflect.Value {
+// numbers is an output as it is.
+func numbers(name string, a data.Array) column {
 	size := a.Size() / max(1, a.Len())
-	return reflect.ValueOf(a.Flat).Slice(i*size, (i+1)*size)
-}
-
-// column is the name of an output's numbers: they are probabilities where it has classes.
-func (a answers) column(output string) string {
-	if _, ok := a.classes[output]; ok {
-		return output + "_probability"
+	row := func(i int) reflect.Value { return reflect.ValueOf(a.Flat).Slice(i*size, (i+1)*size) }
+	c := column{name: name, json: func(i int) any { return row(i).Interface() }}
+	for k := range size {
+		c.header = append(c.header, fmt.Sprintf("%s_%d", name, k))
 	}
-	return output
+	c.cells = func(i int) (cells []any) {
+		for k := range size {
+			cells = append(cells, row(i).Index(k).Interface())
+		}
+		return cells
+	}
+	return c
 }
 
-func (a answers) writeLines(w io.Writer, m *flaxlike.Model) error {
+// ofClasses are the probabilities of an output with classes, by their names, and its classes.
+func ofClasses(p flaxlike.Prediction, name, kind string) ([]column, error) {
+	probabilities, err := p.Probabilities(name)
+	if err != nil {
+		return nil, err
+	}
+	classes, err := p.Classes(name)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := p.Labels(name)
+	if err != nil {
+		return nil, err
+	}
+	of, err := p.ClassNames(name)
+	if err != nil {
+		return nil, err
+	}
+	if kind == "binary" { // its number is the probability of class 1
+		of = of[1:]
+	}
+	probability, class := numbers(name+"_probability", probabilities), numbers(name+"_class", classes)
+	if len(probabilities.Dims) > 2 { // of each of several places
+		return []column{probability, class}, nil
+	}
+	list := probability.json
+	for k, name := range of {
+		probability.header[k] = probability.name + "_" + name
+	}
+	probability.json = func(i int) any {
+		row, by := reflect.ValueOf(list(i)), map[string]any{}
+		for k, name := range of {
+			by[name] = row.Index(k).Interface()
+		}
+		return by
+	}
+	if kind == "multi-label" {
+		for k, name := range of {
+			class.header[k] = class.name + "_" + name
+		}
+		class.json = func(i int) any { return labels[i] }
+		return []column{probability, class}, nil
+	}
+	class.header = []string{class.name}
+	value := func(i int) any {
+		number := classes.Flat.([]int32)[i]
+		if labels[i][0] == fmt.Sprint(number) {
+			return number
+		}
+		return labels[i][0]
+	}
+	class.json, class.cells = value, func(i int) []any { return []any{value(i)} }
+	return []column{probability, class}, nil
+}
+
+func writeLines(w io.Writer, columns []column, rows int) error {
 	e := json.NewEncoder(w)
-	for i := range a.rows {
+	for i := range rows {
 		line := map[string]any{}
-		for name, numbers := range a.outputs {
-			line[a.column(name)] = row(numbers, i).Interface()
-			if class := a.class(m, name, i); class != nil {
-				line[name+"_class"] = class
-			}
+		for _, c := range columns {
+			line[c.name] = c.json(i)
 		}
 		if err := e.Encode(line); err != nil {
 			return err
@@ -287,27 +339,17 @@ func (a answers) writeLines(w io.Writer, m *flaxlike.Model) error {
 	return nil
 }
 
-func (a answers) writeCSV(w io.Writer, m *flaxlike.Model) error {
-	c, names := csv.NewWriter(w), slices.Sorted(maps.Keys(a.outputs))
-	var header []string
-	for _, name := range names {
-		for i := range row(a.outputs[name], 0).Len() {
-			header = append(header, fmt.Sprintf("%s_%d", a.column(name), i))
-		}
-		if a.class(m, name, 0) != nil {
-			header = append(header, name+"_class")
-		}
+func writeCSV(w io.Writer, columns []column, rows int) error {
+	c, header := csv.NewWriter(w), []string(nil)
+	for _, of := range columns {
+		header = append(header, of.header...)
 	}
 	err := c.Write(header)
-	for i := 0; i < a.rows && err == nil; i++ {
+	for i := 0; i < rows && err == nil; i++ {
 		var cells []string
-		for _, name := range names {
-			r := row(a.outputs[name], i)
-			for k := range r.Len() {
-				cells = append(cells, fmt.Sprint(r.Index(k)))
-			}
-			if class := a.class(m, name, i); class != nil {
-				cells = append(cells, fmt.Sprint(class))
+		for _, of := range columns {
+			for _, v := range of.cells(i) {
+				cells = append(cells, fmt.Sprint(v))
 			}
 		}
 		err = c.Write(cells)

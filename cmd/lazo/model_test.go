@@ -55,7 +55,7 @@ func TestModelPredict(t *testing.T) {
 	_, err = again.CopyFrom(t.Context(), m, nil)
 	require.NoError(t, err)
 	require.NoError(t, again.Save(model))
-	want := must.M1(again.Probabilities(t.Context(), rows))["preds"].Flat.([]float32)
+	want := must.M1(must.M1(again.Predict(t.Context(), rows)).Probabilities()).Flat.([]float32)
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -63,7 +63,7 @@ func TestModelPredict(t *testing.T) {
 	}
 	r := run(t, "model", "predict", model, write("rows.csv", "a,b,c\n1,0,0\n0,0,1.2\n"))
 	require.Zero(t, r.code, r.stderr)
-	require.Equal(t, fmt.Sprintf("preds_probability_0,preds_probability_1,preds_probability_2,preds_class\n%v,%v,%v,bee\n%v,%v,%v,cat\n", want[0], want[1], want[2], want[3], want[4], want[5]), r.stdout)
+	require.Equal(t, fmt.Sprintf("preds_probability_ant,preds_probability_bee,preds_probability_cat,preds_class\n%v,%v,%v,bee\n%v,%v,%v,cat\n", want[0], want[1], want[2], want[3], want[4], want[5]), r.stdout)
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, `"preds_class":"bee"`)
@@ -103,7 +103,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 	require.NoError(t, m.Save(model))
 	r := run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "place,mass\nsea,NA\nland,2\n"))
 	require.Zero(t, r.code, r.stderr)
-	require.Regexp(t, `^preds_probability_0,preds_probability_1,preds_class\n\S+,fish\n\S+,cow\n$`, r.stdout)
+	require.Regexp(t, `^preds_probability_cow,preds_probability_fish,preds_class\n\S+,fish\n\S+,cow\n$`, r.stdout)
 	known := must.M1(data.FitPreparation(table, data.Missing{"NA"}, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},
 		data.Categories{Columns: []string{"place"}}, data.Labels{Column: "kind"}))
 	again := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(2), strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(known)))

@@ -31,8 +31,8 @@ func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []i
 	seen = append([]int32(nil), seen...)
 	for range length {
 		last := seen[len(seen)-window:]
-		out := must.M1(model.PredictStep(ctx, data.Batch{Fields: []data.Field{data.X(last, 1, window)}, Size: 1}))
-		logits := out["preds"].Flat.([]float32)
+		next := must.M1(model.PredictOne(ctx, data.X(last, window)))
+		logits := must.M1(next.Output()).Flat.([]float32)
 		seen = append(seen, int32(draw(random, logits[len(logits)-len(alphabet):])))
 	}
 	written := make([]rune, length)

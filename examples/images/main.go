@@ -40,6 +40,6 @@ func main() {
 	augment := data.Augment(uint64(*seed), "x", data.RandomRotation(10), data.RandomZoom(0.1))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test, Augment: []func(data.Batch) (data.Batch, error){augment}}))
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
-	first := must.M1(model.Classes(ctx, must.M1(test.Slice(0, 1))))["preds"].Flat.([]int32)
-	fmt.Println("the first test image shows", folder.Classes[first[0]])
+	first := must.M1(model.Predict(ctx, must.M1(test.Slice(0, 1))))
+	fmt.Println("the first test image shows", must.M1(first.Labels())[0][0])
 }

@@ -42,8 +42,7 @@ func main() {
 	// What a request has: one example of the inputs, without the labels.
 	example := must.M1(data.Peek(test.Batches(1).All()))
 	example.Fields = example.Fields[:1]
-	batcher := must.M1(serve.New(flaxlike.Probabilist{Model: model}, example, serve.Batching{
-		MaxBatch: 32, Delay: *delay, InputErrors: []error{flaxlike.ErrLabelRange, flaxlike.ErrValue}}))
+	batcher := must.M1(serve.New(model, example, serve.Batching{MaxBatch: 32, Delay: *delay}))
 	handler := must.M1(serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{MaxBody: 1 << 20, Timeout: 5 * time.Second}))
 
 	// It listens at once, and is ready when all sizes of batches are compiled.

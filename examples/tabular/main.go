@@ -37,6 +37,6 @@ func main() {
 	must.M(model.Save("penguins.safetensors")) // with the preparation: lazo model predict penguins.safetensors BIRDS.csv
 	bird := must.M1(prepared.Rows(map[string]any{"island": "Dream", "sex": "female", "year": 2009, "body_mass_g": nil,
 		"bill_length_mm": 46.5, "bill_depth_mm": 17.9, "flipper_length_mm": 192})) // nobody has weighed it
-	species := must.M1(model.Classes(ctx, bird))["preds"].Flat.([]int32)
-	fmt.Println("the bird is:", model.ClassNames("preds")[species[0]])
+	species := must.M1(must.M1(model.Predict(ctx, bird)).Labels())
+	fmt.Println("the bird is:", species[0][0])
 }

@@ -37,13 +37,13 @@ func main() {
 	training, test := must.M2(must.M1(data.New(encoded(texts), data.Y(good, len(good)))).Split(0.8, 0))
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
 		flaxlike.Of(nn.Embedding{Vocabulary: tokens.Size(), Width: 16, Padding: new(0)}), flaxlike.LSTM(32), flaxlike.Dense(1)),
-		flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
+		flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithClasses([]string{"bad", "good"}), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
 		flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test}))
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
 	if review := strings.Join(flag.Args(), " "); review != "" {
-		class := must.M1(model.Classes(ctx, must.M1(data.New(encoded([]string{review})))))["preds"].Flat.([]int32)
-		fmt.Printf("%q is a good review: %v\n", review, class[0] == 1)
+		predicted := must.M1(model.Predict(ctx, must.M1(data.New(encoded([]string{review})))))
+		fmt.Printf("%q is a %s review\n", review, must.M1(predicted.Labels())[0][0])
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/plots"
 )
 
@@ -24,12 +25,11 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	if err != nil {
 		return err
 	}
-	predicted, err := r.Model.Predict(ctx, r.Test)
+	p, err := r.Model.Predict(ctx, r.Test)
 	if err != nil {
 		return err
 	}
-	output, err := r.output(predicted)
-	if err != nil {
+	if _, err := p.Output(r.Output); err != nil {
 		return err
 	}
 	if label.Flat != nil {
@@ -41,7 +41,7 @@ func (r Run) test(ctx context.Context, d *draft) error {
 			d.figures = append(d.figures, plots.Row{Name: name, Value: fmt.Sprintf("%.6g", figures[name])})
 		}
 	}
-	c, of, err := classify(label, output, r.Classes)
+	c, err := r.classify(p, label)
 	if err != nil {
 		if r.Classes != nil || r.Images != "" {
 			return err
@@ -52,15 +52,21 @@ func (r Run) test(ctx context.Context, d *draft) error {
 		d.leaveOut("Confusion matrix, curves and samples", err)
 		return nil
 	}
-	d.figures = append(d.figures, plots.Row{Name: "probabilities", Value: of})
-	counts, err := c.Counts()
-	if err != nil {
-		d.leaveOut("Confusion matrix, curves and samples", err)
+	d.figures = append(d.figures, c.rows...)
+	if c.several {
+		d.leaveOut("Confusion matrix, curves and samples", errors.New("an example may have several classes: the figures have each class"))
 		return nil
 	}
+	counts := make([][]int, len(c.Classes))
+	for i := range counts {
+		counts[i] = make([]int, len(c.Classes))
+	}
+	for i, class := range c.predicted {
+		counts[c.Labels[i]][class]++
+	}
 	d.draw(plots.Confusion(counts, c.Classes))
-	d.draw(plots.ROC(c))
-	d.draw(plots.PrecisionRecall(c))
+	d.draw(plots.ROC(c.Classified))
+	d.draw(plots.PrecisionRecall(c.Classified))
 	samples, chosen, err := r.samples(c)
 	switch {
 	case err != nil && r.Images != "":
@@ -110,74 +116,114 @@ func fieldOf(set *data.Set, name, usual, what string) (all data.Array, err error
 	return all, nil
 }
 
-func (r Run) output(predicted map[string]data.Array) (data.Array, error) {
-	names := slices.Sorted(maps.Keys(predicted))
-	if r.Output == "" && len(names) == 1 {
-		return predicted[names[0]], nil
-	}
-	if a, ok := predicted[r.Output]; ok {
-		return a, nil
-	}
-	if r.Output == "" {
-		return data.Array{}, fmt.Errorf("the model has the outputs %q: set Output, and Label", names)
-	}
-	return data.Array{}, fmt.Errorf("the model has no output %q; it has %q", r.Output, names)
+// classified is what a model answers, next to what is right.
+type classified struct {
+	plots.Classified
+	predicted []int // of the examples, by the model's thresholds
+	several   bool  // an example may have several classes: there are rows alone
+	rows      []plots.Row
 }
 
-// classify reads labels and an output as those of a classifier, with probabilities as scores, and says how these came
-// about. The error says why they are not.
-func classify(label, output data.Array, names []string) (c plots.Classified, of string, err error) {
+// classify takes the classes and the probabilities of a prediction. The error says why there are none.
+func (r Run) classify(p flaxlike.Prediction, label data.Array) (c classified, err error) {
 	if label.Flat == nil {
-		return c, "", errors.New("the test set has no labels")
+		return c, errors.New("the test set has no labels")
 	}
-	n, classes := output.Len(), 1
-	if len(output.Dims) == 2 {
-		classes = output.Dims[1]
+	kind, err := p.Kind(r.Output)
+	if err != nil {
+		return c, err
 	}
-	if len(output.Dims) > 2 || label.Len() != n || classes < 1 {
-		return c, "", fmt.Errorf("an output %v is not one class for each example", output.Dims)
+	probabilities, err := p.Probabilities(r.Output)
+	if err != nil {
+		return c, err
 	}
-	said, given := numbers(output.Flat), numbers(label.Flat)
-	if c.Labels, err = labelsOf(label.Dims, given, max(classes, 2)); err != nil {
-		return c, "", err
+	predicted, err := p.Classes(r.Output)
+	if err != nil {
+		return c, err
 	}
-	if classes == 1 {
-		probable := !slices.ContainsFunc(said, func(v float64) bool { return !(v >= 0 && v <= 1) })
-		of = "the output itself, of class 1"
-		for _, v := range said {
-			if !probable {
-				of = "the logistic function of the output, of class 1"
-				v = 1 / (1 + math.Exp(-v))
-			}
-			c.Scores = append(c.Scores, []float64{1 - v, v})
-		}
-		classes = 2
-	} else {
-		of = "the output itself"
-		if !distributions(said, classes) {
-			of = "the softmax of the output"
-		}
-		for row := range slices.Chunk(said, classes) {
-			if of != "the output itself" {
-				row = softmax(row)
-			}
-			c.Scores = append(c.Scores, row)
-		}
+	own, err := p.ClassNames(r.Output)
+	if err != nil {
+		return c, err
 	}
-	if c.Classes = slices.Clone(names); names == nil {
-		for k := range classes {
-			c.Classes = append(c.Classes, fmt.Sprint(k))
-		}
+	if c.Classes = slices.Clone(r.Classes); r.Classes == nil {
+		c.Classes = own
 	}
 	for k, name := range c.Classes {
 		if slices.Contains(c.Classes[:k], name) {
-			return c, "", fmt.Errorf("the class %q is named twice", name)
+			return c, fmt.Errorf("the class %q is named twice", name)
 		}
 	}
-	if len(c.Classes) != classes {
-		return c, "", fmt.Errorf("%d names for %d classes", len(c.Classes), classes)
+	if len(c.Classes) != len(own) {
+		return c, fmt.Errorf("%d names for %d classes", len(c.Classes), len(own))
 	}
-	return c, of, nil
+	values, given := numbers(probabilities.Flat), numbers(label.Flat)
+	classes, n := predicted.Flat.([]int32), p.Len()
+	rest := len(values) / n
+	if len(probabilities.Dims) > 2 || label.Len() != n {
+		return c, fmt.Errorf("an output %v is not one answer for each example, or there are not as many labels: %v", probabilities.Dims, label.Dims)
+	}
+	row := plots.Row{Name: "probabilities", Value: "of each class"}
+	if kind == "binary" {
+		row.Value = "of the class " + c.Classes[1]
+	}
+	output := r.Output
+	if output == "" {
+		output = p.Outputs()[0]
+	}
+	if by := r.Model.Calibrations()[output]; len(by) > 0 {
+		row.Value += fmt.Sprint(", calibrated: ", by)
+	}
+	c.rows = append(c.rows, row)
+	thresholds := r.Model.Thresholds()[output]
+	if len(thresholds) > 0 {
+		c.rows = append(c.rows, plots.Row{Name: "thresholds", Value: fmt.Sprint(thresholds)})
+	}
+	if kind == "multi-label" {
+		c.several = true
+		if len(given) != len(values) {
+			return c, fmt.Errorf("labels %v are not 0 or 1 for each of %d classes", label.Dims, rest)
+		}
+		c.rows = append(c.rows, eachClass(c.Classes, given, classes)...)
+		return c, nil
+	}
+	if c.Labels, err = labelsOf(label.Dims, given, len(own)); err != nil {
+		return c, err
+	}
+	right := 0
+	for i, class := range classes {
+		c.predicted = append(c.predicted, int(class))
+		if scores := values[i*rest : (i+1)*rest]; kind == "binary" {
+			c.Scores = append(c.Scores, []float64{1 - scores[0], scores[0]})
+		} else {
+			c.Scores = append(c.Scores, scores)
+		}
+		if c.Labels[i] == int(class) {
+			right++
+		}
+	}
+	c.rows = append(c.rows, plots.Row{Name: "right classes", Value: fmt.Sprintf("%.6g (%d of %d)", float64(right)/float64(n), right, n)})
+	return c, nil
+}
+
+// eachClass has a row for each class of examples that may have several.
+func eachClass(names []string, labels []float64, classes []int32) (rows []plots.Row) {
+	for k, name := range names {
+		var hits, said, are int
+		for i := k; i < len(classes); i += len(names) {
+			is := labels[i] == 1
+			if is {
+				are++
+			}
+			if classes[i] == 1 {
+				if said++; is {
+					hits++
+				}
+			}
+		}
+		rows = append(rows, plots.Row{Name: "class " + name, Value: fmt.Sprintf("%d of %d predictions are right, %d of %d examples are found",
+			hits, said, hits, are)})
+	}
+	return rows
 }
 
 // labelsOf are classes: whole numbers, or rows of which one number is 1 and the others are 0.
@@ -215,36 +261,6 @@ func labelsOf(dims []int, given []float64, classes int) (labels []int, err error
 	return labels, nil
 }
 
-// distributions tells whether rows are probabilities.
-func distributions(values []float64, classes int) bool {
-	for row := range slices.Chunk(values, classes) {
-		sum := 0.0
-		for _, v := range row {
-			if !(v >= 0 && v <= 1.001) {
-				return false
-			}
-			sum += v
-		}
-		if math.Abs(sum-1) > 0.001 {
-			return false
-		}
-	}
-	return true
-}
-
-func softmax(row []float64) []float64 {
-	high, sum := slices.Max(row), 0.0
-	p := make([]float64, len(row))
-	for k, v := range row {
-		p[k] = math.Exp(v - high)
-		sum += p[k]
-	}
-	for k := range p {
-		p[k] /= sum
-	}
-	return p
-}
-
 // numbers reads a slice of any number type; none where they are no real numbers.
 func numbers(flat any) []float64 {
 	v := reflect.ValueOf(flat)
@@ -277,11 +293,8 @@ const (
 
 // samples are images: the wrong ones of the greatest probability, at most half of them, then the first right ones; and
 // how they were chosen, in words.
-func (r Run) samples(c plots.Classified) (samples []plots.Sample, how string, err error) {
-	predicted, err := c.Predicted()
-	if err != nil {
-		return nil, "", err
-	}
+func (r Run) samples(c classified) (samples []plots.Sample, how string, err error) {
+	predicted := c.predicted
 	var wrong, right []int
 	for i, p := range predicted {
 		if p == c.Labels[i] {

@@ -31,8 +31,8 @@ type Run struct {
 	// Output is the output that is judged, and Label the field that has what it should be: the only output and "y" where
 	// they are not set.
 	Output, Label string
-	// Classes are the names of the classes, by their numbers; the numbers themselves where it is nil. With names, a model
-	// that is no classifier is an error.
+	// Classes are the names of the classes, by their numbers; those of the model (flaxlike.WithClasses), or the numbers
+	// themselves, where it is nil. With names, a model that is no classifier is an error.
 	Classes []string
 	// Images is the field that has images, [examples, height, width, 1 or 3]: "x" where it is not set and has these.
 	Images string
@@ -125,6 +125,13 @@ func (r Run) card(d draft) []plots.Part {
 	var sets, settings, versions []plots.Row
 	if losses := r.Model.Losses(); len(losses) > 0 {
 		settings = append(settings, plots.Row{Name: "loss", Value: strings.Join(losses, "; ")})
+	}
+	said := r.Model.Card()
+	for _, class := range slices.Sorted(maps.Keys(said.ClassWeights)) {
+		settings = append(settings, plots.Row{Name: fmt.Sprint("weight of class ", class), Value: fmt.Sprint(said.ClassWeights[class])})
+	}
+	if said.SampleWeights != "" {
+		settings = append(settings, plots.Row{Name: "sample weights", Value: fmt.Sprintf("field %q", said.SampleWeights)})
 	}
 	for _, s := range r.Model.Settings() {
 		trained = trained || s.Name == "batch"

@@ -77,7 +77,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 	for _, text := range []string{"digits </title>", "Run", "135 steps, 4311 examples", "Data",
 		"1437 examples: x float32[8 8 1], y int32[]", "360 examples: x float32[360 8 8 1], y int32[360]",
 		"Settings", "optimizer", "Versions", "gomlx", "plugin", "accuracy",
-		"the softmax of the output", "loss", "validation", "learning_rate",
+		"right classes", "loss", "validation", "learning_rate",
 		"<one>", "nine & more", "label", "prediction", "ROC", "Precision and recall", "Samples",
 		"wrong predictions, the most confident first; then 1", "right", "Weights", "1/kernel", "160 weights", "Network", "x  input", "Float32 [32 10]"} {
 		require.Contains(t, strings.Join(texts, "\n"), text)
@@ -98,13 +98,13 @@ func TestSave_ofAClassifier(t *testing.T) {
 	require.Equal(t, 2+24+6+1, drawings, "examples of one class have no ROC")
 
 	for what, r := range map[string]report.Run{
-		"the model is nil":                      {},
-		`no field "z"; it has ["x" "y"]`:        {Model: m, Test: test, Label: "z"},
-		`Images: the test set has no field "i"`: {Model: m, Test: test, Images: "i"},
-		`no output "o"; it has ["preds"]`:       {Model: m, Test: test, Output: "o"},
-		"2 names for 10 classes":                {Model: m, Test: test, Classes: names[:2]},
-		"there is no Test set":                  {Model: m, Classes: names},
-		"are no images":                         {Model: m, Test: test, Images: "y"},
+		"the model is nil":                                  {},
+		`no field "z"; it has ["x" "y"]`:                    {Model: m, Test: test, Label: "z"},
+		`Images: the test set has no field "i"`:             {Model: m, Test: test, Images: "i"},
+		`output "o": unknown name; the model has ["preds"]`: {Model: m, Test: test, Output: "o"},
+		"2 names for 10 classes":                            {Model: m, Test: test, Classes: names[:2]},
+		"there is no Test set":                              {Model: m, Classes: names},
+		"are no images":                                     {Model: m, Test: test, Images: "y"},
 		`the class "zero" is named twice`: {Model: m, Test: test, Classes: append(append([]string{}, names[:9]...),
 			"zero")},
 	} {
@@ -129,7 +129,7 @@ func TestSave_ofWhatThereIs(t *testing.T) {
 	_, drawings := written(t, report.Run{Model: m})
 	require.Zero(t, drawings, "a model before its first batch")
 	texts, drawings := written(t, report.Run{Model: m, Test: setOf(1, 0)})
-	for _, text := range []string{"the logistic function of the output, of class 1", "no history was given", "Samples",
+	for _, text := range []string{"of the class 1", "no history was given", "Samples",
 		"a  input", "b  input", "both  Dense"} {
 		require.Contains(t, strings.Join(texts, "\n"), text)
 	}
@@ -145,7 +145,7 @@ func TestSave_ofWhatThereIs(t *testing.T) {
 		t.TempDir()), "the label 0.5")
 
 	texts, _ = written(t, report.Run{Model: m, Test: setOf(float32(math.NaN()), 0)})
-	require.Contains(t, strings.Join(texts, "\n"), "is NaN", "a model that has diverged has a page, too")
+	require.Contains(t, strings.Join(texts, "\n"), "has a NaN", "a model that has diverged has a page, too")
 }
 
 // Parameters are those that are trained, on the card as in the diagram; the others stand apart. The loss is a setting,
@@ -168,7 +168,7 @@ func TestSave_saysOneThingOnce(t *testing.T) {
 	require.Contains(t, all, "8 parameters, 12 not trainable")
 	require.Contains(t, all, "loss\nmse\noptimizer\n")
 	require.Contains(t, all, "Float32 [32 8]\nx  input")
-	require.Contains(t, all, "the model is no classifier: its loss is mse, and the label 0.142")
+	require.Contains(t, all, "the model is no classifier: its loss is mse, and flaxlike: probabilities: output \"preds\": its loss is of numbers")
 	require.NotContains(t, all, "none is known")
 
 	other := newModel(t, layers, flaxlike.WithLoss("mse"))

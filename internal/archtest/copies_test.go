@@ -47,6 +47,7 @@ var readAtOnce = map[string]bool{
 	"safetensors.Write":        true, "safetensors.ReadInto": true,
 	"checkpoint/storetest.ReadAt": true,
 	"metrics.Update":              true, "metrics.Compute": true,
+	"flaxlike.Output": true, "flaxlike.Kind": true, "flaxlike.Probabilities": true, "flaxlike.Classes": true, "flaxlike.Labels": true, "flaxlike.ClassNames": true, // the name of an output
 	"dist.Agree": true, "dist.AgreeOn": true, "dist.Broadcast": true, "dist.AllGather": true,
 	"xla/spmd.Rewrite": true,
 	"xla.Run":          true, "xla.Start": true, // but for a block's, of which the doc speaks
@@ -93,7 +94,7 @@ func TestR11_listsAreCopiedOrSaidToBeKept(t *testing.T) {
 // How a list in an exported struct fares that a caller fills in. A new one needs a row.
 var fieldsThatAreLists = map[string]string{
 	// Copied when the struct is handed over.
-	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied", "serve.Batching.InputErrors": "copied",
+	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
 	// Looked at while the call lasts that is given the struct, or of which it is the receiver.
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "checkpoint.Part.Start": "call", "checkpoint.Part.Dims": "call", "checkpoint.Part.Data": "call", "strategies.Part.Start": "given", "safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",

@@ -140,7 +140,7 @@ var controls = []control{
 	{name: "weights that change within a batch", file: "serve/batcher_run.go", pkg: "serve", test: "TestBatcher_runsTogetherWhatWaits",
 		edits: []edit{{"\t\t\tcase err == nil:\n", "\t\t\tcase err == nil:\n\t\t\t\toutputs, _ = b.predict(context.Background(), batch)\n"}}},
 	{name: "weights that change within a batch beside a Fit", file: "serve/batcher_run.go", pkg: "flaxlike", test: "TestServe_besideAFit",
-		edits: []edit{{"\trows := batch.Fields[0].Array.Len()\n", "\trows := batch.Fields[0].Array.Len()\n\tagain, _ := b.of.PredictStep(ctx, batch)\n" +
+		edits: []edit{{"\trows := batch.Fields[0].Array.Len()\n", "\trows := batch.Fields[0].Array.Len()\n\tagain, _ := b.of.Answer(ctx, batch)\n" +
 			"\tfor name, a := range outputs {\n\t\treflect.Copy(reflect.ValueOf(a.Flat), reflect.ValueOf(again[name].Slice(0, rows/2).Flat))\n\t}\n"}}},
 	{name: "a request that is read when its caller has gone", file: "serve/batcher_run.go", pkg: "serve", test: "TestBatcher_cancelledInABatch",
 		edits: []edit{{"return together, b.stack(together, b.sizeFor(rows)), 0, false", "return together, data.Batch{Fields: []data.Field{data.Named(\"x\", together[0].fields[0].Flat, 1)}}, 0, false"}}},

@@ -1,0 +1,331 @@
+package flaxlike
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// Prediction is what a model predicts for examples, in their order. The first axis of each of its arrays counts the
+// examples, for one example too ([Model.PredictOne]).
+//
+// It keeps the calibration, the thresholds and the names of classes that the model had: later changes of the model do
+// not change it. Its methods take the name of an output; without one they are about the only output.
+type Prediction struct {
+	outputs map[string]data.Array
+	of      map[string]answering
+	given   []float64 // thresholds in place of the outputs' own
+}
+
+// answering is how the numbers of one output become answers.
+type answering struct {
+	output                        string
+	odds                          odds
+	calibration                   []Calibration
+	thresholds                    []float64
+	names                         []string // of the classes, nil if they have none
+	oldCalibration, oldThresholds bool     // fitted to other weights, or to another calibration
+}
+
+// Len is the number of examples.
+func (p Prediction) Len() int {
+	for _, a := range p.outputs {
+		return a.Len()
+	}
+	return 0
+}
+
+// Outputs are the names of the outputs, sorted.
+func (p Prediction) Outputs() []string { return slices.Sorted(maps.Keys(p.outputs)) }
+
+// Output is an output as the network computes it: of a network that ends without a softmax or a sigmoid, logits. Of an
+// [Ensemble] it is the mean: of probabilities where the output has classes.
+func (p Prediction) Output(output ...string) (data.Array, error) {
+	_, a, _, err := p.find("output", output...)
+	return a, err
+}
+
+// Kind says what an output is: "classes" where an example has one of several classes, "binary" where it has one of two
+// and the output is one number, the probability of class 1 or its logit, "multi-label" where an example has any number
+// of the classes, "numbers" where the loss is of numbers, as mse, and "unknown" where no loss by name says it.
+func (p Prediction) Kind(output ...string) (string, error) {
+	_, a, of, err := p.find("kind", output...)
+	if err != nil {
+		return "", err
+	}
+	return of.odds.kind(lastAxis(a)), nil
+}
+
+func (o odds) kind(width int) string {
+	switch {
+	case o == softmax || o == softmaxed:
+		return "classes"
+	case (o == sigmoid || o == sigmoided) && width == 1:
+		return "binary"
+	case o == sigmoid || o == sigmoided:
+		return "multi-label"
+	case o == noOdds:
+		return "numbers"
+	}
+	return "unknown"
+}
+
+// find gives an output by its name, and the only one without a name.
+func (p Prediction) find(what string, output ...string) (string, data.Array, answering, error) {
+	names, name := p.Outputs(), ""
+	var err error
+	switch {
+	case len(names) == 0:
+		err = errors.New("the prediction is empty: it is the zero value, or that of a call that gave an error")
+	case len(output) > 1:
+		err = fmt.Errorf("the outputs %q are given: expected one", output)
+	case len(output) == 1 && output[0] != "":
+		name = output[0]
+		if _, ok := p.outputs[name]; !ok {
+			err = fmt.Errorf("output %q: %w; the model has %q", name, ErrUnknownName, names)
+		}
+	case len(names) > 1:
+		err = fmt.Errorf("the model has the outputs %q: give the name of one", names)
+	default:
+		name = names[0]
+	}
+	if err != nil {
+		return "", data.Array{}, answering{}, fmt.Errorf("flaxlike: %s: %w", what, err)
+	}
+	return name, p.outputs[name], p.of[name], nil
+}
+
+// answer calls f with an output that has classes; its errors name the output.
+func (p Prediction) answer(what string, f func(a data.Array, of answering) (data.Array, error), output ...string) (data.Array, error) {
+	name, a, of, err := p.find(what, output...)
+	if err != nil {
+		return a, err
+	}
+	switch {
+	case of.odds == noOdds:
+		err = fmt.Errorf("its loss is of numbers, not of classes: %w\n  take Output for the numbers", ErrNoProbabilities)
+	case of.odds == oddsUnknown:
+		err = fmt.Errorf("no loss by name says whether its numbers are logits: %w\n  end the network with Activation(\"softmax\") or "+
+			"Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss); Output has the numbers", ErrNoProbabilities)
+	case of.oldCalibration:
+		err = fmt.Errorf("its calibration is %w: the model was changed since\n  Calibrate it anew, or do without by SetCalibration(%q); "+
+			"then predict again", ErrOutdated, name)
+	default:
+		a, err = f(a, of)
+	}
+	if err != nil {
+		return data.Array{}, fmt.Errorf("flaxlike: %s: output %q: %w", what, name, err)
+	}
+	return a, nil
+}
+
+// Probabilities are those of an output of classes, in the shape of the output: by the model's calibration
+// ([Model.Calibrate]), a softmax over the last axis where the loss is a crossentropy of classes of which an example has
+// one, a sigmoid where it is binary_crossentropy: that of class 1. An output that went through a softmax or a sigmoid
+// itself, and one of dice or tversky, stays as it is.
+//
+// An output of another loss, as mse, has none, and that of a loss of one's own is not known to have some: see
+// [ErrNoProbabilities].
+func (p Prediction) Probabilities(output ...string) (data.Array, error) {
+	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
+		if of.odds == softmaxed || of.odds == sigmoided {
+			return a, nil
+		}
+		numbers, err := numbersIn(a)
+		if err != nil {
+			return a, err
+		}
+		flat, width := make([]float32, len(numbers)), lastAxis(a)
+		for at := 0; at < len(numbers); at += width {
+			for i, v := range probabilitiesOf(numbers[at:at+width], of.odds, of.calibration) {
+				flat[at+i] = float32(v)
+			}
+		}
+		return data.Array{Flat: flat, Dims: a.Dims}, nil
+	}, output...)
+}
+
+// Classes are those of the examples, as int32. Where an example has one of several classes it is the likeliest, the
+// first of several that are as likely, [examples]; of a binary output 1 if the probability is above the threshold, and
+// else 0, [examples]; where an example may have several classes 0 or 1 for each, [examples, classes]. An output with
+// places, as that of a sequence, has their axes too. The threshold is 0.5, or that of [Model.ChooseThresholds], or that
+// of [Prediction.WithThresholds]. A NaN is an error.
+func (p Prediction) Classes(output ...string) (data.Array, error) {
+	return p.answer("classes", p.classes, output...)
+}
+
+func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
+	numbers, err := numbersIn(a)
+	if at := slices.IndexFunc(numbers, math.IsNaN); at >= 0 {
+		err = fmt.Errorf("example %d has a NaN, which is of no class", at/(len(numbers)/a.Len()))
+	}
+	if err != nil {
+		return a, err
+	}
+	width, flat := lastAxis(a), make([]int32, 0, len(numbers))
+	narrow := a.Dims[:max(1, len(a.Dims)-1)]
+	if of.odds == softmax || of.odds == softmaxed {
+		if len(p.given) > 0 {
+			return a, errors.New("thresholds are given, and each example has one of several classes, the likeliest: leave them out")
+		}
+		for at := 0; at < len(numbers); at += width {
+			best := 0
+			for i, v := range numbers[at : at+width] {
+				if v > numbers[at+best] {
+					best = i
+				}
+			}
+			flat = append(flat, int32(best))
+		}
+		return data.Array{Flat: flat, Dims: narrow}, nil
+	}
+	thresholds := p.given
+	if len(thresholds) == 0 {
+		if thresholds = of.thresholds; of.oldThresholds {
+			return a, fmt.Errorf("its thresholds are %w: the model or its calibration was changed since\n  ChooseThresholds anew, or go back to "+
+				"0.5 by SetThresholds(%q); then predict again", ErrOutdated, of.output)
+		}
+	}
+	if err := checkThresholds(thresholds); err != nil {
+		return a, err
+	}
+	if len(thresholds) > 1 && len(thresholds) != width {
+		return a, fmt.Errorf("there are %d thresholds for %d classes: expected one, or one for each", len(thresholds), width)
+	}
+	for at := 0; at < len(numbers); at += width {
+		for i, v := range probabilitiesOf(numbers[at:at+width], of.odds, of.calibration) {
+			threshold, class := 0.5, int32(0)
+			if len(thresholds) > 0 {
+				threshold = thresholds[min(i, len(thresholds)-1)]
+			}
+			if v > threshold {
+				class = 1
+			}
+			flat = append(flat, class)
+		}
+	}
+	if width > 1 {
+		narrow = a.Dims
+	}
+	return data.Array{Flat: flat, Dims: narrow}, nil
+}
+
+// Labels are the names of the classes of each example ([WithClasses]), or their numbers where they have no names: one
+// name for an example that has one class, any number where it may have several, and one for each place of a sequence.
+func (p Prediction) Labels(output ...string) ([][]string, error) {
+	classes, err := p.Classes(output...)
+	if err != nil {
+		return nil, err
+	}
+	_, a, of, err := p.find("labels", output...)
+	if err != nil {
+		return nil, err
+	}
+	flat := classes.Flat.([]int32)
+	labels, each := make([][]string, classes.Len()), len(flat)/max(1, classes.Len())
+	several := of.odds.kind(lastAxis(a)) == "multi-label"
+	for i := range labels {
+		labels[i] = []string{}
+		for k, class := range flat[i*each : (i+1)*each] {
+			switch {
+			case !several:
+				labels[i] = append(labels[i], of.name(int(class)))
+			case class == 1:
+				labels[i] = append(labels[i], of.name(k%lastAxis(a)))
+			}
+		}
+	}
+	return labels, nil
+}
+
+func (a answering) name(class int) string {
+	if class < len(a.names) {
+		return a.names[class]
+	}
+	return strconv.Itoa(class)
+}
+
+// ClassNames are the names of an output's classes in the order of their numbers: those of [WithClasses], or the numbers
+// themselves. A binary output has two.
+func (p Prediction) ClassNames(output ...string) ([]string, error) {
+	var names []string
+	_, err := p.answer("class names", func(a data.Array, of answering) (data.Array, error) {
+		n := lastAxis(a)
+		if of.odds.kind(n) == "binary" {
+			n = 2
+		}
+		for class := range n {
+			names = append(names, of.name(class))
+		}
+		return a, nil
+	}, output...)
+	return names, err
+}
+
+// WithThresholds is the prediction with other thresholds for its outputs that are binary or multi-label: one for all
+// classes, or one for each in their order. None stands for those that the model had.
+func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
+	p.given = slices.Clone(thresholds)
+	return p
+}
+
+// answers are the arrays that a server gives for the outputs: see [Model.Answer].
+func (p Prediction) answers() (map[string]data.Array, error) {
+	all := map[string]data.Array{}
+	for _, name := range p.Outputs() {
+		of := p.of[name]
+		if of.odds == noOdds || of.odds == oddsUnknown {
+			all[name] = p.outputs[name]
+			continue
+		}
+		probabilities, err := p.Probabilities(name)
+		if err != nil {
+			return nil, err
+		}
+		classes, err := p.Classes(name)
+		if err != nil {
+			return nil, err
+		}
+		if of.names != nil && of.odds.kind(lastAxis(p.outputs[name])) != "multi-label" {
+			numbers := classes.Flat.([]int32)
+			texts := make([]string, len(numbers))
+			for i, class := range numbers {
+				texts[i] = of.name(int(class))
+			}
+			classes.Flat = texts
+		}
+		all[name+"_probability"], all[name+"_class"] = probabilities, classes
+	}
+	return all, nil
+}
+
+// decided is the prediction with probabilities in place of logits, and no thresholds: what means are taken of.
+func (p Prediction) decided() (Prediction, error) {
+	p.outputs, p.of = maps.Clone(p.outputs), maps.Clone(p.of)
+	for name, of := range p.of {
+		if of.odds != noOdds && of.odds != oddsUnknown {
+			a, err := p.Probabilities(name)
+			if err != nil {
+				return p, err
+			}
+			p.outputs[name] = a
+		}
+		p.of[name] = answering{output: name, odds: of.odds.decided(), names: of.names}
+	}
+	return p, nil
+}
+
+func (o odds) decided() odds {
+	switch o {
+	case softmax:
+		return softmaxed
+	case sigmoid:
+		return sigmoided
+	}
+	return o
+}
