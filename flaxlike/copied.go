@@ -126,12 +126,13 @@ func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match
 		return c, fmt.Errorf("nothing fits:\n  %s", strings.Join(unfit, "\n  "))
 	}
 	slices.Sort(c.Unused)
-	m.seen.changes.Add(1)
-	return c, m.Transfer(ctx, values, func(name string) string {
-		if name = short(name); taken[name] {
-			return name
-		}
-		return ""
+	return c, m.change(func() error {
+		return m.state.Transfer(ctx, values, func(name string) string {
+			if name = short(name); taken[name] {
+				return name
+			}
+			return ""
+		})
 	})
 }
 
@@ -145,7 +146,7 @@ func (m *Model) content() (*checkpoint.Checkpoint, error) {
 	for i, v := range variables {
 		names[i] = v.name
 	}
-	now, err := m.Values(names...) // of one moment, also beside a training
+	now, err := m.state.Values(names...) // of one moment, also beside a training
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@
 //	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
 //	figures, err := model.Evaluate(ctx, test)
 //
-// It is a thin layer. A [Model] is a managed.State with the steps as methods, and its Fit is a train.Loop: train.Of
+// It is a thin layer. A [Model] has a managed.State and the steps as methods, and its Fit is a train.Loop: train.Of
 // makes the same loop of a model, each loop.Option is a callback, and GoMLX's functions are layers as [Func]. So a
 // program can step down a level at any time.
 //

@@ -61,7 +61,7 @@ func (m *Model) evaluate(ctx context.Context, test evaluation, options []loop.Op
 
 // reading is the model as it is now, for tests and predictions beside whatever else it does.
 func (m *Model) reading(ctx context.Context) (*Model, error) {
-	view, err := m.View(ctx)
+	view, err := m.state.View(ctx)
 	reader := *m
 	reader.view = view
 	return &reader, err
@@ -107,7 +107,7 @@ func (m *Model) testOf(set *data.Set, size int) evaluation {
 func (m *Model) takesNoPadding(ctx context.Context, batches iter.Seq2[data.Batch, error]) bool {
 	batch, err := data.Peek(batches)
 	if err == nil {
-		err = m.test.Prepare(ctx, m.State, batch)
+		err = m.test.Prepare(ctx, m.state, batch)
 	}
 	return errors.Is(err, managed.ErrPadded) // another error the step will tell
 }
@@ -294,7 +294,7 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 	if whole { // as nearly always: to ask the state would be to wait for it a second time
 		return nil
 	}
-	given, err := m.Strategy().Batch(batch)
+	given, err := m.state.Strategy().Batch(batch)
 	if err != nil {
 		return err
 	}

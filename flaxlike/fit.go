@@ -235,7 +235,7 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 func (m *Model) divided(batches iter.Seq2[data.Batch, error], size int) iter.Seq2[data.Batch, error] {
 	return data.Map(batches, func(b data.Batch) (data.Batch, error) {
 		if rows, err := b.Rows(); err == nil && rows < size {
-			if _, err := m.Strategy().Batch(b); errors.Is(err, strategies.ErrLeftover) {
+			if _, err := m.state.Strategy().Batch(b); errors.Is(err, strategies.ErrLeftover) {
 				return data.Pad(b, size)
 			}
 		}

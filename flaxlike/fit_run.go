@@ -145,7 +145,7 @@ func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error]
 	select {
 	case err := <-came:
 		if err == nil {
-			return m.train.Prepare(ctx, m.State, batch)
+			return m.train.Prepare(ctx, m.state, batch)
 		}
 		say("the run had ended, and the model has no variables before its first batch: %v", err)
 	case <-ctx.Done():

@@ -22,14 +22,14 @@ import (
 
 // Model is a network with its losses, metrics and optimizer, and the state that trains. It changes in place.
 //
-// It may be used by any number of goroutines, by the rule of the managed.State in it: what only reads (Predict,
+// It may be used by any number of goroutines, as a managed.State may: what only reads (Predict,
 // Evaluate, Save, Summary, Export) goes on beside others and beside a Fit, and takes no part in what that finds; Load,
 // SetLearningRate and their like wait for the end of a step. A second Fit is managed.ErrBusy. Evaluate, and Predict for
 // more than one batch, work with one set of weights, that of their first batch, and a Fit goes on meanwhile: it copies
 // the weights once for each. Close waits for the step that is being made, and what is used later, a Fit that goes on
 // too, gives managed.ErrClosed.
 type Model struct {
-	*managed.State
+	state                *managed.State
 	network              Layer
 	set                  settings
 	train, test, predict *managed.Stepper
@@ -106,7 +106,7 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 	if m.set.policy != nil {
 		of = append(of, managed.WithPolicy(*m.set.policy))
 	}
-	m.State, err = managed.New(m.set.strategy, of...)
+	m.state, err = managed.New(m.set.strategy, of...)
 	if err != nil && m.giveBack != nil {
 		err = errors.Join(err, m.giveBack())
 	}
@@ -165,7 +165,7 @@ func (m *Model) Init(ctx context.Context, batch data.Batch) error {
 func (m *Model) init(ctx context.Context, inputs func() ([]strategies.Input, error)) error {
 	of, err := inputs()
 	if err == nil {
-		err = m.predict.Build(ctx, m.State, of)
+		err = m.predict.Build(ctx, m.state, of)
 	}
 	if err != nil {
 		return fmt.Errorf("flaxlike: init: %w", graphs.Inner(err))
@@ -189,7 +189,7 @@ func (m *Model) ResetStep(ctx context.Context) (*Model, error) {
 	if m.view != nil {
 		return m, m.view.ResetMetrics()
 	}
-	_, err := managed.Reset(ctx, m.State)
+	_, err := managed.Reset(ctx, m.state)
 	return m, err
 }
 
@@ -226,13 +226,13 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 // Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the
 // shapes, and needs the inputs alone.
 func (m *Model) Export(dir string, batch data.Batch, options ...managed.ExportOption) error {
-	return managed.ExportModel(dir, m.State, batch, m.outputs, options...)
+	return managed.ExportModel(dir, m.state, batch, m.outputs, options...)
 }
 
 // Close gives up the state, the programs, and, if it was the last model of those that New gave a runtime, that runtime.
 // A second Close does nothing, and returns after the first. From the function of a step it is managed.ErrBusy.
 func (m *Model) Close() error {
-	err := m.State.Close()
+	err := m.state.Close()
 	if errors.Is(err, managed.ErrBusy) {
 		return err
 	}
@@ -251,7 +251,7 @@ func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) 
 	if m.view != nil {
 		return m.view.Step(ctx, of, batch)
 	}
-	_, logs, err := of.Step(ctx, m.State, batch)
+	_, logs, err := of.Step(ctx, m.state, batch)
 	return logs, ofShapes(err)
 }
 
@@ -267,7 +267,7 @@ func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs
 	if m.view != nil {
 		logs, err = m.view.StepBlock(ctx, s.of, batches)
 	} else {
-		_, logs, err = s.of.StepBlock(ctx, m.State, batches)
+		_, logs, err = s.of.StepBlock(ctx, m.state, batches)
 		err = ofShapes(err)
 	}
 	if s.means {
@@ -334,7 +334,7 @@ func (s step) BeginEvaluation(ctx context.Context, m *Model) (end func(context.C
 	if m.view != nil {
 		return func(context.Context) error { return nil }, m.view.ResetMetrics()
 	}
-	return s.of.BeginEvaluation(ctx, m.State)
+	return s.of.BeginEvaluation(ctx, m.state)
 }
 func (s step) BlockSize() int { return s.of.BlockSize() }
 
@@ -346,7 +346,7 @@ func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loo
 	logs, err := m.one(ctx, s.of, batch)
 	if err == nil && len(m.seen.known()) > known {
 		if err = m.before(s, batch); err != nil {
-			err = errors.Join(failure(err), m.Wait())
+			err = errors.Join(failure(err), m.state.Wait())
 		}
 	}
 	return m, logs, err
@@ -377,7 +377,7 @@ func (s step) Await(ctx context.Context, m *Model) error {
 	if m.view != nil {
 		return m.view.Await()
 	}
-	return s.of.Await(ctx, m.State)
+	return s.of.Await(ctx, m.state)
 }
 
 // variable is one of the network.
@@ -420,7 +420,7 @@ func (m *Model) setOptimizer(ctx context.Context, o managed.Optimizer) error {
 		return fmt.Errorf("the model is %w: a Fit trains it: wait for its end", managed.ErrBusy)
 	}
 	defer m.fitting.Store(false)
-	if err := m.State.SetOptimizer(ctx, o); err != nil {
+	if err := m.change(func() error { return m.state.SetOptimizer(ctx, o) }); err != nil { // its averages are gone
 		return err
 	}
 	m.seen.mu.Lock()

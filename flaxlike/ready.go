@@ -32,7 +32,7 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	if err := m.before(s, batch); err != nil {
 		return err
 	}
-	if err := s.of.Prepare(ctx, m.State, batch); err != nil {
+	if err := s.of.Prepare(ctx, m.state, batch); err != nil {
 		return err
 	}
 	m.seen.mu.Lock()
@@ -92,7 +92,7 @@ func (m *Model) readyFor(ctx context.Context, t evaluation, trained data.Batch) 
 			return err
 		}
 	}
-	return s.of.Prepare(ctx, m.State, batch)
+	return s.of.Prepare(ctx, m.state, batch)
 }
 
 // formsOf are the fields of a batch, as they are the same in one of another size.
@@ -131,7 +131,7 @@ func (m *Model) find(ctx context.Context, e expected) error {
 	known := func(entry string) bool { return names[entry] }
 	if slices.ContainsFunc(e.entries, func(entry string) bool { return !known(entry) }) {
 		for _, test := range tests {
-			if err := m.test.Prepare(ctx, m.State, e.tests[test]); err != nil {
+			if err := m.test.Prepare(ctx, m.state, e.tests[test]); err != nil {
 				return fmt.Errorf("test %q: %w", test, err)
 			}
 			add(test, shownOf(m.test.Entries()))

@@ -175,7 +175,7 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 // build makes the variables with the values of a file. It gives the values before, so that variables that the file has
 // not are refused and not drawn, however large they say they are.
 func (m *Model) build(ctx context.Context, d description, content *checkpoint.Checkpoint) error {
-	err := m.Transfer(ctx, content, func(name string) string {
+	err := m.state.Transfer(ctx, content, func(name string) string {
 		if of := short(name); of != name {
 			return of
 		}

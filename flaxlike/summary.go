@@ -51,7 +51,7 @@ func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
 	layers, arrows, inputs := m.seen.layers, m.seen.arrows, m.seen.inputs
 	m.seen.mu.Unlock()
-	s := Summary{Summary: m.State.Summary(), Arrows: slices.Clone(arrows), Inputs: map[string]managed.Shape{}}
+	s := Summary{Summary: m.state.Summary(), Arrows: slices.Clone(arrows), Inputs: map[string]managed.Shape{}}
 	for _, d := range inputs {
 		s.Inputs[d.Name] = shapes.Make(d.Type, d.Dims...)
 	}

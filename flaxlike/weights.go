@@ -133,13 +133,14 @@ func (m *Model) take(ctx context.Context, content *checkpoint.Checkpoint) error 
 	if err != nil {
 		return err
 	}
-	m.seen.changes.Add(1)
-	return unlike(m.Transfer(ctx, content, func(name string) string {
-		if name = short(name); needed[name] {
-			return name
-		}
-		return ""
-	}), content)
+	return m.change(func() error {
+		return unlike(m.state.Transfer(ctx, content, func(name string) string {
+			if name = short(name); needed[name] {
+				return name
+			}
+			return ""
+		}), content)
+	})
 }
 
 // needed are the names of the network's variables, unless the file has others beside them.

@@ -118,8 +118,9 @@ func (r Run) card(d draft) []plots.Part {
 		}
 	}
 	trained := r.Model.Card().Epochs > 0
-	run = append(run, plots.Row{Name: "parameters", Value: fmt.Sprint(r.Model.Parameters())})
-	if fixed := r.Model.State.Summary().Total(managed.Fixed).Size; fixed > 0 {
+	variables := r.Model.Summary()
+	run = append(run, plots.Row{Name: "parameters", Value: fmt.Sprint(variables.Total(managed.Parameter).Size)})
+	if fixed := variables.Total(managed.Fixed).Size; fixed > 0 {
 		run = append(run, plots.Row{Name: "not trainable", Value: counted(fixed, "number")})
 	}
 	var sets, settings, versions []plots.Row
@@ -190,7 +191,7 @@ const mostVariables = 60
 
 func (r Run) weights(d *draft) error {
 	var names []string
-	rows := slices.DeleteFunc(r.Model.State.Summary().Rows,
+	rows := slices.DeleteFunc(r.Model.Summary().Rows,
 		func(v managed.Row) bool { return v.Kind != managed.Parameter || v.Size == 0 })
 	if len(rows) > mostVariables {
 		d.leaveOut("Weights", fmt.Errorf("%d of the %d variables are drawn, those of the most numbers", mostVariables,
@@ -205,14 +206,14 @@ func (r Run) weights(d *draft) error {
 		d.leaveOut("Weights", errors.New("the model has no variables before its first batch"))
 		return nil
 	}
-	values, err := r.Model.Values(names...)
-	if err != nil {
-		return err
-	}
 	var all []plots.Weights
-	for i, v := range values {
-		w := plots.Weights{Name: strings.TrimPrefix(names[i], "/model/")}
-		err := v.ConstFlatData(func(flat any) {
+	for _, name := range names {
+		v, err := r.Model.Value(name)
+		if err != nil {
+			return err
+		}
+		w := plots.Weights{Name: strings.TrimPrefix(name, "/model/")}
+		err = v.ConstFlatData(func(flat any) {
 			for _, n := range numbers(flat) {
 				w.Values = append(w.Values, float32(n))
 			}

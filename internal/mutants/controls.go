@@ -623,4 +623,6 @@ var controls = []control{
 		edits: []edit{{"Epochs: r.Epochs, ", ""}}},
 	{name: "an evaluation at the start of a resumed run", file: "loop/iteration.go", pkg: "loop", test: "TestEvaluation_notAtTheStartOfAResumedRun",
 		edits: []edit{{" && !(start && t.evaluates && r.from.Steps > 0)", ""}}},
+	{name: "values that a model does not notice", file: "flaxlike/state.go", pkg: "flaxlike", test: "TestS19_changesOutdateWhatWasFound",
+		edits: []edit{{"\tm.seen.changes.Add(1)\n\tdefer m.seen.changes.Add(1)\n", ""}}},
 }

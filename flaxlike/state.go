@@ -1,0 +1,109 @@
+package flaxlike
+
+import (
+	"context"
+	"time"
+
+	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// What a loop, its callbacks and its checkpoints ask of a state. Whatever changes the weights goes through the model,
+// so that it knows which calibrations and thresholds are outdated.
+var (
+	_ loop.Snapshotter      = (*Model)(nil)
+	_ loop.Queued           = (*Model)(nil)
+	_ loop.Compiler         = (*Model)(nil)
+	_ loop.Joined           = (*Model)(nil)
+	_ loop.LearningRater    = (*Model)(nil)
+	_ checkpoint.State      = (*Model)(nil)
+	_ checkpoint.Restorer   = (*Model)(nil)
+	_ checkpoint.Versioned  = (*Model)(nil)
+	_ checkpoint.Configured = (*Model)(nil)
+	_ callbacks.XLADumper   = (*Model)(nil)
+)
+
+// change makes a change of the weights. It is counted before, for a prediction that comes between, and after, for
+// a calibration that was begun before.
+func (m *Model) change(f func() error) error {
+	m.seen.changes.Add(1)
+	defer m.seen.changes.Add(1)
+	return f()
+}
+
+// Names lists the full names of the model's variables ("/model/0/kernel"), those of the optimizer and the metrics too.
+func (m *Model) Names() []string { return m.state.Names() }
+
+// Value copies a variable to the host by its full name; see managed.State.Value.
+func (m *Model) Value(name string) (*managed.Tensor, error) { return m.state.Value(name) }
+
+// SetValue gives a variable another value by its full name; see managed.State.SetValue. A calibration and thresholds
+// that were found before are outdated ([ErrOutdated]).
+func (m *Model) SetValue(name string, t *managed.Tensor) error {
+	return m.change(func() error { return m.state.SetValue(name, t) })
+}
+
+// LearningRate is the optimizer's learning rate.
+func (m *Model) LearningRate() (float64, error) { return m.state.LearningRate() }
+
+// SetLearningRate sets the optimizer's learning rate; nothing is compiled again. See managed.State.SetLearningRate.
+func (m *Model) SetLearningRate(rate float64) error { return m.state.SetLearningRate(rate) }
+
+// MoveTo moves the model to another strategy, where it goes on with the same bits; see managed.State.MoveTo.
+func (m *Model) MoveTo(ctx context.Context, to strategies.Strategy) error {
+	return m.state.MoveTo(ctx, to)
+}
+
+// Snapshot copies all values to the host, to be restored later; see managed.State.Snapshot.
+func (m *Model) Snapshot(ctx context.Context) (loop.Snapshot, error) {
+	s, err := m.state.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &snapshot{s, m}, nil
+}
+
+// snapshot is one of a model, which notices a Restore.
+type snapshot struct {
+	loop.Snapshot
+	of *Model
+}
+
+func (s *snapshot) Restore(ctx context.Context) error {
+	return s.of.change(func() error { return s.Snapshot.Restore(ctx) })
+}
+
+// Content is what a checkpoint of the model has: see managed.State.Content.
+func (m *Model) Content(ctx context.Context) (checkpoint.Content, error) { return m.state.Content(ctx) }
+
+// Restore puts a checkpoint of a model into this one: see managed.State.Restore. A calibration and thresholds that were
+// found before are outdated ([ErrOutdated]).
+func (m *Model) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
+	return m.change(func() error { return m.state.Restore(ctx, c) })
+}
+
+// Settings says what the model trains with, for checkpoint.Resume: see managed.State.Settings.
+func (m *Model) Settings() []checkpoint.Setting { return m.state.Settings() }
+
+// Versions says what the model runs on, for checkpoint.Resume: see managed.State.Versions.
+func (m *Model) Versions() map[string]string { return m.state.Versions() }
+
+// OnRead has the model call a function before it is read or changed from outside: see [loop.Queued].
+func (m *Model) OnRead(f func() error) (remove func(), err error) {
+	if m == nil { // the first step says so
+		return func() {}, nil
+	}
+	return m.state.OnRead(f)
+}
+
+// CompilingSince is when the compilation that is going on began: see [loop.Compiler].
+func (m *Model) CompilingSince() (time.Time, bool) { return m.state.CompilingSince() }
+
+// Job is that of the processes among which the model is divided, nil for one process: see [loop.Joined].
+func (m *Model) Job() loop.Job { return m.state.Job() }
+
+// DumpXLA writes the programs of the model's steps into a directory, as [callbacks.Profile] wants it.
+func (m *Model) DumpXLA(dir string) error { return m.state.DumpXLA(dir) }
