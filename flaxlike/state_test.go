@@ -43,10 +43,10 @@ func TestS19_changesOutdateWhatWasFound(t *testing.T) {
 			_, err = m.Calibrate(t.Context(), set)
 			require.NoError(t, err)
 			require.NoError(t, m.SetLearningRate(0.5), "which changes no weight")
-			_, err = m.Probabilities(t.Context(), set)
+			_, err = must.M1(m.Predict(t.Context(), set)).Probabilities()
 			require.NoError(t, err)
 			require.NoError(t, change(t.Context(), m))
-			_, err = m.Probabilities(t.Context(), set)
+			_, err = must.M1(m.Predict(t.Context(), set)).Probabilities()
 			require.ErrorIs(t, err, flaxlike.ErrOutdated)
 		})
 	}
