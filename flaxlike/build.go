@@ -42,6 +42,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		}
 		return field
 	})
+	layers.numbersAlone(b.Graph())
 	if !taken() {
 		panic(errors.New("WithInitializer: no kernel takes it: expected a layer with one, as Dense, that is not given its own Kernel; " +
 			"other layers' weights are theirs: give the layer an initializer"))

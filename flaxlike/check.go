@@ -170,6 +170,24 @@ func (t *trace) fieldOf(x *managed.Node) string {
 	}
 }
 
+// numbersAlone says that the network's inputs of floats have no NaN, but for one of which the network asks itself where
+// it has.
+func (t *trace) numbersAlone(g *managed.Graph) {
+	asked := map[string]bool{}
+	for _, n := range g.Nodes() {
+		if in := n.Inputs(); len(in) > 0 && (n.Type() == graph.NodeTypeIsNaN || n.Type() == graph.NodeTypeIsFinite ||
+			n.Type() == graph.NodeTypeNotEqual && in[0] == in[1]) {
+			asked[t.fieldOf(in[0])] = true
+		}
+	}
+	for field, name := range t.inputs {
+		if field.DType().IsFloat() && !asked[name] {
+			t.seen.take(bound{field: name, kind: "input", input: true, low: math.Inf(-1), high: math.Inf(1),
+				why: "the network takes numbers: fill missing values (data.Numbers has Fill), or leave such examples out (Set.Where)"})
+		}
+	}
+}
+
 // rounding is how far a probability may be beside 0…1.
 const rounding = 1e-5
 

@@ -2,6 +2,7 @@
 package names
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,8 +28,18 @@ func Find[T any](kind, name string, table map[string]T) (found T, err error) {
 	return found, fmt.Errorf("%s %q: %w%s\n  known: %s", kind, name, ErrUnknown, hint, strings.Join(known, ", "))
 }
 
-// Nearest is the name with the fewest changes, if these are few; else one that holds the other.
+// Nearest is the shortest name with all words of the other; else the one with the fewest changes, if these are few;
+// else one that holds the other.
 func Nearest(name string, names []string) string {
+	if words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == ' ' }); len(words) > 1 {
+		whole := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+			of := strings.Split(n, "_")
+			return slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(of, word) })
+		})
+		if len(whole) > 0 {
+			return slices.MinFunc(whole, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+		}
+	}
 	best, plain := edits.Nearest(name, names), strings.ToLower(name)
 	if best != "" || len(plain) < 3 {
 		return best

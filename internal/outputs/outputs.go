@@ -52,7 +52,8 @@ func Sparse(name string, labels, logits *Node) *Node {
 	if !fits || !o.DType.IsFloat() {
 		hint := ""
 		if l.Rank() == 1 && o.Rank() > 2 {
-			hint = "\n  put Flatten() before the first Dense, or end with GlobalMeanPool()"
+			hint = "\n  of images, put Flatten() before the first Dense; of sequences, take the state after the last place (Last of nn.LSTM " +
+				"and its like), or put GlobalMeanPool() before the last Dense"
 		}
 		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected integers [batch] and floats [batch, classes]%s", name, l, o, hint))
 	}
