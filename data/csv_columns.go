@@ -8,8 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 	"unsafe"
 )
+
+// errNotUTF8 is of texts in another encoding: their names would be broken wherever they are shown.
+var errNotUTF8 = errors.New("its bytes are no UTF-8: convert the file, as by iconv -f latin1 -t utf-8")
 
 // csvColumn is a field and where its values stand in a row.
 type csvColumn struct {
@@ -204,7 +208,12 @@ func valuesOf(f CSVField) (csvValues, error) {
 		return uints[uint64]("uint64", 64), nil
 	case "string":
 		// A cell is a part of its row's memory, which a copy does not keep.
-		return &csvSlice[string]{dtype: "text", parse: func(cell string) (string, error) { return strings.Clone(cell), nil }}, nil
+		return &csvSlice[string]{dtype: "text", parse: func(cell string) (string, error) {
+			if !utf8.ValidString(cell) {
+				return "", errNotUTF8
+			}
+			return strings.Clone(cell), nil
+		}}, nil
 	case "bool":
 		return &csvSlice[bool]{dtype: "bool", parse: func(cell string) (bool, error) {
 			v, err := strconv.ParseBool(strings.ToLower(cell))

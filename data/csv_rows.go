@@ -105,6 +105,9 @@ func (f *csvFile) open(format CSV) error {
 		return fail(0, fmt.Errorf("%d columns, expected at most %d: %w", len(first), csvMaxColumns, ErrLimit))
 	}
 	for i, name := range first {
+		if !format.NoHeader && !utf8.ValidString(name) {
+			return fail(1, fmt.Errorf("the name of column %d, %s: %w", i+1, quoted(name), errNotUTF8))
+		}
 		if format.NoHeader {
 			name = fmt.Sprint(i + 1)
 		}

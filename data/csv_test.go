@@ -126,7 +126,7 @@ var malformedCSV = []struct {
 	{"more values than allowed", "a\n1\n2\n3\n", CSV{Limit: 8}, "row 3 (line 4): the values take more than 8 bytes (set CSV.Limit, or use StreamCSV): over the limit", ErrLimit},
 	{"more texts than allowed", "a,b\n1,23\n2,34\n", CSV{Texts: true, Limit: 40}, "row 2 (line 3): the values take more than 40 bytes (set CSV.Limit, or use StreamCSV): over the limit", ErrLimit},
 	{"texts and fields", "a\n1\n", CSV{Texts: true, Fields: []CSVField{{Name: "x"}}}, "the format has both Texts and Fields, expected one of them", nil},
-	{"binary", "\x00\x01\xff\xfe\n\x00", CSV{}, "row 1 (line 2), column", nil},
+	{"binary", "\x00\x01\xff\xfe\n\x00", CSV{}, "header (line 1): the name of column 1", nil},
 	{"a huge cell", "a\n" + strings.Repeat("9", 100<<10), CSV{}, "value out of range", nil},
 	{"a fill that is none", "a\n1\n", CSV{Fields: []CSVField{{Name: "x", Fill: "none"}}}, `field "x": fill: the cell "none" is no float32`, nil},
 	{"an unknown type", "a\n1\n", CSV{Fields: []CSVField{{Name: "x", DType: "float16"}}}, `field "x": unknown type "float16"`, nil},

@@ -37,7 +37,8 @@ type Numbers struct {
 // Categories are columns of texts, whole numbers or truth values that name one of some classes, which the training data
 // have. They become columns of 0 and 1, one for each class, in a field of float32 [n, …]; or integers.
 type Categories struct {
-	// Columns are their names; none: all columns that nothing else names.
+	// Columns are their names; none: all columns that nothing else names, of which one is Labels'. A column of ten rows
+	// or more whose values all differ, as those of ids and dates, is taken by its name alone.
 	Columns []string
 	// Field is the field that they go to, "x" if "".
 	Field string
@@ -182,6 +183,11 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 				return nil, fmt.Errorf("%T and %T both name no columns; only one can have all that are left", rules[rest], r)
 			}
 			rest = i
+		}
+	}
+	if rest >= 0 && len(training.fields) > 1 && !slices.ContainsFunc(rules, func(r Columns) bool { _, ok := r.(Labels); return ok }) {
+		if _, ok := rules[rest].(Categories); ok {
+			return nil, errors.New("Categories without Columns would take the column of the labels too: name that one by data.Labels, or name the Columns")
 		}
 	}
 	for i, r := range rules {

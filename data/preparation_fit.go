@@ -119,6 +119,9 @@ func (c Categories) rule() ([]string, string, error) {
 	return c.Columns, cmp.Or(c.Field, "x"), nil
 }
 
+// allDifferent is from how many different values on a column that nobody named is not taken for one of classes.
+const allDifferent = 10
+
 func (c Categories) fit(name string, column Array) (prepared, error) {
 	p := prepared{Column: name, Field: cmp.Or(c.Field, "x"), As: asOneHot, Unknown: unknowns[c.Unknown]}
 	if c.Integers {
@@ -127,6 +130,10 @@ func (c Categories) fit(name string, column Array) (prepared, error) {
 	texts, first, err := p.fitClasses(column, c.Classes)
 	if err != nil {
 		return p, err
+	}
+	if len(c.Columns) == 0 && c.Classes == nil && len(texts) >= allDifferent && len(p.Classes) == len(texts) {
+		return p, fmt.Errorf("all its %d values differ, as those of ids and dates, so none says anything of another example: drop the column, or name it in Categories.Columns",
+			len(texts))
 	}
 	switch {
 	case c.Fill == NoFill && first >= 0:

@@ -298,7 +298,7 @@ func TestPreparation_refuses(t *testing.T) {
 	for i := range many {
 		many[i] = strconv.Itoa(i)
 	}
-	_, err = data.FitPreparation(column(t, "a", many...), data.Categories{})
+	_, err = data.FitPreparation(column(t, "a", many...), data.Categories{Columns: []string{"a"}})
 	require.ErrorContains(t, err, `column "a": 5000 classes, expected at most 4096 as columns of 0 and 1: set Categories.Integers`)
 	require.ErrorIs(t, err, data.ErrLimit)
 	_, err = data.FitPreparation(column(t, "a", "", ""), data.Numbers{Fill: data.FillMedian})

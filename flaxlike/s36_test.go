@@ -47,3 +47,16 @@ func TestS36_hints(t *testing.T) {
 	_, err = m.Evaluate(t.Context(), set)
 	require.ErrorContains(t, err, "of sequences, take the state after the last place")
 }
+
+// Images without an axis of channels are not taken for sequences.
+func TestS36_imagesWithoutChannels(t *testing.T) {
+	set := must.M1(data.New(data.X(make([]float32, 2*8*8), 2, 8, 8), data.Y(make([]int32, 2), 2)))
+	of := func(before flaxlike.Layer) error {
+		m := newModel(t, flaxlike.Sequential(before, flaxlike.Conv(4, 3), flaxlike.Flatten(), flaxlike.Dense(2)), flaxlike.WithLoss(sparse))
+		_, err := m.Evaluate(t.Context(), set)
+		return err
+	}
+	require.ErrorContains(t, of(flaxlike.Func(identity)), "looks as images without an axis of channels")
+	require.NoError(t, of(flaxlike.Reshape(8, 8, 1)))
+	require.NoError(t, of(flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Identity(x) })))
+}

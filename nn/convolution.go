@@ -151,6 +151,11 @@ type windows struct{ window, strides, dilation []int }
 
 func windowsOf(layer string, scope *Scope, x *Node, window, strides, dilation []int) windows {
 	floats(layer, scope, x, 3, "[batch, spatial…, n]")
+	if d := x.Shape().Dimensions; len(d) == 3 && d[1] == d[2] && d[1] >= 8 && x.Type() == graph.NodeTypeParameter {
+		fail(layer, scope, "the input %s looks as images without an axis of channels, of which it would convolve one axis alone: expected "+
+			"[batch, %d, %d, 1] for images (a Reshape before it); a sequence of %d places with %d numbers goes through a graph.Identity first",
+			x.Shape(), d[1], d[2], d[1], d[2])
+	}
 	of := func(what string, list []int) []int {
 		if len(list) == 0 && what != "Window" {
 			list = []int{1}

@@ -87,7 +87,8 @@ func readRows(path string, prepared *data.Preparation) (*data.Set, error) {
 	return prepared.Rows(rows...)
 }
 
-// eachLine calls f with the lines of a file, or of stdin, that are not empty. There must be one.
+// eachLine calls f with the lines of a file, or of stdin, that are not empty, or with the elements of an array that the
+// file is. There must be one.
 func eachLine(path string, f func(line []byte) error) error {
 	from := io.Reader(os.Stdin)
 	if path != "-" {
@@ -98,24 +99,60 @@ func eachLine(path string, f func(line []byte) error) error {
 		defer file.Close()
 		from = file
 	}
-	scan, rows := bufio.NewScanner(from), 0
-	scan.Buffer(nil, 1<<26)
-	for n := 1; scan.Scan(); n++ {
-		if len(bytes.TrimSpace(scan.Bytes())) == 0 {
-			continue
-		}
-		if err := f(scan.Bytes()); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
+	rows, text := 0, bufio.NewReader(from)
+	one := func(kind string, n int, line []byte) error {
+		if err := f(line); err != nil {
+			if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field == "" {
+				err = fmt.Errorf("it is JSON's %s, expected an object, with a value for each name", wrong.Value)
+			}
+			return fmt.Errorf("%s %d: %w", kind, n, err)
 		}
 		rows++
+		return nil
 	}
-	if err := scan.Err(); err != nil {
+	if err := eachOf(text, one); err != nil {
 		return err
 	}
 	if rows == 0 {
 		return errors.New("there are no rows")
 	}
 	return nil
+}
+
+func eachOf(text *bufio.Reader, one func(kind string, n int, line []byte) error) error {
+	for {
+		first, err := text.Peek(1)
+		if err == nil && bytes.ContainsAny(first, " \t\r\n") {
+			_, _ = text.Discard(1)
+			continue
+		}
+		if err == nil && first[0] == '[' {
+			break
+		}
+		scan := bufio.NewScanner(text)
+		scan.Buffer(nil, 1<<26)
+		for n := 1; scan.Scan(); n++ {
+			if len(bytes.TrimSpace(scan.Bytes())) == 0 {
+				continue
+			}
+			if err := one("line", n, scan.Bytes()); err != nil {
+				return err
+			}
+		}
+		return scan.Err()
+	}
+	d := json.NewDecoder(text)
+	_, err := d.Token()
+	for n := 1; err == nil && d.More(); n++ {
+		var row json.RawMessage
+		if err = d.Decode(&row); err == nil {
+			err = one("row", n, row)
+		}
+	}
+	if err == nil {
+		_, err = d.Token()
+	}
+	return err
 }
 
 // readCSV takes all columns of a file as the numbers of the only input, in their order.

@@ -1,0 +1,36 @@
+package data_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// Texts that are no UTF-8 are an error, in names and in cells.
+func TestS36_latin1(t *testing.T) {
+	_, err := data.ReadCSV(strings.NewReader("caf\xe9,b\n1,2\n"), data.CSV{Texts: true})
+	require.ErrorContains(t, err, "(line 1): the name of column 1, \"caf\\xe9\": its bytes are no UTF-8: convert the file")
+	_, err = data.ReadCSV(strings.NewReader("a,b\nx,y\ncaf\xe9,2\n"), data.CSV{Texts: true})
+	require.ErrorContains(t, err, "its bytes are no UTF-8: convert the file")
+	require.ErrorContains(t, err, "line 3")
+}
+
+// Categories without Columns take neither labels nor ids and dates.
+func TestS36_categoriesOfAllColumns(t *testing.T) {
+	text := "id,day,kind,label\n"
+	for i := range 20 {
+		text += fmt.Sprintf("u%d,2026-01-%02d,k%d,l%d\n", i, i+1, i%3, i%2)
+	}
+	table, err := data.ReadCSV(strings.NewReader(text), data.CSV{Texts: true})
+	require.NoError(t, err)
+	_, err = data.FitPreparation(table, data.Categories{})
+	require.ErrorContains(t, err, "Categories without Columns would take the column of the labels too")
+	_, err = data.FitPreparation(table, data.Labels{Column: "label"}, data.Categories{})
+	require.ErrorContains(t, err, `column "id": all its 20 values differ, as those of ids and dates`)
+	_, err = data.FitPreparation(table, data.Labels{Column: "label"}, data.Categories{Columns: []string{"id", "kind"}})
+	require.NoError(t, err)
+}
