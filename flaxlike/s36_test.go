@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -40,7 +41,7 @@ func TestS36_nanInInputs(t *testing.T) {
 
 // A guess has the words that were written; an output of each place of a sequence is said to be one.
 func TestS36_hints(t *testing.T) {
-	_, err := flaxlike.LossByName("sparse_crossentropy")
+	_, err := losses.Named("sparse_crossentropy")
 	require.ErrorContains(t, err, `did you mean "sparse_categorical_crossentropy"?`)
 	set := must.M1(data.New(data.X(make([]float32, 24), 4, 3, 2), data.Y(make([]int32, 4), 4)))
 	m := newModel(t, flaxlike.Sequential(flaxlike.Of(nn.LSTM{Units: 2}), flaxlike.Dense(2)), flaxlike.WithLoss(sparse))
