@@ -91,7 +91,7 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 		r.open(&now)
 	}
 	if task < 0 {
-		r.turn.Batch = r.batch
+		r.turn.Batch = *r.batch
 		return r.iterate(0, false)
 	}
 	stop := false
@@ -126,7 +126,7 @@ func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 
 // runBefore runs the tasks before that of a block.
 func (r *run[S, B]) runBefore(task int) (stop bool, err error) {
-	r.turn.Batch = r.batch
+	r.turn.Batch = *r.batch
 	for i := range task {
 		if r.tasks[i].when.Due(r.last.tasks, r.elapsed) {
 			if err = r.runTask(i, &stop); err != nil {
@@ -144,10 +144,10 @@ func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, 
 	if !b.pending() {
 		b.current, b.since = task, time.Now()
 	}
-	b.batches, b.elapsed = append(b.batches, r.batch), append(b.elapsed, now)
+	b.batches, b.elapsed = append(b.batches, *r.batch), append(b.elapsed, now)
 	// Where processes agree, no clock ends a block.
 	if may && len(b.batches) < b.tasks[task].limit && !r.interrupted && (r.job != nil || now.Time-b.elapsed[0].Time < blockTime) &&
-		!now.Reached(r.until) && !r.callbackDue(last, now) && (len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
+		!r.untilReached(&now) && !r.callbackDue(&last, &now) && (len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
 		if r.reading.on {
 			r.reading.waiting.Store(true)
 		}
@@ -163,11 +163,14 @@ func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, 
 }
 
 // callbackDue reports whether a callback is due after an iteration, as far as that can be known before its step.
-func (r *run[S, B]) callbackDue(last, now Elapsed) bool {
+func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
+	if len(r.hooks) == 0 {
+		return false
+	}
 	before := r.last.callbacks
-	before.count(last)
+	before.count(*last)
 	for i := range r.hooks {
-		if h := &r.hooks[i]; !h.waitsForEntry() && r.isDue(h, before, now) {
+		if h := &r.hooks[i]; !h.waitsForEntry() && r.isDue(h, before, *now) {
 			return true
 		}
 	}

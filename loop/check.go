@@ -18,7 +18,8 @@ func (r *run[S, B]) check(noData bool) error {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))
 	}
 	var err error
-	if r.size, err = sizer(r.sizes, &r.batch); err != nil {
+	r.batch = new(B) // apart from the run, which a source that is left behind must not hold
+	if r.size, err = sizer(r.sizes, r.batch); err != nil {
 		errs = append(errs, err)
 	}
 	for i := range r.tasks {

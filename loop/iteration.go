@@ -28,7 +28,7 @@ func (r *run[S, B]) take() (end bool, err error) {
 		return end, err
 	}
 	r.open(&now)
-	r.turn.Batch = r.batch
+	r.turn.Batch = *r.batch
 	return r.iterate(0, false)
 }
 
@@ -113,7 +113,7 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 		r.reason = Stopped
 	case r.nextTaken: // only a time can be reached, and the batch that was taken is to have its iteration
 		return false, nil
-	case r.until != nil && r.untilReached():
+	case r.untilReached(&r.elapsed):
 		r.reason = UntilReached
 	default:
 		return false, nil
@@ -122,11 +122,11 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 }
 
 // untilReached is Reached, which copies all that has elapsed.
-func (r *run[S, B]) untilReached() bool {
+func (r *run[S, B]) untilReached(now *Elapsed) bool {
 	if steps, ok := r.until.(Steps); ok {
-		return r.elapsed.Steps >= int64(steps)
+		return now.Steps >= int64(steps)
 	}
-	return r.elapsed.Reached(r.until)
+	return now.Reached(r.until)
 }
 
 // makeChanges makes the changes that are due in this iteration, or at an edge of the run.
@@ -202,7 +202,7 @@ func (r *run[S, B]) begin() (end bool, err error) {
 		return end, err
 	}
 	r.begun = true
-	r.turn.Batch = r.batch
+	r.turn.Batch = *r.batch
 	stop, err := r.atEdge(true)
 	if err == nil && r.acted {
 		stop, err = r.agreement.border(stop)

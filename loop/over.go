@@ -63,9 +63,9 @@ func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 		}
 		c := newClock(s.from)
 		p.Elapsed.Date = cmp.Or(p.Elapsed.Date, c.date)
-		epochs := epochsOf[B]{source: data, from: s.from, until: s.until, ahead: byEpochs(s.until)}
-		epochs.all(func(batch B, last bool, err error) bool {
-			p.Before, p.Batch = p.Elapsed, batch
+		epochs := epochsOf[B]{source: data, from: s.from, until: s.until, ahead: byEpochs(s.until), newest: &p.Batch}
+		epochs.all(func(last bool, err error) bool {
+			p.Before = p.Elapsed
 			samples := int64(1)
 			if err == nil && size != nil {
 				if samples = int64(size()); samples < 0 {

@@ -69,7 +69,7 @@ func (r *run[S, B]) beforeRead() error {
 	case !s.leave():
 		return ErrSourceLeft
 	}
-	r.source.turn(r.batch, false, errRead)
+	r.source.turn(false, errRead)
 	return r.failure
 }
 

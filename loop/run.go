@@ -16,7 +16,7 @@ type run[S, B any] struct {
 	settings
 	tasks     []Task[S, B]
 	turn      Turn[S, B]
-	batch     B               // the newest from the data; that of the turn may be an earlier one
+	batch     *B              // the newest from the data, which writes it; that of the turn may be an earlier one
 	ctx       context.Context // ends the run
 	work      context.Context // of tasks and callbacks: it does not end where processes agree
 	agreement agreement
@@ -179,7 +179,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 		return false, err
 	}
 	s := &source[B]{uncancelable: r.ctx.Done() == nil}
-	s.turn = func(batch B, last bool, failure error) (more bool) {
+	s.turn = func(last bool, failure error) (more bool) {
 		whole := false
 		defer func() {
 			if !whole {
@@ -189,7 +189,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 			s.enter()
 		}()
 		r.endsEpoch = last
-		if end, err := r.receive(batch, failure); end || err != nil {
+		if end, err := r.receive(failure); end || err != nil {
 			r.over, r.failure = true, err
 		}
 		whole = true
@@ -213,7 +213,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 
 // epochs is the data of the run, from where it begins.
 func (r *run[S, B]) epochs(data Source[B]) epochsOf[B] {
-	return epochsOf[B]{data, r.from, r.until, r.needsEpochs(), r.reading.ahead}
+	return epochsOf[B]{data, r.from, r.until, r.needsEpochs(), r.reading.ahead, r.batch}
 }
 
 // needsEpochs reports whether anything in the run is due by epochs.
@@ -223,15 +223,14 @@ func (r *run[S, B]) needsEpochs() bool {
 		slices.ContainsFunc(r.hooks, func(h hook) bool { return h.When.needs().epochs })
 }
 
-// receive handles what the data yields: a batch or a failure. A batch has its iteration even if the context ended
+// receive handles what the data yields: r.batch or a failure. A batch has its iteration even if the context ended
 // meanwhile: the data's position is then that of the state.
-func (r *run[S, B]) receive(batch B, failure error) (end bool, err error) {
+func (r *run[S, B]) receive(failure error) (end bool, err error) {
 	switch {
 	case r.over: // the source read the state, which ended the run
 		return true, r.failure
 	case failure == nil:
 		r.taken++
-		r.batch = batch
 		if end, err = r.take(); err != nil {
 			return false, err
 		}

@@ -23,7 +23,7 @@ const (
 // return: the run is then taken from it.
 type source[B any] struct {
 	// turn is called with each batch, and must call enter at its end. It is nil once the source is left behind.
-	turn func(batch B, last bool, err error) (more bool)
+	turn func(last bool, err error) (more bool)
 	// crossings counts the entries into the source and the exits from it: it is odd inside. Who changes it from an odd
 	// number owns the run.
 	crossings atomic.Int64
@@ -56,7 +56,7 @@ func (s *source[B]) leave() bool {
 
 func (s *source[B]) all(data epochsOf[B]) error {
 	s.enter()
-	data.all(func(batch B, last bool, err error) bool { return s.leave() && s.turn(batch, last, err) })
+	data.all(func(last bool, err error) bool { return s.leave() && s.turn(last, err) })
 	return nil
 }
 

@@ -35,9 +35,10 @@ type Data[B any] func(yield func(B, error) bool)
 // From leaves out the first batches, as many as position says. Fewer batches than that are an error.
 func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
-		p := pass[B]{skip: position, yield: func(b B, _ bool, err error) bool { return yield(b, err) }}
+		var batch, none B
+		p := pass[B]{newest: &batch, skip: position, yield: func(_ bool, err error) bool { return yield(batch, err) }}
 		if p.over(iter.Seq2[B, error](d)); p.skip > 0 && !p.stopped {
-			yield(p.none, errSkipped(position-p.skip, position))
+			yield(none, errSkipped(position-p.skip, position))
 		}
 	}
 }
@@ -83,12 +84,14 @@ type epochsOf[B any] struct {
 	ahead bool
 	// asked is set while the source is asked for a batch ahead; it may be nil.
 	asked *atomic.Bool
+	// newest is where each batch is put before it is yielded: batches can be large, and each copy costs time.
+	newest *B
 }
 
-func (e epochsOf[B]) all(yield func(batch B, last bool, err error) bool) {
+func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 	plain, isPlain := e.source.(Data[B])
 	again := byEpochs(e.until)
-	p := pass[B]{ahead: e.ahead, once: e.until == nil && !isPlain, plain: isPlain, place: placeOf[B](), yield: yield}
+	p := pass[B]{newest: e.newest, ahead: e.ahead, once: e.until == nil && !isPlain, plain: isPlain, place: placeOf(e.newest), yield: yield}
 	p.ahead = p.ahead || p.once && p.place != nil
 	if p.asked = e.asked; p.asked == nil {
 		p.asked = new(atomic.Bool)
@@ -105,7 +108,7 @@ func (e epochsOf[B]) all(yield func(batch B, last bool, err error) bool) {
 			batches = e.source.From(e.from.Steps + taken)
 		}
 		if batches == nil {
-			yield(p.none, false, fmt.Errorf("the source returned no iterator for position %d", e.from.Steps+taken))
+			yield(false, fmt.Errorf("the source returned no iterator for position %d", e.from.Steps+taken))
 			return
 		}
 		p.over(batches)
@@ -114,7 +117,7 @@ func (e epochsOf[B]) all(yield func(batch B, last bool, err error) bool) {
 		case p.stopped:
 			return
 		case p.skip > 0 && (!again || nothing):
-			yield(p.none, false, errSkipped(e.from.Steps-p.skip, e.from.Steps))
+			yield(false, errSkipped(e.from.Steps-p.skip, e.from.Steps))
 			return
 		case !again || nothing:
 			return
@@ -128,8 +131,9 @@ func errSkipped(had, position int64) error {
 
 // pass ranges over iterators.
 type pass[B any] struct {
-	place   func(batch *B) (epoch int64, last, known bool) // nil if the batches do not know
-	yield   func(batch B, last bool, err error) bool
+	place   func() (epoch int64, last, known bool) // of newest, nil if the batches do not know
+	yield   func(last bool, err error) bool
+	newest  *B    // the batch that is yielded
 	skip    int64 // so many batches are left out
 	taken   int64
 	ahead   bool
@@ -137,8 +141,7 @@ type pass[B any] struct {
 	once    bool         // it ends with the epoch
 	stopped bool         // no further batch is wanted
 	asked   *atomic.Bool // while one is taken ahead
-	newest  B
-	none    B
+	held    B            // where one is taken ahead: the batch before it
 }
 
 // over ranges over one iterator.
@@ -156,7 +159,8 @@ func (p *pass[B]) over(batches iter.Seq2[B, error]) {
 		default:
 			p.taken++
 		}
-		if !p.yield(batch, false, err) {
+		*p.newest = batch
+		if !p.yield(false, err) {
 			p.stopped = true
 			return
 		}
@@ -165,9 +169,8 @@ func (p *pass[B]) over(batches iter.Seq2[B, error]) {
 
 // overEpochs is over where it matters which batch is the last of its epoch.
 func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
-	var held B // a batch whose next one is needed
 	var epoch int64
-	holds := false
+	holds := false // newest is not yielded yet, because its next one is needed
 	for batch, err := range batches {
 		if p.skip > 0 && err == nil {
 			p.skip--
@@ -178,45 +181,51 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 		}
 		before := epoch
 		last, known := false, false
-		if p.place != nil && err == nil {
-			p.newest = batch // a variable of the loop would be allocated for each batch
-			epoch, last, known = p.place(&p.newest)
+		if holds {
+			p.held = *p.newest
 		}
-		if holds && !p.give(held, err == nil && epoch != before, nil) {
-			return
+		*p.newest = batch // a variable of the loop would be allocated for each batch
+		if p.place != nil && err == nil {
+			epoch, last, known = p.place()
+		}
+		if holds {
+			*p.newest = p.held
+			if !p.give(err == nil && epoch != before, nil) {
+				return
+			}
+			*p.newest = batch
 		}
 		if err == nil {
 			p.taken++
 		}
 		if holds = p.ahead && err == nil && !last && (p.plain || !known); holds {
-			held = batch
 			p.asked.Store(true)
-		} else if !p.give(batch, last, err) {
+		} else if !p.give(last, err) {
 			return
 		}
 	}
 	if holds {
 		p.asked.Store(false)
-		p.give(held, true, nil)
+		p.give(true, nil)
 	}
 }
 
-// give yields a batch and reports whether another one is wanted.
-func (p *pass[B]) give(batch B, last bool, err error) bool {
-	p.stopped = !p.yield(batch, last, err) || last && p.once
+// give yields the newest batch and reports whether another one is wanted.
+func (p *pass[B]) give(last bool, err error) bool {
+	p.stopped = !p.yield(last, err) || last && p.once
 	return !p.stopped
 }
 
-// placeOf returns how a batch is asked for its place in an epoch, nil if batches of this type do not know.
-func placeOf[B any]() func(batch *B) (epoch int64, last, known bool) {
-	if _, ok := any((*B)(nil)).(InEpoch); ok {
-		// The pointer as an interface costs no allocation; the value would.
-		return func(batch *B) (epoch int64, last, known bool) { return any(batch).(InEpoch).InEpoch() }
+// placeOf returns what asks *batch for its place in an epoch, nil if batches of this type do not know.
+func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
+	// The pointer as an interface costs no allocation; the value would.
+	if e, ok := any(batch).(InEpoch); ok {
+		return e.InEpoch
 	}
 	if t := reflect.TypeFor[B](); t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[InEpoch]()) {
 		return nil
 	}
-	return func(batch *B) (epoch int64, last, known bool) { // B is a pointer, or an interface
+	return func() (epoch int64, last, known bool) { // B is a pointer, or an interface
 		if e, ok := any(*batch).(InEpoch); ok {
 			return e.InEpoch()
 		}
