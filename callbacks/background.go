@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -40,14 +42,14 @@ const (
 	grace = time.Second
 )
 
-// Of is a callback in the background. Its goroutine begins with the first Watch and ends in End. A [loop.BeforeAll]
-// callback, an [loop.Observer] and an [loop.Interrupter] must be called on the run's goroutine: those are an error of
-// the run.
+// Of is a callback in the background. Its goroutine begins with the first Watch and ends in End. A callback with a
+// negative Order, and one that asks for calls outside of its schedule ([loop.Attendant]), must be called on the run's
+// goroutine: those are an error of the run.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:
 		return refused(c, fmt.Errorf("background: queue and deadline must not be negative, got %d and %s", b.Queue, b.Deadline))
-	case c.Place == loop.BeforeAll:
+	case c.Order < 0:
 		return refused(c, errors.New("background: it comes before the others, and cannot do that later"))
 	}
 	if b.Queue <= 0 {
@@ -66,7 +68,7 @@ func (b Background) Of(c loop.Callback) loop.Callback {
 			return a, err
 		}
 		switch a.(type) {
-		case loop.Observer, loop.Interrupter:
+		case abilities.Observer, abilities.Interrupter:
 			return a, &refusal{c.Name, fmt.Errorf("background: a %T is asked on the run's goroutine, and cannot be later", a)}
 		}
 		return &background{settings: b, name: c.String(), inner: a, wake: make(chan struct{}, 1), done: make(chan struct{})}, nil
@@ -134,9 +136,9 @@ func (b *background) work(ctx context.Context) {
 		r, ending, ok := b.take()
 		switch {
 		case ok:
-			b.note(r.Elapsed.Steps, loop.Shield(func() error { return b.inner.Watch(ctx, r) }))
+			b.note(r.Elapsed.Steps, shield.Run(func() error { return b.inner.Watch(ctx, r) }))
 		case ending != nil:
-			b.note(ending.Elapsed.Steps, loop.Shield(func() error { return b.inner.End(context.WithoutCancel(ctx), *ending) }))
+			b.note(ending.Elapsed.Steps, shield.Run(func() error { return b.inner.End(context.WithoutCancel(ctx), *ending) }))
 			return
 		default:
 			<-b.wake

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -252,7 +253,7 @@ func TestBackground_refuses(t *testing.T) {
 
 type observer struct{ writer }
 
-func (*observer) At(int64, loop.Activity) {}
+func (*observer) At(int64, abilities.Activity) {}
 
 // What a run refuses, a loop written by hand cannot start; and what is asked between turns is not passed over in
 // silence.

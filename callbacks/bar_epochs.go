@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -22,7 +23,7 @@ import (
 // On a terminal these lines stay, on several rows where they are too long. Below them stands the epoch that goes on:
 // how much of it is done, the time left to the end of the run, the newest figures. It is one row: what does not fit is
 // left out as whole entries, the loss and the validation's loss last. It also says what the run waits for: a
-// compilation (see [loop.Compiler]), an evaluation, data. The last line says why the run has ended.
+// compilation, an evaluation, data. The last line says why the run has ended.
 //
 // Elsewhere there are only the lines of epochs, and one at the end if the run was stopped, interrupted or failed.
 func BarEpochs(length loop.Period, steps ...loop.Steps) BarOption {
@@ -41,13 +42,13 @@ type epochs struct {
 	bar      *Bar
 	length   loop.Period
 	each     loop.Schedule
-	counted  bool            // the run counts them
-	steps    int64           // of one that the run counts, 0 if unknown
-	from     int64           // the step after which the present one began, if the run counts them
-	compiler loop.Compiler   // nil if the state is none
-	began    measurePoint    // where the present epoch did
-	ended    int64           // the step of the last epoch that ended
-	ofSteps  map[string]bool // the paths of what steps log, and not the ends of epochs alone
+	counted  bool               // the run counts them
+	steps    int64              // of one that the run counts, 0 if unknown
+	from     int64              // the step after which the present one began, if the run counts them
+	compiler abilities.Compiler // nil if the state is none
+	began    measurePoint       // where the present epoch did
+	ended    int64              // the step of the last epoch that ended
+	ofSteps  map[string]bool    // the paths of what steps log, and not the ends of epochs alone
 
 	// The run's goroutine and that which shows what it waits for draw the same line.
 	mu       sync.Mutex
@@ -55,7 +56,7 @@ type epochs struct {
 	waitsFor string // as it is drawn
 	columns  int    // as it is drawn
 	drawn    bool
-	doing    loop.Activity
+	doing    abilities.Activity
 	changes  int       // of doing
 	tested   time.Time // when the first test of this epoch began
 }
@@ -251,10 +252,10 @@ func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
 
 // early is what a value did that stopped a run, in epochs.
 func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
-	if stop.Best.Value == stop.Mode.Worst() || stop.Best.Elapsed == (loop.Elapsed{}) {
+	if stop.Best == stop.Mode.Worst() || stop.At == (loop.Elapsed{}) {
 		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
 	}
-	by, best := "", e.number(stop.Best.Elapsed)
+	by, best := "", e.number(stop.At)
 	if best == 0 { // of a run whose history was saved without its epochs
 		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
 	}
@@ -268,7 +269,7 @@ func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 	case 1:
 		waited = "1 epoch"
 	}
-	return fmt.Sprintf("%s has not improved%s for %s; best %s at epoch %d", stop.Entry, by, waited, figure(stop.Best.Value), best)
+	return fmt.Sprintf("%s has not improved%s for %s; best %s at epoch %d", stop.Entry, by, waited, figure(stop.Best), best)
 }
 
 // place is where in its epoch a run is: "at epoch 3", or "in epoch 3, 45/100".

@@ -49,8 +49,8 @@ func ended(t *testing.T, live, counted bool, steps int64, e loop.Ending) string 
 }
 
 func TestBarEpochs_sayWhyARunHasEnded(t *testing.T) {
-	early := func(best, value float64, options ...callbacks.MonitorOption) error {
-		watch, err := callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(1), options...).Start(loop.Beginning{})
+	early := func(best, value float64, options ...callbacks.Monitor) error {
+		watch, err := callbacks.StopEarly("val_loss", callbacks.Evaluations(1), options...).Start(loop.Beginning{})
 		require.NoError(t, err)
 		var stop error
 		for step, v := range []float64{best, value} {
@@ -81,9 +81,9 @@ func TestBarEpochs_sayWhyARunHasEnded(t *testing.T) {
 		{0, loop.Ending{Reason: loop.Failed, Err: boom}, "failed before the first step"},
 		{200, loop.Ending{Reason: loop.Stopped, Report: loop.Report{Stop: early(0.5, 0.6)}},
 			"stopped early at epoch 2: val_loss has not improved for 1 epoch; best 0.5000 at epoch 1"},
-		{200, loop.Ending{Reason: loop.Stopped, Report: loop.Report{Stop: early(0.5, 0.4, callbacks.MinDelta(0.2))}},
+		{200, loop.Ending{Reason: loop.Stopped, Report: loop.Report{Stop: early(0.5, 0.4, callbacks.Monitor{MinDelta: 0.2})}},
 			"stopped early at epoch 2: val_loss has not improved by more than 0.2 for 1 epoch; best 0.5000 at epoch 1"},
-		{100, loop.Ending{Reason: loop.Stopped, Report: loop.Report{Stop: early(0.5, 0.4, callbacks.Baseline(0.1))}},
+		{100, loop.Ending{Reason: loop.Stopped, Report: loop.Report{Stop: early(0.5, 0.4, callbacks.Monitor{Baseline: new(0.1)})}},
 			"stopped early at epoch 1: no value of val_loss below the baseline 0.1 for 1 evaluation"},
 		{130, loop.Ending{Reason: loop.Stopped, Report: loop.Report{Stop: fmt.Errorf("loop: step 130: time limit: enough: %w", loop.ErrStop)}},
 			"stopped in epoch 2, 30/100: step 130: time limit: enough: stop"},

@@ -62,7 +62,7 @@ func TestF34_barOnABrokenPipe(t *testing.T) {
 		require.Contains(t, string(line[:n]), "100/200 - ")
 		return errors.Join(err, read.Close())
 	})
-	left.Place = loop.AfterAll
+	left.Order = 1
 	result, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), callbacks.ProgressBar(write), left)
 	require.NoError(t, err)
 	require.EqualValues(t, 200, result.Elapsed.Steps)

@@ -92,7 +92,7 @@ func training(t *testing.T, w io.Writer, look func(moment string), options ...ca
 			return err
 		}).Named("evaluation val")
 		looked := loop.Watch(loop.At(loop.Steps(60)), func(context.Context, loop.Report) error { look("an epoch has ended"); return nil })
-		looked.Place = loop.AfterAll
+		looked.Order = 1
 		batches := func(yield func(sized, error) bool) {
 			for n := 1; ; n++ {
 				if n == 65 {
@@ -106,7 +106,7 @@ func training(t *testing.T, w io.Writer, look func(moment string), options ...ca
 		}
 		options = append([]callbacks.BarOption{callbacks.BarEpochs(epoch)}, options...)
 		result, err := loop.New(step, validate).Run(t.Context(), &compiled{}, loop.Data[sized](batches), loop.Until(12*epoch),
-			callbacks.ProgressBar(lines, options...), looked, callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3)))
+			callbacks.ProgressBar(lines, options...), looked, callbacks.StopEarly("loss_val", callbacks.Evaluations(3)))
 		require.NoError(t, err)
 		require.Equal(t, loop.Stopped, result.Reason)
 	})

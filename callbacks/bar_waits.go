@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -23,7 +25,7 @@ const (
 )
 
 func startWaiting(b *Bar, from loop.Beginning) *waitingBar {
-	b.epochs.compiler, _ = loop.StateAs[loop.Compiler](from)
+	b.epochs.compiler, _ = loop.StateAs[abilities.Compiler](from)
 	b.epochs.begin(from.From, from.History)
 	whole, _ := b.epochs.at(from.From)
 	b.epochs.line = []item{{text: b.epochs.title(whole+1, from.Until), style: bold}}
@@ -37,7 +39,7 @@ func startWaiting(b *Bar, from loop.Beginning) *waitingBar {
 }
 
 // At is called several times a turn.
-func (w *waitingBar) At(_ int64, what loop.Activity) {
+func (w *waitingBar) At(_ int64, what abilities.Activity) {
 	w.waits.at(what)
 	e := w.epochs
 	e.mu.Lock()
@@ -67,7 +69,7 @@ func (w *waitingBar) work() {
 		case <-tick.C:
 		}
 		// A panic, as of a writer, would end the process here.
-		err := loop.Shield(func() error { changes, since = w.epochs.look(changes, since); return nil })
+		err := shield.Run(func() error { changes, since = w.epochs.look(changes, since); return nil })
 		if err != nil {
 			return
 		}
@@ -103,14 +105,14 @@ func (e *epochs) wait(now, since time.Time) string {
 	switch {
 	case tests(e.doing):
 		return waited("validating", now.Sub(since))
-	case e.doing.Name() == "data":
+	case e.doing.Name == "data":
 		return waited("waiting for data", now.Sub(since))
 	}
 	return ""
 }
 
 // tests reports whether a run is in an evaluation, which the loop names so.
-func tests(what loop.Activity) bool { return strings.HasPrefix(what.Name(), "evaluation") }
+func tests(what abilities.Activity) bool { return strings.HasPrefix(what.Name, "evaluation") }
 
 func waited(what string, d time.Duration) string {
 	if d < time.Second {

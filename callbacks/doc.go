@@ -15,7 +15,7 @@
 //	…
 //	if err := early.Watch(ctx, pass.Report(logs, nil)); errors.Is(err, loop.ErrStop) {
 //
-// Where several processes make a run together ([loop.Joined]), what shows or writes does so in the one of rank 0: bars,
+// Where several processes make a run together ([loop.Job]), what shows or writes does so in the one of rank 0: bars,
 // logs, files, profiles. What decides by the run's numbers runs in all of them.
 //
 // [Background] runs a callback on its own goroutine. Package callbacks/tensorboard writes event files for TensorBoard,

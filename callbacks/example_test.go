@@ -28,8 +28,8 @@ func Example() {
 	}
 	training := loop.New(loop.OnFunc(loop.EachStep, step))
 	result, err := training.Run(context.Background(), 0, loop.Data[float64](data.Items([]float64{5, 3, 4, 3.5, 6, 7})),
-		callbacks.StopEarly("loss", loop.Lowest, callbacks.Evaluations(2)),
-		callbacks.KeepBest("loss", loop.Lowest),
+		callbacks.StopEarly("loss", callbacks.Evaluations(2)),
+		callbacks.KeepBest("loss"),
 		callbacks.CSV(log, loop.EachStep))
 	fmt.Println(result.Reason, "after", loop.Steps(result.Elapsed.Steps), "with the state of step", result.State, err)
 

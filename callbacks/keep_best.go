@@ -12,13 +12,13 @@ import (
 // OnBest calls a function in each turn in which an entry has a better value than ever before, to save the best state
 // for example. The first finite value counts as better. An error of the function ends the run. A run that is resumed
 // with its history ([loop.Continue]) starts from the best value of the earlier one.
-func OnBest(entry string, mode loop.Mode, do loop.Watcher, options ...MonitorOption) loop.Callback {
-	options = slices.Clone(options)
+func OnBest(entry string, do func(context.Context, loop.Report) error, settings ...Monitor) loop.Callback {
+	settings = slices.Clone(settings)
 	return watchValue("on best", entry, func() (*onBest, error) {
 		if do == nil {
-			return nil, loop.ErrNoFunction
+			return nil, errNoFunction
 		}
-		m, err := newMonitor(entry, mode, options)
+		m, err := newMonitor(entry, settings)
 		return &onBest{monitor: m, do: do}, err
 	})
 }
@@ -26,7 +26,7 @@ func OnBest(entry string, mode loop.Mode, do loop.Watcher, options ...MonitorOpt
 type onBest struct {
 	noEnd
 	monitor
-	do loop.Watcher
+	do func(context.Context, loop.Report) error
 }
 
 func (b *onBest) Watch(ctx context.Context, r loop.Report) error {
@@ -51,12 +51,12 @@ func (b *onBest) resume(from loop.Beginning) error {
 // the earlier run; if it finds no better one, it ends with the error [ErrBestGone], and the state is that of its last
 // step. checkpoint.KeepBest restores the best state from a folder, after restarts too.
 //
-// A state that changes in place must be a [loop.Snapshotter]; the copy takes as much memory again. Callbacks and
-// changes before it in the options end after it, and see the best state then.
-func KeepBest(entry string, mode loop.Mode, options ...MonitorOption) loop.Change {
-	options = slices.Clone(options)
+// A state that changes in place must have a method Snapshot ([loop.State]); the copy takes as much memory again.
+// Callbacks and changes before it in the options end after it, and see the best state then.
+func KeepBest(entry string, settings ...Monitor) loop.Change {
+	settings = slices.Clone(settings)
 	return changeByValue("keep best", entry, func() (*keepBest, error) {
-		m, err := newMonitor(entry, mode, options)
+		m, err := newMonitor(entry, settings)
 		return &keepBest{monitor: m}, err
 	})
 }
@@ -84,15 +84,15 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err er
 	case !e.Normal():
 	case k.state.any:
 		err = k.state.restore(ctx, s)
-	case k.found && k.best.Elapsed.Steps != e.Elapsed.Steps: // otherwise no step was made since
+	case k.found && k.bestAt.Steps != e.Elapsed.Steps: // otherwise no step was made since
 		mode := "Lowest"
-		if k.mode == loop.Highest {
+		if k.Mode == loop.Highest {
 			mode = "Highest"
 		}
 		err = fmt.Errorf("%w: %q was best in the earlier run, %g at step %d, and its copy was not kept: the state is that of the last step, %d"+
 			"\n  use checkpoint.Resume with checkpoint.Options{Best: checkpoint.%[6]s(1, %[2]q)} in place of callbacks.KeepBest: it holds over restarts"+
 			"\n  or resume from the checkpoint of step %[4]d with checkpoint.Options.At, if there is one",
-			ErrBestGone, k.entry, k.best.Value, k.best.Elapsed.Steps, e.Elapsed.Steps, mode)
+			ErrBestGone, k.entry, k.best, k.bestAt.Steps, e.Elapsed.Steps, mode)
 	}
 	return errors.Join(err, k.state.close())
 }

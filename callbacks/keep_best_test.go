@@ -69,8 +69,8 @@ func TestKeepBest_endings(t *testing.T) {
 		{name: "the data is over", steps: 6, state: 2},
 		{name: "until", options: []loop.Option{loop.Until(loop.Steps(4))}, steps: 4, state: 2},
 		{name: "stopped by somebody", options: []loop.Option{at(3, loop.ErrStop)}, steps: 3, state: 2},
-		{name: "stopped early", options: []loop.Option{callbacks.StopEarly("x", loop.Lowest, callbacks.Evaluations(3))}, steps: 5, state: 2},
-		{name: "no value was better", options: []loop.Option{callbacks.KeepBest("x", loop.Lowest, callbacks.Baseline(0))}, steps: 6, state: 6},
+		{name: "stopped early", options: []loop.Option{callbacks.StopEarly("x", callbacks.Evaluations(3), callbacks.Monitor{Mode: loop.Lowest})}, steps: 5, state: 2},
+		{name: "no value was better", options: []loop.Option{callbacks.KeepBest("x", callbacks.Monitor{Baseline: new(0.0), Mode: loop.Lowest})}, steps: 6, state: 6},
 		{name: "a failed run keeps its last state", options: []loop.Option{at(5, boom)}, steps: 5, state: 5, err: boom},
 		{name: "a cancelled run keeps its last state", ctx: ctx, options: []loop.Option{loop.Watch(loop.At(loop.Steps(5)),
 			func(context.Context, loop.Report) error { cancel(boom); return nil })}, steps: 5, state: 5, err: boom},
@@ -81,7 +81,7 @@ func TestKeepBest_endings(t *testing.T) {
 			}
 			options := row.options
 			if row.name != "no value was better" {
-				options = append(options, callbacks.KeepBest("x", loop.Lowest))
+				options = append(options, callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}))
 			}
 			l, data := followingInPlace("x", values...)
 			c := &cell{}
@@ -94,20 +94,20 @@ func TestKeepBest_endings(t *testing.T) {
 		})
 	}
 	l, data := following("x", values...)
-	result, err := l.Run(t.Context(), 0, data, callbacks.KeepBest("x", loop.Lowest))
+	result, err := l.Run(t.Context(), 0, data, callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}))
 	require.NoError(t, err)
 	require.Equal(t, 2, result.State, "a plain value is its own copy")
-	best, err := result.History.Best("x", loop.Lowest)
+	best, when, err := result.History.Best("x", loop.Lowest)
 	require.NoError(t, err)
-	require.Equal(t, 3.0, best.Value)
-	require.EqualValues(t, 2, best.Elapsed.Steps)
+	require.Equal(t, 3.0, best)
+	require.EqualValues(t, 2, when.Steps)
 }
 
 func TestKeepBest_refusesWhatCannotBeCopied(t *testing.T) {
 	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s *int, _ int) (*int, loop.Logs, error) { return s, loop.Logs{}, nil })
-	for _, option := range []loop.Option{callbacks.KeepBest("x", loop.Lowest), callbacks.NonFinite(callbacks.SkipTurn(1)), callbacks.NonFinite(callbacks.RestoreCopy(1, loop.EachStep))} {
+	for _, option := range []loop.Option{callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}), callbacks.NonFinite(callbacks.SkipTurn(1)), callbacks.NonFinite(callbacks.RestoreCopy(1, loop.EachStep))} {
 		_, err := loop.New(step).Run(t.Context(), new(int), numbers(1), option)
-		require.ErrorContains(t, err, "a state of type *int changes in place: to restore an earlier one, give it the method Snapshot of loop.Snapshotter")
+		require.ErrorContains(t, err, "a state of type *int changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes")
 	}
 	_, err := loop.New(step).Run(t.Context(), new(int), numbers(1), callbacks.NonFinite(callbacks.FailRun))
 	require.NoError(t, err, "nothing is kept")
@@ -116,7 +116,7 @@ func TestKeepBest_refusesWhatCannotBeCopied(t *testing.T) {
 func TestKeepBest_copyFails(t *testing.T) {
 	boom := errors.New("no room")
 	l, data := followingInPlace("x", 2, 1)
-	result, err := l.Run(t.Context(), &cell{fail: boom}, data, callbacks.KeepBest("x", loop.Lowest))
+	result, err := l.Run(t.Context(), &cell{fail: boom}, data, callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}))
 	require.ErrorIs(t, err, boom)
 	require.Equal(t, loop.Failed, result.Reason)
 }
@@ -125,7 +125,7 @@ func TestKeepBest_copyFails(t *testing.T) {
 func TestKeepBest_atTheStart(t *testing.T) {
 	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s + 1, loop.Logs{}, nil })
 	evaluate := loop.OnFunc(loop.Every(loop.Steps(2)).AndAtStart(), evaluation)
-	result, err := loop.New(step, evaluate).Run(t.Context(), 7, numbers(6), callbacks.KeepBest("evaluated", loop.Lowest))
+	result, err := loop.New(step, evaluate).Run(t.Context(), 7, numbers(6), callbacks.KeepBest("evaluated", callbacks.Monitor{Mode: loop.Lowest}))
 	require.NoError(t, err)
 	require.Equal(t, 7, result.State)
 	require.EqualValues(t, 6, result.Elapsed.Steps)
@@ -140,7 +140,7 @@ func TestKeepBest_orderOfEnds(t *testing.T) {
 		})
 	}
 	l, data := following("x", 1, 2, 3)
-	_, err := l.Run(t.Context(), 0, data, look(), callbacks.KeepBest("x", loop.Lowest), look())
+	_, err := l.Run(t.Context(), 0, data, look(), callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}), look())
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 1}, seen)
 }
@@ -151,7 +151,7 @@ func (atEnd) Watch(context.Context, loop.Report) error     { return nil }
 func (f atEnd) End(_ context.Context, e loop.Ending) error { f(e); return nil }
 
 func TestKeepBest_byHand(t *testing.T) {
-	keep, err := callbacks.KeepBest("x", loop.Lowest).Start(loop.Beginning{})
+	keep, err := callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}).Start(loop.Beginning{})
 	require.NoError(t, err)
 	state := 0
 	var logs loop.Logs
@@ -161,7 +161,7 @@ func TestKeepBest_byHand(t *testing.T) {
 		require.NoError(t, keep.Change(t.Context(), loop.Report{Logs: logs}, loop.StateAt(&state)))
 	}
 	failed := loop.Ending{Err: errors.New("boom")}
-	again, err := callbacks.KeepBest("x", loop.Highest).Start(loop.Beginning{})
+	again, err := callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Highest}).Start(loop.Beginning{})
 	require.NoError(t, err)
 	require.NoError(t, again.Change(t.Context(), loop.Report{Logs: logs}, loop.StateAt(new(int))))
 	require.NoError(t, again.End(t.Context(), failed, loop.StateAt(&state)))
@@ -169,7 +169,7 @@ func TestKeepBest_byHand(t *testing.T) {
 	require.NoError(t, keep.End(t.Context(), loop.Ending{Reason: loop.UntilReached}, loop.StateAt(&state)))
 	require.Equal(t, 2, state)
 	logs.Loss("x", 0)
-	require.ErrorIs(t, keep.Change(t.Context(), loop.Report{Logs: logs}, loop.State{}), loop.ErrNoState)
+	require.ErrorContains(t, keep.Change(t.Context(), loop.Report{Logs: logs}, loop.State{}), "there is no state")
 }
 
 func TestOnBest_resumesAndPassesErrorsOn(t *testing.T) {
@@ -183,11 +183,11 @@ func TestOnBest_resumesAndPassesErrorsOn(t *testing.T) {
 	var beyond loop.Logs
 	beyond.Loss("x", 0)
 	first.History.Commit(loop.Elapsed{Steps: 4}, beyond, 1)
-	_, err = l.Run(t.Context(), 0, rest(data), loop.Continue(first.Elapsed, first.History), callbacks.OnBest("x", loop.Lowest, func(_ context.Context, r loop.Report) error {
+	_, err = l.Run(t.Context(), 0, rest(data), loop.Continue(first.Elapsed, first.History), callbacks.OnBest("x", func(_ context.Context, r loop.Report) error {
 		calls++
 		require.EqualValues(t, 6, r.Elapsed.Steps)
 		return boom
-	}))
+	}, callbacks.Monitor{Mode: loop.Lowest}))
 	require.ErrorIs(t, err, boom)
 	require.Equal(t, 1, calls)
 }
@@ -196,17 +196,17 @@ func TestHistory_Best(t *testing.T) {
 	l, data := following("x", nan, inf, -inf)
 	result, err := l.Run(t.Context(), 0, data)
 	require.NoError(t, err)
-	_, err = result.History.Best("x", loop.Lowest)
+	_, _, err = result.History.Best("x", loop.Lowest)
 	require.ErrorIs(t, err, loop.ErrNonFinite)
-	_, err = result.History.Best("y", loop.Lowest)
+	_, _, err = result.History.Best("y", loop.Lowest)
 	require.ErrorIs(t, err, loop.ErrNoEntry)
-	_, err = result.History.Best("x", loop.Mode(9))
+	_, _, err = result.History.Best("x", loop.Mode(9))
 	require.ErrorContains(t, err, "mode must be")
 }
 
 func TestOnBest_byHand(t *testing.T) {
 	calls := 0
-	best, err := byHand(callbacks.OnBest("x", loop.Lowest, func(context.Context, loop.Report) error { calls++; return nil }))
+	best, err := byHand(callbacks.OnBest("x", func(context.Context, loop.Report) error { calls++; return nil }, callbacks.Monitor{Mode: loop.Lowest}))
 	require.NoError(t, err)
 	var logs loop.Logs
 	for _, x := range []float64{3, 1, 2} {
@@ -219,7 +219,7 @@ func TestOnBest_byHand(t *testing.T) {
 
 // A run that goes on from one that had the best value, and finds no better one, has no copy of that state: it says so.
 func TestKeepBest_bestIsOfTheEarlierRun(t *testing.T) {
-	keep := func() loop.Option { return callbacks.KeepBest("x", loop.Lowest) }
+	keep := func() loop.Option { return callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}) }
 	first, data := followingInPlace("x", 5, 3, 4)
 	before, err := first.Run(t.Context(), &cell{}, data, keep())
 	require.NoError(t, err)

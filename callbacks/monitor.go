@@ -7,116 +7,137 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// MonitorOption is a setting of what follows an entry: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau].
-type MonitorOption func(*monitor)
+// Monitor has the settings of what follows an entry: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau]. The zero
+// Monitor works. Where several are given, the last one that sets a field counts.
+type Monitor struct {
+	// Mode says whether lower or higher values are better, where the name of the entry does not ([loop.Mode]).
+	Mode loop.Mode
+	// AgainstName is needed where Mode is the other one than the name says, as for a loss that is to grow.
+	AgainstName bool
+	// MinDelta counts a value as better only if it is better than the best one by more. It must be 0 or more and finite.
+	MinDelta float64
+	// Baseline is the best value at the start: a first value that is not better than it is no better value, and the
+	// patience runs. It must be finite. Nil is none.
+	Baseline *float64
+	// StartAt leaves out the values before the run has reached a period, counted from its beginning: none of them is the
+	// best one, and no patience runs. Up to there a [StopEarly] does not stop, and a [KeepBest] keeps nothing.
+	StartAt loop.Period
 
-// MinDelta counts a value as better only if it is better than the best one by more than delta, which must be 0 or more
-// and finite. The default is 0: any strictly better value.
-func MinDelta(delta float64) MonitorOption {
-	return func(m *monitor) {
-		if !(delta >= 0) || math.IsInf(delta, 0) {
-			m.errs = append(m.errs, fmt.Errorf("min delta must be zero or positive and finite, got %g", delta))
-		}
-		m.minDelta = delta
-	}
+	// All that follows is for ReduceOnPlateau alone.
+
+	// Cooldown is how long after a reduction the patience does not run: Evaluations(1) leaves out one value. In steps,
+	// samples or time, the patience runs from the last value within it. Better values are noticed meanwhile.
+	Cooldown Patience
+	// MinRate is the lower bound of the learning rate; a rate that is below it at the start, or, of a state that has none
+	// before its first step, at the entry's first value, is an error. It must be 0 or more and finite; it is at least
+	// 1.2e-38, the smallest normal float32, which is the default. A rate of a type that cannot hold a smaller number
+	// stays as it is.
+	MinRate float64
+	// OnReduce is called after each reduction. An error of it ends the run.
+	OnReduce func(ctx context.Context, r loop.Report, from, to float64) error
 }
 
-// Baseline is the best value at the start: a first value that is not better than it is no better value, and the
-// patience runs. It must be finite.
-func Baseline(value float64) MonitorOption {
-	return func(m *monitor) {
-		if math.IsNaN(value) || math.IsInf(value, 0) {
-			m.errs = append(m.errs, fmt.Errorf("baseline must be finite, got %g", value))
+// joined is one of several.
+func joined(list []Monitor) (m Monitor) {
+	for _, o := range list {
+		m.Mode, m.AgainstName, m.MinDelta = cmp.Or(o.Mode, m.Mode), o.AgainstName || m.AgainstName, cmp.Or(o.MinDelta, m.MinDelta)
+		m.Baseline, m.MinRate = cmp.Or(o.Baseline, m.Baseline), cmp.Or(o.MinRate, m.MinRate)
+		m.StartAt, m.Cooldown = cmp.Or(o.StartAt, m.StartAt), cmp.Or(o.Cooldown, m.Cooldown)
+		if o.OnReduce != nil {
+			m.OnReduce = o.OnReduce
 		}
-		m.baseline = &value
 	}
+	return m
 }
 
-// DespiteName has a mode count that is the other one than the name of the entry says ([loop.Known]), as for a loss that
-// is to grow; without it such a mode is an error.
-func DespiteName() MonitorOption { return func(m *monitor) { m.despite = true } }
-
-// StartAt leaves out the values before the run has reached a period, counted from its beginning: none of them is the
-// best one, and no patience runs. Up to there a [StopEarly] does not stop, and a [KeepBest] keeps nothing.
-func StartAt(p loop.Period) MonitorOption {
-	return func(m *monitor) {
-		if p == nil || p.Length() < 0 {
-			m.errs = append(m.errs, fmt.Errorf("start at: period must be zero or positive, got %v", p))
-		}
-		m.start = p
+// check completes the mode.
+func (m *Monitor) check(entry string) error {
+	var errs []error
+	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if entry == "" {
+		refuse("%w: no entry to watch", records.ErrName)
+	} else if mode, err := m.Mode.Of(entry); err != nil {
+		refuse("%w: give callbacks.Monitor{Mode: loop.Lowest} or loop.Highest", err)
+	} else if err := mode.Against(entry); err != nil && !m.AgainstName {
+		refuse("%w; if it is meant, set AgainstName", err)
+	} else {
+		m.Mode = mode
 	}
+	if !(m.MinDelta >= 0) || math.IsInf(m.MinDelta, 0) {
+		refuse("min delta must be zero or positive and finite, got %g", m.MinDelta)
+	}
+	if m.Baseline != nil && !finite(*m.Baseline) {
+		refuse("baseline must be finite, got %g", *m.Baseline)
+	}
+	if m.StartAt != nil && m.StartAt.Length() < 0 {
+		refuse("start at: period must be zero or positive, got %v", m.StartAt)
+	}
+	if _, length, ok := measure(m.Cooldown, loop.Elapsed{}, 0); m.Cooldown != nil && (!ok || length < 0) {
+		refuse("cooldown must be zero or positive, in Steps, Samples, Time or Evaluations, got %v", m.Cooldown)
+	}
+	if !(m.MinRate >= 0) || !finite(m.MinRate) {
+		refuse("min rate must be zero or positive and finite, got %g", m.MinRate)
+	}
+	return errors.Join(errs...)
+}
+
+// notOfPlateau refuses the settings of ReduceOnPlateau.
+func (m Monitor) notOfPlateau() error {
+	for name, set := range map[string]bool{"Cooldown": m.Cooldown != nil, "MinRate": m.MinRate != 0, "OnReduce": m.OnReduce != nil} {
+		if set {
+			return fmt.Errorf("%s means something to ReduceOnPlateau only", name)
+		}
+	}
+	return nil
 }
 
 // monitor follows the values of one entry. It depends on them only, so a resumed run computes it from the history.
 type monitor struct {
-	entry    string
-	mode     loop.Mode // Lowest or Highest
-	minDelta float64
-	baseline *float64
-	despite  bool        // the mode may be against the entry's name
-	start    loop.Period // nil if all values count
-	best     loop.Best
-	found    bool // a value was better: best is one
+	Monitor
+	entry  string
+	best   float64
+	bestAt loop.Elapsed
+	found  bool // a value was better: best is one
 	// since is where the patience runs from: the best value, or the first one if none was better.
 	since  loop.Elapsed
 	waited int64 // values since then, none of them better
 	begun  bool
-	// plateau has the settings of ReduceOnPlateau only.
-	plateau plateauSettings
-	errs    []error
 	// resumeErr is why an earlier run's values could not be read; the first Watch returns it.
 	resumeErr error
 }
 
 // newMonitor refuses the settings of ReduceOnPlateau.
-func newMonitor(entry string, mode loop.Mode, options []MonitorOption) (monitor, error) {
-	m, err := newPlateauMonitor(entry, mode, options)
-	if err == nil && len(m.plateau.options) > 0 {
-		err = fmt.Errorf("%s means something to ReduceOnPlateau only", m.plateau.options[0])
+func newMonitor(entry string, settings []Monitor) (monitor, error) {
+	m, err := newPlateauMonitor(entry, settings)
+	return m, errors.Join(err, m.notOfPlateau())
+}
+
+func newPlateauMonitor(entry string, settings []Monitor) (monitor, error) {
+	m := monitor{Monitor: joined(settings), entry: entry}
+	err := m.check(entry)
+	if m.best = m.Mode.Worst(); m.Baseline != nil {
+		m.best = *m.Baseline
 	}
 	return m, err
 }
 
-func newPlateauMonitor(entry string, mode loop.Mode, options []MonitorOption) (monitor, error) {
-	m := monitor{entry: entry}
-	var err error
-	if m.mode, err = mode.Of(entry); err != nil {
-		m.errs = append(m.errs, err)
-	}
-	if entry == "" {
-		m.errs = append(m.errs, fmt.Errorf("%w: no entry to watch", loop.ErrName))
-	}
-	for _, o := range options {
-		if o != nil {
-			o(&m)
-		}
-	}
-	if err := m.mode.Against(entry); err != nil && !m.despite {
-		m.errs = append(m.errs, fmt.Errorf("%w; if it is meant, give DespiteName()", err))
-	}
-	m.best.Value = m.mode.Worst()
-	if m.baseline != nil {
-		m.best.Value = *m.baseline
-	}
-	return m, errors.Join(m.errs...)
-}
-
 // see takes the next value and reports whether it is better.
 func (m *monitor) see(at loop.Elapsed, v float64) bool {
-	if m.start != nil && !at.Reached(m.start) {
+	if m.StartAt != nil && !at.Reached(m.StartAt) {
 		return false
 	}
 	if !m.begun {
 		m.begun, m.since = true, at
 	}
-	if !m.mode.Better(v, m.best.Value, m.minDelta) {
+	if !m.Mode.Better(v, m.best, m.MinDelta) {
 		m.waited++
 		return false
 	}
-	m.best, m.found = loop.Best{Value: v, Elapsed: at}, true
+	m.best, m.bestAt, m.found = v, at, true
 	m.wait(at)
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -26,34 +27,38 @@ func following(entry string, values ...float64) (loop.Loop[int, int], loop.Data[
 }
 
 // bettered gives the steps in which an entry was better than before.
-func bettered(t *testing.T, entry string, mode loop.Mode, values []float64, options ...callbacks.MonitorOption) (steps []int64) {
+func bettered(t *testing.T, entry string, mode loop.Mode, values []float64, options ...callbacks.Monitor) (steps []int64) {
 	l, data := following(entry, values...)
 	note := func(_ context.Context, r loop.Report) error { steps = append(steps, r.Elapsed.Steps); return nil }
-	_, err := l.Run(t.Context(), 0, data, callbacks.OnBest(entry, mode, note, options...))
+	_, err := l.Run(t.Context(), 0, data, callbacks.OnBest(entry, note, append([]callbacks.Monitor{{Mode: mode}}, options...)...))
 	require.NoError(t, err)
 	return steps
 }
 
 func TestB68_autoMode(t *testing.T) {
 	for entry, mode := range map[string]loop.Mode{
-		"loss": loop.Lowest, "mse": loop.Lowest, "losses.mse_test": loop.Lowest, "test_loss": loop.Lowest, "back": loop.Lowest, "": loop.Lowest,
+		"loss": loop.Lowest, "mse": loop.Lowest, "losses.mse_test": loop.Lowest, "test_loss": loop.Lowest,
 		"acc": loop.Highest, "accuracy": loop.Highest, "auc": loop.Highest, "pr_auc": loop.Highest, "rocauc": loop.Highest,
 		"accuracy_test": loop.Highest, "metrics.accuracy_test": loop.Highest, "val-Accuracy": loop.Highest, "top5/acc_valid": loop.Highest,
-		"auc_loss": loop.Lowest, "accuracy_loss_test": loop.Lowest, "accelerate": loop.Lowest, "acceptance": loop.Lowest,
+		"auc_loss": loop.Lowest, "accuracy_loss_test": loop.Lowest,
 	} {
-		got, err := loop.Auto.Of(entry)
+		got, err := loop.Mode(0).Of(entry)
 		require.NoError(t, err)
 		require.Equal(t, mode, got, entry)
 	}
-	require.Equal(t, "auto lowest highest Mode(3)", fmt.Sprint(loop.Auto, loop.Lowest, loop.Highest, loop.Mode(3)))
+	for _, entry := range []string{"back", "", "accelerate", "acceptance", "score"} {
+		_, err := loop.Mode(0).Of(entry)
+		require.EqualError(t, err, fmt.Sprintf("the name %q does not say whether lower or higher is better", entry))
+	}
+	require.Equal(t, "by name lowest highest Mode(3)", fmt.Sprint(loop.Mode(0), loop.Lowest, loop.Highest, loop.Mode(3)))
 	l, data := following("auc", 1, 2)
-	_, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("auc", loop.Mode(7), loop.Steps(1)))
-	require.EqualError(t, err, "loop: callback 1 (on each auc: stop early): mode must be Lowest, Highest or Auto, got Mode(7)")
-	require.Equal(t, []int64{1, 2}, bettered(t, "auc", loop.Auto, []float64{1, 2, 1.5}))
-	for _, c := range []loop.Option{callbacks.StopEarly("val_loss", loop.Highest, loop.Steps(1)), callbacks.KeepBest("val_loss", loop.Highest),
-		callbacks.OnBest("val_loss", loop.Highest, func(context.Context, loop.Report) error { return nil }), callbacks.ReduceOnPlateau("val_loss", loop.Highest, 0.5, loop.Steps(1))} {
+	_, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("auc", loop.Steps(1), callbacks.Monitor{Mode: loop.Mode(7)}))
+	require.EqualError(t, err, "loop: callback 1 (on each auc: stop early): mode must be Lowest or Highest, got Mode(7): give callbacks.Monitor{Mode: loop.Lowest} or loop.Highest")
+	require.Equal(t, []int64{1, 2}, bettered(t, "auc", 0, []float64{1, 2, 1.5}))
+	for _, c := range []loop.Option{callbacks.StopEarly("val_loss", loop.Steps(1), callbacks.Monitor{Mode: loop.Highest}), callbacks.KeepBest("val_loss", callbacks.Monitor{Mode: loop.Highest}),
+		callbacks.OnBest("val_loss", func(context.Context, loop.Report) error { return nil }, callbacks.Monitor{Mode: loop.Highest}), callbacks.ReduceOnPlateau("val_loss", 0.5, loop.Steps(1), callbacks.Monitor{Mode: loop.Highest})} {
 		_, err := l.Run(t.Context(), 0, data, c)
-		require.ErrorContains(t, err, `the mode is highest, and by its name "val_loss" is better the lower it is: take Lowest or Auto; if it is meant, give DespiteName()`)
+		require.ErrorContains(t, err, `the mode is highest, and by its name "val_loss" is better the lower it is: take Lowest, or none; if it is meant, set AgainstName`)
 	}
 	for entry, mode := range map[string]loop.Mode{"val_accuracy": loop.Lowest, "f1": loop.Lowest, "class_precision": loop.Lowest, "rmse": loop.Highest, "val_crossentropy": loop.Highest} {
 		require.Error(t, mode.Against(entry), entry)
@@ -62,23 +67,23 @@ func TestB68_autoMode(t *testing.T) {
 		require.NoError(t, loop.Highest.Against(entry), entry)
 		require.NoError(t, loop.Lowest.Against(entry), entry)
 	}
-	require.Equal(t, []int64{1, 3}, bettered(t, "mse", loop.Auto, []float64{2, 2, 1.5}))
-	require.Equal(t, []int64{1, 3}, bettered(t, "auc", loop.Lowest, []float64{2, 2, 1.5}, callbacks.DespiteName()), "what is said goes before the name")
+	require.Equal(t, []int64{1, 3}, bettered(t, "mse", 0, []float64{2, 2, 1.5}))
+	require.Equal(t, []int64{1, 3}, bettered(t, "auc", loop.Lowest, []float64{2, 2, 1.5}, callbacks.Monitor{AgainstName: true}), "what is said goes before the name")
 }
 
 func TestD05_minDelta_andBaseline(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		mode    loop.Mode
-		options []callbacks.MonitorOption
+		options []callbacks.Monitor
 		values  []float64
 		want    []int64
 	}{
 		{name: "equal is no better", mode: loop.Lowest, values: []float64{3, 3, 2, 2}, want: []int64{1, 3}},
-		{name: "more than the delta", mode: loop.Lowest, options: []callbacks.MonitorOption{callbacks.MinDelta(1)}, values: []float64{5, 4, 3.5, 2.5}, want: []int64{1, 3}},
-		{name: "upwards", mode: loop.Highest, options: []callbacks.MonitorOption{callbacks.MinDelta(1)}, values: []float64{1, 2, 2.5, 3.5}, want: []int64{1, 3}},
-		{name: "baseline", mode: loop.Lowest, options: []callbacks.MonitorOption{callbacks.Baseline(2)}, values: []float64{5, 2, 1}, want: []int64{3}},
-		{name: "baseline and delta", mode: loop.Lowest, options: []callbacks.MonitorOption{callbacks.Baseline(2), callbacks.MinDelta(1)}, values: []float64{1, 0.5}, want: []int64{2}},
+		{name: "more than the delta", mode: loop.Lowest, options: []callbacks.Monitor{{MinDelta: 1}}, values: []float64{5, 4, 3.5, 2.5}, want: []int64{1, 3}},
+		{name: "upwards", mode: loop.Highest, options: []callbacks.Monitor{{MinDelta: 1}}, values: []float64{1, 2, 2.5, 3.5}, want: []int64{1, 3}},
+		{name: "baseline", mode: loop.Lowest, options: []callbacks.Monitor{{Baseline: new(2.0)}}, values: []float64{5, 2, 1}, want: []int64{3}},
+		{name: "baseline and delta", mode: loop.Lowest, options: []callbacks.Monitor{{Baseline: new(2.0), MinDelta: 1}}, values: []float64{1, 0.5}, want: []int64{2}},
 		{name: "what is not finite is no better", mode: loop.Lowest, values: []float64{nan, inf, -inf, 7, nan, -inf, 6}, want: []int64{4, 7}},
 		{name: "nor upwards", mode: loop.Highest, values: []float64{inf, nan, 7, inf, 8}, want: []int64{3, 5}},
 	} {
@@ -95,16 +100,16 @@ func TestMonitor_refusesBadSettings(t *testing.T) {
 		name, err string
 		option    loop.Option
 	}{
-		{"no entry", "malformed name: no entry to watch", callbacks.StopEarly("", loop.Lowest, steps)},
-		{"negative delta", "min delta must be zero or positive and finite, got -1", callbacks.KeepBest("x", loop.Lowest, callbacks.MinDelta(-1))},
-		{"delta NaN", "min delta must be zero or positive and finite, got NaN", callbacks.OnBest("x", loop.Lowest, watch, callbacks.MinDelta(nan))},
-		{"baseline", "baseline must be finite, got NaN", callbacks.StopEarly("x", loop.Lowest, steps, callbacks.Baseline(nan))},
-		{"no function", "no function given", callbacks.OnBest("x", loop.Lowest, nil)},
-		{"no patience", "no patience given; say Steps, Samples, Time or Evaluations", callbacks.StopEarly("x", loop.Lowest, nil)},
-		{"cooldown of a stop", "cooldown means something to ReduceOnPlateau only", callbacks.StopEarly("x", loop.Lowest, steps, callbacks.Cooldown(steps))},
-		{"min rate of a keeper", "min rate means something to ReduceOnPlateau only", callbacks.KeepBest("x", loop.Lowest, callbacks.MinRate(1))},
-		{"on reduce of a watcher", "on reduce means something to ReduceOnPlateau only", callbacks.OnBest("x", loop.Lowest, watch,
-			callbacks.OnReduce(func(context.Context, loop.Report, float64, float64) error { return nil }))},
+		{"no entry", "malformed name: no entry to watch", callbacks.StopEarly("", steps, callbacks.Monitor{Mode: loop.Lowest})},
+		{"negative delta", "min delta must be zero or positive and finite, got -1", callbacks.KeepBest("x", callbacks.Monitor{MinDelta: -1, Mode: loop.Lowest})},
+		{"delta NaN", "min delta must be zero or positive and finite, got NaN", callbacks.OnBest("x", watch, callbacks.Monitor{MinDelta: nan, Mode: loop.Lowest})},
+		{"baseline", "baseline must be finite, got NaN", callbacks.StopEarly("x", steps, callbacks.Monitor{Baseline: new(nan), Mode: loop.Lowest})},
+		{"no function", "no function given", callbacks.OnBest("x", nil, callbacks.Monitor{Mode: loop.Lowest})},
+		{"no patience", "no patience given; say Steps, Samples, Time or Evaluations", callbacks.StopEarly("x", nil, callbacks.Monitor{Mode: loop.Lowest})},
+		{"cooldown of a stop", "Cooldown means something to ReduceOnPlateau only", callbacks.StopEarly("x", steps, callbacks.Monitor{Cooldown: steps, Mode: loop.Lowest})},
+		{"min rate of a keeper", "MinRate means something to ReduceOnPlateau only", callbacks.KeepBest("x", callbacks.Monitor{MinRate: 1, Mode: loop.Lowest})},
+		{"on reduce of a watcher", "OnReduce means something to ReduceOnPlateau only", callbacks.OnBest("x", watch,
+			callbacks.Monitor{OnReduce: func(context.Context, loop.Report, float64, float64) error { return nil }}, callbacks.Monitor{Mode: loop.Lowest})},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l, data := following("x", 1)
@@ -116,12 +121,12 @@ func TestMonitor_refusesBadSettings(t *testing.T) {
 		})
 	}
 	for _, err := range []error{
-		second(byHand(callbacks.StopEarly("", loop.Lowest, steps))), second(callbacks.KeepBest("", loop.Lowest).Start(loop.Beginning{})),
-		second(byHand(callbacks.OnBest("", loop.Lowest, watch))),
-		second(callbacks.ReduceOnPlateau("", loop.Lowest, 0.5, steps).Start(loop.Beginning{})), second(byHand(callbacks.WarnSpike("", 2, 1, nil))),
+		second(byHand(callbacks.StopEarly("", steps, callbacks.Monitor{Mode: loop.Lowest}))), second(callbacks.KeepBest("", callbacks.Monitor{Mode: loop.Lowest}).Start(loop.Beginning{})),
+		second(byHand(callbacks.OnBest("", watch, callbacks.Monitor{Mode: loop.Lowest}))),
+		second(callbacks.ReduceOnPlateau("", 0.5, steps, callbacks.Monitor{Mode: loop.Lowest}).Start(loop.Beginning{})), second(byHand(callbacks.WarnSpike("", 2, 1, nil))),
 		second(callbacks.NonFinite(callbacks.FailRun, callbacks.CheckEntries("")).Start(loop.Beginning{})),
 	} {
-		require.ErrorIs(t, err, loop.ErrName)
+		require.ErrorIs(t, err, records.ErrName)
 	}
 }
 
@@ -130,8 +135,8 @@ func second[T any](_ T, err error) error { return err }
 // What Jaxloop warns of and Ciclo finds at the first turn: ours ends when the name cannot come any more.
 func TestB66_missingEntry(t *testing.T) {
 	for _, option := range []loop.Option{
-		callbacks.StopEarly("los", loop.Lowest, loop.Steps(1)), callbacks.KeepBest("los", loop.Lowest), callbacks.WarnSpike("los", 2, 1, func(context.Context, callbacks.Spike) error { return nil }),
-		callbacks.OnBest("los", loop.Lowest, func(context.Context, loop.Report) error { return nil }), callbacks.NonFinite(callbacks.FailRun, callbacks.CheckEntries("los")),
+		callbacks.StopEarly("los", loop.Steps(1), callbacks.Monitor{Mode: loop.Lowest}), callbacks.KeepBest("los", callbacks.Monitor{Mode: loop.Lowest}), callbacks.WarnSpike("los", 2, 1, func(context.Context, callbacks.Spike) error { return nil }),
+		callbacks.OnBest("los", func(context.Context, loop.Report) error { return nil }, callbacks.Monitor{Mode: loop.Lowest}), callbacks.NonFinite(callbacks.FailRun, callbacks.CheckEntries("los")),
 	} {
 		l, data := following("loss", 1, 2, 3)
 		result, err := l.Run(t.Context(), 0, data, option)
@@ -139,7 +144,7 @@ func TestB66_missingEntry(t *testing.T) {
 		require.ErrorContains(t, err, `"los" (did you mean losses.loss?); there are: losses.loss`)
 		require.EqualValues(t, 1, result.Elapsed.Steps)
 	}
-	stop, err := byHand(callbacks.StopEarly("los", loop.Lowest, loop.Steps(1)))
+	stop, err := byHand(callbacks.StopEarly("los", loop.Steps(1), callbacks.Monitor{Mode: loop.Lowest}))
 	require.NoError(t, err)
 	var logs loop.Logs
 	logs.Loss("loss", 1)
@@ -163,19 +168,19 @@ func TestOnBest_isTheRunningBest(t *testing.T) {
 				best, want = v, append(want, int64(i+1))
 			}
 		}
-		require.Equal(rt, want, bettered(t, "x", mode, values, callbacks.MinDelta(delta)))
+		require.Equal(rt, want, bettered(t, "x", mode, values, callbacks.Monitor{MinDelta: delta}))
 		l, data := following("x", values...)
 		result, err := l.Run(t.Context(), 0, data)
 		require.NoError(rt, err)
-		found, err := result.History.Best("x", mode)
+		value, at, err := result.History.Best("x", mode)
 		if len(want) == 0 {
 			require.ErrorIs(rt, err, loop.ErrNonFinite)
 			return
 		}
 		require.NoError(rt, err)
 		if delta == 0 {
-			require.Equal(rt, want[len(want)-1], found.Elapsed.Steps)
-			require.Equal(rt, sign*best, found.Value)
+			require.Equal(rt, want[len(want)-1], at.Steps)
+			require.Equal(rt, sign*best, value)
 		}
 	})
 }

@@ -31,8 +31,8 @@ func (unread) Float() (float64, error) { return 0, errRead }
 // An entry that cannot be read ends the run wherever one goes by it: nobody trains on as if it had not been logged.
 func TestMonitors_ofAnEntryThatCannotBeRead(t *testing.T) {
 	for name, option := range map[string]loop.Option{
-		"stop early": callbacks.StopEarly("loss", loop.Lowest, callbacks.Evaluations(3)),
-		"keep best":  callbacks.KeepBest("loss", loop.Lowest),
+		"stop early": callbacks.StopEarly("loss", callbacks.Evaluations(3)),
+		"keep best":  callbacks.KeepBest("loss"),
 		"non-finite": callbacks.NonFinite(callbacks.FailRun),
 		"spike":      callbacks.WarnSpike("loss", 10, 2, func(context.Context, callbacks.Spike) error { return nil }),
 	} {

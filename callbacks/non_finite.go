@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -74,7 +75,7 @@ func CheckWhen(when loop.Schedule) NonFiniteOption {
 func OnUndo(do func(ctx context.Context, r loop.Report, cause error) error) NonFiniteOption {
 	return func(g *finiteGuard) {
 		if do == nil {
-			g.errs = append(g.errs, fmt.Errorf("on undo: %w", loop.ErrNoFunction))
+			g.errs = append(g.errs, fmt.Errorf("on undo: %w", errNoFunction))
 		}
 		g.onUndo = do
 	}
@@ -84,7 +85,7 @@ func OnUndo(do func(ctx context.Context, r loop.Report, cause error) error) NonF
 // [RestoreCopy]. It looks after the tasks of a turn, before the other changes, the history and all callbacks: a
 // checkpoint of a bad turn has the restored state, or is not made if the run fails. The turn still counts, and other
 // callbacks and the history see its values. The whole state is restored, with learning rate and random numbers. For
-// SkipTurn and RestoreCopy, a state that changes in place must be a [loop.Snapshotter].
+// SkipTurn and RestoreCopy, a state that changes in place must have a method Snapshot ([loop.State]).
 //
 // A loss is computed from the state before its step. If a step spoils the state while its loss is still finite, the
 // callbacks of that turn see a spoiled state, and the next turn is the bad one. To find that earlier, log the norm of
@@ -92,7 +93,7 @@ func OnUndo(do func(ctx context.Context, r loop.Report, cause error) error) NonF
 func NonFinite(policy Recovery, options ...NonFiniteOption) loop.Change {
 	options = slices.Clone(options)
 	g, err := newFiniteGuard(policy, options)
-	return loop.Change{Name: "non-finite: " + policy.String(), When: g.when.AndAtStart().AndAtEnd(), Needs: g.names, Place: loop.BeforeAll, Err: err,
+	return loop.Change{Name: "non-finite: " + policy.String(), When: g.when.AndAtStart().AndAtEnd(), Needs: g.names, Order: -1, Err: err,
 		Start: func(from loop.Beginning) (loop.Changer, error) {
 			g, err := newFiniteGuard(policy, options)
 			if err == nil && policy.undoes() {
@@ -131,7 +132,7 @@ func newFiniteGuard(policy Recovery, options []NonFiniteOption) (*finiteGuard, e
 	g.found = make([]bool, len(g.names))
 	for _, name := range g.names {
 		if name == "" {
-			g.errs = append(g.errs, fmt.Errorf("%w: no entry to check", loop.ErrName))
+			g.errs = append(g.errs, fmt.Errorf("%w: no entry to check", records.ErrName))
 		}
 	}
 	if policy.undoes() {

@@ -13,11 +13,11 @@ import (
 
 func ExampleStopEarly() {
 	training, data := following("mse", 5, 3, 4, 3.5, 6, 7)
-	result, err := training.Run(context.Background(), 0, data, callbacks.StopEarly("mse", loop.Lowest, loop.Steps(3)))
+	result, err := training.Run(context.Background(), 0, data, callbacks.StopEarly("mse", loop.Steps(3)))
 	fmt.Println(result.Reason, err)
 	var early *callbacks.EarlyStopError
 	if errors.As(result.Stop, &early) {
-		fmt.Printf("best %g in step %d\n", early.Best.Value, early.Best.Elapsed.Steps)
+		fmt.Printf("best %g in step %d\n", early.Best, early.At.Steps)
 	}
 	// Output:
 	// stopped <nil>
@@ -26,7 +26,7 @@ func ExampleStopEarly() {
 
 // By hand, it is asked in the passes in which the entry was logged.
 func Example_byHand() {
-	stop, err := callbacks.StopEarly("mse", loop.Lowest, callbacks.Evaluations(2)).Start(loop.Beginning{})
+	stop, err := callbacks.StopEarly("mse", callbacks.Evaluations(2)).Start(loop.Beginning{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -47,9 +47,9 @@ func Example_byHand() {
 
 func ExampleKeepBest() {
 	training, data := following("mse", 5, 3, 4, 6) // its state is the number of the step
-	result, _ := training.Run(context.Background(), 0, data, callbacks.KeepBest("mse", loop.Lowest))
-	best, err := result.History.Best("mse", loop.Lowest)
-	fmt.Println(result.State, result.Elapsed.Steps, best.Value, err)
+	result, _ := training.Run(context.Background(), 0, data, callbacks.KeepBest("mse"))
+	best, _, err := result.History.Best("mse", loop.Lowest)
+	fmt.Println(result.State, result.Elapsed.Steps, best, err)
 	// Output:
 	// 2 4 3 <nil>
 }
@@ -61,7 +61,7 @@ func ExampleOnBest() {
 		fmt.Printf("step %d: save %v, %g\n", r.Elapsed.Steps, r.State(), accuracy)
 		return err
 	}
-	_, err := training.Run(context.Background(), 0, data, callbacks.OnBest("accuracy", loop.Auto, save))
+	_, err := training.Run(context.Background(), 0, data, callbacks.OnBest("accuracy", save))
 	fmt.Println(err)
 	// Output:
 	// step 1: save 1, 0.5
@@ -109,12 +109,12 @@ func ExampleWarnSpike() {
 
 func ExampleReduceOnPlateau() {
 	training, data := followingInPlace("loss", 3, 2, 2, 2, 2, 2, 2)
-	say := callbacks.OnReduce(func(_ context.Context, r loop.Report, from, to float64) error {
+	say := callbacks.Monitor{OnReduce: func(_ context.Context, r loop.Report, from, to float64) error {
 		fmt.Printf("step %d: %g, then %g\n", r.Elapsed.Steps, from, to)
 		return nil
-	})
+	}}
 	_, err := training.Run(context.Background(), &cell{rate: 0.1}, data,
-		callbacks.ReduceOnPlateau("loss", loop.Lowest, 0.5, callbacks.Evaluations(2), callbacks.Cooldown(callbacks.Evaluations(1)), say))
+		callbacks.ReduceOnPlateau("loss", 0.5, callbacks.Evaluations(2), callbacks.Monitor{Cooldown: callbacks.Evaluations(1)}, say))
 	fmt.Println(err)
 	// Output:
 	// step 4: 0.1, then 0.05

@@ -19,13 +19,13 @@ type cut struct {
 }
 
 // cuts gives the reductions in a run over the values.
-func cuts(t require.TestingT, values []float64, patience callbacks.Patience, options ...callbacks.MonitorOption) (all []cut) {
+func cuts(t require.TestingT, values []float64, patience callbacks.Patience, options ...callbacks.Monitor) (all []cut) {
 	l, data := followingInPlace("x", values...)
-	note := callbacks.OnReduce(func(_ context.Context, r loop.Report, from, to float64) error {
+	note := callbacks.Monitor{OnReduce: func(_ context.Context, r loop.Report, from, to float64) error {
 		all = append(all, cut{r.Elapsed.Steps, from, to})
 		return nil
-	})
-	_, err := l.Run(context.Background(), &cell{rate: 1}, data, callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, patience, append(options, note)...))
+	}}
+	_, err := l.Run(context.Background(), &cell{rate: 1}, data, callbacks.ReduceOnPlateau("x", 0.5, patience, append([]callbacks.Monitor{{Mode: loop.Lowest}}, append(options, note)...)...))
 	require.NoError(t, err)
 	return all
 }
@@ -36,21 +36,21 @@ func TestReduceOnPlateau(t *testing.T) {
 		name     string
 		values   []float64
 		patience callbacks.Patience
-		options  []callbacks.MonitorOption
+		options  []callbacks.Monitor
 		want     []cut
 	}{
 		{name: "again and again", values: flat(8), patience: callbacks.Evaluations(3), want: []cut{{4, 1, 0.5}, {7, 0.5, 0.25}}},
 		{name: "in steps", values: flat(8), patience: loop.Steps(3), want: []cut{{4, 1, 0.5}, {7, 0.5, 0.25}}},
 		{name: "what gets better has time", values: []float64{9, 8, 8, 7, 7, 6}, patience: callbacks.Evaluations(2)},
 		{name: "a better value begins anew", values: []float64{9, 9, 8, 8, 8}, patience: callbacks.Evaluations(2), want: []cut{{5, 1, 0.5}}},
-		{name: "cooldown", values: flat(9), patience: callbacks.Evaluations(2), options: []callbacks.MonitorOption{callbacks.Cooldown(callbacks.Evaluations(2))}, want: []cut{{3, 1, 0.5}, {7, 0.5, 0.25}}},
-		{name: "a cooldown of one passes over one", values: flat(7), patience: callbacks.Evaluations(2), options: []callbacks.MonitorOption{callbacks.Cooldown(callbacks.Evaluations(1))},
+		{name: "cooldown", values: flat(9), patience: callbacks.Evaluations(2), options: []callbacks.Monitor{{Cooldown: callbacks.Evaluations(2)}}, want: []cut{{3, 1, 0.5}, {7, 0.5, 0.25}}},
+		{name: "a cooldown of one passes over one", values: flat(7), patience: callbacks.Evaluations(2), options: []callbacks.Monitor{{Cooldown: callbacks.Evaluations(1)}},
 			want: []cut{{3, 1, 0.5}, {6, 0.5, 0.25}}},
-		{name: "cooldown in steps", values: flat(9), patience: callbacks.Evaluations(2), options: []callbacks.MonitorOption{callbacks.Cooldown(loop.Steps(2))}, want: []cut{{3, 1, 0.5}, {7, 0.5, 0.25}}},
-		{name: "better in the cooldown", values: []float64{5, 5, 5, 4, 4, 4}, patience: callbacks.Evaluations(2), options: []callbacks.MonitorOption{callbacks.Cooldown(callbacks.Evaluations(1))},
+		{name: "cooldown in steps", values: flat(9), patience: callbacks.Evaluations(2), options: []callbacks.Monitor{{Cooldown: loop.Steps(2)}}, want: []cut{{3, 1, 0.5}, {7, 0.5, 0.25}}},
+		{name: "better in the cooldown", values: []float64{5, 5, 5, 4, 4, 4}, patience: callbacks.Evaluations(2), options: []callbacks.Monitor{{Cooldown: callbacks.Evaluations(1)}},
 			want: []cut{{3, 1, 0.5}, {6, 0.5, 0.25}}},
-		{name: "the lowest rate", values: flat(20), patience: callbacks.Evaluations(2), options: []callbacks.MonitorOption{callbacks.MinRate(0.3)}, want: []cut{{3, 1, 0.5}, {5, 0.5, 0.3}}},
-		{name: "min delta", values: []float64{9, 8.9, 8.8, 8.7}, patience: callbacks.Evaluations(3), options: []callbacks.MonitorOption{callbacks.MinDelta(1)}, want: []cut{{4, 1, 0.5}}},
+		{name: "the lowest rate", values: flat(20), patience: callbacks.Evaluations(2), options: []callbacks.Monitor{{MinRate: 0.3}}, want: []cut{{3, 1, 0.5}, {5, 0.5, 0.3}}},
+		{name: "min delta", values: []float64{9, 8.9, 8.8, 8.7}, patience: callbacks.Evaluations(3), options: []callbacks.Monitor{{MinDelta: 1}}, want: []cut{{4, 1, 0.5}}},
 		{name: "NaN is no better", values: []float64{9, nan, nan}, patience: callbacks.Evaluations(2), want: []cut{{3, 1, 0.5}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestReduceOnPlateau_asKeras(t *testing.T) {
 			}
 		}
 		var got []int64
-		for _, c := range cuts(rt, values, callbacks.Evaluations(patience), callbacks.Cooldown(callbacks.Evaluations(cooldown))) {
+		for _, c := range cuts(rt, values, callbacks.Evaluations(patience), callbacks.Monitor{Cooldown: callbacks.Evaluations(cooldown)}) {
 			got = append(got, c.step)
 		}
 		require.Equal(rt, want, got)
@@ -93,7 +93,7 @@ func TestReduceOnPlateau_resumes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(rapid.SampledFrom([]float64{1, 2, 3}), 2, 40).Draw(rt, "values")
 		at := rapid.IntRange(1, len(values)-1).Draw(rt, "cut")
-		option := callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, callbacks.Evaluations(2), callbacks.Cooldown(loop.Steps(rapid.IntRange(0, 3).Draw(rt, "cooldown"))), callbacks.MinRate(0.1))
+		option := callbacks.ReduceOnPlateau("x", 0.5, callbacks.Evaluations(2), callbacks.Monitor{Cooldown: loop.Steps(rapid.IntRange(0, 3).Draw(rt, "cooldown")), MinRate: 0.1, Mode: loop.Lowest})
 		l, data := followingInPlace("x", values...)
 		whole, err := l.Run(t.Context(), &cell{rate: 1}, data, option)
 		require.NoError(rt, err)
@@ -111,8 +111,8 @@ func TestReduceOnPlateau_resumes(t *testing.T) {
 
 func TestReduceOnPlateau_needsARate(t *testing.T) {
 	l, data := following("x", 1, 2)
-	result, err := l.Run(t.Context(), 0, data, callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, loop.Steps(1)))
-	require.EqualError(t, err, "loop: at the start: step 0: on each x: reduce on plateau: a state of type int has no learning rate to change: give it the methods of loop.LearningRater")
+	result, err := l.Run(t.Context(), 0, data, callbacks.ReduceOnPlateau("x", 0.5, loop.Steps(1), callbacks.Monitor{Mode: loop.Lowest}))
+	require.EqualError(t, err, "loop: at the start: step 0: on each x: reduce on plateau: a state of type int has no learning rate to change: give it the methods of abilities.LearningRater")
 	require.Zero(t, result.Elapsed.Steps)
 }
 
@@ -120,21 +120,20 @@ func TestReduceOnPlateau_refusesBadSettings(t *testing.T) {
 	for _, row := range []struct {
 		err     string
 		factor  float64
-		options []callbacks.MonitorOption
+		options []callbacks.Monitor
 	}{
 		{err: "factor must lie between 0 and 1, got 1", factor: 1},
 		{err: "factor must lie between 0 and 1, got 0", factor: 0},
 		{err: "factor must lie between 0 and 1, got NaN", factor: nan},
-		{err: "min rate must be zero or positive and finite, got -1", factor: 0.5, options: []callbacks.MonitorOption{callbacks.MinRate(-1)}},
-		{err: "cooldown must be zero or positive, in Steps, Samples, Time or Evaluations, got -1 steps", factor: 0.5, options: []callbacks.MonitorOption{callbacks.Cooldown(loop.Steps(-1))}},
-		{err: "on reduce: no function given", factor: 0.5, options: []callbacks.MonitorOption{callbacks.OnReduce(nil)}},
+		{err: "min rate must be zero or positive and finite, got -1", factor: 0.5, options: []callbacks.Monitor{{MinRate: -1}}},
+		{err: "cooldown must be zero or positive, in Steps, Samples, Time or Evaluations, got -1 steps", factor: 0.5, options: []callbacks.Monitor{{Cooldown: loop.Steps(-1)}}},
 	} {
 		l, data := followingInPlace("x", 1)
-		_, err := l.Run(t.Context(), &cell{}, data, callbacks.ReduceOnPlateau("x", loop.Lowest, row.factor, loop.Steps(1), row.options...))
+		_, err := l.Run(t.Context(), &cell{}, data, callbacks.ReduceOnPlateau("x", row.factor, loop.Steps(1), append([]callbacks.Monitor{{Mode: loop.Lowest}}, row.options...)...))
 		require.ErrorContains(t, err, row.err)
 	}
 	l, data := followingInPlace("x", 1)
-	_, err := l.Run(t.Context(), &cell{}, data, callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, nil))
+	_, err := l.Run(t.Context(), &cell{}, data, callbacks.ReduceOnPlateau("x", 0.5, nil, callbacks.Monitor{Mode: loop.Lowest}))
 	require.ErrorContains(t, err, "no patience given")
 }
 
@@ -147,7 +146,7 @@ func (s stubborn) SetLearningRate(float64) error  { return s.set }
 func TestReduceOnPlateau_byHand_andErrors(t *testing.T) {
 	boom := errors.New("boom")
 	for _, state := range []any{&cell{rate: 1}, stubborn{read: boom}, stubborn{set: boom}, 7, nil} {
-		p, err := callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, callbacks.Evaluations(1)).Start(loop.Beginning{})
+		p, err := callbacks.ReduceOnPlateau("x", 0.5, callbacks.Evaluations(1), callbacks.Monitor{Mode: loop.Lowest}).Start(loop.Beginning{})
 		require.NoError(t, err)
 		var logs loop.Logs
 		logs.Loss("x", 1)
@@ -166,7 +165,7 @@ func TestReduceOnPlateau_byHand_andErrors(t *testing.T) {
 		case int:
 			require.ErrorContains(t, err, "a state of type int has no learning rate")
 		default:
-			require.ErrorIs(t, err, loop.ErrNoState)
+			require.ErrorContains(t, err, "there is no state")
 		}
 	}
 }
@@ -191,7 +190,7 @@ func TestMinRate_aboveTheRateOfTheFirstStep(t *testing.T) {
 			return u, logs, nil
 		})
 		_, err := loop.New(step).Run(t.Context(), unbuilt{&cell{rate: 0.001}}, numbers(4),
-			callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, callbacks.Evaluations(1), callbacks.MinRate(lowest)))
+			callbacks.ReduceOnPlateau("x", 0.5, callbacks.Evaluations(1), callbacks.Monitor{MinRate: lowest, Mode: loop.Lowest}))
 		return err
 	}
 	require.NoError(t, run(0.0009))
@@ -203,7 +202,7 @@ func TestMinRate_aboveTheRateOfTheFirstStep(t *testing.T) {
 func TestMinRate_aboveTheRate(t *testing.T) {
 	run := func(lowest float64) error {
 		l, data := followingInPlace("x", 1, 1, 1)
-		_, err := l.Run(t.Context(), &cell{rate: 0.1}, data, callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, callbacks.Evaluations(1), callbacks.MinRate(lowest)))
+		_, err := l.Run(t.Context(), &cell{rate: 0.1}, data, callbacks.ReduceOnPlateau("x", 0.5, callbacks.Evaluations(1), callbacks.Monitor{MinRate: lowest, Mode: loop.Lowest}))
 		return err
 	}
 	require.NoError(t, run(0.1))

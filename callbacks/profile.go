@@ -12,6 +12,7 @@ import (
 	"runtime/trace"
 
 	"github.com/lazo-ml/lazo/internal/regular"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -114,7 +115,7 @@ func (p *profile) start(r loop.Report) {
 		dir := filepath.Join(p.dir, "xla")
 		err := os.MkdirAll(dir, 0o755)
 		if err == nil {
-			err = loop.Shield(func() error { return dumper.DumpXLA(dir) })
+			err = shield.Run(func() error { return dumper.DumpXLA(dir) })
 		}
 		p.note("dump of the XLA programs", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -228,7 +229,7 @@ func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 			return s + 1, logs, nil
 		}
 		result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(5), form.option(path, loop.EachStep))
-		require.ErrorIs(t, err, loop.ErrName, "the first error")
+		require.ErrorIs(t, err, records.ErrName, "the first error")
 		require.ErrorContains(t, err, "at the end: ")
 		require.Equal(t, 5, result.State)
 		require.Equal(t, upTo(1, 5), form.stepsIn(t, path))

@@ -19,11 +19,11 @@ type copied struct {
 // take copies a state, in place of the copy before.
 func (c *copied) take(ctx context.Context, s loop.State) error {
 	if s == (loop.State{}) {
-		return loop.ErrNoState
+		return errNoState
 	}
 	next := copied{any: true, value: s.Get()}
-	if snapshotter, ok := loop.StateAs[loop.Snapshotter](s); ok {
-		snap, err := snapshotter.Snapshot(context.WithoutCancel(ctx)) // a run that is cancelled in this turn ends after it
+	if state, ok := loop.StateAs[snapshotter](s); ok {
+		snap, err := state.Snapshot(context.WithoutCancel(ctx)) // a run that is cancelled in this turn ends after it
 		if err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
@@ -59,17 +59,28 @@ func (c *copied) close() error {
 
 // keepable is an error if the state that a run begins with cannot be copied.
 func keepable(from loop.Beginning) error {
-	if _, ok := loop.StateAs[loop.Snapshotter](from); ok {
+	if _, ok := loop.StateAs[snapshotter](from); ok {
 		return nil
 	}
 	return checkCopied(from.State())
+}
+
+// errNoFunction: a callback or an option was given no function to call.
+var errNoFunction = errors.New("no function given")
+
+// errNoState: a change was given no state, in a loop written by hand.
+var errNoState = errors.New("there is no state: give the change one made by loop.StateAt")
+
+// snapshotter is a state that changes in place.
+type snapshotter interface {
+	Snapshot(ctx context.Context) (loop.Snapshot, error)
 }
 
 // checkCopied refuses a state that changes in place and has no Snapshot: a copy would change with it.
 func checkCopied(state any) error {
 	switch reflect.ValueOf(state).Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Chan, reflect.Func, reflect.UnsafePointer:
-		return fmt.Errorf("a state of type %T changes in place: to restore an earlier one, give it the method Snapshot of loop.Snapshotter", state)
+		return fmt.Errorf("a state of type %T changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes", state)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -48,7 +49,7 @@ type spikes struct {
 func checkSpikes(entry string, factor float64, window int, warn func(context.Context, Spike) error) error {
 	var errs []error
 	if entry == "" {
-		errs = append(errs, fmt.Errorf("%w: no entry to watch", loop.ErrName))
+		errs = append(errs, fmt.Errorf("%w: no entry to watch", records.ErrName))
 	}
 	if !(factor > 1) || !finite(factor) {
 		errs = append(errs, fmt.Errorf("factor must be greater than 1 and finite, got %g", factor))
@@ -57,7 +58,7 @@ func checkSpikes(entry string, factor float64, window int, warn func(context.Con
 		errs = append(errs, fmt.Errorf("window must be positive, got %d", window))
 	}
 	if warn == nil {
-		errs = append(errs, loop.ErrNoFunction)
+		errs = append(errs, errNoFunction)
 	}
 	return errors.Join(errs...)
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
 // Stages are the stages that make the data of a run, each with the time that it has worked so far; *data.Stages are
@@ -127,7 +127,7 @@ func (w *waits) begin() {
 }
 
 // at is told each other part of the loop that is begun.
-func (w *waits) at(what loop.Activity) {
+func (w *waits) at(what abilities.Activity) {
 	if w == nil {
 		return
 	}
@@ -138,7 +138,7 @@ func (w *waits) at(what loop.Activity) {
 		w.waited += now.Sub(w.since)
 	}
 	w.since = time.Time{}
-	if what.Kind() == "" && what.Name() == "data" {
+	if what.Kind == "" && what.Name == "data" {
 		w.since = now
 	}
 }
@@ -170,4 +170,4 @@ func (w *waits) items() []item {
 // observingBar is a bar in a run that shows what it waits for, without epochs.
 type observingBar struct{ *Bar }
 
-func (b observingBar) At(_ int64, what loop.Activity) { b.waits.at(what) }
+func (b observingBar) At(_ int64, what abilities.Activity) { b.waits.at(what) }

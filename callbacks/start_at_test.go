@@ -27,10 +27,10 @@ func TestStartAt(t *testing.T) {
 		{"never reached", loop.Steps(100), callbacks.Evaluations(1), []float64{1, 2, 3, 4}, 4, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			result, early := stopped(t, "x", row.values, callbacks.StopEarly("x", loop.Lowest, row.patience, callbacks.StartAt(row.start)))
+			result, early := stopped(t, "x", row.values, callbacks.StopEarly("x", row.patience, callbacks.Monitor{StartAt: row.start, Mode: loop.Lowest}))
 			require.Equal(t, row.steps, result.Elapsed.Steps)
 			if early != nil {
-				require.Equal(t, row.best, early.Best.Value)
+				require.Equal(t, row.best, early.Best)
 			}
 		})
 	}
@@ -39,7 +39,7 @@ func TestStartAt(t *testing.T) {
 // Wherever a run was stopped and resumed, it ends as one that was not.
 func TestStartAt_resumed(t *testing.T) {
 	values := []float64{1, 6, 5, 4, 4, 4, 4, 4}
-	stop := callbacks.StopEarly("x", loop.Lowest, callbacks.Evaluations(2), callbacks.StartAt(loop.Steps(3)))
+	stop := callbacks.StopEarly("x", callbacks.Evaluations(2), callbacks.Monitor{StartAt: loop.Steps(3), Mode: loop.Lowest})
 	for at := range int64(6) {
 		l, data := following("x", values...)
 		first, err := l.Run(t.Context(), 0, data, stop, loop.Until(loop.Steps(at)))
@@ -53,19 +53,19 @@ func TestStartAt_resumed(t *testing.T) {
 
 func TestStartAt_keepBestAndPlateau(t *testing.T) {
 	l, data := following("x", 1, 2, 4, 3, 5)
-	result, err := l.Run(t.Context(), 0, data, callbacks.KeepBest("x", loop.Lowest, callbacks.StartAt(loop.Steps(3))))
+	result, err := l.Run(t.Context(), 0, data, callbacks.KeepBest("x", callbacks.Monitor{StartAt: loop.Steps(3), Mode: loop.Lowest}))
 	require.NoError(t, err)
 	require.Equal(t, 4, result.State)
 	var at []int64
 	l, data = following("x", 1, 2, 4, 3, 5)
-	_, err = l.Run(t.Context(), 0, data, callbacks.OnBest("x", loop.Lowest, func(_ context.Context, r loop.Report) error {
+	_, err = l.Run(t.Context(), 0, data, callbacks.OnBest("x", func(_ context.Context, r loop.Report) error {
 		at = append(at, r.Elapsed.Steps)
 		return nil
-	}, callbacks.StartAt(loop.Steps(3))))
+	}, callbacks.Monitor{StartAt: loop.Steps(3), Mode: loop.Lowest}))
 	require.NoError(t, err)
 	require.Equal(t, []int64{3, 4}, at)
-	for _, p := range []loop.Period{nil, loop.Steps(-1)} {
-		_, err := byHand(callbacks.StopEarly("x", loop.Lowest, callbacks.Evaluations(1), callbacks.StartAt(p)))
+	for _, p := range []loop.Period{loop.Steps(-1)} {
+		_, err := byHand(callbacks.StopEarly("x", callbacks.Evaluations(1), callbacks.Monitor{StartAt: p, Mode: loop.Lowest}))
 		require.EqualError(t, err, fmt.Sprintf("callbacks: stop early: start at: period must be zero or positive, got %v", p))
 	}
 }

@@ -50,23 +50,23 @@ func checkPatience(p Patience) error {
 	return nil
 }
 
-// StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Lowest,
-// Evaluations(3)) stops at the third evaluation in a row that was not better than the best. It is called in the turns
-// in which the entry was logged. The patience runs from the best value, or from the first one if none was better; it
-// must be positive. NaN and infinities are never better (see [NonFinite]). The reason of the run is then
-// [loop.Stopped], and [loop.Result].Stop has an [*EarlyStopError]. [loop.History.Best] finds the best value; [KeepBest]
-// restores the best state.
+// StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Evaluations(3))
+// stops at the third evaluation in a row that was not better than the best. The name of the entry says whether lower or
+// higher is better, or [Monitor].Mode. It is called in the turns in which the entry was logged. The patience runs from
+// the best value, or from the first one if none was better; it must be positive. NaN and infinities are never better
+// (see [NonFinite]). The reason of the run is then [loop.Stopped], and [loop.Result].Stop has an [*EarlyStopError].
+// [loop.History.Best] finds the best value; [KeepBest] restores the best state.
 //
 // In a run that is resumed with its history ([loop.Continue]) the patience goes on. If the earlier run was stopped by
 // the same rule, the resumed run makes no turn and ends for the same reason; with more patience, or without the rule,
 // it goes on. A later [loop.Until] alone changes nothing.
-func StopEarly(entry string, mode loop.Mode, patience Patience, options ...MonitorOption) loop.Callback {
-	options = slices.Clone(options)
+func StopEarly(entry string, patience Patience, settings ...Monitor) loop.Callback {
+	settings = slices.Clone(settings)
 	return watchValue("stop early", entry, func() (*stopEarly, error) {
 		if err := checkPatience(patience); err != nil {
 			return nil, err
 		}
-		m, err := newMonitor(entry, mode, options)
+		m, err := newMonitor(entry, settings)
 		return &stopEarly{monitor: m, patience: patience}, err
 	})
 }
@@ -90,7 +90,7 @@ func (s *stopEarly) ask(at loop.Elapsed, v float64) error {
 	if s.see(at, v) || !s.patienceOver(s.patience, at) {
 		return nil
 	}
-	return &EarlyStopError{Entry: s.entry, Mode: s.mode, Best: s.best, Patience: s.patience, MinDelta: s.minDelta}
+	return &EarlyStopError{Entry: s.entry, Mode: s.Mode, Best: s.best, At: s.bestAt, Patience: s.patience, MinDelta: s.MinDelta}
 }
 
 // resume returns the request to stop if the earlier run ended with its last value.
@@ -103,9 +103,10 @@ func (s *stopEarly) resume(from loop.Beginning) (stop error) {
 type EarlyStopError struct {
 	Entry string
 	Mode  loop.Mode
-	// Best is the best value and when it was. If no value was better than the [Baseline], it is that at step 0; without
-	// a baseline it is then +Inf, or -Inf for Highest.
-	Best     loop.Best
+	// Best is the best value, and At when it was. If no value was better than the baseline, it is that at step 0;
+	// without a baseline it is then +Inf, or -Inf for Highest.
+	Best     float64
+	At       loop.Elapsed
 	Patience Patience
 	MinDelta float64
 }
@@ -119,12 +120,12 @@ func (e *EarlyStopError) Error() string {
 		side = fmt.Sprintf("more than %g %s", e.MinDelta, side)
 	}
 	switch {
-	case e.Best.Value == e.Mode.Worst():
+	case e.Best == e.Mode.Worst():
 		return fmt.Sprintf("no finite value of %s for %s: %v", e.Entry, e.Patience, loop.ErrStop)
-	case e.Best.Elapsed == loop.Elapsed{}:
-		return fmt.Sprintf("no value of %s %s the baseline %g for %s: %v", e.Entry, side, e.Best.Value, e.Patience, loop.ErrStop)
+	case e.At == loop.Elapsed{}:
+		return fmt.Sprintf("no value of %s %s the baseline %g for %s: %v", e.Entry, side, e.Best, e.Patience, loop.ErrStop)
 	}
-	return fmt.Sprintf("no value of %s %s %g (of step %d) for %s: %v", e.Entry, side, e.Best.Value, e.Best.Elapsed.Steps, e.Patience, loop.ErrStop)
+	return fmt.Sprintf("no value of %s %s %g (of step %d) for %s: %v", e.Entry, side, e.Best, e.At.Steps, e.Patience, loop.ErrStop)
 }
 
 // Unwrap is [loop.ErrStop].

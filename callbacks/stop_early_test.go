@@ -37,7 +37,7 @@ func TestB65_B70_B73_B74_B108_stopEarly(t *testing.T) {
 		entry    string
 		mode     loop.Mode
 		patience callbacks.Patience
-		options  []callbacks.MonitorOption
+		options  []callbacks.Monitor
 		values   []float64
 		steps    int64
 		best     float64
@@ -48,15 +48,15 @@ func TestB65_B70_B73_B74_B108_stopEarly(t *testing.T) {
 			text: "loop: step 3: on each x: stop early: no value of x below 10 (of step 1) for 2 evaluations: stop"},
 		{name: "B74: on the fourth", entry: "x", mode: loop.Lowest, patience: callbacks.Evaluations(2), values: []float64{1, 0.5, 0.6, 0.7, 0.8}, steps: 4, best: 0.5, at: 2,
 			text: "loop: step 4: on each x: stop early: no value of x below 0.5 (of step 2) for 2 evaluations: stop"},
-		{name: "B108: four epochs", entry: "loss", mode: loop.Auto, patience: callbacks.Evaluations(3), values: []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, steps: 4, best: 1, at: 1,
+		{name: "B108: four epochs", entry: "loss", mode: 0, patience: callbacks.Evaluations(3), values: []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, steps: 4, best: 1, at: 1,
 			text: "loop: step 4: on each loss: stop early: no value of loss below 1 (of step 1) for 3 evaluations: stop"},
 		{name: "B73: the first best is infinite", entry: "x", mode: loop.Lowest, patience: callbacks.Evaluations(2), values: []float64{nan, nan, nan}, steps: 2, best: inf,
 			text: "loop: step 2: on each x: stop early: no finite value of x for 2 evaluations: stop"},
 		{name: "B73: upwards", entry: "x", mode: loop.Highest, patience: callbacks.Evaluations(2), values: []float64{inf, nan, nan}, steps: 2, best: -inf,
 			text: "loop: step 2: on each x: stop early: no finite value of x for 2 evaluations: stop"},
-		{name: "D17: the baseline is to beat from the first value", entry: "x", mode: loop.Lowest, patience: callbacks.Evaluations(3), options: []callbacks.MonitorOption{callbacks.Baseline(0.5)},
+		{name: "D17: the baseline is to beat from the first value", entry: "x", mode: loop.Lowest, patience: callbacks.Evaluations(3), options: []callbacks.Monitor{{Baseline: new(0.5)}},
 			values: []float64{4, 3, 2, 1}, steps: 3, best: 0.5, text: "loop: step 3: on each x: stop early: no value of x below the baseline 0.5 for 3 evaluations: stop"},
-		{name: "D05: min delta", entry: "accuracy", mode: loop.Auto, patience: callbacks.Evaluations(2), options: []callbacks.MonitorOption{callbacks.MinDelta(0.1)},
+		{name: "D05: min delta", entry: "accuracy", mode: 0, patience: callbacks.Evaluations(2), options: []callbacks.Monitor{{MinDelta: 0.1}},
 			values: []float64{0.5, 0.55, 0.6, 0.9}, steps: 3, best: 0.5, at: 1,
 			text: "loop: step 3: on each accuracy: stop early: no value of accuracy more than 0.1 above 0.5 (of step 1) for 2 evaluations: stop"},
 		{name: "steps from the best", entry: "x", mode: loop.Lowest, patience: loop.Steps(3), values: []float64{5, 4, 3, 3, 3, 3, 3}, steps: 6, best: 3, at: 3,
@@ -69,7 +69,7 @@ func TestB65_B70_B73_B74_B108_stopEarly(t *testing.T) {
 		{name: "a NaN is no better and no end", entry: "x", mode: loop.Lowest, patience: callbacks.Evaluations(2), values: []float64{5, nan, 4, nan}, steps: 4},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			result, early := stopped(t, row.entry, row.values, callbacks.StopEarly(row.entry, row.mode, row.patience, row.options...))
+			result, early := stopped(t, row.entry, row.values, callbacks.StopEarly(row.entry, row.patience, append([]callbacks.Monitor{{Mode: row.mode}}, row.options...)...))
 			require.Equal(t, row.steps, result.Elapsed.Steps)
 			require.EqualValues(t, row.steps, result.State, "the last state, not the best")
 			if row.text == "" {
@@ -77,8 +77,8 @@ func TestB65_B70_B73_B74_B108_stopEarly(t *testing.T) {
 				return
 			}
 			require.EqualError(t, result.Stop, row.text)
-			require.Equal(t, row.best, early.Best.Value)
-			require.Equal(t, row.at, early.Best.Elapsed.Steps)
+			require.Equal(t, row.best, early.Best)
+			require.Equal(t, row.at, early.At.Steps)
 		})
 	}
 }
@@ -86,7 +86,7 @@ func TestB65_B70_B73_B74_B108_stopEarly(t *testing.T) {
 func TestD17_noPatienceIsAnError(t *testing.T) {
 	for _, p := range []callbacks.Patience{loop.Steps(0), loop.Samples(0), loop.Time(0), callbacks.Evaluations(0), callbacks.Evaluations(-1)} {
 		l, data := following("x", 1, 2)
-		_, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("x", loop.Lowest, p))
+		_, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("x", p, callbacks.Monitor{Mode: loop.Lowest}))
 		require.ErrorContains(t, err, "stop early): patience must be positive, got "+p.String()+": with none, the first value would be the last, also a better one")
 	}
 }
@@ -100,19 +100,19 @@ func TestD05_timeIsMeasuredFromTheBest(t *testing.T) {
 			logs.Loss("loss", math.Max(0, float64(10-s))) // better for ten seconds
 			return s + 1, logs, nil
 		})
-		result, err := loop.New(slow).Run(t.Context(), 0, numbers(100), callbacks.StopEarly("loss", loop.Lowest, loop.Time(7*time.Second)))
+		result, err := loop.New(slow).Run(t.Context(), 0, numbers(100), callbacks.StopEarly("loss", loop.Time(7*time.Second)))
 		require.NoError(t, err)
 		require.Equal(t, loop.Stopped, result.Reason)
 		require.Equal(t, 18*time.Second, result.Elapsed.Time)
 		var early *callbacks.EarlyStopError
 		require.ErrorAs(t, result.Stop, &early)
-		require.Equal(t, 11*time.Second, early.Best.Elapsed.Time)
+		require.Equal(t, 11*time.Second, early.At.Time)
 	})
 }
 
 // One option serves any number of runs, and does not take what it saw from one into the next.
 func TestStopEarly_oneOptionForManyRuns(t *testing.T) {
-	option := callbacks.StopEarly("x", loop.Lowest, callbacks.Evaluations(2))
+	option := callbacks.StopEarly("x", callbacks.Evaluations(2), callbacks.Monitor{Mode: loop.Lowest})
 	for _, values := range [][]float64{{1, 2, 3, 4}, {10, 11, 12, 13}} {
 		result, _ := stopped(t, "x", values, option)
 		require.EqualValues(t, 3, result.Elapsed.Steps)
@@ -125,7 +125,7 @@ func TestStopEarly_resumes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(rapid.SampledFrom([]float64{1, 2, 3, 4, nan}), 2, 25).Draw(rt, "values")
 		patience := rapid.SampledFrom([]callbacks.Patience{callbacks.Evaluations(1), callbacks.Evaluations(3), loop.Steps(2), loop.Steps(4)}).Draw(rt, "patience")
-		option := callbacks.StopEarly("x", loop.Lowest, patience, callbacks.MinDelta(rapid.SampledFrom([]float64{0, 1}).Draw(rt, "delta")))
+		option := callbacks.StopEarly("x", patience, callbacks.Monitor{MinDelta: rapid.SampledFrom([]float64{0, 1}).Draw(rt, "delta")}, callbacks.Monitor{Mode: loop.Lowest})
 		whole, early := stopped(rt, "x", values, option)
 		cut := rapid.Int64Range(1, whole.Elapsed.Steps).Draw(rt, "cut")
 		if cut == whole.Elapsed.Steps {
@@ -145,7 +145,7 @@ func TestStopEarly_resumes(t *testing.T) {
 		if early != nil {
 			var again *callbacks.EarlyStopError
 			require.ErrorAs(rt, resumed.Stop, &again)
-			require.Equal(rt, early.Best.Elapsed.Steps, again.Best.Elapsed.Steps)
+			require.Equal(rt, early.At.Steps, again.At.Steps)
 		}
 		cuts++
 	})
@@ -160,7 +160,7 @@ func TestStopEarly_resumeFails(t *testing.T) {
 	var history loop.History
 	history.Commit(loop.Elapsed{Steps: 1}, logs, 1)
 	l, data := following("x", 1, 2)
-	for _, option := range []loop.Option{callbacks.StopEarly("x", loop.Lowest, loop.Steps(9)), callbacks.OnBest("x", loop.Lowest, func(context.Context, loop.Report) error { return nil })} {
+	for _, option := range []loop.Option{callbacks.StopEarly("x", loop.Steps(9), callbacks.Monitor{Mode: loop.Lowest}), callbacks.OnBest("x", func(context.Context, loop.Report) error { return nil }, callbacks.Monitor{Mode: loop.Lowest})} {
 		_, err := l.Run(t.Context(), 0, rest(data), option, loop.Continue(loop.Elapsed{Steps: 1}, &history))
 		require.ErrorIs(t, err, boom)
 		require.ErrorContains(t, err, "earlier values: ")
@@ -178,6 +178,6 @@ func TestStopEarly_valueThatCannotBeRead(t *testing.T) {
 		logs.Set(loop.Losses, "x", broken{boom})
 		return s, logs, nil
 	})
-	_, err := loop.New(step).Run(t.Context(), 0, numbers(2), callbacks.StopEarly("x", loop.Lowest, loop.Steps(9)))
+	_, err := loop.New(step).Run(t.Context(), 0, numbers(2), callbacks.StopEarly("x", loop.Steps(9), callbacks.Monitor{Mode: loop.Lowest}))
 	require.ErrorIs(t, err, boom)
 }

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -176,7 +177,7 @@ func (s *Stopwatch) Timing() Timing {
 // With the stages of the pipeline, such as a *data.Stages that was given to data.Timed, it also says for which of them
 // the run waited.
 func Measure(done func(Timing), stages ...Stages) loop.Callback {
-	c := loop.Callback{Name: "measure", When: loop.AtEnd, Place: loop.BeforeAll}
+	c := loop.Callback{Name: "measure", When: loop.AtEnd, Order: -1}
 	stages = slices.Clone(stages)
 	c.Err = checkStages(stages)
 	if done != nil {
@@ -194,8 +195,8 @@ type measurement struct {
 	done  func(Timing)
 }
 
-func (m *measurement) At(_ int64, what loop.Activity) {
-	m.watch.turnTo(what, func() Part { return Part{Kind: what.Kind(), Name: what.String()} })
+func (m *measurement) At(_ int64, what abilities.Activity) {
+	m.watch.turnTo(what, func() Part { return Part{Kind: what.Kind, Name: what.String()} })
 }
 
 func (m *measurement) Watch(context.Context, loop.Report) error { return nil }

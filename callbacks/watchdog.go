@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -16,7 +18,7 @@ import (
 // data that it waits for, and the stacks of all goroutines. Each is reported once, and the run goes on. A whole
 // evaluation is one activity. If writing fails, the report is lost. The limit must be positive.
 func Watchdog(limit time.Duration, w io.Writer) loop.Callback {
-	c := loop.Callback{Name: "watchdog", When: loop.Never, Place: loop.BeforeAll}
+	c := loop.Callback{Name: "watchdog", When: loop.Never, Order: -1}
 	switch {
 	case limit <= 0:
 		return refused(c, fmt.Errorf("limit must be positive, got %s", limit))
@@ -37,14 +39,14 @@ type watchdog struct {
 	out      io.Writer
 	mu       sync.Mutex
 	step     int64
-	activity loop.Activity
+	activity abilities.Activity
 	since    time.Time
 	reported bool
 	stop     chan struct{}
 	stopped  chan struct{}
 }
 
-func (d *watchdog) At(step int64, what loop.Activity) {
+func (d *watchdog) At(step int64, what abilities.Activity) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.step, d.activity, d.since, d.reported = step, what, time.Now(), false
@@ -81,7 +83,7 @@ func (d *watchdog) look() {
 	d.mu.Unlock()
 	if hangs {
 		report := fmt.Sprintf("loop: step %d: %s: no end after %s\n\n%s\n", step, what, waited.Round(time.Millisecond), stacks())
-		_ = loop.Shield(func() error { _, err := io.WriteString(d.out, report); return err }) // a panic would end the process
+		_ = shield.Run(func() error { _, err := io.WriteString(d.out, report); return err }) // a panic would end the process
 	}
 }
 

@@ -69,19 +69,19 @@ func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 
 // KeepBest keeps the checkpoint with the best value of a metric, beside the newest ones: a run is saved in each
 // iteration that logs a better value. At a normal end of the run, the best state is put back into the state. The name
-// says whether lower or higher is better ([loop.Known]); for other names there is [Options].Best.
+// says whether lower or higher is better ([loop.Mode]); for other names there is [Options].Best.
 //
 // It needs no copy in memory, and it knows the best of all runs that were resumed from one another. The last step is
 // saved before: [loop.Result].Elapsed is that of the last iteration, and a longer run continues from there. A run that
 // was cancelled or has failed keeps its last state, as does one without a finite value of the metric.
 func KeepBest(metric string) Options {
 	best := Lowest(1, metric)
-	mode, ok := loop.Known(metric)
+	mode, err := loop.Mode(0).Of(metric)
 	if mode == loop.Highest {
 		best = Highest(1, metric)
 	}
-	if !ok {
-		best.err = fmt.Errorf("the name %q does not say whether lower or higher is better: give Options{Best: checkpoint.Lowest(1, %[1]q)} or Highest", metric)
+	if err != nil {
+		best.err = fmt.Errorf("%w: give Options{Best: checkpoint.Lowest(1, %q)} or Highest", err, metric)
 	}
 	return Options{Best: best}
 }

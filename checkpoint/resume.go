@@ -48,7 +48,7 @@ import (
 // may be overwritten ([Options].Overwrite). They are then removed right before the first checkpoint of the run is
 // complete: at each moment the newest checkpoint is the one to resume from.
 //
-// Several processes that make a run together ([loop.Joined]) must see the same folder. Rank 0 chooses the checkpoint
+// Several processes that make a run together ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint
 // that all of them restore, says when to save, writes what each of them has whole, and makes a checkpoint complete.
 // Each writes its parts of sharded values ([Share]). An error of one is an error of all.
 //
@@ -202,7 +202,7 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 		return watch(report.watch), nil
 	}
 	options = append(options, loop.Continue(at, start.history),
-		loop.Callback{Name: "resume", When: first, Place: loop.AfterAll, AtRank0: true, Start: attend})
+		loop.Callback{Name: "resume", When: first, Order: 1, AtRank0: true, Start: attend})
 	return loop.Options(options...), nil
 }
 

@@ -173,7 +173,7 @@ func stopping(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Optio
 // A run that was stopped and is started again makes no step, and says why, as often as one likes. What stopped it has
 // to be another, or what was asked for.
 func TestR18_aRunThatHadEndedStaysEnded(t *testing.T) {
-	early := func(n int) loop.Option { return callbacks.StopEarly("loss", loop.Lowest, callbacks.Evaluations(n)) }
+	early := func(n int) loop.Option { return callbacks.StopEarly("loss", callbacks.Evaluations(n)) }
 	wish := loop.Watch(loop.At(loop.Steps(25)), func(context.Context, loop.Report) error {
 		return fmt.Errorf("good enough: %w", loop.ErrStop)
 	})

@@ -106,8 +106,8 @@ func (b blocks) StepBlock(ctx context.Context, c *counter, batches []int64) (*co
 // watchers are those with a memory.
 func watchers() []loop.Option {
 	return []loop.Option{
-		callbacks.ReduceOnPlateau("test", loop.Lowest, 0.9, callbacks.Evaluations(2)),
-		callbacks.StopEarly("test", loop.Lowest, callbacks.Evaluations(40)),
+		callbacks.ReduceOnPlateau("test", 0.9, callbacks.Evaluations(2), callbacks.Monitor{Mode: loop.Lowest}),
+		callbacks.StopEarly("test", callbacks.Evaluations(40), callbacks.Monitor{Mode: loop.Lowest}),
 	}
 }
 

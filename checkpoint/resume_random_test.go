@@ -169,10 +169,10 @@ func (p randomProgram) run(t *testing.T, ctx context.Context, disk *vfs.Mem, mor
 	}
 	options := append(more, loop.Until(p.until), folder.Resume(settings...))
 	if p.evaluations > 0 && p.patience > 0 {
-		options = append(options, callbacks.StopEarly("loss_a", loop.Lowest, callbacks.Evaluations(p.patience)))
+		options = append(options, callbacks.StopEarly("loss_a", callbacks.Evaluations(p.patience)))
 	}
 	if p.evaluations > 0 && p.plateau {
-		options = append(options, callbacks.ReduceOnPlateau("loss_a", loop.Lowest, 0.5, callbacks.Evaluations(1)))
+		options = append(options, callbacks.ReduceOnPlateau("loss_a", 0.5, callbacks.Evaluations(1)))
 	}
 	return loop.New(tasks...).Run(ctx, &learner{Rate: 1}, p.data(), options...)
 }

@@ -75,11 +75,11 @@ func TestBestIsSavedOffSchedule(t *testing.T) {
 		require.Equal(t, value, c.Metrics["test"])
 	}
 	require.Len(t, steps(t, f), 3)
-	first, err := result.History.Best("test", loop.Lowest)
+	_, first, err := result.History.Best("test", loop.Lowest)
 	require.NoError(t, err)
 	c, err := f.Best(t.Context(), checkpoint.Lowest(1, "test"))
 	require.NoError(t, err)
-	require.EqualValues(t, first.Elapsed.Steps, c.Step)
+	require.EqualValues(t, first.Steps, c.Step)
 	_, err = f.Best(t.Context(), checkpoint.Lowest(1, "other"))
 	require.ErrorIs(t, err, checkpoint.ErrNone)
 	_, err = f.Best(t.Context(), checkpoint.Last(1))

@@ -66,7 +66,7 @@ func (b counted) StepBlock(ctx context.Context, c *counter, batches []int64) (*c
 	return b.blocks.StepBlock(ctx, c, batches)
 }
 
-// What another callback changes in the turn that saves is saved with it, although Resume stands first: by loop.AfterAll
+// What another callback changes in the turn that saves is saved with it, although Resume stands first: by 1
 // alone.
 func TestResume_savesAfterAllCallbacks(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
@@ -91,11 +91,11 @@ func TestKeepBest_survivesRestarts(t *testing.T) {
 		return result
 	}
 	whole := try(&vfs.Mem{}, 200)
-	best, err := whole.History.Best("test", loop.Lowest)
+	best, bestAt, err := whole.History.Best("test", loop.Lowest)
 	require.NoError(t, err)
-	require.Less(t, best.Elapsed.Steps, int64(190), "not simply the last one")
-	require.Equal(t, best.Value, math.Cos(whole.State.Weight*5), "the state is that of the best evaluation")
-	at := loop.Steps(best.Elapsed.Steps)
+	require.Less(t, bestAt.Steps, int64(190), "not simply the last one")
+	require.Equal(t, best, math.Cos(whole.State.Weight*5), "the state is that of the best evaluation")
+	at := loop.Steps(bestAt.Steps)
 	for _, stops := range [][]loop.Steps{{at - 3}, {at}, {at + 3, at + 9}, {200}} {
 		m := &vfs.Mem{}
 		for _, stop := range stops {
@@ -110,9 +110,9 @@ func TestKeepBest_ofAFolderThatKeepsAll(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	result, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(60)), f.Resume(checkpoint.Every(loop.Steps(10)), checkpoint.KeepBest("loss")))
 	require.NoError(t, err)
-	best, err := result.History.Best("loss", loop.Lowest)
+	best, bestAt, err := result.History.Best("loss", loop.Lowest)
 	require.NoError(t, err)
-	require.Equal(t, best.Value, result.State.Weight)
+	require.Equal(t, best, result.State.Weight)
 	require.Greater(t, len(steps(t, f)), 2)
-	require.Subset(t, steps(t, f), []checkpoint.Step{60, checkpoint.Step(best.Elapsed.Steps)})
+	require.Subset(t, steps(t, f), []checkpoint.Step{60, checkpoint.Step(bestAt.Steps)})
 }

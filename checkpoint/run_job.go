@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -84,7 +85,7 @@ func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ err
 
 // agree exchanges words; what is for the messages of processes that wait there.
 func agree(job loop.Job, what string, words []int64) (err error) {
-	if watched, ok := job.(loop.Watched); ok {
+	if watched, ok := job.(abilities.Watched); ok {
 		err = watched.AgreeOn(what, words)
 	} else {
 		err = job.Agree(words)
@@ -100,7 +101,7 @@ const saveLimit = 10 * time.Minute
 
 // busy tells the other processes, where they ask, that this one is in a save.
 func busy(job loop.Job) (done func()) {
-	if watched, ok := job.(loop.Watched); ok {
+	if watched, ok := job.(abilities.Watched); ok {
 		return watched.Busy("save", saveLimit)
 	}
 	return func() {}

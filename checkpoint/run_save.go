@@ -58,12 +58,12 @@ func (s *saving) options() []loop.Option {
 	}
 	options := []loop.Option{
 		// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
-		loop.Callback{When: s.When.AndAtEnd(), Place: loop.AfterAll, Start: attend(all)},
-		loop.Callback{When: loop.AtStart, Place: loop.AfterAll, AtRank0: true, Start: attend(watch(s.begin))},
-		loop.Callback{Name: "a save has failed", Place: loop.AfterAll, Start: attend(failures{watch(s.check), s.async})},
+		loop.Callback{When: s.When.AndAtEnd(), Order: 1, Start: attend(all)},
+		loop.Callback{When: loop.AtStart, Order: 1, AtRank0: true, Start: attend(watch(s.begin))},
+		loop.Callback{Name: "a save has failed", Order: 1, Start: attend(failures{watch(s.check), s.async})},
 	}
 	for _, entry := range s.metricNames() {
-		options = append(options, loop.Callback{Entry: entry, Place: loop.AfterAll, Start: best})
+		options = append(options, loop.Callback{Entry: entry, Order: 1, Start: best})
 	}
 	return options
 }
@@ -214,7 +214,7 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	}
 	var began error
 	if make && err == nil && content.Cut() && s.job == nil {
-		err = errors.Join(errors.New("checkpoint: the state has a value that is sharded over several processes, and no Job of these: see loop.Joined"), discard(content))
+		err = errors.Join(errors.New("checkpoint: the state has a value that is sharded over several processes, and no Job of these: see loop.Job"), discard(content))
 	}
 	if make && err == nil && content.Cut() {
 		s.shared = true

@@ -196,18 +196,18 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 		loop.Until(loop.Steps(80)),
 		callbacks.ProgressBar(os.Stderr),
 		checkpoint.Resume(dir, checkpoint.Every(epoch), checkpoint.KeepBest("loss_test")),
-		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(3))))
-	best := must.M1(result.History.Best("accuracy_test", loop.Highest))
+		callbacks.StopEarly("loss_test", callbacks.Evaluations(3))))
+	best, at := must.M2(result.History.Best("accuracy_test", loop.Highest))
 
 	ends, _, err := result.History.Series("accuracy_test")
 	require.NoError(t, err)
 	require.Equal(t, []int64{8, 16, 24, 32, 40, 48, 56, 64, 72, 80}, stepsOf(ends))
-	at, rates, err := result.History.Series("rate")
+	of, rates, err := result.History.Series("rate")
 	require.NoError(t, err)
-	require.Equal(t, []int64{20, 40, 60, 80}, stepsOf(at))
+	require.Equal(t, []int64{20, 40, 60, 80}, stepsOf(of))
 	require.InDelta(t, 1e-2, rates[0], 1e-6)
-	require.Greater(t, best.Value, 0.7)
-	require.Contains(t, stepsOf(ends), best.Elapsed.Steps)
+	require.Greater(t, best, 0.7)
+	require.Contains(t, stepsOf(ends), at.Steps)
 }
 
 func TestFromCiclo_innerLoops(t *testing.T) {

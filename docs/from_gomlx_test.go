@@ -130,7 +130,7 @@ func TestFromGoMLX_hooks(t *testing.T) {
 	state, step := fresh(t), classifier
 	batches := training.Batches(32, data.Shuffle(0))
 	var every, often, seldom []int64
-	note := func(list *[]int64) loop.Watcher {
+	note := func(list *[]int64) func(context.Context, loop.Report) error {
 		return func(_ context.Context, r loop.Report) error { *list = append(*list, r.Elapsed.Steps); return nil }
 	}
 
@@ -143,7 +143,7 @@ func TestFromGoMLX_hooks(t *testing.T) {
 		loop.Watch(loop.Every(loop.Steps(25)), note(&every)),                   // EveryNSteps
 		loop.Watch(loop.Times(10, loop.Steps(100)), note(&often)),              // NTimesDuringLoop
 		loop.Watch(loop.Every(loop.Time(time.Hour)).AndAtEnd(), note(&seldom)), // PeriodicCallback with callOnEnd
-		callbacks.NonFinite(callbacks.FailRun), callbacks.KeepBest("loss_test", loop.Lowest)))
+		callbacks.NonFinite(callbacks.FailRun), callbacks.KeepBest("loss_test")))
 	at, losses := must.M2(result.History.Series("loss_test"))
 
 	require.Equal(t, []int64{25, 50, 75, 100}, every)

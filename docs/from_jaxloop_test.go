@@ -148,7 +148,7 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 		loop.Evaluate("eval", managed.TestStep(report), evalData).On(loop.All(loop.Every(2*inner), late)),
 	)
 	result := must.M1(fit.Run(ctx, state, trainData, loop.Until(loop.Steps(10_000)),
-		callbacks.StopEarly("loss_eval", loop.Lowest, callbacks.Evaluations(2), callbacks.MinDelta(0.05)),
+		callbacks.StopEarly("loss_eval", callbacks.Evaluations(2), callbacks.Monitor{MinDelta: 0.05}),
 		callbacks.NonFinite(callbacks.FailRun),
 		loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { // an action of a step, not of a loop
 			inspected++
@@ -156,12 +156,12 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 		})))
 	var stop *callbacks.EarlyStopError
 	if errors.As(result.Stop, &stop) {
-		fmt.Printf("the best %s was %.2f, at step %d\n", stop.Entry, stop.Best.Value, stop.Best.Elapsed.Steps)
+		fmt.Printf("the best %s was %.2f, at step %d\n", stop.Entry, stop.Best, stop.At.Steps)
 	}
 
 	require.Equal(t, loop.Stopped, result.Reason)
 	require.NotNil(t, stop)
-	require.Less(t, stop.Best.Value, 1.5)
+	require.Less(t, stop.Best, 1.5)
 	require.Less(t, result.Elapsed.Steps, int64(1000))
 	require.EqualValues(t, result.Elapsed.Steps/3, inspected)
 }

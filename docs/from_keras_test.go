@@ -147,10 +147,10 @@ func Example_kerasCallbacks() {
 	defer os.RemoveAll(dir)
 	epoch := loop.Steps(training.Len() / 32)
 	beside := []loop.Option{
-		callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(3), callbacks.MinDelta(0.001)), // EarlyStopping
-		callbacks.KeepBest("val_loss", loop.Lowest),                                                       // its restore_best_weights
-		callbacks.ReduceOnPlateau("val_loss", loop.Lowest, 0.5, callbacks.Evaluations(2)),
-		callbacks.OnBest("val_accuracy", loop.Highest, func(ctx context.Context, r loop.Report) error { // ModelCheckpoint
+		callbacks.StopEarly("val_loss", callbacks.Evaluations(3), callbacks.Monitor{MinDelta: 0.001}), // EarlyStopping
+		callbacks.KeepBest("val_loss"), // its restore_best_weights
+		callbacks.ReduceOnPlateau("val_loss", 0.5, callbacks.Evaluations(2)),
+		callbacks.OnBest("val_accuracy", func(ctx context.Context, r loop.Report) error { // ModelCheckpoint
 			return model.Save(filepath.Join(dir, "best.safetensors"))
 		}),
 		callbacks.CSV(filepath.Join(dir, "log.csv"), loop.Every(epoch)), // CSVLogger
@@ -162,8 +162,8 @@ func Example_kerasCallbacks() {
 		}),
 	}
 	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: beside, Verbose: flaxlike.Silent}))
-	best := must.M1(history.Best("val_accuracy", loop.Highest))
-	fmt.Println("best accuracy above 0.6:", best.Value > 0.6, "of", history.Len(), "epochs")
+	best, _ := must.M2(history.Best("val_accuracy", loop.Highest))
+	fmt.Println("best accuracy above 0.6:", best > 0.6, "of", history.Len(), "epochs")
 	for _, file := range must.M1(os.ReadDir(dir)) {
 		fmt.Println(file.Name())
 	}

@@ -55,9 +55,9 @@ func Example_lightningModule() {
 		},
 	}
 	result := must.M1(trainer.Run(ctx, state, training.Batches(32, data.Shuffle(1)),
-		loop.Until(8*epoch), callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3)), callbacks.KeepBest("loss_val", loop.Lowest)))
-	best := must.M1(result.History.Best("accuracy_val", loop.Highest))
-	fmt.Println("validation accuracy above 0.7:", best.Value > 0.7)
+		loop.Until(8*epoch), callbacks.StopEarly("loss_val", callbacks.Evaluations(3)), callbacks.KeepBest("loss_val")))
+	best, _ := must.M2(result.History.Best("accuracy_val", loop.Highest))
+	fmt.Println("validation accuracy above 0.7:", best > 0.7)
 	must.M(state.Close())
 	// Output:
 	// validation accuracy above 0.7: true
@@ -223,7 +223,7 @@ func Example_lightningThaw() {
 		loop.On(loop.Not(thawed), managed.TrainStep(step, head)),
 		loop.On(thawed, managed.TrainStep(step)))
 	var before, frozen, after string
-	note := func(in *string) loop.Watcher {
+	note := func(in *string) func(context.Context, loop.Report) error {
 		return func(context.Context, loop.Report) error {
 			*in = fmt.Sprint(must.M1(state.Value("/backbone/dense/weights")).Value())
 			return nil

@@ -26,7 +26,7 @@ func readmeRun(ctx context.Context, state *managed.State, step func(*managed.Bui
 	result, err := training.Run(ctx, state, train.Batches(32, data.Shuffle(0)),
 		loop.Until(loop.Epochs(10)),
 		checkpoint.Resume("run", checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")),
-		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(3)), callbacks.ProgressBar(os.Stderr))
+		callbacks.StopEarly("loss_test", callbacks.Evaluations(3)), callbacks.ProgressBar(os.Stderr))
 	return result, err
 }
 

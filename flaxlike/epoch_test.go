@@ -29,7 +29,7 @@ func TestR14_monitorsCountEpochs(t *testing.T) {
 		return m.Fit(t.Context(), set, quiet(f))
 	}
 	stop := func(entry string) loop.Option {
-		return callbacks.StopEarly(entry, loop.Lowest, callbacks.Evaluations(3), callbacks.MinDelta(1))
+		return callbacks.StopEarly(entry, callbacks.Evaluations(3), callbacks.Monitor{MinDelta: 1, Mode: loop.Lowest})
 	}
 	for _, each := range []bool{false, true} {
 		for _, entry := range []string{"loss", "losses.loss", "val_loss"} {
@@ -41,11 +41,11 @@ func TestR14_monitorsCountEpochs(t *testing.T) {
 	}
 	var values []float64
 	var at []int64
-	h, err := fit(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{callbacks.OnBest("loss", loop.Lowest, func(_ context.Context, r loop.Report) error {
+	h, err := fit(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{callbacks.OnBest("loss", func(_ context.Context, r loop.Report) error {
 		v, err := r.Logs.Float("loss")
 		values, at = append(values, v), append(at, r.Elapsed.Steps)
 		return err
-	}, callbacks.MinDelta(1))}})
+	}, callbacks.Monitor{MinDelta: 1})}})
 	require.NoError(t, err)
 	require.Equal(t, []int64{4}, at)
 	require.Equal(t, series(t, h, "loss")[:1], values)
@@ -251,7 +251,7 @@ func TestR08_entriesThatNothingLogs(t *testing.T) {
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
 		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
 		before := values(t, m)
-		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest(entry, loop.Auto)}}))
+		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest(entry)}}))
 		if want == "" {
 			require.NoError(t, err, entry)
 			continue

@@ -24,7 +24,7 @@ func ExampleModel_Fit() {
 	model := must.M1(flaxlike.New(context.Background(), flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Func(gated), flaxlike.Dense(10)),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01)))
 	history := must.M1(model.Fit(context.Background(), training, flaxlike.Fit{Epochs: 50, ValidationSplit: 0.1, Verbose: flaxlike.Silent,
-		Callbacks: []loop.Option{callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(3)), callbacks.KeepBest("val_loss", loop.Lowest)}}))
+		Callbacks: []loop.Option{callbacks.StopEarly("val_loss", callbacks.Evaluations(3)), callbacks.KeepBest("val_loss")}}))
 	found := must.M1(model.Evaluate(context.Background(), test))
 	fmt.Println("stopped early:", history.Len() < 50)
 	fmt.Println("test accuracy above 0.93:", found["accuracy"] > 0.93)

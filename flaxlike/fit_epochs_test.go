@@ -155,7 +155,7 @@ func TestS06_schedulesOfEpochsContinue(t *testing.T) {
 				require.Equal(t, epoch%2 == 0, err == nil)
 				ended = append(ended, epoch)
 				return nil
-			}, Callbacks: []loop.Option{callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(4), callbacks.MinDelta(1))}})
+			}, Callbacks: []loop.Option{callbacks.StopEarly("val_loss", callbacks.Evaluations(4), callbacks.Monitor{MinDelta: 1})}})
 		require.NoError(t, err)
 		return out.String()
 	}

@@ -154,8 +154,8 @@ func TestFitSettings(t *testing.T) {
 		{"overfit", flaxlike.Fit{Epochs: 2, OverfitBatches: 1, Validation: set}, []float64{1, 2}, 2},
 		{"sanity", flaxlike.Fit{Epochs: 1, Validation: set, SanityEvaluation: true}, []float64{4}, 1},
 		{"a callback stops", flaxlike.Fit{Epochs: 9, Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(8)), func(context.Context, loop.Report) error { return loop.ErrStop })}}, []float64{4, 8}, 0},
-		{"callbacks", flaxlike.Fit{Epochs: 3, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest("val_loss", loop.Lowest),
-			callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(2)), callbacks.ReduceOnPlateau("val_loss", loop.Lowest, 0.5, callbacks.Evaluations(2)), callbacks.NonFinite(callbacks.FailRun)}}, []float64{4, 8, 12}, 3},
+		{"callbacks", flaxlike.Fit{Epochs: 3, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest("val_loss"),
+			callbacks.StopEarly("val_loss", callbacks.Evaluations(2)), callbacks.ReduceOnPlateau("val_loss", 0.5, callbacks.Evaluations(2)), callbacks.NonFinite(callbacks.FailRun)}}, []float64{4, 8, 12}, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))

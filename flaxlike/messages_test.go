@@ -158,7 +158,7 @@ var mistakes = []struct {
 	}},
 	{"callback on an unknown entry", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Validation: line(m, 64), Epochs: 2,
-			Callbacks: []loop.Option{callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(2))}}, flaxlike.WithLoss("mse"))
+			Callbacks: []loop.Option{callbacks.StopEarly("loss_val", callbacks.Evaluations(2))}}, flaxlike.WithLoss("mse"))
 	}},
 	{"nothing left to train", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Epochs: 5, InitialEpoch: 5}, flaxlike.WithLoss("mse"))

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
@@ -304,7 +305,7 @@ func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
 
 var (
 	_ loop.BlockStepper[*Model, data.Batch] = step{}
-	_ loop.Awaiter[*Model]                  = step{}
+	_ abilities.Awaiter[*Model]             = step{}
 )
 
 // own is an error of this package in a step.

@@ -127,7 +127,7 @@ func fitEarly(t *testing.T, s strategies.Strategy) (*loop.History, map[string]fl
 	require.NoError(t, err)
 	defer func() { require.NoError(t, model.Close()) }()
 	history, err := model.Fit(t.Context(), set, flaxlike.Fit{Epochs: 40, BatchSize: 16, ValidationSplit: 0.25, Verbose: flaxlike.Silent,
-		Callbacks: []loop.Option{callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(2))}})
+		Callbacks: []loop.Option{callbacks.StopEarly("val_loss", callbacks.Evaluations(2))}})
 	require.NoError(t, err)
 	found, err := model.Evaluate(t.Context(), set)
 	require.NoError(t, err)

@@ -133,7 +133,7 @@ func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
 		var out bytes.Buffer
 		h, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 50, Validation: set, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
-			Callbacks: []loop.Option{callbacks.StopEarly("val_loss", loop.Lowest, patience)}})
+			Callbacks: []loop.Option{callbacks.StopEarly("val_loss", patience)}})
 		require.NoError(t, err)
 		return h.Len(), out.String()
 	}

@@ -25,16 +25,16 @@ type Search struct {
 	Method Method
 	Seed   uint64
 	// Entry is what decides, a figure of Fit's history, as "val_loss": a trial has the best value of its epochs, and
-	// the model of that epoch. Direction says which is better; [loop.Auto] knows losses, errors and the metrics by
-	// name, and is an error for others.
+	// the model of that epoch. Direction says which is better; the zero [loop.Mode] knows losses, errors and the
+	// metrics by name, and is an error for others.
 	Entry     string
 	Direction loop.Mode
 	// Training is what each model is trained on.
 	Training *data.Set
-	// Make gives the model of a trial, a new one each time, and how to fit it. The search does so, and closes it.
-	// With SuccessiveHalving it is called each time a trial goes on, and Epochs and Until must not be set.
-	// Checkpoints, InitialEpoch, EachStep and FastDevRun are not for a search. A search that goes on in its folder calls
-	// it once more for a trial that is there, to see that its Fit is the same.
+	// Make gives the model of a trial, a new one each time, and how to fit it. The search does so, and closes it. With
+	// SuccessiveHalving it is called each time a trial goes on, and Epochs and Until must not be set. Checkpoints,
+	// InitialEpoch, EachStep and FastDevRun are not for a search. A search that goes on in its folder calls it once
+	// more for a trial that is there, to see that its Fit is the same.
 	Make func(ctx context.Context, p *Parameters) (*Model, Fit, error)
 	// Dir is the folder of the search, which is made if it is not there: a record of each trial that ended
 	// (but see Run about those that fail), its checkpoints while it goes on, and the best model. A search that ended or
@@ -191,17 +191,14 @@ func (s Search) check() error {
 
 // directionOf is that of an entry. A guess would have the worst trial for the best.
 func directionOf(entry string, given loop.Mode) (loop.Mode, error) {
-	known, ok := loop.Known(entry)
-	switch {
-	case given != loop.Auto:
-		if err := given.Against(entry); err != nil {
-			return given, fmt.Errorf("field Direction: %w", err)
-		}
-		return given.Of(entry)
-	case !ok:
-		return given, fmt.Errorf("nothing says whether a high or a low %q is better: set Direction to loop.Highest or loop.Lowest", entry)
+	if err := given.Against(entry); err != nil {
+		return given, fmt.Errorf("field Direction: %w", err)
 	}
-	return known, nil
+	mode, err := given.Of(entry)
+	if given == 0 && err != nil {
+		err = fmt.Errorf("%w: set Direction to loop.Highest or loop.Lowest", err)
+	}
+	return mode, err
 }
 
 // setting is a line of what a search is.

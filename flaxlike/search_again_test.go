@@ -123,7 +123,7 @@ func TestSearch_entryThatIsNotLogged(t *testing.T) {
 	require.ErrorContains(t, err, `a callback waits for "val_acc": no such entry`)
 	require.NotContains(t, err.Error(), "trials failed")
 	require.Empty(t, found.Trials)
-	s.Entry, s.Direction = "val_mae", loop.Auto
+	s.Entry, s.Direction = "val_mae", 0
 	_, err = s.Run(t.Context())
 	require.NoError(t, err)
 }
@@ -174,6 +174,6 @@ func TestFit_minRateAboveTheRate(t *testing.T) {
 	set := line(t, 16)
 	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(0.001))
 	_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent,
-		Callbacks: []loop.Option{callbacks.ReduceOnPlateau("loss", loop.Lowest, 0.5, callbacks.Evaluations(1), callbacks.MinRate(1))}})
+		Callbacks: []loop.Option{callbacks.ReduceOnPlateau("loss", 0.5, callbacks.Evaluations(1), callbacks.Monitor{MinRate: 1})}})
 	require.ErrorContains(t, err, "the learning rate is 0.001, below MinRate, 1")
 }

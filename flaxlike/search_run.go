@@ -396,12 +396,12 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 		return errOfSearch{err}
 	}
 	f.Checkpoints = folder
-	f.Callbacks = append(slices.Clone(f.Callbacks), callbacks.OnBest(r.Entry, r.direction, func(context.Context, loop.Report) error {
+	f.Callbacks = append(slices.Clone(f.Callbacks), callbacks.OnBest(r.Entry, func(context.Context, loop.Report) error {
 		if err := m.Save(filepath.Join(r.Dir, modelOf(p.Number))); err != nil {
 			return errOfSearch{err}
 		}
 		return nil
-	}))
+	}, callbacks.Monitor{Mode: r.direction}))
 	after := f.OnEpochEnd
 	f.OnEpochEnd = func(ctx context.Context, epoch int, figures loop.Logs) error {
 		record.began = true

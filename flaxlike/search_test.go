@@ -122,9 +122,9 @@ func TestSearch_halving(t *testing.T) {
 		flaxlike.WithLearningRate(best.Parameters["rate"].(float64)))
 	history, err := m.Fit(t.Context(), s.Training, flaxlike.Fit{Epochs: 18, Validation: s.Training, Verbose: flaxlike.Silent})
 	require.NoError(t, err)
-	whole, err := history.Best("val_loss", loop.Lowest)
+	whole, _, err := history.Best("val_loss", loop.Lowest)
 	require.NoError(t, err)
-	require.Equal(t, whole.Value, best.Value)
+	require.Equal(t, whole, best.Value)
 	opened, err := found.Open(t.Context(), flaxlike.WithStrategy(jit(t)))
 	require.NoError(t, err)
 	defer opened.Close()
@@ -247,11 +247,11 @@ func TestSearch_refuses(t *testing.T) {
 func TestSearch_direction(t *testing.T) {
 	for entry, want := range map[string]string{"val_loss": "lowest", "loss": "lowest", "val_accuracy": "highest", "val_f1": "highest", "out_loss": "lowest",
 		"val_mse": "lowest", "r2": "highest", "val_top_5_accuracy": "highest", "val_mean_iou": "highest", "val_kl_divergence": "lowest", "val_rmse": "lowest"} {
-		got, err := flaxlike.DirectionOf(entry, loop.Auto)
+		got, err := flaxlike.DirectionOf(entry, 0)
 		require.NoError(t, err)
 		require.Equal(t, want, got.String(), entry)
 	}
-	_, err := flaxlike.DirectionOf("val_size", loop.Auto)
+	_, err := flaxlike.DirectionOf("val_size", 0)
 	require.Error(t, err)
 	got, err := flaxlike.DirectionOf("val_size", loop.Highest)
 	require.NoError(t, err)
@@ -315,7 +315,7 @@ func TestSearch_withCallbacks(t *testing.T) {
 	inner := s.Make
 	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		m, f, err := inner(ctx, p)
-		f.Epochs, f.Callbacks = 0, []loop.Option{callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(1), callbacks.MinDelta(1e9))}
+		f.Epochs, f.Callbacks = 0, []loop.Option{callbacks.StopEarly("val_loss", callbacks.Evaluations(1), callbacks.Monitor{MinDelta: 1e9})}
 		return m, f, err
 	}
 	found, err := s.Run(t.Context())

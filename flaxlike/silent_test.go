@@ -49,9 +49,9 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 	}
 	for _, again := range []int{4, 6} { // the same once more, which makes no step, and a longer one
 		folder := openFolder(t, t.TempDir(), checkpoint.Options{})
-		_, _, err := fit(folder, callbacks.KeepBest("val_loss", loop.Lowest), 4)
+		_, _, err := fit(folder, callbacks.KeepBest("val_loss"), 4)
 		require.NoError(t, err)
-		_, h, err := fit(folder, callbacks.KeepBest("val_loss", loop.Lowest), again)
+		_, h, err := fit(folder, callbacks.KeepBest("val_loss"), again)
 		require.ErrorIs(t, err, callbacks.ErrBestGone)
 		require.Len(t, series(t, h, "val_loss"), again)
 
@@ -60,12 +60,12 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 		require.NoError(t, err)
 		m, h, err := fit(nil, keep, again)
 		require.NoError(t, err)
-		value, err := h.Best("val_loss", loop.Lowest)
+		value, at, err := h.Best("val_loss", loop.Lowest)
 		require.NoError(t, err)
-		require.Less(t, value.Elapsed.Steps, int64(2*again), "not the last")
+		require.Less(t, at.Steps, int64(2*again), "not the last")
 		found, err := m.Evaluate(t.Context(), set)
 		require.NoError(t, err)
-		require.InDelta(t, value.Value, found["loss"], 1e-6*value.Value)
+		require.InDelta(t, value, found["loss"], 1e-6*value)
 	}
 }
 

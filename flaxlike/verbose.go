@@ -6,10 +6,11 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
-var _ loop.Compiler = (*Model)(nil) // the bar asks it
+var _ abilities.Compiler = (*Model)(nil) // the bar asks it
 
 // Verbosity is what a run shows.
 type Verbosity int

@@ -3,49 +3,43 @@ package loop
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// Activity is what a run is doing: running a task or a callback, or waiting for data. Its text is made only when it
-// is asked for, because an activity is set several times a turn.
-type Activity struct {
-	when *Schedule // nil if it has none
+// activity is what a run is doing: running a task or a callback, or waiting for data. Its text is made only when it
+// is asked for, because an activity is set several times an iteration.
+type activity struct {
+	of   fmt.Stringer // the task or the hook, nil if it is none
 	name string
-	hook *hook
+	task bool
 }
 
-var atData = Activity{name: "data"}
+var atData = activity{name: "data"}
 
-// Kind is "task" or "callback", and "" for the data and what the run itself does.
-func (a Activity) Kind() string {
-	switch {
-	case a.hook != nil:
-		return "callback"
-	case a.when != nil:
-		return "task"
-	}
-	return ""
-}
-
-// Name is that of the task or the callback, "" if it has none: "evaluation val"; or "data".
-func (a Activity) Name() string {
-	if a.hook != nil {
-		return a.hook.Name
-	}
-	return a.name
-}
+func ofHook(h *hook) activity { return activity{of: h, name: h.Name} }
 
 // String is the schedule, and the name if there is one, as in errors; or "data".
-func (a Activity) String() string {
-	switch {
-	case a.hook != nil:
-		return a.hook.String()
-	case a.when != nil:
-		return label(*a.when, a.name)
+func (a activity) String() string {
+	if a.of == nil {
+		return a.name
 	}
-	return a.name
+	return a.of.String()
 }
 
-func (r *run[S, B]) at(a Activity) {
+// public is the activity as observers are given it.
+func (a activity) public() abilities.Activity {
+	kind := ""
+	if a.of != nil {
+		kind = "callback"
+	}
+	if a.task {
+		kind = "task"
+	}
+	return abilities.Activity{Kind: kind, Name: a.name, Of: a.of}
+}
+
+func (r *run[S, B]) at(a activity) {
 	r.activity = a
 	if r.observers != nil {
 		r.callObservers()
@@ -59,8 +53,8 @@ func (r *run[S, B]) callObservers() {
 		step = r.nextStep()
 	}
 	for _, h := range r.observers {
-		r.activity = Activity{hook: h} // for a panic in it
-		h.observer.At(step, now)
+		r.activity = ofHook(h) // for a panic in it
+		h.observer.At(step, now.public())
 	}
 	r.activity = now
 }
@@ -80,7 +74,7 @@ func (r *run[S, B]) wrap(err error) error {
 		step = r.nextStep()
 	}
 	where := r.activity.String()
-	if _, ok := err.(withPoint); ok && r.activity.name != "" && r.activity.when != nil && r.activity.when.name == EachStep.name {
+	if _, ok := err.(withPoint); ok && r.activity.task && where == EachStep.name+": "+r.activity.name {
 		where = r.activity.name // a step whose error has a Point is named by its name alone
 	}
 	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, step, where), err}

@@ -31,14 +31,14 @@ func (w told) End(_ context.Context, e loop.Ending) error {
 func TestAfterAllLooksBehindTheOthers(t *testing.T) {
 	var said []string
 	var end loop.Ending
-	attend := func(name string, place loop.Place) loop.Option {
+	attend := func(name string, place int) loop.Option {
 		c := attend(name, loop.EachStep, func() loop.Attendant { return told{name, &said, &end} })
-		c.Place = place
+		c.Order = place
 		return c
 	}
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
-	_, err := l.Run(t.Context(), 0, loop.Data[int](func(yield func(int, error) bool) { yield(1, nil) }), loop.Options(attend("a", loop.AfterAll), nil, attend("b", loop.AfterAll)),
-		attend("c", loop.Between), attend("d", loop.Between), attend("e", loop.BeforeAll))
+	_, err := l.Run(t.Context(), 0, loop.Data[int](func(yield func(int, error) bool) { yield(1, nil) }), loop.Options(attend("a", 1), nil, attend("b", 1)),
+		attend("c", 0), attend("d", 0), attend("e", -1))
 	require.NoError(t, err)
 	require.Equal(t, []string{"e", "c", "d", "a", "b", "b ends", "a ends", "d ends", "c ends", "e ends"}, said)
 }

@@ -59,7 +59,7 @@ func (as Aggregations) Err() error {
 	var errs []error
 	for c, a := range as {
 		if a.pick == nil && a.of == nil {
-			errs = append(errs, fmt.Errorf("aggregation of %s: %w", c, ErrNoFunction))
+			errs = append(errs, fmt.Errorf("aggregation of %s: %w", c, errNoFunction))
 		}
 	}
 	return errors.Join(errs...)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -28,7 +29,7 @@ func TestR10_samplesOfAnyBatch(t *testing.T) {
 		"a pointer":                     samplesOf(t, &mine{3}, &mine{4}),
 		"a pointer with the method":     samplesOf(t, &behindPointer{3}, &behindPointer{4}),
 		"a value, a pointer has it":     samplesOf(t, behindPointer{3}, behindPointer{4}),
-		"an interface":                  samplesOf[loop.Sized](t, mine{3}, &mine{4}),
+		"an interface":                  samplesOf[abilities.Sized](t, mine{3}, &mine{4}),
 		"another interface":             samplesOf[fmt.Formatter](t, formatter{mine{3}}, formatter{mine{4}}),
 		"any, of several types":         samplesOf[any](t, mine{3}, &behindPointer{4}),
 		"any, and one knows no size":    samplesOf[any](t, mine{3}, "a text"),
@@ -84,8 +85,8 @@ func TestR10_statesOfAnyForm(t *testing.T) {
 			s.of["x"] = values[i]
 			return s, logs, nil
 		})
-		result, err := loop.New(train).Run(t.Context(), table{of: map[string]float64{}, rate: 1}, numbers(3), callbacks.KeepBest("x", loop.Lowest),
-			callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, callbacks.Evaluations(1)))
+		result, err := loop.New(train).Run(t.Context(), table{of: map[string]float64{}, rate: 1}, numbers(3), callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}),
+			callbacks.ReduceOnPlateau("x", 0.5, callbacks.Evaluations(1), callbacks.Monitor{Mode: loop.Lowest}))
 		require.NoError(t, err)
 		require.Equal(t, 1.0, result.State.of["x"])
 		require.Equal(t, 1.0, result.State.rate, "the best one's")
@@ -96,8 +97,8 @@ func TestR10_statesOfAnyForm(t *testing.T) {
 			logs.Metric("x", float64(i))
 			return s, logs, nil
 		})
-		_, err := loop.New(train).Run(t.Context(), any(map[string]int{}), numbers(3), callbacks.KeepBest("x", loop.Lowest))
-		require.EqualError(t, err, "loop: at the start: step 0: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot of loop.Snapshotter")
+		_, err := loop.New(train).Run(t.Context(), any(map[string]int{}), numbers(3), callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}))
+		require.EqualError(t, err, "loop: at the start: step 0: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes")
 	})
 }
 
@@ -131,7 +132,7 @@ func (s *heldRate) LearningRate() (float64, error) { return s.rate, nil }
 func (s *heldRate) SetLearningRate(rate float64) error {
 	held := s.hold(rate)
 	if held == 0 && rate != 0 {
-		return fmt.Errorf("set: %w", loop.ErrRateTooSmall)
+		return fmt.Errorf("set: %w", abilities.ErrRateTooSmall)
 	}
 	s.rate = held
 	return nil
@@ -144,13 +145,13 @@ func TestR27_aRateThatCannotFallFurther(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		hold    func(float64) float64
-		options []callbacks.MonitorOption
+		options []callbacks.Monitor
 		want    float64
 		cuts    int
 	}{
 		{"float32", float32s, nil, 0x1p-126, 127},
-		{"float32, the lowest is 0", float32s, []callbacks.MonitorOption{callbacks.MinRate(0)}, 0x1p-126, 127},
-		{"float32, the lowest is no float32", float32s, []callbacks.MonitorOption{callbacks.MinRate(1e-3)}, float32s(1e-3), 10},
+		{"float32, the lowest is 0", float32s, []callbacks.Monitor{{MinRate: 0}}, 0x1p-126, 127},
+		{"float32, the lowest is no float32", float32s, []callbacks.Monitor{{MinRate: 1e-3}}, float32s(1e-3), 10},
 		{"float16", float16s, nil, 0x1p-24, 24},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -160,8 +161,8 @@ func TestR27_aRateThatCannotFallFurther(t *testing.T) {
 				logs.Metric("x", 1)
 				return s, logs, nil
 			}))
-			result, err := l.Run(t.Context(), &heldRate{1, row.hold}, numbers(400), callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, callbacks.Evaluations(1),
-				append(row.options, callbacks.OnReduce(func(context.Context, loop.Report, float64, float64) error { cuts++; return nil }))...))
+			result, err := l.Run(t.Context(), &heldRate{1, row.hold}, numbers(400), callbacks.ReduceOnPlateau("x", 0.5, callbacks.Evaluations(1),
+				append([]callbacks.Monitor{{Mode: loop.Lowest}}, append(row.options, callbacks.Monitor{OnReduce: func(context.Context, loop.Report, float64, float64) error { cuts++; return nil }})...)...))
 			require.NoError(t, err)
 			require.Equal(t, row.want, result.State.rate)
 			require.InDelta(t, row.cuts, cuts, 1)

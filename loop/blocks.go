@@ -225,7 +225,7 @@ func (r *run[S, B]) flush() (end bool, err error) {
 // stepBlock makes the steps of a block.
 func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	t := &r.tasks[r.blocks.current]
-	r.at(Activity{when: &t.when, name: t.name})
+	r.at(t.activity())
 	r.expected.ran(r.blocks.current)
 	state, logs, err := t.block.StepBlock(stepContext(r.work), r.turn.State, batches)
 	if len(logs) > len(batches) || err == nil && len(logs) < len(batches) {

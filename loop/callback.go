@@ -1,10 +1,15 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/records"
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Callback is an [Option] that observes a run: it is called after the tasks of a turn and changes nothing. One value
@@ -23,9 +28,10 @@ type Callback struct {
 	Entry string
 	// Monitor says that the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
-	// Place orders the callbacks of a run.
-	Place Place
-	// AtRank0 says that of several processes (see [Joined]) only the one of rank 0 starts and calls it, as what writes
+	// Order orders the callbacks of a run, 0 if it is left out. They are started and called by it, the lowest first, and
+	// ended in the reverse order. Equal ones keep the order of the options.
+	Order int
+	// AtRank0 says that of several processes (see [Job]) only the one of rank 0 starts and calls it, as what writes
 	// or shows: the others hold the same numbers. It must not do what needs all of them, as reading a state that is cut.
 	AtRank0 bool
 	// Start is called when a run starts and returns what is called in its turns. An error ends the run. An error that
@@ -46,13 +52,15 @@ type Change struct {
 	// Needs are names that must be logged, as Entry must, but in any turn.
 	Needs   []string
 	Monitor bool
-	// Place orders the changes of a run.
-	Place Place
+	// Order orders the changes of a run.
+	Order int
 	Start func(Beginning) (Changer, error)
 	Err   error
 }
 
-// Attendant is what a [Callback] starts for one run.
+// Attendant is what a [Callback] starts for one run. One that has the method Interrupts() bool may ask for a call
+// outside of its schedule, as when a save in the background has failed: Interrupts is called after each iteration, or
+// before its step where the step may wait for others in a block, and must be quick. A result of true ends the block.
 type Attendant interface {
 	// Watch is called in each turn in which the callback is due. An error ends the run; [ErrStop] ends it after the
 	// turn.
@@ -68,76 +76,45 @@ type Changer interface {
 	End(ctx context.Context, ending Ending, state State) error
 }
 
-// Observer is an [Attendant] whose method At is called each time that the run begins another activity: the data, a
-// task, a callback. It is called on the run's goroutine and must be quick.
-type Observer interface {
-	Attendant
-	At(step int64, what Activity)
-}
-
-// Interrupter is an [Attendant] that may ask for a call outside of its schedule, as when a save in the background has
-// failed. Interrupts is called after each turn, or before its step where the step may wait for others in a
-// block, and must be quick. A result of true ends the block.
-type Interrupter interface {
-	Attendant
-	Interrupts() bool
-}
-
-// Place is the position of a callback or a change among the others of a run. Within one place they are started and
-// called in the order of the options, and ended in the reverse order.
-type Place int
-
-const (
-	// Between is between the two others.
-	Between Place = iota
-	// BeforeAll is started and called first, and ended last.
-	BeforeAll
-	// AfterAll is started and called last, and ended first: it sees a turn as all others left it.
-	AfterAll
-)
-
-// Watcher is the function of a simple [Callback], with the contract of [Attendant].Watch.
-type Watcher func(ctx context.Context, report Report) error
-
-// Watch is a [Callback] that calls a function in the turns of a schedule.
-func Watch(when Schedule, watcher Watcher) Callback {
-	return Callback{When: when, Start: startWatcher(watcher)}
+// Watch is a [Callback] that calls a function in the iterations of a schedule, with the contract of [Attendant].Watch.
+func Watch(when Schedule, watch func(ctx context.Context, report Report) error) Callback {
+	return Callback{When: when, Start: startWatch(watch)}
 }
 
 // WatchEntry is a [Callback] that calls a function in each turn in which a value was logged under a name.
-func WatchEntry(entry string, watcher Watcher) Callback {
-	c := Callback{Entry: entry, When: everywhere, Start: startWatcher(watcher)}
+func WatchEntry(entry string, watch func(ctx context.Context, report Report) error) Callback {
+	c := Callback{Entry: entry, When: everywhere, Start: startWatch(watch)}
 	if entry == "" {
-		c.Err = fmt.Errorf("%w: no entry to watch", ErrName)
+		c.Err = fmt.Errorf("%w: no entry to watch", records.ErrName)
 	}
 	return c
 }
 
-func startWatcher(w Watcher) func(Beginning) (Attendant, error) {
+func startWatch(w attendFunc) func(Beginning) (Attendant, error) {
 	if w == nil {
 		return nil
 	}
-	return func(Beginning) (Attendant, error) { return attendFunc(w), nil }
+	return func(Beginning) (Attendant, error) { return w, nil }
 }
 
-type attendFunc Watcher
+type attendFunc func(context.Context, Report) error
 
 func (f attendFunc) Watch(ctx context.Context, r Report) error { return f(ctx, r) }
 func (f attendFunc) End(context.Context, Ending) error         { return nil }
 
 func (c Callback) apply(s *settings) {
 	if c.Start == nil && c.Err == nil { // Err may say why there is none
-		c.Err = ErrNoFunction
+		c.Err = errNoFunction
 	}
 	s.hooks = append(s.hooks, hook{Callback: c, kind: "callback"})
 }
 
 func (c Change) apply(s *settings) {
 	if c.Start == nil && c.Err == nil { // Err may say why there is none
-		c.Err = ErrNoFunction
+		c.Err = errNoFunction
 	}
 	s.hooks = append(s.hooks, hook{
-		Callback: Callback{Name: c.Name, When: c.When, WhenRun: c.WhenRun, Entry: c.Entry, Monitor: c.Monitor, Place: c.Place, Err: c.Err},
+		Callback: Callback{Name: c.Name, When: c.When, WhenRun: c.WhenRun, Entry: c.Entry, Monitor: c.Monitor, Order: c.Order, Err: c.Err},
 		kind:     "change", startChange: c.Start, needs: slices.Clone(c.Needs),
 	})
 }
@@ -155,8 +132,8 @@ type hook struct {
 	attendant Attendant
 	changer   Changer
 	// These are the attendant, if it is one.
-	interrupter Interrupter
-	observer    Observer
+	interrupter abilities.Interrupter
+	observer    abilities.Observer
 	interrupted bool // where processes agree: it asks for a call
 }
 
@@ -169,7 +146,7 @@ func (h *hook) setSchedule(from Beginning) {
 	case h.Monitor && from.MonitorsWhen != nil:
 		h.When, h.scheduled = from.MonitorsWhen.AndAtStart().AndAtEnd(), true
 	case h.WhenRun != nil:
-		h.Err = errors.Join(h.Err, Shield(func() error { h.When = h.WhenRun(from); return nil }))
+		h.Err = errors.Join(h.Err, shield.Run(func() error { h.When = h.WhenRun(from); return nil }))
 	case h.Entry != "" && h.When.zero():
 		h.When = everywhere
 	}
@@ -184,8 +161,8 @@ func (h *hook) start(from Beginning) (err error) {
 	if err == nil && !h.started() {
 		err = errors.New("its start function gave nothing")
 	}
-	h.interrupter, _ = h.attendant.(Interrupter)
-	h.observer, _ = h.attendant.(Observer)
+	h.interrupter, _ = h.attendant.(abilities.Interrupter)
+	h.observer, _ = h.attendant.(abilities.Observer)
 	if err == nil && h.interrupter == nil && h.When.zero() {
 		err = errNoSchedule
 	}
@@ -211,17 +188,16 @@ func (h *hook) end(ctx context.Context, e Ending) error {
 	return h.attendant.End(ctx, e)
 }
 
-// order sorts the hooks of a run: callbacks that come before all start before the changes that do, to observe those.
-func (h *hook) order() int {
-	switch {
-	case h.Place == BeforeAll && h.startChange == nil:
-		return -2
-	case h.Place == BeforeAll:
-		return -1
-	case h.Place == AfterAll:
-		return 1
+// before compares the hooks of a run: callbacks with a negative Order start before the changes that have it too, to
+// observe those.
+func (h *hook) before(other *hook) int {
+	change := func(h *hook) int {
+		if h.Order < 0 && h.startChange != nil {
+			return 1
+		}
+		return 0
 	}
-	return 0
+	return cmp.Or(cmp.Compare(h.Order, other.Order), change(h)-change(other))
 }
 
 // String is its schedule and name, as in errors and in the plan.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
 // check returns what is wrong with a loop and its options.
@@ -29,7 +31,7 @@ func (r *run[S, B]) check(noData bool) error {
 			unset = errNoSchedule
 		}
 		if err := errors.Join(t.when.err, unset, t.err, r.impossible(t.when)); err != nil {
-			errs = append(errs, fmt.Errorf("task %d (%s): %w", i+1, t.label(), err))
+			errs = append(errs, fmt.Errorf("task %d (%s): %w", i+1, t.String(), err))
 		}
 	}
 	for i := range r.hooks {
@@ -53,7 +55,7 @@ func (r *run[S, B]) impossible(when Schedule) error {
 func (r *run[S, B]) unreached() (names []string) {
 	for i := range r.tasks {
 		if t := &r.tasks[i]; r.notReached(t.when) {
-			names = append(names, fmt.Sprintf("task %d (%s)", i+1, t.label()))
+			names = append(names, fmt.Sprintf("task %d (%s)", i+1, t.String()))
 		}
 	}
 	for i := range r.hooks {
@@ -89,15 +91,15 @@ func sizer[B any](by any, batch *B) (func() int, error) {
 		return func() int { return f(*batch) }, nil
 	}
 	// The pointer as an interface costs no allocation; the value would.
-	if sized, ok := any(batch).(Sized); ok {
+	if sized, ok := any(batch).(abilities.Sized); ok {
 		return sized.Samples, nil
 	}
 	t := reflect.TypeFor[B]()
-	if t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[Sized]()) {
+	if t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[abilities.Sized]()) {
 		return nil, nil
 	}
 	return func() int { // B is a pointer, or an interface whose values may be of several types
-		if sized, ok := as[Sized](*batch, nil); ok {
+		if sized, ok := as[abilities.Sized](*batch, nil); ok {
 			return sized.Samples()
 		}
 		return 1

@@ -32,12 +32,12 @@
 //
 // An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A [BlockStepper] is given
 // several batches at once where nothing else is due between them; the results are the same with or without. Data that
-// depends on the state reads one that is [Queued], which shows every step whose batch has been handed out.
-// (The tests compare runs with a plain model of all this: model_reference_test.go.)
+// depends on the state reads one with the method OnRead ([State]), which shows every step whose batch has been handed
+// out. (The tests compare runs with a plain model of all this: model_reference_test.go.)
 //
 // # Several processes
 //
-// Where the state is a [Joined] one of several processes, all of them run the same loop and agree on what a clock, a
+// Where the state belongs to several processes ([Job]), all of them run the same loop and agree on what a clock, a
 // signal, the data or an error of one decides.
 //
 // # Purity

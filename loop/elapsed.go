@@ -12,7 +12,7 @@ import (
 type Elapsed struct {
 	// Steps is the number of turns, including the present one.
 	Steps int64
-	// Samples is the number of examples in the batches of these turns (see [Sized]).
+	// Samples is the number of examples in the batches of these turns (see [Stepper]).
 	Samples int64
 	// Epochs is the number of passes over the data that are complete: see [Source].
 	Epochs int64

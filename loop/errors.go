@@ -20,8 +20,8 @@ type pause struct{}
 func (pause) Error() string { return ErrStop.Error() }
 func (pause) Unwrap() error { return ErrStop }
 
-// ErrNoFunction: a task, a callback or an option was given no function to call.
-var ErrNoFunction = errors.New("no function given")
+// errNoFunction: a task, a callback or an option was given no function to call.
+var errNoFunction = errors.New("no function given")
 
 var errNoSchedule = errors.New("no schedule given; where it is never to be due, say Never")
 
@@ -32,17 +32,6 @@ func isStop(err error) bool { return errors.Is(err, ErrStop) }
 // line of the user's own code, and its Stack that of the goroutine at the panic, which the text leaves out. It wraps a
 // Value that is an error.
 type PanicError = shield.Panic
-
-// Shield calls f on another goroutine, waits for it, and returns its error. A panic or a [runtime.Goexit] becomes a
-// [*PanicError].
-func Shield(f func() error) error { return <-startShielded(f) }
-
-// startShielded is Shield without the wait.
-func startShielded(f func() error) <-chan error {
-	over := make(chan error, 1)
-	go shield.Call(f, func(err error) { over <- err })
-	return over
-}
 
 // scheduleFault is a panic of the function of [When]. The run does not note which schedule it is asking, because that
 // would cost time in each turn, so the panic carries the name.

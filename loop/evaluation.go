@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Evaluation measures a state on data of its own. [Evaluate] makes one, [Evaluation.On] puts it into a loop:
@@ -15,7 +17,7 @@ import (
 //		test.On(loop.Every(loop.Steps(500)).AndAtStart()))
 //
 // Each evaluation is a run over its data from their beginning. It starts with empty metrics and leaves those of the
-// training alone: see [EvaluationStepper] and Reset.
+// training alone: see [Stepper] and Reset.
 type Evaluation[S, B any] struct {
 	// Name is appended to the names of the entries, with "_": accuracy_test. Without a name they stay as they are.
 	Name string
@@ -27,7 +29,7 @@ type Evaluation[S, B any] struct {
 	// that changes in place keeps what the steps did to it in either case.)
 	KeepState bool
 	// Reset empties the metrics that a state gathers: before the first batch and, for a state that changes in place,
-	// after the last. A step that is an [EvaluationStepper] needs none.
+	// after the last. A step with the method BeginEvaluation ([Stepper]) needs none.
 	Reset func(ctx context.Context, state S) (S, error)
 	// Loop has the step, and may have other tasks.
 	Loop Loop[S, B]
@@ -35,13 +37,6 @@ type Evaluation[S, B any] struct {
 	Data Source[B]
 	// Options are those of each evaluation's run, as Until.
 	Options []Option
-}
-
-// EvaluationStepper is a [Stepper] whose steps gather metrics in a state that changes in place. BeginEvaluation is
-// called before the first batch of an evaluation: the metrics of this step are empty from then on. end is called after
-// the last batch, however the evaluation ended, and puts back what had been gathered before.
-type EvaluationStepper[S any] interface {
-	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 }
 
 // Evaluate makes an evaluation of a step on data. For each name that the step logs, the turn of the outer loop gets one
@@ -82,7 +77,7 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
 	if err = e.check(); err == nil {
-		err = Shield(func() (err error) { result, logs, err = e.run(ctx, state); return err })
+		err = shield.Run(func() (err error) { result, logs, err = e.run(ctx, state); return err })
 	}
 	if err != nil {
 		if result.History == nil {

@@ -135,7 +135,7 @@ func TestF13_failureAtEachStep(t *testing.T) {
 							}
 						}
 					}
-					watch := func(place string) loop.Watcher {
+					watch := func(place string) func(context.Context, loop.Report) error {
 						return func(_ context.Context, r loop.Report) error { return at(place, r.Elapsed.Steps) }
 					}
 					return loop.New(step("first task", 1), step("second task", 0), evaluate), data, []loop.Option{

@@ -106,7 +106,9 @@ func newHooks(place string, at func() error) *hooks {
 	step := func(here string) func(context.Context, int, int) (int, loop.Logs, error) {
 		return func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, call(here) }
 	}
-	watch := func(here string) loop.Watcher { return func(context.Context, loop.Report) error { return call(here) } }
+	watch := func(here string) func(context.Context, loop.Report) error {
+		return func(context.Context, loop.Report) error { return call(here) }
+	}
 	when := func(here string) loop.Schedule {
 		return loop.When("when asked", func(_, _ loop.Elapsed) bool { must(here); return false })
 	}

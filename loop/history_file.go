@@ -11,7 +11,7 @@ const elapsedCollection Collection = records.Collection
 
 // WriteJSON writes all rows as an array of flat objects, one a line: {"elapsed.steps":1,…,"losses.loss":0.5}. It reads
 // all values. Numbers come back to the last bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity".
-// A [Payload] that is no number is left out. Names must be UTF-8 without control characters; the error wraps [ErrName].
+// A [Payload] that is no number is left out. Names must be UTF-8 without control characters; others are an error.
 func (h *History) WriteJSON(w io.Writer) error { return written(records.WriteJSON(w, h.records)) }
 
 // WriteCSV writes all rows under a line of column names: the parts of the elapsed time, then collection.name. A row

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -124,11 +125,11 @@ func TestHistory_writeErrors(t *testing.T) {
 			is         error
 			err        string
 		}{
-			{name: "no name", collection: "x", value: loop.Number(1), is: loop.ErrName, err: `loop: write history: malformed name: column "x.", want collection.name`},
-			{name: "no collection", entry: "x", value: loop.Number(1), is: loop.ErrName, err: `loop: write history: malformed name: column ".x", want collection.name`},
-			{name: "a dot in the collection", collection: "x.y", entry: "z", value: loop.Number(1), is: loop.ErrName, err: `loop: write history: malformed name: the collection "x.y" has a dot`},
-			{name: "a line end", collection: "x", entry: "y\nz", value: loop.Number(1), is: loop.ErrName, err: `loop: write history: malformed name: column "x.y\nz" has control characters or is not UTF-8`},
-			{name: "no UTF-8", collection: "x", entry: "\xff", value: loop.Number(1), is: loop.ErrName, err: `loop: write history: malformed name: column "x.\xff" has control characters or is not UTF-8`},
+			{name: "no name", collection: "x", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: column "x.", want collection.name`},
+			{name: "no collection", entry: "x", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: column ".x", want collection.name`},
+			{name: "a dot in the collection", collection: "x.y", entry: "z", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: the collection "x.y" has a dot`},
+			{name: "a line end", collection: "x", entry: "y\nz", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: column "x.y\nz" has control characters or is not UTF-8`},
+			{name: "no UTF-8", collection: "x", entry: "\xff", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: column "x.\xff" has control characters or is not UTF-8`},
 			{name: "a value", collection: "x", entry: "y", value: late{new(int), 0, lost}, is: lost, err: `loop: write history: step 1: x.y: device lost`},
 		} {
 			t.Run(form.name+" "+row.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -30,7 +31,7 @@ func TestHistory_missingNamesListWhatThereIs(t *testing.T) {
 	_, err = result.History.Collect("sum", "step")
 	require.EqualError(t, err, `loop: history: no such entry: "step" (did you mean elapsed.steps?)`+there)
 	_, err = result.History.Collect("sum.")
-	require.ErrorIs(t, err, loop.ErrName)
+	require.ErrorIs(t, err, records.ErrName)
 	_, err = (&loop.History{}).Mean("x")
 	require.ErrorIs(t, err, loop.ErrNoEntry)
 	_, err = (&loop.History{}).Last("steps")
@@ -116,7 +117,7 @@ func TestHistory_oneNameInTwoCollectionsIsAmbiguous(t *testing.T) {
 	h.Commit(at(2), metric("loss", 2), 1)
 	_, _, err := h.Series("loss")
 	require.EqualError(t, err, `loop: history: ambiguous name: "loss"; say one of: losses.loss, metrics.loss`)
-	require.ErrorIs(t, err, loop.ErrAmbiguous)
+	require.ErrorContains(t, err, "ambiguous name")
 }
 
 func TestHistory_fetchesOnceAndOnlyWhatIsRead(t *testing.T) {

@@ -80,7 +80,7 @@ func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 
 func (r *run[S, B]) runTask(i int, stop *bool) (err error) {
 	t := &r.tasks[i]
-	r.at(Activity{when: &t.when, name: t.name})
+	r.at(t.activity())
 	r.expected.ran(i)
 	r.acted = r.acted || !t.steps
 	switch {
@@ -183,7 +183,7 @@ func (r *run[S, B]) callDue(changes bool, edge func(Schedule) bool, stop *bool) 
 		if !h.started() { // it is another process's
 			continue
 		}
-		r.at(Activity{hook: h})
+		r.at(ofHook(h))
 		if err := r.stopOrFail(h.call(r.work, r.reported()), stop); err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (r *run[S, B]) cancelled() (end bool, err error) {
 		return end, err
 	}
 	r.reason = Cancelled
-	r.at(Activity{name: "cancelled"})
+	r.at(activity{name: "cancelled"})
 	return true, r.wrap(context.Cause(r.ctx))
 }
 

@@ -7,10 +7,28 @@ import (
 	"reflect"
 	"sync"
 	"syscall"
-	"time"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Job is the processes that run one loop together, each on a state and on data of its own. Package dist has one.
+//
+// The steps of a state with the method
+//
+//	Job() loop.Job
+//
+// are made by the processes together, as one program that exchanges numbers; nil says that it belongs to this process
+// alone. All of them must make the same steps, and run the same tasks and callbacks in the same iterations, or they
+// wait for each other for ever. So all processes agree on what a clock, a signal, the data or an error of one of them
+// decides: a schedule of time is due everywhere in the same iteration, a context that ends in one process ends all runs
+// at one border between iterations, and so do an [ErrStop], an error, a panic and data that ends.
+//
+// Tasks, callbacks, their schedules and what is logged must be the same in all processes. [Callback].AtRank0 is for
+// what only one of them is to do. The time of an iteration is what was agreed before it, so a schedule of time may be
+// due an iteration later than alone. The context of a task or callback does not end with that of the run, because one
+// process alone would then leave its iteration; a run within it, as an [Evaluation], ends with the context of the outer
+// run. A job has one run at a time: a second one is an error, unless it is given the context of a task or callback of
+// the first.
 type Job interface {
 	// Rank is the number of this process, from 0 to Size()-1.
 	Rank() int
@@ -21,40 +39,17 @@ type Job interface {
 	Agree(words []int64) error
 }
 
-// Watched is a [Job] that ends when one process keeps the others waiting for too long, and says what it was doing.
-type Watched interface {
-	// At is told what the process is about to do, and in which step.
-	At(step int64, doing string)
-	// Busy announces a phase for which the others are to wait as long as the limit; done ends it.
-	Busy(doing string, limit time.Duration) (done func())
-	// AgreeOn is Agree, and is told what is agreed on, for the messages of processes that wait there.
-	AgreeOn(what string, words []int64) error
-}
-
-// Joined is a state whose steps are made by the processes of a job together, as one program that exchanges numbers. All
-// of them must then make the same steps, and run the same tasks and callbacks in the same turns, or they wait for each
-// other for ever. So in a run of such a state all processes agree on what a clock, a signal, the data or an error of
-// one of them decides: a schedule of time is due everywhere in the same turn, a context that ends in one process ends
-// all runs at one border between turns, and so do an [ErrStop], an error, a panic and data that ends.
-//
-// Tasks, callbacks, their schedules and what is logged must be the same in all processes. [Callback].AtRank0 is for
-// what only one of them is to do. The time of a turn is what was agreed before it, so a schedule of time may be
-// due a turn later than alone. The context of a task or callback does not end with that of the run, because one process
-// alone would then leave its turn; a run within it, as an [Evaluation], ends with the context of the outer run. A job
-// has one run at a time: a second one is an error, unless it is given the context of a task or callback of the first.
-type Joined interface {
-	// Job is nil where the state belongs to this process alone.
-	Job() Job
-}
+// withJob is a state whose steps are made by the processes of a job together.
+type withJob interface{ Job() Job }
 
 // jobOf is the job of a state, nil if it has none or is its only process.
 func jobOf(state, pointer any) (job Job, err error) {
-	joined, ok := as[Joined](state, pointer)
+	s, ok := as[withJob](state, pointer)
 	if !ok {
 		return nil, nil
 	}
-	err = Shield(func() error {
-		if job = joined.Job(); job != nil && job.Size() < 2 {
+	err = shield.Run(func() error {
+		if job = s.Job(); job != nil && job.Size() < 2 {
 			job = nil
 		}
 		return nil

@@ -9,12 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// ErrNoEntry, ErrAmbiguous and ErrName are why a name could not be found in logs or in a history, or written to a file.
-var (
-	ErrNoEntry   = errors.New("no such entry")
-	ErrAmbiguous = errors.New("ambiguous name")
-	ErrName      = records.ErrName
-)
+// ErrNoEntry: nothing was logged under a name.
+var ErrNoEntry = errors.New("no such entry")
 
 // locate finds the one entry with a full name or, if there is none, with a short name.
 func locate(entries []Entry, name string) (int, error) {
@@ -34,10 +30,10 @@ func locate(entries []Entry, name string) (int, error) {
 				candidates = append(candidates, entries[i])
 			}
 		}
-		return -1, fmt.Errorf("%w: %q; say one of: %s", ErrAmbiguous, name, paths(candidates))
+		return -1, fmt.Errorf("ambiguous name: %q; say one of: %s", name, paths(candidates))
 	}
 	if collection, rest, dotted := strings.Cut(name, "."); name == "" || dotted && (collection == "" || rest == "") {
-		return -1, fmt.Errorf("%w: %q; want name or collection.name, there are: %s", ErrName, name, paths(entries))
+		return -1, fmt.Errorf("%w: %q; want name or collection.name, there are: %s", records.ErrName, name, paths(entries))
 	}
 	return -1, fmt.Errorf("%w: %q%s; there are: %s", ErrNoEntry, name, hint(entries, name), paths(entries))
 }

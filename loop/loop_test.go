@@ -76,7 +76,7 @@ func TestRun_orderInATurn(t *testing.T) {
 			return s, loop.Logs{}, nil
 		}
 	}
-	watch := func(what string) loop.Watcher {
+	watch := func(what string) func(context.Context, loop.Report) error {
 		return func(_ context.Context, r loop.Report) error {
 			trace = append(trace, fmt.Sprintf("%s@%d", what, r.Elapsed.Steps))
 			return nil

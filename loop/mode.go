@@ -9,22 +9,22 @@ import (
 	"unicode"
 )
 
-// Mode says whether lower or higher values of an entry are better.
+// Mode says whether lower or higher values of an entry are better. The zero Mode decides by the words in the name of
+// the entry: Lowest for losses and errors, Highest for accuracies, precisions and their like. Of several such words the
+// last one decides: "accuracy_test" is an accuracy, "auc_loss" a loss. A name without such a word is an error.
 type Mode int
 
 const (
-	// Auto decides by the words in the name of the entry, as [Known], and is Lowest where that does not know it.
-	Auto Mode = iota
 	// Lowest is for losses and errors.
-	Lowest
+	Lowest Mode = iota + 1
 	// Highest is for accuracies.
 	Highest
 )
 
 func (m Mode) String() string {
 	switch m {
-	case Auto:
-		return "auto"
+	case 0:
+		return "by name"
 	case Lowest:
 		return "lowest"
 	case Highest:
@@ -33,18 +33,18 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", int(m))
 }
 
-// Of is the mode for an entry: Lowest or Highest. A mode other than the three is an error.
+// Of is the mode for an entry: Lowest or Highest.
 func (m Mode) Of(entry string) (Mode, error) {
 	switch m {
 	case Lowest, Highest:
 		return m, nil
-	case Auto:
-		if known, ok := Known(entry); ok {
+	case 0:
+		if known, ok := known(entry); ok {
 			return known, nil
 		}
-		return Lowest, nil
+		return 0, fmt.Errorf("the name %q does not say whether lower or higher is better", entry)
 	}
-	return m, fmt.Errorf("mode must be Lowest, Highest or Auto, got %s", m)
+	return m, fmt.Errorf("mode must be Lowest or Highest, got %s", m)
 }
 
 // endings are those of words in names that say which values are better, and words whole words that do.
@@ -56,10 +56,8 @@ var (
 	words = map[Mode][]string{Lowest: {"cosh", "poisson"}, Highest: {"f1", "r2", "iou"}}
 )
 
-// Known says by the words in the name of an entry whether lower or higher values are better, if that is known: Lowest
-// for losses and errors, Highest for accuracies, precisions and their like. Of several such words the last
-// one decides: "accuracy_test" is an accuracy, "auc_loss" a loss.
-func Known(entry string) (mode Mode, ok bool) {
+// known is the mode that the name of an entry says, if it says one.
+func known(entry string) (mode Mode, ok bool) {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(entry), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		for _, m := range []Mode{Lowest, Highest} {
 			if slices.Contains(words[m], word) || slices.ContainsFunc(endings[m], func(e string) bool { return strings.HasSuffix(word, e) }) {
@@ -70,14 +68,14 @@ func Known(entry string) (mode Mode, ok bool) {
 	return mode, ok
 }
 
-// Against is an error where the mode is the other one than the entry's name says ([Known]).
+// Against is an error where the mode is the other one than the entry's name says.
 func (m Mode) Against(entry string) error {
-	known, ok := Known(entry)
+	known, ok := known(entry)
 	if !ok || m == known || m != Lowest && m != Highest {
 		return nil
 	}
 	which := map[Mode]string{Lowest: "lower", Highest: "higher"}
-	return fmt.Errorf("the mode is %s, and by its name %q is better the %s it is: take %s or Auto", m, entry, which[known], strings.ToUpper(known.String()[:1])+known.String()[1:])
+	return fmt.Errorf("the mode is %s, and by its name %q is better the %s it is: take %s, or none", m, entry, which[known], strings.ToUpper(known.String()[:1])+known.String()[1:])
 }
 
 // Better reports whether v is better than best by more than delta. NaN and infinities are never better: a loss of -Inf
@@ -100,32 +98,26 @@ func (m Mode) Worst() float64 {
 	return math.Inf(1)
 }
 
-// Best is the best value of an entry, and when it was.
-type Best struct {
-	Value   float64
-	Elapsed Elapsed
-}
-
-// Best finds the best value that was logged under a name in the rows that were kept; of equal ones, the first. NaN and
-// infinities are left out; if there are no others, the error wraps [ErrNonFinite].
-func (h *History) Best(entry string, mode Mode) (Best, error) {
-	mode, err := mode.Of(entry)
+// Best finds the best value that was logged under a name in the rows that were kept, and when it was; of equal ones,
+// the first. NaN and infinities are left out; if there are no others, the error wraps [ErrNonFinite].
+func (h *History) Best(entry string, mode Mode) (value float64, at Elapsed, err error) {
+	mode, err = mode.Of(entry)
 	if err != nil {
-		return Best{}, fmt.Errorf("loop: history: best of %q: %w", entry, err)
+		return 0, Elapsed{}, fmt.Errorf("loop: history: best of %q: %w", entry, err)
 	}
-	best, found := Best{Value: mode.Worst()}, false
+	best, found := mode.Worst(), false
 	err = h.each(entry, func(r row, v float64) {
-		if mode.Better(v, best.Value, 0) {
-			best, found = Best{v, r.elapsed}, true
+		if mode.Better(v, best, 0) {
+			best, at, found = v, r.elapsed, true
 		}
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("loop: history: best of %q: no value is finite: %w", entry, ErrNonFinite)
 	}
 	if err != nil {
-		return Best{}, err
+		return 0, Elapsed{}, err
 	}
-	return best, nil
+	return best, at, nil
 }
 
 // ErrNonFinite is wrapped by the error about a value that is NaN or infinite.

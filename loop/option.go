@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Option is a setting of one run, a [Callback] or a [Change].
@@ -51,7 +53,7 @@ func (p preparation) apply(s *settings) {
 	s.prepares = append(s.prepares, p)
 	switch {
 	case p.f == nil:
-		s.errs = append(s.errs, fmt.Errorf("%s: %w", p.name, ErrNoFunction))
+		s.errs = append(s.errs, fmt.Errorf("%s: %w", p.name, errNoFunction))
 	case s.making:
 		s.errs = append(s.errs, fmt.Errorf("%s: a Prepare cannot return another one", p.name))
 	case n < len(s.made) && s.made[n] != nil:
@@ -73,7 +75,7 @@ func prepared(ctx context.Context, options []Option, job Job, state State) (made
 		from.state = state
 		var option Option
 		if p.f != nil {
-			err = Shield(func() (err error) { option, err = p.f(ctx, from); return err })
+			err = shield.Run(func() (err error) { option, err = p.f(ctx, from); return err })
 		}
 		made = append(made, option)
 		if err != nil {
@@ -86,7 +88,7 @@ func prepared(ctx context.Context, options []Option, job Job, state State) (made
 func closeAll(made []Option) (err error) {
 	for _, option := range slices.Backward(made) {
 		if c, ok := option.(io.Closer); ok {
-			err = errors.Join(err, Shield(c.Close))
+			err = errors.Join(err, shield.Run(c.Close))
 		}
 	}
 	return err
@@ -129,7 +131,7 @@ func newSettings(options []Option, job Job, made ...Option) settings {
 		h.number = count[h.kind]
 	}
 	// The list belongs to this run alone. Equal ones keep their order.
-	slices.SortStableFunc(s.hooks, func(a, b hook) int { return a.order() - b.order() })
+	slices.SortStableFunc(s.hooks, func(a, b hook) int { return a.before(&b) })
 	return s
 }
 
@@ -207,7 +209,7 @@ func EndedBefore(by error, until string) Option {
 func SamplesBy[B any](size func(batch B) int) Option {
 	return setting(func(s *settings) {
 		if size == nil {
-			s.errs = append(s.errs, fmt.Errorf("samples by: %w", ErrNoFunction))
+			s.errs = append(s.errs, fmt.Errorf("samples by: %w", errNoFunction))
 			return
 		}
 		s.sizes = size

@@ -43,7 +43,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //	}
 //
 // An error of the data or of the options is yielded once and ends the sequence. There is no context: data that blocks
-// holds the loop. Passes count epochs where the batches know them ([InEpoch]) or Until is in [Epochs].
+// holds the loop. Passes count epochs where the batches know them ([Stepper]) or Until is in [Epochs].
 func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Plan says in which steps the tasks and callbacks of a run are due, before it begins.
@@ -42,10 +44,10 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 	p := Plan{From: r.from, Until: r.until}
 	for i := range r.tasks {
 		t := &r.tasks[i]
-		planned := p.of(t.when, t.label())
+		planned := p.of(t.when, t.String())
 		if t.block != nil && !r.single {
-			if err := Shield(func() error { planned.block = t.block.BlockSize(); return nil }); err != nil {
-				return Plan{}, fmt.Errorf("loop: task %d (%s): block size: %w", i+1, t.label(), err)
+			if err := shield.Run(func() error { planned.block = t.block.BlockSize(); return nil }); err != nil {
+				return Plan{}, fmt.Errorf("loop: task %d (%s): block size: %w", i+1, t.String(), err)
 			}
 		}
 		p.Tasks = append(p.Tasks, planned)

@@ -6,18 +6,19 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // SingleSteps makes each step before the run takes the next batch: a [BlockStepper] is given one batch at a time. A run
-// needs it where its data reads the state (see [Queued]) on a goroutine of its own, or where several processes make the
+// needs it where its data reads the state (see [State]) on a goroutine of its own, or where several processes make the
 // run. data.Prefetch takes batches ahead nevertheless, and so does a run that counts in [Epochs] if the batches do not
-// say where an epoch ends (see [InEpoch]).
+// say where an epoch ends (see [Stepper]).
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
 // reading lets the state be read while batches wait for their steps.
 type reading struct {
-	on      bool        // the state is a Queued
+	on      bool        // the state has OnRead
 	waiting atomic.Bool // batches wait
 	// ahead: the source is asked for a batch while one waits, to know whether that ends its epoch. It is no part of
 	// the run, which a source that is left behind must not hold.
@@ -28,7 +29,7 @@ type reading struct {
 // source of another, it makes the steps that wait there.
 func (r *run[S, B]) beginReading() (end func(), err error) {
 	end, r.reading.ahead = func() {}, new(atomic.Bool)
-	state, ok := as[Queued](r.turn.State, &r.turn.State)
+	state, ok := as[abilities.Queued](r.turn.State, &r.turn.State)
 	if !ok {
 		return end, nil
 	}

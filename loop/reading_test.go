@@ -166,7 +166,7 @@ func (r *reader) run(t require.TestingT, blocks bool) {
 	if r.learner.sizes = &r.sizes; blocks {
 		step = r.learner
 	}
-	look := func(what string) loop.Watcher {
+	look := func(what string) func(context.Context, loop.Report) error {
 		return func(_ context.Context, report loop.Report) error {
 			v, err := w.read()
 			r.see("%s at %d: %d %v", what, report.Elapsed.Steps, v, err)
@@ -189,7 +189,9 @@ func (r *reader) run(t require.TestingT, blocks bool) {
 	}
 }
 
-type lookAtEnd struct{ look loop.Watcher }
+type lookAtEnd struct {
+	look func(context.Context, loop.Report) error
+}
 
 func (lookAtEnd) Watch(context.Context, loop.Report) error { return nil }
 func (l lookAtEnd) End(ctx context.Context, e loop.Ending) error {

@@ -26,9 +26,9 @@ func (r Report) State() any { return r.state.Get() }
 
 func (r Report) held() State { return r.state }
 
-// WithState is the report with the state in a variable, for loops written by hand.
-func WithState[S any](r Report, state *S) Report {
-	r.state = StateAt(state)
+// With is the report with a state, for loops written by hand.
+func (r Report) With(state State) Report {
+	r.state = state
 	return r
 }
 
@@ -68,7 +68,7 @@ type Beginning struct {
 	Until Period
 	// MonitorsWhen is the schedule of the option of that name, nil without it.
 	MonitorsWhen *Schedule
-	// Job is the processes that make the run together, nil where this one is alone (see [Joined]).
+	// Job is the processes that make the run together, nil where this one is alone (see [Job]).
 	Job   Job
 	state State
 }

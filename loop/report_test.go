@@ -47,7 +47,7 @@ func TestReport_state(t *testing.T) {
 
 	require.Nil(t, loop.Report{}.State())
 	state := 5
-	byHand := loop.WithState(loop.Report{}, &state)
+	byHand := loop.Report{}.With(loop.StateAt(&state))
 	state = 6
 	require.Equal(t, 6, byHand.State())
 }

@@ -49,7 +49,7 @@ type run[S, B any] struct {
 	reading                  reading
 	source                   *source[B]
 	// activity is set before each call of code that is not the loop's, for the error of a panic in it.
-	activity  Activity
+	activity  activity
 	stage     string // "at the start: " or "at the end: "
 	observers []*hook
 }
@@ -70,7 +70,7 @@ func (r *run[S, B]) start() error {
 		r.untilByClock = byClock(r.until)
 	}
 	r.readsClock = r.needsClock()
-	r.at(Activity{name: "block size"})
+	r.at(activity{name: "block size"})
 	if err := r.shielded(func() error { r.startBlocks(); return nil }); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (r *run[S, B]) startHooks() error {
 			continue
 		}
 		var failure error
-		if err := r.shielded(func() error { r.at(Activity{hook: h}); failure = h.start(from); return nil }); err != nil {
+		if err := r.shielded(func() error { r.at(ofHook(h)); failure = h.start(from); return nil }); err != nil {
 			return err
 		}
 		switch {
@@ -124,7 +124,7 @@ func (r *run[S, B]) startTasks() error {
 		if t.start == nil {
 			continue
 		}
-		r.at(Activity{when: &t.when, name: t.name})
+		r.at(t.activity())
 		if err := r.shielded(func() error { t.do = t.start(); return nil }); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 		return !r.over && r.refused == nil
 	}
 	r.source = s
-	err, left = s.wait(r.ctx, startShielded(func() error {
+	err, left = s.wait(r.ctx, shield.Start(func() error {
 		if r.reading.on {
 			s.goroutine, _, _ = origin()
 		}
@@ -248,7 +248,7 @@ func (r *run[S, B]) await(err error) error {
 			continue
 		}
 		failure := r.shielded(func() error {
-			r.at(Activity{when: &t.when, name: t.name})
+			r.at(t.activity())
 			if err := t.await.Await(context.WithoutCancel(r.work), r.turn.State); err != nil {
 				return r.wrap(err)
 			}
@@ -263,7 +263,7 @@ func (r *run[S, B]) await(err error) error {
 }
 
 // shielded makes a panic an error that names the activity.
-func (r *run[S, B]) shielded(f func() error) error { return r.located(Shield(f)) }
+func (r *run[S, B]) shielded(f func() error) error { return r.located(shield.Run(f)) }
 
 // shieldedEnd is shielded for what may end the run.
 func (r *run[S, B]) shieldedEnd(f func() (end bool, err error)) (end bool, err error) {
@@ -306,8 +306,8 @@ func (r *run[S, B]) endHooks(err error) error {
 		if !h.started() {
 			continue
 		}
-		endErr := Shield(func() error {
-			r.at(Activity{hook: h})
+		endErr := shield.Run(func() error {
+			r.at(ofHook(h))
 			// A cancelled context must not keep a callback from closing what it has open.
 			return h.end(context.WithoutCancel(r.ctx), ending)
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -37,7 +38,7 @@ func TestRun_aPanicOfTheData(t *testing.T) {
 // spoiled panics in one of its methods.
 type spoiled struct{ at, interrupts bool }
 
-func (s spoiled) At(int64, loop.Activity) {
+func (s spoiled) At(int64, abilities.Activity) {
 	if s.at {
 		panic("bad")
 	}
@@ -114,7 +115,7 @@ func noChange(loop.Beginning) (loop.Changer, error) { return nil, errors.New("no
 // The number in an error is that of the options, also where a Place has another order.
 func TestCheck_countsAsTheOptionsDo(t *testing.T) {
 	fine, first := loop.Watch(loop.EachStep, nothing), loop.Watch(loop.EachStep, nil)
-	first.Place = loop.BeforeAll
+	first.Order = -1
 	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), fine, loop.Change{When: loop.EachStep}, fine, first)
 	require.EqualError(t, err, "loop: callback 3 (each step): no function given\nchange 1 (each step): no function given")
 }

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"reflect"
 	"sync/atomic"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
 // Source is data that a run can begin at any position. The position is the number of batches that were taken since the
@@ -17,7 +19,7 @@ import (
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
 	// From returns the batches from a position on, each with a nil error. They end with their epoch, or go on into
-	// the next one if the batches say where an epoch ends (see [InEpoch]). An error ends the run.
+	// the next one if the batches say where an epoch ends (see [Stepper]). An error ends the run.
 	From(position int64) iter.Seq2[B, error]
 }
 
@@ -59,12 +61,6 @@ func From[B any](from func(position int64) iter.Seq2[B, error]) Source[B] {
 type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
 
 func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
-
-// InEpoch is a batch that knows its epoch, and may know whether it is the last one of it. The epoch of any other batch
-// ends with the iterator. A run that uses [Epochs] takes a batch ahead where the present one does not know.
-type InEpoch interface {
-	InEpoch() (epoch int64, last, known bool)
-}
 
 // isNil reports whether no data was given.
 func isNil[B any](data Source[B]) bool {
@@ -219,14 +215,14 @@ func (p *pass[B]) give(last bool, err error) bool {
 // placeOf returns what asks *batch for its place in an epoch, nil if batches of this type do not know.
 func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
 	// The pointer as an interface costs no allocation; the value would.
-	if e, ok := any(batch).(InEpoch); ok {
+	if e, ok := any(batch).(abilities.InEpoch); ok {
 		return e.InEpoch
 	}
-	if t := reflect.TypeFor[B](); t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[InEpoch]()) {
+	if t := reflect.TypeFor[B](); t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[abilities.InEpoch]()) {
 		return nil
 	}
 	return func() (epoch int64, last, known bool) { // B is a pointer, or an interface
-		if e, ok := any(*batch).(InEpoch); ok {
+		if e, ok := any(*batch).(abilities.InEpoch); ok {
 			return e.InEpoch()
 		}
 		return 0, false, false

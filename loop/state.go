@@ -4,10 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // State refers to the state of a run. The zero State refers to none.
+//
+// The state itself can be any value. Some callbacks and options ask it for a method. One that changes in place, such as
+// a pointer or a map, must be copied to be kept:
+//
+//	Snapshot(ctx context.Context) (loop.Snapshot, error)
+//
+// callbacks.ReduceOnPlateau needs the learning rate:
+//
+//	LearningRate() (float64, error)
+//	SetLearningRate(rate float64) error
+//
+// A state that can be read while batches of a run wait for their steps (see [BlockStepper]), as by data that depends on
+// what was learnt, has
+//
+//	OnRead(f func() error) (remove func(), err error)
+//
+// which gives it a function to call before each time that it is read; an error of it is returned in place of what was
+// to be read. Before it adds f, OnRead calls the functions that it was given earlier. The run makes the waiting steps
+// in f, so that reading the state shows every step whose batch has been handed out. The state of several processes has
+// a method Job, see [Job]. checkpoint.State has the methods by which a state is saved.
 type State struct{ at holder }
 
 // StateAt refers to the state in a variable, for loops written by hand.
@@ -21,16 +40,16 @@ func (s State) Get() any {
 	return s.at.get()
 }
 
-// Set replaces the state. A value of another type is an error, and so is [ErrNoState].
+// Set replaces the state. A value of another type is an error, and so is a State that refers to none.
 func (s State) Set(state any) error {
 	if s.at == nil {
-		return ErrNoState
+		return errNoState
 	}
 	return s.at.set(state)
 }
 
-// ErrNoState: a change was given no state, in a loop written by hand.
-var ErrNoState = errors.New("there is no state: give a Changer one made by loop.StateAt, and a report by loop.WithState")
+// errNoState: a change was given no state, in a loop written by hand.
+var errNoState = errors.New("there is no state: give the change one made by loop.StateAt")
 
 // holder is a variable with a state of any type.
 type holder interface {
@@ -72,13 +91,6 @@ func as[I any](value, pointer any) (found I, ok bool) {
 	return found, ok
 }
 
-// Snapshotter is a state that changes in place, such as a pointer or a map, and so must be copied to be kept. A state
-// that is a plain value needs no such method.
-type Snapshotter interface {
-	// Snapshot copies the state as it is now.
-	Snapshot(ctx context.Context) (Snapshot, error)
-}
-
 // Snapshot is a copy of a state at one moment.
 type Snapshot interface {
 	// Restore writes the copy back into the state it was taken of. It may be called any number of times.
@@ -86,29 +98,3 @@ type Snapshot interface {
 	// Close frees the copy.
 	Close() error
 }
-
-// Queued is a state that can be read while batches of a run wait for their steps (see [BlockStepper]), as by data that
-// depends on what was learnt. The run then makes these steps first, so that reading the state shows every step whose
-// batch has been handed out.
-type Queued interface {
-	// OnRead gives the state a function that it calls before each time that it is read. The state returns an error of it
-	// in place of what was to be read. Before it adds f, OnRead calls the functions that it was given earlier, and
-	// returns their error. remove takes f away again.
-	OnRead(f func() error) (remove func(), err error)
-}
-
-// LearningRater is a state with a learning rate that can be changed during training.
-type LearningRater interface {
-	LearningRate() (float64, error)
-	// SetLearningRate returns ErrRateTooSmall for a rate that is not 0 and would be stored as 0.
-	SetLearningRate(rate float64) error
-}
-
-// Compiler is a state whose steps are compiled when they first meet a shape of batch.
-type Compiler interface {
-	// CompilingSince is when the compilation that is going on began, false if there is none. Any goroutine may ask.
-	CompilingSince() (time.Time, bool)
-}
-
-// ErrRateTooSmall: the type of the stored learning rate would round it to 0.
-var ErrRateTooSmall = errors.New("too small a learning rate")

@@ -4,13 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// Sized is a batch that knows how many examples it holds. A batch without this method counts as one example.
-type Sized interface{ Samples() int }
-
 // Stepper makes one step: from a state and a batch to the next state and the logs. If it returns an error other than
-// [ErrStop], the returned state is not used and the old one must still be valid.
+// [ErrStop], the returned state is not used and the old one must still be valid. A Stepper that is a [BlockStepper]
+// makes several steps at once.
+//
+// A run asks it for two further methods. Steps that may still be running when Step returns, as on a device, have
+//
+//	Await(ctx context.Context, state S) error
+//
+// which waits for all steps that were begun on the state and returns the error of one that failed. The loop calls it
+// after the last iteration, after a failure too. A step that fails then has been counted. Steps that gather metrics in
+// a state that changes in place have
+//
+//	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
+//
+// which is called before the first batch of an [Evaluation]: the metrics of this step are empty from then on. end is
+// called after the last batch, however the evaluation ended, and puts back what had been gathered before.
+//
+// A batch with the method Samples() int says how many examples it holds; any other counts as one. One with the method
+// InEpoch() (epoch int64, last, known bool) says which epoch it belongs to, and whether it is the last one there if it
+// knows; the epoch of any other ends with its iterator.
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }
@@ -27,7 +44,7 @@ func (f StepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 // then gives it several batches, never across a point where another task, a callback or the end of the run is due.
 // The run is the same, except that schedules of time are looked at between blocks. A block ends with the first batch
 // that comes 50 ms after its first one, when its steps are expected to take 50 ms, or when the data reads the state
-// (see [Queued]). [SingleSteps] turns blocks off.
+// (see [State]). [SingleSteps] turns blocks off.
 type BlockStepper[S, B any] interface {
 	Stepper[S, B]
 	// BlockSize is the largest number of steps at once. It is called when a run starts. Below 2 the loop calls Step;
@@ -39,13 +56,6 @@ type BlockStepper[S, B any] interface {
 	// it and the state after them. A panic loses all steps of the block. If StepBlock ends early because the context
 	// is cancelled, batches that were taken from the data are not in the state ([Report].Ahead).
 	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
-}
-
-// Awaiter is a [Stepper] whose steps may still be running when its method returns, as on a device. Reading the logs
-// of such a step waits for it. Await waits for all steps that were begun on the state and returns the error of one
-// that failed. The loop calls it after the last turn, after a failure too. A step that fails then has been counted.
-type Awaiter[S any] interface {
-	Await(ctx context.Context, state S) error
 }
 
 // Turn is what a task is given: the batch, and the state and logs after the tasks before it.
@@ -65,19 +75,19 @@ type Task[S, B any] struct {
 	start func() func(ctx context.Context, turn *Turn[S, B]) error
 	// ignoresTime: the time of the turn is not passed to the user's function.
 	ignoresTime bool
-	steps       bool                 // it is a Stepper
-	evaluates   bool                 // it is an Evaluation
-	block       BlockStepper[S, B]   // nil if it makes one step at a time
-	await       Awaiter[S]           // nil if its steps are over when they return
-	evaluation  EvaluationStepper[S] // nil if its steps gather nothing
+	steps       bool                   // it is a Stepper
+	evaluates   bool                   // it is an Evaluation
+	block       BlockStepper[S, B]     // nil if it makes one step at a time
+	await       abilities.Awaiter[S]   // nil if its steps are over when they return
+	evaluation  abilities.Evaluator[S] // nil if its steps gather nothing
 	err         error
 }
 
-// On makes a task of a [Stepper], which may be a [BlockStepper] and an [Awaiter]. If it is a [fmt.Stringer], its text
-// is the task's name.
+// On makes a task of a [Stepper], which may be a [BlockStepper]. An [Evaluation] has a method On of its own. If it is a
+// [fmt.Stringer], its text is the task's name.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
-		return Task[S, B]{when: when, err: ErrNoFunction}
+		return Task[S, B]{when: when, err: errNoFunction}
 	}
 	task := Task[S, B]{when: when, ignoresTime: true, steps: true, do: func(ctx context.Context, turn *Turn[S, B]) error {
 		state, logs, err := stepper.Step(ctx, turn.State, turn.Batch)
@@ -89,8 +99,8 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		return err
 	}}
 	task.block, _ = stepper.(BlockStepper[S, B])
-	task.await, _ = stepper.(Awaiter[S])
-	task.evaluation, _ = stepper.(EvaluationStepper[S])
+	task.await, _ = stepper.(abilities.Awaiter[S])
+	task.evaluation, _ = stepper.(abilities.Evaluator[S])
 	if s, ok := stepper.(fmt.Stringer); ok {
 		task.name = fmt.Sprint(s) // not s.String(): fmt makes a panic of it a text
 	}
@@ -100,7 +110,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 // OnFunc makes a task of a step function.
 func OnFunc[S, B any](when Schedule, step func(ctx context.Context, state S, batch B) (S, Logs, error)) Task[S, B] {
 	if step == nil {
-		return Task[S, B]{when: when, err: ErrNoFunction}
+		return Task[S, B]{when: when, err: errNoFunction}
 	}
 	return On[S, B](when, StepFunc[S, B](step))
 }
@@ -108,7 +118,7 @@ func OnFunc[S, B any](when Schedule, step func(ctx context.Context, state S, bat
 // OnTurn makes a task of a function that may read and change all of the turn.
 func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if do == nil {
-		return Task[S, B]{when: when, err: ErrNoFunction}
+		return Task[S, B]{when: when, err: errNoFunction}
 	}
 	return Task[S, B]{when: when, do: do}
 }
@@ -117,7 +127,7 @@ func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, 
 // run.
 func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if start == nil {
-		return Task[S, B]{when: when, err: ErrNoFunction}
+		return Task[S, B]{when: when, err: errNoFunction}
 	}
 	return Task[S, B]{when: when, start: start}
 }
@@ -134,7 +144,10 @@ func (t Task[S, B]) WithErr(err error) Task[S, B] {
 	return t
 }
 
-func (t *Task[S, B]) label() string { return label(t.when, t.name) }
+// String is the schedule, and the name if there is one, as in errors.
+func (t *Task[S, B]) String() string { return label(t.when, t.name) }
+
+func (t *Task[S, B]) activity() activity { return activity{of: t, name: t.name, task: true} }
 
 // label is a schedule, and a name if there is one.
 func label(when Schedule, name string) string {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
 // agreement decides what several processes that make one run must decide alike. One that is [alone] decides at once;
@@ -54,7 +56,7 @@ func (r *run[S, B]) join(ctx context.Context) (leave context.CancelFunc) {
 	r.work = held(r.ctx)
 	r.clock = newClock(r.from)
 	p := &ranks[S, B]{run: r, Job: r.job, rank: int64(r.job.Rank())}
-	p.watch, _ = r.job.(Watched)
+	p.watch, _ = r.job.(abilities.Watched)
 	r.agreement, r.clock.agreed = p, &p.passed
 	return leave
 }
@@ -90,7 +92,7 @@ func (a alone[S, B]) border(stop bool) (bool, error) {
 }
 
 func (a alone[S, B]) interrupts(h *hook) bool {
-	a.activity = Activity{hook: h} // for a panic in it; the question is too short for observers
+	a.activity = ofHook(h) // for a panic in it; the question is too short for observers
 	return h.interrupter.Interrupts()
 }
 

@@ -20,7 +20,7 @@ func (p *ranks[S, B]) ofAll() []alike {
 		same("whether an earlier run was over", fmt.Sprint(p.endedBy != nil, " ", p.endedUntil))}
 	for i := range p.tasks {
 		t := &p.tasks[i]
-		list = append(list, alike{fmt.Sprintf("task %d", i+1), t.label(), fmt.Sprintln(t.when)})
+		list = append(list, alike{fmt.Sprintf("task %d", i+1), t.String(), fmt.Sprintln(t.when)})
 	}
 	for i := range p.hooks {
 		h := &p.hooks[i]

@@ -96,7 +96,7 @@ func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err 
 func (p *ranks[S, B]) askInterrupters() {
 	for i := range p.hooks {
 		if h := &p.hooks[i]; h.interrupter != nil {
-			p.activity = Activity{hook: h} // for a panic in it
+			p.activity = ofHook(h) // for a panic in it
 			if h.interrupted = h.interrupter.Interrupts(); h.interrupted {
 				p.words[factInterrupt] = 1
 			}

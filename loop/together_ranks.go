@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
 // ranks is the agreement of several processes.
@@ -18,7 +20,7 @@ import (
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job
-	watch Watched // nil: nobody asks what this process is doing
+	watch abilities.Watched // nil: nobody asks what this process is doing
 	rank  int64
 	words [facts]int64
 	// passed is the time since the start of the run that all have agreed on.
@@ -193,7 +195,7 @@ func (e *apartError) Unwrap() error { return e.error }
 func (p *ranks[S, B]) apart(most, least int64, a, b int) error {
 	var labels []string
 	for i := range p.tasks {
-		labels = append(labels, p.tasks[i].label())
+		labels = append(labels, p.tasks[i].String())
 	}
 	first, second, err := p.tellBoth(a, b, errors.New(strings.Join(labels, ", ")))
 	if err != nil {
@@ -369,7 +371,7 @@ func (p *ranks[S, B]) endHalted(left bool) (known, err error) {
 	}
 	p.reason = p.halt.reason
 	if known = p.halt.err; p.halt.cancelled {
-		p.at(Activity{name: "cancelled"})
+		p.at(activity{name: "cancelled"})
 		known = p.wrap(context.Cause(p.ctx))
 		if left {
 			known = fmt.Errorf("%w; %w", known, ErrSourceLeft)

@@ -32,7 +32,7 @@ type attached struct {
 	part
 	changes, rank0, monitor bool
 	observes                bool // it is an Observer and an Interrupter
-	place                   loop.Place
+	place                   int  // 1: before all others, 2: after them
 	needs                   []string
 }
 
@@ -109,7 +109,7 @@ func drawTraced(t *rapid.T, kind string) traced {
 	}
 	for i := range p.attached {
 		x := &p.attached[i]
-		x.place = pick(t, []loop.Place{loop.Between, loop.Between, loop.BeforeAll, loop.AfterAll}, "where")
+		x.place = pick(t, []int{0, 0, 1, 2}, "where")
 		x.monitor = x.entry != "" && oneIn(t, 2, "monitor")
 		if x.does == "" && oneIn(t, 15, "starts") {
 			x.does = pick(t, []string{"start error", "start stop", "start stop", "start panic", "start cancel"}, "starts with")

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -159,11 +160,11 @@ func (r *tracer) options() []loop.Option {
 		}
 		watch := tracedWatch{a, r}
 		if a.changes {
-			options = append(options, loop.Change{Name: a.name, When: when, Entry: a.entry, Needs: a.needs, Monitor: a.monitor, Place: a.place,
+			options = append(options, loop.Change{Name: a.name, When: when, Entry: a.entry, Needs: a.needs, Monitor: a.monitor, Order: [...]int{0, -1, 1}[a.place],
 				Start: func(b loop.Beginning) (loop.Changer, error) { return tracedChange{watch}, watch.start(b) }})
 			continue
 		}
-		options = append(options, loop.Callback{Name: a.name, When: when, Entry: a.entry, Monitor: a.monitor, Place: a.place, AtRank0: a.rank0,
+		options = append(options, loop.Callback{Name: a.name, When: when, Entry: a.entry, Monitor: a.monitor, Order: [...]int{0, -1, 1}[a.place], AtRank0: a.rank0,
 			Start: func(b loop.Beginning) (loop.Attendant, error) {
 				if a.observes {
 					return tracedObserver{watch}, watch.start(b)
@@ -369,8 +370,8 @@ func (w tracedWatch) report(r loop.Report) string {
 // tracedObserver sees what the run is doing, and may ask for a call.
 type tracedObserver struct{ tracedWatch }
 
-func (w tracedObserver) At(step int64, what loop.Activity) {
-	w.run.see("%s: at step %d, %q %q %q", w.name, step, what.Kind(), what.Name(), what)
+func (w tracedObserver) At(step int64, what abilities.Activity) {
+	w.run.see("%s: at step %d, %q %q %q", w.name, step, what.Kind, what.Name, what)
 }
 
 func (w tracedObserver) Interrupts() bool { return w.run.asked }

@@ -67,8 +67,8 @@ func (s session) tryRun(ctx context.Context, strategy strategies.Strategy, f *ch
 	state := s.state(strategy)
 	batches := s.set.Batches(16, data.Shuffle(3))
 	return s.training.Run(ctx, state, batches, append(options, loop.Until(loop.Steps(until)),
-		callbacks.ReduceOnPlateau("loss_test", loop.Lowest, 0.5, callbacks.Evaluations(2)),
-		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(1000)),
+		callbacks.ReduceOnPlateau("loss_test", 0.5, callbacks.Evaluations(2)),
+		callbacks.StopEarly("loss_test", callbacks.Evaluations(1000)),
 		f.Resume(checkpoint.Every(loop.Steps(31))))...)
 }
 

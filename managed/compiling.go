@@ -4,10 +4,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-var _ loop.Compiler = (*State)(nil)
+var _ abilities.Compiler = (*State)(nil)
 
 // compiles is which compilations for a state are going on.
 type compiles struct {
@@ -30,7 +30,7 @@ func (c *compiles) begin() (end func()) {
 }
 
 // CompilingSince is when the compilation of a step for this state began that is going on, false if there is none: see
-// [loop.Compiler].
+// [loop.State].
 func (s *State) CompilingSince() (time.Time, bool) {
 	s.compiles.mu.Lock()
 	defer s.compiles.mu.Unlock()

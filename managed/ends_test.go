@@ -64,7 +64,7 @@ func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 					}
 					return nil
 				}),
-				callbacks.KeepBest("loss", loop.Lowest), f.Resume(checkpoint.Every(loop.Steps(20)), checkpoint.Options{Also: map[string]any{"position": &position}}))
+				callbacks.KeepBest("loss"), f.Resume(checkpoint.Every(loop.Steps(20)), checkpoint.Options{Also: map[string]any{"position": &position}}))
 			require.ErrorIs(t, err, home)
 			require.Equal(t, row.hang, errors.Is(err, loop.ErrSourceLeft))
 			require.Less(t, time.Since(begin), 30*time.Second)

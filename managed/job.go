@@ -2,10 +2,8 @@ package managed
 
 import "github.com/lazo-ml/lazo/loop"
 
-var _ loop.Joined = (*State)(nil)
-
 // Job is the processes that make the state's steps together, nil where this one is alone: a run of the state is then
-// made by all of them, as [loop.Joined] says.
+// made by all of them, as [loop.Job] says.
 func (s *State) Job() loop.Job {
 	if s == nil {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/xla"
@@ -23,7 +24,7 @@ import (
 // ErrNoLearningRate: the state has no learning rate, or none yet.
 var ErrNoLearningRate = errors.New("no learning rate")
 
-var _ loop.LearningRater = (*State)(nil)
+var _ abilities.LearningRater = (*State)(nil)
 
 // rateName is the full name of the variable in which GoMLX's optimizers keep their learning rate.
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
@@ -302,7 +303,7 @@ func rateTensor(rate float64, dtype DType) (*Tensor, error) {
 	case err == nil && math.IsInf(held, 0):
 		err = fmt.Errorf("as %s it would be %g", dtype, held)
 	case err == nil && held == 0 && rate != 0:
-		err = fmt.Errorf("as %s it would be 0: %w", dtype, loop.ErrRateTooSmall)
+		err = fmt.Errorf("as %s it would be 0: %w", dtype, abilities.ErrRateTooSmall)
 	}
 	return t, err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -209,7 +209,7 @@ func TestLearningRate_errors(t *testing.T) {
 		{"infinite", trained(sgd()), math.Inf(1), "to +Inf: expected a finite number", "", nil},
 		{"negative", trained(sgd()), -0.1, "to -0.1: expected a finite number that is not negative", "", nil},
 		{"too large", trained(sgd()), 1e300, "to 1e+300: as Float32 it would be +Inf", "", nil},
-		{"too small", trained(sgd()), 1e-300, "to 1e-300: as Float32 it would be 0", "", loop.ErrRateTooSmall},
+		{"too small", trained(sgd()), 1e-300, "to 1e-300: as Float32 it would be 0", "", abilities.ErrRateTooSmall},
 		{"closed", func(t *testing.T) *managed.State {
 			state := trained(sgd())(t)
 			require.NoError(t, state.Close())

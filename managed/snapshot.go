@@ -22,8 +22,6 @@ var (
 	ErrNewerVariables = errors.New("the state has variables that came into being after the snapshot")
 )
 
-var _ loop.Snapshotter = (*State)(nil)
-
 // Snapshot copies all values of the state to the host: the parameters, all that the optimizer keeps (the learning rate
 // and its counters too) and the random state, so that training that goes on from a restored state makes the same bits
 // again. It takes as much memory of the host as the state takes of the device, and stays good whatever becomes of the

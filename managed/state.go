@@ -10,8 +10,8 @@ import (
 
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/graphs"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
@@ -205,10 +205,10 @@ func (s *State) Close() error {
 	})
 }
 
-var _ loop.Queued = (*State)(nil)
+var _ abilities.Queued = (*State)(nil)
 
 // OnRead has the state call a function before it is read or changed from outside, until remove: a loop gives one that
-// makes the steps whose batches wait ([loop.Queued]). An error of the function is returned in place of a value. Before
+// makes the steps whose batches wait ([loop.State]). An error of the function is returned in place of a value. Before
 // OnRead adds the function, it calls those that are there.
 //
 // What has no error to return calls none: the names, the shapes and the settings of a state.

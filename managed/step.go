@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/blocks"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -46,8 +47,8 @@ type stepSettings struct {
 
 var (
 	_ loop.BlockStepper[*State, data.Batch] = (*Stepper)(nil)
-	_ loop.Awaiter[*State]                  = (*Stepper)(nil)
-	_ loop.EvaluationStepper[*State]        = (*Stepper)(nil)
+	_ abilities.Awaiter[*State]             = (*Stepper)(nil)
+	_ abilities.Evaluator[*State]           = (*Stepper)(nil)
 )
 
 // StepOption is a setting of a step.
@@ -165,7 +166,7 @@ func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batche
 }
 
 // Await waits for the steps of the state that were begun, and gives the error of one that failed, unless it was given
-// before: see [loop.Awaiter] and [State.Wait].
+// before: see [loop.Stepper] and [State.Wait].
 func (s *Stepper) Await(_ context.Context, state *State) error {
 	if state == nil {
 		return nil

@@ -328,8 +328,9 @@ func (s series) mode() (mode loop.Mode, known bool) {
 	if s.Collection == loop.Losses {
 		return loop.Lowest, true
 	}
-	if mode, known = loop.Known(s.of); !known && strings.HasSuffix(strings.ToLower(s.of), "dice") { // a metric here, and no loss
+	mode, err := mode.Of(s.of)
+	if err != nil && strings.HasSuffix(strings.ToLower(s.of), "dice") { // a metric here, and no loss
 		return loop.Highest, true
 	}
-	return mode, known
+	return mode, err == nil
 }

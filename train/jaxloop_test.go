@@ -32,7 +32,7 @@ const endless = math.MaxInt
 func everyInner(n int) loop.Schedule { return loop.Every(loop.Steps(10 * n)) }
 
 // noting notes the steps of the borders at which it is called.
-func noting(into *[]int64) loop.Watcher {
+func noting(into *[]int64) func(context.Context, loop.Report) error {
 	return func(_ context.Context, r loop.Report) error {
 		*into = append(*into, r.Elapsed.Steps)
 		return nil
@@ -47,7 +47,7 @@ func series(t require.TestingT, h *loop.History, name string) []float64 {
 
 func TestB32_oneInnerLoop(t *testing.T) {
 	begin, end := -1, -1
-	see := func(state *int) loop.Watcher {
+	see := func(state *int) func(context.Context, loop.Report) error {
 		return func(_ context.Context, r loop.Report) error {
 			*state = r.State().(int)
 			return nil
@@ -183,13 +183,13 @@ func TestB74_stopInAnEvaluation(t *testing.T) {
 		return s, logs, nil
 	})
 	fit := loop.New(loop.On(loop.EachStep, counting), loop.Evaluate[int, int]("test", test, upTo(3)).On(everyInner(1)))
-	result, err := fit.Run(t.Context(), 0, upTo(endless), callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(2)))
+	result, err := fit.Run(t.Context(), 0, upTo(endless), callbacks.StopEarly("loss_test", callbacks.Evaluations(2)))
 	require.NoError(t, err)
 	require.Equal(t, loop.Stopped, result.Reason)
 	require.Equal(t, 40, result.State)
 	var stop *callbacks.EarlyStopError
 	require.ErrorAs(t, result.Stop, &stop)
-	require.Equal(t, 0.5, stop.Best.Value)
+	require.Equal(t, 0.5, stop.Best)
 	t.Logf("%v", result.Stop)
 }
 

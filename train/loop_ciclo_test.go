@@ -61,7 +61,7 @@ func TestB06_testWithMonitors(t *testing.T) {
 	test := loop.Evaluate[int, int]("val", both, upTo(5), loop.Until(loop.Steps(1)))
 	test.Reset = func(_ context.Context, s int) (int, error) { resets++; return s, nil }
 	var best, stop int
-	monitor := func(n *int) loop.Watcher {
+	monitor := func(n *int) func(context.Context, loop.Report) error {
 		return func(_ context.Context, r loop.Report) error {
 			*n++
 			_, err := r.Logs.Float("loss_val")

@@ -36,7 +36,7 @@ func step(b *managed.Builder) {
 }
 
 // summary is an action: it writes the figures of an inner loop and of the test after it.
-func summary(w io.Writer) loop.Watcher {
+func summary(w io.Writer) func(context.Context, loop.Report) error {
 	last := loop.Elapsed{} // the end of the inner loop before
 	return func(_ context.Context, r loop.Report) error {
 		if last.Steps == 0 {

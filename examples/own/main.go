@@ -34,20 +34,20 @@ func main() {
 	learning := loop.New(loop.On(loop.EachStep, step(0.5)), testing.On(loop.Every(loop.Steps(100))))
 	options := []loop.Option{
 		loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr),
-		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(*patience)),
+		callbacks.StopEarly("loss_test", callbacks.Evaluations(*patience)),
 	}
 	if *dir != "" {
 		options = append(options, checkpoint.Resume(*dir, checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")))
 	} else {
-		options = append(options, callbacks.KeepBest("loss_test", loop.Lowest))
+		options = append(options, callbacks.KeepBest("loss_test"))
 	}
 	var state model
 	batches := training.Batches(32, data.Shuffle(0))
 	result := must.M1(learning.Run(ctx, state, batches, options...))
 
-	best := must.M1(result.History.Best("loss_test", loop.Lowest))
+	best, at := must.M2(result.History.Best("loss_test", loop.Lowest))
 	_, logs := must.M2(testing.Run(ctx, result.State))
 	accuracy := must.M1(logs.Float("accuracy_test"))
-	fmt.Printf("%v after %d steps, best test loss %.3f at step %d\n", result.Reason, result.Elapsed.Steps, best.Value, best.Elapsed.Steps)
+	fmt.Printf("%v after %d steps, best test loss %.3f at step %d\n", result.Reason, result.Elapsed.Steps, best, at.Steps)
 	fmt.Printf("test accuracy: %.3f\n", accuracy)
 }

@@ -12,7 +12,7 @@ import (
 const pixels, classes = 64, 10
 
 // model is the state: a row of weights for each pixel, and one of biases. It is a plain value, so what a step makes is
-// a copy of its own; a state that changes in place, as a slice does, would have to be a loop.Snapshotter for
+// a copy of its own; a state that changes in place, as a slice does, would need a method Snapshot for
 // callbacks.KeepBest.
 type model [(pixels + 1) * classes]float64
 

@@ -68,3 +68,14 @@ func Do(f func() error) (err error) {
 	Call(f, func(e error) { err = e })
 	return err
 }
+
+// Run calls f on another goroutine, waits for it, and returns its error. A panic or a [runtime.Goexit] becomes a
+// *Panic.
+func Run(f func() error) error { return <-Start(f) }
+
+// Start is Run without the wait.
+func Start(f func() error) <-chan error {
+	over := make(chan error, 1)
+	go Call(f, func(err error) { over <- err })
+	return over
+}
