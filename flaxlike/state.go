@@ -6,6 +6,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -14,16 +15,19 @@ import (
 // What a loop, its callbacks and its checkpoints ask of a state. Whatever changes the weights goes through the model,
 // so that it knows which calibrations and thresholds are outdated.
 var (
-	_ loop.Snapshotter      = (*Model)(nil)
-	_ loop.Queued           = (*Model)(nil)
-	_ loop.Compiler         = (*Model)(nil)
-	_ loop.Joined           = (*Model)(nil)
-	_ loop.LearningRater    = (*Model)(nil)
-	_ checkpoint.State      = (*Model)(nil)
-	_ checkpoint.Restorer   = (*Model)(nil)
-	_ checkpoint.Versioned  = (*Model)(nil)
-	_ checkpoint.Configured = (*Model)(nil)
-	_ callbacks.XLADumper   = (*Model)(nil)
+	_ abilities.Queued        = (*Model)(nil)
+	_ abilities.Compiler      = (*Model)(nil)
+	_ abilities.LearningRater = (*Model)(nil)
+	_ checkpoint.State        = (*Model)(nil)
+	_ checkpoint.Restorer     = (*Model)(nil)
+	_ checkpoint.Versioned    = (*Model)(nil)
+	_ checkpoint.Configured   = (*Model)(nil)
+	_ callbacks.XLADumper     = (*Model)(nil)
+
+	_ interface {
+		Job() loop.Job
+		Snapshot(ctx context.Context) (loop.Snapshot, error)
+	} = (*Model)(nil)
 )
 
 // change makes a change of the weights. It is counted before, for a prediction that comes between, and after, for
@@ -91,7 +95,7 @@ func (m *Model) Settings() []checkpoint.Setting { return m.state.Settings() }
 // Versions says what the model runs on, for checkpoint.Resume: see managed.State.Versions.
 func (m *Model) Versions() map[string]string { return m.state.Versions() }
 
-// OnRead has the model call a function before it is read or changed from outside: see [loop.Queued].
+// OnRead has the model call a function before it is read or changed from outside: see [abilities.Queued].
 func (m *Model) OnRead(f func() error) (remove func(), err error) {
 	if m == nil { // the first step says so
 		return func() {}, nil
@@ -99,10 +103,10 @@ func (m *Model) OnRead(f func() error) (remove func(), err error) {
 	return m.state.OnRead(f)
 }
 
-// CompilingSince is when the compilation that is going on began: see [loop.Compiler].
+// CompilingSince is when the compilation that is going on began: see [abilities.Compiler].
 func (m *Model) CompilingSince() (time.Time, bool) { return m.state.CompilingSince() }
 
-// Job is that of the processes among which the model is divided, nil for one process: see [loop.Joined].
+// Job is that of the processes among which the model is divided, nil for one process: see [loop.Job].
 func (m *Model) Job() loop.Job { return m.state.Job() }
 
 // DumpXLA writes the programs of the model's steps into a directory, as [callbacks.Profile] wants it.

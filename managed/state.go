@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
@@ -206,6 +207,11 @@ func (s *State) Close() error {
 }
 
 var _ abilities.Queued = (*State)(nil)
+
+var _ interface {
+	Job() loop.Job
+	Snapshot(ctx context.Context) (loop.Snapshot, error)
+} = (*State)(nil)
 
 // OnRead has the state call a function before it is read or changed from outside, until remove: a loop gives one that
 // makes the steps whose batches wait ([loop.State]). An error of the function is returned in place of a value. Before
