@@ -1,6 +1,6 @@
-// Package docs_test compiles and runs what the documents show: each Go block of a from-*.md, of selection.md and
-// of state-dependent-data.md is, word for word, part of a test or an example of from_*_test.go, selection_test.go or
-// state_dependent_data_test.go.
+// Package docs_test compiles and runs what the documents show: each Go block of a from-*.md, of functional.md,
+// selection.md and state-dependent-data.md is, word for word, part of a test or an example of from_*_test.go or of the
+// test file of that name.
 package docs_test
 
 import (
@@ -59,7 +59,7 @@ func TestSnippets(t *testing.T) {
 		}
 		for _, b := range found {
 			if !isWithin(b.lines, bodies) {
-				t.Errorf("%s:%d: the block that begins with %q is in no Example or Test of docs/from_*_test.go, selection_test.go or state_dependent_data_test.go", path, b.at, b.lines[0])
+				t.Errorf("%s:%d: the block that begins with %q is in no Example or Test of docs/from_*_test.go or of the document's own test file", path, b.at, b.lines[0])
 			}
 		}
 		t.Logf("%s: %d blocks", path, len(found))
@@ -90,7 +90,7 @@ func documents(t *testing.T) []string {
 	paths, err := filepath.Glob("from-*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, paths)
-	return append(paths, "selection.md", "state-dependent-data.md")
+	return append(paths, "functional.md", "selection.md", "state-dependent-data.md")
 }
 
 type block struct {
@@ -130,7 +130,7 @@ func functions(t *testing.T) (bodies [][]string) {
 	t.Helper()
 	paths, err := filepath.Glob("from_*_test.go")
 	require.NoError(t, err)
-	for _, path := range append(paths, "selection_test.go", "state_dependent_data_test.go") {
+	for _, path := range append(paths, "functional_test.go", "selection_test.go", "state_dependent_data_test.go") {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		files, lines := token.NewFileSet(), strings.Split(string(text), "\n")

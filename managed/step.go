@@ -92,7 +92,8 @@ func TrainStep(build Build, options ...StepOption) *Stepper {
 	return newStepper(stepSettings{name: "train step", train: true, build: build}, options)
 }
 
-// TestStep is a step that computes and reports; it changes no parameter.
+// TestStep is a step that computes and reports. It has no optimizer, and so trains nothing; a value that its function
+// sets by Variable.SetNodeValue is kept.
 func TestStep(build Build, options ...StepOption) *Stepper {
 	return newStepper(stepSettings{name: "test step", build: build}, options)
 }
