@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -38,6 +39,8 @@ type Builder struct {
 	norms        []*variable // the counts of batch normalisations that leave padding out
 	samples      *Node
 	casting      *casting // nil without a policy
+	steps        *Node
+	awaiting     *graphs.Awaiting
 	// optimizer is that of a train step.
 	optimizer Optimizer
 	only      func(name string) bool // what a train step updates; nil: all
@@ -94,10 +97,23 @@ func (b *Builder) mask() *Node {
 	return v
 }
 
-// Steps is how many training steps the state has made before this one, an int64. Counted in the state, it is right in
-// blocks of steps and in a run that goes on from a checkpoint. Ciclo hands the loop's time to each step; a step of ours
-// sees what the state has been through.
-func (b *Builder) Steps() *Node { return optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph) }
+// Steps is how many training steps the state has made before this one, an int64: those that its own optimizer made, and
+// those of steps with [WithStepOptimizer]. Counted in the state, it is right in blocks of steps and in a run that goes on from a
+// checkpoint. Ciclo hands the loop's time to each step; a step of ours sees what the state has been through.
+func (b *Builder) Steps() *Node {
+	if b.steps == nil {
+		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)
+		b.steps = graph.Add(own, stepsBy(b.scope).NodeValue(b.graph))
+	}
+	return b.steps
+}
+
+// stepsBy counts the training steps with [WithStepOptimizer], whose optimizers each count their own.
+func stepsBy(scope *Scope) *variable {
+	return scope.Store().RootScope().VariableWithValue(stepsByName, int64(0)).SetTrainable(false)
+}
+
+const stepsByName = "steps_by"
 
 // Samples is how many examples the state has been trained on before this step, an int64; those of padding do not count.
 // It is counted from the first training step that asks.

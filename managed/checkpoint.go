@@ -202,6 +202,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	}
 	_ = s.values.Last.Follow(nil) // whatever came of it, its values go
 	known := s.values.Variables()
+	r.counts = countsOf(given, r.origins)
 	r.all, r.tensors = len(given), given
 	r, err = s.renewed(r, known)
 	if err != nil {

@@ -98,6 +98,7 @@ type restored struct {
 	all      int
 	taken    bool       // a variable has asked for a tensor
 	late     store.Late // those of the tensors that are not in memory
+	counts   *oldCounts
 }
 
 // asked refuses names that take nothing of a checkpoint for a model that has parameters.
@@ -185,7 +186,7 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*variable, 
 		}
 	}
 	waits := func(name string) bool {
-		return name != store.RandomName && waiting[name] != nil && !found[name] && others[name] == nil
+		return name != store.RandomName && !isCount(name) && waiting[name] != nil && !found[name] && others[name] == nil
 	}
 	left := r.left(step, waits)
 	related := len(waiting) == r.all || len(touched) > 0 || len(left) > 0

@@ -54,15 +54,17 @@ func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 			if t = n.tensors[old]; t == nil || t.DType() != dtypes.Int64 || !t.IsScalar() {
 				continue
 			}
-			if t, err = tensors.FromAnyValue(shapes.CastAsDType(tensors.ToScalar[int64](t), v.DType())); r.from != nil {
-				from := n.from
-				n.from = func(path string) string {
-					if path == v.Path() {
-						return name
-					}
-					return from(path)
-				}
+			t, err = tensors.FromAnyValue(shapes.CastAsDType(tensors.ToScalar[int64](t), v.DType()))
+			n.ask(v, name)
+		case t == nil:
+			if t, err = s.inherited(r, v); t == nil && err == nil {
+				continue
 			}
+			if name == "" {
+				name = v.Path()
+				n.ask(v, name)
+			}
+			old = name
 		default:
 			continue
 		}
@@ -84,6 +86,18 @@ func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 			"width, so that the model computes what it did; give the layer no WithQueryKeyScale for it")
 	}
 	return &n, nil
+}
+
+// ask has a variable be given the tensor of a name, where names are given.
+func (r *restored) ask(v *variable, name string) {
+	if from := r.from; from != nil {
+		r.from = func(path string) string {
+			if path == v.Path() {
+				return name
+			}
+			return from(path)
+		}
+	}
 }
 
 // olderNames are those of the layers of flaxlike before it had those of package nn, behind the new ones. What an

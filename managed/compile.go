@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train"
 
 	"github.com/lazo-ml/lazo/data"
@@ -53,9 +54,9 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 	return nil
 }
 
-// leave closes what was compiled for a state before it moved to another strategy.
+// leave closes what was compiled for a state and is of no use any more.
 func (s *Stepper) leave(state *State) error {
-	stale := func(c *compiled) bool { return c.state == state && c.moves != state.values.Moves() }
+	stale := func(c *compiled) bool { return c.state == state && c.stale() }
 	if err := s.cache.drop(stale, (*compiled).close); err != nil {
 		return fmt.Errorf("close the programs of before the state moved: %w", err)
 	}
@@ -132,6 +133,7 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 		}
 		c.metrics = append(c.metrics, gathers)
 	}
+	c.open, c.variables = b.awaiting.Open, state.values.Len()
 	c.layout, c.wholes = b.logged, b.wholes
 	for _, list := range [][]logged{c.layout, c.wholes} {
 		for i := range list {
@@ -179,6 +181,20 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 	return b, used, err
 }
 
+// awaiting is what the state tells those who build a step: the values of a checkpoint that wait.
+func (s *State) awaiting() *graphs.Awaiting {
+	a := &graphs.Awaiting{Shapes: map[string]Shape{}}
+	for name, t := range s.model.given.Tensors {
+		a.Shapes[name] = t.Shape()
+	}
+	a.Bring = func(name string) *variable {
+		v := s.model.store.VariableWithShape(name, a.Shapes[name], initializer.Zero).SetTrainable(false)
+		s.model.ofOptimizer[v] = true
+		return v
+	}
+	return a
+}
+
 func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Builder {
 	store := c.state.model.store
 	b := &Builder{graph: g, scope: store.RootScope(), kind: "test", averages: s.averages, outputsAlone: s.outputsAlone}
@@ -191,5 +207,7 @@ func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Bui
 	store.SetTraining(g, s.train)
 	model.SetGraphParam(g, builderParam, b)
 	model.SetGraphParam(g, graphs.AgainParam, b.again)
+	b.awaiting = c.state.awaiting()
+	graphs.Await(g, b.awaiting)
 	return b
 }

@@ -41,6 +41,15 @@ type compiled struct {
 	// spare are *arguments, for the runs that are being made.
 	spare sync.Pool
 	used  int64 // when, in the cache's count of uses
+	// open tells that what was built depends on which variables the state has; it had so many.
+	open      bool
+	variables int
+}
+
+// stale tells whether the step is to be compiled anew: the state has moved to another strategy, or has more variables
+// than a step that depends on them was built with.
+func (c *compiled) stale() bool {
+	return c.moves != c.state.values.Moves() || c.open && c.variables != c.state.values.Len()
 }
 
 func (c *compiled) fits(batch data.Batch) bool {
@@ -127,7 +136,7 @@ func (k *cache) lookup(state *State, batch data.Batch, block int) *compiled {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, c := range k.compiled {
-		if c.state == state && c.moves == state.values.Moves() && c.block == block && c.fits(batch) {
+		if c.state == state && !c.stale() && c.block == block && c.fits(batch) {
 			k.uses++
 			c.used = k.uses
 			return c

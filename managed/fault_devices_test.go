@@ -242,7 +242,7 @@ func TestF32_accumulation(t *testing.T) {
 			return loop.Data[data.Batch](line(t, 64).Batches(8).From(int64(from)))
 		}
 		learn(t, parts, step, batches(0), n)
-		held, err := parts.Value("/optimizers/accumulate/batches")
+		held, err := parts.Value("/optimizers/accumulate/dense/dense/weights/batches")
 		require.NoError(t, err)
 		require.EqualValues(t, n%4, held.Value())
 		updates, err := parts.Value("/optimizers/updates")

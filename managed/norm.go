@@ -13,13 +13,16 @@ import (
 	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
 // BatchNorm is GoMLX's norm.BatchNorm over all axes but the last, [batch, …, n], with its variables and settings, that
 // leaves out the examples of a padded batch that do not count ([Builder.Mask]): a training step has the numbers that it
 // has of the examples alone. GoMLX's own layer is refused in a training step of a padded batch. One whose scale and
 // offset the optimizer leaves as they are (optim.Frozen) stands still as a whole: it normalises by the averages that it
-// has, while training too, and leaves them as they are. The running averages have no start to grow out of: step n takes
+// has, while training too, and leaves them as they are. A step that trains neither its scale nor its offset, by [TrainOnly] or
+// because the loss does not depend on them but through graph.StopGradient, leaves the averages as they are too, and
+// normalises by the batch. The running averages have no start to grow out of: step n takes
 // the momentum min(0.99, 1 - 1/n), where Keras and flax take 0.99 from the first step on.
 func BatchNorm(scope *Scope, x *Node) *Node { return MaskedBatchNorm(scope, x, nil) }
 
@@ -101,6 +104,35 @@ func (b *Builder) freezes(scope *Scope, x *Node) bool {
 	return ok && b.Training() && !slices.ContainsFunc([]string{"scale", "offset"}, func(name string) bool {
 		return !by.Freezes(model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name), shape)
 	})
+}
+
+// keepStatistics has a training step leave the averages of the batch normalisations as they are whose scale and offset it
+// does not train.
+func (b *Builder) keepStatistics(loss *Node) {
+	store := b.scope.Store()
+	for v := range store.IterVariables() {
+		dir, name := model.SplitPath(v.Path())
+		if name != batchNormCount || !v.ChangedInGraph(b.graph) {
+			continue
+		}
+		trains, known := false, false
+		for _, name := range []string{"scale", "offset"} {
+			p := store.GetVariable(model.JoinPath(dir, name))
+			if p == nil || !p.InUseByGraph(b.graph) {
+				continue
+			}
+			known = true
+			trains = trains || p.Trainable && (b.only == nil || b.only(p.Path())) && autodiff.Reaches(loss, p.NodeValue(b.graph))
+		}
+		if !known { // it has neither
+			trains = b.only == nil || b.only(v.Path())
+		}
+		for _, name := range []string{"mean", "variance", batchNormCount} {
+			if s := store.GetVariable(model.JoinPath(dir, name)); !trains && s != nil && s.ChangedInGraph(b.graph) {
+				s.SetNodeValue(b.graph.GetParameterByName(s.Path()))
+			}
+		}
+	}
 }
 
 // padding is the mask of a padded batch; nil too where a field of that name is something else.

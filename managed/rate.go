@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,25 +118,30 @@ func (s *Stepper) rateOf(rule Optimizer, b *Builder, scope *Scope, loss *Node) (
 	}
 }
 
-// updatesName is the full name of the variable in which package optim counts its updates.
-const updatesName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "updates"
-
 // factors are what the optimizer multiplied the rate with in the last update.
 func (s *State) factors() (map[string]float64, error) {
 	by, ok := chained(s.model.optimizer)
-	at := s.values.Place(s.model.store.GetVariable(updatesName))
-	if !ok || at < 0 {
+	if !ok {
 		return map[string]float64{"": 1}, nil
 	}
-	t, err := s.values.Fetch(at)
-	if err != nil {
-		return nil, err
-	}
-	updates, ok := t.Value().(int64)
-	if !ok {
-		return nil, fmt.Errorf("%s is %s, expected an int64", updatesName, t.Shape())
-	}
-	return by.FactorsAt(max(updates-1, 0))
+	var wrong error
+	factors, err := by.Factors(func(count string) int64 {
+		at := s.values.Place(s.model.store.GetVariable(count))
+		if at < 0 {
+			return 0
+		}
+		t, err := s.values.Fetch(at)
+		if err != nil {
+			wrong = err
+			return 0
+		}
+		updates, ok := t.Value().(int64)
+		if !ok {
+			wrong = fmt.Errorf("%s is %s, expected an int64", count, t.Shape())
+		}
+		return max(updates-1, 0)
+	})
+	return factors, cmp.Or(err, wrong)
 }
 
 // SetLearningRate sets the optimizer's learning rate, on the device: nothing is compiled again. The rate must be

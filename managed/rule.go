@@ -42,6 +42,12 @@ func (s *Stepper) update(state *State, b *Builder, loss *Node) {
 	}
 	var trained []*variable
 	var parameters []*Node
+	b.keepStatistics(loss)
+	if s.scope != "" {
+		n := stepsBy(scope)
+		state.model.ofOptimizer[n] = true
+		n.SetNodeValue(graph.AddScalar(n.NodeValue(loss.Graph()), 1))
+	}
 	var left []string // out by TrainOnly
 	before := map[*variable]bool{}
 	for v := range state.model.store.IterVariables() {

@@ -3,6 +3,7 @@ package managed
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/gomlx/gomlx/ml/model"
@@ -35,6 +36,9 @@ func (s *State) setOptimizer(ctx context.Context, o Optimizer) error {
 		return err
 	}
 	ofState := func(path string) bool {
+		if path == model.RootScopePath+stepsByName {
+			return false
+		}
 		for scope := range s.settings.rules {
 			if strings.HasPrefix(path, model.RootScopePath+scope+model.ScopeSeparator) {
 				return false
@@ -51,6 +55,11 @@ func (s *State) setOptimizer(ctx context.Context, o Optimizer) error {
 		}
 		delete(s.model.ofOptimizer, v)
 		delete(s.saved.origins, v.Path())
+	}
+	if r := s.saved.restored; r != nil && r.counts != nil {
+		left := oldCounts{values: maps.Clone(r.counts.values), own: r.counts.own}
+		maps.DeleteFunc(left.values, func(name string, _ *Tensor) bool { return ofState(name) })
+		r.counts = &left
 	}
 	for i := range s.saved.steps { // they have trained nothing with this one
 		if step := &s.saved.steps[i]; step.By == "" {

@@ -35,9 +35,10 @@ func (t Adafactor) Update(s *Step) {
 	positive("Adafactor.Epsilon", epsilon)
 	positive("Adafactor.Limit", limit)
 	check(factored > 0, "Adafactor.Factored is %d, expected a positive number", factored)
-	n := s.time()
-	forget := graph.Pow(n, graph.Scalar(s.graph, s.dtype, -power))
-	average := func(v *Variable, value *Node) *Node {
+	average := func(p *Parameter, v *Variable, value *Node) *Node {
+		forget := s.shared(factor{s.time(p, 0), 0, -power}, func(f factor) *Node {
+			return graph.Pow(f.of, graph.Scalar(s.graph, s.dtype, -power))
+		})
 		next := graph.Add(graph.Mul(graph.OneMinus(forget), v.NodeValue(s.graph)), graph.Mul(forget, value))
 		s.Set(v, next)
 		return next
@@ -46,11 +47,11 @@ func (t Adafactor) Update(s *Step) {
 		squares := graph.AddScalar(graph.Square(p.Update), epsilon)
 		shorter, longer, ok := longestAxes(p.Shape().Dimensions, factored)
 		if !ok {
-			return graph.Mul(p.Update, graph.Rsqrt(average(s.Zeros(p, "squares"), squares)))
+			return graph.Mul(p.Update, graph.Rsqrt(average(p, s.Zeros(p, "squares"), squares)))
 		}
 		without := func(axis int) []int { return slices.Delete(slices.Clone(p.Shape().Dimensions), axis, axis+1) }
-		rows := average(s.zeros(p, "rows", without(longer)...), graph.ReduceMean(squares, longer))
-		columns := average(s.zeros(p, "columns", without(shorter)...), graph.ReduceMean(squares, shorter))
+		rows := average(p, s.zeros(p, "rows", without(longer)...), graph.ReduceMean(squares, longer))
+		columns := average(p, s.zeros(p, "columns", without(shorter)...), graph.ReduceMean(squares, shorter))
 		axis := shorter
 		if shorter > longer {
 			axis-- // it is one less in rows

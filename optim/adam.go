@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
@@ -55,18 +57,16 @@ func (t Adam) update(s *Step, size func(moment *Variable, update, unbiased *Node
 	// GoMLX has the moments at the root of all scopes, whatever the optimizer's is; so the link's name tells ours apart.
 	link := strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.model)), "/adam")
 	moment := func(p *Parameter, which string) *Variable {
-		return s.zerosAt(adamPath(model.RootScopePath, link, p.Name()+which), p.Shape().Dimensions)
+		return s.zerosAt(p, adamPath(model.RootScopePath, link, p.Name()+which), p.Shape().Dimensions)
 	}
-	var unbiased1, unbiased2 *Node
+	var steps *Variable // GoMLX's Adam goes on from it; ours counts for each parameter
 	s.each(func(p *Parameter) *Node {
-		if unbiased1 == nil {
-			steps := s.zerosAt(adamPath(s.model.Scope(), link, "step"), nil)
-			n := graph.AddScalar(steps.NodeValue(s.graph), 1)
-			s.Set(steps, n)
-			unbiased1, unbiased2 = unbias(b1, n), unbias(b2, n)
+		if steps == nil {
+			steps = s.model.Store().VariableWithShape(adamPath(s.model.Scope(), link, "step"), shapes.Make(s.dtype), initializer.Zero).SetTrainable(false)
+			s.Set(steps, graph.AddScalar(steps.NodeValue(s.graph), 1))
 		}
-		mean := graph.Mul(s.average(moment(p, "_1st_moment"), b1, p.Update), unbiased1)
-		return graph.Div(mean, graph.AddScalar(size(moment(p, "_2nd_moment"), p.Update, unbiased2, b2), epsilon))
+		mean := graph.Mul(s.average(moment(p, "_1st_moment"), b1, p.Update), s.unbias(p, b1, 0))
+		return graph.Div(mean, graph.AddScalar(size(moment(p, "_2nd_moment"), p.Update, s.unbias(p, b2, 0), b2), epsilon))
 	})
 }
 

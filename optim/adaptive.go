@@ -71,11 +71,9 @@ func (t Nadam) Update(s *Step) {
 	share("Nadam.Beta1", b1)
 	share("Nadam.Beta2", b2)
 	positive("Nadam.Epsilon", epsilon)
-	now := s.time()
-	ahead, here, square := unbias(b1, graph.AddScalar(now, 1)), unbias(b1, now), unbias(b2, now)
 	s.each(func(p *Parameter) *Node {
-		mean := graph.Mul(s.moment(p, "momentum", b1, p.Update), ahead)
-		squares := graph.Mul(s.moment(p, "squares", b2, graph.Square(p.Update)), square)
-		return graph.Div(mix(mean, graph.Mul(p.Update, here), b1), graph.AddScalar(graph.Sqrt(squares), epsilon))
+		mean := graph.Mul(s.moment(p, "momentum", b1, p.Update), s.unbias(p, b1, 1))
+		squares := graph.Mul(s.moment(p, "squares", b2, graph.Square(p.Update)), s.unbias(p, b2, 0))
+		return graph.Div(mix(mean, graph.Mul(p.Update, s.unbias(p, b1, 0)), b1), graph.AddScalar(graph.Sqrt(squares), epsilon))
 	})
 }

@@ -2,17 +2,20 @@ package optim
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Average keeps a moving average of the parameters beside them (Polyak and Juditsky 1992), to be evaluated instead of
-// them: it changes no update. The averages begin with zeros and are corrected for that, so the first one is the
-// parameter itself. They are in /optimizers/average/<parameter>/sum, their number in /optimizers/average/updates; steps
-// that are held back do not count. A test step uses them so:
+// Average keeps a moving average of the parameters next to them (Polyak and Juditsky 1992), to be evaluated instead of
+// them: it changes no update. The averages begin with zeros and are corrected for that, so the first average of a
+// parameter is its value. They are in /optimizers/average/<parameter>/sum, the number of the parameter's updates in
+// /optimizers/average/<parameter>/count; steps that are held back do not count. A test step uses them so:
 //
 //	average := optim.Average{Decay: 0.999}
 //	optimizer := optim.New(1e-3, optim.Adam{}, average)
@@ -38,13 +41,16 @@ func (t Average) Update(s *Step) {
 	s.After(func() {
 		s.Set(n, graph.AddScalar(n.NodeValue(s.graph), 1))
 		for p := range s.Parameters() {
+			count := s.numberOf(p, countSlot, int64(0))
+			s.Set(count, graph.AddScalar(count.NodeValue(s.graph), 1))
 			s.moment(p, "sum", t.Decay, graph.ConvertDType(p.variable.NodeValue(s.graph), s.dtype))
 		}
 	})
 }
 
-// In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have none, as frozen ones,
-// are used as they are. The state does not change. A training step must have been compiled before, and have kept
+// In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have no average, as frozen
+// parameters and those that no step has updated yet, are used as they are. It is those that the state has when the step
+// runs: a step of managed is compiled anew where parameters were added to the training. The state does not change. A training step must have been compiled before, and have kept
 // averages: else it panics with [ErrNoAverage]. So a training step that itself uses them, as a teacher's loss does,
 // needs another one before it, without In, that is prepared ([managed.Stepper.Prepare]) and need not be run; what it
 // sees are the averages of before the step.
@@ -56,16 +62,23 @@ func (t Average) Update(s *Step) {
 // [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
 func (t Average) In(scope *Scope, g *Graph, build func()) {
 	n := t.find(scope, g)
-	store, updates := scope.Store(), n.NodeValue(g)
-	old := map[*Variable]*Node{}
-	for sum := range store.Scope(n.Scope()).IterVariables() {
-		name, ok := strings.CutSuffix(strings.TrimPrefix(sum.Path(), n.Scope()), "/sum")
-		if !ok {
+	store, old := scope.Store(), map[*Variable]*Node{}
+	awaited := graphs.Awaited(g)
+	awaited.Open = true
+	for name := range awaited.Shapes { // averages of a checkpoint, whose training step is still to come
+		if of := t.averaged(n, name); of != "" && store.GetVariable(name) == nil && store.GetVariable(of) != nil {
+			awaited.Bring(name)
+		}
+	}
+	for _, sum := range slices.Collect(store.Scope(n.Scope()).IterVariables()) {
+		name := t.averaged(n, sum.Path())
+		if name == "" {
 			continue
 		}
 		v := store.GetVariable(name)
 		check(v != nil, "%s is the average of %s, which is not there", sum.Path(), name)
-		value, average := v.NodeValue(g), sum.NodeValue(g)
+		count := store.VariableWithValue(model.JoinPath(n.Scope(), name, countSlot), int64(0)).SetTrainable(false)
+		value, average, updates := v.NodeValue(g), sum.NodeValue(g), count.NodeValue(g)
 		average = graph.Mul(average, unbias(t.Decay, graph.ConvertDType(updates, average.DType())))
 		average = graph.Where(graph.IsZero(updates), value, graph.ConvertDType(average, value.DType()))
 		old[v] = value
@@ -75,6 +88,16 @@ func (t Average) In(scope *Scope, g *Graph, build func()) {
 	for v, value := range old {
 		v.SetNodeValue(value)
 	}
+}
+
+// averaged is the parameter whose average a variable is, "" where it is none.
+func (Average) averaged(n *Variable, path string) string {
+	rest, ours := strings.CutPrefix(path, n.Scope())
+	name, ok := strings.CutSuffix(rest, "/sum")
+	if !ours || !ok {
+		return ""
+	}
+	return name
 }
 
 // find gives the number of the averages that are meant in a scope of the model.

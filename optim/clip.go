@@ -39,11 +39,15 @@ func shorten(s *Step, update, norm *Node, limit float64) *Node {
 	return graph.Mul(update, graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm)))
 }
 
-// GlobalNorm is the root of the sum of the squares of all updates, a scalar; nil if there are none.
+// GlobalNorm is the root of the sum of the squares of all updates, a scalar; nil if there are none. An update that is held
+// back alone does not count.
 func (s *Step) GlobalNorm() *Node {
 	var sum *Node
 	for p := range s.Parameters() {
 		square := graph.ReduceAllSum(graph.Square(p.Update))
+		if p.gate != nil {
+			square = graph.Where(p.gate, square, graph.ZerosLike(square))
+		}
 		if sum == nil {
 			sum = square
 		} else {

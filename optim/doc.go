@@ -11,7 +11,8 @@
 //			optim.Part{Steps: 500, Schedule: optim.Warmup(1, 500)},
 //			optim.Part{Schedule: optim.Cosine(1, 0, 9500)})))
 //
-// The rules are checked against optax for 100 steps, to 1e-5.
+// The rules are checked against optax for 100 steps, to 1e-5 in float32; in float64, with parameters that are trained at
+// different times, to 1e-6.
 //
 // # Names
 //
@@ -64,11 +65,17 @@
 //
 //	/global_step                         the batches seen, as with GoMLX's optimizers
 //	/optimizers/learning_rate            the rate, for the host to set
-//	/optimizers/updates                  the updates made, which schedules count by
-//	/optimizers/<link>/<slot>            a number of a link: /optimizers/accumulate/batches
+//	/optimizers/updates                  the steps in which a parameter was updated
+//	/optimizers/parameters/<parameter>/count  the updates of a parameter, for bias corrections
+//	/optimizers/<link>/<parameter>/count the same behind a link that holds back: /optimizers/accumulate/dense/weights/count
+//	/optimizers/<link>/<slot>            a number of a link: /optimizers/schedule/count
 //	/optimizers/<link>/<parameter>/<slot>  what it keeps for a parameter: /optimizers/lion/dense/weights/momentum
 //	/optimizers/groups/<group>/<link>/…  the same inside of a group
 //	/AdamOptimizer/…                     Adam's, where GoMLX has them; in a group /AdamOptimizer_groups_<group>_adam/…
+//
+// What belongs to a parameter counts the updates of that parameter alone, as a fresh state of optax would from the
+// parameter's first update on: a parameter may be trained later than others, or in other steps. What belongs to a chain,
+// as the count of a schedule, counts the updates of that chain: of the optimizer, or of a group.
 //
 // The second link of a name in a chain is <link>_2. So a link of another name can come in or go without a name
 // changing.

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// SkipNonFinite holds the step back if an update has an infinity or a NaN in it; put it first. How many steps it held
-// back is in /optimizers/skip_non_finite/skipped. It never lets such an update through, however many come in a row:
+// SkipNonFinite holds the step back if an update has an infinity or a NaN in it; put it first, or first in a group, where
+// it sees and holds back the group alone. How many steps it held back is in /optimizers/skip_non_finite/skipped. It never lets such an update through, however many come in a row:
 // nothing would be left to train. callbacks.NonFinite ends such a run.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
@@ -36,6 +36,9 @@ func (s *Step) finite() *Node {
 		here := graph.IsFinite(p.Update)
 		if !here.Shape().IsScalar() {
 			here = graph.LogicalAll(here)
+		}
+		if p.gate != nil {
+			here = graph.LogicalOr(here, graph.LogicalNot(p.gate))
 		}
 		if all == nil {
 			all = here
@@ -77,8 +80,7 @@ func (t LossScale) Loss(scope *Scope, loss *Node) *Node {
 	if !scope.IsTraining(g) {
 		return loss
 	}
-	s := &Step{update: &update{model: scope, graph: g}, scope: model.JoinPath(scopeIn(scope), t.Name())}
-	scale := t.scale(s).NodeValue(g)
+	scale := t.scale(newStep(scope, g, loss.DType()).in(model.JoinPath(scopeIn(scope), t.Name()), nil)).NodeValue(g)
 	return graph.IdentityWithCustomGradient(loss, func(_, v *Node) *Node {
 		return graph.Mul(v, graph.ConvertDType(scale, v.DType()))
 	})

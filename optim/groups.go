@@ -20,9 +20,26 @@ func (c Chain) Update(s *Step) {
 		case Chain, masked, stateless: // which have no variables, but may have links that do
 			t.Update(s)
 		default:
-			t.Update(s.in(s.claim(t.Name()), s.parameters))
+			t.Update(s.in(claim(s.taken, s.scope, t.Name()), s.parameters))
 		}
 	}
+}
+
+// claim gives each link its scope, as [Chain.Update] does, and returns them; links without variables have "".
+func (c Chain) claim(taken map[string]bool, scope string) []string {
+	scopes := make([]string, len(c))
+	for i, t := range c {
+		switch t := t.(type) {
+		case Chain:
+			t.claim(taken, scope)
+		case masked:
+			t.chain.claim(taken, scope)
+		case nil, stateless:
+		default:
+			scopes[i] = claim(taken, scope, t.Name())
+		}
+	}
+	return scopes
 }
 
 // Frozen leaves the selected parameters, or with nil all, as they are, bit for bit. First in the chain it also keeps
@@ -86,9 +103,11 @@ func (t masked) Update(s *Step) {
 			mine = append(mine, p)
 		}
 	}
-	if len(mine) > 0 {
-		t.chain.Update(s.in(s.scope, mine))
+	if len(mine) == 0 {
+		t.chain.claim(s.taken, s.scope) // the links after it keep their names
+		return
 	}
+	t.chain.Update(s.in(s.scope, mine))
 }
 
 // Group is a chain for some of the parameters.
@@ -133,8 +152,8 @@ func (t grouped) Update(s *Step) {
 			}
 		}
 		rest = others
-		if len(mine) > 0 {
-			group.Chain.Update(s.in(s.claim(group.Name), mine))
+		if scope := claim(s.taken, s.scope, group.Name); len(mine) > 0 {
+			group.Chain.Update(s.in(scope, mine))
 		}
 	}
 	for _, p := range rest {

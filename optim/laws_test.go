@@ -2,6 +2,7 @@ package optim_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -162,7 +163,7 @@ func TestAccumulate_law(t *testing.T) {
 		require.LessOrEqual(t, apart, 2e-6, "k = %d", k)
 		require.Equal(t, float64(updates), number(t, small, "/optimizers/updates"))
 		require.Equal(t, float64(updates*k), number(t, small, "/global_step"), "batches")
-		require.Zero(t, number(t, small, "/optimizers/accumulate/batches"))
+		require.Zero(t, number(t, small, "/optimizers/accumulate/w/batches"))
 		t.Logf("k = %d: %.1e apart", k, apart)
 	}
 }
@@ -184,7 +185,7 @@ func TestAccumulate_holdsBack(t *testing.T) {
 			}
 		} else if i > 0 {
 			for name := range now {
-				kept := name != "/global_step" && name != "/optimizers/accumulate/batches" && name != "/optimizers/accumulate/w/mean" && name != "/optimizers/accumulate/b/mean"
+				kept := name != "/global_step" && !(strings.HasPrefix(name, "/optimizers/accumulate/") && !strings.HasSuffix(name, "/count"))
 				require.Equal(t, !kept, changed[name], "%s at batch %d", name, i)
 			}
 		}

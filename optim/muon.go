@@ -35,15 +35,14 @@ func (t Muon) Update(s *Step) {
 	check(t.RMS >= 0 && !math.IsInf(t.RMS, 0), "Muon.RMS is %v, expected a finite number of at least 0", t.RMS)
 	share("Muon.Beta", beta)
 	positive("Muon.Epsilon", epsilon)
-	n := s.time()
 	s.each(func(p *Parameter) *Node {
 		check(p.Shape().Rank() == 2, "Muon: %s is %s, expected a matrix: put it into a group of another rule", p.Name(), p.Shape())
 		average := s.moment(p, "momentum", beta, p.Update)
 		if t.Plain {
-			average = graph.Mul(average, unbias(beta, n))
+			average = graph.Mul(average, s.unbias(p, beta, 0))
 		} else {
-			ahead := graph.Mul(average, unbias(beta, graph.AddScalar(n, 1)))
-			average = mix(ahead, graph.Mul(p.Update, unbias(beta, n)), beta)
+			ahead := graph.Mul(average, s.unbias(p, beta, 1))
+			average = mix(ahead, graph.Mul(p.Update, s.unbias(p, beta, 0)), beta)
 		}
 		inputs, outputs := float64(p.Shape().Dimensions[0]), float64(p.Shape().Dimensions[1])
 		scale := graph.Sqrt(graph.Scalar(s.graph, s.dtype, max(1, outputs/inputs)))

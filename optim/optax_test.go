@@ -203,7 +203,8 @@ func TestRules_namesOfVariables(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"/w", "/b", "/#rngState", "/global_step", "/optimizers/learning_rate", "/optimizers/updates",
 		"/optimizers/loss_scale/scale", "/optimizers/loss_scale/good", "/optimizers/skip_non_finite/skipped",
-		"/optimizers/accumulate/batches", "/optimizers/accumulate/w/mean", "/optimizers/accumulate/b/mean",
+		"/optimizers/accumulate/w/batches", "/optimizers/accumulate/b/batches", "/optimizers/accumulate/w/mean", "/optimizers/accumulate/b/mean",
+		"/optimizers/accumulate/w/count", "/optimizers/accumulate/b/count",
 		"/optimizers/momentum/w/sum", "/optimizers/momentum/b/sum", "/optimizers/momentum_2/w/sum", "/optimizers/momentum_2/b/sum",
 		"/optimizers/groups/matrices/muon/w/momentum", "/optimizers/groups/matrices/lion/w/momentum",
 		"/optimizers/groups/matrices/rmsprop/w/squares", "/optimizers/groups/matrices/adafactor/w/rows", "/optimizers/groups/matrices/adafactor/w/columns",
@@ -211,7 +212,7 @@ func TestRules_namesOfVariables(t *testing.T) {
 		"/optimizers/groups/matrices/nadam/w/momentum", "/optimizers/groups/matrices/nadam/w/squares",
 		"/AdamOptimizer_groups_others_adam/step", "/AdamOptimizer_groups_others_adam/b_1st_moment", "/AdamOptimizer_groups_others_adam/b_2nd_moment",
 		"/AdamOptimizer_groups_others_lamb_adam/step", "/AdamOptimizer_groups_others_lamb_adam/b_1st_moment", "/AdamOptimizer_groups_others_lamb_adam/b_2nd_moment",
-		"/optimizers/average/updates", "/optimizers/average/w/sum", "/optimizers/average/b/sum",
+		"/optimizers/average/updates", "/optimizers/average/w/sum", "/optimizers/average/b/sum", "/optimizers/average/w/count", "/optimizers/average/b/count",
 	}, state.Names())
 	require.Equal(t, size, state.Parameters(), "none of them is trainable")
 }

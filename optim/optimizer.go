@@ -30,8 +30,8 @@ type Optimizer struct {
 type Chained interface {
 	// ScalesLoss tells whether the chain has a [LossScale], so that the loss is to be given to its Loss.
 	ScalesLoss() bool
-	// FactorsAt is what the chain multiplies the rate with in the update with a number: see [Optimizer.FactorsAt].
-	FactorsAt(update int64) (map[string]float64, error)
+	// Factors are what the chain multiplies the rate with: see [Optimizer.Factors].
+	Factors(number func(count string) int64) (map[string]float64, error)
 	// Rates are those of the next update, in its graph: see [Optimizer.Rates].
 	Rates(scope *Scope, loss *Node) (map[string]*Node, error)
 	// Freezes tells whether it leaves a parameter as it is, by [Frozen]: a layer may then leave what it keeps beside it.
@@ -87,24 +87,30 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lo
 	batches := scope.VariableWithValue(optimizer.GlobalStepVariableName, int64(0)).SetTrainable(false)
 	batches.SetNodeValue(graph.AddScalar(batches.NodeValue(g), 1))
 	rate := o.rateVariable(scope, dtype).NodeValue(g)
-	count := countVariable(scope)
-	u := &update{model: scope, graph: g, dtype: dtype, count: count.NodeValue(g), taken: map[string]bool{}}
-	s := &Step{update: u, scope: scopeIn(scope)}
+	s := newStep(scope, g, dtype)
 	for i, v := range variables {
 		if !v.DType().IsFloat() {
 			panic(fmt.Errorf("optim: %s is %s, expected real floating-point numbers", v.Path(), v.Shape()))
 		}
-		s.parameters = append(s.parameters, &Parameter{variable: v,
-			Value: graph.ConvertDType(v.NodeValue(g), dtype), Update: graph.ConvertDType(gradients[i], dtype)})
+		p := &Parameter{variable: v, Value: graph.ConvertDType(v.NodeValue(g), dtype), Update: graph.ConvertDType(gradients[i], dtype)}
+		s.parameters, s.owners[v] = append(s.parameters, p), p
 	}
 	o.chain.Update(s)
 	for p := range s.Parameters() {
 		s.Set(p.variable, graph.ConvertDType(graph.Sub(p.Value, graph.Mul(rate, p.Update)), p.variable.DType()))
 	}
-	s.Set(count, graph.AddScalar(u.count, 1))
-	for _, f := range u.after {
+	count := s.model.Store().VariableWithValue(model.JoinPath(s.scope, "updates"), int64(0)).SetTrainable(false)
+	s.Set(count, graph.AddScalar(count.NodeValue(g), 1))
+	for _, f := range s.after {
 		f()
 	}
+}
+
+// newStep is a step without parameters, in the scope of all links.
+func newStep(scope *Scope, g *Graph, dtype DType) *Step {
+	return &Step{scope: scopeIn(scope), update: &update{model: scope, graph: g, dtype: dtype,
+		taken:  map[string]bool{model.JoinPath(scopeIn(scope), perParameter): true},
+		owners: map[*Variable]*Parameter{}, counts: map[string]*Node{}, factors: map[factor]*Node{}}}
 }
 
 // Clear deletes all variables of the optimizer, as of a model that will not be trained any more.
@@ -132,11 +138,6 @@ func typeFor(loss DType) DType {
 		return loss
 	}
 	return dtypes.Float32
-}
-
-// countVariable counts the updates that were made; a step that was held back is none.
-func countVariable(scope *Scope) *Variable {
-	return scope.At(optimizer.Scope).VariableWithValue("updates", int64(0)).SetTrainable(false)
 }
 
 // scopeIn is where an optimizer's variables are: in GoMLX's scope for optimizers.

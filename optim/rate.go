@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 // ErrRateUntold is wrapped by the error about a chain without one learning rate: what scales the updates stands before
@@ -19,7 +20,7 @@ var ErrRateUntold = errors.New("the learning rate cannot be told")
 // times what scales the updates at the end of the chain. It panics with [ErrRateUntold] where [Optimizer.FactorsAt] is
 // that error, or gives several. The loss, of several the first, says in which graph and in which type.
 func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
-	scales, err := o.chain.one()
+	scales, err := o.one(scope)
 	if err != nil {
 		panic(err)
 	}
@@ -28,7 +29,7 @@ func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
 
 // Rates are the same by the names of [Optimizer.FactorsAt], and its error.
 func (o *Optimizer) Rates(scope *Scope, loss *Node) (map[string]*Node, error) {
-	scales, _, err := o.chain.scales()
+	scales, err := o.scales(scope)
 	rates := map[string]*Node{}
 	for name, list := range scales {
 		rates[name] = o.scaled(scope, loss, list)
@@ -36,10 +37,15 @@ func (o *Optimizer) Rates(scope *Scope, loss *Node) (map[string]*Node, error) {
 	return rates, err
 }
 
-func (o *Optimizer) scaled(scope *Scope, loss *Node, scales []Schedule) *Node {
+func (o *Optimizer) scaled(scope *Scope, loss *Node, scales []scaling) *Node {
 	rate := o.rateVariable(scope, typeFor(loss.DType())).NodeValue(loss.Graph())
 	for _, s := range scales {
-		rate = graph.Mul(rate, s.Node(countVariable(scope).NodeValue(loss.Graph()), rate.DType()))
+		factor := s.Node(graph.ScalarZero(loss.Graph(), rate.DType()), rate.DType())
+		if s.count != "" {
+			count := scope.Store().VariableWithValue(s.count, int64(0)).SetTrainable(false)
+			factor = s.Node(count.NodeValue(loss.Graph()), rate.DType())
+		}
+		rate = graph.Mul(rate, factor)
 	}
 	return graph.StopGradient(rate)
 }
@@ -47,57 +53,98 @@ func (o *Optimizer) scaled(scope *Scope, loss *Node, scales []Schedule) *Node {
 // RateAt is the same on the host, for the update with a number, counted from 0, as long as no other rate is set; NaN
 // where there is no such rate.
 func (o *Optimizer) RateAt(update int64) float64 {
-	scales, err := o.chain.one()
+	scales, err := o.one(nil)
 	if err != nil {
 		return math.NaN()
 	}
-	return o.rate * at(scales, update)
+	return o.rate * at(scales, func(string) int64 { return update })
 }
 
 // FactorsAt is what the update with a number multiplies the rate with: the product of [Scale] and [ScaleBySchedule] at
-// the end of the chain, behind all rules. There is one, under "", or, where [Groups] have such, one for each group by
+// the end of the chain, after all rules. There is one, under "", or, where [Groups] have such, one for each group by
 // its name. Scaling elsewhere is an [ErrRateUntold].
 func (o *Optimizer) FactorsAt(update int64) (map[string]float64, error) {
-	scales, _, err := o.chain.scales()
+	return o.Factors(func(string) int64 { return update })
+}
+
+// Factors are those of [Optimizer.FactorsAt] for schedules that have made different numbers of updates: number is asked
+// for each by the name of the variable that counts them, that of an optimizer at the root.
+func (o *Optimizer) Factors(number func(count string) int64) (map[string]float64, error) {
+	scales, err := o.scales(nil)
 	factors := map[string]float64{}
 	for name, list := range scales {
-		factors[name] = at(list, update)
+		factors[name] = at(list, number)
 	}
 	return factors, err
 }
 
-func at(scales []Schedule, update int64) float64 {
+// scaling is a schedule of the rate, and the full name of the variable that counts its updates, "" for a constant.
+type scaling struct {
+	Schedule
+	count string
+}
+
+func at(scales []scaling, number func(count string) int64) float64 {
 	factor := 1.0
 	for _, s := range scales {
+		update := int64(0)
+		if s.count != "" {
+			update = number(s.count)
+		}
 		factor *= s.At(update)
 	}
 	return factor
 }
 
+func (o *Optimizer) scales(scope *Scope) (map[string][]scaling, error) {
+	if scope == nil {
+		scope = model.NewStore().RootScope()
+	}
+	scales, _, err := o.chain.scales(&place{scopeIn(scope), map[string]bool{}})
+	return scales, err
+}
+
 // one are the scales of a chain that has one rate.
-func (c Chain) one() ([]Schedule, error) {
-	scales, _, err := c.scales()
+func (o *Optimizer) one(scope *Scope) ([]scaling, error) {
+	scales, err := o.scales(scope)
 	if list, ok := scales[""]; ok || err != nil {
 		return list, err
 	}
 	return nil, fmt.Errorf("optim: %w: each of the groups %q has its own (FactorsAt)", ErrRateUntold, slices.Sorted(maps.Keys(scales)))
 }
 
+// place is where a chain has its variables, and which scopes of links are taken there.
+type place struct {
+	scope string
+	taken map[string]bool
+}
+
+// link is what a link does to the rate.
+type link struct {
+	scales map[string][]scaling // empty where it scales nothing
+	rule   string               // the last link in it that makes updates of its own
+}
+
 // scales are what multiplies the rate, by the names of groups that differ, else under ""; rule is the last link that
 // makes updates of its own.
-func (c Chain) scales() (scales map[string][]Schedule, rule string, err error) {
-	scales = map[string][]Schedule{"": nil}
-	for _, t := range slices.Backward(c) {
-		of, its, err := scalesOf(t)
-		_, single := scales[""]
-		switch {
-		case err != nil:
+func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err error) {
+	links := make([]link, len(c))
+	for i, t := range c {
+		if links[i], err = linkOf(t, at); err != nil {
 			return nil, "", err
+		}
+	}
+	scales = map[string][]scaling{"": nil}
+	for i, l := range slices.Backward(links) {
+		of := l.scales
+		_, single := scales[""]
+		_, one := of[""]
+		switch {
 		case len(of) > 0 && rule != "":
-			return nil, "", fmt.Errorf("optim: %w: %s scales the updates before %s, which makes others of them: put it at the end of the chain", ErrRateUntold, t.Name(), rule)
-		case len(of) > 0 && of[""] == nil && !single:
+			return nil, "", fmt.Errorf("optim: %w: %s scales the updates before %s, which makes others of them: put it at the end of the chain", ErrRateUntold, c[i].Name(), rule)
+		case len(of) > 0 && !one && !single:
 			return nil, "", fmt.Errorf("optim: %w: the groups of two Groups scale the updates", ErrRateUntold)
-		case len(of) > 0 && of[""] == nil:
+		case len(of) > 0 && !one:
 			for name := range of {
 				of[name] = append(of[name], scales[""]...)
 			}
@@ -107,47 +154,51 @@ func (c Chain) scales() (scales map[string][]Schedule, rule string, err error) {
 				scales[name] = append(scales[name], of[""]...)
 			}
 		}
-		rule = cmp.Or(rule, its)
+		rule = cmp.Or(rule, l.rule)
 	}
 	return scales, rule, nil
 }
 
-// scalesOf are those of a link, empty where it scales nothing.
-func scalesOf(t Transformation) (scales map[string][]Schedule, rule string, err error) {
+// linkOf is what a link does, with its scope taken as [Chain.Update] takes it.
+func linkOf(t Transformation, at *place) (l link, err error) {
 	switch t := t.(type) {
-	case nil, Average, accumulate, skipNonFinite: // which leave the updates as they are, or their mean
-		return nil, "", nil
-	case scaleBySchedule:
-		return map[string][]Schedule{"": {t.Schedule}}, "", nil
+	case nil:
+		return link{}, nil
 	case stateless:
 		switch t.name {
 		case scaleName:
-			return map[string][]Schedule{"": {Constant(t.of.(float64))}}, "", nil
+			return link{scales: map[string][]scaling{"": {{Constant(t.of.(float64)), ""}}}}, nil
 		case frozenName:
-			return nil, "", nil
+			return link{}, nil
 		}
+		return link{rule: t.Name()}, nil
 	case Chain:
-		scales, rule, err := t.scales()
-		if list, single := scales[""]; single && len(list) == 0 {
-			scales = nil
+		l.scales, l.rule, err = t.scales(at)
+		if list, single := l.scales[""]; single && len(list) == 0 {
+			l.scales = nil
 		}
-		return scales, rule, err
+		return l, err
 	case masked:
-		scales, rule, err := t.chain.scales()
+		scales, rule, err := t.chain.scales(at)
 		if list, single := scales[""]; err == nil && !(single && len(list) == 0) {
 			err = fmt.Errorf("optim: %w: Masked scales the updates of some parameters: take Groups", ErrRateUntold)
 		}
-		return nil, rule, err
+		return link{rule: rule}, err
+	}
+	scope := claim(at.taken, at.scope, t.Name())
+	switch t := t.(type) {
+	case Average, accumulate, skipNonFinite: // which leave the updates as they are, or their mean
+		return link{}, nil
+	case scaleBySchedule:
+		return link{scales: map[string][]scaling{"": {{t.Schedule, model.JoinPath(scope, countSlot)}}}}, nil
 	case grouped:
-		scales, differ := map[string][]Schedule{}, false
+		scales, differ := map[string][]scaling{}, false
 		for _, g := range t {
-			of, its, err := g.Chain.scales()
+			of, its, err := g.Chain.scales(&place{claim(at.taken, scope, g.Name), at.taken})
 			if err != nil {
-				return nil, "", fmt.Errorf("group %q: %w", g.Name, err)
+				return link{}, fmt.Errorf("group %q: %w", g.Name, err)
 			}
-			if its != "" {
-				rule = its
-			}
+			l.rule = cmp.Or(its, l.rule)
 			for inner, list := range of {
 				name := g.Name
 				if inner != "" {
@@ -156,10 +207,10 @@ func scalesOf(t Transformation) (scales map[string][]Schedule, rule string, err 
 				scales[name], differ = list, differ || len(list) > 0
 			}
 		}
-		if !differ {
-			scales = nil
+		if differ {
+			l.scales = scales
 		}
-		return scales, rule, nil
+		return l, nil
 	}
-	return nil, t.Name(), nil
+	return link{rule: t.Name()}, nil
 }

@@ -139,6 +139,10 @@ const scaleName = "scale"
 // learning rate's schedule, and before a rule only one of its gradients, which [Adam] and its like cancel. With 1 as
 // its highest value it says which share of the optimizer's rate is in use; or give the optimizer the rate 1 and have
 // the rates themselves in the schedule.
+//
+// As in optax, it counts the steps in which its chain updates a parameter: at the top of the optimizer those of the
+// whole optimizer, so that a parameter that is trained later takes the rate of the others; in a group those of the
+// group.
 func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }
 
 type scaleBySchedule struct{ Schedule }
@@ -146,6 +150,9 @@ type scaleBySchedule struct{ Schedule }
 func (scaleBySchedule) Name() string { return "schedule" }
 
 func (t scaleBySchedule) Update(s *Step) {
-	factor := t.Node(s.count, s.dtype)
+	count := s.Number(countSlot, int64(0))
+	updates := count.NodeValue(s.graph)
+	s.Set(count, graph.AddScalar(updates, 1))
+	factor := t.Node(updates, s.dtype)
 	s.each(func(p *Parameter) *Node { return graph.Mul(p.Update, factor) })
 }

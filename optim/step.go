@@ -3,6 +3,7 @@ package optim
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -32,10 +33,12 @@ type update struct {
 	model *Scope // that the optimizer was given
 	graph *Graph
 	dtype DType
-	count *Node
-	gate  *Node // whether the step is made; nil: always
 	after []func()
 	taken map[string]bool // scopes of links
+	// owners are the parameters for which links keep variables; counts and factors are nodes that parameters share.
+	owners  map[*Variable]*Parameter
+	counts  map[string]*Node
+	factors map[factor]*Node
 }
 
 // Parameter is a variable in training.
@@ -44,6 +47,8 @@ type Parameter struct {
 	// the variable's dimensions and the step's [Step.DType].
 	Value, Update *Node
 	variable      *Variable
+	gate          *Node  // whether the parameter is updated; nil: always
+	gatedBy       string // the scope of the link that set the gate, "" before the first
 }
 
 // Name is the variable's full name, as "/dense/weights".
@@ -79,12 +84,52 @@ func (s *Step) Graph() *Graph { return s.graph }
 // DType is the type of all updates and of all state: float32 or float64.
 func (s *Step) DType() DType { return s.dtype }
 
-// Count is the number of updates made before this one, an int64 scalar. Steps that were held back are not counted.
-func (s *Step) Count() *Node { return s.count }
+// Count is the number of updates of a parameter that this link has seen before this one, an int64 scalar. Each parameter
+// has its own: one that is trained later, or not in every step ([managed.TrainOnly]), counts from its own first update. Steps
+// that a link before this one held back are not counted.
+//
+// [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
+func (s *Step) Count(p *Parameter) *Node {
+	link := p.gatedBy
+	if link == "" {
+		link = model.JoinPath(scopeIn(s.model), perParameter)
+	}
+	path := model.JoinPath(link, p.Name(), countSlot)
+	if s.counts[path] == nil {
+		v := s.own(p, s.model.Store().VariableWithValue(path, int64(0)))
+		s.counts[path] = v.NodeValue(s.graph)
+		s.Set(v, graph.AddScalar(s.counts[path], 1))
+	}
+	return s.counts[path]
+}
 
-// time is the number of this update, from 1, as a scalar to calculate with.
-func (s *Step) time() *Node {
-	return graph.ConvertDType(graph.AddScalar(s.count, 1), s.dtype)
+// perParameter is the scope of the counts of updates, countSlot the name of each of them.
+const perParameter, countSlot = "parameters", "count"
+
+// time is the number of this update of a parameter, from 1, plus ahead, as a scalar to calculate with.
+func (s *Step) time(p *Parameter, ahead float64) *Node {
+	return s.shared(factor{of: s.Count(p), ahead: ahead}, func(f factor) *Node {
+		return graph.ConvertDType(graph.AddScalar(f.of, 1+ahead), s.dtype)
+	})
+}
+
+// unbias is what a moving average of a parameter that began with zeros is multiplied by: 1 / (1 - decay^n), where n is
+// the number of this update plus ahead.
+func (s *Step) unbias(p *Parameter, decay, ahead float64) *Node {
+	return s.shared(factor{s.time(p, ahead), 0, decay}, func(f factor) *Node { return unbias(decay, f.of) })
+}
+
+// factor is a scalar that is computed from another one.
+type factor struct {
+	of           *Node
+	ahead, decay float64
+}
+
+func (s *Step) shared(f factor, build func(factor) *Node) *Node {
+	if s.factors[f] == nil {
+		s.factors[f] = build(f)
+	}
+	return s.factors[f]
 }
 
 // Zeros is a variable of the link for a parameter: of its dimensions, and zero at the start.
@@ -93,11 +138,22 @@ func (s *Step) Zeros(p *Parameter, slot string) *Variable {
 }
 
 func (s *Step) zeros(p *Parameter, slot string, dimensions ...int) *Variable {
-	return s.zerosAt(model.JoinPath(s.scope, p.Name(), slot), dimensions)
+	return s.zerosAt(p, model.JoinPath(s.scope, p.Name(), slot), dimensions)
 }
 
-func (s *Step) zerosAt(path string, dimensions []int) *Variable {
-	return s.model.Store().VariableWithShape(path, shapes.Make(s.dtype, dimensions...), initializer.Zero).SetTrainable(false)
+func (s *Step) zerosAt(p *Parameter, path string, dimensions []int) *Variable {
+	return s.own(p, s.model.Store().VariableWithShape(path, shapes.Make(s.dtype, dimensions...), initializer.Zero))
+}
+
+// own notes that a variable is kept for a parameter: it changes where the parameter does.
+func (s *Step) own(p *Parameter, v *Variable) *Variable {
+	s.owners[v] = p
+	return v.SetTrainable(false)
+}
+
+// numberOf is a number that the link keeps for a parameter.
+func (s *Step) numberOf(p *Parameter, slot string, start any) *Variable {
+	return s.own(p, s.model.Store().VariableWithValue(model.JoinPath(s.scope, p.Name(), slot), start))
 }
 
 // Number is a variable of the link: a scalar that starts with the given value, of its type.
@@ -105,22 +161,54 @@ func (s *Step) Number(slot string, start any) *Variable {
 	return s.model.Store().VariableWithValue(model.JoinPath(s.scope, slot), start).SetTrainable(false)
 }
 
-// Set gives a variable its value after the step; it keeps the old one if a link before this one holds the step back.
+// Set gives a variable its value after the step. It keeps the old one if a link before this one holds the step back: what
+// is kept for a parameter if that parameter is held back, a [Step.Number] if all parameters of the link are.
 func (s *Step) Set(v *Variable, value *Node) {
-	if s.gate != nil {
-		value = graph.Where(s.gate, value, v.NodeValue(s.graph))
+	gate := s.gate()
+	if p := s.owners[v]; p != nil {
+		gate = p.gate
+	}
+	if gate != nil {
+		value = graph.Where(gate, value, v.NodeValue(s.graph))
 	}
 	v.SetNodeValue(value)
 }
 
-// Require holds the step back unless a condition, a scalar bool, is true: then the links after this one change nothing,
-// nor do the parameters.
-func (s *Step) Require(condition *Node) {
-	if s.gate != nil {
-		condition = graph.LogicalAnd(s.gate, condition)
+// gate tells whether one of the parameters is updated; nil: always.
+func (s *Step) gate() *Node {
+	var gates []*Node
+	for p := range s.Parameters() {
+		if p.gate == nil {
+			return nil
+		}
+		if !slices.Contains(gates, p.gate) {
+			gates = append(gates, p.gate)
+		}
 	}
-	s.gate = condition
+	if len(gates) == 0 {
+		return nil
+	}
+	one := gates[0]
+	for _, g := range gates[1:] {
+		one = graph.LogicalOr(one, g)
+	}
+	return one
 }
+
+// Require holds the link's parameters back unless a condition, a scalar bool, is true: then the links after this one
+// change nothing of theirs, and the parameters stay as they are. In a group that concerns the group's parameters alone.
+func (s *Step) Require(condition *Node) {
+	both := map[*Node]*Node{nil: condition}
+	for p := range s.Parameters() {
+		if both[p.gate] == nil {
+			both[p.gate] = graph.LogicalAnd(p.gate, condition)
+		}
+		s.require(p, both[p.gate])
+	}
+}
+
+// require is Require for one parameter, with all conditions so far.
+func (s *Step) require(p *Parameter, all *Node) { p.gate, p.gatedBy = all, s.scope }
 
 // After has something built when the parameters have their new values.
 func (s *Step) After(f func()) { s.after = append(s.after, f) }
@@ -132,13 +220,13 @@ func (s *Step) in(scope string, parameters []*Parameter) *Step {
 
 // claim gives a link a scope of its own: the second of a name gets a number, so that a link of another name can be put
 // in without any variable changing its name.
-func (s *Step) claim(name string) string {
-	base := model.JoinPath(s.scope, name)
-	scope := base
-	for n := 2; s.taken[scope]; n++ {
+func claim(taken map[string]bool, scope, name string) string {
+	base := model.JoinPath(scope, name)
+	scope = base
+	for n := 2; taken[scope]; n++ {
 		scope = fmt.Sprintf("%s_%d", base, n)
 	}
-	s.taken[scope] = true
+	taken[scope] = true
 	return scope
 }
 

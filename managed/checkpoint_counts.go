@@ -1,0 +1,156 @@
+package managed
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+)
+
+// oldCounts are the counts that optimizers of older versions kept for all parameters together. Package optim now counts
+// the updates of each parameter, and each takes over what was counted for all.
+type oldCounts struct {
+	values map[string]*Tensor
+	// own tells that the checkpoint has counts of parameters.
+	own bool
+}
+
+// countsOf takes them out of the saved values. What no variable asks for any more is left out of them.
+func countsOf(given map[string]*Tensor, origins map[string]origin) *oldCounts {
+	c := &oldCounts{values: map[string]*Tensor{}}
+	for name, t := range given {
+		scope, slot := model.SplitPath(name)
+		switch {
+		case isCount(name):
+			c.own = true
+		case t.IsScalar() && slices.Contains([]string{"step", "updates", "batches", optimizer.GlobalStepVariableName}, slot):
+			c.values[name] = t
+		}
+		if _, link := model.SplitPath(scope); slot == "batches" && strings.HasPrefix(link, "accumulate") && strings.Contains(name, inOptimizers) {
+			delete(given, name)
+			delete(origins, name)
+		}
+	}
+	return c
+}
+
+const inOptimizers = "/" + optimizer.Scope + "/"
+
+// isCount tells whether a saved value is a count that package optim keeps. A link that is taken out leaves its count.
+func isCount(name string) bool {
+	_, slot := model.SplitPath(name)
+	return slot == "count" && strings.Contains(name, inOptimizers)
+}
+
+// inherited is the value of a count that an older version kept for all parameters; nil where v is none, or begins anew.
+func (s *State) inherited(r *restored, v *variable) (*Tensor, error) {
+	path := v.Path()
+	counts := r.counts
+	switch {
+	case counts == nil && len(r.tensors) == 0: // nothing is given
+		return nil, nil
+	case counts == nil:
+		counts = countsOf(maps.Clone(r.tensors), nil)
+	}
+	if path == model.RootScopePath+stepsByName {
+		return r.stepsBy(counts)
+	}
+	place, slot := model.SplitPath(path)
+	scope, _, ours := strings.Cut(path, inOptimizers)
+	if !ours || slot != "count" && slot != "batches" || !v.DType().IsInt() || !v.Shape().IsScalar() {
+		return nil, nil
+	}
+	var names []string
+	parameter := ""
+	for p := range s.model.store.IterVariables() {
+		if p.Trainable && strings.HasSuffix(place, p.Path()) && len(p.Path()) > len(parameter) {
+			parameter = p.Path()
+		}
+	}
+	link := strings.TrimSuffix(place, parameter)
+	_, name := model.SplitPath(link)
+	switch {
+	case parameter == "": // of a schedule, which may be new
+		names = []string{scope + inOptimizers + "updates"}
+	case slot == "count" && counts.own:
+		return nil, nil
+	case r.recorded && !r.trained(parameter):
+		return nil, nil
+	case slot == "batches":
+		names = []string{link + "/batches"}
+	case name == "average":
+		names = []string{link + "/updates"}
+	default:
+		for _, moment := range slices.Sorted(maps.Keys(r.tensors)) {
+			for _, p := range oldNames(parameter) {
+				if adam, ok := strings.CutSuffix(moment, p+"_1st_moment"); ok && strings.HasPrefix(adam, "/"+optimizer.AdamDefaultScope) {
+					names = append(names, scope+adam+"/step", scope+adam+"/"+optimizer.GlobalStepVariableName)
+				}
+			}
+		}
+		names = append(names, scope+inOptimizers+"updates", scope+"/"+optimizer.GlobalStepVariableName)
+		if name == "parameters" { // every batch was an update
+			slices.Reverse(names[len(names)-2:])
+		}
+	}
+	for _, name := range names {
+		if r.from != nil {
+			name = r.from(name)
+		}
+		if t := counts.values[name]; t != nil {
+			if r.late[t] != nil {
+				var err error
+				if t, err = r.late.CopyOf(t); err != nil {
+					return nil, err
+				}
+			}
+			return tensors.FromAnyValue(shapes.CastAsDType(t.Value(), v.DType()))
+		}
+	}
+	return nil, nil
+}
+
+// stepsBy is how many steps with [WithStepOptimizer] an older version made, whose optimizers each counted their own.
+func (r *restored) stepsBy(counts *oldCounts) (*Tensor, error) {
+	sum := int64(0)
+	for name, t := range counts.values {
+		scope, slot := model.SplitPath(name)
+		_, last := model.SplitPath(scope)
+		rule := scope == model.RootScopePath || strings.HasPrefix(last, optimizer.AdamDefaultScope) || last == "cosine_schedule"
+		if slot != optimizer.GlobalStepVariableName || rule {
+			continue
+		}
+		if r.late[t] != nil {
+			var err error
+			if t, err = r.late.CopyOf(t); err != nil {
+				return nil, err
+			}
+		}
+		n, _ := t.Value().(int64)
+		sum += n
+	}
+	return tensors.FromScalar(sum), nil
+}
+
+// trained tells whether a step of the checkpoint has trained a parameter.
+func (r *restored) trained(parameter string) bool {
+	names := oldNames(parameter)
+	return slices.ContainsFunc(r.steps, func(s usedStep) bool {
+		return slices.ContainsFunc(s.Trains, func(p string) bool { return slices.Contains(names, p) })
+	})
+}
+
+// oldNames are the name of a parameter, and those that it may have had in older versions.
+func oldNames(parameter string) []string {
+	names := []string{parameter}
+	for _, pair := range olderNames {
+		if at, ok := strings.CutSuffix(parameter, "/"+pair[0]); ok {
+			names = append(names, at+"/"+pair[1])
+		}
+	}
+	return names
+}
