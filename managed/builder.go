@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/awaited"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -40,7 +40,7 @@ type Builder struct {
 	samples      *Node
 	casting      *casting // nil without a policy
 	steps        *Node
-	awaiting     *graphs.Awaiting
+	awaiting     *awaited.Values
 	// optimizer is that of a train step.
 	optimizer Optimizer
 	only      func(name string) bool // what a train step updates; nil: all
@@ -97,9 +97,10 @@ func (b *Builder) mask() *Node {
 	return v
 }
 
-// Steps is how many training steps the state has made before this one, an int64: those that its own optimizer made, and
-// those of steps with [WithStepOptimizer]. Counted in the state, it is right in blocks of steps and in a run that goes on from a
-// checkpoint. Ciclo hands the loop's time to each step; a step of ours sees what the state has been through.
+// Steps is how many training steps the state has made before this one, an int64: those that its own optimizer made,
+// and those of steps with [WithStepOptimizer]. Counted in the state, it is right in blocks of steps and in a run
+// that goes on from a checkpoint. Ciclo hands the loop's time to each step; a step of ours sees what the state has
+// been through.
 func (b *Builder) Steps() *Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/awaited"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
@@ -182,8 +183,8 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 }
 
 // awaiting is what the state tells those who build a step: the values of a checkpoint that wait.
-func (s *State) awaiting() *graphs.Awaiting {
-	a := &graphs.Awaiting{Shapes: map[string]Shape{}}
+func (s *State) awaiting() *awaited.Values {
+	a := &awaited.Values{Shapes: map[string]Shape{}}
 	for name, t := range s.model.given.Tensors {
 		a.Shapes[name] = t.Shape()
 	}
@@ -208,6 +209,6 @@ func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Bui
 	model.SetGraphParam(g, builderParam, b)
 	model.SetGraphParam(g, graphs.AgainParam, b.again)
 	b.awaiting = c.state.awaiting()
-	graphs.Await(g, b.awaiting)
+	awaited.Give(g, b.awaiting)
 	return b
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// BatchNorm is GoMLX's norm.BatchNorm over all axes but the last, [batch, …, n], with its variables and settings, that
-// leaves out the examples of a padded batch that do not count ([Builder.Mask]): a training step has the numbers that it
-// has of the examples alone. GoMLX's own layer is refused in a training step of a padded batch. One whose scale and
-// offset the optimizer leaves as they are (optim.Frozen) stands still as a whole: it normalises by the averages that it
-// has, while training too, and leaves them as they are. A step that trains neither its scale nor its offset, by [TrainOnly] or
-// because the loss does not depend on them but through graph.StopGradient, leaves the averages as they are too, and
-// normalises by the batch. The running averages have no start to grow out of: step n takes
-// the momentum min(0.99, 1 - 1/n), where Keras and flax take 0.99 from the first step on.
+// BatchNorm is GoMLX's norm.BatchNorm over all axes but the last, [batch, …, n], with its variables and settings,
+// that leaves out the examples of a padded batch that do not count ([Builder.Mask]): a training step has the numbers
+// that it has of the examples alone. GoMLX's own layer is refused in a training step of a padded batch. One whose
+// scale and offset the optimizer leaves as they are (optim.Frozen) stands still as a whole: it normalises by the
+// averages that it has, while training too, and leaves them as they are. A step that trains neither its scale nor
+// its offset, by [TrainOnly] or because the loss does not depend on them but through graph.StopGradient, leaves the
+// averages as they are too, and normalises by the batch. The running averages have no start to grow out of: step n
+// takes the momentum min(0.99, 1 - 1/n), where Keras and flax take 0.99 from the first step on.
 func BatchNorm(scope *Scope, x *Node) *Node { return MaskedBatchNorm(scope, x, nil) }
 
 // MaskedBatchNorm is [BatchNorm] whose training step has the numbers that it has of those places alone at which a mask
@@ -106,8 +106,8 @@ func (b *Builder) freezes(scope *Scope, x *Node) bool {
 	})
 }
 
-// keepStatistics has a training step leave the averages of the batch normalisations as they are whose scale and offset it
-// does not train.
+// keepStatistics has a training step leave the averages of the batch normalisations as they are whose scale and
+// offset it does not train.
 func (b *Builder) keepStatistics(loss *Node) {
 	store := b.scope.Store()
 	for v := range store.IterVariables() {

@@ -7,8 +7,9 @@ import "github.com/gomlx/gomlx/core/graph"
 // their schedules and the parameters stand still meanwhile. With losses that are means over batches of one size, the
 // mean of k gradients is the gradient of the k batches as one.
 //
-// Each parameter counts the batches that it was trained on, so it also works in a group, with [managed.TrainOnly] and where
-// parameters are trained later. The mean so far is in the state, so a run can stop and resume in the middle.
+// Each parameter counts the batches that it was trained on, so it also works in a group, with [managed.TrainOnly]
+// and where parameters are trained later. The mean so far is in the state, so a run can stop and resume in the
+// middle.
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func Accumulate(k int) Transformation { return accumulate(k) }

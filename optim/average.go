@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
-	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/awaited"
 )
 
 // Average keeps a moving average of the parameters next to them (Polyak and Juditsky 1992), to be evaluated instead of
@@ -48,12 +48,13 @@ func (t Average) Update(s *Step) {
 	})
 }
 
-// In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have no average, as frozen
-// parameters and those that no step has updated yet, are used as they are. It is those that the state has when the step
-// runs: a step of managed is compiled anew where parameters were added to the training. The state does not change. A training step must have been compiled before, and have kept
-// averages: else it panics with [ErrNoAverage]. So a training step that itself uses them, as a teacher's loss does,
-// needs another one before it, without In, that is prepared ([managed.Stepper.Prepare]) and need not be run; what it
-// sees are the averages of before the step.
+// In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have no average, as
+// frozen parameters and those that no step has updated yet, are used as they are. It is those that the state has
+// when the step runs: a step of managed is compiled anew where parameters were added to the training. The state does
+// not change. A training step must have been compiled before, and have kept averages: else it panics with
+// [ErrNoAverage]. So a training step that itself uses them, as a teacher's loss does, needs another one before it,
+// without In, that is prepared ([managed.Stepper.Prepare]) and need not be run; what it sees are the averages of
+// before the step.
 //
 // The scope may be any, as that of a part of the model: the averages are those of the optimizer in that scope, or in
 // the nearest one around it, or else of the only one that keeps some. Of several in other scopes
@@ -63,11 +64,11 @@ func (t Average) Update(s *Step) {
 func (t Average) In(scope *Scope, g *Graph, build func()) {
 	n := t.find(scope, g)
 	store, old := scope.Store(), map[*Variable]*Node{}
-	awaited := graphs.Awaited(g)
-	awaited.Open = true
-	for name := range awaited.Shapes { // averages of a checkpoint, whose training step is still to come
+	waiting := awaited.Of(g)
+	waiting.Open = true
+	for name := range waiting.Shapes { // averages of a checkpoint, whose training step is still to come
 		if of := t.averaged(n, name); of != "" && store.GetVariable(name) == nil && store.GetVariable(of) != nil {
-			awaited.Bring(name)
+			waiting.Bring(name)
 		}
 	}
 	for _, sum := range slices.Collect(store.Scope(n.Scope()).IterVariables()) {

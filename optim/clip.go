@@ -39,8 +39,8 @@ func shorten(s *Step, update, norm *Node, limit float64) *Node {
 	return graph.Mul(update, graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm)))
 }
 
-// GlobalNorm is the root of the sum of the squares of all updates, a scalar; nil if there are none. An update that is held
-// back alone does not count.
+// GlobalNorm is the root of the sum of the squares of all updates, a scalar; nil if there are none. An update that
+// is held back alone does not count.
 func (s *Step) GlobalNorm() *Node {
 	var sum *Node
 	for p := range s.Parameters() {

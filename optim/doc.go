@@ -11,8 +11,8 @@
 //			optim.Part{Steps: 500, Schedule: optim.Warmup(1, 500)},
 //			optim.Part{Schedule: optim.Cosine(1, 0, 9500)})))
 //
-// The rules are checked against optax for 100 steps, to 1e-5 in float32; in float64, with parameters that are trained at
-// different times, to 1e-6.
+// The rules are checked against optax for 100 steps, to 1e-5 in float32; in float64, with parameters that are
+// trained at different times, to 1e-6.
 //
 // # Names
 //
@@ -74,8 +74,8 @@
 //	/AdamOptimizer/…                     Adam's, where GoMLX has them; in a group /AdamOptimizer_groups_<group>_adam/…
 //
 // What belongs to a parameter counts the updates of that parameter alone, as a fresh state of optax would from the
-// parameter's first update on: a parameter may be trained later than others, or in other steps. What belongs to a chain,
-// as the count of a schedule, counts the updates of that chain: of the optimizer, or of a group.
+// parameter's first update on: a parameter may be trained later than others, or in other steps. What belongs to a
+// chain, as the count of a schedule, counts the updates of that chain: of the optimizer, or of a group.
 //
 // The second link of a name in a chain is <link>_2. So a link of another name can come in or go without a name
 // changing.

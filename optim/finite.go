@@ -9,9 +9,10 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// SkipNonFinite holds the step back if an update has an infinity or a NaN in it; put it first, or first in a group, where
-// it sees and holds back the group alone. How many steps it held back is in /optimizers/skip_non_finite/skipped. It never lets such an update through, however many come in a row:
-// nothing would be left to train. callbacks.NonFinite ends such a run.
+// SkipNonFinite holds the step back if an update has an infinity or a NaN in it; put it first, or first in a group,
+// where it sees and holds back the group alone. How many steps it held back is in
+// /optimizers/skip_non_finite/skipped. It never lets such an update through, however many come in a row: nothing
+// would be left to train. callbacks.NonFinite ends such a run.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}

@@ -84,9 +84,9 @@ func (s *Step) Graph() *Graph { return s.graph }
 // DType is the type of all updates and of all state: float32 or float64.
 func (s *Step) DType() DType { return s.dtype }
 
-// Count is the number of updates of a parameter that this link has seen before this one, an int64 scalar. Each parameter
-// has its own: one that is trained later, or not in every step ([managed.TrainOnly]), counts from its own first update. Steps
-// that a link before this one held back are not counted.
+// Count is the number of updates of a parameter that this link has seen before this one, an int64 scalar. Each
+// parameter has its own: one that is trained later, or not in every step ([managed.TrainOnly]), counts from its own
+// first update. Steps that a link before this one held back are not counted.
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func (s *Step) Count(p *Parameter) *Node {
@@ -161,8 +161,8 @@ func (s *Step) Number(slot string, start any) *Variable {
 	return s.model.Store().VariableWithValue(model.JoinPath(s.scope, slot), start).SetTrainable(false)
 }
 
-// Set gives a variable its value after the step. It keeps the old one if a link before this one holds the step back: what
-// is kept for a parameter if that parameter is held back, a [Step.Number] if all parameters of the link are.
+// Set gives a variable its value after the step. It keeps the old one if a link before this one holds the step back:
+// what is kept for a parameter if that parameter is held back, a [Step.Number] if all parameters of the link are.
 func (s *Step) Set(v *Variable, value *Node) {
 	gate := s.gate()
 	if p := s.owners[v]; p != nil {

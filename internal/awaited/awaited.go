@@ -1,0 +1,32 @@
+// Package awaited tells a function that builds a step of a state which saved values no step has asked for yet.
+package awaited
+
+import (
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// Values are what a state awaits, besides the variables that there are.
+type Values struct {
+	// Shapes are those of the saved values, by the full names of their variables.
+	Shapes map[string]shapes.Shape
+	// Bring makes the variable of such a value, as one that an optimizer keeps.
+	Bring func(name string) *model.Variable
+	// Open tells that the graph depends on which variables there are: with more of them it is to be built again.
+	Open bool
+}
+
+// param is the name of a graph's parameter.
+const param = "/lazo.awaited"
+
+// Give gives a graph what its state awaits.
+func Give(g *graph.Graph, v *Values) { model.SetGraphParam(g, param, v) }
+
+// Of is what the state of a graph awaits; empty where there is no state.
+func Of(g *graph.Graph) *Values {
+	if v, ok := model.GetGraphParam(g, param); ok {
+		return v.(*Values)
+	}
+	return &Values{}
+}
