@@ -7,9 +7,6 @@ import (
 	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/layers/activation"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -17,14 +14,16 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 func step(b *managed.Builder) { // runs once: it builds the graph that XLA compiles
 	x := graph.Reshape(b.Field("x"), -1, 64)
-	x = activation.Relu(layers.Dense(b.Scope().In("hidden"), x, true, 64))
-	logits := layers.Dense(b.Scope().In("logits"), x, true, 10)
+	x = nn.Relu(nn.Dense{Units: 64}.Apply(b.Scope().In("hidden"), x))
+	logits := nn.Dense{Units: 10}.Apply(b.Scope().In("logits"), x)
 	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }
@@ -34,7 +33,7 @@ func main() {
 	ctx := context.Background()
 	train, test := must.M2(data.Digits())
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
-	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.001, optim.Adam{}))))
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0)),
 		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr)))

@@ -90,7 +90,7 @@ var allowed = map[string][]string{
 	"examples/serve":        {"data", "flaxlike", "loop", "serve"},
 	"cmd/lazo":              {"checkpoint", "data", "dist/launch", "flaxlike", "safetensors", "internal/child", "internal/planned", "loop", "xla", "xla/export", "xla/install", "xla/mpi", "xla/pjrt", "xla/plan", "xla/probe"},
 	"examples/mnist":        {"callbacks", "callbacks/tensorboard", "checkpoint", "data", "dist", "loop", "losses", "managed", "strategies", "xla"},
-	"examples/quickstart":   {"callbacks", "data", "loop", "losses", "managed", "strategies", "xla"},
+	"examples/quickstart":   {"callbacks", "data", "loop", "losses", "managed", "nn", "optim", "strategies", "xla"},
 	"docs":                  {},
 	"examples":              {},
 	"examples/eager":        {"data", "loop", "losses", "managed", "strategies", "xla"},
