@@ -174,6 +174,11 @@ func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, o
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
+	for _, name := range only {
+		if _, _, _, err := p.find("", name); err != nil {
+			return nil, errors.Unwrap(err)
+		}
+	}
 	m.seen.mu.Lock()
 	fields := m.seen.labels
 	m.seen.mu.Unlock()

@@ -1,0 +1,100 @@
+package flaxlike_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/serve"
+)
+
+// One example of several classes is one example, and not as many as it has classes: its array has the axis of the
+// examples, as that of many has, with a calibration for each class too.
+func TestS30_oneExampleIsOne(t *testing.T) {
+	x := []float32{0, 3, 1, 2, -1, -2, -3, -1, 4}
+	set := must.M1(data.New(data.X(x, 3, 3), data.Y([]int32{1, 0, 2}, 3)))
+	m := logits(t, sparse)
+	all := must.M1(m.Predict(t.Context(), set))
+	require.Equal(t, []int32{1, 0, 2}, must.M1(all.Classes()).Flat)
+	for i := range 3 {
+		one := must.M1(m.PredictOne(t.Context(), data.X(x[3*i:3*i+3], 3)))
+		require.Equal(t, 1, one.Len())
+		require.Equal(t, data.Array{Flat: []int32{[]int32{1, 0, 2}[i]}, Dims: []int{1}}, must.M1(one.Classes()))
+		require.Equal(t, must.M1(all.Probabilities()).Slice(i, i+1), must.M1(one.Probabilities()))
+		require.Equal(t, must.M1(all.Labels())[i:i+1], must.M1(one.Labels()))
+	}
+
+	several := logits(t, "binary_crossentropy")
+	require.NoError(t, several.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(x[:3], 1, 3)}}))
+	require.NoError(t, several.SetCalibration("", flaxlike.Calibration{Scale: 1}, flaxlike.Calibration{Scale: 1, Shift: -9}, flaxlike.Calibration{Scale: 1, Shift: 9}))
+	require.NoError(t, several.SetThresholds("", 0.2, 0.3, 0.9))
+	all = must.M1(several.Predict(t.Context(), set))
+	for i := range 3 {
+		one := must.M1(several.PredictOne(t.Context(), data.X(x[3*i:3*i+3], 3)))
+		require.Equal(t, must.M1(all.Probabilities()).Slice(i, i+1), must.M1(one.Probabilities()))
+		require.Equal(t, must.M1(all.Classes()).Slice(i, i+1), must.M1(one.Classes()))
+		require.Equal(t, must.M1(all.Labels())[i:i+1], must.M1(one.Labels()))
+	}
+	require.Equal(t, [][]string{{"0", "2"}, {"0", "2"}, {"2"}}, must.M1(all.Labels()), "of any number of classes")
+}
+
+// Metrics of precision and recall over all thresholds take labels [n] and outputs [n, 1], as "auc" does, by name and as
+// a value; logits become probabilities for the name.
+func TestS35_averagePrecision(t *testing.T) {
+	set := must.M1(data.New(data.X([]float32{-2, 1, 0.5, 3, -1, 2}, 6, 1), data.Y([]int32{0, 1, 0, 1, 1, 0}, 6)))
+	same := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x })
+	own := flaxlike.Metric{Name: "own", Metric: metrics.MapInputs(metrics.AveragePrecision(200), func(in []*managed.Node) []*managed.Node {
+		return []*managed.Node{in[0], graph.Sigmoid(in[1])}
+	})}
+	m := newModel(t, same, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics(own), flaxlike.WithMetrics("average_precision", "auc"))
+	figures := must.M1(m.Evaluate(t.Context(), set))
+	want := (1 + 2.0/3 + 3.0/5) / 3 // scikit-learn's average_precision_score: the ones are first, third and fifth
+	require.InDelta(t, want, figures["average_precision"], 1e-6)
+	require.InDelta(t, want, figures["own"], 1e-6)
+	require.InDelta(t, 6.0/9, figures["auc"], 1e-6)
+}
+
+// The thresholds of one output are chosen without those of another.
+func TestS36_thresholdsOfOneOutput(t *testing.T) {
+	m := newModel(t, asIs(nil, "a", "b", "c"), flaxlike.WithLoss(flaxlike.Loss{Name: "binary_crossentropy", Output: "a", Label: "y"},
+		flaxlike.Loss{Name: "binary_crossentropy", Output: "b", Label: "y"}, flaxlike.Loss{Name: sparse, Output: "c", Label: "y"}))
+	set := must.M1(data.New(data.Named("a", []float32{-1, 1, 2, 3}, 4, 1), data.Named("b", []float32{3, 1, 2, 1.5}, 4, 1),
+		data.Named("c", make([]float32, 8), 4, 2), data.Y([]int32{0, 1, 0, 1}, 4)))
+	must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}))
+	before := m.Thresholds()
+	require.Len(t, before, 2)
+	found := must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 1}, "a"))
+	require.Len(t, found, 1)
+	require.NotEqual(t, before["a"], m.Thresholds()["a"])
+	require.Equal(t, before["b"], m.Thresholds()["b"])
+	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "c")
+	require.ErrorContains(t, err, "of which the likeliest is predicted")
+	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "d")
+	require.ErrorContains(t, err, `output "d": unknown name; the model has ["a" "b" "c"]`)
+}
+
+// An integer outside of the vocabulary is the client's fault, and its text says which one.
+func TestS36_outsideOfTheVocabularyIs400(t *testing.T) {
+	m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(10, 2), flaxlike.Flatten(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"))
+	b := must.M1(serve.New(m, data.Batch{Fields: []data.Field{data.X([]int32{1, 2}, 1, 2)}}, serve.Batching{}))
+	defer b.Close()
+	require.NoError(t, b.Warm(t.Context()))
+	server := httptest.NewServer(must.M1(serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Limits{})))
+	defer server.Close()
+	answer := must.M1(http.Post(server.URL+"/v2/models/m/infer", "application/json",
+		strings.NewReader(`{"inputs": [{"name": "x", "datatype": "INT32", "shape": [1, 2], "data": [3, 10]}]}`)))
+	defer answer.Body.Close()
+	text := string(must.M1(io.ReadAll(answer.Body)))
+	require.Equal(t, http.StatusBadRequest, answer.StatusCode, text)
+	require.Contains(t, text, `wrong input: predict: field \"x\": integer 10 of example 0 in the batch is outside of the classes 0…9: the Embedding has 10`)
+}
