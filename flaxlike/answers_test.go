@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,8 +12,10 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/serve"
@@ -97,4 +100,18 @@ func TestS36_outsideOfTheVocabularyIs400(t *testing.T) {
 	text := string(must.M1(io.ReadAll(answer.Body)))
 	require.Equal(t, http.StatusBadRequest, answer.StatusCode, text)
 	require.Contains(t, text, `wrong input: predict: field \"x\": integer 10 of example 0 in the batch is outside of the classes 0…9: the Embedding has 10`)
+}
+
+// The card has the figures of the epoch whose state the model has.
+func TestS36_cardOfTheBestEpoch(t *testing.T) {
+	set := must.M1(data.New(data.X([]float32{1, 2, 3, 4}, 4, 1), data.Y([]float32{2, 4, 6, 8}, 4, 1)))
+	for _, rate := range []float64{0.3, 0.001} { // the losses rise, or fall
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate), flaxlike.WithBatchSize(4))
+		history := must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 4, Validation: set, Verbose: flaxlike.Silent,
+			Callbacks: []loop.Option{callbacks.KeepBest("val_loss", loop.Lowest)}}))
+		losses := series(t, history, "val_loss")
+		require.Equal(t, slices.Min(losses), m.Card().Fit["val_loss"])
+		require.Equal(t, rate == 0.3, slices.Min(losses) != losses[3])
+		require.InDelta(t, slices.Min(losses), must.M1(m.Evaluate(t.Context(), set))["loss"], 1e-6*losses[0])
+	}
 }

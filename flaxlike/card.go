@@ -1,6 +1,7 @@
 package flaxlike
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -17,8 +18,8 @@ type Card struct {
 	// [28 28]".
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
-	// Epochs are the rows of the history of the last Fit, and Fit its last figures; Evaluated are those of the last
-	// Evaluate.
+	// Epochs are the rows of the history of the last Fit, and Fit the figures of the epoch whose state the model has: the
+	// last one, or the best with callbacks.KeepBest. Evaluated are those of the last Evaluate.
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
@@ -52,7 +53,14 @@ func (m *Model) noteFit(set *data.Set, history *loop.History) {
 		return
 	}
 	var last loop.Logs
-	for _, last = range history.Rows() {
+	undone, end := m.seen.undone.Swap(0), int64(0)
+	for at := range history.Rows() {
+		end = at.Steps
+	}
+	for at, row := range history.Rows() { // an epoch of which the state is not there has no figures
+		if at.Steps == end-undone {
+			last = row
+		}
 	}
 	m.seen.changes.Add(1) // it may have gone on from a checkpoint, and made no step
 	m.seen.mu.Lock()
@@ -90,4 +98,26 @@ func (m *Model) noteEvaluated(found map[string]float64) {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
 	m.seen.card.Evaluated = finite
+}
+
+// Snapshot is that of the state. Where it is restored, the figures of later epochs, and what was fitted to later weights,
+// are not the model's any more.
+func (m *Model) Snapshot(ctx context.Context) (loop.Snapshot, error) {
+	taken, err := m.State.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &snapshot{taken, m.seen, m.seen.trained.Load()}, nil
+}
+
+type snapshot struct {
+	loop.Snapshot
+	seen    *seen
+	trained int64
+}
+
+func (s *snapshot) Restore(ctx context.Context) error {
+	s.seen.changes.Add(1)
+	s.seen.undone.Add(s.seen.trained.Swap(s.trained) - s.trained)
+	return s.Snapshot.Restore(ctx)
 }

@@ -53,6 +53,8 @@ type seen struct {
 	labels       map[string]string // the field of what an output should be, by output
 	calibrations map[string]fitted[Calibration]
 	thresholds   map[string]fitted[float64]
+	trained      atomic.Int64 // steps, as far as the state has them
+	undone       atomic.Int64 // steps of the present run that its state has no more, since an earlier one was restored
 	changes      atomic.Int64 // of the weights, as far as they are known: steps of training, and values that were loaded
 }
 

@@ -248,7 +248,7 @@ func (m *Model) Close() error {
 
 // one makes a step on what the model reads.
 func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) (loop.Logs, error) {
-	m.changing(of)
+	m.changing(of, 1)
 	if m.view != nil {
 		return m.view.Step(ctx, of, batch)
 	}
@@ -257,14 +257,15 @@ func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) 
 }
 
 // changing notes that a step changes the weights, so that what was fitted to them is outdated.
-func (m *Model) changing(of *managed.Stepper) {
+func (m *Model) changing(of *managed.Stepper, steps int) {
 	if of == m.train {
 		m.seen.changes.Add(1)
+		m.seen.trained.Add(int64(steps))
 	}
 }
 
 func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs []loop.Logs, err error) {
-	m.changing(s.of)
+	m.changing(s.of, len(batches))
 	if m.view != nil {
 		logs, err = m.view.StepBlock(ctx, s.of, batches)
 	} else {
