@@ -1,7 +1,6 @@
 package flaxlike
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -98,26 +97,4 @@ func (m *Model) noteEvaluated(found map[string]float64) {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
 	m.seen.card.Evaluated = finite
-}
-
-// Snapshot is that of the state. Where it is restored, the figures of later epochs, and what was fitted to later weights,
-// are not the model's any more.
-func (m *Model) Snapshot(ctx context.Context) (loop.Snapshot, error) {
-	taken, err := m.State.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &snapshot{taken, m.seen, m.seen.trained.Load()}, nil
-}
-
-type snapshot struct {
-	loop.Snapshot
-	seen    *seen
-	trained int64
-}
-
-func (s *snapshot) Restore(ctx context.Context) error {
-	s.seen.changes.Add(1)
-	s.seen.undone.Add(s.seen.trained.Swap(s.trained) - s.trained)
-	return s.Snapshot.Restore(ctx)
 }

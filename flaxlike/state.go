@@ -67,16 +67,19 @@ func (m *Model) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &snapshot{s, m}, nil
+	return &snapshot{s, m, m.seen.trained.Load()}, nil
 }
 
 // snapshot is one of a model, which notices a Restore.
 type snapshot struct {
 	loop.Snapshot
-	of *Model
+	of      *Model
+	trained int64 // steps of before it
 }
 
 func (s *snapshot) Restore(ctx context.Context) error {
+	seen := s.of.seen
+	seen.undone.Add(seen.trained.Swap(s.trained) - s.trained)
 	return s.of.change(func() error { return s.Snapshot.Restore(ctx) })
 }
 
