@@ -108,7 +108,7 @@ func TestS36_cardOfTheBestEpoch(t *testing.T) {
 	for _, rate := range []float64{0.3, 0.001} { // the losses rise, or fall
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate), flaxlike.WithBatchSize(4))
 		history := must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 4, Validation: set, Verbose: flaxlike.Silent,
-			Callbacks: []loop.Option{callbacks.KeepBest("val_loss", loop.Lowest)}}))
+			Callbacks: []loop.Option{callbacks.KeepBest("val_loss")}}))
 		losses := series(t, history, "val_loss")
 		require.Equal(t, slices.Min(losses), m.Card().Fit["val_loss"])
 		require.Equal(t, rate == 0.3, slices.Min(losses) != losses[3])
