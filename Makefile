@@ -24,7 +24,7 @@ setup: ## install the PJRT plugin for the CPU, and the MPI by which tests start 
 # Their tests are about what Go does around programs, or compare within a tolerance, and most of their time would be the
 # compilation of hundreds: without XLA's newer code for fused operations and LLVM's optimisations that takes a third as
 # long, and the programs run at half of the speed. All others, and nightly, compile as users do.
-LOGIC = ./examples ./flaxlike ./managed ./internal/autodiff ./docs ./bench ./examples/mnist ./managed/strategytest ./strategies ./metrics ./optim ./flow
+LOGIC = ./examples ./flaxlike ./managed ./internal/autodiff ./docs ./bench ./examples/mnist ./managed/strategytest ./strategies ./metrics ./optim ./ops
 QUICK_COMPILATION = XLA_FLAGS="$$XLA_FLAGS --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=2 --xla_backend_optimization_level=0"
 # go test runs packages in the order in which they are named: the long ones first, or one of them would be left to one
 # core at the end.
@@ -64,7 +64,7 @@ race: setup ## the tests under the race detector
 	@# A process with the detector waits for a second before it ends, for races of goroutines that are left, and some
 	@# tests start many: a tenth of a second here.
 	packages=$$($(GO) list ./managed ./flaxlike $(LONG) ./... | \
-		grep -vE '/(examples|bench|cmd|docs|metrics|optim|flow|grad|linalg|nn|text|archtest|autodiff|child|dtype|graphs|hlo|mpi|mutants|owners|plots|regular|report|size)(/|$$)') && \
+		grep -vE '/(examples|bench|cmd|docs|metrics|optim|ops|nn|text|archtest|autodiff|child|dtype|graphs|hlo|mpi|mutants|owners|plots|regular|report|size)(/|$$)') && \
 		$(RACE) -skip '$(ONE_GOROUTINE)' $$packages
 	$(RACE) -run '^TestGradientsInParallel$$' ./internal/autodiff
 

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -68,7 +68,7 @@ func TestS23_layersOnGivenValues(t *testing.T) {
 		g, scope, x, y := b.Graph(), b.Scope().At("model"), b.Field("x"), b.Field("y")
 		first := squared(scope, x, y)
 		variables, values := trainable(scope, g)
-		slopes := grad.Gradient(first, values...)
+		slopes := ops.Gradient(first, values...)
 		length := graph.ScalarZero(g, first.DType())
 		for _, s := range slopes {
 			length = graph.Add(length, graph.ReduceAllSum(graph.Square(s)))
@@ -85,7 +85,7 @@ func TestS23_layersOnGivenValues(t *testing.T) {
 		support := squared(scope, half(x, 0, 4), half(y, 0, 4))
 		variables, values := trainable(scope, g)
 		adapted := make([]*managed.Node, len(values))
-		for i, s := range grad.Gradient(support, values...) {
+		for i, s := range ops.Gradient(support, values...) {
 			adapted[i] = graph.Sub(values[i], graph.MulScalar(s, 0.2))
 		}
 		b.Loss("loss", given(g, variables, adapted, func() *managed.Node { return squared(scope, half(x, 4, 8), half(y, 4, 8)) }))

@@ -54,7 +54,7 @@ func (b *Builder) Graph() *Graph { return b.graph }
 // in one build, a second In of one name is a mistake that GoMLX tells of; what is shared is said by Shared or At.
 func (b *Builder) Scope() *Scope { return b.scope }
 
-// again gives a body that package flow calls more than once, as under Eager, another root: see [graphs.AgainParam].
+// again gives a body that package ops calls more than once, as under Eager, another root: see [graphs.AgainParam].
 func (b *Builder) again() (done func()) {
 	first := b.scope
 	b.scope = first.Store().RootScope()

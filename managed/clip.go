@@ -6,8 +6,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 // ClipByExample gives the loss of each example, [batch], with a gradient that is clipped: that of an example, by all
@@ -24,7 +24,7 @@ func (b *Builder) ClipByExample(limit float64, fields []*Node, loss func(example
 	if !(limit > 0) || loss == nil {
 		panic(fmt.Errorf("ClipByExample: the limit is %g, expected a positive number, and a function of the loss", limit))
 	}
-	_, outs := flow.Scan(nil, fields, func(_, at []*Node) (next, out []*Node) {
+	_, outs := ops.Scan(nil, fields, func(_, at []*Node) (next, out []*Node) {
 		example := make([]*Node, len(at))
 		for i, x := range at {
 			example[i] = graph.ExpandAxes(x, 0)

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -74,10 +74,10 @@ func TestS18_layersInABody(t *testing.T) {
 		return graph.Tanh(graph.Dot(x, w.NodeValue(b.Graph())).Product())
 	}
 	build := func(b *managed.Builder) {
-		h, _ := flow.Scan([]*managed.Node{graph.Ones(b.Graph(), shapes.Make(dtypes.Float32, 2, 3))}, nil, func(carry, _ []*managed.Node) (next, out []*managed.Node) {
+		h, _ := ops.Scan([]*managed.Node{graph.Ones(b.Graph(), shapes.Make(dtypes.Float32, 2, 3))}, nil, func(carry, _ []*managed.Node) (next, out []*managed.Node) {
 			return []*managed.Node{graph.AddScalar(layer(b, "scanned", carry[0]), 0.25)}, nil
-		}, flow.Length(3))
-		turns := flow.While(func(v []*managed.Node) *managed.Node {
+		}, ops.Length(3))
+		turns := ops.While(func(v []*managed.Node) *managed.Node {
 			return graph.LessThan(v[1], graph.Const(b.Graph(), float32(3)))
 		}, func(v []*managed.Node) []*managed.Node {
 			return []*managed.Node{layer(b, "asked", v[0]), graph.AddScalar(v[1], 1)}

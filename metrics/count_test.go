@@ -9,9 +9,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 // Every metric of 1e8 examples is that of all of them: a batch is added to 99,000,000 others as exactly as to none. The
@@ -34,15 +34,15 @@ func TestMetrics_1e8Examples(t *testing.T) {
 		}
 	}
 	update := exec(func(in []*graph.Node) []*graph.Node {
-		last, _ := flow.Scan(in[:n], in[n:n+1], func(acc, weights []*graph.Node) (next, out []*graph.Node) {
+		last, _ := ops.Scan(in[:n], in[n:n+1], func(acc, weights []*graph.Node) (next, out []*graph.Node) {
 			return c.Update(acc, weights[0], in[n+1:]...), nil
 		})
 		return last
 	})
 	merge := exec(func(in []*graph.Node) []*graph.Node {
-		last, _ := flow.Scan(in[:n], nil, func(acc, _ []*graph.Node) (next, out []*graph.Node) {
+		last, _ := ops.Scan(in[:n], nil, func(acc, _ []*graph.Node) (next, out []*graph.Node) {
 			return c.Merge(acc, in[:n]), nil
-		}, flow.Length(times-2))
+		}, ops.Length(times-2))
 		return last
 	})
 	whole := exec(func(in []*graph.Node) []*graph.Node { // all weights at once, and the examples as often as there are batches

@@ -15,7 +15,7 @@
 // A layer's variables stand right at the scope that it is given, with Keras's names, which do not change: kernel, bias,
 // recurrent_kernel, gamma, beta, scale, embeddings. Each layer needs a scope of its own, as s.In("classes"); a second
 // one at the same scope is an error. For the same weights in two places give the second one s.Shared("classes"). In the
-// body of a loop of package flow take s.At("classes"), which is right however often the body is called.
+// body of a loop of package ops take s.At("classes"), which is right however often the body is called.
 //
 // # Errors
 //

@@ -16,9 +16,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 type node = graph.Node
@@ -267,7 +267,7 @@ func TestPeers(t *testing.T) {
 					require.Equal(t, c.Outputs[i].Dims, o.Shape().Dimensions)
 					loss = graph.Add(loss, graph.ReduceAllSum(graph.Mul(o, graph.Const(g, c.Adjoints[i].float32s()))))
 				}
-				return append(outputs, grad.Gradient(loss, wrt...)...)
+				return append(outputs, ops.Gradient(loss, wrt...)...)
 			})
 			require.NoError(t, err)
 			got, err := exec.Call(given...)

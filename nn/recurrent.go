@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 
-	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 // Recurrent are the settings of [LSTM], [GRU] and [SimpleRNN]: layers that go along the places of a sequence.
@@ -211,11 +211,11 @@ func (r Recurrent) scan(scope *Scope, x *Node, mask, initial []*Node, c cell, ba
 	if r.RecurrentDropout > 0 && layers.IsDropoutActive(scope, x.Graph()) {
 		drop = layers.DropoutStatic(scope, graph.OnesLike(initial[0]), r.RecurrentDropout)
 	}
-	var options []flow.Option
+	var options []ops.Option
 	if back {
-		options = append(options, flow.Reverse())
+		options = append(options, ops.Reverse())
 	}
-	return flow.Scan(initial, append([]*Node{in}, mask...), func(carry, at []*Node) (next, out []*Node) {
+	return ops.Scan(initial, append([]*Node{in}, mask...), func(carry, at []*Node) (next, out []*Node) {
 		next = c.turn(at[0], func(h *Node, first, end int) *Node {
 			if drop != nil {
 				h = graph.Mul(h, drop)

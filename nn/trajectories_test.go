@@ -19,13 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/flow"
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -215,7 +214,7 @@ func wassersteinGAN(b *managed.Builder, w weightsOf) *node {
 	made = graph.Reshape(made, x.Shape().Dimensions...)
 	fixed := graph.StopGradient(made)
 	mixed := graph.Add(graph.Mul(e, x), graph.Mul(graph.OneMinus(e), fixed))
-	slope := grad.Gradient(graph.ReduceAllSum(critic(w, mixed)), mixed)[0]
+	slope := ops.Gradient(graph.ReduceAllSum(critic(w, mixed)), mixed)[0]
 	norm := graph.Sqrt(graph.AddScalar(graph.ReduceSum(graph.Square(slope), 1, 2, 3), 1e-12))
 	penalty := meanSquare(graph.AddScalar(norm, -1))
 	still := func(name string) *node { return graph.StopGradient(w(name)) }
@@ -241,14 +240,14 @@ func equilibrium(b *managed.Builder, w weightsOf) *node {
 		return graph.Tanh(graph.Add(graph.Dot(z, inner).Product(), injected))
 	}
 	turns := func(from *node, turn func(x *node) *node) *node {
-		last, _ := flow.Scan([]*node{from}, nil, func(carry, _ []*node) (next, out []*node) { return []*node{turn(carry[0])}, nil }, flow.Length(30))
+		last, _ := ops.Scan([]*node{from}, nil, func(carry, _ []*node) (next, out []*node) { return []*node{turn(carry[0])}, nil }, ops.Length(30))
 		return last[0]
 	}
 	z := graph.StopGradient(turns(graph.ZerosLike(injected), func(z *node) *node { return cell(z, inner, injected) }))
 	out := graph.IdentityWithCustomGradient(cell(z, inner, injected), func(_, v *node) *node {
 		return turns(v, func(u *node) *node {
 			at := graph.Identity(z)
-			return graph.Add(v, grad.VJP([]*node{cell(at, inner, injected)}, []*node{u}, []*node{at})[0])
+			return graph.Add(v, ops.VJP([]*node{cell(at, inner, injected)}, []*node{u}, []*node{at})[0])
 		})
 	})
 	return meanSquare(graph.Sub(denseOf(w, "out", out), b.Field("y")))
@@ -284,13 +283,13 @@ func metaLearned(b *managed.Builder, w weightsOf) *node {
 		}
 		return meanSquare(graph.Sub(denseOf(of, "out", graph.Tanh(denseOf(of, "hidden", x))), y))
 	}
-	_, losses := flow.Scan(nil, []*node{b.Field("x"), b.Field("y"), b.Field("x2"), b.Field("y2")}, func(_, task []*node) (next, out []*node) {
-		learned, _ := flow.Scan(begin, nil, func(weights, _ []*node) (next, out []*node) {
-			for i, g := range grad.Gradient(failure(weights, task[0], task[1]), weights...) {
+	_, losses := ops.Scan(nil, []*node{b.Field("x"), b.Field("y"), b.Field("x2"), b.Field("y2")}, func(_, task []*node) (next, out []*node) {
+		learned, _ := ops.Scan(begin, nil, func(weights, _ []*node) (next, out []*node) {
+			for i, g := range ops.Gradient(failure(weights, task[0], task[1]), weights...) {
 				next = append(next, graph.Sub(weights[i], graph.MulScalar(g, 0.125)))
 			}
 			return next, nil
-		}, flow.Length(5))
+		}, ops.Length(5))
 		return nil, []*node{failure(learned, task[2], task[3])}
 	})
 	return graph.ReduceAllMean(losses[0])

@@ -15,11 +15,10 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/flow"
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 // normal are random numbers.
@@ -61,10 +60,10 @@ func TestDecode(t *testing.T) {
 		whole := a.Apply(s.In("attention"), x)
 		begin, cache := a.Decode(s.Shared("attention"), places(x, 0, prompt), a.NewCache(s, x, time))
 		carry := []*node{cache.Key, cache.Value, cache.Position}
-		last, rest := flow.Scan(carry, []*node{places(x, prompt, time)}, func(carry, at []*node) (next, out []*node) {
+		last, rest := ops.Scan(carry, []*node{places(x, prompt, time)}, func(carry, at []*node) (next, out []*node) {
 			y, c := a.Decode(s.At("attention"), graph.ExpandAxes(at[0], 1), nn.Cache{Key: carry[0], Value: carry[1], Position: carry[2]})
 			return []*node{c.Key, c.Value, c.Position}, []*node{graph.Squeeze(y, 1)}
-		}, flow.Axis(1))
+		}, ops.Axis(1))
 		full, _ := a.Decode(s.At("attention"), places(x, 0, 1), nn.Cache{Key: last[0], Value: last[1], Position: last[2]})
 		masked := a
 		masked.Mask = graph.Const(x.Graph(), []int32{time, 4})
@@ -103,9 +102,9 @@ func TestNothingIsSeen(t *testing.T) {
 		lengths := graph.Const(x.Graph(), []int32{0, 2})
 		y := nn.Attention{Heads: 2, Mask: lengths, NoBias: true}.Apply(s.In("attention"), x)
 		h, last := nn.LSTM{Units: 3, Mask: lengths, Bidirectional: true}.Apply(s.In("lstm"), x)
-		by := func(v *node) *node { return grad.Gradient(graph.ReduceAllSum(graph.Square(v)), x)[0] }
+		by := func(v *node) *node { return ops.Gradient(graph.ReduceAllSum(graph.Square(v)), x)[0] }
 		key := s.Store().GetVariable("/attention/key/kernel").NodeValue(x.Graph())
-		return []*node{y, h, last[0], by(y), by(h), grad.Gradient(graph.ReduceAllSum(graph.Square(y)), key)[0]}
+		return []*node{y, h, last[0], by(y), by(h), ops.Gradient(graph.ReduceAllSum(graph.Square(y)), key)[0]}
 	})
 	require.Equal(t, make([]float32, 12), out[0][:12])
 	require.Equal(t, make([]float32, 18), out[1][:18])
@@ -153,8 +152,8 @@ func TestAttention_asGoMLX(t *testing.T) {
 				kernel := s.Store().GetVariable("/attention/output/kernel").NodeValue(x.Graph())
 				want = graph.DotGeneral(graph.Reshape(want, batch, places, n), []int{2}, nil, kernel, []int{0}, nil)
 				for _, y := range []*node{y, want} {
-					first := grad.Gradient(graph.ReduceAllSum(graph.Square(y)), x)[0]
-					out = append(out, y, first, grad.Gradient(graph.ReduceAllSum(graph.Square(first)), x)[0])
+					first := ops.Gradient(graph.ReduceAllSum(graph.Square(y)), x)[0]
+					out = append(out, y, first, ops.Gradient(graph.ReduceAllSum(graph.Square(first)), x)[0])
 				}
 				return out
 			})
@@ -177,7 +176,7 @@ func TestEmbedding_padding(t *testing.T) {
 		table := s.Store().GetVariable("/tokens/embeddings").NodeValue(x.Graph())
 		loss := graph.Add(graph.ReduceAllSum(y), graph.ReduceAllSum(logits))
 		far := e.Apply(s.At("tokens"), graph.Const(x.Graph(), []int32{4, -1}))
-		return []*node{y, logits, grad.Gradient(loss, table)[0], far}
+		return []*node{y, logits, ops.Gradient(loss, table)[0], far}
 	})
 	require.Equal(t, make([]float32, 3), out[0][:3])
 	require.NotContains(t, out[0][3:], float32(0))

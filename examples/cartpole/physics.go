@@ -6,8 +6,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 // A pole stands on a cart, on a hinge without friction. Each step an action pushes the cart to the left (0) or to the
@@ -79,11 +79,11 @@ func up(states *graph.Node) *graph.Node {
 // after an episode's end.
 func play(first *managed.Node, choose func(states *managed.Node) *managed.Node) (states, actions, rewards *managed.Node) {
 	all := []*managed.Node{first, up(first)}
-	_, episodes := flow.Scan(all, nil, func(now, _ []*managed.Node) (next, out []*managed.Node) {
+	_, episodes := ops.Scan(all, nil, func(now, _ []*managed.Node) (next, out []*managed.Node) {
 		action := choose(now[0])
 		moved := graph.Where(now[1], push(now[0], action), now[0]) // an episode that is over stays where it is
 		return []*managed.Node{moved, graph.LogicalAnd(now[1], up(moved))}, []*managed.Node{now[0], action, now[1]}
-	}, flow.Length(horizon))
+	}, ops.Length(horizon))
 	for i, e := range episodes {
 		episodes[i] = graph.StopGradient(e)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 // reinforce is a step of REINFORCE (Williams 1992). Its program plays the episodes too, so it needs no data of the
@@ -23,10 +23,10 @@ func reinforce(b *managed.Builder) {
 	states, actions, rewards := play(first, func(states *managed.Node) *managed.Node { return sample(b, policy(b, states)) })
 
 	end := []*managed.Node{graph.ZerosLike(graph.ReduceSum(rewards, 0))}
-	_, sums := flow.Scan(end, []*managed.Node{rewards}, func(later, reward []*managed.Node) (next, out []*managed.Node) {
+	_, sums := ops.Scan(end, []*managed.Node{rewards}, func(later, reward []*managed.Node) (next, out []*managed.Node) {
 		sum := []*managed.Node{graph.Add(reward[0], graph.MulScalar(later[0], discount))}
 		return sum, sum
-	}, flow.Reverse())
+	}, ops.Reverse())
 	advantages := graph.Sub(sums[0], losses.MaskedMean(sums[0], rewards))
 	deviation := graph.Sqrt(losses.MaskedMean(graph.Square(advantages), rewards))
 

@@ -17,11 +17,11 @@ import (
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -57,11 +57,11 @@ func branches(scope *managed.Scope, x *managed.Node) *managed.Node {
 	x = graph.Reshape(x, -1, 64)
 	level := func(x *managed.Node) *managed.Node { return graph.ReduceAllMean(x) }
 	half := graph.Scalar(x.Graph(), x.DType(), 0.5)
-	x = graph.StopGradient(flow.While(func(v []*managed.Node) *managed.Node { return graph.LessThan(level(v[0]), half) },
+	x = graph.StopGradient(ops.While(func(v []*managed.Node) *managed.Node { return graph.LessThan(level(v[0]), half) },
 		func(v []*managed.Node) []*managed.Node { return []*managed.Node{graph.MulScalar(v[0], 1.25)} }, x)[0])
 	x = graph.Tanh(nn.Dense{Units: 32}.Apply(scope.In("hidden"), x))
 	more := nn.Dense{Units: 32}
-	x = flow.Cond(graph.GreaterThan(level(x), graph.ScalarZero(x.Graph(), x.DType())),
+	x = ops.Cond(graph.GreaterThan(level(x), graph.ScalarZero(x.Graph(), x.DType())),
 		func() []*managed.Node { return []*managed.Node{graph.Tanh(more.Apply(scope.In("more"), x))} },
 		func() []*managed.Node { return []*managed.Node{x} })[0]
 	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)

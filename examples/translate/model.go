@@ -6,10 +6,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 const (
@@ -41,7 +41,7 @@ func (m model) translate(b *managed.Builder) {
 		cache := selfAttention.NewCache(b.Scope(), memory, places)
 		carry = append(carry, cache.Key, cache.Value, cache.Position)
 	}
-	_, chosen := flow.Scan(carry, nil, func(carry, _ []*managed.Node) (next, out []*managed.Node) {
+	_, chosen := ops.Scan(carry, nil, func(carry, _ []*managed.Node) (next, out []*managed.Node) {
 		var caches []nn.Cache
 		for i := 1; i < len(carry); i += 3 {
 			caches = append(caches, nn.Cache{Key: carry[i], Value: carry[i+1], Position: carry[i+2]})
@@ -53,7 +53,7 @@ func (m model) translate(b *managed.Builder) {
 			next = append(next, c.Key, c.Value, c.Position)
 		}
 		return next, []*managed.Node{graph.Squeeze(word, 1)}
-	}, flow.Length(places), flow.Axis(1))
+	}, ops.Length(places), ops.Axis(1))
 
 	zero := graph.ScalarZero(target.Graph(), target.DType())
 	right := graph.LogicalOr(graph.Equal(chosen[0], target), graph.LessThan(target, zero))

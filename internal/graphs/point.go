@@ -3,8 +3,8 @@ package graphs
 import "strings"
 
 // packageNames are lazo's packages; the errors of each begin with its name.
-var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "export": true, "flaxlike": true, "flow": true, "grad": true, "hlo": true, "loop": true, "managed": true, "metrics": true,
-	"nn": true, "optim": true, "pjrt": true, "serve": true, "strategies": true, "train": true, "xla": true}
+var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "export": true, "flaxlike": true, "hlo": true, "loop": true, "managed": true, "metrics": true,
+	"nn": true, "ops": true, "optim": true, "pjrt": true, "serve": true, "strategies": true, "train": true, "xla": true}
 
 // pointed is an error that can say its point. Package loop, which knows no other, has a pointed of its own for the same
 // method.
@@ -62,6 +62,6 @@ func (i inner) Error() string { return Point(i.err) }
 func (i inner) Point() string { return Point(i.err) }
 func (i inner) Unwrap() error { return i.err }
 
-// AgainParam is where GoMLX's parameters of a graph have a func() (done func()), which package flow calls around each
+// AgainParam is where GoMLX's parameters of a graph have a func() (done func()), which package ops calls around each
 // call of a body but the first: package managed gives the body a new root of the model's variables.
 const AgainParam = "/lazo.again"

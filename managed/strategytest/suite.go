@@ -19,10 +19,10 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -201,15 +201,15 @@ func looped(b *managed.Builder, h *managed.Node) *managed.Node {
 	g, dims := h.Graph(), h.Shape().Dimensions
 	weights := b.Scope().In("loop").VariableWithShape("kernel", shapes.Make(h.DType(), 4, 4)).NodeValue(g)
 	parts := graph.Reshape(h, dims[0], 4, 4)
-	_, outs := flow.Scan([]*managed.Node{graph.Zeros(g, shapes.Make(h.DType(), dims[0], 4))}, []*managed.Node{parts}, func(carry, x []*managed.Node) (next, out []*managed.Node) {
+	_, outs := ops.Scan([]*managed.Node{graph.Zeros(g, shapes.Make(h.DType(), dims[0], 4))}, []*managed.Node{parts}, func(carry, x []*managed.Node) (next, out []*managed.Node) {
 		next = []*managed.Node{graph.Tanh(graph.Add(graph.Dot(carry[0], weights).Product(), x[0]))}
 		return next, next
-	}, flow.Axis(1))
+	}, ops.Axis(1))
 	y := graph.Reshape(outs[0], dims...)
 	odd := graph.Equal(graph.ModScalar(b.Steps(), 2), graph.ScalarOne(g, dtypes.Int64))
-	y = flow.Cond(odd, func() []*managed.Node { return []*managed.Node{graph.MulScalar(y, 0.5)} }, func() []*managed.Node { return []*managed.Node{y} })[0]
+	y = ops.Cond(odd, func() []*managed.Node { return []*managed.Node{graph.MulScalar(y, 0.5)} }, func() []*managed.Node { return []*managed.Node{y} })[0]
 	// How often the greatest weight is halved until it is below 1/8: a number that the loss does not depend on.
-	turns := flow.While(func(v []*managed.Node) *managed.Node {
+	turns := ops.While(func(v []*managed.Node) *managed.Node {
 		return graph.GreaterThan(v[0], graph.Scalar(g, h.DType(), 0.125))
 	},
 		func(v []*managed.Node) []*managed.Node {

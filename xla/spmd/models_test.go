@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -98,7 +98,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 		"while": {batch: batch(8), build: func(b *managed.Builder) {
 			x := b.Field("x")
 			zero := graph.ScalarZero(x.Graph(), x.DType())
-			out := flow.While(func(s []*managed.Node) *managed.Node {
+			out := ops.While(func(s []*managed.Node) *managed.Node {
 				return graph.LessThan(graph.ReduceAllSum(s[0]), graph.AddScalar(zero, 1e4))
 			}, func(s []*managed.Node) []*managed.Node {
 				return []*managed.Node{graph.Add(s[0], graph.AddScalar(graph.Mul(s[0], graph.ReduceAllMax(s[0])), 1))}

@@ -1,4 +1,4 @@
-package linalg
+package ops
 
 import (
 	"fmt"
@@ -9,12 +9,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
-
-// Node is a value of a graph.
-type Node = graph.Node
 
 // Cholesky gives the lower triangular factor L, with L·Lᵀ = a, of symmetric positive definite matrices, [batch…, n, n];
 // of others than symmetric ones the factor of the mean of a and aᵀ. The factor of a matrix that is not positive
@@ -42,7 +38,7 @@ func solve(what string, a, b *Node, upper bool) *Node {
 	n := square(what, a)
 	rank := a.Rank()
 	if b == nil || b.DType() != a.DType() || b.Rank() != rank || !slices.Equal(b.Shape().Dimensions[:rank-1], a.Shape().Dimensions[:rank-1]) {
-		panic(fmt.Errorf("linalg: %s: the right side is %s, expected [batch…, %d, k] for matrices %s", what, autodiff.ShapeText(b), n, a.Shape()))
+		panic(fmt.Errorf("ops: %s: the right side is %s, expected [batch…, %d, k] for matrices %s", what, autodiff.ShapeText(b), n, a.Shape()))
 	}
 	if upper { // the triangle of the other side
 		a = transposed(a)
@@ -63,7 +59,7 @@ func factor(a *Node, n int) *Node {
 	a = graph.Reshape(a, -1, n, n)
 	batch := a.Shape().Dimensions[0]
 	one := unit(a, n)
-	last, _ := flow.Scan([]*Node{graph.ZerosLike(a)}, []*Node{graph.TransposeAllAxes(a, 1, 0, 2), one, graph.TransposeAllAxes(lower(graph.OnesLike(one), n), 1, 0)},
+	last, _ := Scan([]*Node{graph.ZerosLike(a)}, []*Node{graph.TransposeAllAxes(a, 1, 0, 2), one, graph.TransposeAllAxes(lower(graph.OnesLike(one), n), 1, 0)},
 		func(carry, x []*Node) (next, out []*Node) {
 			l, here := carry[0], x[1]
 			row := graph.Einsum("bij,i->bj", l, here)
@@ -84,11 +80,11 @@ func factor(a *Node, n int) *Node {
 func substituted(a, b *Node, upper bool) *Node {
 	n, dims := a.Shape().Dimensions[a.Rank()-1], b.Shape().Dimensions
 	a, b = graph.Reshape(a, -1, n, n), graph.Reshape(b, -1, n, dims[len(dims)-1])
-	var options []flow.Option
+	var options []Option
 	if upper {
-		options = append(options, flow.Reverse())
+		options = append(options, Reverse())
 	}
-	last, _ := flow.Scan([]*Node{graph.ZerosLike(b)}, []*Node{graph.TransposeAllAxes(a, 1, 0, 2), graph.TransposeAllAxes(b, 1, 0, 2), unit(a, n)},
+	last, _ := Scan([]*Node{graph.ZerosLike(b)}, []*Node{graph.TransposeAllAxes(a, 1, 0, 2), graph.TransposeAllAxes(b, 1, 0, 2), unit(a, n)},
 		func(carry, at []*Node) (next, out []*Node) {
 			x, row, here := carry[0], at[0], at[2]
 			rest := graph.Sub(at[1], graph.Einsum("bj,bjk->bk", row, x))
@@ -105,7 +101,7 @@ func substituted(a, b *Node, upper bool) *Node {
 
 func square(what string, a *Node) int {
 	if a == nil || !a.DType().IsFloat() || a.Rank() < 2 || a.Shape().Dimensions[a.Rank()-1] != a.Shape().Dimensions[a.Rank()-2] || a.Shape().IsZeroSize() {
-		panic(fmt.Errorf("linalg: %s: the matrices are %s, expected floating-point numbers [batch…, n, n], one at least", what, autodiff.ShapeText(a)))
+		panic(fmt.Errorf("ops: %s: the matrices are %s, expected floating-point numbers [batch…, n, n], one at least", what, autodiff.ShapeText(a)))
 	}
 	return a.Shape().Dimensions[a.Rank()-1]
 }

@@ -1,4 +1,4 @@
-package flow
+package ops
 
 import (
 	"errors"
@@ -65,7 +65,7 @@ func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), op
 	}
 	g, err := s.check(carry, xs, body)
 	if err != nil {
-		panic(fmt.Errorf("flow: scan: %w", err))
+		panic(fmt.Errorf("ops: scan: %w", err))
 	}
 	if s.axis != 0 {
 		xs = slices.Clone(xs)
@@ -156,7 +156,7 @@ func (s *scan) mask(carry, next, out []*Node, place *Node) (_, _ []*Node) {
 
 func choose(what string, i int, here, yes, no *Node) *Node {
 	if yes.Rank() == 0 || yes.Shape().Dimensions[0] != here.Shape().Dimensions[0] {
-		panic(fmt.Errorf("flow: scan: %s %d is %s, expected the %d examples of Lengths as its first axis", what, i, yes.Shape(), here.Shape().Dimensions[0]))
+		panic(fmt.Errorf("ops: scan: %s %d is %s, expected the %d examples of Lengths as its first axis", what, i, yes.Shape(), here.Shape().Dimensions[0]))
 	}
 	dims := slices.Repeat([]int{1}, yes.Rank())
 	dims[0] = here.Shape().Dimensions[0]
@@ -193,7 +193,7 @@ func (s *scan) unrolled(g *graph.Graph, carry, xs, places []*Node, turn func(car
 			made = make([][]*Node, len(out))
 		}
 		if len(out) != len(made) {
-			panic(fmt.Errorf("flow: scan: place %d has %d outputs, the first one had %d", place, len(out), len(made)))
+			panic(fmt.Errorf("ops: scan: place %d has %d outputs, the first one had %d", place, len(out), len(made)))
 		}
 		for k, o := range out {
 			made[k] = append(made[k], o)
@@ -217,7 +217,7 @@ func moveAxis(x *Node, from, to int) *Node {
 		}
 	}
 	if to > len(order) {
-		panic(fmt.Errorf("flow: scan: an output of rank %d cannot be stacked along axis %d", x.Rank()-1, to))
+		panic(fmt.Errorf("ops: scan: an output of rank %d cannot be stacked along axis %d", x.Rank()-1, to))
 	}
 	return graph.TransposeAllAxes(x, slices.Insert(order, to, from)...)
 }

@@ -1,4 +1,4 @@
-package grad
+package ops
 
 import (
 	"errors"
@@ -7,12 +7,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
-
-// Node is a value of a graph.
-type Node = graph.Node
 
 // Gradient gives the gradients of a loss, a scalar of a floating-point type, with respect to each of wrt, in their
 // shapes. One that the loss does not depend on has zeros.
@@ -20,14 +16,14 @@ func Gradient(loss *Node, wrt ...*Node) []*Node { return gradient("Gradient", lo
 
 func gradient(what string, loss *Node, wrt []*Node) []*Node {
 	if loss == nil || loss.Rank() != 0 || !loss.DType().IsFloat() {
-		panic(fmt.Errorf("grad: %s: the loss is %s, expected a scalar of a floating-point type", what, autodiff.ShapeText(loss)))
+		panic(fmt.Errorf("ops: %s: the loss is %s, expected a scalar of a floating-point type", what, autodiff.ShapeText(loss)))
 	}
 	for i, n := range wrt {
 		switch {
 		case n == nil || !n.DType().IsFloat() && !n.DType().IsComplex():
-			panic(fmt.Errorf("grad: %s: input %d is %s, expected floating-point or complex numbers", what, i, autodiff.ShapeText(n)))
+			panic(fmt.Errorf("ops: %s: input %d is %s, expected floating-point or complex numbers", what, i, autodiff.ShapeText(n)))
 		case n.StopGradient(): // GoMLX would give 0
-			panic(fmt.Errorf("grad: %s: input %d is itself a StopGradient, expected a node that gradients reach: take graph.Identity of it, and compute with that", what, i))
+			panic(fmt.Errorf("ops: %s: input %d is itself a StopGradient, expected a node that gradients reach: take graph.Identity of it, and compute with that", what, i))
 		}
 	}
 	return autodiff.Gradient(loss, wrt...)
@@ -37,7 +33,7 @@ func gradient(what string, loss *Node, wrt []*Node) []*Node {
 // Jacobian: the sum over all outputs, in the shapes of wrt.
 func VJP(outputs, adjoints, wrt []*Node) []*Node {
 	if err := pairs("adjoint", "output", adjoints, outputs); err != nil {
-		panic(fmt.Errorf("grad: VJP: %w", err))
+		panic(fmt.Errorf("ops: VJP: %w", err))
 	}
 	return gradient("VJP", autodiff.Weighted(outputs, adjoints), wrt)
 }
@@ -47,13 +43,13 @@ func VJP(outputs, adjoints, wrt []*Node) []*Node {
 // between need a second derivative.
 func JVP(outputs, wrt, tangents []*Node) []*Node {
 	if err := pairs("tangent", "input", tangents, wrt); err != nil {
-		panic(fmt.Errorf("grad: JVP: %w", err))
+		panic(fmt.Errorf("ops: JVP: %w", err))
 	}
 	// The product with adjoints is linear in them, so that its own gradient by them is what is asked for.
 	adjoints := make([]*Node, len(outputs))
 	for i, o := range outputs {
 		if o == nil {
-			panic(fmt.Errorf("grad: JVP: output %d is nil", i))
+			panic(fmt.Errorf("ops: JVP: output %d is nil", i))
 		}
 		adjoints[i] = graph.OptimizationBarrier(graph.Zeros(o.Graph(), o.Shape()))
 	}
@@ -77,20 +73,21 @@ func pairs(what, of string, a, b []*Node) error {
 // scalar. The program has the model once, and works on one example at a time. wrt are the same for all examples, as
 // variables: a field is not one of them.
 func PerExample(fields, wrt []*Node, loss func(example []*Node) *Node) (losses *Node, gradients []*Node) {
+	fields = slices.Clone(fields)
 	wrt = slices.Clone(wrt)
 	if loss == nil || len(fields) == 0 || slices.Contains(fields, nil) || slices.Contains(wrt, nil) {
-		panic(errors.New("grad: per example: fields, what to differentiate by, and a function of the loss are needed, none of them nil"))
+		panic(errors.New("ops: per example: fields, what to differentiate by, and a function of the loss are needed, none of them nil"))
 	}
 	for i, f := range fields {
 		if f.Rank() == 0 || f.Shape().Dimensions[0] == 0 || fields[0].Rank() > 0 && f.Shape().Dimensions[0] != fields[0].Shape().Dimensions[0] {
-			panic(fmt.Errorf("grad: per example: field %d is %s beside %s, expected one example or more along the first axis of each, as many as the others",
+			panic(fmt.Errorf("ops: per example: field %d is %s beside %s, expected one example or more along the first axis of each, as many as the others",
 				i, f.Shape(), fields[0].Shape()))
 		}
 		if slices.Contains(wrt, f) {
-			panic(fmt.Errorf("grad: per example: field %d is also what to differentiate by: an example's loss depends on its own part of it, which is not that node", i))
+			panic(fmt.Errorf("ops: per example: field %d is also what to differentiate by: an example's loss depends on its own part of it, which is not that node", i))
 		}
 	}
-	_, outs := flow.Scan(nil, fields, func(_, at []*Node) (next, out []*Node) {
+	_, outs := Scan(nil, fields, func(_, at []*Node) (next, out []*Node) {
 		example := make([]*Node, len(at))
 		for i, x := range at {
 			example[i] = graph.Reshape(x, append([]int{1}, x.Shape().Dimensions...)...)

@@ -1,4 +1,4 @@
-package linalg_test
+package ops_test
 
 import (
 	"encoding/json"
@@ -14,19 +14,18 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/linalg"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 type array = [][][]float64
 
 func functionOf(name string) func(in []*graph.Node) *graph.Node {
 	return map[string]func(in []*graph.Node) *graph.Node{
-		"cholesky": func(in []*graph.Node) *graph.Node { return linalg.Cholesky(in[0]) },
-		"lower":    func(in []*graph.Node) *graph.Node { return linalg.SolveLower(in[0], in[1]) },
-		"upper":    func(in []*graph.Node) *graph.Node { return linalg.SolveUpper(in[0], in[1]) },
+		"cholesky": func(in []*graph.Node) *graph.Node { return ops.Cholesky(in[0]) },
+		"lower":    func(in []*graph.Node) *graph.Node { return ops.SolveLower(in[0], in[1]) },
+		"upper":    func(in []*graph.Node) *graph.Node { return ops.SolveUpper(in[0], in[1]) },
 	}[name]
 }
 
@@ -49,12 +48,12 @@ func TestAsJAX(t *testing.T) {
 				given = append(given, x)
 			}
 			value := functionOf(name)(in)
-			first := grad.VJP([]*graph.Node{value}, []*graph.Node{graph.Const(g, c.Weights)}, in)
+			first := ops.VJP([]*graph.Node{value}, []*graph.Node{graph.Const(g, c.Weights)}, in)
 			var tangents []*graph.Node
 			for _, x := range c.Tangents {
 				tangents = append(tangents, graph.Const(g, x))
 			}
-			second := grad.VJP(first, tangents, in)
+			second := ops.VJP(first, tangents, in)
 			g.Compile(append(append([]*graph.Node{value}, first...), second...)...)
 			want := append(append([]array{c.Value}, c.First...), c.Second...)
 			for i, got := range g.Run(given...) {
@@ -75,7 +74,7 @@ func TestAsJAX(t *testing.T) {
 
 // As in JAX, the factor of one matrix that is not positive definite is NaN; those beside it are right.
 func TestCholesky_notPositiveDefinite(t *testing.T) {
-	exec := graph.MustNewExec(plugintest.CPU(t), linalg.Cholesky)
+	exec := graph.MustNewExec(plugintest.CPU(t), ops.Cholesky)
 	defer exec.Finalize()
 	got := exec.MustCall([][][]float32{{{1, 2}, {2, 1}}, {{0, 0}, {0, 0}}, {{4, 2}, {2, 10}}})[0].Value().([][][]float32)
 	for _, l := range got[:2] {
@@ -87,7 +86,7 @@ func TestCholesky_notPositiveDefinite(t *testing.T) {
 
 // A 0 on the diagonal makes its own row infinite, and leaves those before it.
 func TestSolve_singular(t *testing.T) {
-	exec := graph.MustNewExec(plugintest.CPU(t), linalg.SolveLower)
+	exec := graph.MustNewExec(plugintest.CPU(t), ops.SolveLower)
 	defer exec.Finalize()
 	l := [][]float32{{2, 0, 0, 0}, {1, 1, 0, 0}, {1, 1, 0, 0}, {1, 1, 1, 1}}
 	got := exec.MustCall(l, [][]float32{{1}, {2}, {3}, {4}})[0].Value().([][]float32)
@@ -95,14 +94,14 @@ func TestSolve_singular(t *testing.T) {
 	require.Equal(t, [][]float32{{0.5}, {1.5}, {infinite}, {-infinite}}, got, "JAX's solve_triangular")
 }
 
-func TestWrongArguments(t *testing.T) {
+func TestLinalg_wrongArguments(t *testing.T) {
 	g := graph.NewGraph(plugintest.CPU(t), "wrong")
 	defer g.Finalize()
 	of := func(dims ...int) *graph.Node { return graph.Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
 	for want, f := range map[string]func(){
-		"linalg: Cholesky: the matrices are (Float32)[2, 3], expected floating-point numbers [batch…, n, n]": func() { linalg.Cholesky(of(2, 3)) },
-		"linalg: SolveLower: the matrices are nil, expected":                                                 func() { linalg.SolveLower(nil, of(2)) },
-		"linalg: SolveUpper: the right side is (Float32)[2], expected [batch…, 2, k] for matrices":           func() { linalg.SolveUpper(of(2, 2), of(2)) },
+		"ops: Cholesky: the matrices are (Float32)[2, 3], expected floating-point numbers [batch…, n, n]": func() { ops.Cholesky(of(2, 3)) },
+		"ops: SolveLower: the matrices are nil, expected":                                                 func() { ops.SolveLower(nil, of(2)) },
+		"ops: SolveUpper: the right side is (Float32)[2], expected [batch…, 2, k] for matrices":           func() { ops.SolveUpper(of(2, 2), of(2)) },
 	} {
 		require.ErrorContains(t, graphs.Catch(f), want)
 	}

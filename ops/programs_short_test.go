@@ -1,6 +1,6 @@
 //go:build !nightly
 
-package flow_test
+package ops_test
 
 import "github.com/lazo-ml/lazo/internal/plugintest"
 

@@ -1,4 +1,4 @@
-package flow_test
+package ops_test
 
 import (
 	"math"
@@ -12,12 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/flow"
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
@@ -38,31 +37,31 @@ func recurrent(b *managed.Builder) {
 	rare := s.At("count").VariableWithValue("rare", float32(0)).SetTrainable(false)
 	u := weights("u", hidden, hidden)
 	zero := graph.Zeros(g, shapes.Make(dtypes.Float32, batch, hidden))
-	_, hs := flow.Scan([]*node{zero}, []*node{x}, func(carry, at []*node) (next, out []*node) {
+	_, hs := ops.Scan([]*node{zero}, []*node{x}, func(carry, at []*node) (next, out []*node) {
 		w := weights("w", features, hidden) // made in the body
 		noise := s.RandomUniform(g, shapes.Make(dtypes.Float32, batch, hidden))
 		h := graph.Tanh(graph.Add(graph.Dot(at[0], w).Product(), graph.Dot(carry[0], u).Product()))
 		h = graph.Where(graph.LessThan(noise, graph.Scalar(g, dtypes.Float32, 0.9)), h, graph.MulScalar(h, 0.5))
-		inner, _ := flow.Scan([]*node{h}, nil, func(carry, _ []*node) (next, out []*node) {
+		inner, _ := ops.Scan([]*node{h}, nil, func(carry, _ []*node) (next, out []*node) {
 			seen.SetNodeValue(graph.AddScalar(seen.NodeValue(g), 1))
 			return []*node{graph.Sin(graph.Add(carry[0], graph.Dot(h, u).Product()))}, nil
-		}, flow.Length(3))
+		}, ops.Length(3))
 		big := graph.LessThan(graph.ReduceAllMean(noise), graph.Scalar(g, dtypes.Float32, 0.5))
-		h = flow.Cond(big,
+		h = ops.Cond(big,
 			func() []*node {
 				rare.SetNodeValue(graph.AddScalar(rare.NodeValue(g), 1))
 				return []*node{graph.MulScalar(graph.Dot(inner[0], u).Product(), 0.5)}
 			},
 			func() []*node { return []*node{graph.Square(h)} })[0]
 		return []*node{h}, []*node{h}
-	}, flow.Axis(1), flow.Lengths(n), flow.Reverse())
+	}, ops.Axis(1), ops.Lengths(n), ops.Reverse())
 	h := graph.ReduceSum(hs[0], 1)
-	h = flow.Switch(graph.ReduceAllMax(n),
+	h = ops.Switch(graph.ReduceAllMax(n),
 		func() []*node { return []*node{graph.MulScalar(h, 1e30)} },
 		func() []*node { return []*node{h} })[0]
 	loss := graph.ReduceMean(graph.Square(graph.Sub(graph.ReduceSum(h, 1), graph.Reshape(y, batch))))
 	b.Loss("loss", loss)
-	turns := flow.While(func(v []*node) *node { return graph.LessThan(v[0], graph.Scalar(g, dtypes.Float32, 100)) },
+	turns := ops.While(func(v []*node) *node { return graph.LessThan(v[0], graph.Scalar(g, dtypes.Float32, 100)) },
 		func(v []*node) []*node {
 			return []*node{graph.Add(graph.MulScalar(v[0], 3), loss), graph.AddScalar(v[1], 1)}
 		}, graph.ScalarOne(g, dtypes.Float32), graph.ScalarZero(g, dtypes.Float32))
@@ -156,10 +155,10 @@ func TestWhatABodyMakesStaysThere(t *testing.T) {
 			x := b.Field("x")
 			w := b.Scope().VariableWithShape("w", shapes.Make(dtypes.Float32, 2)).NodeValue(x.Graph())
 			var inside *node
-			last, _ := flow.Scan([]*node{graph.ReduceSum(x, 1)}, []*node{x}, func(carry, at []*node) (next, out []*node) {
+			last, _ := ops.Scan([]*node{graph.ReduceSum(x, 1)}, []*node{x}, func(carry, at []*node) (next, out []*node) {
 				inside = graph.Add(carry[0], graph.Mul(at[0], graph.BroadcastToDims(graph.Reshape(w, 1, 2), 4, 2)))
 				return []*node{inside}, nil
-			}, flow.Axis(1))
+			}, ops.Axis(1))
 			b.Loss("loss", graph.ReduceAllSum(last[0]))
 			use(b, inside)
 		})
@@ -169,9 +168,9 @@ func TestWhatABodyMakesStaysThere(t *testing.T) {
 		"a loss":    func(b *managed.Builder, inside *node) { b.Loss("other", graph.ReduceAllSum(inside)) },
 		"an output": func(b *managed.Builder, inside *node) { b.Output("o", inside) },
 		"another body": func(b *managed.Builder, inside *node) {
-			last, _ := flow.Scan([]*node{graph.ZerosLike(inside)}, nil, func(carry, _ []*node) (next, out []*node) {
+			last, _ := ops.Scan([]*node{graph.ZerosLike(inside)}, nil, func(carry, _ []*node) (next, out []*node) {
 				return []*node{graph.Add(carry[0], inside)}, nil
-			}, flow.Length(2))
+			}, ops.Length(2))
 			b.Output("o", last[0])
 		},
 	} {
@@ -191,8 +190,8 @@ func compiled(t *testing.T, x any, build func(x *node) []*node) []*tensors.Tenso
 
 func TestScan_addsUp(t *testing.T) {
 	x := [][]float64{{1, 10}, {2, 20}, {3, 30}, {4, 40}} // places, batch
-	sum := func(x *node, options ...flow.Option) []*node {
-		last, outs := flow.Scan([]*node{graph.Const(x.Graph(), []float64{0.5, 0.25})}, []*node{x}, func(carry, at []*node) (next, out []*node) {
+	sum := func(x *node, options ...ops.Option) []*node {
+		last, outs := ops.Scan([]*node{graph.Const(x.Graph(), []float64{0.5, 0.25})}, []*node{x}, func(carry, at []*node) (next, out []*node) {
 			y := graph.Add(carry[0], at[0])
 			return []*node{y}, []*node{y, graph.Neg(at[0])}
 		}, options...)
@@ -202,26 +201,26 @@ func TestScan_addsUp(t *testing.T) {
 	require.Equal(t, []float64{10.5, 100.25}, got[0].Value())
 	require.Equal(t, [][]float64{{1.5, 10.25}, {3.5, 30.25}, {6.5, 60.25}, {10.5, 100.25}}, got[1].Value())
 	require.Equal(t, [][]float64{{-1, -10}, {-2, -20}, {-3, -30}, {-4, -40}}, got[2].Value())
-	got = compiled(t, x, func(x *node) []*node { return sum(x, flow.Reverse(), nil) })
+	got = compiled(t, x, func(x *node) []*node { return sum(x, ops.Reverse(), nil) })
 	require.Equal(t, [][]float64{{10.5, 100.25}, {9.5, 90.25}, {7.5, 70.25}, {4.5, 40.25}}, got[1].Value())
-	got = compiled(t, x, func(x *node) []*node { return sum(x, flow.Lengths(graph.Const(x.Graph(), []int32{2, 4}))) })
+	got = compiled(t, x, func(x *node) []*node { return sum(x, ops.Lengths(graph.Const(x.Graph(), []int32{2, 4}))) })
 	require.Equal(t, []float64{3.5, 100.25}, got[0].Value())
 	require.Equal(t, [][]float64{{1.5, 10.25}, {3.5, 30.25}, {0, 60.25}, {0, 100.25}}, got[1].Value())
 	got = compiled(t, x, func(x *node) []*node {
-		return sum(x, flow.Reverse(), flow.Lengths(graph.Const(x.Graph(), []int32{2, 0})))
+		return sum(x, ops.Reverse(), ops.Lengths(graph.Const(x.Graph(), []int32{2, 0})))
 	})
 	require.Equal(t, []float64{3.5, 0.25}, got[0].Value())
 	require.Equal(t, [][]float64{{3.5, 0}, {2.5, 0}, {0, 0}, {0, 0}}, got[1].Value())
 	got = compiled(t, x, func(x *node) []*node { // one list for both
-		last, outs := flow.Scan([]*node{graph.Const(x.Graph(), []float64{0.5, 0.25})}, []*node{x}, func(carry, at []*node) (next, out []*node) {
+		last, outs := ops.Scan([]*node{graph.Const(x.Graph(), []float64{0.5, 0.25})}, []*node{x}, func(carry, at []*node) (next, out []*node) {
 			both := []*node{graph.Add(carry[0], at[0])}
 			return both, both
-		}, flow.Lengths(graph.Const(x.Graph(), []int32{2, 4})))
+		}, ops.Lengths(graph.Const(x.Graph(), []int32{2, 4})))
 		return append(last, outs...)
 	})
 	require.Equal(t, []float64{3.5, 100.25}, got[0].Value())
 	require.Equal(t, [][]float64{{1.5, 10.25}, {3.5, 30.25}, {0, 60.25}, {0, 100.25}}, got[1].Value())
-	got = compiled(t, [][]float64{{1, 2, 3, 4}, {10, 20, 30, 40}}, func(x *node) []*node { return sum(x, flow.Axis(1)) })
+	got = compiled(t, [][]float64{{1, 2, 3, 4}, {10, 20, 30, 40}}, func(x *node) []*node { return sum(x, ops.Axis(1)) })
 	require.Equal(t, [][]float64{{1.5, 3.5, 6.5, 10.5}, {10.25, 30.25, 60.25, 100.25}}, got[1].Value())
 }
 
@@ -236,16 +235,16 @@ func TestBranches(t *testing.T) {
 	}
 	for number, want := range map[int32][2]float64{0: {2, 0.25}, -5: {2, 0.25}, 1: {12, 3}} {
 		got := compiled(t, 4.0, func(x *node) []*node {
-			y := flow.Switch(graph.Const(x.Graph(), number), branches(x)...)
-			return append(y, grad.Gradient(y[0], x)...)
+			y := ops.Switch(graph.Const(x.Graph(), number), branches(x)...)
+			return append(y, ops.Gradient(y[0], x)...)
 		})
 		require.Equal(t, want, [2]float64{tensors.ToScalar[float64](got[0]), tensors.ToScalar[float64](got[1])})
 	}
 	for x, want := range map[float64][2]float64{4: {2, 0.25}, -1: {-3, 3}} {
 		got := compiled(t, x, func(x *node) []*node {
 			b := branches(x)
-			y := flow.Cond(graph.GreaterThan(x, graph.ScalarZero(x.Graph(), x.DType())), b[0], b[1])
-			return append(y, grad.Gradient(y[0], x)...)
+			y := ops.Cond(graph.GreaterThan(x, graph.ScalarZero(x.Graph(), x.DType())), b[0], b[1])
+			return append(y, ops.Gradient(y[0], x)...)
 		})
 		require.Equal(t, want, [2]float64{tensors.ToScalar[float64](got[0]), tensors.ToScalar[float64](got[1])})
 	}
@@ -254,7 +253,7 @@ func TestBranches(t *testing.T) {
 func TestWhile(t *testing.T) {
 	got := compiled(t, 1.0, func(x *node) []*node {
 		bound := graph.MulScalar(x, 1000)
-		return flow.While(func(v []*node) *node { return graph.LessThan(v[0], bound) },
+		return ops.While(func(v []*node) *node { return graph.LessThan(v[0], bound) },
 			func(v []*node) []*node { return []*node{graph.Add(v[0], v[0]), graph.OnePlus(v[1])} }, x, graph.Const(x.Graph(), int32(0)))
 	})
 	require.Equal(t, 1024.0, got[0].Value())
@@ -270,48 +269,48 @@ func TestWrongArguments(t *testing.T) {
 	one := func() []*node { return []*node{x} }
 	list := func(n ...*node) []*node { return n }
 	for want, f := range map[string]func(){
-		"flow: scan: the body is nil":                                               func() { flow.Scan(nil, list(x), nil) },
-		"flow: scan: nothing is carried and nothing is stacked":                     func() { flow.Scan(nil, nil, same, flow.Length(2)) },
-		"flow: scan: the number of places is not known":                             func() { flow.Scan(list(x), nil, same) },
-		"flow: scan: 0 places, expected one at least":                               func() { flow.Scan(list(x), nil, same, flow.Length(0)) },
-		"flow: scan: stack 0 is (Float32)[4, 3]: 4 places along axis 0, expected 5": func() { flow.Scan(nil, list(x), same, flow.Length(5)) },
-		"flow: scan: stack 0 is (Float32)[4, 3], expected an axis 2 of places":      func() { flow.Scan(nil, list(x), same, flow.Axis(2)) },
-		"flow: scan: a carried value, a stack or Lengths is nil":                    func() { flow.Scan(list(nil), nil, same, flow.Length(1)) },
-		"flow: scan: Lengths are (Float32)[4, 3], expected whole numbers [batch]":   func() { flow.Scan(nil, list(x), same, flow.Lengths(x)) },
-		"flow: scan: the body gives 0 carried values, expected 1 as it is given": func() {
-			flow.Scan(list(x), nil, func(_, _ []*node) (next, out []*node) { return nil, nil }, flow.Length(1))
+		"ops: scan: the body is nil":                                               func() { ops.Scan(nil, list(x), nil) },
+		"ops: scan: nothing is carried and nothing is stacked":                     func() { ops.Scan(nil, nil, same, ops.Length(2)) },
+		"ops: scan: the number of places is not known":                             func() { ops.Scan(list(x), nil, same) },
+		"ops: scan: 0 places, expected one at least":                               func() { ops.Scan(list(x), nil, same, ops.Length(0)) },
+		"ops: scan: stack 0 is (Float32)[4, 3]: 4 places along axis 0, expected 5": func() { ops.Scan(nil, list(x), same, ops.Length(5)) },
+		"ops: scan: stack 0 is (Float32)[4, 3], expected an axis 2 of places":      func() { ops.Scan(nil, list(x), same, ops.Axis(2)) },
+		"ops: scan: a carried value, a stack or Lengths is nil":                    func() { ops.Scan(list(nil), nil, same, ops.Length(1)) },
+		"ops: scan: Lengths are (Float32)[4, 3], expected whole numbers [batch]":   func() { ops.Scan(nil, list(x), same, ops.Lengths(x)) },
+		"ops: scan: the body gives 0 carried values, expected 1 as it is given": func() {
+			ops.Scan(list(x), nil, func(_, _ []*node) (next, out []*node) { return nil, nil }, ops.Length(1))
 		},
-		"flow: scan: carried value 0 is (Float32) when the body gives it, expected (Float32)[4, 3] as it is given": func() {
-			flow.Scan(list(x), nil, func(c, _ []*node) (next, out []*node) { return list(graph.ReduceAllSum(c[0])), nil }, flow.Length(1))
+		"ops: scan: carried value 0 is (Float32) when the body gives it, expected (Float32)[4, 3] as it is given": func() {
+			ops.Scan(list(x), nil, func(c, _ []*node) (next, out []*node) { return list(graph.ReduceAllSum(c[0])), nil }, ops.Length(1))
 		},
-		"flow: scan: output 0 is nil": func() { flow.Scan(nil, list(x), func(_, _ []*node) (next, out []*node) { return nil, list(nil) }) },
-		"flow: scan: the body draws random numbers, which would be the same in each turn": func() {
-			flow.Scan(nil, list(x), func(_, at []*node) (next, out []*node) {
+		"ops: scan: output 0 is nil": func() { ops.Scan(nil, list(x), func(_, _ []*node) (next, out []*node) { return nil, list(nil) }) },
+		"ops: scan: the body draws random numbers, which would be the same in each turn": func() {
+			ops.Scan(nil, list(x), func(_, at []*node) (next, out []*node) {
 				_, r := graph.RandomUniform(graph.Const(g, []uint64{1, 2, 3}), at[0].Shape())
 				return nil, list(r)
 			})
 		},
-		"flow: while: the body draws random numbers": func() {
-			flow.While(func([]*node) *node { return bit }, func(v []*node) []*node {
+		"ops: while: the body draws random numbers": func() {
+			ops.While(func([]*node) *node { return bit }, func(v []*node) []*node {
 				_, r := graph.RandomUniform(graph.Const(g, []uint64{1, 2, 3}), v[0].Shape())
 				return list(r)
 			}, x)
 		},
-		"flow: cond: condition (Float32)[4, 3], expected a scalar of bool": func() { flow.Cond(x, one, one) },
-		"flow: cond: function 1 is nil":                                    func() { flow.Cond(bit, one, nil) },
-		"flow: cond: function 0 gives nothing":                             func() { flow.Cond(bit, func() []*node { return nil }, one) },
-		"flow: cond: function 1 gives (Float32) as result 0, the first one (Float32)[4, 3]": func() {
-			flow.Cond(bit, one, func() []*node { return list(graph.ReduceAllSum(x)) })
+		"ops: cond: condition (Float32)[4, 3], expected a scalar of bool": func() { ops.Cond(x, one, one) },
+		"ops: cond: function 1 is nil":                                    func() { ops.Cond(bit, one, nil) },
+		"ops: cond: function 0 gives nothing":                             func() { ops.Cond(bit, func() []*node { return nil }, one) },
+		"ops: cond: function 1 gives (Float32) as result 0, the first one (Float32)[4, 3]": func() {
+			ops.Cond(bit, one, func() []*node { return list(graph.ReduceAllSum(x)) })
 		},
-		"flow: switch: number nil, expected a scalar of whole numbers": func() { flow.Switch(nil, one) },
-		"flow: switch: no function given":                              func() { flow.Switch(graph.Const(g, int32(0))) },
-		"flow: while: condition (Float32)[4, 3], expected a scalar of bool": func() {
-			flow.While(func(v []*node) *node { return v[0] }, func(v []*node) []*node { return v }, x)
+		"ops: switch: number nil, expected a scalar of whole numbers": func() { ops.Switch(nil, one) },
+		"ops: switch: no function given":                              func() { ops.Switch(graph.Const(g, int32(0))) },
+		"ops: while: condition (Float32)[4, 3], expected a scalar of bool": func() {
+			ops.While(func(v []*node) *node { return v[0] }, func(v []*node) []*node { return v }, x)
 		},
-		"flow: while: a condition, a body and one value at least are needed": func() { flow.While(nil, nil, x) },
+		"ops: while: a condition, a body and one value at least are needed": func() { ops.While(nil, nil, x) },
 		"the loss depends on an If or a While": func() {
-			y := flow.While(func(v []*node) *node { return bit }, func(v []*node) []*node { return v }, x)
-			grad.Gradient(graph.ReduceAllSum(y[0]), x)
+			y := ops.While(func(v []*node) *node { return bit }, func(v []*node) []*node { return v }, x)
+			ops.Gradient(graph.ReduceAllSum(y[0]), x)
 		},
 	} {
 		require.ErrorContains(t, graphs.Catch(f), want)

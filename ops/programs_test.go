@@ -1,4 +1,4 @@
-package flow_test
+package ops_test
 
 import (
 	"fmt"
@@ -12,9 +12,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/flow"
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -28,7 +27,7 @@ type control struct {
 // The reference runs on GoMLX's backend in Go, where Scan calls its body place by place; it computes both branches, and
 // goes through a while as often as one can take.
 var (
-	ours      = control{choose: flow.Cond, while: flow.While}
+	ours      = control{choose: ops.Cond, while: ops.While}
 	reference = control{
 		choose: func(condition *node, yes, no func() []*node) []*node {
 			a, b := yes(), no()
@@ -73,17 +72,17 @@ func draw(c control, seed uint64, depth int, x, w *node) *node {
 		case 4:
 			x = graph.Add(x, graph.Sin(graph.BroadcastToDims(graph.ReduceAndKeep(w, graph.ReduceSum, 0), 3, 2)))
 		case 5, 6: // over the rows of x, or a number of places
-			over, options := []*node{graph.Concatenate([]*node{x, graph.Mul(x, x)}, 0)}, []flow.Option{}
+			over, options := []*node{graph.Concatenate([]*node{x, graph.Mul(x, x)}, 0)}, []ops.Option{}
 			if kind == 6 {
-				over, options = nil, append(options, flow.Length(1+r.IntN(3)))
+				over, options = nil, append(options, ops.Length(1+r.IntN(3)))
 			}
-			for _, o := range []flow.Option{flow.Reverse(), flow.Remat()} {
+			for _, o := range []ops.Option{ops.Reverse(), ops.Remat()} {
 				if r.IntN(2) == 0 {
 					options = append(options, o)
 				}
 			}
 			before := x
-			last, outs := flow.Scan([]*node{x, graph.Const(g, int32(1))}, over, func(carry, at []*node) (next, out []*node) {
+			last, outs := ops.Scan([]*node{x, graph.Const(g, int32(1))}, over, func(carry, at []*node) (next, out []*node) {
 				y := carry[0]
 				if len(at) > 0 {
 					y = graph.Add(y, graph.BroadcastToDims(graph.Reshape(at[0], 1, 2), 3, 2))
@@ -183,7 +182,7 @@ func TestPrograms(t *testing.T) {
 				}
 			}
 			loss := graph.ReduceAllSum(graph.Mul(y, graph.Cos(y)))
-			g.Compile(append([]*node{y}, grad.Gradient(loss, xs, ws)...)...)
+			g.Compile(append([]*node{y}, ops.Gradient(loss, xs, ws)...)...)
 			for _, o := range g.Run(tensors.FromFlatDataAndDimensions(x, 3, 2), tensors.FromFlatDataAndDimensions(w, 2, 2)) {
 				results = append(results, tensors.MustCopyFlatData[float64](o))
 			}

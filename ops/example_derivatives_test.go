@@ -1,4 +1,4 @@
-package grad_test
+package ops_test
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/janpfeifer/must"
 
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -17,8 +17,8 @@ func ExampleJVP() {
 	runtime := must.M1(xla.Open(context.Background(), xla.CPU, must.M1(plugintest.Kept())))
 	defer func() { must.M(runtime.Close()) }()
 	program := graph.MustNewExec(runtime, func(x, v *graph.Node) *graph.Node {
-		gradient := grad.Gradient(graph.ReduceAllSum(graph.PowScalar(x, 3)), x)
-		return grad.JVP(gradient, []*graph.Node{x}, []*graph.Node{v})[0]
+		gradient := ops.Gradient(graph.ReduceAllSum(graph.PowScalar(x, 3)), x)
+		return ops.JVP(gradient, []*graph.Node{x}, []*graph.Node{v})[0]
 	})
 	defer program.Finalize()
 	fmt.Println(program.MustCall([]float32{1, 2}, []float32{1, 0.5})[0].Value())

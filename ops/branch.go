@@ -1,4 +1,4 @@
-package flow
+package ops
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // in both. The other function is not run; its gradient is 0.
 func Cond(condition *Node, onTrue, onFalse func() []*Node) []*Node {
 	if condition == nil || condition.DType() != dtypes.Bool || condition.Rank() != 0 {
-		panic(fmt.Errorf("flow: cond: condition %s, expected a scalar of bool", autodiff.ShapeText(condition)))
+		panic(fmt.Errorf("ops: cond: condition %s, expected a scalar of bool", autodiff.ShapeText(condition)))
 	}
 	return branch("cond", []*Node{condition, graph.LogicalNot(condition)}, []func() []*Node{onTrue, onFalse})
 }
@@ -25,10 +25,10 @@ func Cond(condition *Node, onTrue, onFalse func() []*Node) []*Node {
 // gradient is 0.
 func Switch(number *Node, branches ...func() []*Node) []*Node {
 	if number == nil || !number.DType().IsInt() || number.Rank() != 0 {
-		panic(fmt.Errorf("flow: switch: number %s, expected a scalar of whole numbers", autodiff.ShapeText(number)))
+		panic(fmt.Errorf("ops: switch: number %s, expected a scalar of whole numbers", autodiff.ShapeText(number)))
 	}
 	if len(branches) == 0 {
-		panic(fmt.Errorf("flow: switch: no function given"))
+		panic(fmt.Errorf("ops: switch: no function given"))
 	}
 	g, t := number.Graph(), number.DType()
 	chosen := make([]*Node, len(branches))
@@ -56,12 +56,12 @@ func branch(what string, chosen []*Node, branches []func() []*Node) []*Node {
 		return eagerBranch(what, chosen, branches)
 	}
 	if !hasLoops(g) {
-		panic(fmt.Errorf("flow: %s: the backend %q has no DynamicSlice: use one of XLA's plugins", what, g.Backend().Name()))
+		panic(fmt.Errorf("ops: %s: the backend %q has no DynamicSlice: use one of XLA's plugins", what, g.Backend().Name()))
 	}
 	var results []*Node
 	for i, f := range branches {
 		if f == nil {
-			panic(fmt.Errorf("flow: %s: function %d is nil", what, i))
+			panic(fmt.Errorf("ops: %s: function %d is nil", what, i))
 		}
 		l := autodiff.Loop{Length: 1, Times: graph.ConvertDType(chosen[i], dtypes.Int32)}
 		_, outs := run(l, g, what, nil, nil, func(_, _ []*Node) (next, out []*Node) {
@@ -84,16 +84,16 @@ func checkBranch(what string, i int, out, first []*Node) {
 	checkGiven(fmt.Sprintf("%s: function %d: result", what, i), out)
 	if i == 0 {
 		if len(out) == 0 {
-			panic(fmt.Errorf("flow: %s: function 0 gives nothing", what))
+			panic(fmt.Errorf("ops: %s: function 0 gives nothing", what))
 		}
 		return
 	}
 	if len(out) != len(first) {
-		panic(fmt.Errorf("flow: %s: function %d gives %d results, the first one %d", what, i, len(out), len(first)))
+		panic(fmt.Errorf("ops: %s: function %d gives %d results, the first one %d", what, i, len(out), len(first)))
 	}
 	for k, o := range out {
 		if !o.Shape().Equal(first[k].Shape()) {
-			panic(fmt.Errorf("flow: %s: function %d gives %s as result %d, the first one %s", what, i, o.Shape(), k, first[k].Shape()))
+			panic(fmt.Errorf("ops: %s: function %d gives %s as result %d, the first one %s", what, i, o.Shape(), k, first[k].Shape()))
 		}
 	}
 }
@@ -102,21 +102,21 @@ func eagerBranch(what string, chosen []*Node, branches []func() []*Node) []*Node
 	for i, f := range branches {
 		if truth(what, chosen[i]) {
 			if f == nil {
-				panic(fmt.Errorf("flow: %s: function %d is nil", what, i))
+				panic(fmt.Errorf("ops: %s: function %d is nil", what, i))
 			}
 			out := slices.Clone(f())
 			checkBranch(what, 0, out, nil)
 			return out
 		}
 	}
-	panic(fmt.Errorf("flow: %s: no condition is true", what))
+	panic(fmt.Errorf("ops: %s: no condition is true", what))
 }
 
 // truth reads a condition under eager.
 func truth(what string, n *Node) bool {
 	t, err := xla.Value(n)
 	if err != nil {
-		panic(fmt.Errorf("flow: %s: condition: %w", what, err))
+		panic(fmt.Errorf("ops: %s: condition: %w", what, err))
 	}
 	return t.Value().(bool)
 }
@@ -125,12 +125,12 @@ func truth(what string, n *Node) bool {
 // has no gradient: where the number of turns has a bound, Scan has. Both functions are traced once.
 func While(condition func(values []*Node) *Node, body func(values []*Node) []*Node, values ...*Node) []*Node {
 	if condition == nil || body == nil || len(values) == 0 || slices.Contains(values, nil) {
-		panic(fmt.Errorf("flow: while: a condition, a body and one value at least are needed, and none may be nil"))
+		panic(fmt.Errorf("ops: while: a condition, a body and one value at least are needed, and none may be nil"))
 	}
 	g := values[0].Graph()
 	check := func(n *Node) *Node {
 		if n == nil || n.DType() != dtypes.Bool || n.Rank() != 0 {
-			panic(fmt.Errorf("flow: while: condition %s, expected a scalar of bool", autodiff.ShapeText(n)))
+			panic(fmt.Errorf("ops: while: condition %s, expected a scalar of bool", autodiff.ShapeText(n)))
 		}
 		return n
 	}

@@ -1,4 +1,4 @@
-package flow_test
+package ops_test
 
 import (
 	"testing"
@@ -6,16 +6,16 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 // GoMLX's own backend cannot cut a place out of a stack.
 func TestGoPlugin(t *testing.T) {
 	program := graph.MustNewExec(plugintest.Go(t), func(xs *graph.Node) (sum, each *graph.Node) {
 		zero := graph.ScalarZero(xs.Graph(), xs.DType())
-		last, outs := flow.Scan([]*graph.Node{zero}, []*graph.Node{xs}, func(carry, x []*graph.Node) (next, out []*graph.Node) {
+		last, outs := ops.Scan([]*graph.Node{zero}, []*graph.Node{xs}, func(carry, x []*graph.Node) (next, out []*graph.Node) {
 			sum := graph.Add(graph.MulScalar(carry[0], 0.5), x[0])
 			return []*graph.Node{sum}, []*graph.Node{sum}
 		})
@@ -27,7 +27,7 @@ func TestGoPlugin(t *testing.T) {
 	require.ErrorContains(t, graphs.Catch(func() {
 		graph.MustNewExec(plugintest.Go(t), func(x *graph.Node) *graph.Node {
 			f := func() []*graph.Node { return []*graph.Node{x} }
-			return flow.Switch(x, f, f)[0]
+			return ops.Switch(x, f, f)[0]
 		}).MustCall(int32(1))
-	}), "flow: switch: the backend \"Go Backend\" has no DynamicSlice: use one of XLA's plugins")
+	}), "ops: switch: the backend \"Go Backend\" has no DynamicSlice: use one of XLA's plugins")
 }

@@ -1,4 +1,4 @@
-package linalg_test
+package ops_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/linalg"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -17,8 +17,8 @@ func ExampleCholesky() {
 	runtime := must.M1(xla.Open(context.Background(), xla.CPU, must.M1(plugintest.Kept())))
 	defer func() { must.M(runtime.Close()) }()
 	program := graph.MustNewExec(runtime, func(a, b *graph.Node) *graph.Node {
-		l := linalg.Cholesky(a)
-		return linalg.SolveUpper(graph.Transpose(l, -2, -1), linalg.SolveLower(l, b))
+		l := ops.Cholesky(a)
+		return ops.SolveUpper(graph.Transpose(l, -2, -1), ops.SolveLower(l, b))
 	})
 	defer program.Finalize()
 	fmt.Println(program.MustCall([][]float32{{4, 2}, {2, 10}}, [][]float32{{8}, {22}})[0].Value())

@@ -1,4 +1,4 @@
-package flow
+package ops
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func (v *variables) used() (list []*model.Variable) {
 func (v *variables) changed() (before, after []*Node) {
 	draws := func(n *Node) bool { return n.Type() == graph.NodeTypeRNGBitGenerator }
 	if v.store == nil && slices.ContainsFunc(v.graph.Nodes()[v.first:], draws) {
-		panic(fmt.Errorf("flow: %s: the body draws random numbers, which would be the same in each turn: use them in a step of package managed, or carry their state", v.what))
+		panic(fmt.Errorf("ops: %s: the body draws random numbers, which would be the same in each turn: use them in a step of package managed, or carry their state", v.what))
 	}
 	for _, of := range v.used() {
 		was, known := v.before[of]
@@ -69,7 +69,7 @@ func (v *variables) changed() (before, after []*Node) {
 			continue
 		}
 		if !now.Shape().Equal(was.Shape()) {
-			panic(fmt.Errorf("flow: variable %q is set to %s in a body, expected %s", of.Path(), now.Shape(), was.Shape()))
+			panic(fmt.Errorf("ops: variable %q is set to %s in a body, expected %s", of.Path(), now.Shape(), was.Shape()))
 		}
 		before, after, v.sets = append(before, was), append(after, now), append(v.sets, of)
 	}
@@ -93,11 +93,11 @@ func again(g *graph.Graph, i int) (done func()) {
 
 func checkCarry(what string, carry, next []*Node) {
 	if len(next) != len(carry) {
-		panic(fmt.Errorf("flow: %s: the body gives %d carried values, expected %d as it is given", what, len(next), len(carry)))
+		panic(fmt.Errorf("ops: %s: the body gives %d carried values, expected %d as it is given", what, len(next), len(carry)))
 	}
 	for i, n := range next {
 		if n == nil || !n.Shape().Equal(carry[i].Shape()) {
-			panic(fmt.Errorf("flow: %s: carried value %d is %s when the body gives it, expected %s as it is given", what, i, n.Shape(), carry[i].Shape()))
+			panic(fmt.Errorf("ops: %s: carried value %d is %s when the body gives it, expected %s as it is given", what, i, n.Shape(), carry[i].Shape()))
 		}
 	}
 }
@@ -105,7 +105,7 @@ func checkCarry(what string, carry, next []*Node) {
 func checkGiven(what string, nodes []*Node) {
 	for i, n := range nodes {
 		if n == nil {
-			panic(fmt.Errorf("flow: %s %d is nil", what, i))
+			panic(fmt.Errorf("ops: %s %d is nil", what, i))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package flow_test
+package ops_test
 
 import (
 	"context"
@@ -7,9 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/janpfeifer/must"
 
-	"github.com/lazo-ml/lazo/flow"
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -20,11 +19,11 @@ func ExampleScan() {
 	defer func() { must.M(runtime.Close()) }()
 	program := graph.MustNewExec(runtime, func(xs *graph.Node) (sum, each, gradient *graph.Node) {
 		zero := graph.ScalarZero(xs.Graph(), xs.DType())
-		last, outs := flow.Scan([]*graph.Node{zero}, []*graph.Node{xs}, func(carry, x []*graph.Node) (next, out []*graph.Node) {
+		last, outs := ops.Scan([]*graph.Node{zero}, []*graph.Node{xs}, func(carry, x []*graph.Node) (next, out []*graph.Node) {
 			sum := graph.Add(graph.MulScalar(carry[0], 0.5), x[0])
 			return []*graph.Node{sum}, []*graph.Node{sum}
 		})
-		return last[0], outs[0], grad.Gradient(last[0], xs)[0]
+		return last[0], outs[0], ops.Gradient(last[0], xs)[0]
 	})
 	defer program.Finalize()
 	results := program.MustCall([]float32{8, 4, 2, 1})
