@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/dataset"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
@@ -201,9 +202,13 @@ func TestFromGoMLX_devices(t *testing.T) {
 
 	one, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, fresh(t), batches, loop.Until(loop.Steps(50)))
 	require.NoError(t, err)
-	difference, err := managed.CompareValues(ctx, result.State, one.State, 1e-5)
-	require.NoError(t, err)
-	require.Empty(t, difference, "as on one device")
+	require.Equal(t, one.State.Summary().Rows, result.State.Summary().Rows)
+	for _, row := range one.State.Summary().Rows {
+		if name := row.Layer + "/" + row.Name; row.Kind == managed.Parameter {
+			want, got := must.M1(one.State.Value(name)), must.M1(result.State.Value(name))
+			require.InDeltaSlice(t, tensors.MustCopyFlatData[float32](want), tensors.MustCopyFlatData[float32](got), 1e-5, name)
+		}
+	}
 }
 
 func TestFromGoMLX_importedCheckpoint(t *testing.T) {

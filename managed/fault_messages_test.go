@@ -87,7 +87,6 @@ var mistakes = []mistake{
 		return m.run(m.state, data.Batch{Fields: m.batch.Fields, Resident: &data.Resident{}}, regression)
 	}},
 	{"summary of a closed state", func(m desk) error { _, err := m.closed().SummaryOfValues(m.Context()); return err }},
-	{"comparison of a closed state", func(m desk) error { _, err := managed.CompareValues(m.Context(), m.closed(), m.state, 0); return err }},
 	{"no model", func(m desk) error { return m.train(nil) }},
 	{"loss that hangs on no parameter", func(m desk) error {
 		return m.train(func(b *managed.Builder) {

@@ -41,7 +41,6 @@ func TestS03_stepsThatWaitAreMadeBeforeARead(t *testing.T) {
 		"RatesInForce":    func() error { _, err := state.RatesInForce(); return err },
 		"SetLearningRate": func() error { return state.SetLearningRate(0.1) },
 		"SummaryOfValues": func() error { _, err := state.SummaryOfValues(t.Context()); return err },
-		"CompareValues":   func() error { _, err := managed.CompareValues(t.Context(), state, state, 0); return err },
 		"Reset":           func() error { _, err := managed.Reset(t.Context(), state); return err },
 		"Wait":            state.Wait,
 		"View":            func() error { v, err := state.View(t.Context()); return errors.Join(err, closed(v)) },

@@ -97,9 +97,7 @@ func TestMoveTo_tenSteps(t *testing.T) {
 				turns(t, step, state, set, 5, 10)
 				require.Equal(t, bits(t, want)["/#rngState"], bits(t, state)["/#rngState"])
 				require.Equal(t, want.Names(), state.Names())
-				d, err := managed.CompareValues(t.Context(), want, state, row.tolerance)
-				require.NoError(t, err)
-				require.Nil(t, d, "%v", d)
+				requireSame(t, want, state, row.tolerance)
 			}
 			rate, err := clone.LearningRate()
 			require.NoError(t, err)

@@ -109,14 +109,14 @@ func TestSummary_moments(t *testing.T) {
 		{"complex", []complex64{1}, nan, nan},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			state := holding(t, map[string]any{"a": row.value})
+			state := holding(t, row.value)
 			sum, err := state.SummaryOfValues(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "a", sum.Rows[0].Name)
 			require.Equal(t, fmt.Sprint(row.mean, row.std), fmt.Sprint(sum.Rows[0].Mean, sum.Rows[0].Std)) // as text, for the NaN
 		})
 	}
-	state := holding(t, map[string]any{"a": []float32{0, 0, 0}})
+	state := holding(t, []float32{0, 0, 0})
 	rapid.Check(t, func(t *rapid.T) { // shifting moves the mean alone
 		x := rapid.SliceOfN(rapid.Float32Range(-8, 8), 3, 3).Draw(t, "x")
 		moments := func(x []float32) (mean, std float64) {
@@ -140,4 +140,15 @@ func TestSummary_thousands(t *testing.T) {
 		b.Metric("w", graph.ReduceAllMean(v.NodeValue(b.Graph())))
 	})), state, ones(t, 1))
 	require.Contains(t, state.Summary().String(), "/      w          [1234 1000]  Float32  1,234,000  4,936,000  trainable")
+}
+
+// holding is a state of one variable.
+func holding(t *testing.T, value any) *managed.State {
+	t.Helper()
+	state := newState(t, plugintest.CPU(t))
+	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) {
+		b.Scope().VariableWithValue("a", value).NodeValue(b.Graph())
+		b.Metric("x", b.Field("x"))
+	})), state, ones(t, 1))
+	return state
 }

@@ -40,9 +40,7 @@ func TestWithValues_goesOn(t *testing.T) {
 				state, err := managed.New(strategy, managed.WithOptimizer(adam()), managed.WithSeed(99), managed.WithValues(given))
 				require.NoError(t, err)
 				turns(t, step, state, set, 3, 6)
-				d, err := managed.CompareValues(t.Context(), other, state, 1e-5)
-				require.NoError(t, err)
-				require.Nil(t, d, "%v", d)
+				requireSame(t, other, state, 1e-5)
 				require.NoError(t, state.Close())
 			}
 		})
