@@ -33,12 +33,13 @@ func asIs(through map[string]func(*managed.Node) *managed.Node, names ...string)
 func TestProbabilities(t *testing.T) {
 	softmaxed := func(x *managed.Node) *managed.Node { return graph.Softmax(x) }
 	sigmoided := func(x *managed.Node) *managed.Node { return graph.Sigmoid(x) }
+	nanOfInf := func(x *managed.Node) *managed.Node { return graph.Add(x, graph.MulScalar(x, 0)) }
 	names := []string{"classes", "two", "several", "number", "soft", "sig"}
 	losses := []flaxlike.Loss{
 		{Name: "sparse_categorical_crossentropy", Output: "classes"}, {Name: "binary_crossentropy", Output: "two"},
 		{Name: "binary_focal_crossentropy", Output: "several"}, {Name: "mse", Output: "number"},
 	}
-	m := newModel(t, asIs(map[string]func(*managed.Node) *managed.Node{"soft": softmaxed, "sig": sigmoided}, names...), flaxlike.WithLoss(losses...), flaxlike.WithBatchSize(2))
+	m := newModel(t, asIs(map[string]func(*managed.Node) *managed.Node{"soft": softmaxed, "sig": sigmoided, "two": nanOfInf}, names...), flaxlike.WithLoss(losses...), flaxlike.WithBatchSize(2))
 	log := func(p float64) float32 { return float32(math.Log(p)) }
 	logit := func(p float64) float32 { return float32(math.Log(p / (1 - p))) }
 	fields := []data.Field{
@@ -94,8 +95,7 @@ func TestProbabilities(t *testing.T) {
 	require.EqualError(t, err, `flaxlike: classes: output "sig": a threshold is 2, expected probabilities, 0 to 1`)
 	require.Equal(t, [][]string{{"1"}, {"0"}}, must.M1(p.Labels("several")))
 
-	fields[3].Array.Flat.([]float32)[0] = float32(math.NaN())
-	fields[1].Array.Flat.([]float32)[1] = float32(math.NaN())
+	fields[1].Array.Flat.([]float32)[1] = float32(math.Inf(1))
 	p, err = m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	_, err = p.Classes("two")
