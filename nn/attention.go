@@ -240,7 +240,7 @@ func softmax(x, mask *Node, always bool) *Node {
 		sum = graph.Where(graph.Equal(sum, graph.ZerosLike(sum)), graph.OnesLike(sum), sum)
 	}
 	y := graph.Div(raised, sum)
-	return autodiff.Custom(y, []*Node{x}, func(y, v *Node) []*Node {
+	return autodiff.Custom(y, []*Node{x}, func(_ []*Node, y, v *Node) []*Node {
 		return []*Node{graph.Mul(y, graph.Sub(v, last(graph.ReduceSum, graph.Mul(y, v))))}
 	})
 }

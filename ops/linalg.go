@@ -18,7 +18,7 @@ import (
 func Cholesky(a *Node) *Node {
 	n := square("Cholesky", a)
 	a = graph.MulScalar(graph.Add(a, transposed(a)), 0.5)
-	return autodiff.Custom(factor(graph.StopGradient(a), n), []*Node{a}, func(l, v *Node) []*Node {
+	return autodiff.Custom(factor(graph.StopGradient(a), n), []*Node{a}, func(_ []*Node, l, v *Node) []*Node {
 		// Murray 2016, Differentiation of the Cholesky decomposition.
 		p := graph.Mul(product(transposed(l), lower(v, n)), halved(l, n))
 		p = SolveUpper(transposed(l), p)
@@ -47,8 +47,8 @@ func solve(what string, a, b *Node, upper bool) *Node {
 	if upper {
 		half = transposed(half)
 	}
-	return autodiff.Custom(substituted(graph.StopGradient(half), graph.StopGradient(b), upper), []*Node{b, half}, func(x, v *Node) []*Node {
-		byB := solve(what, transposed(half), v, !upper)
+	return autodiff.Custom(substituted(graph.StopGradient(half), graph.StopGradient(b), upper), []*Node{b, half}, func(inputs []*Node, x, v *Node) []*Node {
+		byB := solve(what, transposed(inputs[1]), v, !upper)
 		return []*Node{byB, graph.Neg(product(byB, transposed(x)))}
 	})
 }

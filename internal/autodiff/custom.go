@@ -1,25 +1,45 @@
 package autodiff
 
-import "github.com/gomlx/gomlx/core/graph"
+import (
+	"slices"
 
-// Custom is a value with a gradient of its own by inputs, of which the first has the value's shape. gradient gives
-// these, in the inputs' shapes, for the value and the gradient with respect to it; it is differentiated where a second
-// derivative is asked for, so it may use the inputs too.
-func Custom(value *graph.Node, inputs []*graph.Node, gradient func(value, v *graph.Node) []*graph.Node) *graph.Node {
-	var out *graph.Node
-	flat := func(nodes []*graph.Node) *graph.Node {
-		list := make([]*graph.Node, len(nodes))
-		for i, n := range nodes {
-			list[i] = graph.Reshape(n, -1)
-		}
-		return join(list, 0)
-	}
-	// GoMLX has gradients of one's own for the identity alone: it is that of all inputs, side by side.
-	all := graph.IdentityWithCustomGradient(flat(inputs), func(_, v *graph.Node) *graph.Node {
-		v = graph.Slice(v, graph.AxisRange(0, value.Shape().Size()))
-		return flat(gradient(out, graph.Reshape(v, value.Shape().Dimensions...)))
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Custom is a value with a gradient of its own by inputs, of which the first has the value's shape and all its dtype.
+// gradient returns the gradients by the inputs, in their shapes, for the inputs, the value and the gradient with respect
+// to it. It is differentiated where a second derivative is asked for. It must take what it needs of the graph from its
+// arguments: a loop computes its body again for the gradient, with other nodes.
+func Custom(value *graph.Node, inputs []*graph.Node, gradient func(inputs []*graph.Node, value, v *graph.Node) []*graph.Node) *graph.Node {
+	parts := append(slices.Clone(inputs), graph.StopGradient(value))
+	// GoMLX has gradients of one's own for the identity alone: it is that of all inputs and the value, side by side.
+	all := graph.IdentityWithCustomGradient(flat(parts), func(all, v *graph.Node) *graph.Node {
+		now := partsOf(all.Inputs()[0], parts)
+		inputs, value := now[:len(inputs)], now[len(inputs)]
+		out := Custom(value, inputs, gradient)
+		of := gradient(inputs, out, partsOf(v, parts[:1])[0])
+		return flat(append(slices.Clone(of), graph.ZerosLike(value)))
 	})
-	first := graph.Slice(all, graph.AxisRange(0, value.Shape().Size()))
-	out = instead(graph.StopGradient(value), graph.Reshape(first, value.Shape().Dimensions...))
-	return out
+	return instead(parts[len(inputs)], partsOf(all, parts[:1])[0])
+}
+
+// flat is all nodes in one, of one axis.
+func flat(nodes []*graph.Node) *graph.Node {
+	list := make([]*graph.Node, len(nodes))
+	for i, n := range nodes {
+		list[i] = graph.Reshape(n, -1)
+	}
+	return join(list, 0)
+}
+
+// partsOf returns the parts of a flat node, in the shapes of like.
+func partsOf(all *graph.Node, like []*graph.Node) []*graph.Node {
+	parts := make([]*graph.Node, len(like))
+	at := 0
+	for i, n := range like {
+		end := at + n.Shape().Size()
+		parts[i] = graph.Reshape(graph.Slice(all, graph.AxisRange(at, end)), n.Shape().Dimensions...)
+		at = end
+	}
+	return parts
 }

@@ -320,6 +320,8 @@ var controls = []control{
 		edits: []edit{{"return []*graph.Node{nil, nil, v}", "return []*graph.Node{nil, v, nil}"}}},
 	{name: "a saved tanh whose gradient takes its input", file: "internal/autodiff/trace.go", pkg: "ops", test: "TestPrograms",
 		edits: []edit{{"result = known[node]", "result = node.Inputs()[0]"}}},
+	{name: "a gradient of one's own that keeps the nodes of the first trace", file: "internal/autodiff/custom.go", pkg: "internal/autodiff", test: "TestCustom",
+		edits: []edit{{"now := partsOf(all.Inputs()[0], parts)", "now := parts"}}},
 	{name: "a body whose values leave it", file: "xla/hlo/trace.go", pkg: "ops", test: "TestWhatABodyMakesStaysThere",
 		edits: []edit{{"b.left[v] = true", "_ = v"}}},
 	{name: "a branch that is computed where it is not chosen", file: "internal/autodiff/loop.go", pkg: "ops", test: "TestBranches",
