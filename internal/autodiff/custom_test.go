@@ -40,8 +40,8 @@ func unitLike(x *graph.Node) *graph.Node {
 	return graph.ExpandLeftToRank(graph.ConvertDType(graph.Diagonal(x.Graph(), 3), x.DType()), 3)
 }
 
-// Gradients of functions that have their own are, in the body of a loop, of a branch and for each example, what they are
-// without these, also of second order.
+// A function with a gradient of its own has the same first and second gradient in the body of a loop or a branch as
+// outside.
 func TestCustom_inLoops(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	values := make([]float64, 2*3*3)
