@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Custom is a value with a gradient of its own by inputs. The first input has the value's shape, and all have its dtype.
-// gradient returns the gradients by the inputs, in their shapes, from the inputs, the value and the gradient by the
+// Custom is a value with a gradient of its own by inputs. The first input has the value's shape, and all inputs have its
+// dtype. gradient returns the gradients by the inputs, in their shapes, from the inputs, the value and the gradient by the
 // value. It is differentiated for a second derivative. It must take values of the graph from its arguments alone: the
 // gradient of a loop computes the body again, with other nodes.
 func Custom(value *graph.Node, inputs []*graph.Node, gradient func(inputs []*graph.Node, value, v *graph.Node) []*graph.Node) *graph.Node {
