@@ -6,10 +6,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Custom is a value with a gradient of its own by inputs. The first input has the value's shape, and all inputs have its
-// dtype. gradient returns the gradients by the inputs, in their shapes, from the inputs, the value and the gradient by the
-// value. It is differentiated for a second derivative. It must take values of the graph from its arguments alone: the
-// gradient of a loop computes the body again, with other nodes.
+// Custom is a value with a gradient of its own by inputs. The first input has the value's shape, all have its dtype.
+// gradient returns the gradients by the inputs, in their shapes, from the inputs, the value and the gradient by the
+// value. It is differentiated for a second derivative. It must take values of the graph from its arguments alone: a
+// loop computes its body again for the gradient, with other nodes.
 func Custom(value *graph.Node, inputs []*graph.Node, gradient func(inputs []*graph.Node, value, v *graph.Node) []*graph.Node) *graph.Node {
 	parts := append(slices.Clone(inputs), graph.StopGradient(value))
 	// GoMLX has gradients of one's own for the identity alone: it is that of all inputs and the value, side by side.

@@ -9,12 +9,10 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/flow"
-	"github.com/lazo-ml/lazo/grad"
 	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/linalg"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/ops"
 )
 
 // Functions with gradients of their own, [2, 3, 3] to [2, 3, 3].
@@ -24,10 +22,10 @@ var customs = map[string]func(scope *model.Scope, x *graph.Node) *graph.Node{
 	},
 	"Cholesky": func(_ *model.Scope, x *graph.Node) *graph.Node {
 		spread := graph.Einsum("bij,bkj->bik", x, x)
-		return linalg.Cholesky(graph.Add(spread, graph.MulScalar(unitLike(x), 2)))
+		return ops.Cholesky(graph.Add(spread, graph.MulScalar(unitLike(x), 2)))
 	},
 	"SolveLower": func(_ *model.Scope, x *graph.Node) *graph.Node {
-		return linalg.SolveLower(graph.Add(x, graph.MulScalar(unitLike(x), 2)), x)
+		return ops.SolveLower(graph.Add(x, graph.MulScalar(unitLike(x), 2)), x)
 	},
 	"a user's": func(_ *model.Scope, x *graph.Node) *graph.Node {
 		return autodiff.Custom(graph.Tanh(x), []*graph.Node{x}, func(_ []*graph.Node, y, v *graph.Node) []*graph.Node {
@@ -50,20 +48,20 @@ func TestCustom_inLoops(t *testing.T) {
 	}
 	ways := map[string]func(f func(x *graph.Node) *graph.Node, x *graph.Node) *graph.Node{
 		"Scan": func(f func(x *graph.Node) *graph.Node, x *graph.Node) *graph.Node {
-			last, _ := flow.Scan([]*graph.Node{x}, nil, func(c, _ []*graph.Node) (next, out []*graph.Node) {
+			last, _ := ops.Scan([]*graph.Node{x}, nil, func(c, _ []*graph.Node) (next, out []*graph.Node) {
 				return []*graph.Node{f(f(c[0]))}, nil
-			}, flow.Length(1))
+			}, ops.Length(1))
 			return last[0]
 		},
 		"Scan of two": func(f func(x *graph.Node) *graph.Node, x *graph.Node) *graph.Node {
-			last, _ := flow.Scan([]*graph.Node{x}, nil, func(c, _ []*graph.Node) (next, out []*graph.Node) {
+			last, _ := ops.Scan([]*graph.Node{x}, nil, func(c, _ []*graph.Node) (next, out []*graph.Node) {
 				return []*graph.Node{f(c[0])}, nil
-			}, flow.Length(2))
+			}, ops.Length(2))
 			return last[0]
 		},
 		"Cond": func(f func(x *graph.Node) *graph.Node, x *graph.Node) *graph.Node {
 			always := graph.LessThan(graph.ReduceAllSum(graph.Mul(x, graph.ZerosLike(x))), graph.Scalar(x.Graph(), x.DType(), 1))
-			return flow.Cond(always, func() []*graph.Node { return []*graph.Node{f(f(x))} }, func() []*graph.Node { return []*graph.Node{x} })[0]
+			return ops.Cond(always, func() []*graph.Node { return []*graph.Node{f(f(x))} }, func() []*graph.Node { return []*graph.Node{x} })[0]
 		},
 	}
 	for name, f := range customs {
@@ -75,8 +73,8 @@ func TestCustom_inLoops(t *testing.T) {
 					var all []*graph.Node
 					for _, y := range []*graph.Node{here(here(x)), way(here, x)} {
 						weights := graph.Sin(graph.MulScalar(graph.Iota(x.Graph(), x.Shape(), 2), 1.5))
-						first := grad.Gradient(graph.ReduceAllSum(graph.Mul(y, weights)), x)[0]
-						all = append(all, y, first, grad.Gradient(graph.ReduceAllSum(graph.Mul(first, graph.Cos(x))), x)[0])
+						first := ops.Gradient(graph.ReduceAllSum(graph.Mul(y, weights)), x)[0]
+						all = append(all, y, first, ops.Gradient(graph.ReduceAllSum(graph.Mul(first, graph.Cos(x))), x)[0])
 					}
 					return all
 				}, tensors.FromFlatDataAndDimensions(values, 2, 3, 3))
@@ -102,9 +100,9 @@ func TestCustom_perExample(t *testing.T) {
 				loss := func(x *graph.Node) *graph.Node {
 					return graph.ReduceAllSum(graph.Square(f(scope, graph.Mul(x, graph.ExpandLeftToRank(scale, 3)))))
 				}
-				_, each := grad.PerExample([]*graph.Node{x}, []*graph.Node{scale}, func(e []*graph.Node) *graph.Node { return loss(e[0]) })
+				_, each := ops.PerExample([]*graph.Node{x}, []*graph.Node{scale}, func(e []*graph.Node) *graph.Node { return loss(e[0]) })
 				first := graph.Slice(x, graph.AxisRange(0, 1))
-				return []*graph.Node{graph.Slice(each[0], graph.AxisRange(0, 1)), grad.Gradient(loss(first), scale)[0]}
+				return []*graph.Node{graph.Slice(each[0], graph.AxisRange(0, 1)), ops.Gradient(loss(first), scale)[0]}
 			}, tensors.FromFlatDataAndDimensions(values, 2, 3, 3))
 			require.NoError(t, err)
 			require.InDeltaSlice(t, tensors.MustCopyFlatData[float64](got[1]), tensors.MustCopyFlatData[float64](got[0]), 1e-9)
