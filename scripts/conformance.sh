@@ -41,7 +41,7 @@ mkdir -p "$copy"
 trap 'chmod -R u+w "$copy"; rm -rf "$copy"' EXIT
 cp -r "$gomlx/." "$copy/gomlx"
 chmod -R u+w "$copy/gomlx"
-for folder in $(go list -deps ./xla ./internal/autodiff | sed -n 's|^github.com/lazo-ml/lazo/||p'); do
+for folder in $(go list -deps ./xla | sed -n 's|^github.com/lazo-ml/lazo/||p'); do
 	to="$copy/gomlx/lazo/${folder#internal/}" # what is internal could not be imported there
 	mkdir -p "$to"
 	for file in "$folder"/*; do
@@ -127,12 +127,10 @@ for package in "${packages[@]}"; do
 			"strings"
 
 			"github.com/gomlx/compute"
-			rules "github.com/gomlx/gomlx/lazo/autodiff"
 			"github.com/gomlx/gomlx/lazo/xla"
 		)
 
 		func init() {
-			rules.Install()
 			compute.Register("lazo", func(config string) (compute.Backend, error) {
 				plugin, devices, counted := strings.Cut(config, ",")
 				options := []xla.Option{xla.CompileCache(os.Getenv("LAZO_COMPILED"), 0)}
