@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,7 +50,7 @@ func TestServe(t *testing.T) {
 		return string(text)
 	}
 	require.JSONEq(t, `{"name":"digits","versions":["1"],"platform":"lazo","inputs":[{"name":"x","datatype":"FP32","shape":[-1,8,8,1]}],
-		"outputs":[{"name":"preds","datatype":"FP32","shape":[-1,10]}]}`, get(model))
+		"outputs":[{"name":"preds_class","datatype":"INT32","shape":[-1]},{"name":"preds_probability","datatype":"FP32","shape":[-1,10]}]}`, get(model))
 	require.JSONEq(t, `{"ready":true}`, get(strings.TrimSuffix(model, "/models/digits")+"/health/ready"))
 
 	// The request of the program's own description.
@@ -94,17 +95,18 @@ func TestServe(t *testing.T) {
 		var out struct {
 			Outputs []struct{ Data []float64 }
 		}
-		if err := json.NewDecoder(answer.Body).Decode(&out); err != nil || len(out.Outputs) != 1 || len(out.Outputs[0].Data) != 10 {
+		if err := json.NewDecoder(answer.Body).Decode(&out); err != nil || len(out.Outputs) != 2 || len(out.Outputs[0].Data) != 1 || len(out.Outputs[1].Data) != 10 {
 			return false, fmt.Errorf("%s: %v, %w", answer.Status, out, err)
 		}
+		class, probabilities := int(out.Outputs[0].Data[0]), out.Outputs[1].Data
 		sum := 0.0
-		for _, p := range out.Outputs[0].Data {
+		for _, p := range probabilities {
 			sum += p
 		}
-		if sum < 0.999 || sum > 1.001 {
-			return false, fmt.Errorf("probabilities of %v together", sum)
+		if sum < 0.999 || sum > 1.001 || slices.Max(probabilities) != probabilities[class] {
+			return false, fmt.Errorf("class %d, probabilities of %v together: %v", class, sum, probabilities)
 		}
-		return out.Outputs[0].Data[y[i]] > 0.5, nil
+		return class == int(y[i]), nil
 	}
 	all := make(chan answered, 64)
 	for i := range 64 {
