@@ -95,7 +95,7 @@ func TestS23_layersOnGivenValues(t *testing.T) {
 	set := must.M1(data.New(data.X(whole(24, 7, 17), 8, 3), data.Y(whole(8, 5, 13), 8, 1)))
 	batch := must.M1(data.Peek(set.Batches(8).All()))
 	for name, build := range map[string]managed.Build{"sam": sam, "maml": maml} {
-		state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.1))))
+		state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.02))))
 		step := managed.TrainStep(build)
 		for range 100 {
 			must.M2(step.Step(t.Context(), state, batch))

@@ -43,7 +43,7 @@ func TestB107_summaryOfLayers(t *testing.T) {
 total          variables  size  bytes
 trainable      14         159   636
 not trainable  3          12    48
-optimizer      32         322   1296
+optimizer      46         336   1408
 metric         2          2     16
 random         1          3     24
 `, s.String())

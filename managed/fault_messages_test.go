@@ -159,15 +159,19 @@ var mistakes = []mistake{
 		return m.train(func(b *managed.Builder) { b.Loss("loss", b.Field("x")) })
 	}},
 	{"labels of floats", func(m desk) error {
-		return m.train(func(b *managed.Builder) { graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), b.Field("x"))) })
+		return m.train(func(b *managed.Builder) {
+			graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), graph.Concatenate([]*graph.Node{b.Field("x"), b.Field("x")}, -1)))
+		})
 	}},
 	{"labels with two axes", func(m desk) error {
-		y := data.Y(make([]int32, 16), 16, 1)
-		return m.run(m.state, batchOf(m.batch.Fields[0], y), func(b *managed.Builder) { graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), b.Field("x"))) })
+		y := data.Y(make([]int32, 48), 16, 3)
+		return m.run(m.state, batchOf(m.batch.Fields[0], y), func(b *managed.Builder) {
+			graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), graph.Concatenate([]*graph.Node{b.Field("x"), b.Field("x")}, -1)))
+		})
 	}},
 	{"target of another shape", func(m desk) error {
 		return m.train(func(b *managed.Builder) {
-			graph.ReduceAllMean(losses.SquaredError(graph.Reshape(b.Field("y"), 16), b.Field("x")))
+			graph.ReduceAllMean(losses.SquaredError(graph.Reshape(b.Field("y"), 4, 4), b.Field("x")))
 		})
 	}},
 	{"panic in the model", func(m desk) error {

@@ -208,7 +208,9 @@ func TestF14_aPanicInTheModelIsAnErrorAndTheStateStays(t *testing.T) {
 		{"no loss", "reports no loss", func(*managed.Builder) {}},
 		{"integer loss", "expected a floating-point one", func(b *managed.Builder) { b.Loss("loss", graph.Const(b.Graph(), int32(1))) }},
 		{"the same name twice", "losses.loss is reported twice", func(b *managed.Builder) { regression(b); b.Loss("loss", b.Field("x")) }},
-		{"labels of floats", "expected integer labels [batch, …]", func(b *managed.Builder) { graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), b.Field("x"))) }},
+		{"labels of floats", "labels (Float32)[16, 1] do not fit", func(b *managed.Builder) {
+			losses.CrossEntropy(b.Field("y"), graph.Concatenate([]*graph.Node{b.Field("x"), b.Field("x")}, -1))
+		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, _, err := managed.TrainStep(row.train).Step(t.Context(), state, batch)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 jax.config.update("jax_enable_x64", True)
-RATE, RADIUS, INNER, STEPS = 0.1, 0.05, 0.2, 100
+RATE, RADIUS, INNER, STEPS = 0.02, 0.05, 0.2, 100
 
 
 def made(n, a, m):
