@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -290,11 +292,29 @@ func resumes(t *testing.T, s strategies.Strategy) {
 		require.NoError(t, errors.Join(step.Close(), state.Close()))
 		return values
 	}
-	broken := t.TempDir()
+	broken := folder(t, s)
 	half := run(broken, 3)
-	whole := run(t.TempDir(), 6)
+	whole := run(folder(t, s), 6)
 	require.NotEqual(t, half, whole)
 	require.Equal(t, whole, run(broken, 6))
+}
+
+// folder returns a temporary folder, the same one in all processes of the strategy's job.
+func folder(t *testing.T, s strategies.Strategy) string {
+	job := s.Runtime().Job()
+	if job == nil {
+		return t.TempDir()
+	}
+	name := []int64{0}
+	if job.Rank() == 0 {
+		name[0] = rand.Int64()
+	}
+	require.NoError(t, job.Agree(name))
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("lazo-strategytest-%d", name[0]))
+	if job.Rank() == 0 {
+		t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	}
+	return dir
 }
 
 // onGo tells whether a strategy runs on GoMLX's backend in Go.
