@@ -49,7 +49,8 @@ type Options struct {
 	// Also are values that are saved with the state: pointers, by the names of their sections. Each is written as JSON
 	// with every checkpoint, and read again when the run is resumed. A position in data that the program counts itself
 	// must be counted before the batch is handed out. It then belongs to the step that is saved; a step that would have
-	// another position ([loop.Report].Ahead) is not saved.
+	// another position ([loop.Report].Ahead) is not saved, which is an error. A source in data.Prefetch or
+	// data.ParallelMap must not change these values: it is several batches ahead of the step, and a run cannot notice.
 	Also map[string]any
 	// Same are settings that a resumed run must have in common with the saved one: a struct or a map, compared as JSON.
 	// A difference is an error that wraps [ErrChanged] and names it. Nothing is restored then.

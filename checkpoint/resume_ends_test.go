@@ -159,3 +159,66 @@ func TestR12_theSavedPlaceIsThatOfTheStep(t *testing.T) {
 		})
 	}
 }
+
+// A run that counts in epochs takes a batch early where the batches do not say where an epoch ends. The place that the
+// source has counted is then not that of the step.
+func TestS03_aPlaceThatIsAheadIsNotSaved(t *testing.T) {
+	const wrong = "checkpoint: save step 3 into folder: not saved, since 1 of the batches taken from the data is not trained, " +
+		"and so section \"position\" of the option Also is not of this step: where the run counts in epochs, count in steps or " +
+		"give the batches the method InEpoch; where a step failed or stopped, go on from an earlier checkpoint"
+	for _, row := range []struct {
+		name    string
+		options loop.Option
+		every   int64
+		ends    bool  // with the context, while the source waits
+		saved   int64 // the last step
+		err     string
+	}{
+		{name: "epochs", options: loop.Until(loop.Epochs(1)), every: 3, err: wrong},
+		{name: "single steps", options: loop.Options(loop.SingleSteps(), loop.Until(loop.Epochs(1))), every: 3, err: wrong},
+		{name: "the last batch", options: loop.Until(loop.Epochs(1)), every: 10, saved: 10},
+		{name: "in the middle", options: loop.Until(loop.Epochs(1)), every: 10, ends: true, err: "save step 4 into folder: not saved, since 1 of the batches"},
+		{name: "control: steps", options: loop.Until(loop.Steps(9)), every: 3, saved: 9},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+				ctx, cancel := context.WithCancelCause(t.Context())
+				position, let := int64(0), make(chan struct{})
+				source := func(yield func(int64, error) bool) {
+					for position < 10 {
+						if row.ends && position == 5 {
+							cancel(errHome)
+							<-let
+							return
+						}
+						position++
+						if !yield(position, nil) {
+							return
+						}
+					}
+				}
+				steps := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, h heeding, batch int64) (heeding, loop.Logs, error) {
+					return h, h.step(batch), nil
+				}))
+				_, err := steps.Run(ctx, heeding{counter: &counter{Rate: 1}}, loop.Data[int64](source),
+					saves(f, loop.Every(loop.Steps(row.every)), checkpoint.Options{Also: map[string]any{"position": &position}}), row.options)
+				close(let)
+				synctest.Wait()
+				if row.err != "" {
+					require.ErrorContains(t, err, row.err)
+					_, err = f.Newest(t.Context())
+					require.ErrorIs(t, err, checkpoint.ErrNone)
+					return
+				}
+				require.NoError(t, err)
+				c, err := f.Newest(t.Context())
+				require.NoError(t, err)
+				require.EqualValues(t, row.saved, c.Step)
+				var at int64
+				require.NoError(t, c.Section("position", &at))
+				require.Equal(t, row.saved, at)
+			})
+		})
+	}
+}

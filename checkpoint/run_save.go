@@ -238,7 +238,8 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 	}
 	if r.Ahead > 0 && len(s.Also) > 0 {
 		return false, s.failed(fmt.Errorf("checkpoint: save step %d into %s: not saved, since %d of the batches taken from the data "+
-			"is not trained, and so section %q is not of this step: go on from an earlier checkpoint",
+			"is not trained, and so section %q of the option Also is not of this step: where the run counts in epochs, count in steps or "+
+			"give the batches the method InEpoch; where a step failed or stopped, go on from an earlier checkpoint",
 			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, slices.Sorted(maps.Keys(s.Also))[0]))
 	}
 	if s.best || s.shared && s.async.writing() && s.worth(r, metrics) { // it is written, or being written, when nothing waits

@@ -14,6 +14,9 @@ import (
 // still works on a batch, or holds several for a block of steps, while source fills the next. Prefetch itself copies
 // nothing.
 //
+// Source is ahead of the run's steps. So it must not read the state that is trained, which is an error of the run, nor
+// change what is saved with the state (checkpoint.Options.Also): the values would be those of a later batch.
+//
 // A panic of source arrives as an error behind the batches made before it. When the consumer stops
 // early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards. If source blocks,
 // it waits for ever; a run of package loop leaves both behind when its context ends. A fault of source after the

@@ -135,29 +135,44 @@ func TestStateDependentData_curriculum(t *testing.T) {
 	require.Equal(t, levels[:400], trained(loop.SingleSteps())[:400])
 }
 
-// A read on another goroutine, as that of a Prefetch or of iter.Pull, is an error while batches wait.
+// A read on another goroutine shows each step whose batch was handed out. One in a Prefetch is an error.
 func TestStateDependentData_otherGoroutine(t *testing.T) {
 	set := line(64)
-	state := must.M1(managed.New(jit(), managed.WithOptimizer(optimizer.Adam().Done())))
-	defer state.Close()
-	step := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
-	})
-	defer step.Close()
-	must.M(step.Prepare(t.Context(), state, must.M1(data.Peek(set.Batches(1).All()))))
-	reading := data.Map(set.Batches(1).All(), func(b data.Batch) (data.Batch, error) {
-		_, err := state.Value("/dense/weights")
-		return b, err
-	})
-	source := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) {
-		next, stop := iter.Pull2(reading)
-		defer stop()
-		for b, err, more := next(); more && yield(b, err); b, err, more = next() {
+	trained := func(pulled bool, options ...loop.Option) (seen []any, err error) {
+		state := must.M1(managed.New(jit(), managed.WithOptimizer(optimizer.Adam().Done())))
+		defer state.Close()
+		step := managed.TrainStep(func(b *managed.Builder) {
+			b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
+		})
+		defer step.Close()
+		must.M(step.Prepare(t.Context(), state, must.M1(data.Peek(set.Batches(1).All()))))
+		reading := data.Map(set.Batches(1).All(), func(b data.Batch) (data.Batch, error) {
+			weights, err := state.Value("/dense/weights")
+			if err == nil {
+				seen = append(seen, weights.Value())
+			}
+			return b, err
+		})
+		source := data.Prefetch(reading, 2)
+		if pulled {
+			source = func(yield func(data.Batch, error) bool) {
+				next, stop := iter.Pull2(reading)
+				defer stop()
+				for b, err, more := next(); more && yield(b, err); b, err, more = next() {
+				}
+			}
 		}
-	})
-	training := loop.New(loop.On(loop.EachStep, step))
-	_, err := training.Run(t.Context(), state, source)
-	require.ErrorContains(t, err, "on another goroutine")
-	_, err = training.Run(t.Context(), state, source, loop.SingleSteps())
+		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](source), options...)
+		return seen, err
+	}
+	seen, err := trained(true)
 	require.NoError(t, err)
+	single, err := trained(true, loop.SingleSteps())
+	require.NoError(t, err)
+	require.Len(t, seen, 64)
+	require.Equal(t, single, seen)
+	for _, option := range []loop.Option{nil, loop.SingleSteps()} {
+		_, err = trained(false, option)
+		require.ErrorContains(t, err, "outside Prefetch and ParallelMap")
+	}
 }

@@ -186,13 +186,14 @@ func (r *run[S, B]) flush() (end bool, err error) {
 	batches, elapsed := b.batches, b.elapsed
 	b.batches, b.elapsed = batches[:0], elapsed[:0] // whatever happens now, they no longer wait
 	defer clear(batches)
-	if r.reading.on {
+	if r.reading.on && r.reading.maker.Load() == nil {
 		r.reading.waiting.Store(false)
 	}
 
 	r.turn.Batch, r.elapsed = batches[0], elapsed[0]
 	begin := time.Now()
 	state, logs, err := r.stepBlock(batches)
+	r.reading.made()
 	stop := isStop(err)
 	if len(logs) > 0 || stop {
 		r.turn.State = state

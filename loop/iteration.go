@@ -310,6 +310,10 @@ func (r *run[S, B]) noteLatest(logs Logs) {
 
 // reported is what callbacks are given.
 func (r *run[S, B]) reported() Report {
+	ahead := r.taken - (r.elapsed.Steps - r.from.Steps)
+	if r.early != nil && (r.early.taken || r.early.asked.Load()) { // it, or the one that waits for it
+		ahead++
+	}
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,
-		From: r.from, Until: r.until, Stop: r.stop, Ahead: r.taken - (r.elapsed.Steps - r.from.Steps), state: StateAt(&r.turn.State)}
+		From: r.from, Until: r.until, Stop: r.stop, Ahead: ahead, state: StateAt(&r.turn.State)}
 }

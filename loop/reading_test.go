@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,11 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 )
 
 // weight is a state that changes in place: what was learnt so far.
 type weight struct {
+	mu     sync.Mutex // for reads that nothing orders
 	value  int
 	onRead []*func() error
 	job    loop.Job
@@ -30,12 +33,21 @@ func (w *weight) OnRead(f func() error) (remove func(), err error) {
 	if err := w.ready(); err != nil {
 		return nil, err
 	}
-	w.onRead = append(w.onRead, &f)
-	return func() { w.onRead = slices.DeleteFunc(w.onRead, func(x *func() error) bool { return x == &f }) }, nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.onRead = append(slices.Clip(w.onRead), &f)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.onRead = slices.DeleteFunc(slices.Clone(w.onRead), func(x *func() error) bool { return x == &f })
+	}, nil
 }
 
 func (w *weight) ready() error {
-	for _, f := range w.onRead {
+	w.mu.Lock()
+	list := w.onRead
+	w.mu.Unlock()
+	for _, f := range list {
 		if err := (*f)(); err != nil {
 			return err
 		}
@@ -48,7 +60,15 @@ func (w *weight) read() (int, error) {
 	if err := w.ready(); err != nil {
 		return 0, err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return w.value, nil
+}
+
+func (w *weight) add(x int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.value += x
 }
 
 // learner makes the steps of a weight: a batch is added to it.
@@ -65,11 +85,11 @@ func (l learner) Step(_ context.Context, w *weight, batch int) (*weight, loop.Lo
 		if err := l.comes(batch); err != nil && !errors.Is(err, loop.ErrStop) {
 			return w, loop.Logs{}, err
 		} else if err != nil {
-			w.value += batch
+			w.add(batch)
 			return w, metric("w", float64(w.value)), err
 		}
 	}
-	w.value += batch
+	w.add(batch)
 	return w, metric("w", float64(w.value)), nil
 }
 
@@ -249,12 +269,17 @@ func TestS03_readEndsTheRun(t *testing.T) {
 		{name: "a step exits", comes: func() error { runtime.Goexit(); return nil }, ended: ended{reason: loop.Failed, state: 4, err: "loop: step 4: each step: step: runtime.Goexit was called"}, ahead: 2},
 		{name: "the time is over", comes: func() error { time.Sleep(time.Hour); return nil }, until: loop.Time(time.Hour), ended: ended{reason: loop.UntilReached, state: 5}},
 	} {
-		for _, cancellable := range []bool{true, false} {
+		for i := range 4 {
+			cancellable, beside := i%2 == 0, i/2 == 1
 			t.Run(row.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx := context.Background()
 					if cancellable {
 						ctx = t.Context()
+					}
+					read := (*weight).read
+					if beside {
+						read = (*weight).readBeside
 					}
 					w, made, more, closed := &weight{}, 0, 0, false
 					var unread error
@@ -265,7 +290,7 @@ func TestS03_readEndsTheRun(t *testing.T) {
 								more++
 							}
 						}
-						_, unread = w.read()
+						_, unread = read(w)
 						if yield(1, nil) {
 							more++
 						}
@@ -307,59 +332,135 @@ func TestS03_readEndsTheRun(t *testing.T) {
 	}
 }
 
-// Where the steps cannot be made, a read is an error that says what to do, and none where no step waits.
-func TestS03_readsThatFindBatchesWaiting(t *testing.T) {
-	another := "loop: the state was read while batches wait for their steps, on another goroutine than the run's: read it in the data source itself, " +
-		"where neither Prefetch nor iter.Pull runs it, or give the run the option SingleSteps"
-	elsewhere := func(w *weight) (v int, err error) {
-		done := make(chan struct{})
-		go func() { v, err = w.read(); close(done) }()
-		<-done
-		return v, err
-	}
-	for _, options := range [][]loop.Option{nil, {loop.SingleSteps()}} {
-		synctest.Test(t, func(t *testing.T) {
-			var seen []int
-			var failed []error
-			w := &weight{}
-			data := func(yield func(int, error) bool) {
-				for range 5 {
-					v, err := elsewhere(w)
-					seen, failed = append(seen, v), append(failed, err)
-					if !yield(1, err) || err != nil {
-						return
+// readBeside reads on another goroutine.
+func (w *weight) readBeside() (v int, err error) {
+	done := make(chan struct{})
+	go func() { defer close(done); v, err = w.read() }()
+	<-done
+	return v, err
+}
+
+// Whichever goroutine reads the state while the source has control, sees each step whose batch was handed out.
+func TestS03_anyGoroutineSeesEachStep(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		read func(t *testing.T) (read func(*weight) (int, error), end func())
+	}{
+		{"one that was there before the run", func(t *testing.T) (func(*weight) (int, error), func()) {
+			asks, answers := make(chan *weight), make(chan int)
+			go func() {
+				for w := range asks {
+					v, err := w.read()
+					if err != nil {
+						v = -1
 					}
+					answers <- v
 				}
+			}()
+			return func(w *weight) (int, error) { asks <- w; return <-answers, nil }, func() { close(asks) }
+		}},
+		{"several at once", func(t *testing.T) (func(*weight) (int, error), func()) {
+			return func(w *weight) (int, error) {
+				var all [8]int
+				var group sync.WaitGroup
+				for i := range all {
+					group.Go(func() { all[i], _ = w.read() })
+				}
+				group.Wait()
+				if slices.Min(all[:]) != slices.Max(all[:]) {
+					return 0, fmt.Errorf("seen at once: %v", all)
+				}
+				return all[0], nil
+			}, func() {}
+		}},
+		{"iter.Pull", func(t *testing.T) (func(*weight) (int, error), func()) {
+			return func(w *weight) (int, error) {
+				next, stop := iter.Pull2(func(yield func(int, error) bool) { yield(w.read()) })
+				defer stop()
+				v, err, _ := next()
+				return v, err
+			}, func() {}
+		}},
+		{"an evaluation", func(t *testing.T) (func(*weight) (int, error), func()) {
+			return func(w *weight) (v int, err error) {
+				look := loop.StepFunc[*weight, int](func(_ context.Context, w *weight, _ int) (*weight, loop.Logs, error) {
+					v, err = w.read()
+					return w, loop.Logs{}, err
+				})
+				_, _, failed := loop.Evaluate[*weight, int]("test", look, numbers(1)).Run(t.Context(), w)
+				return v, errors.Join(err, failed)
+			}, func() {}
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, every := range []int{1, 5} {
+				synctest.Test(t, func(t *testing.T) {
+					read, end := row.read(t)
+					defer end()
+					made := -1
+					seen, sizes := weightsSeen(t, 40, func(w *weight) (int, error) {
+						if made++; made%every > 0 {
+							return made, nil
+						}
+						return read(w)
+					})
+					want := make([]int, 40)
+					for i := range want {
+						want[i] = i
+					}
+					require.Equal(t, want, seen)
+					require.Equal(t, every > 1, slices.Max(sizes) > 1, "batches waited")
+				})
 			}
-			result, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8})).Run(t.Context(), w, loop.Data[int](data), options...)
-			if options != nil {
-				require.NoError(t, err)
-				require.Equal(t, []int{0, 1, 2, 3, 4}, seen)
-				return
-			}
-			require.EqualError(t, err, "loop: step 3: data: "+another[len("loop: "):])
-			require.EqualError(t, failed[2], another)
-			require.Equal(t, []int{0, 1, 0}, seen)
-			require.EqualValues(t, 2, result.Elapsed.Steps, "the step that waited is made")
 		})
 	}
-	t.Run("iter.Pull", func(t *testing.T) {
-		w := &weight{}
-		data := func(yield func(int, error) bool) {
-			next, stop := iter.Pull2(func(yield func(int, error) bool) {
-				for {
-					if _, err := w.read(); !yield(1, err) {
-						return
-					}
+}
+
+// What data.Prefetch and data.ParallelMap run is ahead of the steps, so what it would see depends on the time: a read
+// is an error, with blocks and without.
+func TestS03_aReadAheadIsRefused(t *testing.T) {
+	reading := func(w *weight) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			for range 20 {
+				if v, err := w.read(); !yield(v, err) || err != nil {
+					return
 				}
-			})
-			defer stop()
-			for v, err, ok := next(); ok && yield(v, err); v, err, ok = next() {
 			}
 		}
-		_, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8})).Run(t.Context(), w, loop.Data[int](data))
-		require.EqualError(t, err, "loop: step 3: data: "+another[len("loop: "):])
-	})
+	}
+	for name, source := range map[string]func(*weight) iter.Seq2[int, error]{
+		"Prefetch": func(w *weight) iter.Seq2[int, error] { return data.Prefetch(reading(w), 2) },
+		"ParallelMap": func(w *weight) iter.Seq2[int, error] {
+			return data.ParallelMap(iter.Seq2[int, error](numbers(20)), 2, func(int) (int, error) { return w.read() })
+		},
+		"a deep stack": func(w *weight) iter.Seq2[int, error] {
+			return data.Prefetch(func(yield func(int, error) bool) { deep(200, func() { reading(w)(yield) }) }, 2)
+		},
+	} {
+		steps := map[string]loop.Stepper[*weight, int]{"blocks": learner{block: 8}, "no blocks": learner{}.single()}
+		for kind, step := range steps {
+			for _, option := range []loop.Option{nil, loop.SingleSteps()} {
+				t.Run(name+" "+kind, func(t *testing.T) {
+					w := &weight{}
+					_, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), w, loop.Data[int](source(w)), option)
+					require.EqualError(t, err, "loop: step 1: data: the state was read on a goroutine of data.Prefetch or data.ParallelMap, which makes "+
+						"batches before the steps of earlier ones: read it in the data source, outside Prefetch and ParallelMap")
+				})
+			}
+		}
+	}
+}
+
+func deep(n int, f func()) {
+	if n > 0 {
+		deep(n-1, f)
+		return
+	}
+	f()
+}
+
+// Where the steps cannot be made, a read is an error that says what to do, and none where no step waits.
+func TestS03_readsThatFindBatchesWaiting(t *testing.T) {
 	t.Run("by what must not read", func(t *testing.T) {
 		w, reads := &weight{}, []error{}
 		ask := func() bool { _, err := w.read(); reads = append(reads, err); return false }
@@ -369,13 +470,14 @@ func TestS03_readsThatFindBatchesWaiting(t *testing.T) {
 		require.ErrorContains(t, errors.Join(reads...), "loop: the state was read while batches wait for their steps, by never: asking, which must not read it: give the run the option SingleSteps")
 	})
 	t.Run("a job", func(t *testing.T) {
-		for _, option := range []loop.Option{nil, loop.SingleSteps()} {
+		for i, option := range []loop.Option{nil, nil, loop.SingleSteps(), loop.SingleSteps()} {
+			read := []func(*weight) (int, error){(*weight).read, (*weight).readBeside}[i%2]
 			synctest.Test(t, func(t *testing.T) {
 				all := together(2, func(_ int, s member) (loop.Result[member], error) {
 					w := &weight{job: s.job}
 					data := func(yield func(int, error) bool) {
 						for range 5 {
-							if _, err := w.read(); !yield(1, err) || err != nil {
+							if _, err := read(w); !yield(1, err) || err != nil {
 								return
 							}
 						}
@@ -432,43 +534,119 @@ func TestS03_aRunWithinTheData(t *testing.T) {
 	})
 }
 
-// A goroutine that has nothing to do with the run reads beside it: it waits for no batch, and is refused nothing.
+// A read while the run is at work is refused nothing and waits for nothing: the run may wait for it.
 func TestS03_aReaderBesideTheRunIsNotRefused(t *testing.T) {
-	w := &weight{}
-	ask, answer := make(chan struct{}), make(chan error)
-	asking := make(chan struct{})
-	go func() { // before the run, from this goroutine
-		close(asking)
-		for range ask {
-			_, err := w.read()
-			answer <- err
-		}
-	}()
-	<-asking
-	defer close(ask)
-	asked := 0
-	data := loop.Data[int](func(yield func(int, error) bool) {
-		for range 40 {
-			ask <- struct{}{}
-			if err := <-answer; !yield(1, err) {
-				return
-			}
+	synctest.Test(t, func(t *testing.T) {
+		w, asked := &weight{}, 0
+		ask := func() bool {
+			_, err := w.readBeside()
+			require.NoError(t, err)
 			asked++
+			return false
 		}
+		step := learner{block: 8, sizes: new([]int), comes: func(int) error { ask(); return nil }}
+		asking := attend("asking", loop.Never, func() loop.Attendant { return asks{ask} })
+		_, err := loop.New(loop.On[*weight, int](loop.EachStep, step)).Run(t.Context(), w, numbers(40), asking)
+		require.NoError(t, err)
+		require.Greater(t, asked, 40)
+		require.Equal(t, 8, slices.Max(*step.sizes), "batches waited")
 	})
-	var sizes []int
-	_, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8, sizes: &sizes})).Run(t.Context(), w, data)
-	require.NoError(t, err)
-	require.Equal(t, 40, asked)
-	require.Equal(t, 8, slices.Max(sizes), "batches waited")
+}
+
+// Goroutines that read all the time, whatever the run does, change nothing of it.
+func TestS03_readersAtAnyTime(t *testing.T) {
+	for _, cancellable := range []bool{true, false} {
+		ctx := context.Background()
+		if cancellable {
+			ctx = t.Context()
+		}
+		w, over, source := &weight{}, make(chan struct{}), 0
+		var readers sync.WaitGroup
+		for range 2 {
+			readers.Go(func() {
+				for last := 0; ; {
+					select {
+					case <-over:
+						return
+					default:
+					}
+					v, err := w.read()
+					if err != nil || v < last {
+						t.Errorf("%d after %d, %v", v, last, err)
+						return
+					}
+					last = v
+					runtime.Gosched()
+				}
+			})
+		}
+		data := loop.Data[int](func(yield func(int, error) bool) {
+			for i := range 3000 {
+				if i%7 == 0 {
+					v, err := w.readBeside()
+					if source++; v != i || err != nil {
+						yield(0, fmt.Errorf("%d before step %d: %w", v, i, err))
+						return
+					}
+				}
+				if !yield(1, nil) {
+					return
+				}
+			}
+		})
+		result, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8})).Run(ctx, w, data)
+		close(over)
+		readers.Wait()
+		require.NoError(t, err)
+		require.EqualValues(t, 3000, result.Elapsed.Steps)
+		require.EqualValues(t, 3000, result.History.Len())
+		require.Equal(t, 3000, w.value)
+		require.Equal(t, 429, source)
+	}
+}
+
+// A read that comes when the context has ended and the source is left behind makes no step.
+func TestS03_aReadAfterTheSourceWasLeft(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w, let, came := &weight{}, make(chan struct{}), make(chan error)
+			data := loop.Data[int](func(yield func(int, error) bool) {
+				for range 5 {
+					yield(1, nil)
+				}
+				w.mu.Lock()
+				late := &weight{onRead: w.onRead} // a read that began before
+				w.mu.Unlock()
+				<-let
+				read := late.read
+				if beside {
+					read = late.readBeside
+				}
+				_, err := read()
+				came <- err
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8})).Run(ctx, w, data)
+			require.ErrorIs(t, err, loop.ErrSourceLeft)
+			require.Equal(t, 5, w.value, "the steps that waited are made")
+			close(let)
+			require.NoError(t, <-came)
+		})
+	}
 }
 
 // A source that is asked for a batch ahead, to know whether the one before ends its epoch, cannot see its step.
 func TestS03_aReadWhileABatchIsTakenAhead(t *testing.T) {
+	t.Run("in the source", func(t *testing.T) { aReadWhileABatchIsTakenAhead(t, (*weight).read) })
+	t.Run("on another goroutine", func(t *testing.T) { aReadWhileABatchIsTakenAhead(t, (*weight).readBeside) })
+}
+
+func aReadWhileABatchIsTakenAhead(t *testing.T, read func(*weight) (int, error)) {
 	w := &weight{}
 	data := loop.Data[int](func(yield func(int, error) bool) {
 		for range 4 {
-			_, err := w.read()
+			_, err := read(w)
 			if !yield(1, err) || err != nil {
 				return
 			}

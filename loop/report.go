@@ -15,7 +15,8 @@ type Report struct {
 	// Stop is the first request to stop, as [Result].Stop will have it; nil if there is none.
 	Stop error
 	// Ahead is the number of batches that were taken from the data and are not in the state. It is 0 unless a step
-	// failed or returned [ErrStop] within a block.
+	// failed or returned [ErrStop] within a block, or the run counts in [Epochs] and the batches do not say where an
+	// epoch ends (see [Stepper]): then it is 1, but for the last batch. It does not count what data.Prefetch has taken.
 	Ahead int64
 	state State
 }

@@ -36,6 +36,7 @@ type run[S, B any] struct {
 	over                     bool  // no further batch is taken
 	failure                  error // of an iteration, or of the data
 	taken                    int64 // batches from the data
+	early                    *early
 	shared                   int64 // of these, those that all processes have
 	nextTaken                bool  // the newest batch is for the iteration after this one
 	changed                  bool  // a task of the present iteration has run
@@ -178,14 +179,16 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if err := r.shielded(func() error { r.at(atData); return nil }); err != nil {
 		return false, err
 	}
-	s := &source[B]{uncancelable: r.ctx.Done() == nil}
-	s.turn = func(last bool, failure error) (more bool) {
+	s := &source[B]{uncancelable: r.ctx.Done() == nil, shared: r.reading.on}
+	s.turn = func(last bool, failure error) (more bool, err error) {
 		whole := false
 		defer func() {
 			if !whole {
 				r.over, r.failure = true, r.located(shield.Caught(recover()))
 			}
 			r.at(atData) // also at the end of the run: what the source then does is not the last task's
+			err = r.failure
+			r.reading.made()
 			s.enter()
 		}()
 		r.endsEpoch = last
@@ -193,12 +196,12 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 			r.over, r.failure = true, err
 		}
 		whole = true
-		return !r.over && r.refused == nil
+		return !r.over && r.refused == nil, nil
 	}
 	r.source = s
 	err, left = s.wait(r.ctx, shield.Start(func() error {
 		if r.reading.on {
-			s.goroutine, _, _ = origin()
+			s.goroutine, _ = origin()
 		}
 		return s.all(r.epochs(data))
 	}))
@@ -213,7 +216,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 
 // epochs is the data of the run, from where it begins.
 func (r *run[S, B]) epochs(data Source[B]) epochsOf[B] {
-	return epochsOf[B]{data, r.from, r.until, r.needsEpochs(), r.reading.ahead, r.batch}
+	return epochsOf[B]{data, r.from, r.until, r.needsEpochs(), r.early, r.batch}
 }
 
 // needsEpochs reports whether anything in the run is due by epochs.

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -22,31 +23,48 @@ const (
 // source ranges over the data on its own goroutine. An iterator cannot be interrupted, so that goroutine may never
 // return: the run is then taken from it.
 type source[B any] struct {
-	// turn is called with each batch, and must call enter at its end. It is nil once the source is left behind.
-	turn func(last bool, err error) (more bool)
+	// turn is called with each batch, and must call enter at its end. It returns the error that has ended the run. It is
+	// nil once the source is left behind.
+	turn func(last bool, err error) (more bool, failure error)
 	// crossings counts the entries into the source and the exits from it: it is odd inside. Who changes it from an odd
 	// number owns the run.
 	crossings atomic.Int64
 	count     int64 // crossings, as the source's goroutine left it
 	// uncancelable: the context never ends, so the run stays with the source's goroutine.
 	uncancelable bool
-	inside       bool   // as that goroutine sees it
-	goroutine    string // its number, where the state may be read in it
+	// shared: other goroutines can make the steps that wait (see reading). The run holds control except while it waits
+	// in the source.
+	shared    bool
+	control   sync.Mutex
+	goroutine string // the number of the source's, where shared
 }
 
 const leftBehind = -1
 
 func (s *source[B]) enter() {
-	s.inside = true
 	if !s.uncancelable {
 		s.count++
 		s.crossings.Store(s.count)
+	}
+	if s.shared {
+		s.control.Unlock()
 	}
 }
 
 // leave reports whether the run still belongs to the source's goroutine.
 func (s *source[B]) leave() bool {
-	s.inside = false
+	if s.shared {
+		s.control.Lock()
+	}
+	owns := s.take()
+	if s.shared && !owns {
+		s.control.Unlock()
+	}
+	return owns
+}
+
+// take is leave for who has control.
+func (s *source[B]) take() bool {
 	if s.uncancelable {
 		return true
 	}
@@ -55,8 +73,18 @@ func (s *source[B]) leave() bool {
 }
 
 func (s *source[B]) all(data epochsOf[B]) error {
+	if s.shared {
+		s.control.Lock()
+		defer s.control.Lock() // the run goes on without the source
+	}
 	s.enter()
-	data.all(func(last bool, err error) bool { return s.leave() && s.turn(last, err) })
+	data.all(func(last bool, err error) bool {
+		if !s.leave() {
+			return false
+		}
+		more, _ := s.turn(last, err)
+		return more
+	})
 	return nil
 }
 

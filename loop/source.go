@@ -78,10 +78,16 @@ type epochsOf[B any] struct {
 	until  Period
 	// ahead: something is due by epochs, so a batch that does not know whether it ends its epoch is taken one ahead.
 	ahead bool
-	// asked is set while the source is asked for a batch ahead; it may be nil.
-	asked *atomic.Bool
+	early *early // nil where nobody looks
 	// newest is where each batch is put before it is yielded: batches can be large, and each copy costs time.
 	newest *B
+}
+
+// early is how a batch is taken before the step of the one before it, to know whether that ends its epoch. It is no
+// part of the run, which a source that is left behind must not hold.
+type early struct {
+	asked atomic.Bool // the source is asked for it
+	taken bool        // it is there, while the one before it is yielded
 }
 
 func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
@@ -89,8 +95,8 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 	again := byEpochs(e.until)
 	p := pass[B]{newest: e.newest, ahead: e.ahead, once: e.until == nil && !isPlain, plain: isPlain, place: placeOf(e.newest), yield: yield}
 	p.ahead = p.ahead || p.once && p.place != nil
-	if p.asked = e.asked; p.asked == nil {
-		p.asked = new(atomic.Bool)
+	if p.early = e.early; p.early == nil {
+		p.early = new(early)
 	}
 	if p.once && e.from.Epochs > 0 { // the earlier run has made its pass
 		return
@@ -133,11 +139,11 @@ type pass[B any] struct {
 	skip    int64 // so many batches are left out
 	taken   int64
 	ahead   bool
-	plain   bool         // the end of the iterator ends the epoch, whatever its last batch knows
-	once    bool         // it ends with the epoch
-	stopped bool         // no further batch is wanted
-	asked   *atomic.Bool // while one is taken ahead
-	held    B            // where one is taken ahead: the batch before it
+	plain   bool // the end of the iterator ends the epoch, whatever its last batch knows
+	once    bool // it ends with the epoch
+	stopped bool // no further batch is wanted
+	early   *early
+	held    B // where one is taken ahead: the batch before it
 }
 
 // over ranges over one iterator.
@@ -173,7 +179,7 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 			continue
 		}
 		if holds {
-			p.asked.Store(false)
+			p.early.asked.Store(false)
 		}
 		before := epoch
 		last, known := false, false
@@ -185,23 +191,23 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 			epoch, last, known = p.place()
 		}
 		if holds {
-			*p.newest = p.held
+			*p.newest, p.early.taken = p.held, err == nil
 			if !p.give(err == nil && epoch != before, nil) {
 				return
 			}
-			*p.newest = batch
+			*p.newest, p.early.taken = batch, false
 		}
 		if err == nil {
 			p.taken++
 		}
 		if holds = p.ahead && err == nil && !last && (p.plain || !known); holds {
-			p.asked.Store(true)
+			p.early.asked.Store(true)
 		} else if !p.give(last, err) {
 			return
 		}
 	}
 	if holds {
-		p.asked.Store(false)
+		p.early.asked.Store(false)
 		p.give(true, nil)
 	}
 }

@@ -24,9 +24,11 @@ import (
 //	OnRead(f func() error) (remove func(), err error)
 //
 // which gives it a function to call before each time that it is read; an error of it is returned in place of what was
-// to be read. Before it adds f, OnRead calls the functions that it was given earlier. The run makes the waiting steps
-// in f, so that reading the state shows every step whose batch has been handed out. The state of several processes has
-// a method Job, see [Job]. checkpoint.State has the methods by which a state is saved.
+// to be read. Before it adds f, OnRead calls the functions that it was given earlier. Any goroutine may call f. While
+// the data source has control, f makes the waiting steps, so that reading the state from any goroutine shows every step
+// whose batch was handed out. On a goroutine of data.Prefetch or data.ParallelMap, which make batches before the steps
+// of earlier ones, f returns an error. The state of several processes has a method Job, see [Job]. checkpoint.State has
+// the methods by which a state is saved.
 type State struct{ at holder }
 
 // StateAt refers to the state in a variable, for loops written by hand.
