@@ -101,7 +101,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 		return nil, has, err
 	}
 	if s.train {
-		state.settings.noteBatch(batches[0])
+		state.settings.noteBatch(batches[0], state.saved.restored != nil && state.saved.restored.from == nil)
 	}
 	first, err := values.Strategy().Batch(batches[0])
 	if err != nil {

@@ -18,21 +18,53 @@ var _ checkpoint.Configured = (*State)(nil)
 type settings struct {
 	seed  int64
 	rules map[string]Optimizer // those of WithStepOptimizer, by their scopes
-	deal  *data.Deal           // of the batch that was trained on last
-	batch int                  // its size; of batches that no set dealt out, the largest
+	deal  *data.Deal           // of the newest batch, nil where no set dealt it out
+	size  int                  // of that batch
+	// batches says of the batches, by the names of settings, what all of them have in common, and is "" for what varies:
+	// that is no setting of the run.
+	batches map[string]string
 }
 
-// noteBatch is called for each block of steps.
-func (c *settings) noteBatch(b data.Batch) {
-	c.deal = b.Deal
-	if b.Deal == nil {
-		c.batch = max(c.batch, b.Samples())
+// noteBatch is called for each block of steps. goesOn: the state was restored. It must then not be the first batch of a
+// set, or it is of one that was made for it, as by Gather: what the data of the run are dealt out from is not known.
+func (c *settings) noteBatch(b data.Batch, goesOn bool) {
+	if b.Deal == c.deal && c.batches != nil && (b.Deal != nil || b.Samples() == c.size) {
+		return
 	}
+	now := dealt(b)
+	c.deal, c.size = b.Deal, b.Samples()
+	if c.batches == nil {
+		if c.batches = maps.Clone(now); goesOn && b.Deal != nil && b.Epoch == 0 && b.At == 0 {
+			now = nil
+		}
+	}
+	for name, was := range c.batches {
+		if now[name] != was {
+			c.batches[name] = ""
+		}
+	}
+}
+
+// dealt are the settings that a batch knows.
+func dealt(b data.Batch) map[string]string {
+	d := b.Deal
+	if d == nil {
+		return map[string]string{"batch": fmt.Sprint(b.Samples())}
+	}
+	batch, order := fmt.Sprint(d.Size), "as they stand"
+	if d.Remainder {
+		batch += ", and the rest"
+	}
+	if d.Shuffled {
+		order = fmt.Sprintf("shuffled, seed %d", d.Seed)
+	}
+	return map[string]string{"batch": batch, "data": fmt.Sprintf("%d examples: %s", d.Examples, strings.Join(d.Fields, ", ")),
+		"data.content": fmt.Sprintf("%s (checksum of a sample)", d.Content), "order": order}
 }
 
 // Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see [optim.Describe]),
 // "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data", "data.content" and "order",
-// as far as its batches know them. The rules of steps with [WithStepOptimizer] have the step's name in front, once they
+// as far as its batches know them and all have the same. The rules of steps with [WithStepOptimizer] have the step's name in front, once they
 // are compiled. A checkpoint of a run keeps them, and checkpoint.Resume tells which are others. A restored state goes
 // on with the rate and the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
@@ -59,24 +91,11 @@ func (s *State) Settings() []checkpoint.Setting {
 	}
 	add("policy", policy, false)
 	add("seed", fmt.Sprint(s.settings.seed), true)
-	d := s.settings.deal
-	if d == nil {
-		if s.settings.batch > 0 {
-			add("batch", fmt.Sprint(s.settings.batch), false)
+	for _, name := range slices.Sorted(maps.Keys(s.settings.batches)) {
+		if value := s.settings.batches[name]; value != "" {
+			add(name, value, false)
 		}
-		return all
 	}
-	batch, order := fmt.Sprint(d.Size), "as they stand"
-	if d.Remainder {
-		batch += ", and the rest"
-	}
-	if d.Shuffled {
-		order = fmt.Sprintf("shuffled, seed %d", d.Seed)
-	}
-	add("batch", batch, false)
-	add("data", fmt.Sprintf("%d examples: %s", d.Examples, strings.Join(d.Fields, ", ")), false)
-	add("data.content", fmt.Sprintf("%s (checksum of a sample)", d.Content), false)
-	add("order", order, false)
 	return all
 }
 

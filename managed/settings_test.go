@@ -2,6 +2,8 @@ package managed_test
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/gomlx/gomlx/ml/train/optimizer"
@@ -116,4 +118,44 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 		})
 	}
 	t.Logf("R13: %d changed settings: each told by its name, with both values and which is in force", count)
+}
+
+// Data that a source makes a set of for each batch, or for a few, is no setting: a resumed run that goes on with it
+// differs in nothing, wherever it was saved, and one whose best is put back does not either.
+func TestS03_batchesOfManySetsAreNoDifference(t *testing.T) {
+	r, set := plugintest.CPU(t), line(t, 80)
+	for _, each := range []int64{1, 3} { // so many batches of one set
+		source := loop.From(func(position int64) iter.Seq2[data.Batch, error] {
+			return func(yield func(data.Batch, error) bool) {
+				for ; ; position += each {
+					part, err := set.Gather([]int{int(position), int(position) + 1, 7, 9, 11, 13})
+					if err != nil {
+						yield(data.Batch{}, err)
+						return
+					}
+					n := int64(0)
+					for b, err := range part.Batches(2, data.Shuffle(uint64(position))).All() {
+						if n++; n > each {
+							break
+						}
+						if !yield(b, err) {
+							return
+						}
+					}
+				}
+			}
+		})
+		for saved := int64(1); saved <= 8; saved++ {
+			t.Run(fmt.Sprint(each, saved), func(t *testing.T) {
+				f := folder(t, checkpoint.Options{})
+				for _, until := range []int64{saved, 12} {
+					state := newState(t, r, managed.WithOptimizer(sgd()))
+					strict := checkpoint.Options{Changed: func(d checkpoint.Difference) error { return fmt.Errorf("changed: %s", d) }}
+					_, err := loop.New(loop.On(loop.EachStep, stepper(t, managed.TrainStep(regression)))).Run(t.Context(), state, source,
+						f.Resume(strict, checkpoint.KeepBest("loss")), loop.Until(loop.Steps(until)))
+					require.NoError(t, err)
+				}
+			})
+		}
+	}
 }
