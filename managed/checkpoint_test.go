@@ -68,11 +68,12 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 				"build the model that was saved, or take the tensors that fit by State.Transfer"
 			state := newState(t, r, managed.WithOptimizer(row.optimizer))
 			require.NoError(t, state.Restore(t.Context(), load()), "a new state has no variables to compare")
+			names := state.Names()
 			err := row.step.Prepare(t.Context(), state, first(t, set.Batches(16)))
 			var mismatch *managed.MismatchError
 			require.ErrorAs(t, err, &mismatch)
 			require.Equal(t, want, mismatch.Error())
-			require.Empty(t, state.Names())
+			require.Equal(t, names, state.Names(), "those of the checkpoint")
 
 			old := newState(t, r, managed.WithOptimizer(row.optimizer))
 			steps(t, row.step, old, set, 0, 2)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -118,10 +119,14 @@ func (s *State) Strategy() strategies.Strategy {
 }
 
 // Names lists the state's variables by their full names ("/conv_0/weights"), in the order in which steps came to
-// need them.
+// need them. After them come, sorted, those of a restored checkpoint that no step has needed yet.
 func (s *State) Names() []string {
 	defer s.values.PeekValues()()
-	return s.values.Names()
+	return s.names()
+}
+
+func (s *State) names() []string {
+	return append(s.values.Names(), slices.Sorted(maps.Keys(s.pending()))...)
 }
 
 // Value copies a variable to the host by its full name, when the steps that were begun are over.
@@ -148,10 +153,14 @@ func (s *State) Values(names ...string) ([]*Tensor, error) {
 			if values[i], err = s.values.Fetch(at); err != nil {
 				return nil, fmt.Errorf("managed: value of %q: %w", name, graphs.Inner(err))
 			}
-		case s.values.Len() == 0:
+		case s.pending()[name] != nil:
+			if values[i], err = s.model.given.Late.CopyOf(s.pending()[name]); err != nil {
+				return nil, fmt.Errorf("managed: value of %q: %w", name, err)
+			}
+		case len(s.names()) == 0:
 			return nil, fmt.Errorf("managed: the state has no variable %q: it has none before its first step", name)
 		default:
-			return nil, fmt.Errorf("managed: the state has no variable %q; it has %q", name, s.values.Names())
+			return nil, fmt.Errorf("managed: the state has no variable %q; it has %q", name, s.names())
 		}
 	}
 	return values, nil
@@ -173,6 +182,11 @@ func (s *State) Parameters() int {
 	for i, v := range s.values.Variables() {
 		if v.Trainable {
 			n += s.values.Shape(i).Size()
+		}
+	}
+	for name, t := range s.pending() {
+		if s.saved.restored.origins[name].Trainable {
+			n += t.Shape().Size()
 		}
 	}
 	return n

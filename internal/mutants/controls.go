@@ -620,6 +620,8 @@ var controls = []control{
 	{name: "a set that was made for a batch, taken for the run's", file: "managed/settings.go", pkg: "managed",
 		test:  "TestS03_batchesOfManySetsAreNoDifference",
 		edits: []edit{{"b.Deal != nil && b.Epoch == 0 && b.At == 0 {\n", "false {\n"}}},
+	{name: "values that no step has needed yet, left out", file: "managed/state.go", pkg: "managed", test: "TestS03_aRunThatIsOverHasItsValues",
+		edits: []edit{{"case s.pending()[name] != nil:", "case false:"}}},
 	{name: "a read on another goroutine that makes no steps", file: "loop/reading.go", pkg: "loop", test: "TestS03_anyGoroutineSeesEachStep",
 		edits: []edit{{"\tif !s.control.TryLock() {\n", "\tif own != s.goroutine || !s.control.TryLock() {\n"}}},
 	{name: "a read ahead of the run", file: "loop/reading.go", pkg: "loop", test: "TestS03_aReadAheadIsRefused",
