@@ -92,6 +92,7 @@ func (r *run[S, B]) beforeRead() error {
 		}
 		return nil
 	}
+	defer s.control.Unlock()
 	var err error
 	left := s.crossings.Load() == leftBehind
 	switch {
@@ -99,14 +100,14 @@ func (r *run[S, B]) beforeRead() error {
 		err = errReadByJob
 	case !left && r.early.asked.Load():
 		err = errReadEpoch
-	case !left && s.take():
+	case !left && s.leave():
 		q.maker.Store(&own)
-		_, err = s.turn(false, errRead)
-		return err
+		defer q.made()
+		s.turn(false, errRead)
+		return r.failure
 	case own == s.goroutine:
 		err = ErrSourceLeft
 	}
-	s.control.Unlock()
 	q.making.Unlock()
 	return err
 }

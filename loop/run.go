@@ -180,15 +180,13 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 		return false, err
 	}
 	s := &source[B]{uncancelable: r.ctx.Done() == nil, shared: r.reading.on}
-	s.turn = func(last bool, failure error) (more bool, err error) {
+	s.turn = func(last bool, failure error) (more bool) {
 		whole := false
 		defer func() {
 			if !whole {
 				r.over, r.failure = true, r.located(shield.Caught(recover()))
 			}
 			r.at(atData) // also at the end of the run: what the source then does is not the last task's
-			err = r.failure
-			r.reading.made()
 			s.enter()
 		}()
 		r.endsEpoch = last
@@ -196,7 +194,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 			r.over, r.failure = true, err
 		}
 		whole = true
-		return !r.over && r.refused == nil, nil
+		return !r.over && r.refused == nil
 	}
 	r.source = s
 	err, left = s.wait(r.ctx, shield.Start(func() error {

@@ -23,9 +23,8 @@ const (
 // source ranges over the data on its own goroutine. An iterator cannot be interrupted, so that goroutine may never
 // return: the run is then taken from it.
 type source[B any] struct {
-	// turn is called with each batch, and must call enter at its end. It returns the error that has ended the run. It is
-	// nil once the source is left behind.
-	turn func(last bool, err error) (more bool, failure error)
+	// turn is called with each batch, and must call enter at its end. It is nil once the source is left behind.
+	turn func(last bool, err error) (more bool)
 	// crossings counts the entries into the source and the exits from it: it is odd inside. Who changes it from an odd
 	// number owns the run.
 	crossings atomic.Int64
@@ -46,25 +45,10 @@ func (s *source[B]) enter() {
 		s.count++
 		s.crossings.Store(s.count)
 	}
-	if s.shared {
-		s.control.Unlock()
-	}
 }
 
 // leave reports whether the run still belongs to the source's goroutine.
 func (s *source[B]) leave() bool {
-	if s.shared {
-		s.control.Lock()
-	}
-	owns := s.take()
-	if s.shared && !owns {
-		s.control.Unlock()
-	}
-	return owns
-}
-
-// take is leave for who has control.
-func (s *source[B]) take() bool {
 	if s.uncancelable {
 		return true
 	}
@@ -73,17 +57,16 @@ func (s *source[B]) take() bool {
 }
 
 func (s *source[B]) all(data epochsOf[B]) error {
-	if s.shared {
-		s.control.Lock()
-		defer s.control.Lock() // the run goes on without the source
-	}
 	s.enter()
+	if !s.shared {
+		data.all(func(last bool, err error) bool { return s.leave() && s.turn(last, err) })
+		return nil
+	}
+	defer s.control.Lock() // the run goes on without the source
 	data.all(func(last bool, err error) bool {
-		if !s.leave() {
-			return false
-		}
-		more, _ := s.turn(last, err)
-		return more
+		s.control.Lock()
+		defer s.control.Unlock()
+		return s.leave() && s.turn(last, err)
 	})
 	return nil
 }

@@ -6,10 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
-
-	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // A run that was over before it was resumed makes no step. Its values can be read by their names nevertheless.

@@ -64,9 +64,9 @@ func dealt(b data.Batch) map[string]string {
 
 // Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see [optim.Describe]),
 // "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data", "data.content" and "order",
-// as far as its batches know them and all have the same. The rules of steps with [WithStepOptimizer] have the step's name in front, once they
-// are compiled. A checkpoint of a run keeps them, and checkpoint.Resume tells which are others. A restored state goes
-// on with the rate and the random numbers that were saved.
+// as far as its batches know them and all have the same. The rules of steps with [WithStepOptimizer] have the step's
+// name in front, once they are compiled. A checkpoint of a run keeps them, and checkpoint.Resume tells which are
+// others. A restored state goes on with the rate and the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.values.PeekAll()()
 	var all []checkpoint.Setting
