@@ -1,8 +1,11 @@
 package callbacks
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -11,17 +14,76 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Bar shows the progress of a run: how much is done, the time left, the newest losses and metrics, examples a second.
-// On a terminal it is one line that is redrawn at most 20 times a second; elsewhere it is plain lines: after the first
-// turn, for each tenth of [loop.Until], every 30 seconds, and at the end. Values are read (and fetched from a device)
-// only when a line is written, and blocks of steps are not split between the lines (see [loop.BlockStepper]).
-//
-// Other output while the bar is shown is mixed with it, unless it is written through [Lines]. A bar on Lines is drawn
-// below them, on their writer. [BarEpochs] shows a run in epochs. Colours are for terminals that have them, unless the
-// environment has a NO_COLOR that is not empty.
-//
-// Progress is shown in the unit of Until, and for a [loop.Date] in the time to it.
+// Bar has the settings of [ProgressBar] and [NewBar]. The zero Bar works. Where several are given, the last one that
+// sets a field counts.
 type Bar struct {
+	// Off shows nothing, for a flag of a program.
+	Off bool
+	// Shows are the collections that are shown. Nil is [loop.Losses], [loop.Metrics] and [loop.Stateful]. With an empty
+	// list no values are shown.
+	Shows []loop.Collection
+	// Epoch shows the run in epochs of this length; loop.Epochs(1) are the epochs that the run counts.
+	//
+	// Each epoch that has ended has a line, with its time, the figures that were logged at its end, and the examples a
+	// second in training. Where a mean since the epoch began is logged too (avg_<name>), it is shown in place of the
+	// value.
+	//
+	// On a terminal these lines stay, on several rows where they are too long. Below them stands the present epoch: how
+	// much of it is done, the time left to the end of the run, the newest figures. It is one row: figures that do not
+	// fit are left out, the loss and the validation's loss last. The row also says why the run waits: for a
+	// compilation, an evaluation, data. The last line says why the run has ended.
+	//
+	// Elsewhere there are only the lines of epochs, and one at the end if the run was stopped, interrupted or failed.
+	Epoch loop.Period
+	// EpochSteps is the number of steps in an epoch where the run counts the epochs. Without it, the bar does not know
+	// how much of such an epoch is done. It needs the Epoch loop.Epochs(1).
+	EpochSteps loop.Steps
+	// Below are the Lines below which the bar is drawn.
+	Below []*Lines
+	// Stages shows which part of the time a run waits for its data, and for which stages: "data 42% (decode 30%, resize
+	// 12%)"; of an epoch with Epoch, else of the whole run. It lists the stages of a pipeline with the time that each has
+	// worked so far, such as All of a data.Stages, and must be safe for concurrent use. The bar reads the clock each
+	// time the loop begins another activity. A bar of a loop written by hand does not know when it waits, and shows
+	// nothing.
+	Stages iter.Seq2[string, time.Duration]
+
+	drawing func(*bar) // for tests
+}
+
+func joinedBar(list []Bar) (all Bar) {
+	for _, s := range list {
+		all.Off = s.Off || all.Off
+		if s.Shows != nil {
+			all.Shows = slices.Clone(s.Shows)
+		}
+		all.Epoch, all.EpochSteps = cmp.Or(s.Epoch, all.Epoch), cmp.Or(s.EpochSteps, all.EpochSteps)
+		if s.Below != nil {
+			all.Below = slices.Clone(s.Below)
+		}
+		if s.Stages != nil {
+			all.Stages = s.Stages
+		}
+		if before := all.drawing; s.drawing != nil {
+			all.drawing = func(b *bar) {
+				if before != nil {
+					before(b)
+				}
+				s.drawing(b)
+			}
+		}
+	}
+	return all
+}
+
+func (s Bar) check() error {
+	if _, counted := s.Epoch.(loop.Epochs); s.EpochSteps < 0 || s.EpochSteps > 0 && !counted {
+		return fmt.Errorf("%s in an epoch of %v: EpochSteps must be positive, and needs the Epoch loop.Epochs(1)", s.EpochSteps, s.Epoch)
+	}
+	return nil
+}
+
+// bar is that of one run.
+type bar struct {
 	terminal func() (columns int, ok bool)
 	live     bool
 	shown    []loop.Collection
@@ -37,6 +99,7 @@ type Bar struct {
 	waits               *waits  // nil if they are not shown
 	coloured            bool
 	screen              screen // its writer is nil if nothing is to be shown
+	err                 error  // of the settings
 }
 
 type measurePoint struct {
@@ -51,30 +114,21 @@ const (
 	rateFor = 2 * time.Second
 )
 
-// BarOption is a setting of a [Bar].
-type BarOption func(*Bar)
-
-// BarShows sets the collections that are shown, in place of [loop.Losses], [loop.Metrics] and [loop.Stateful]. Without
-// arguments, no values are shown.
-func BarShows(collections ...loop.Collection) BarOption {
-	collections = slices.Clone(collections)
-	return func(b *Bar) { b.shown = collections }
-}
-
-// BarOff makes a bar that shows nothing if off is true, for a flag of a program.
-func BarOff(off bool) BarOption {
-	return func(b *Bar) {
-		if off {
-			b.screen.out = nil
-		}
-	}
-}
-
-// ProgressBar shows a [Bar] on a writer, usually [os.Stderr]. A writer that fails is not written to again and does not
-// end the run, not even if it is a standard output that nobody reads any more. With a nil writer nothing is shown.
-func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
-	options = slices.Clone(options)
-	probe := NewBar(w, options...)
+// ProgressBar shows the progress of a run on a writer, usually [os.Stderr]: how much is done, the time left, the newest
+// losses and metrics, examples a second. On a terminal it is one line that is redrawn at most 20 times a second;
+// elsewhere it is plain lines: after the first turn, for each tenth of [loop.Until], every 30 seconds, and at the end.
+// Values are read (and fetched from a device) only when a line is written, and blocks of steps are not split between
+// the lines (see [loop.BlockStepper]). Progress is shown in the unit of Until, and for a [loop.Date] in the time to it.
+//
+// Other output while the bar is shown is mixed with it, unless it is written through [Lines]. A bar on Lines is drawn
+// below them, on their writer. Colours are for terminals that have them, unless the environment has a NO_COLOR that is
+// not empty.
+//
+// A writer that fails is not written to again and does not end the run, not even if it is a standard output that nobody
+// reads any more. With a nil writer nothing is shown.
+func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
+	s := joinedBar(settings)
+	probe := newBar(w, s)
 	if probe.screen.out == nil {
 		return idle("progress bar")
 	}
@@ -89,9 +143,9 @@ func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 			return loop.Any(probe.scheduleOn(false, from.From, from.Until), probe.scheduleOn(true, from.From, from.Until))
 		},
 		Start: func(from loop.Beginning) (loop.Attendant, error) {
-			b := NewBar(w, options...)
-			if b.waits != nil && b.waits.err != nil {
-				return nil, &refusal{"progress bar", b.waits.err}
+			b := newBar(w, s)
+			if b.err != nil {
+				return nil, &refusal{"progress bar", b.err}
 			}
 			b.waits.begin()
 			switch {
@@ -109,11 +163,11 @@ func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 }
 
 // schedule is when a line is due, except for the last one.
-func (b *Bar) schedule(from loop.Elapsed, until loop.Period) loop.Schedule {
+func (b *bar) schedule(from loop.Elapsed, until loop.Period) loop.Schedule {
 	return b.scheduleOn(b.live, from, until)
 }
 
-func (b *Bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.Schedule {
+func (b *bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.Schedule {
 	first := loop.At(loop.Steps(sum(from.Steps, 1)))
 	switch {
 	case live && b.epochs != nil:
@@ -129,12 +183,19 @@ func (b *Bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.S
 	return loop.Any(first, loop.Times(int(min(10, until.Length())), until), loop.Every(loop.Time(plain)))
 }
 
-// NewBar makes a bar for a loop written by hand: call Watch after each step, and End at the end.
-func NewBar(w io.Writer, options ...BarOption) *Bar {
-	b := &Bar{shown: []loop.Collection{loop.Losses, loop.Metrics, loop.Stateful}}
+// NewBar makes a bar as [ProgressBar] for a loop written by hand: call Watch after each step, and End at the end. Watch
+// writes a line if one is due, and End the last one.
+func NewBar(w io.Writer, settings ...Bar) loop.Attendant { return newBar(w, joinedBar(settings)) }
+
+func newBar(w io.Writer, s Bar) *bar {
+	b := &bar{shown: s.Shows, err: s.check()}
+	if s.Shows == nil {
+		b.shown = []loop.Collection{loop.Losses, loop.Metrics, loop.Stateful}
+	}
 	if l, ok := w.(*Lines); ok && l != nil {
 		w, b.above = l.given, []*Lines{l}
 	}
+	b.above = append(b.above, s.Below...)
 	b.screen.out = w
 	if f, ok := w.(*os.File); ok {
 		b.screen.out = quietPipe(f)
@@ -144,18 +205,28 @@ func NewBar(w io.Writer, options ...BarOption) *Bar {
 		b.coloured = b.live && term != "" && !strings.HasPrefix(term, "vt") && os.Getenv("NO_COLOR") == ""
 		b.terminal = func() (int, bool) { return terminalColumns(f) }
 	}
-	for _, o := range options {
-		if o != nil {
-			o(b)
-		}
+	if s.Off {
+		b.screen.out = nil
+	}
+	if s.Epoch != nil {
+		b.epochs = newEpochs(b, s)
+	}
+	if s.Stages != nil {
+		b.waits = &waits{stages: []iter.Seq2[string, time.Duration]{s.Stages}}
+	}
+	if s.drawing != nil {
+		s.drawing(b)
 	}
 	return b
 }
 
 // Watch writes a line if one is due.
-func (b *Bar) Watch(_ context.Context, r loop.Report) error {
+func (b *bar) Watch(_ context.Context, r loop.Report) error {
 	if b.screen.out == nil {
 		return nil
+	}
+	if b.err != nil {
+		return &refusal{"progress bar", b.err}
 	}
 	if r.Latest.Len() == 0 {
 		b.latest.Merge(r.Logs.Clone())
@@ -186,7 +257,7 @@ func (b *Bar) Watch(_ context.Context, r loop.Report) error {
 }
 
 // End writes the last line, with its line end.
-func (b *Bar) End(_ context.Context, e loop.Ending) error {
+func (b *bar) End(_ context.Context, e loop.Ending) error {
 	switch {
 	case b.screen.out == nil:
 	case b.epochs != nil:
@@ -249,7 +320,7 @@ func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bo
 const longTime = 100 * 365 * 24 * time.Hour
 
 // rate is examples a second: over the last seconds, and at the end over all but the first turn.
-func (b *Bar) rate(now measurePoint, end bool) float64 {
+func (b *bar) rate(now measurePoint, end bool) float64 {
 	from := b.recent
 	if now.time-b.last.time >= rateFor {
 		b.recent, b.last = b.last, now

@@ -14,32 +14,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// BarEpochs shows the run in epochs of a given length. With loop.Epochs(1) they are the epochs that the run counts.
-// Steps is then the number of steps in one: without it, the bar does not know how much of an epoch is done.
-//
-// Each epoch that has ended has a line, with its time, the figures that were logged at its end, and the examples a
-// second in training. Where a mean since the epoch began is logged too (avg_<name>), it is shown in place of the value.
-//
-// On a terminal these lines stay, on several rows where they are too long. Below them stands the epoch that goes on:
-// how much of it is done, the time left to the end of the run, the newest figures. It is one row: what does not fit is
-// left out as whole entries, the loss and the validation's loss last. It also says what the run waits for: a
-// compilation, an evaluation, data. The last line says why the run has ended.
-//
-// Elsewhere there are only the lines of epochs, and one at the end if the run was stopped, interrupted or failed.
-func BarEpochs(length loop.Period, steps ...loop.Steps) BarOption {
-	var inEpoch int64
-	for _, n := range steps {
-		inEpoch = max(int64(n), 0)
-	}
-	_, counted := length.(loop.Epochs)
-	return func(b *Bar) {
-		b.epochs = &epochs{bar: b, length: length, each: loop.Every(length), counted: counted, steps: inEpoch}
-	}
+func newEpochs(b *bar, s Bar) *epochs {
+	_, counted := s.Epoch.(loop.Epochs)
+	return &epochs{bar: b, length: s.Epoch, each: loop.Every(s.Epoch), counted: counted, steps: int64(s.EpochSteps)}
 }
 
 // epochs is what a bar with epochs knows beside.
 type epochs struct {
-	bar      *Bar
+	bar      *bar
 	length   loop.Period
 	each     loop.Schedule
 	counted  bool               // the run counts them

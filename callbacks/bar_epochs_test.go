@@ -25,9 +25,9 @@ import (
 // The run may count its epochs.
 func ended(t *testing.T, live, counted bool, steps int64, e loop.Ending) string {
 	var out bytes.Buffer
-	options := []callbacks.BarOption{callbacks.BarEpochs(loop.Steps(100))}
+	options := []callbacks.Bar{callbacks.Bar{Epoch: loop.Steps(100)}}
 	if counted {
-		options = []callbacks.BarOption{callbacks.BarEpochs(loop.Epochs(1), 100)}
+		options = []callbacks.Bar{callbacks.Bar{Epoch: loop.Epochs(1), EpochSteps: 100}}
 	}
 	if live {
 		options = append(options, callbacks.Terminal(func() int { return 200 }))
@@ -124,7 +124,7 @@ func TestBarEpochs_units(t *testing.T) {
 			}
 			from := loop.Continue(loop.Elapsed{Steps: row.from, Samples: 3 * row.from}, nil)
 			_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, loop.Data[sized](batches), loop.Until(row.until), from,
-				callbacks.ProgressBar(callbacks.NewLines(&out), callbacks.BarEpochs(row.epoch)))
+				callbacks.ProgressBar(callbacks.NewLines(&out), callbacks.Bar{Epoch: row.epoch}))
 			require.NoError(t, err)
 			var got []string
 			for line := range strings.Lines(out.String()) {
@@ -181,7 +181,7 @@ func TestBarEpochs_thatTheRunCounts(t *testing.T) {
 					}
 				})
 				_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, batches, loop.Until(row.until), loop.Continue(row.from, row.history),
-					callbacks.ProgressBar(&out, callbacks.Terminal(func() int { return 200 }), callbacks.BarEpochs(loop.Epochs(1), row.steps)))
+					callbacks.ProgressBar(&out, callbacks.Terminal(func() int { return 200 }), callbacks.Bar{Epoch: loop.Epochs(1), EpochSteps: row.steps}))
 				require.NoError(t, err)
 				var got []string
 				drawing := regexp.MustCompile(`\x1b\[[?0-9]*[a-zA-Z]| \[[=.]*\]`)
@@ -203,19 +203,19 @@ type ending bool
 func (e ending) InEpoch() (epoch int64, last, known bool) { return 0, bool(e), true }
 
 func TestBarEpochs_ofNoLength(t *testing.T) {
-	for _, length := range []loop.Period{nil, loop.Steps(0), loop.Date(5)} {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), callbacks.ProgressBar(io.Discard, callbacks.BarEpochs(length)))
+	for _, length := range []loop.Period{loop.Steps(0), loop.Date(5)} {
+		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), callbacks.ProgressBar(io.Discard, callbacks.Bar{Epoch: length}))
 		require.ErrorContains(t, err, "progress bar): every")
-		_, err = callbacks.ProgressBar(io.Discard, callbacks.BarEpochs(length)).Start(loop.Beginning{})
+		_, err = callbacks.ProgressBar(io.Discard, callbacks.Bar{Epoch: length}).Start(loop.Beginning{})
 		require.ErrorContains(t, err, "callbacks: progress bar: ")
-		err = callbacks.NewBar(io.Discard, callbacks.BarEpochs(length)).Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: 1}})
+		err = callbacks.NewBar(io.Discard, callbacks.Bar{Epoch: length}).Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: 1}})
 		require.ErrorContains(t, err, "callbacks: progress bar: every")
 	}
 }
 
 // Outside a terminal there is a line for each epoch. By hand, the reports can come from anywhere.
-func ExampleBarEpochs() {
-	bar := callbacks.NewBar(os.Stdout, callbacks.BarEpochs(loop.Steps(10)))
+func ExampleBar() {
+	bar := callbacks.NewBar(os.Stdout, callbacks.Bar{Epoch: loop.Steps(10)})
 	var report loop.Report
 	for step := int64(1); step <= 30; step++ {
 		report = loop.Report{Until: loop.Steps(30), Elapsed: loop.Elapsed{Steps: step, Samples: 32 * step, Time: time.Duration(step) * time.Second}}

@@ -20,7 +20,7 @@ const (
 	clearLine = "\x1b[K"
 )
 
-func (b *Bar) write(r loop.Report, end bool) {
+func (b *bar) write(r loop.Report, end bool) {
 	if b.screen.failed() {
 		return
 	}
@@ -49,7 +49,7 @@ func (b *Bar) write(r loop.Report, end bool) {
 
 // room is how many columns of the terminal a line may take. One stays free: a full line wraps on some terminals, and
 // then \r does not return to its start.
-func (b *Bar) room() int {
+func (b *bar) room() int {
 	columns, ok := b.terminal()
 	if !ok || columns <= 0 {
 		columns = usual
@@ -58,7 +58,7 @@ func (b *Bar) room() int {
 }
 
 // show shows a line, which other lines are written above if again gives it once more.
-func (b *Bar) show(line string, again func() string) {
+func (b *bar) show(line string, again func() string) {
 	for _, l := range b.above {
 		l.join(&b.screen)
 	}
@@ -66,7 +66,7 @@ func (b *Bar) show(line string, again func() string) {
 }
 
 // progress is how far the run is, as it stands at the front of a line.
-func (b *Bar) progress(r loop.Report, end, drawn bool) string {
+func (b *bar) progress(r loop.Report, end, drawn bool) string {
 	var s strings.Builder
 	p := progressOf(r)
 	if p.all > 0 {
@@ -98,7 +98,7 @@ func (p progress) text(until loop.Period) string {
 	return fmt.Sprintf("%*d/%d%s", len(fmt.Sprint(p.all)), p.done, p.all, unit)
 }
 
-func (b *Bar) values(r loop.Report) string {
+func (b *bar) values(r loop.Report) string {
 	var s strings.Builder
 	logs := r.Latest
 	if logs.Len() == 0 {
@@ -122,7 +122,7 @@ func (b *Bar) values(r loop.Report) string {
 }
 
 // ambiguous reports whether an entry has the same name as another one that is shown.
-func (b *Bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
+func (b *bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
 	for o := range logs.All() {
 		if o.Name == e.Name && o.Collection != e.Collection && slices.Contains(b.shown, o.Collection) {
 			return true

@@ -87,7 +87,7 @@ func TestBar_environment(t *testing.T) {
 		var out bytes.Buffer
 		var reader sync.WaitGroup
 		reader.Go(func() { _, _ = out.ReadFrom(master) })
-		bar := callbacks.NewBar(terminal, callbacks.BarEpochs(loop.Steps(2)))
+		bar := callbacks.NewBar(terminal, callbacks.Bar{Epoch: loop.Steps(2)})
 		for step := range int64(2) {
 			require.NoError(t, bar.Watch(t.Context(), loop.Report{Elapsed: at(step + 1), Logs: metric("accuracy", 0.5)}))
 		}

@@ -42,7 +42,7 @@ func (c *compiled) compile(d time.Duration, look func()) {
 
 // training is a run of up to 12 epochs of 20 steps, of which the fourth has the best validation, with a bar. look is
 // called in several moments. The clock is that of synctest, so each number is always the same.
-func training(t *testing.T, w io.Writer, look func(moment string), options ...callbacks.BarOption) {
+func training(t *testing.T, w io.Writer, look func(moment string), options ...callbacks.Bar) {
 	synctest.Test(t, func(t *testing.T) {
 		epoch, lines := loop.Steps(20), callbacks.NewLines(w)
 		logger := slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -104,7 +104,7 @@ func training(t *testing.T, w io.Writer, look func(moment string), options ...ca
 				}
 			}
 		}
-		options = append([]callbacks.BarOption{callbacks.BarEpochs(epoch)}, options...)
+		options = append([]callbacks.Bar{callbacks.Bar{Epoch: epoch}}, options...)
 		result, err := loop.New(step, validate).Run(t.Context(), &compiled{}, loop.Data[sized](batches), loop.Until(12*epoch),
 			callbacks.ProgressBar(lines, options...), looked, callbacks.StopEarly("loss_val", callbacks.Evaluations(3)))
 		require.NoError(t, err)
@@ -148,8 +148,8 @@ func (e *emulated) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-func (e *emulated) option(b *callbacks.Bar) {
-	callbacks.Terminal(func() int { return int(e.columns.Load()) })(b)
+func (e *emulated) option() callbacks.Bar {
+	return callbacks.Terminal(func() int { return int(e.columns.Load()) })
 }
 
 // What stands on the screen in several moments of a run, for three widths; TestBar_screensInTmux looks at the same in
@@ -163,7 +163,7 @@ func TestBar_screens(t *testing.T) {
 			cursor := e.Cursor()
 			e.Unlock()
 			require.Zero(t, cursor.X, "the cursor is at the start of a row")
-		}, e.option)
+		}, e.option())
 		golden.Equal(t, screensFile(columns), screens.String())
 		require.Contains(t, screens.String(), "loss_val: 0.3500")
 	}
@@ -189,7 +189,7 @@ func TestBar_resized(t *testing.T) {
 		if columns, ok := resized[moment]; ok {
 			e.resize(columns)
 		}
-	}, e.option)
+	}, e.option())
 	golden.Equal(t, "testdata/bar_resized.golden", screens.String())
 }
 
@@ -204,7 +204,7 @@ func TestBar_allWidths(t *testing.T) {
 		for _, word := range words(wide.String()) {
 			whole[word] = true
 		}
-	}, wide.option)
+	}, wide.option())
 	for _, columns := range []int{1, 7, 14, 21, 31, 39, 47, 56, 73, 91, 108} {
 		screen := emulate(400) // which cuts nothing itself
 		screen.columns.Store(int64(columns))
@@ -220,21 +220,21 @@ func TestBar_allWidths(t *testing.T) {
 					require.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), columns)
 				}
 			}
-		}, screen.option)
+		}, screen.option())
 	}
 }
 
 // In colours it is the same text.
 func TestBar_colours(t *testing.T) {
 	plain, coloured := emulate(120), emulate(120)
-	training(t, plain, func(string) {}, plain.option)
+	training(t, plain, func(string) {}, plain.option())
 	training(t, coloured, func(moment string) {
 		if moment == "in validation" {
 			require.Equal(t, vt10x.Yellow, foreground(coloured, "validating"))
 			require.Equal(t, vt10x.Green, foreground(coloured, "[="))
 			require.Equal(t, vt10x.DefaultFG, foreground(coloured, "loss: "))
 		}
-	}, coloured.option, callbacks.Coloured)
+	}, coloured.option(), callbacks.Coloured)
 	require.Equal(t, plain.String(), coloured.String())
 	require.Equal(t, vt10x.Cyan, foreground(coloured, "loss_val: "))
 	require.Equal(t, vt10x.Yellow, foreground(coloured, "stopped early"))

@@ -67,7 +67,7 @@ func TestD11_barEndsAtTheTotal(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/live=%t", row.name, live), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var out bytes.Buffer
-					var options []callbacks.BarOption
+					var options []callbacks.Bar
 					if live {
 						options = append(options, callbacks.Terminal(func() int { return 200 }))
 					}
@@ -122,15 +122,15 @@ func TestBar_shows(t *testing.T) {
 	logs.Set("mine", "text", word("a"))
 	for _, row := range []struct {
 		name    string
-		options []callbacks.BarOption
+		options []callbacks.Bar
 		want    string
 	}{
 		{"without settings", nil, "1 step - 0.0s - loss: 1.0000 - metrics.accuracy: 0.5000 - tiny: 2.000e-05 - huge: 1.000e+300 - nan: NaN - inf: -Inf - stateful_metrics.accuracy: 0.2500\n"},
-		{"one", []callbacks.BarOption{callbacks.BarShows(loop.Stateful)}, "1 step - 0.0s - accuracy: 0.2500\n"},
-		{"one's own, with what is no number", []callbacks.BarOption{callbacks.BarShows(loop.Losses, "mine")}, "1 step - 0.0s - loss: 1.0000 - x: 3.0000 - text: ?\n"},
-		{"none", []callbacks.BarOption{callbacks.BarShows(), nil}, "1 step - 0.0s\n"},
-		{"off", []callbacks.BarOption{callbacks.BarOff(true)}, ""},
-		{"not off", []callbacks.BarOption{callbacks.BarOff(false), callbacks.BarShows()}, "1 step - 0.0s\n"},
+		{"one", []callbacks.Bar{callbacks.Bar{Shows: []loop.Collection{loop.Stateful}}}, "1 step - 0.0s - accuracy: 0.2500\n"},
+		{"one's own, with what is no number", []callbacks.Bar{callbacks.Bar{Shows: []loop.Collection{loop.Losses, "mine"}}}, "1 step - 0.0s - loss: 1.0000 - x: 3.0000 - text: ?\n"},
+		{"none", []callbacks.Bar{callbacks.Bar{Shows: []loop.Collection{}}}, "1 step - 0.0s\n"},
+		{"off", []callbacks.Bar{callbacks.Bar{Off: true}}, ""},
+		{"not off", []callbacks.Bar{callbacks.Bar{Off: false}, callbacks.Bar{Shows: []loop.Collection{}}}, "1 step - 0.0s\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -150,13 +150,13 @@ func (w word) Any() (any, error)       { return string(w), nil }
 // A bar that is not off must be the same by hand, called after each step, as the one of a run, which is asked when a
 // line is due.
 func TestBar_byHandIsThatOfARun(t *testing.T) {
-	run := func(t *testing.T, options ...callbacks.BarOption) string {
+	run := func(t *testing.T, options ...callbacks.Bar) string {
 		var out bytes.Buffer
 		_, err := loop.New(loop.OnFunc(loop.EachStep, slowAdd)).Run(t.Context(), 0, numbers(100), loop.Until(loop.Steps(100)), callbacks.ProgressBar(&out, options...))
 		require.NoError(t, err)
 		return out.String()
 	}
-	byHand := func(t *testing.T, options ...callbacks.BarOption) string {
+	byHand := func(t *testing.T, options ...callbacks.Bar) string {
 		var out bytes.Buffer
 		bar, sum, report, start := callbacks.NewBar(&out, options...), 0, loop.Report{}, time.Now()
 		for pass, err := range loop.Over(numbers(100), loop.Until(loop.Steps(100))) {
@@ -171,7 +171,7 @@ func TestBar_byHandIsThatOfARun(t *testing.T) {
 		require.NoError(t, bar.End(t.Context(), loop.Ending{Report: report}))
 		return out.String()
 	}
-	for _, options := range [][]callbacks.BarOption{nil, {callbacks.Terminal(func() int { return 90 })}} {
+	for _, options := range [][]callbacks.Bar{nil, {callbacks.Terminal(func() int { return 90 })}} {
 		synctest.Test(t, func(t *testing.T) { require.Equal(t, run(t, options...), byHand(t, options...)) })
 	}
 }
@@ -208,7 +208,7 @@ func TestBar_readsOnlyWhatItWrites(t *testing.T) {
 
 // The bar must not keep steps from being made in blocks.
 func TestBar_leavesBlocksTogether(t *testing.T) {
-	for _, options := range [][]callbacks.BarOption{nil, {callbacks.Terminal(func() int { return 80 })}} {
+	for _, options := range [][]callbacks.Bar{nil, {callbacks.Terminal(func() int { return 80 })}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := &blockCounter{}
 			_, err := loop.New(loop.On(loop.EachStep, b)).Run(t.Context(), 0, numbers(1024), loop.Until(loop.Steps(1024)), callbacks.ProgressBar(&bytes.Buffer{}, options...))

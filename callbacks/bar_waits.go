@@ -14,7 +14,7 @@ import (
 // waitingBar is a bar with epochs in a run. On a terminal it also shows what the run waits for between turns, and
 // follows changes of the width.
 type waitingBar struct {
-	*Bar
+	*bar
 	stop, stopped chan struct{}
 }
 
@@ -24,7 +24,7 @@ const (
 	waitShown = 300 * time.Millisecond
 )
 
-func startWaiting(b *Bar, from loop.Beginning) *waitingBar {
+func startWaiting(b *bar, from loop.Beginning) *waitingBar {
 	b.epochs.compiler, _ = loop.StateAs[abilities.Compiler](from)
 	b.epochs.begin(from.From, from.History)
 	whole, _ := b.epochs.at(from.From)
@@ -54,7 +54,7 @@ func (w *waitingBar) At(_ int64, what abilities.Activity) {
 func (w *waitingBar) End(ctx context.Context, ending loop.Ending) error {
 	close(w.stop)
 	<-w.stopped
-	return w.Bar.End(ctx, ending)
+	return w.bar.End(ctx, ending)
 }
 
 func (w *waitingBar) work() {

@@ -48,7 +48,7 @@ func (b *onBest) resume(from loop.Beginning) error {
 // its last state, so that it can be resumed; so does one without a better value.
 //
 // The copy is lost with the process. A run that is resumed with its history ([loop.Continue]) knows the best value of
-// the earlier run; if it finds no better one, it ends with the error [ErrBestGone], and the state is that of its last
+// the earlier run; if it finds no better one, it ends with an error, and the state is that of its last
 // step. checkpoint.KeepBest restores the best state from a folder, after restarts too.
 //
 // A state that changes in place must have a method Snapshot ([loop.State]); the copy takes as much memory again.
@@ -60,10 +60,6 @@ func KeepBest(entry string, settings ...Monitor) loop.Change {
 		return &keepBest{monitor: m}, err
 	})
 }
-
-// ErrBestGone is wrapped by the error of a resumed run whose best value is that of the earlier run, of which [KeepBest]
-// has no copy. The run is complete otherwise: the state is that of the last step.
-var ErrBestGone = errors.New("the best state is gone")
 
 type keepBest struct {
 	monitor
@@ -89,10 +85,10 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err er
 		if k.Mode == loop.Highest {
 			mode = "Highest"
 		}
-		err = fmt.Errorf("%w: %q was best in the earlier run, %g at step %d, and its copy was not kept: the state is that of the last step, %d"+
-			"\n  use checkpoint.Resume with checkpoint.Options{Best: checkpoint.%[6]s(1, %[2]q)} in place of callbacks.KeepBest: it holds over restarts"+
-			"\n  or resume from the checkpoint of step %[4]d with checkpoint.Options.At, if there is one",
-			ErrBestGone, k.entry, k.best, k.bestAt.Steps, e.Elapsed.Steps, mode)
+		err = fmt.Errorf("the best state is gone: %q was best in the earlier run, %g at step %d, and its copy was not kept: the state is that of the last step, %d"+
+			"\n  use checkpoint.Resume with checkpoint.Options{Best: checkpoint.%[5]s(1, %[1]q)} in place of callbacks.KeepBest: it holds over restarts"+
+			"\n  or resume from the checkpoint of step %[3]d with checkpoint.Options.At, if there is one",
+			k.entry, k.best, k.bestAt.Steps, e.Elapsed.Steps, mode)
 	}
 	return errors.Join(err, k.state.close())
 }

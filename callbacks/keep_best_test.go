@@ -105,11 +105,11 @@ func TestKeepBest_endings(t *testing.T) {
 
 func TestKeepBest_refusesWhatCannotBeCopied(t *testing.T) {
 	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s *int, _ int) (*int, loop.Logs, error) { return s, loop.Logs{}, nil })
-	for _, option := range []loop.Option{callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}), callbacks.NonFinite(callbacks.SkipTurn(1)), callbacks.NonFinite(callbacks.RestoreCopy(1, loop.EachStep))} {
+	for _, option := range []loop.Option{callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}), callbacks.NonFinite(callbacks.Recovery{Limit: 1}), callbacks.NonFinite(callbacks.Recovery{Limit: 1, Copies: loop.EachStep})} {
 		_, err := loop.New(step).Run(t.Context(), new(int), numbers(1), option)
 		require.ErrorContains(t, err, "a state of type *int changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes")
 	}
-	_, err := loop.New(step).Run(t.Context(), new(int), numbers(1), callbacks.NonFinite(callbacks.FailRun))
+	_, err := loop.New(step).Run(t.Context(), new(int), numbers(1), callbacks.NonFinite())
 	require.NoError(t, err, "nothing is kept")
 }
 
@@ -249,7 +249,7 @@ func TestKeepBest_bestIsOfTheEarlierRun(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, callbacks.ErrBestGone)
+			require.ErrorContains(t, err, "the best state is gone")
 			require.ErrorContains(t, err, `"x" was best in the earlier run, 3 at step 2, and its copy was not kept: the state is that of the last step, 6`)
 			require.ErrorContains(t, err, `checkpoint.Options{Best: checkpoint.Lowest(1, "x")}`)
 			_, values, err := result.History.Series("x")

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"slices"
 	"sync"
 )
 
 // Lines is a writer for output above a progress bar. It clears the bar, writes, and draws the bar again below:
 //
 //	lines := callbacks.NewLines(os.Stdout)
-//	bar := callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))
+//	bar := callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}})
 //	…
 //	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in a task or a callback
 //
@@ -36,12 +35,6 @@ func NewLines(w io.Writer) *Lines {
 		w = quietPipe(f)
 	}
 	return &Lines{out: w, given: given}
-}
-
-// BarBelow draws a bar below Lines.
-func BarBelow(lines ...*Lines) BarOption {
-	lines = slices.Clone(lines)
-	return func(b *Bar) { b.above = append(b.above, lines...) }
 }
 
 // Write writes p, or while a bar is shown the whole lines that there are so far.

@@ -49,13 +49,13 @@ func (s *terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func wide(b *callbacks.Bar) { callbacks.Terminal(func() int { return 200 })(b) }
+var wide = callbacks.Terminal(func() int { return 200 })
 
 func TestLines_aboveTheBar(t *testing.T) {
 	for _, row := range []struct {
 		name    string
-		options []callbacks.BarOption
-	}{{"terminal", []callbacks.BarOption{wide}}, {"plain", nil}} {
+		options []callbacks.Bar
+	}{{"terminal", []callbacks.Bar{wide}}, {"plain", nil}} {
 		t.Run(row.name, func(t *testing.T) {
 			var screen terminal
 			lines, logger := callbacks.NewLines(&screen), callbacks.NewLines(&screen)
@@ -72,7 +72,7 @@ func TestLines_aboveTheBar(t *testing.T) {
 			fmt.Fprint(lines, "before: ")
 			fmt.Fprint(lines, "at once\n")
 			_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(5),
-				callbacks.ProgressBar(&screen, append(row.options, callbacks.BarBelow(lines, logger))...), say, loop.Until(loop.Steps(5)))
+				callbacks.ProgressBar(&screen, append(row.options, callbacks.Bar{Below: []*callbacks.Lines{lines, logger}})...), say, loop.Until(loop.Steps(5)))
 			require.NoError(t, err)
 			fmt.Fprint(lines, "!\n")
 			t.Logf("%q", screen.lines)
@@ -107,7 +107,7 @@ func TestLines_fromGoroutines(t *testing.T) {
 		})
 	}
 	for range 10 {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(20), callbacks.ProgressBar(&screen, wide, callbacks.BarBelow(lines)))
+		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(20), callbacks.ProgressBar(&screen, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}))
 		require.NoError(t, err)
 	}
 	done.Wait()
@@ -131,7 +131,7 @@ func TestLines_whereNobodyReads(t *testing.T) {
 	var screen terminal
 	lines := callbacks.NewLines(noWriter{boom})
 	var failed []error
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(&screen, wide, callbacks.BarBelow(lines)),
+	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(&screen, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}),
 		loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
 			_, err := fmt.Fprintln(lines, "line")
 			failed = append(failed, err)
@@ -144,7 +144,7 @@ func TestLines_whereNobodyReads(t *testing.T) {
 	// And the bar's writer: the lines go on.
 	var out bytes.Buffer
 	lines = callbacks.NewLines(&out)
-	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(noWriter{boom}, wide, callbacks.BarBelow(lines)),
+	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(noWriter{boom}, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}),
 		loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
 			_, err := fmt.Fprintln(lines, "line")
 			return err
@@ -161,7 +161,7 @@ func ExampleLines() {
 		fmt.Fprintln(lines, "the way")
 		return nil
 	})
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(6), callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines)), say)
+	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(6), callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}}), say)
 	fmt.Println(err)
 	// Output:
 	// half of the way

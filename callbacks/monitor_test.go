@@ -124,7 +124,7 @@ func TestMonitor_refusesBadSettings(t *testing.T) {
 		second(byHand(callbacks.StopEarly("", steps, callbacks.Monitor{Mode: loop.Lowest}))), second(callbacks.KeepBest("", callbacks.Monitor{Mode: loop.Lowest}).Start(loop.Beginning{})),
 		second(byHand(callbacks.OnBest("", watch, callbacks.Monitor{Mode: loop.Lowest}))),
 		second(callbacks.ReduceOnPlateau("", 0.5, steps, callbacks.Monitor{Mode: loop.Lowest}).Start(loop.Beginning{})), second(byHand(callbacks.WarnSpike("", 2, 1, nil))),
-		second(callbacks.NonFinite(callbacks.FailRun, callbacks.CheckEntries("")).Start(loop.Beginning{})),
+		second(callbacks.NonFinite(callbacks.Recovery{Entries: []string{""}}).Start(loop.Beginning{})),
 	} {
 		require.ErrorIs(t, err, records.ErrName)
 	}
@@ -136,7 +136,7 @@ func second[T any](_ T, err error) error { return err }
 func TestB66_missingEntry(t *testing.T) {
 	for _, option := range []loop.Option{
 		callbacks.StopEarly("los", loop.Steps(1), callbacks.Monitor{Mode: loop.Lowest}), callbacks.KeepBest("los", callbacks.Monitor{Mode: loop.Lowest}), callbacks.WarnSpike("los", 2, 1, func(context.Context, callbacks.Spike) error { return nil }),
-		callbacks.OnBest("los", func(context.Context, loop.Report) error { return nil }, callbacks.Monitor{Mode: loop.Lowest}), callbacks.NonFinite(callbacks.FailRun, callbacks.CheckEntries("los")),
+		callbacks.OnBest("los", func(context.Context, loop.Report) error { return nil }, callbacks.Monitor{Mode: loop.Lowest}), callbacks.NonFinite(callbacks.Recovery{Entries: []string{"los"}}),
 	} {
 		l, data := following("loss", 1, 2, 3)
 		result, err := l.Run(t.Context(), 0, data, option)

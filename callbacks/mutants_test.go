@@ -33,7 +33,7 @@ func TestMonitors_ofAnEntryThatCannotBeRead(t *testing.T) {
 	for name, option := range map[string]loop.Option{
 		"stop early": callbacks.StopEarly("loss", callbacks.Evaluations(3)),
 		"keep best":  callbacks.KeepBest("loss"),
-		"non-finite": callbacks.NonFinite(callbacks.FailRun),
+		"non-finite": callbacks.NonFinite(),
 		"spike":      callbacks.WarnSpike("loss", 10, 2, func(context.Context, callbacks.Spike) error { return nil }),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestBar_figures(t *testing.T) {
 func TestLines_tellHowMuchTheyTook(t *testing.T) {
 	var out bytes.Buffer
 	lines := callbacks.NewLines(&out)
-	bar := callbacks.NewBar(&out, callbacks.BarBelow(lines), callbacks.Terminal(func() int { return 60 }))
+	bar := callbacks.NewBar(&out, callbacks.Bar{Below: []*callbacks.Lines{lines}}, callbacks.Terminal(func() int { return 60 }))
 	require.NoError(t, bar.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: 1}, Logs: metric("v", 1)}))
 	for _, text := range []string{"whole\n", "a part", " and its end\nand more"} {
 		n, err := io.WriteString(lines, text)

@@ -1,154 +1,152 @@
 package callbacks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Recovery says what [NonFinite] does about a bad turn, which is one with a value that is NaN or infinite. The zero
-// Recovery is [FailRun].
+// Recovery has the settings of [NonFinite]: what is checked, and what is done about a bad turn, which is one with a value
+// that is NaN or infinite. The zero Recovery checks all losses in each turn, and ends the run at the first bad one.
+// Where several are given, the last one that sets a field counts.
 type Recovery struct {
-	name  string
-	limit int
-	// copies is when the state is copied. A Recovery without a name copies none.
-	copies loop.Schedule
-	// newest restores the newest copy, though no later value has shown it to be good.
-	newest bool
+	// Limit is how many bad turns of a run are undone: an earlier state is restored, and the run goes on. The next bad
+	// turn is an error, with the restored state. With 0 the first bad turn is an error, and the state is that after it.
+	Limit int
+	// Copies is when the state is copied, for a Limit above 0. A copy is made at the start, and on the schedule while all
+	// values are finite. It is used once a later turn has shown finite values, because a step can spoil the state while
+	// its own loss is still finite; until then the copy before is kept too.
+	//
+	// Without Copies a bad turn is skipped: the state is copied after each turn, and that from before the bad turn is
+	// restored. Two copies are kept: if the turn after a skipped one is bad too, the older copy is restored, which has
+	// led to a finite value.
+	Copies loop.Schedule
+	// OnUndo is called when a bad turn was undone, to lower the learning rate or write a log for example. Its report has
+	// the restored state. The cause wraps [loop.ErrNonFinite]. An error of the function ends the run, [loop.ErrStop]
+	// included.
+	OnUndo func(ctx context.Context, r loop.Report, cause error) error
+	// Entries are checked in place of all [loop.Losses]. They may be any numbers, such as the norm of the gradients,
+	// which shows earlier than the loss that the state is spoiled. An entry need not be in every turn. If all tasks had a
+	// turn and none logged it, the run ends with an error; if it was in no turn that was checked, that is an error at the
+	// end.
+	Entries []string
+	// When is the schedule of the checks, in place of every turn; the start and the end are checked too. Reading a value
+	// from a device takes a fetch. With Every(Steps(100)), a bad value is found up to 100 steps late, and not at all if
+	// the values are finite again by then. Without Copies a Recovery with a Limit must check each turn.
+	When loop.Schedule
 }
 
-// FailRun ends the run with an error that wraps [loop.ErrNonFinite]; the reason is [loop.Failed]. The state is that
-// after the bad turn.
-var FailRun = Recovery{}
-
-// SkipTurn restores the state from before a bad turn, up to limit times in a run; the next bad turn is an error as with
-// [FailRun], with the restored state. The state is copied after each turn, and two copies are kept: a step can spoil
-// the state while its own loss is still finite, so if the turn after a skipped one is bad too, the older copy is
-// restored, which has led to a finite value.
-func SkipTurn(limit int) Recovery {
-	return Recovery{name: "skip turn", limit: limit, copies: loop.EachStep, newest: true}
-}
-
-// RestoreCopy restores a copy of the state after a bad turn, up to limit times in a run; the next bad turn is an error
-// as with [FailRun], with the restored state. A copy is made at the start, and on the schedule while all values are
-// finite. It is used once a later turn has shown finite values, because a step can spoil the state while its own loss
-// is still finite; until then the copy before is kept too.
-func RestoreCopy(limit int, copies loop.Schedule) Recovery {
-	return Recovery{name: "restore copy", limit: limit, copies: copies}
-}
-
+// String is "fail run", "skip turn" or "restore copy".
 func (p Recovery) String() string {
-	if p.undoes() {
-		return p.name
+	switch {
+	case p.Limit == 0:
+		return "fail run"
+	case p.skips():
+		return "skip turn"
 	}
-	return "fail run"
+	return "restore copy"
 }
 
-func (p Recovery) undoes() bool { return p.name != "" }
+func (p Recovery) undoes() bool { return p.Limit != 0 }
 
-// NonFiniteOption is a setting of [NonFinite].
-type NonFiniteOption func(*finiteGuard)
+// skips restores the newest copy, though no later value has shown it to be good.
+func (p Recovery) skips() bool { return !isSet(p.Copies) }
 
-// CheckEntries sets the entries that are checked, in place of all [loop.Losses]. They may be any numbers, such as the
-// norm of the gradients, which shows earlier than the loss that the state is spoiled. An entry need not be in every
-// turn. If all tasks had a turn and none logged it, the run ends with an error; if it was in no turn that was checked,
-// that is an error at the end.
-func CheckEntries(names ...string) NonFiniteOption {
-	names = slices.Clone(names)
-	return func(g *finiteGuard) { g.names = append(g.names, names...) }
-}
+func isSet(s loop.Schedule) bool { return !reflect.ValueOf(s).IsZero() }
 
-// CheckWhen sets the turns that are checked, in place of every one; the start and the end are checked too. Reading a
-// value from a device takes a fetch. With Every(Steps(100)), a bad value is found up to 100 steps late, and not at all
-// if the values are finite again by then. [SkipTurn] must check each turn.
-func CheckWhen(when loop.Schedule) NonFiniteOption {
-	return func(g *finiteGuard) { g.when, g.whenSet = when, true }
-}
-
-// OnUndo calls a function when a bad turn was undone, to lower the learning rate or write a log for example. Its report
-// has the restored state. The cause wraps [loop.ErrNonFinite]. An error of the function ends the run, [loop.ErrStop]
-// included.
-func OnUndo(do func(ctx context.Context, r loop.Report, cause error) error) NonFiniteOption {
-	return func(g *finiteGuard) {
-		if do == nil {
-			g.errs = append(g.errs, fmt.Errorf("on undo: %w", errNoFunction))
+func joinedRecovery(list []Recovery) (all Recovery) {
+	for _, p := range list {
+		all.Limit = cmp.Or(p.Limit, all.Limit)
+		if isSet(p.Copies) {
+			all.Copies = p.Copies
 		}
-		g.onUndo = do
+		if p.OnUndo != nil {
+			all.OnUndo = p.OnUndo
+		}
+		if p.Entries != nil {
+			all.Entries = slices.Clone(p.Entries)
+		}
+		if isSet(p.When) {
+			all.When = p.When
+		}
 	}
+	return all
 }
 
-// NonFinite looks for losses that are NaN or infinite and handles them by the policy: [FailRun], [SkipTurn] or
-// [RestoreCopy]. It looks after the tasks of a turn, before the other changes, the history and all callbacks: a
-// checkpoint of a bad turn has the restored state, or is not made if the run fails. The turn still counts, and other
-// callbacks and the history see its values. The whole state is restored, with learning rate and random numbers. For
-// SkipTurn and RestoreCopy, a state that changes in place must have a method Snapshot ([loop.State]).
+func (p Recovery) check() error {
+	var errs []error
+	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if slices.Contains(p.Entries, "") {
+		refuse("%w: no entry to check", records.ErrName)
+	}
+	switch c := p.Copies; {
+	case p.Limit < 0:
+		refuse("limit must not be negative, got %d; with 0 the first bad turn ends the run", p.Limit)
+	case p.Limit == 0 && (isSet(c) || p.OnUndo != nil):
+		refuse("nothing is undone without a limit, got Copies or OnUndo: set Limit to the number of bad turns that may be undone")
+	case p.Limit == 0:
+	case p.skips() && isSet(p.When):
+		refuse("without Copies each turn is checked: leave When out, or set Copies")
+	case p.skips():
+	case c.Err() != nil:
+		refuse("copies: %s: %w", c, c.Err())
+	case !c.Possible():
+		refuse("copies must be due at some time, got %q; for the one at the start alone, say AtStart", c)
+	}
+	return errors.Join(errs...)
+}
+
+// NonFinite looks for losses that are NaN or infinite and handles them by the settings: it ends the run with an error
+// that wraps [loop.ErrNonFinite], or restores an earlier state ([Recovery].Limit). It looks after the tasks of a turn,
+// before the other changes, the history and all callbacks: a checkpoint of a bad turn has the restored state, or is not
+// made if the run fails. The turn still counts, and other callbacks and the history see its values. The whole state is
+// restored, with learning rate and random numbers. For that, a state that changes in place must have a method Snapshot
+// ([loop.State]).
 //
 // A loss is computed from the state before its step. If a step spoils the state while its loss is still finite, the
 // callbacks of that turn see a spoiled state, and the next turn is the bad one. To find that earlier, log the norm of
-// the gradients and check it too ([CheckEntries]).
-func NonFinite(policy Recovery, options ...NonFiniteOption) loop.Change {
-	options = slices.Clone(options)
-	g, err := newFiniteGuard(policy, options)
-	return loop.Change{Name: "non-finite: " + policy.String(), When: g.when.AndAtStart().AndAtEnd(), Needs: g.names, Order: -1, Err: err,
+// the gradients and check it too ([Recovery].Entries).
+func NonFinite(settings ...Recovery) loop.Change {
+	policy := joinedRecovery(settings)
+	err := policy.check()
+	when := loop.EachStep
+	if isSet(policy.When) {
+		when = policy.When
+	}
+	return loop.Change{Name: "non-finite: " + policy.String(), When: when.AndAtStart().AndAtEnd(), Needs: policy.Entries, Order: -1, Err: err,
 		Start: func(from loop.Beginning) (loop.Changer, error) {
-			g, err := newFiniteGuard(policy, options)
+			err := err
 			if err == nil && policy.undoes() {
 				err = keepable(from)
 			}
 			if err != nil {
 				return nil, &refusal{"non-finite", err}
 			}
+			g := &finiteGuard{policy: policy, copies: policy.Copies, found: make([]bool, len(policy.Entries)), when: when}
+			if policy.skips() {
+				g.copies = loop.EachStep
+			}
 			return g, nil
 		}}
 }
 
 type finiteGuard struct {
-	policy  Recovery
-	names   []string // none: all losses
-	when    loop.Schedule
-	whenSet bool // by CheckWhen
-	onUndo  func(ctx context.Context, r loop.Report, cause error) error
-	errs    []error
+	policy Recovery
+	when   loop.Schedule
+	copies loop.Schedule
 
-	found []bool // of each name: it was checked
+	found []bool // of each of the entries: it was checked
 	// newest is the last copy, good the last one that has led to finite values.
 	newest, good copied
 	last         loop.Elapsed // when a copy could be made last
 	wasBad       bool         // the last values were
 	undone       int
-}
-
-func newFiniteGuard(policy Recovery, options []NonFiniteOption) (*finiteGuard, error) {
-	g := &finiteGuard{policy: policy, when: loop.EachStep}
-	for _, o := range options {
-		if o != nil {
-			o(g)
-		}
-	}
-	g.found = make([]bool, len(g.names))
-	for _, name := range g.names {
-		if name == "" {
-			g.errs = append(g.errs, fmt.Errorf("%w: no entry to check", records.ErrName))
-		}
-	}
-	if policy.undoes() {
-		if policy.limit < 1 {
-			g.errs = append(g.errs, fmt.Errorf("limit must be positive, got %d; to undo nothing, take FailRun", policy.limit))
-		}
-		if c := policy.copies; c.Err() != nil {
-			g.errs = append(g.errs, fmt.Errorf("copies: %s: %w", c, c.Err()))
-		} else if !c.Possible() {
-			g.errs = append(g.errs, fmt.Errorf("copies must be due at some time, got %q; for the one at the start alone, say AtStart", c))
-		}
-		if policy.newest && g.whenSet {
-			g.errs = append(g.errs, errors.New("SkipTurn looks at each turn: leave CheckWhen out, or take RestoreCopy"))
-		}
-	}
-	return g, errors.Join(g.errs...)
 }
 
 func (g *finiteGuard) Change(ctx context.Context, r loop.Report, s loop.State) error {
@@ -164,18 +162,18 @@ func (g *finiteGuard) Change(ctx context.Context, r loop.Report, s loop.State) e
 	if err := g.undo(ctx, r, s); err != nil {
 		return fmt.Errorf("%w; the state could not be put back: %w", bad, err)
 	}
-	if g.undone++; g.undone > g.policy.limit {
-		return fmt.Errorf("%w; the limit of %s is %d, and so many were undone already", bad, g.policy, g.policy.limit)
+	if g.undone++; g.undone > g.policy.Limit {
+		return fmt.Errorf("%w; the limit of %s is %d, and so many were undone already", bad, g.policy, g.policy.Limit)
 	}
-	if g.onUndo == nil {
+	if g.policy.OnUndo == nil {
 		return nil
 	}
-	return g.onUndo(ctx, r, bad)
+	return g.policy.OnUndo(ctx, r, bad)
 }
 
 // look finds a value that is not finite; looked reports whether there was any value.
 func (g *finiteGuard) look(logs loop.Logs) (looked bool, bad, err error) {
-	if len(g.names) == 0 {
+	if len(g.policy.Entries) == 0 {
 		for e := range logs.All() {
 			if e.Collection == loop.Losses {
 				looked = true
@@ -186,7 +184,7 @@ func (g *finiteGuard) look(logs loop.Logs) (looked bool, bad, err error) {
 		}
 		return looked, nil, nil
 	}
-	for i, name := range g.names {
+	for i, name := range g.policy.Entries {
 		e, err := logs.Get(name)
 		if errors.Is(err, loop.ErrNoEntry) {
 			continue // it need not be in each turn
@@ -233,7 +231,7 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, loo
 			return err
 		}
 	}
-	if r.Elapsed.Steps == g.last.Steps || !g.policy.copies.Due(g.last, r.Elapsed) {
+	if r.Elapsed.Steps == g.last.Steps || !g.copies.Due(g.last, r.Elapsed) {
 		return nil
 	}
 	g.last = r.Elapsed
@@ -245,7 +243,7 @@ func (g *finiteGuard) undo(ctx context.Context, r loop.Report, s loop.State) err
 	again := g.wasBad
 	g.wasBad = true
 	// At the end of a run, the newest copy may be of the state that is bad.
-	if g.policy.newest && g.newest.any && !again && r.Elapsed.Steps > g.last.Steps {
+	if g.policy.skips() && g.newest.any && !again && r.Elapsed.Steps > g.last.Steps {
 		return g.newest.restore(ctx, s)
 	}
 	if !g.good.any {
@@ -260,7 +258,7 @@ func (g *finiteGuard) End(_ context.Context, e loop.Ending, _ loop.State) error 
 	if e.Err != nil || e.Elapsed.Steps == e.From.Steps {
 		return err
 	}
-	for i, name := range g.names {
+	for i, name := range g.policy.Entries {
 		if g.found[i] {
 			continue
 		}

@@ -99,7 +99,7 @@ func bads(values []float64) (n int) {
 
 func TestF12_nonFinite(t *testing.T) {
 	all := between(1, faultySteps)
-	for _, policy := range []callbacks.Recovery{callbacks.FailRun, callbacks.SkipTurn(2), callbacks.RestoreCopy(1, loop.Every(loop.Steps(7)))} {
+	for _, policy := range []callbacks.Recovery{{}, {Limit: 2}, {Limit: 1, Copies: loop.Every(loop.Steps(7))}} {
 		respected, total, badSaves, lateSaves := 0, 0, 0, 0
 		for k := 1; k <= 50; k++ {
 			for _, with := range []float64{nan, inf, -inf} {
@@ -112,11 +112,14 @@ func TestF12_nonFinite(t *testing.T) {
 							found = k + 1
 						}
 						undone := 0
-						sum, saved, steps, reason, err := f.run(t, inPlace, callbacks.NonFinite(policy, callbacks.OnUndo(func(_ context.Context, _ loop.Report, cause error) error {
-							require.ErrorIs(t, cause, loop.ErrNonFinite)
-							undone++
-							return nil
-						})))
+						if policy.Limit > 0 {
+							policy.OnUndo = func(_ context.Context, _ loop.Report, cause error) error {
+								require.ErrorIs(t, cause, loop.ErrNonFinite)
+								undone++
+								return nil
+							}
+						}
+						sum, saved, steps, reason, err := f.run(t, inPlace, callbacks.NonFinite(policy))
 						total++
 						switch policy.String() {
 						case "fail run":
@@ -159,13 +162,13 @@ func TestF12_nonFinite(t *testing.T) {
 }
 
 func TestF12_limits(t *testing.T) {
-	for _, policy := range []callbacks.Recovery{callbacks.SkipTurn(2), callbacks.RestoreCopy(2, loop.Every(loop.Steps(2)))} {
+	for _, policy := range []callbacks.Recovery{{Limit: 2}, {Limit: 2, Copies: loop.Every(loop.Steps(2))}} {
 		l, data := following("x", 1, 1, 1, 1, inf, 1, 1, nan, 1, 1, nan, 1)
 		var undone []int64
-		result, err := l.Run(t.Context(), 0, data, callbacks.NonFinite(policy, callbacks.OnUndo(func(_ context.Context, r loop.Report, _ error) error {
+		result, err := l.Run(t.Context(), 0, data, callbacks.NonFinite(policy, callbacks.Recovery{OnUndo: func(_ context.Context, r loop.Report, _ error) error {
 			undone = append(undone, r.Elapsed.Steps)
 			return nil
-		})))
+		}}))
 		require.ErrorIs(t, err, loop.ErrNonFinite)
 		require.ErrorContains(t, err, "losses.x is NaN: not a finite number; the limit of "+policy.String()+" is 2, and so many were undone already")
 		require.Equal(t, loop.Failed, result.Reason)
@@ -178,7 +181,7 @@ func TestF12_limits(t *testing.T) {
 		logs.Loss("x_test", nan)
 		return s, logs, nil
 	}))
-	_, err := l.Run(t.Context(), 0, numbers(2), callbacks.NonFinite(callbacks.SkipTurn(9)))
+	_, err := l.Run(t.Context(), 0, numbers(2), callbacks.NonFinite(callbacks.Recovery{Limit: 9}))
 	require.ErrorIs(t, err, loop.ErrNonFinite)
 	require.ErrorContains(t, err, "there is no earlier copy: the first values seen are bad")
 }
@@ -193,10 +196,10 @@ func TestNonFinite_provenCopies(t *testing.T) {
 		undone []int64
 		lost   []int // steps that are not in the state in the end
 	}{
-		{name: "a copy of the spoiled state is dropped", policy: callbacks.RestoreCopy(2, loop.Every(loop.Steps(5))), spoil: []int{5, 9}, logged: 1,
+		{name: "a copy of the spoiled state is dropped", policy: callbacks.Recovery{Limit: 2, Copies: loop.Every(loop.Steps(5))}, spoil: []int{5, 9}, logged: 1,
 			undone: []int64{6, 10}, lost: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
-		{name: "turns without a loss show nothing", policy: callbacks.RestoreCopy(1, loop.EachStep), spoil: []int{4}, logged: 3, undone: []int64{6}, lost: []int{3, 4, 5, 6}},
-		{name: "nor do they between two bad ones", policy: callbacks.SkipTurn(2), spoil: []int{4}, logged: 3, undone: []int64{6, 9}, lost: []int{3, 4, 5, 6, 7, 8, 9}},
+		{name: "turns without a loss show nothing", policy: callbacks.Recovery{Limit: 1, Copies: loop.EachStep}, spoil: []int{4}, logged: 3, undone: []int64{6}, lost: []int{3, 4, 5, 6}},
+		{name: "nor do they between two bad ones", policy: callbacks.Recovery{Limit: 2}, spoil: []int{4}, logged: 3, undone: []int64{6, 9}, lost: []int{3, 4, 5, 6, 7, 8, 9}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			step := loop.OnFunc(loop.EachStep, func(_ context.Context, s float64, i int) (float64, loop.Logs, error) {
@@ -210,10 +213,10 @@ func TestNonFinite_provenCopies(t *testing.T) {
 				return s + float64(i+1), logs, nil
 			})
 			var undone []int64
-			note := callbacks.OnUndo(func(_ context.Context, r loop.Report, _ error) error {
+			note := callbacks.Recovery{OnUndo: func(_ context.Context, r loop.Report, _ error) error {
 				undone = append(undone, r.Elapsed.Steps)
 				return nil
-			})
+			}}
 			result, err := loop.New(step).Run(t.Context(), 0.0, numbers(15), callbacks.NonFinite(row.policy, note))
 			require.NoError(t, err)
 			want := between(1, 15)

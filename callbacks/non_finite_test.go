@@ -16,7 +16,7 @@ import (
 
 func TestB67_nanNamesTheEntry(t *testing.T) {
 	l, data := following("mse", 1, nan, 2)
-	result, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("mse", loop.Steps(9)), callbacks.NonFinite(callbacks.FailRun))
+	result, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("mse", loop.Steps(9)), callbacks.NonFinite())
 	require.EqualError(t, err, "loop: step 2: each step, at start, at end: non-finite: fail run: losses.mse is NaN: not a finite number")
 	require.ErrorIs(t, err, loop.ErrNonFinite)
 	require.Equal(t, loop.Failed, result.Reason)
@@ -37,24 +37,24 @@ func TestNonFinite_whatIsLookedAt(t *testing.T) {
 	})
 	for _, row := range []struct {
 		name    string
-		options []callbacks.NonFiniteOption
+		options []callbacks.Recovery
 		err     string
 	}{
 		{name: "losses alone"},
-		{name: "a metric by name", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("loss", "metrics.norm")}, err: "loop: step 2: each step, at start, at end: non-finite: fail run: metrics.norm is NaN"},
-		{name: "what is not in each turn", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("rare")}},
-		{name: "now and then", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("norm"), callbacks.CheckWhen(loop.Every(loop.Steps(4)))},
+		{name: "a metric by name", options: []callbacks.Recovery{{Entries: []string{"loss", "metrics.norm"}}}, err: "loop: step 2: each step, at start, at end: non-finite: fail run: metrics.norm is NaN"},
+		{name: "what is not in each turn", options: []callbacks.Recovery{{Entries: []string{"rare"}}}},
+		{name: "now and then", options: []callbacks.Recovery{{Entries: []string{"norm"}}, callbacks.Recovery{When: loop.Every(loop.Steps(4))}},
 			err: "loop: step 4: every 4 steps, at start, at end: non-finite: fail run: metrics.norm is NaN"},
-		{name: "missed in between", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("norm"), callbacks.CheckWhen(loop.Every(loop.Steps(3)))}},
-		{name: "never where it is looked for", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("rare"), callbacks.CheckWhen(loop.Every(loop.Steps(4)))},
+		{name: "missed in between", options: []callbacks.Recovery{{Entries: []string{"norm"}}, callbacks.Recovery{When: loop.Every(loop.Steps(3))}}},
+		{name: "never where it is looked for", options: []callbacks.Recovery{{Entries: []string{"rare"}}, callbacks.Recovery{When: loop.Every(loop.Steps(4))}},
 			err: "rare was to be checked and never was: it was logged in other turns than every 4 steps"},
-		{name: "misspelt, now and then", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("nrm"), callbacks.CheckWhen(loop.Every(loop.Steps(3)))},
+		{name: "misspelt, now and then", options: []callbacks.Recovery{{Entries: []string{"nrm"}}, callbacks.Recovery{When: loop.Every(loop.Steps(3))}},
 			err: `loop: step 3: on each nrm: non-finite: fail run: all tasks had a turn: no such entry: "nrm" (did you mean metrics.norm?); there are: losses.loss`},
-		{name: "misspelt, found at once", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("nrm")}, err: `loop: step 3: `},
+		{name: "misspelt, found at once", options: []callbacks.Recovery{{Entries: []string{"nrm"}}}, err: `loop: step 3: `},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			every3 := loop.OnFunc(loop.Every(loop.Steps(3)), func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil })
-			_, err := loop.New(step, every3).Run(t.Context(), 0, numbers(6), callbacks.NonFinite(callbacks.FailRun, row.options...))
+			_, err := loop.New(step, every3).Run(t.Context(), 0, numbers(6), callbacks.NonFinite(row.options...))
 			if row.err == "" {
 				require.NoError(t, err)
 				return
@@ -66,21 +66,20 @@ func TestNonFinite_whatIsLookedAt(t *testing.T) {
 
 func TestNonFinite_refusesBadSettings(t *testing.T) {
 	for _, row := range []struct {
-		err     string
-		policy  callbacks.Recovery
-		options []callbacks.NonFiniteOption
+		err    string
+		policy callbacks.Recovery
 	}{
-		{err: "limit must be positive, got 0; to undo nothing, take FailRun", policy: callbacks.SkipTurn(0)},
-		{err: "limit must be positive, got -1", policy: callbacks.RestoreCopy(-1, loop.EachStep)},
-		{err: `copies must be due at some time, got "never"`, policy: callbacks.RestoreCopy(1, loop.Never)},
-		{err: "copies: every 0 steps: period must be positive, got 0 steps", policy: callbacks.RestoreCopy(1, loop.Every(loop.Steps(0)))},
-		{err: "SkipTurn looks at each turn: leave CheckWhen out, or take RestoreCopy", policy: callbacks.SkipTurn(1), options: []callbacks.NonFiniteOption{callbacks.CheckWhen(loop.Every(loop.Steps(2)))}},
-		{err: "period must be positive, got 0 steps", options: []callbacks.NonFiniteOption{callbacks.CheckWhen(loop.Every(loop.Steps(0)))}},
-		{err: "on undo: no function given", options: []callbacks.NonFiniteOption{callbacks.OnUndo(nil)}},
-		{err: "malformed name: no entry to check", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("")}},
+		{err: "nothing is undone without a limit", policy: callbacks.Recovery{Copies: loop.EachStep}},
+		{err: "nothing is undone without a limit", policy: callbacks.Recovery{OnUndo: func(context.Context, loop.Report, error) error { return nil }}},
+		{err: "limit must not be negative, got -1", policy: callbacks.Recovery{Limit: -1}},
+		{err: `copies must be due at some time, got "never"`, policy: callbacks.Recovery{Limit: 1, Copies: loop.Never}},
+		{err: "copies: every 0 steps: period must be positive, got 0 steps", policy: callbacks.Recovery{Limit: 1, Copies: loop.Every(loop.Steps(0))}},
+		{err: "without Copies each turn is checked: leave When out, or set Copies", policy: callbacks.Recovery{Limit: 1, When: loop.Every(loop.Steps(2))}},
+		{err: "period must be positive, got 0 steps", policy: callbacks.Recovery{When: loop.Every(loop.Steps(0))}},
+		{err: "malformed name: no entry to check", policy: callbacks.Recovery{Entries: []string{""}}},
 	} {
 		l, data := following("x", 1)
-		_, err := l.Run(t.Context(), 0, data, callbacks.NonFinite(row.policy, row.options...))
+		_, err := l.Run(t.Context(), 0, data, callbacks.NonFinite(row.policy))
 		require.ErrorContains(t, err, row.err)
 	}
 }
@@ -88,23 +87,23 @@ func TestNonFinite_refusesBadSettings(t *testing.T) {
 // A schedule of its own saves the reading.
 func TestNonFinite_readsOnItsSchedule(t *testing.T) {
 	for _, row := range []struct {
-		options []callbacks.NonFiniteOption
+		options []callbacks.Recovery
 		reads   int
-	}{{nil, 100}, {[]callbacks.NonFiniteOption{callbacks.CheckWhen(loop.Every(loop.Steps(25)))}, 4}} {
+	}{{nil, 100}, {[]callbacks.Recovery{{When: loop.Every(loop.Steps(25))}}, 4}} {
 		reads := 0
 		step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 			var logs loop.Logs
 			logs.Set(loop.Losses, "loss", counted{&reads})
 			return s, logs, nil
 		})
-		_, err := loop.New(step).Run(t.Context(), 0, numbers(100), callbacks.NonFinite(callbacks.FailRun, row.options...))
+		_, err := loop.New(step).Run(t.Context(), 0, numbers(100), callbacks.NonFinite(row.options...))
 		require.NoError(t, err)
 		require.Equal(t, row.reads, reads)
 	}
 }
 
 func TestNonFinite_copiesAreFreed(t *testing.T) {
-	for _, policy := range []callbacks.Recovery{callbacks.SkipTurn(5), callbacks.RestoreCopy(5, loop.Every(loop.Steps(2)))} {
+	for _, policy := range []callbacks.Recovery{{Limit: 5}, {Limit: 5, Copies: loop.Every(loop.Steps(2))}} {
 		l, data := followingInPlace("x", 1, 1, nan, nan, 1, 1, 1, inf, 1)
 		c := &cell{}
 		_, err := l.Run(t.Context(), c, data, callbacks.NonFinite(policy))
@@ -115,10 +114,10 @@ func TestNonFinite_copiesAreFreed(t *testing.T) {
 	}
 	boom := errors.New("no room")
 	l, data := followingInPlace("x", 1, nan)
-	_, err := l.Run(t.Context(), &cell{fail: boom}, data, callbacks.NonFinite(callbacks.SkipTurn(1)))
+	_, err := l.Run(t.Context(), &cell{fail: boom}, data, callbacks.NonFinite(callbacks.Recovery{Limit: 1}))
 	require.ErrorIs(t, err, boom)
 	l, data = followingInPlace("x", 1, 1, 1, 1)
-	result, err := l.Run(t.Context(), &cell{failFree: boom}, data, callbacks.NonFinite(callbacks.SkipTurn(1)))
+	result, err := l.Run(t.Context(), &cell{failFree: boom}, data, callbacks.NonFinite(callbacks.Recovery{Limit: 1}))
 	require.ErrorIs(t, err, boom)
 	require.EqualValues(t, 2, result.Elapsed.Steps, "the first copy that cannot be freed ends the run: each turn would hold one more")
 }
@@ -127,21 +126,21 @@ func TestNonFinite_copiesAreFreed(t *testing.T) {
 func TestOnUndo_lowersTheRate(t *testing.T) {
 	l, data := followingInPlace("x", 1, 1, nan, 1)
 	c := &cell{rate: 1}
-	lower := callbacks.OnUndo(func(_ context.Context, r loop.Report, _ error) error {
+	lower := callbacks.Recovery{OnUndo: func(_ context.Context, r loop.Report, _ error) error {
 		return r.State().(abilities.LearningRater).SetLearningRate(0.5)
-	})
-	result, err := l.Run(t.Context(), c, data, callbacks.NonFinite(callbacks.SkipTurn(1), lower))
+	}}
+	result, err := l.Run(t.Context(), c, data, callbacks.NonFinite(callbacks.Recovery{Limit: 1}, lower))
 	require.NoError(t, err)
 	require.Equal(t, 0.5, result.State.rate)
-	stop := callbacks.OnUndo(func(context.Context, loop.Report, error) error { return loop.ErrStop })
-	result, err = l.Run(t.Context(), c, data, callbacks.NonFinite(callbacks.SkipTurn(1), stop))
+	stop := callbacks.Recovery{OnUndo: func(context.Context, loop.Report, error) error { return loop.ErrStop }}
+	result, err = l.Run(t.Context(), c, data, callbacks.NonFinite(callbacks.Recovery{Limit: 1}, stop))
 	require.NoError(t, err)
 	require.Equal(t, loop.Stopped, result.Reason)
 	require.Equal(t, 2, result.State.n)
 }
 
 func TestNonFinite_byHand(t *testing.T) {
-	guard, err := callbacks.NonFinite(callbacks.SkipTurn(1)).Start(loop.Beginning{})
+	guard, err := callbacks.NonFinite(callbacks.Recovery{Limit: 1}).Start(loop.Beginning{})
 	require.NoError(t, err)
 	state := 0
 	require.NoError(t, guard.Change(t.Context(), loop.Report{}, loop.StateAt(&state)), "the first copy")
@@ -167,10 +166,10 @@ func TestNonFinite_aBadEvaluationAtTheEnd(t *testing.T) {
 		logs.Loss("loss_test", nan)
 		return s, logs, nil
 	})
-	result, err := loop.New(step, test).Run(t.Context(), 0, numbers(5), callbacks.NonFinite(callbacks.SkipTurn(1)))
+	result, err := loop.New(step, test).Run(t.Context(), 0, numbers(5), callbacks.NonFinite(callbacks.Recovery{Limit: 1}))
 	require.NoError(t, err)
 	require.Equal(t, 4, result.State, "the state before, which has led to a finite loss")
-	result, err = loop.New(step, test).Run(t.Context(), 0, numbers(5), callbacks.NonFinite(callbacks.FailRun))
+	result, err = loop.New(step, test).Run(t.Context(), 0, numbers(5), callbacks.NonFinite())
 	require.ErrorIs(t, err, loop.ErrNonFinite)
 	require.Equal(t, loop.Failed, result.Reason)
 }
@@ -184,10 +183,10 @@ func TestNonFinite_valuesThatCannotBeRead(t *testing.T) {
 		return s, logs, nil
 	})
 	for _, row := range []struct {
-		option callbacks.NonFiniteOption
+		option callbacks.Recovery
 		want   error
-	}{{nil, boom}, {callbacks.CheckEntries("x"), boom}, {callbacks.CheckEntries("y"), errors.New("ambiguous name")}} {
-		_, err := loop.New(step).Run(t.Context(), 0, numbers(1), callbacks.NonFinite(callbacks.FailRun, row.option))
+	}{{callbacks.Recovery{}, boom}, {callbacks.Recovery{Entries: []string{"x"}}, boom}, {callbacks.Recovery{Entries: []string{"y"}}, errors.New("ambiguous name")}} {
+		_, err := loop.New(step).Run(t.Context(), 0, numbers(1), callbacks.NonFinite(row.option))
 		require.ErrorContains(t, err, row.want.Error())
 	}
 }
@@ -215,15 +214,15 @@ func (b blocky) StepBlock(ctx context.Context, s int, batches []int) (int, []loo
 func TestNonFinite_leavesBlocksTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, row := range []struct {
-			options []callbacks.NonFiniteOption
+			options []callbacks.Recovery
 			most    int
 		}{
 			{nil, 1},
-			{[]callbacks.NonFiniteOption{callbacks.CheckWhen(loop.Every(loop.Steps(32)))}, 8},
-			{[]callbacks.NonFiniteOption{callbacks.CheckWhen(loop.Every(loop.Steps(32))), callbacks.CheckEntries("loss")}, 8},
+			{[]callbacks.Recovery{{When: loop.Every(loop.Steps(32))}}, 8},
+			{[]callbacks.Recovery{{When: loop.Every(loop.Steps(32))}, callbacks.Recovery{Entries: []string{"loss"}}}, 8},
 		} {
 			most := 0
-			_, err := loop.New(loop.On(loop.EachStep, blocky{&most})).Run(t.Context(), 0, numbers(100), callbacks.NonFinite(callbacks.FailRun, row.options...), callbacks.TimeLimit(time.Hour))
+			_, err := loop.New(loop.On(loop.EachStep, blocky{&most})).Run(t.Context(), 0, numbers(100), callbacks.NonFinite(row.options...), callbacks.TimeLimit(time.Hour))
 			require.NoError(t, err)
 			require.Equal(t, row.most, most)
 		}
@@ -233,7 +232,7 @@ func TestNonFinite_leavesBlocksTogether(t *testing.T) {
 func TestNonFinite_aRunThatIsOverAtOnce(t *testing.T) {
 	l, _ := following("x", 1)
 	for _, options := range [][]loop.Option{nil, {loop.Until(loop.Steps(0))}} {
-		_, err := l.Run(t.Context(), 0, numbers(0), append(options, callbacks.NonFinite(callbacks.FailRun, callbacks.CheckEntries("x")))...)
+		_, err := l.Run(t.Context(), 0, numbers(0), append(options, callbacks.NonFinite(callbacks.Recovery{Entries: []string{"x"}}))...)
 		require.NoError(t, err, "there was nothing to check")
 	}
 }

@@ -40,7 +40,7 @@ func ExampleNewBar() {
 func ExampleProgressBar() {
 	training := loop.New(loop.OnFunc(loop.EachStep, add))
 	result, err := training.Run(context.Background(), 0, numbers(1000), loop.Until(loop.Steps(1000)),
-		callbacks.ProgressBar(os.Stderr, callbacks.BarShows(loop.Losses), callbacks.BarOff(true)))
+		callbacks.ProgressBar(os.Stderr, callbacks.Bar{Shows: []loop.Collection{loop.Losses}}, callbacks.Bar{Off: true}))
 	fmt.Println(result.State, err)
 	// Output:
 	// 499500 <nil>
@@ -68,21 +68,6 @@ func ExampleBackground() {
 	fmt.Println(result.Elapsed.Steps, sent, strings.Count(string(lines), "\n"), err, readErr)
 	// Output:
 	// 100 10 100 <nil> <nil>
-}
-
-// Where the time of a loop written by hand goes; callbacks.Measure does the same for a run.
-func ExampleStopwatch() {
-	var watch callbacks.Stopwatch
-	for range 3 {
-		watch.At("data")
-		watch.At("step")
-	}
-	for _, p := range watch.Timing().Parts {
-		fmt.Println(p.Name, p.Calls)
-	}
-	// Output:
-	// data 3
-	// step 3
 }
 
 func ExampleTiming() {

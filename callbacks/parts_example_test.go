@@ -72,13 +72,13 @@ func ExampleOnBest() {
 
 func ExampleNonFinite() {
 	training, data := following("loss", 3, 2, math.NaN(), 1)
-	_, err := training.Run(context.Background(), 0, data, callbacks.NonFinite(callbacks.FailRun))
+	_, err := training.Run(context.Background(), 0, data, callbacks.NonFinite())
 	fmt.Println(err)
-	report := callbacks.OnUndo(func(_ context.Context, r loop.Report, cause error) error {
+	report := callbacks.Recovery{OnUndo: func(_ context.Context, r loop.Report, cause error) error {
 		fmt.Printf("step %d: %v; back to %v\n", r.Elapsed.Steps, cause, r.State())
 		return nil
-	})
-	result, err := training.Run(context.Background(), 0, data, callbacks.NonFinite(callbacks.SkipTurn(10), report))
+	}}
+	result, err := training.Run(context.Background(), 0, data, callbacks.NonFinite(callbacks.Recovery{Limit: 10}, report))
 	fmt.Println(result.State, result.Elapsed.Steps, err)
 	// Output:
 	// loop: step 3: each step, at start, at end: non-finite: fail run: losses.loss is NaN: not a finite number
@@ -86,10 +86,10 @@ func ExampleNonFinite() {
 	// 4 4 <nil>
 }
 
-func ExampleRestoreCopy() {
+func ExampleRecovery() {
 	training, data := following("loss", 5, 4, 3, 3, 2, math.NaN())
 	copies := loop.Every(loop.Steps(2))
-	result, err := training.Run(context.Background(), 0, data, callbacks.NonFinite(callbacks.RestoreCopy(3, copies)))
+	result, err := training.Run(context.Background(), 0, data, callbacks.NonFinite(callbacks.Recovery{Limit: 3, Copies: copies}))
 	fmt.Println(result.State, err)
 	// Output:
 	// 4 <nil>

@@ -11,6 +11,7 @@ import (
 	"runtime/pprof"
 	"runtime/trace"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/regular"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
@@ -24,7 +25,7 @@ import (
 //	time.pprof  how the run's goroutine spent its time, waiting or not, by 100 samples a second; for go tool pprof
 //	cpu.pprof   Go's threads only, so little of a step that runs on a device, or on XLA's threads; for go tool pprof
 //	heap.pprof  the memory in use at the end of the window; for go tool pprof
-//	xla         what the state writes at the beginning of the window, if it is an [XLADumper]
+//	xla         what the state writes at the beginning of the window, if it has a method DumpXLA(dir string) error
 //
 // A run that ends before cuts the window short, or has none. What fails is an error at the end of the run. A process
 // can have one CPU profile and one trace at a time, so windows must not overlap.
@@ -78,12 +79,6 @@ func windowSchedule(begin, end loop.Period) loop.Schedule {
 	return loop.Any(loop.At(begin), loop.At(end))
 }
 
-// XLADumper is a state that can write the programs that its steps were compiled to into a directory, as [Profile] wants
-// it.
-type XLADumper interface {
-	DumpXLA(dir string) error
-}
-
 type profile struct {
 	dir        string
 	begin, end loop.Period
@@ -110,7 +105,7 @@ func (p *profile) start(r loop.Report) {
 		p.begun, p.begin = false, nil
 		return
 	}
-	if dumper, ok := loop.StateAs[XLADumper](r); ok {
+	if dumper, ok := loop.StateAs[abilities.XLADumper](r); ok {
 		// Before the profiles, as it is no part of the steps.
 		dir := filepath.Join(p.dir, "xla")
 		err := os.MkdirAll(dir, 0o755)

@@ -12,19 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// Stages are the stages that make the data of a run, each with the time that it has worked so far; *data.Stages are
-// some. All must be safe for concurrent use.
-type Stages interface {
-	All() iter.Seq2[string, time.Duration]
-}
-
-// Stage is what a stage of the data has worked, on all goroutines together.
-type Stage struct {
-	Name  string
-	Total time.Duration
-}
-
-func checkStages(stages []Stages) error {
+func checkStages(stages []iter.Seq2[string, time.Duration]) error {
 	for i, s := range stages {
 		if s == nil {
 			return fmt.Errorf("stages %d of %d are nil", i+1, len(stages))
@@ -35,27 +23,27 @@ func checkStages(stages []Stages) error {
 
 // work is what stages do from a moment on.
 type work struct {
-	stages []Stages
-	before []Stage
+	stages []iter.Seq2[string, time.Duration]
+	before []Part
 }
 
-func startWork(stages []Stages) work {
+func startWork(stages []iter.Seq2[string, time.Duration]) work {
 	w := work{stages: stages}
 	w.before = w.total()
 	return w
 }
 
-func (w work) total() (all []Stage) {
+func (w work) total() (all []Part) {
 	for _, s := range w.stages {
-		for name, total := range s.All() {
-			all = append(all, Stage{name, total})
+		for name, total := range s {
+			all = append(all, Part{Kind: "stage", Name: name, Total: total})
 		}
 	}
 	return all
 }
 
 // done is what was done since the start, without what stood still.
-func (w work) done() (all []Stage) {
+func (w work) done() (all []Part) {
 	for _, s := range w.total() {
 		for _, b := range w.before {
 			if b.Name == s.Name {
@@ -71,7 +59,7 @@ func (w work) done() (all []Stage) {
 
 // waitedFor is the part of a time that was waited, and for what: "42% (decode 30%, resize 12%)". It is shared out as
 // the stages have worked; parts of less than half a percent are left out.
-func waitedFor(waited, total time.Duration, stages []Stage) string {
+func waitedFor(waited, total time.Duration, stages []Part) string {
 	if total <= 0 {
 		return "0%"
 	}
@@ -80,7 +68,7 @@ func waitedFor(waited, total time.Duration, stages []Stage) string {
 		sum += s.Total.Seconds()
 	}
 	var parts []string
-	byTime := slices.SortedStableFunc(slices.Values(stages), func(a, b Stage) int { return cmp.Compare(b.Total, a.Total) })
+	byTime := slices.SortedStableFunc(slices.Values(stages), func(a, b Part) int { return cmp.Compare(b.Total, a.Total) })
 	for _, s := range byTime {
 		if part := share * s.Total.Seconds() / sum; part >= 0.5 {
 			parts = append(parts, fmt.Sprintf("%s %.0f%%", printable(s.Name), part))
@@ -93,18 +81,9 @@ func waitedFor(waited, total time.Duration, stages []Stage) string {
 	return text
 }
 
-// BarStages shows which part of the time a run waits for its data, and for which stages: "data 42% (decode 30%, resize
-// 12%)"; of an epoch with [BarEpochs], else of the whole run. It reads the clock each time the loop begins another
-// part. A bar of a loop written by hand does not know when it waits, and shows nothing.
-func BarStages(stages ...Stages) BarOption {
-	stages = slices.Clone(stages)
-	return func(b *Bar) { b.waits = &waits{stages: stages, err: checkStages(stages)} }
-}
-
 // waits is what a bar knows of the waiting for data.
 type waits struct {
-	stages []Stages
-	err    error
+	stages []iter.Seq2[string, time.Duration]
 
 	mu     sync.Mutex
 	work   work
@@ -168,6 +147,6 @@ func (w *waits) items() []item {
 }
 
 // observingBar is a bar in a run that shows what it waits for, without epochs.
-type observingBar struct{ *Bar }
+type observingBar struct{ *bar }
 
 func (b observingBar) At(_ int64, what abilities.Activity) { b.waits.at(what) }

@@ -44,22 +44,22 @@ func TestMeasure_saysWhatARunWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, s, data := fed(4)
 		var timing callbacks.Timing
-		_, err := l.Run(t.Context(), 0, data, callbacks.Measure(func(got callbacks.Timing) { timing = got }, s))
+		_, err := l.Run(t.Context(), 0, data, callbacks.Measure(func(got callbacks.Timing) { timing = got }, s.All()))
 		require.NoError(t, err)
 		require.Equal(t, 16*time.Second, timing.Total)
 		require.Equal(t, 12*time.Second, timing.Waited())
-		require.ElementsMatch(t, []callbacks.Stage{{Name: "read", Total: 4 * time.Second}, {Name: "decode", Total: 8 * time.Second}}, timing.Stages,
+		require.ElementsMatch(t, []callbacks.Part{{Kind: "stage", Name: "read", Total: 4 * time.Second}, {Kind: "stage", Name: "decode", Total: 8 * time.Second}}, timing.Stages,
 			"of this run, and without what did nothing")
 		require.True(t, strings.HasSuffix(timing.String(), "\nwaited for data 75% (decode 50%, read 25%)\n"), timing.String())
 	})
 }
 
 func TestBarStages(t *testing.T) {
-	lines := func(t *testing.T, options ...callbacks.BarOption) (lines []string) {
+	lines := func(t *testing.T, options ...callbacks.Bar) (lines []string) {
 		synctest.Test(t, func(t *testing.T) {
 			l, s, data := fed(4)
 			var out bytes.Buffer
-			_, err := l.Run(t.Context(), 0, data, loop.Until(loop.Steps(4)), callbacks.ProgressBar(&out, append(options, callbacks.BarStages(s))...))
+			_, err := l.Run(t.Context(), 0, data, loop.Until(loop.Steps(4)), callbacks.ProgressBar(&out, append(options, callbacks.Bar{Stages: s.All()})...))
 			require.NoError(t, err)
 			lines = strings.Split(strings.TrimSpace(out.String()), "\n")
 		})
@@ -68,7 +68,7 @@ func TestBarStages(t *testing.T) {
 	for _, line := range lines(t) {
 		require.Contains(t, line, " - data 75% (decode 50%, read 25%)")
 	}
-	epochs := lines(t, callbacks.BarEpochs(loop.Steps(2)))
+	epochs := lines(t, callbacks.Bar{Epoch: loop.Steps(2)})
 	require.Len(t, epochs, 2)
 	for _, line := range epochs {
 		require.Contains(t, line, " - data 75% (decode 50%, read 25%)", "of each epoch")
@@ -77,8 +77,6 @@ func TestBarStages(t *testing.T) {
 
 func TestStages_areNotNil(t *testing.T) {
 	l, s, data := fed(1)
-	_, err := l.Run(t.Context(), 0, data, callbacks.Measure(func(callbacks.Timing) {}, s, nil))
+	_, err := l.Run(t.Context(), 0, data, callbacks.Measure(func(callbacks.Timing) {}, s.All(), nil))
 	require.EqualError(t, err, "loop: callback 1 (at end: measure): stages 2 of 2 are nil")
-	_, err = l.Run(t.Context(), 0, data, callbacks.ProgressBar(new(bytes.Buffer), callbacks.BarStages(nil)))
-	require.ErrorContains(t, err, "progress bar: stages 1 of 1 are nil")
 }

@@ -3,6 +3,7 @@ package callbacks
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,13 +23,14 @@ type Timing struct {
 	Parts []Part
 	// Stages are those that [Measure] was given, with what they worked during the run. They work beside the loop and
 	// beside each other: their times add up to any sum.
-	Stages []Stage
+	Stages []Part
 }
 
 // Part is the time of one part of a loop: waiting for data, a task, a callback. It includes what the loop does right
 // after it, such as adding to the history.
 type Part struct {
-	// Kind is "task" or "callback", and empty for the data and for parts of a loop written by hand.
+	// Kind is "task" or "callback", "stage" in [Timing].Stages, and empty for the data. Of a stage there is only the
+	// Total.
 	Kind string
 	// Name is the schedule, and the name if there is one, as in errors; or "data".
 	Name string
@@ -110,18 +112,15 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(min(unit, time.Second))
 }
 
-// Stopwatch adds up the time of the parts of a loop. The zero value is ready for use.
-type Stopwatch struct {
+// stopwatch adds up the time of the parts of a loop. The zero value is ready for use.
+type stopwatch struct {
 	begin, since time.Time
-	parts        map[any]*Part // by an Activity, or by a name
+	parts        map[any]*Part // by an Activity
 	order        []*Part
 	part         *Part // the present one
 }
 
-// At ends the present part and begins another, for loops written by hand: At("data"), At("step").
-func (s *Stopwatch) At(name string) { s.turnTo(name, func() Part { return Part{Name: name} }) }
-
-func (s *Stopwatch) turnTo(what any, part func() Part) {
+func (s *stopwatch) turnTo(what any, part func() Part) {
 	now := time.Now()
 	s.leave(now)
 	p, ok := s.parts[what]
@@ -140,7 +139,7 @@ func (s *Stopwatch) turnTo(what any, part func() Part) {
 	}
 }
 
-func (s *Stopwatch) leave(now time.Time) {
+func (s *stopwatch) leave(now time.Time) {
 	p := s.part
 	if p == nil {
 		return
@@ -156,7 +155,7 @@ func (s *Stopwatch) leave(now time.Time) {
 }
 
 // Timing ends the present part and returns all times. The caller sets Steps and Samples.
-func (s *Stopwatch) Timing() Timing {
+func (s *stopwatch) Timing() Timing {
 	now := time.Now()
 	s.leave(now)
 	var t Timing
@@ -174,9 +173,10 @@ func (s *Stopwatch) Timing() Timing {
 //
 // A device may still be working when a step returns: its time is then part of whatever reads a value first.
 //
-// With the stages of the pipeline, such as a *data.Stages that was given to data.Timed, it also says for which of them
-// the run waited.
-func Measure(done func(Timing), stages ...Stages) loop.Callback {
+// With the stages of the pipeline it also says for which of them the run waited: All of a data.Stages that was given to
+// data.Timed, or another list of the stages with the time that each has worked so far. It must be safe for concurrent
+// use.
+func Measure(done func(Timing), stages ...iter.Seq2[string, time.Duration]) loop.Callback {
 	c := loop.Callback{Name: "measure", When: loop.AtEnd, Order: -1}
 	stages = slices.Clone(stages)
 	c.Err = checkStages(stages)
@@ -188,9 +188,9 @@ func Measure(done func(Timing), stages ...Stages) loop.Callback {
 	return c
 }
 
-// measurement is the Stopwatch of a run.
+// measurement is the stopwatch of a run.
 type measurement struct {
-	watch Stopwatch
+	watch stopwatch
 	work  work
 	done  func(Timing)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Stages adds up how long the stages of a pipeline work, so that one that is too slow for its steps can be found:
-// [Timed] has the batches of a set noted in it, callbacks.Measure and callbacks.BarStages say which of the stages a run
+// [Timed] has the batches of a set noted in it, callbacks.Measure and callbacks.Bar say which of the stages a run
 // waited for. The zero value is ready for use; safe for concurrent use.
 //
 // The stages of a set are "copy" (memory for a batch, and its examples put together), of an [ImageFolder] "read" (a

@@ -144,7 +144,7 @@ func TestFromGoMLX_hooks(t *testing.T) {
 		loop.Watch(loop.Every(loop.Steps(25)), note(&every)),                   // EveryNSteps
 		loop.Watch(loop.Times(10, loop.Steps(100)), note(&often)),              // NTimesDuringLoop
 		loop.Watch(loop.Every(loop.Time(time.Hour)).AndAtEnd(), note(&seldom)), // PeriodicCallback with callOnEnd
-		callbacks.NonFinite(callbacks.FailRun), callbacks.KeepBest("loss_test")))
+		callbacks.NonFinite(), callbacks.KeepBest("loss_test")))
 	at, losses := must.M2(result.History.Series("loss_test"))
 
 	require.Equal(t, []int64{25, 50, 75, 100}, every)

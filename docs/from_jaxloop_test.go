@@ -149,7 +149,7 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 	)
 	result := must.M1(fit.Run(ctx, state, trainData, loop.Until(loop.Steps(10_000)),
 		callbacks.StopEarly("loss_eval", callbacks.Evaluations(2), callbacks.Monitor{MinDelta: 0.05}),
-		callbacks.NonFinite(callbacks.FailRun),
+		callbacks.NonFinite(),
 		loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { // an action of a step, not of a loop
 			inspected++
 			return nil

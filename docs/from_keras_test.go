@@ -154,7 +154,7 @@ func Example_kerasCallbacks() {
 			return model.Save(filepath.Join(dir, "best.safetensors"))
 		}),
 		callbacks.CSV(filepath.Join(dir, "log.csv"), loop.Every(epoch)), // CSVLogger
-		callbacks.NonFinite(callbacks.FailRun),                          // TerminateOnNaN
+		callbacks.NonFinite(), // TerminateOnNaN
 		loop.Watch(loop.Every(epoch), func(ctx context.Context, r loop.Report) error { // LambdaCallback
 			rate, err := model.LearningRate()
 			slog.InfoContext(ctx, "epoch", "number", r.Elapsed.Steps/int64(epoch), "rate", rate)

@@ -88,8 +88,8 @@ func Example_lightningTrainer() {
 	}
 	result := must.M1(trainer.Run(ctx, state, training.Batches(8),
 		loop.Until(loop.Steps(100)), callbacks.TimeLimit(time.Hour), // max_steps, max_time
-		callbacks.JSONL(filepath.Join(dir, "log.jsonl"), loop.Every(loop.Steps(50))),                                                  // log_every_n_steps=50
-		callbacks.NonFinite(callbacks.FailRun), callbacks.Measure(func(t callbacks.Timing) { fmt.Println("steps timed:", t.Steps) }))) // profiler="simple"
+		callbacks.JSONL(filepath.Join(dir, "log.jsonl"), loop.Every(loop.Steps(50))), // log_every_n_steps=50
+		callbacks.NonFinite(), callbacks.Measure(func(t callbacks.Timing) { fmt.Println("steps timed:", t.Steps) }))) // profiler="simple"
 	fmt.Println("tests:", len(must.M1(result.History.Collect("loss_test"))[0]))
 	fmt.Println("lines:", strings.Count(string(must.M1(os.ReadFile(filepath.Join(dir, "log.jsonl")))), "\n"))
 	must.M(state.Close())

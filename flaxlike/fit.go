@@ -69,7 +69,7 @@ type Fit struct {
 	// A program that was killed is started again as it was, and ends with the same parameters, bit for bit, as one that
 	// never was. It makes no step if that run had come to its end, or a callback had stopped it: more Epochs let it go
 	// on; after a callbacks.StopEarly only more patience does. With a callbacks.KeepBest and a best value of the
-	// earlier process, the run ends in callbacks.ErrBestGone, because that copy is gone. The option checkpoint.KeepBest
+	// earlier process, the run ends with an error, because that copy is gone. The option checkpoint.KeepBest
 	// restores the best from the folder: leave Checkpoints out, and give checkpoint.Resume with it among the Callbacks.
 	Checkpoints     *checkpoint.Folder
 	CheckpointEvery loop.Period

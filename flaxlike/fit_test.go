@@ -155,7 +155,7 @@ func TestFitSettings(t *testing.T) {
 		{"sanity", flaxlike.Fit{Epochs: 1, Validation: set, SanityEvaluation: true}, []float64{4}, 1},
 		{"a callback stops", flaxlike.Fit{Epochs: 9, Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(8)), func(context.Context, loop.Report) error { return loop.ErrStop })}}, []float64{4, 8}, 0},
 		{"callbacks", flaxlike.Fit{Epochs: 3, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest("val_loss"),
-			callbacks.StopEarly("val_loss", callbacks.Evaluations(2)), callbacks.ReduceOnPlateau("val_loss", 0.5, callbacks.Evaluations(2)), callbacks.NonFinite(callbacks.FailRun)}}, []float64{4, 8, 12}, 3},
+			callbacks.StopEarly("val_loss", callbacks.Evaluations(2)), callbacks.ReduceOnPlateau("val_loss", 0.5, callbacks.Evaluations(2)), callbacks.NonFinite()}}, []float64{4, 8, 12}, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
@@ -22,7 +21,7 @@ var (
 	_ checkpoint.Restorer     = (*Model)(nil)
 	_ checkpoint.Versioned    = (*Model)(nil)
 	_ checkpoint.Configured   = (*Model)(nil)
-	_ callbacks.XLADumper     = (*Model)(nil)
+	_ abilities.XLADumper     = (*Model)(nil)
 
 	_ interface {
 		Job() loop.Job

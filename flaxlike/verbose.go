@@ -63,5 +63,5 @@ func (v Verbosity) bar(w io.Writer, epochSteps loop.Steps) loop.Callback {
 	if v == Lines {
 		w = struct{ io.Writer }{w} // the bar does not see that it is a terminal
 	}
-	return callbacks.ProgressBar(w, callbacks.BarEpochs(loop.Epochs(1), epochSteps), callbacks.BarOff(v == Silent))
+	return callbacks.ProgressBar(w, callbacks.Bar{Epoch: loop.Epochs(1), EpochSteps: epochSteps, Off: v == Silent})
 }

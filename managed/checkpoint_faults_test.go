@@ -78,7 +78,7 @@ func TestF12_noCheckpointOfNaN(t *testing.T) {
 	r := plugintest.CPU(t)
 	const until = 12
 	checked := 0
-	for _, policy := range []callbacks.Recovery{callbacks.FailRun, callbacks.SkipTurn(2), callbacks.RestoreCopy(1, loop.Every(loop.Steps(3)))} {
+	for _, policy := range []callbacks.Recovery{{}, {Limit: 2}, {Limit: 1, Copies: loop.Every(loop.Steps(3))}} {
 		for _, k := range []int{1, 5, until} {
 			f := folder(t, checkpoint.Options{})
 			state := newState(t, r, managed.WithOptimizer(sgd()))

@@ -267,7 +267,7 @@ var mistakes = []mistake{
 	{"variable before the first step", func(m desk) error { _, err := m.state.Value("/dense/weights"); return err }},
 	{"loss not finite", func(m desk) error {
 		batch := batchOf(data.X([]float32{float32(math.NaN())}, 1, 1), data.Y([]float32{1}, 1, 1))
-		return m.run(m.state, batch, regression, callbacks.NonFinite(callbacks.FailRun))
+		return m.run(m.state, batch, regression, callbacks.NonFinite())
 	}},
 	{"context cancelled", func(m desk) error {
 		ctx, cancel := context.WithCancelCause(m.Context())

@@ -63,7 +63,7 @@ func main() {
 		}),
 	)
 	options := []loop.Option{loop.Until(loop.Steps(*steps)), loop.Watch(border, summary(lines)),
-		callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))}
+		callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}})}
 	if *dir != "" {
 		options = append(options, checkpoint.Resume(*dir, checkpoint.Every(inner)))
 	}

@@ -142,11 +142,11 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 
 	epoch := loop.Steps(train.Len() / c.batch)
 	steps := loop.Steps(c.epochs) * epoch
-	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress, callbacks.BarEpochs(epoch))}
+	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress, callbacks.Bar{Epoch: epoch})}
 	var stages *data.Stages // for images that are read as they are needed: does a step wait for its data, and for what?
 	if train.Mapped() {
 		stages = new(data.Stages)
-		options[2] = callbacks.ProgressBar(progress, callbacks.BarEpochs(epoch), callbacks.BarStages(stages))
+		options[2] = callbacks.ProgressBar(progress, callbacks.Bar{Epoch: epoch, Stages: stages.All()})
 	}
 	if c.resume != "" {
 		options = append(options, c.resuming(stderr))

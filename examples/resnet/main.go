@@ -68,7 +68,7 @@ func main() {
 			loop.Evaluate("test", managed.TestStep(step), test.Batches(test.Len())),
 		},
 	}
-	result := must.M1(fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), callbacks.ProgressBar(os.Stderr), callbacks.NonFinite(callbacks.FailRun)))
+	result := must.M1(fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), callbacks.ProgressBar(os.Stderr), callbacks.NonFinite()))
 	accuracy := must.M1(result.History.Last("accuracy_test"))
 	fmt.Printf("test accuracy: %.3f\n", accuracy)
 }

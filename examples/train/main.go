@@ -47,7 +47,7 @@ func main() {
 	}
 	result := must.M1(fit.Run(ctx, state, training.Batches(32, data.Shuffle(0)),
 		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr), callbacks.KeepBest("accuracy_test"),
-		callbacks.StopEarly("loss_test", callbacks.Evaluations(3)), callbacks.NonFinite(callbacks.FailRun)))
+		callbacks.StopEarly("loss_test", callbacks.Evaluations(3)), callbacks.NonFinite()))
 
 	best, _ := must.M2(result.History.Best("accuracy_test", loop.Highest))
 	fmt.Printf("test accuracy: %.3f\n", best)

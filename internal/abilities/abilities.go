@@ -93,3 +93,8 @@ type Watched interface {
 	// AgreeOn is the job's Agree. what is agreed on is for the messages of processes that wait there.
 	AgreeOn(what string, words []int64) error
 }
+
+// XLADumper is a state that can write the programs that its steps were compiled to into a directory.
+type XLADumper interface {
+	DumpXLA(dir string) error
+}
