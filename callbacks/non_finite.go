@@ -12,9 +12,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Recovery has the settings of [NonFinite]: what is checked, and what is done about a bad turn, which is one with a value
-// that is NaN or infinite. The zero Recovery checks all losses in each turn, and ends the run at the first bad one.
-// Where several are given, the last one that sets a field counts.
+// Recovery has the settings of [NonFinite]. A bad turn is one with a value that is NaN or infinite. The zero Recovery
+// checks all losses in each turn, and ends the run at the first bad one. Where several are given, the last one that
+// sets a field counts.
 type Recovery struct {
 	// Limit is how many bad turns of a run are undone: an earlier state is restored, and the run goes on. The next bad
 	// turn is an error, with the restored state. With 0 the first bad turn is an error, and the state is that after it.

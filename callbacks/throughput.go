@@ -30,8 +30,8 @@ func (t *throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 	return logs
 }
 
-// LogThroughput is a task that logs the speed of the run since it was last due, the first time since the first batch. It
-// should stand after the steps. The first numbers include what is done once, such as compiling.
+// LogThroughput is a task that logs the steps and samples a second since it was last due, the first time since the
+// first batch. It should stand after the steps. The first numbers include what is done once, such as compiling.
 func LogThroughput[S, B any](when loop.Schedule) loop.Task[S, B] {
 	return loop.OnTurnOf(when.AndAtStart(), func() func(context.Context, *loop.Turn[S, B]) error {
 		var t throughput
