@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Async saves in the background: its Save takes as long as copying the content in memory does. One checkpoint is
@@ -94,7 +96,7 @@ func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return nil, nil, ErrClosed
+		return nil, nil, errClosed
 	}
 	if d := a.waiting; d != nil {
 		a.waiting = nil
@@ -257,7 +259,7 @@ func (r *room) Write(p []byte) (int, error) {
 	case r.ctx.Err() != nil:
 		return 0, context.Cause(r.ctx)
 	case len(p) > len(r.memory)-r.n:
-		return 0, fmt.Errorf("Write gives more bytes than dims and dtype take: %w", ErrLimit)
+		return 0, fmt.Errorf("Write gives more bytes than dims and dtype take: %w", safetensors.ErrLimit)
 	}
 	r.n += copy(r.memory[r.n:], p) // of what lies there already, Go copies nothing
 	return len(p), nil

@@ -120,7 +120,7 @@ func TestAsyncRefusesWhileATensorIsWritten(t *testing.T) {
 			}
 		}
 	}}
-	require.ErrorIs(t, a.Save(t.Context(), 1, checkpoint.Content{Tensors: []checkpoint.Tensor{endless}}), checkpoint.ErrLimit)
+	require.ErrorIs(t, a.Save(t.Context(), 1, checkpoint.Content{Tensors: []checkpoint.Tensor{endless}}), safetensors.ErrLimit)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancelled := checkpoint.Tensor{Name: "w", DType: safetensors.U8, Dims: []int{10}, Write: func(w io.Writer) error {

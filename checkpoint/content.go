@@ -206,7 +206,7 @@ func checkName(name string) error {
 	case !utf8.ValidString(name):
 		return fmt.Errorf("%.100q: the name is not UTF-8", name)
 	case len(name) > nameLimit:
-		return fmt.Errorf("%.100q…: the name takes %d bytes, over %d: %w", name, len(name), nameLimit, ErrLimit)
+		return fmt.Errorf("%.100q…: the name takes %d bytes, over %d: %w", name, len(name), nameLimit, safetensors.ErrLimit)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (c *cutTensor) check() error {
 	n := 1
 	for i := range c.Dims {
 		if n *= c.Dims[i] / c.Part[i]; n > tensorLimit {
-			return fmt.Errorf("more than %d parts: %w", tensorLimit, ErrLimit)
+			return fmt.Errorf("more than %d parts: %w", tensorLimit, safetensors.ErrLimit)
 		}
 	}
 	if len(c.Parts) != n {

@@ -95,7 +95,7 @@ func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writ
 		err = d.fs.Rename(part, temp+"/"+file)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", ErrGivenUp, err)
+		return fmt.Errorf("%w: %w", errGivenUp, err)
 	}
 	return err
 }

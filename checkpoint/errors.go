@@ -3,8 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 var (
@@ -20,14 +18,12 @@ var (
 	ErrNotPruned = errors.New("saved, but old checkpoints are not removed")
 	// ErrNoSection: the checkpoint has no such section.
 	ErrNoSection = errors.New("no such section")
-	// ErrLimit: a checkpoint holds more than this package reads or writes. It is that of package safetensors.
-	ErrLimit = safetensors.ErrLimit
-	// ErrReadOnly: the folder was opened to be read.
-	ErrReadOnly = errors.New("the folder is open for reading alone")
-	// ErrReserved: a run saves into the folder, so no other one can.
-	ErrReserved = errors.New("another run saves into this folder")
-	// ErrClosed: the folder was closed.
-	ErrClosed = errors.New("the folder is closed")
+	// errReadOnly: the folder was opened to be read.
+	errReadOnly = errors.New("the folder is open for reading alone")
+	// errReserved: a run saves into the folder, so no other one can.
+	errReserved = errors.New("another run saves into this folder")
+	// errClosed: the folder was closed.
+	errClosed = errors.New("the folder is closed")
 )
 
 // DamagedError is a checkpoint that is not what was saved.
@@ -36,7 +32,7 @@ type DamagedError struct {
 	Path string
 	// Tensor is the one whose content is wrong, "" if it is not one tensor's.
 	Tensor string
-	// Err is what is wrong. It wraps [ErrLimit] where the file claims too much.
+	// Err is what is wrong. It wraps [safetensors.ErrLimit] where the file claims too much.
 	Err error
 }
 

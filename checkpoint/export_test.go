@@ -31,3 +31,10 @@ func Kept(rules []Retention, list []Info) []Step {
 }
 
 const ManifestLimit = manifestLimit
+
+// Errors that have only their text outside of this package.
+var (
+	ErrClosed   = errClosed
+	ErrReadOnly = errReadOnly
+	ErrReserved = errReserved
+)

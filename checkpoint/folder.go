@@ -170,10 +170,10 @@ func (f *Folder) Options() Options {
 	return options
 }
 
-// reserve takes the folder for one run until that calls release. [ErrReserved] if another run has it.
+// reserve takes the folder for one run until that calls release. an error if another run has it.
 func (f *Folder) reserve() (release func(), err error) {
 	if !f.reserved.CompareAndSwap(false, true) {
-		return nil, f.wrap(ErrReserved, "save a run")
+		return nil, f.wrap(errReserved, "save a run")
 	}
 	return func() { f.best.Store(nil); f.reserved.Store(false) }, nil
 }
@@ -200,9 +200,9 @@ func (f *Folder) close(readable bool) error {
 func (f *Folder) use(writes bool) error {
 	switch {
 	case f.closed:
-		return ErrClosed
+		return errClosed
 	case writes && f.options.ReadOnly:
-		return ErrReadOnly
+		return errReadOnly
 	}
 	return nil
 }

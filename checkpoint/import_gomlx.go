@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 const (
@@ -44,8 +45,8 @@ func MaxBytes(n int64) ImportOption { return func(i *gomlxImport) { i.maxBytes =
 // for each. Integers are exact, where GoMLX reads them back by way of a float64.
 //
 // A file that is not what GoMLX writes is a [*DamagedError]; one of more than 50,000 variables, 10,000 parameters or 2
-// MB of them, of 8 MB of JSON, or that expands to more than [MaxBytes], wraps [ErrLimit]. Without MaxBytes the memory
-// taken is at most twice the files and 64 MB.
+// MB of them, of 8 MB of JSON, or that expands to more than [MaxBytes], wraps [safetensors.ErrLimit]. Without MaxBytes
+// the memory taken is at most twice the files and 64 MB.
 //
 // Other checkpoints of the folder are not tried: an older one is another state of the training.
 func ImportGoMLX(path string, options ...ImportOption) (*Checkpoint, error) {
@@ -204,7 +205,7 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 	case !zipped && m.bytes != size:
 		return damaged(path, fmt.Errorf("%d bytes, the variables of %s take %d", size, i.base+gomlxJSON, m.bytes))
 	case zipped && m.bytes > limit:
-		return damaged(path, fmt.Errorf("the variables take %d bytes, over %d for a file of %d: %w; if you trust it, give MaxBytes(%d)", m.bytes, limit, size, ErrLimit, m.bytes))
+		return damaged(path, fmt.Errorf("the variables take %d bytes, over %d for a file of %d: %w; if you trust it, give MaxBytes(%d)", m.bytes, limit, size, safetensors.ErrLimit, m.bytes))
 	}
 	for k := range m.tensors {
 		t := &m.tensors[k]

@@ -129,7 +129,7 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	case err != nil:
 		return t, err
 	case size > math.MaxInt64-m.bytes:
-		return t, fmt.Errorf("all variables take more than can be counted: %w", ErrLimit)
+		return t, fmt.Errorf("all variables take more than can be counted: %w", safetensors.ErrLimit)
 	}
 	for i, want := range []int64{m.bytes, size} {
 		if got, err := strconv.ParseInt(string(fields[3+i]), 10, 64); err != nil || got != want {
@@ -158,7 +158,7 @@ func gomlxDims(list []byte) ([]int, error) {
 
 func (m *gomlxMeta) parseParams(list []byte) error {
 	if len(list) > gomlxParamBytes {
-		return fmt.Errorf("all parameters take %d bytes, over %d: %w", len(list), gomlxParamBytes, ErrLimit)
+		return fmt.Errorf("all parameters take %d bytes, over %d: %w", len(list), gomlxParamBytes, safetensors.ErrLimit)
 	}
 	if _, err := gomlxCount(list, "Params", gomlxParams); err != nil {
 		return err
@@ -264,7 +264,7 @@ func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	}
 	for range elements(list) {
 		if n++; n > limit {
-			return 0, fmt.Errorf("%s: more than %d: %w", name, limit, ErrLimit)
+			return 0, fmt.Errorf("%s: more than %d: %w", name, limit, safetensors.ErrLimit)
 		}
 	}
 	return n, nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 const gomlxText = `{"Params":[{"Scope":"/","Key":"lr","Value":0.5,"ValueType":"float64"}],` +
@@ -247,7 +248,7 @@ func TestF27_memoryOfGoMLX(t *testing.T) {
 		})
 	}
 	_, _, err := importOf(t, huge(64<<20), bomb)
-	require.ErrorIs(t, err, checkpoint.ErrLimit)
+	require.ErrorIs(t, err, safetensors.ErrLimit)
 	require.ErrorContains(t, err, "give MaxBytes(67108864)")
 	c, _, err := importOf(t, huge(64<<20), bomb, checkpoint.MaxBytes(64<<20))
 	require.NoError(t, err)

@@ -2,7 +2,13 @@ package checkpoint
 
 import "context"
 
-// State is a state of a run that can be saved; a managed.State is one.
+// State is a state of a run that can be saved; a managed.State is one. It may have more methods:
+//
+//   - Versions() map[string]string reports what it runs on, such as the plugin and the number of devices.
+//   - Settings() []Setting reports its settings. One that is not known yet, as the data before the first step, is left
+//     out.
+//
+// Both are saved with a run, and [Resume] reports the differences.
 type State interface {
 	// Content is all that the state needs to go on with the same bits. The Write of its tensors is called before the
 	// state is used again. The names "loop", "versions" and those that begin with "loop." are taken by [Resume].
@@ -15,17 +21,9 @@ type Restorer interface {
 	Restore(ctx context.Context, c *Checkpoint) error
 }
 
-// Versioned is a [State] that says what it runs on, such as the plugin and the number of devices; a managed.State is
-// one. It is saved with a run, and [Resume] reports what differs from it.
-type Versioned interface {
-	Versions() map[string]string
-}
+type versioned interface{ Versions() map[string]string }
 
-// Configured is a [State] that says its settings; a managed.State is one. They are saved with a run, and [Resume]
-// says which differ from them. One that is not known yet, as the data before the first step, is left out.
-type Configured interface {
-	Settings() []Setting
-}
+type configured interface{ Settings() []Setting }
 
 // Setting is one of the settings that a run trains with, in words.
 type Setting struct {

@@ -10,6 +10,8 @@ import (
 	"iter"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 const depthLimit = 64
@@ -20,7 +22,7 @@ const depthLimit = 64
 func checkJSON(text []byte) error {
 	switch {
 	case int64(len(text)) >= 1<<32:
-		return ErrLimit
+		return safetensors.ErrLimit
 	case !utf8.Valid(text):
 		return errors.New("not UTF-8")
 	case !json.Valid(text):
@@ -54,7 +56,7 @@ func (k *keys) check() error {
 		switch c := k.text[i]; c {
 		case '{', '[':
 			if len(k.level) == depthLimit {
-				return fmt.Errorf("byte %d: nested deeper than %d: %w", i, depthLimit, ErrLimit)
+				return fmt.Errorf("byte %d: nested deeper than %d: %w", i, depthLimit, safetensors.ErrLimit)
 			}
 			k.level = append(k.level, start{c == '{', len(k.seen)})
 			isKey = c == '{'

@@ -9,6 +9,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 const (
@@ -73,7 +75,7 @@ func (m *manifest) encode() ([]byte, error) {
 	}
 	b.WriteString("\n}\n")
 	if b.Len() > manifestLimit {
-		return nil, fmt.Errorf("%s takes %d bytes, over %d: %w", manifestName, b.Len(), manifestLimit, ErrLimit)
+		return nil, fmt.Errorf("%s takes %d bytes, over %d: %w", manifestName, b.Len(), manifestLimit, safetensors.ErrLimit)
 	}
 	return b.Bytes(), nil
 }
@@ -141,7 +143,7 @@ func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]b
 		name,
 		func() ([]byte, error) {
 			if len(*to) > limit {
-				return nil, fmt.Errorf("%d, over %d: %w", len(*to), limit, ErrLimit)
+				return nil, fmt.Errorf("%d, over %d: %w", len(*to), limit, safetensors.ErrLimit)
 			}
 			var b bytes.Buffer
 			b.WriteByte('{')
@@ -169,7 +171,7 @@ func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]b
 			n := 0
 			for range members(text) {
 				if n++; n > limit {
-					return fmt.Errorf("more than %d: %w", limit, ErrLimit)
+					return fmt.Errorf("more than %d: %w", limit, safetensors.ErrLimit)
 				}
 			}
 			*to = make(map[string]T, n) // not grown, which takes twice the memory
@@ -201,7 +203,7 @@ func parseManifest(text []byte) (*manifest, error) {
 	for spelled, value := range members(text) {
 		key := string(spelled[1 : len(spelled)-1])
 		if found[key] = value; len(found) > 100 {
-			return nil, fmt.Errorf("more than 100 fields: %w", ErrLimit)
+			return nil, fmt.Errorf("more than 100 fields: %w", safetensors.ErrLimit)
 		}
 	}
 	m := &manifest{}
@@ -302,7 +304,7 @@ func readAll(file file, path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if size > limit {
-		return nil, damaged(path, fmt.Errorf("%d bytes, expected at most %d: %w", size, limit, ErrLimit))
+		return nil, damaged(path, fmt.Errorf("%d bytes, expected at most %d: %w", size, limit, safetensors.ErrLimit))
 	}
 	if size == 0 {
 		return nil, nil

@@ -31,7 +31,7 @@ func (s *saving) failed(err error) error {
 			s.folder.Options().Log.Warn("checkpoint: saved, but old ones could not be removed",
 				"folder", s.folder.Dir(), "step", int64(b.Step), "error", b.Err)
 			continue
-		} else if errors.Is(e, ErrGivenUp) { // rank 0 reports its own error, or knows that nothing will come
+		} else if errors.Is(e, errGivenUp) { // rank 0 reports its own error, or knows that nothing will come
 			s.gone++
 			s.folder.Options().Log.Warn("checkpoint: the parts of this process were not written", "folder", s.folder.Dir(), "error", e)
 			continue

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Difference is something that differs between a resumed run and the one that was saved: "go", "lazo", "gomlx", what a
-// [Versioned] state names, as a managed.State does "plugin" and "devices", the settings of a [Configured] state, and
+// Difference is something that differs between a resumed run and the one that was saved: "go", "lazo", "gomlx", what
+// the Versions of a [State] name, as those of a managed.State do "plugin" and "devices", its Settings, and
 // "newest checkpoint" where that was damaged and an older one is restored.
 type Difference struct {
 	What, Saved, Now string
@@ -48,7 +48,7 @@ func differences(saved map[string]string, now []Setting) (all []Difference) {
 }
 
 func settingsOf(state any) []Setting {
-	if s, ok := state.(Configured); ok {
+	if s, ok := state.(configured); ok {
 		return s.Settings()
 	}
 	return nil
@@ -131,7 +131,7 @@ func versions(state any) map[string]string {
 			}
 		}
 	}
-	if s, ok := state.(Versioned); ok {
+	if s, ok := state.(versioned); ok {
 		maps.Copy(v, s.Versions())
 	}
 	return v

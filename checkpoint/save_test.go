@@ -69,7 +69,7 @@ func TestSaveRefusesContent(t *testing.T) {
 		{"a negative step", -1, checkpoint.Content{}, "step -1 is negative", nil},
 		{"a name twice", 1, checkpoint.Content{Tensors: []checkpoint.Tensor{four("a"), four("b"), four("a")}}, `"a"`, nil},
 		{"a name that is not UTF-8", 1, checkpoint.Content{Tensors: []checkpoint.Tensor{four("a\xff")}}, `UTF-8`, nil},
-		{"a long name", 1, checkpoint.Content{Tensors: []checkpoint.Tensor{four(strings.Repeat("x", 5000))}}, `4096`, checkpoint.ErrLimit},
+		{"a long name", 1, checkpoint.Content{Tensors: []checkpoint.Tensor{four(strings.Repeat("x", 5000))}}, `4096`, safetensors.ErrLimit},
 		{"an unknown dtype", 1, checkpoint.Content{Tensors: []checkpoint.Tensor{{Name: "a", DType: 200}}}, `DType(200)`, nil},
 		{"a negative length", 1, checkpoint.Content{Tensors: []checkpoint.Tensor{{Name: "a", DType: safetensors.U8, Dims: []int{-1}}}}, `-1`, nil},
 		{"lengths that overflow", 1, checkpoint.Content{Tensors: []checkpoint.Tensor{{Name: "a", DType: safetensors.U8, Dims: []int{1 << 40, 1 << 40}}}}, `"a"`, nil},
@@ -83,8 +83,8 @@ func TestSaveRefusesContent(t *testing.T) {
 		{"a section that panics", 1, section(panics{}), `oh`, nil},
 		{"a section with a key twice", 1, section(json.RawMessage(`{"a":{"b":1,"c":2,"b":3}}`)), `"b" is there twice`, nil},
 		{"a section that is not JSON", 1, section(json.RawMessage(`{`)), `section "s"`, nil},
-		{"a section too deep", 1, section(json.RawMessage(strings.Repeat("[", 100) + strings.Repeat("]", 100))), `deeper`, checkpoint.ErrLimit},
-		{"a section too long", 1, section(strings.Repeat("x", checkpoint.ManifestLimit)), `manifest.json takes`, checkpoint.ErrLimit},
+		{"a section too deep", 1, section(json.RawMessage(strings.Repeat("[", 100) + strings.Repeat("]", 100))), `deeper`, safetensors.ErrLimit},
+		{"a section too long", 1, section(strings.Repeat("x", checkpoint.ManifestLimit)), `manifest.json takes`, safetensors.ErrLimit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := &vfs.Mem{}

@@ -42,9 +42,9 @@ type Share struct {
 // processes.
 type Slot struct{ Again, Token int64 }
 
-// ErrGivenUp is why a process that is not rank 0 could not write its parts where rank 0 has failed, whose error says
+// errGivenUp is why a process that is not rank 0 could not write its parts where rank 0 has failed, whose error says
 // why.
-var ErrGivenUp = errors.New("the place that rank 0 made for the parts is not there: it has given the save up, or this process sees another folder")
+var errGivenUp = errors.New("the place that rank 0 made for the parts is not there: it has given the save up, or this process sees another folder")
 
 // patience is how long rank 0 waits for the parts of the others when its own are written.
 const patience = 10 * time.Minute

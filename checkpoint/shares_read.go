@@ -57,7 +57,7 @@ func (m *manifest) checkCuts() error {
 			return fmt.Errorf("tensor %q: %w", name, err)
 		}
 		if parts += len(c.Parts); parts > tensorLimit {
-			return fmt.Errorf("more than %d parts of tensors: %w", tensorLimit, ErrLimit)
+			return fmt.Errorf("more than %d parts of tensors: %w", tensorLimit, safetensors.ErrLimit)
 		}
 	}
 	files := m.shares()
@@ -71,7 +71,7 @@ func (m *manifest) checkCuts() error {
 		for name, p := range parts {
 			n, err := p.of.part(name, p.place.Start).ByteSize()
 			if err != nil || n > sum.Size {
-				return fmt.Errorf("%s: the part %q takes %d bytes, the file %d: %w", file, name, n, sum.Size, ErrLimit)
+				return fmt.Errorf("%s: the part %q takes %d bytes, the file %d: %w", file, name, n, sum.Size, safetensors.ErrLimit)
 			}
 			size += n
 		}

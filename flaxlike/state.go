@@ -19,11 +19,11 @@ var (
 	_ abilities.LearningRater = (*Model)(nil)
 	_ checkpoint.State        = (*Model)(nil)
 	_ checkpoint.Restorer     = (*Model)(nil)
-	_ checkpoint.Versioned    = (*Model)(nil)
-	_ checkpoint.Configured   = (*Model)(nil)
 	_ abilities.XLADumper     = (*Model)(nil)
 
 	_ interface {
+		Settings() []checkpoint.Setting
+		Versions() map[string]string
 		Job() loop.Job
 		Snapshot(ctx context.Context) (loop.Snapshot, error)
 	} = (*Model)(nil)

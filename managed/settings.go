@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-var _ checkpoint.Configured = (*State)(nil)
+var _ interface{ Settings() []checkpoint.Setting } = (*State)(nil)
 
 // settings is what a state knows of its settings beside optimizer and policy.
 type settings struct {
@@ -99,7 +99,7 @@ func (s *State) Settings() []checkpoint.Setting {
 	return all
 }
 
-var _ checkpoint.Versioned = (*State)(nil)
+var _ interface{ Versions() map[string]string } = (*State)(nil)
 
 // Versions says what the state runs on: "plugin", its platform and versions, and "devices", their number. A checkpoint
 // of a run keeps it, and checkpoint.Resume tells what is another.
