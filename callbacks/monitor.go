@@ -61,7 +61,11 @@ func (m *Monitor) check(entry string) error {
 	if entry == "" {
 		refuse("%w: no entry to watch", records.ErrName)
 	} else if mode, err := m.Mode.Of(entry); err != nil {
-		refuse("%w: correct the name, or give callbacks.Monitor{Mode: loop.Lowest} or loop.Highest", err)
+		correct := ""
+		if m.Mode == 0 {
+			correct = "correct the name, or "
+		}
+		refuse("%w: %sgive callbacks.Monitor{Mode: loop.Lowest} or loop.Highest", err, correct)
 	} else if err := mode.Against(entry); err != nil && !m.AgainstName {
 		refuse("%w; if it is meant, set AgainstName", err)
 	} else {
