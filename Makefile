@@ -115,9 +115,9 @@ export-check: setup ## exported programs, run by JAX (installed into .tools): th
 	GO="$(GO)" bash scripts/export_check.sh
 
 .PHONY: numerics
-numerics: setup ## 200 steps of seven models beside JAX's: docs/numerics.md; PY=PYTHON, which has jax and optax, makes JAX's numbers anew
-	@if [ -n "$(PY)" ]; then cd nn/testdata && JAX_PLATFORMS=cpu $(PY) trajectories.py > trajectories.new && mv trajectories.new trajectories.json; fi
-	$(GO) test $(TEST_FLAGS) -tags nightly -count=1 -v ./nn -run TestTrajectories
+numerics: setup ## 200 steps of seven models, and ten methods of training, next to JAX: docs/numerics.md; PY=PYTHON, which has jax and optax, makes JAX's numbers anew
+	@if [ -n "$(PY)" ]; then cd nn/testdata && for s in trajectories methods; do JAX_PLATFORMS=cpu $(PY) $$s.py > $$s.new && mv $$s.new $$s.json || exit; done; fi
+	$(GO) test $(TEST_FLAGS) -tags nightly -count=1 -v ./nn -run 'TestTrajectories|TestMethods'
 
 .PHONY: upstream
 upstream: setup ## build and test against the newest GoMLX, compute, go-xla and must that can be had; PACKAGES="./managed ./xla/..." for some tests alone

@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/mpi"
@@ -221,8 +222,8 @@ func (e exchanging) steps(ctx context.Context, number int) (err error) {
 	if err != nil {
 		return err
 	}
-	w := workload{model: dense(m.layers...), optimizer: func() managed.Optimizer {
-		return optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1e-3).Done()
+	w := workload{model: dense(m.layers...), optimizer: func() *optim.Optimizer {
+		return optim.GoMLX(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1e-3).Done())
 	}}
 	var trainings [2]measured
 	for i, on := range []strategies.Strategy{strategies.Jit(e.alone), joined} {

@@ -12,6 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -23,14 +24,14 @@ type workload struct {
 	variants      []string
 	model         func(scope *managed.Scope, x *managed.Node) *managed.Node
 	regression    bool
-	optimizer     func() managed.Optimizer
+	optimizer     func() *optim.Optimizer
 }
 
 var trained = map[string]workload{
 	"tiny": {steps: 10_000, warmup: 200, batches: []int{8}, variants: []string{"metric", "log", "bar", oneByOne},
 		model: dense(1), regression: true,
-		optimizer: func() managed.Optimizer {
-			return optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1e-2).Done()
+		optimizer: func() *optim.Optimizer {
+			return optim.GoMLX(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1e-2).Done())
 		}},
 	"mlp": {steps: 468, warmup: 20, batches: []int{128}, variants: []string{"metric", "log", onDevice},
 		model: dense(512, 512, 10), optimizer: adam},
@@ -38,13 +39,15 @@ var trained = map[string]workload{
 		model: convolutional(32, 64, 256), optimizer: adam},
 	"linear": {steps: 3_000, warmup: 100, batches: []int{32}, variants: []string{"metric", "bar", onDevice},
 		model: dense(10),
-		optimizer: func() managed.Optimizer {
-			return optimizer.Adam().LearningRate(1e-3).Epsilon(1e-8).WeightDecay(1e-4).Done()
+		optimizer: func() *optim.Optimizer {
+			return optim.GoMLX(optimizer.Adam().LearningRate(1e-3).Epsilon(1e-8).WeightDecay(1e-4).Done())
 		}},
 	"digits": {batches: []int{32}, model: convolutional(16, 32, 64), optimizer: adam},
 }
 
-func adam() managed.Optimizer { return optimizer.Adam().LearningRate(1e-3).Epsilon(1e-8).Done() }
+func adam() *optim.Optimizer {
+	return optim.GoMLX(optimizer.Adam().LearningRate(1e-3).Epsilon(1e-8).Done())
+}
 
 func dense(sizes ...int) func(*managed.Scope, *managed.Node) *managed.Node {
 	return func(scope *managed.Scope, x *managed.Node) *managed.Node {

@@ -180,9 +180,10 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 			at.Steps, s.folder.Dir(), from.From.Steps)
 	}
 	s.folder.Options().Log.Info("checkpoint: the run is resumed", "folder", s.folder.Dir(), "step", at.Steps)
+	var stop []error
 	if start.ended.holds(from.Until) && !s.IgnoreEnd {
 		s.over = true
-		options = append(options, loop.EndedBefore(start.ended, start.ended.Until))
+		stop = append(stop, start.ended)
 	}
 	report := &reporting{resumption: start, folder: s.folder, changed: s.Changed, reported: map[string]bool{}}
 	var err error
@@ -201,7 +202,7 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 		}
 		return watch(report.watch), nil
 	}
-	options = append(options, loop.Continue(at, start.history),
+	options = append(options, loop.Continue(at, start.history, stop...),
 		loop.Callback{Name: "resume", When: first, Order: 1, AtRank0: true, Start: attend})
 	return loop.Options(options...), nil
 }

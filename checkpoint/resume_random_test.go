@@ -156,7 +156,7 @@ func (p randomProgram) run(t *testing.T, ctx context.Context, disk *vfs.Mem, mor
 	})
 	for i := range p.evaluations {
 		e := loop.Evaluate(string(rune('a'+i)), test, loop.Source[example](held))
-		e.Aggregate = loop.Aggregations{loop.Metrics: loop.Last}
+		e.Aggregate = map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}
 		tasks = append(tasks, e.On(loop.Every(p.every[i])))
 	}
 	tasks = append(tasks, loop.OnFunc(loop.Every(p.every[2]), func(_ context.Context, l *learner, _ example) (*learner, loop.Logs, error) {

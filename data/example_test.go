@@ -107,7 +107,7 @@ func ExampleFitPreparation() {
 	preparation, err := data.FitPreparation(table,
 		data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.MinMax},
 		data.Categories{Columns: []string{"island"}, Unknown: data.UnknownZeros},
-		data.Labels{Column: "species"})
+		data.Labels{Columns: []string{"species"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -65,16 +65,18 @@ func (Missing) fit(string, Array) (prepared, error) {
 	return prepared{}, errors.New("data: Missing is for all columns")
 }
 
-// Labels is a column that a model is to answer or that is needed in training alone, as a weight: the data of a
-// prediction do not need it. It becomes int32 [n], the number of the class.
+// Labels are what a model is to answer, or what is needed in training alone, as a weight: the data of a prediction do
+// not need them. One column becomes int32 [n], the number of the class. Of several each is a class that an example may
+// have, by 0 and 1 or false and true: they become float32 [n, columns], and the classes have the columns' names.
 type Labels struct {
-	// Column is its name.
-	Column string
-	// Field is the field that it goes to, "y" if "".
+	// Columns are their names, one at least.
+	Columns []string
+	// Field is the field that they go to, "y" if "".
 	Field string
-	// Classes are the classes, in this order. None: those of the training data, sorted; by value if all are integers.
+	// Classes are the classes of one column, in this order. None: those of the training data, sorted; by value if all are
+	// integers.
 	Classes []string
-	// Numbers takes numbers, as float32 [n], in place of classes.
+	// Numbers takes numbers, in place of classes: as float32 [n] of one column, [n, columns] of several.
 	Numbers bool
 }
 
@@ -119,7 +121,7 @@ const (
 //	p, err := data.FitPreparation(train, data.Missing{"NA"},
 //		data.Numbers{Columns: []string{"bill", "mass"}, Fill: data.FillMean, Scale: data.Standard},
 //		data.Categories{Columns: []string{"island", "sex"}, Fill: data.FillMostFrequent},
-//		data.Labels{Column: "species"})
+//		data.Labels{Columns: []string{"species"}})
 //	training, err := train.Map(p.Apply) // "x" and "y"
 //	one, err := p.Rows(map[string]any{"bill": 39.1, "mass": 3750, "island": "Dream", "sex": nil})
 //
@@ -154,7 +156,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 	if training.Mapped() {
 		return nil, errMapped
 	}
-	named := map[string]bool{}
+	named, labels := map[string]bool{}, map[string]bool{}
 	rest := -1
 	p := &Preparation{}
 	for i, r := range rules {
@@ -168,7 +170,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 			p.missing = slices.Clone(missing)
 			continue
 		}
-		names, _, err := r.rule()
+		names, field, err := r.rule()
 		if err != nil {
 			return nil, fmt.Errorf("%T: %w", r, err)
 		}
@@ -177,6 +179,12 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 				return nil, fmt.Errorf("column %q is named twice", name)
 			}
 			named[name] = true
+		}
+		if l, ok := r.(Labels); ok {
+			if labels[field] {
+				return nil, fmt.Errorf("%T of %q: the field %q has other labels: expected a Field of their own", l, names, field)
+			}
+			labels[field] = true
 		}
 		if len(names) == 0 {
 			if rest >= 0 {
@@ -264,7 +272,10 @@ const (
 	asInteger = "integer"
 	asClass   = "class label"
 	asTarget  = "number label"
+	asFlag    = "0 or 1 label"
 )
+
+var kinds = []string{asNumber, asOneHot, asInteger, asClass, asTarget, asFlag}
 
 // check returns an error unless the columns can be made together.
 func (p *Preparation) check() error {
@@ -284,10 +295,10 @@ func (p *Preparation) check() error {
 	}
 	for _, field := range p.fieldNames() {
 		of, width := p.of(field), 0
-		for _, c := range of {
+		for i, c := range of {
 			switch width += c.width(); {
-			case c.label() && len(of) > 1:
-				return fmt.Errorf("field %q has columns %q and %q: expected labels in a field of their own", field, of[0].Column, of[1].Column)
+			case i > 0 && (c.label() || of[0].label()) && (c.As != of[0].As || c.As == asClass):
+				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected labels in a field of their own", field, of[0].Column, of[0].As, c.Column, c.As)
 			case c.integers() != of[0].integers():
 				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected fields of their own for integers", field, of[0].Column, of[0].As, c.Column, c.As)
 			case width > mostWide:
@@ -302,8 +313,8 @@ func (p *Preparation) check() error {
 func (c *prepared) check() error {
 	classes := c.As == asOneHot || c.integers()
 	switch {
-	case !slices.Contains([]string{asNumber, asOneHot, asInteger, asClass, asTarget}, c.As):
-		return fmt.Errorf("it is as %q, expected one of %q", c.As, []string{asNumber, asOneHot, asInteger, asClass, asTarget})
+	case !slices.Contains(kinds, c.As):
+		return fmt.Errorf("it is as %q, expected one of %q", c.As, kinds)
 	case c.Field == "" || c.Field == Mask || c.Field == Rows:
 		return fmt.Errorf("its field is %q, expected another name", c.Field)
 	case classes && len(c.Classes) == 0, !classes && len(c.Classes) > 0:

@@ -28,7 +28,7 @@ type prepared struct {
 // unknowns are the names of the ways in the file.
 var unknowns = []string{UnknownRefused: "", UnknownOwn: "own", UnknownZeros: "zeros"}
 
-func (c *prepared) label() bool { return c.As == asClass || c.As == asTarget }
+func (c *prepared) label() bool { return c.As == asClass || c.As == asTarget || c.As == asFlag }
 
 // width is the number of values that it has in an example.
 func (c *prepared) width() int { return len(c.names()) }
@@ -158,7 +158,7 @@ func (p *Preparation) together(columns []*prepared, table Batch) (Array, error) 
 		at += c.width()
 	}
 	dims := []int{rows, width}
-	if columns[0].label() || columns[0].integers() && width == 1 {
+	if width == 1 && (columns[0].label() || columns[0].integers()) {
 		dims = dims[:1]
 	}
 	if classes != nil {
@@ -178,14 +178,18 @@ func (c *prepared) numbers(column Array, to []float32, width int) error {
 			}
 		})
 	}
-	values, err := numbersOf(column)
+	read := numbersOf
+	if c.As == asFlag {
+		read = flagsOf
+	}
+	values, err := read(column)
 	if err != nil {
 		return err
 	}
 	for i, v := range values {
 		switch {
 		case !math.IsNaN(v):
-		case c.As == asTarget:
+		case c.label():
 			return rowError(i, "the label is missing: leave such examples out (Set.Where)")
 		case c.Fill == nil:
 			return rowError(i, "the value is missing: set Numbers.Fill, and fit the preparation again")
@@ -240,9 +244,12 @@ func rowError(i int, format string, args ...any) error {
 }
 
 // Classes are the classes whose numbers a field holds, in their order: those of labels, or of a column of integers. An
-// integer may be one more, for an unknown class ([UnknownOwn]).
+// integer may be one more, for an unknown class ([UnknownOwn]). Of labels of several columns they are these.
 func (p *Preparation) Classes(field string) ([]string, error) {
 	of, err := p.columnsOf(field)
+	if err == nil && of[0].As == asFlag {
+		return p.Names(field)
+	}
 	if err == nil && (len(of) > 1 || !of[0].integers()) {
 		err = fmt.Errorf("field %q holds no numbers of classes of one column, but %s", field, of[0].As)
 	}

@@ -200,12 +200,14 @@ func sortClasses(classes []string) {
 
 func (l Labels) rule() ([]string, string, error) {
 	switch {
-	case l.Column == "":
-		return nil, "", errors.New("no Column is set, expected the name of the column with the labels")
+	case len(l.Columns) == 0 || slices.Contains(l.Columns, ""):
+		return nil, "", fmt.Errorf("the Columns are %q, expected the names of the columns with the labels", l.Columns)
+	case len(l.Columns) > 1 && l.Classes != nil:
+		return nil, "", fmt.Errorf("there are Classes, and the Columns %q, each of which is a class: expected one of them", l.Columns)
 	case l.Numbers && l.Classes != nil:
 		return nil, "", errors.New("both Numbers and Classes are set: expected one of them")
 	}
-	return []string{l.Column}, cmp.Or(l.Field, "y"), nil
+	return l.Columns, cmp.Or(l.Field, "y"), nil
 }
 
 func (l Labels) fit(name string, column Array) (prepared, error) {
@@ -215,8 +217,31 @@ func (l Labels) fit(name string, column Array) (prepared, error) {
 		_, err := numbersOf(column)
 		return p, err
 	}
+	if len(l.Columns) > 1 {
+		p.As, p.Scale = asFlag, 1
+		_, err := flagsOf(column)
+		return p, err
+	}
 	_, _, err := p.fitClasses(column, l.Classes)
 	return p, err
+}
+
+// flagsOf are 0 and 1 for a column that has them or false and true, NaN for a missing one.
+func flagsOf(a Array) ([]float64, error) {
+	texts, err := textsOf(a)
+	values := make([]float64, len(texts))
+	for i, text := range texts {
+		switch strings.ToLower(text) {
+		case "1", "true":
+			values[i] = 1
+		case "0", "false":
+		case "":
+			values[i] = math.NaN()
+		default:
+			return nil, rowError(i, "%s is none of 0, 1, false and true, by which each of several columns of labels says whether an example is of its class", quoted(text))
+		}
+	}
+	return values, err
 }
 
 // numbersOf are a column's numbers, NaN for a missing one.

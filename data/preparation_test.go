@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -139,12 +140,12 @@ func TestPreparation_classesAreThoseOfScikitLearn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want.Classes, classes)
 	}
-	p, err := data.FitPreparation(column(t, "y", g.Code.Cells[:g.Train]...), data.Labels{Column: "y"}, data.Categories{Columns: []string{"y"}})
+	p, err := data.FitPreparation(column(t, "y", g.Code.Cells[:g.Train]...), data.Labels{Columns: []string{"y"}}, data.Categories{Columns: []string{"y"}})
 	require.ErrorContains(t, err, `column "y" is named twice`)
 	require.Nil(t, p)
 	table, err := column(t, "y", g.Code.Cells[:g.Train]...).Map(data.Rename("y", "code"))
 	require.NoError(t, err)
-	p, err = data.FitPreparation(table, data.Labels{Column: "code"})
+	p, err = data.FitPreparation(table, data.Labels{Columns: []string{"code"}})
 	require.NoError(t, err)
 	set, err := table.Map(p.Apply)
 	require.NoError(t, err)
@@ -169,7 +170,7 @@ func fitBirds(t testing.TB) *data.Preparation {
 		data.Categories{Columns: []string{"island"}, Unknown: data.UnknownOwn},
 		data.Categories{Columns: []string{"sex"}, Fill: data.FillValue, Value: "?", Classes: []string{"f", "m"}},
 		data.Categories{Columns: []string{"age"}, Integers: true},
-		data.Labels{Column: "species"}, data.Labels{Column: "weight", Field: "weight", Numbers: true})
+		data.Labels{Columns: []string{"species"}}, data.Labels{Columns: []string{"weight"}, Field: "weight", Numbers: true})
 	require.NoError(t, err)
 	return p
 }
@@ -227,6 +228,29 @@ func TestPreparation_apply(t *testing.T) {
 	}
 }
 
+func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
+	table := must.M1(data.New(data.Named("x", []float32{1, 2, 3}, 3), data.Named("red", []string{"1", " 0", "True"}, 3), data.Named("round", []bool{false, true, true}, 3),
+		data.Named("mass", []float64{1, 2, 3}, 3), data.Named("age", []int64{4, 5, 6}, 3)))
+	p := must.M1(data.FitPreparation(table, data.Numbers{Columns: []string{"x"}}, data.Labels{Columns: []string{"red", "round"}},
+		data.Labels{Columns: []string{"mass", "age"}, Numbers: true, Field: "targets"}))
+	text := must.M1(json.Marshal(p))
+	again := new(data.Preparation)
+	require.NoError(t, json.Unmarshal(text, again))
+	for _, p := range []*data.Preparation{p, again} {
+		made := must.M1(table.Map(p.Apply))
+		require.Equal(t, data.Array{Flat: []float32{1, 0, 0, 1, 1, 1}, Dims: []int{3, 2}}, must.M1(made.Field("y")))
+		require.Equal(t, data.Array{Flat: []float32{1, 4, 2, 5, 3, 6}, Dims: []int{3, 2}}, must.M1(made.Field("targets")))
+		require.Equal(t, []string{"red", "round"}, must.M1(p.Classes("y")))
+		_, err := p.Classes("targets")
+		require.ErrorContains(t, err, "holds no numbers of classes")
+		one := must.M1(p.Rows(map[string]any{"x": 2})) // without labels
+		require.Len(t, one.Fields(), 1)
+	}
+	table = must.M1(data.New(data.Named("x", []float32{1}, 1), data.Named("red", []string{""}, 1), data.Named("round", []bool{false}, 1)))
+	_, err := table.Map(must.M1(data.FitPreparation(table, data.Numbers{Columns: []string{"x"}}, data.Labels{Columns: []string{"red", "round"}})).Apply)
+	require.ErrorContains(t, err, `column "red": row 1: the label is missing`)
+}
+
 func TestPreparation_refuses(t *testing.T) {
 	p := fitBirds(t)
 	table := readTable(t, birds)
@@ -278,16 +302,21 @@ func TestPreparation_refuses(t *testing.T) {
 		{`data.Numbers: the table has no column "wings"; there are ["id" "mass"`, []data.Columns{data.Numbers{Columns: []string{"wings"}}}},
 		{`column "mass" is named twice`, []data.Columns{data.Numbers{Columns: []string{"mass", "mass"}}}},
 		{`data.Numbers and data.Categories both name no columns`, []data.Columns{data.Numbers{}, data.Categories{}}},
-		{`data.Labels: no Column is set`, []data.Columns{data.Labels{}}},
+		{`data.Labels: the Columns are []`, []data.Columns{data.Labels{}}},
+		{`field "y" has columns "island", class label, and "age", number: expected labels in a field of their own`,
+			[]data.Columns{data.Labels{Columns: []string{"island"}}, data.Numbers{Columns: []string{"age"}, Field: "y"}}},
+		{`column "island": row 1: "Dream" is none of 0, 1, false and true`, []data.Columns{data.Labels{Columns: []string{"island", "sex"}}}},
+		{`there are Classes, and the Columns ["island" "sex"], each of which is a class`,
+			[]data.Columns{data.Labels{Columns: []string{"island", "sex"}, Classes: []string{"a"}}}},
 		{`data.Numbers: the Value is 1, which takes Fill: data.FillValue`, []data.Columns{data.Numbers{Value: 1}}},
 		{`data.Numbers: the Indicator is set, but no Fill`, []data.Columns{data.Numbers{Indicator: true}}},
 		{`the Value is "" and the Fill 4`, []data.Columns{data.Categories{Fill: data.FillValue}}},
 		{`the Fill is 1 and the Unknown 0: expected NoFill, FillMostFrequent or FillValue`, []data.Columns{data.Categories{Fill: data.FillMean}}},
 		{`integers have no columns: take UnknownOwn`, []data.Columns{data.Categories{Integers: true, Unknown: data.UnknownZeros}}},
-		{`field "y" has columns "island" and "age": expected labels in a field of their own`, []data.Columns{data.Labels{Column: "island"}, data.Labels{Column: "age"}}},
+		{`data.Labels of ["age"]: the field "y" has other labels: expected a Field of their own`, []data.Columns{data.Labels{Columns: []string{"island"}}, data.Labels{Columns: []string{"age"}}}},
 		{`field "x" has columns "id", number, and "age", integer: expected fields of their own for integers`,
 			[]data.Columns{data.Numbers{Columns: []string{"id"}}, data.Categories{Columns: []string{"age"}, Integers: true, Field: "x"}}},
-		{`column "island": row 1: "Dream" is no number`, []data.Columns{data.Labels{Column: "island", Numbers: true}}},
+		{`column "island": row 1: "Dream" is no number`, []data.Columns{data.Labels{Columns: []string{"island"}, Numbers: true}}},
 		{`columns 1 of 1 are nil`, []data.Columns{nil}},
 	} {
 		_, err := data.FitPreparation(table, row.columns...)
@@ -369,7 +398,7 @@ func TestMissing(t *testing.T) {
 		return must1(data.New(data.Named("mass", []string{"1", none, "3"}, 3), data.Named("sex", []string{none, "f", "m"}, 3), data.Named("kind", []string{"a", "b", "a"}, 3)))
 	}
 	rules := []data.Columns{data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Indicator: true},
-		data.Categories{Columns: []string{"sex"}, Fill: data.FillMostFrequent}, data.Labels{Column: "kind"}}
+		data.Categories{Columns: []string{"sex"}, Fill: data.FillMostFrequent}, data.Labels{Columns: []string{"kind"}}}
 	want := must1(must1(data.FitPreparation(table(""), rules...)).Apply(must1(data.Peek(table("").Batches(3).All()))))
 	p := must1(data.FitPreparation(table("n/a"), append(rules, data.Missing{"NA", "n/a"})...))
 	require.Equal(t, want.Fields, must1(p.Apply(must1(data.Peek(table("n/a").Batches(3).All())))).Fields)

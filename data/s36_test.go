@@ -29,8 +29,8 @@ func TestS36_categoriesOfAllColumns(t *testing.T) {
 	require.NoError(t, err)
 	_, err = data.FitPreparation(table, data.Categories{})
 	require.ErrorContains(t, err, "Categories without Columns would take the column of the labels too")
-	_, err = data.FitPreparation(table, data.Labels{Column: "label"}, data.Categories{})
+	_, err = data.FitPreparation(table, data.Labels{Columns: []string{"label"}}, data.Categories{})
 	require.ErrorContains(t, err, `column "id": all its 20 values differ, as those of ids and dates`)
-	_, err = data.FitPreparation(table, data.Labels{Column: "label"}, data.Categories{Columns: []string{"id", "kind"}})
+	_, err = data.FitPreparation(table, data.Labels{Columns: []string{"label"}}, data.Categories{Columns: []string{"id", "kind"}})
 	require.NoError(t, err)
 }

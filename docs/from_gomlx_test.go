@@ -95,7 +95,7 @@ func TestFromGoMLX_modelAsItIs(t *testing.T) {
 	batches := gomlxdata.From(dataset, []string{"image"}, []string{"label"})
 	testBatches := gomlxdata.From(testDataset, []string{"image"}, []string{"label"})
 
-	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().LearningRate(1e-2).Done())))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(1e-2).Done()))))
 	defer state.Close()
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	result := must.M1(fit.Run(ctx, state, loop.Data[data.Batch](data.RepeatForever(batches)),
@@ -191,7 +191,7 @@ func TestFromGoMLX_devices(t *testing.T) {
 	ctx, step := t.Context(), classifier
 	training, _ := digits()
 	batches := training.Batches(32, data.Shuffle(0))
-	adam := func() managed.Optimizer { return optim.New(1e-2, optim.Adam{}) }
+	adam := func() *optim.Optimizer { return optim.New(1e-2, optim.Adam{}) }
 
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(4))))
 	defer runtime.Close()

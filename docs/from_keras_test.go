@@ -245,7 +245,7 @@ func Example_kerasTables() {
 	preparation := must.M1(data.FitPreparation(train,
 		data.Numbers{Columns: []string{"mass"}, Fill: data.FillMedian, Scale: data.Standard}, // SimpleImputer, Normalization
 		data.Categories{Columns: []string{"island"}, Unknown: data.UnknownOwn},               // StringLookup(output_mode="one_hot")
-		data.Labels{Column: "species"}))
+		data.Labels{Columns: []string{"species"}}))
 	training, testing := must.M1(train.Map(preparation.Apply)), must.M1(test.Map(preparation.Apply))
 	classes := must.M1(preparation.Classes("y"))
 	one := must.M1(preparation.Rows(map[string]any{"mass": nil, "island": "Torgersen"}))

@@ -61,7 +61,7 @@ func TestSelection_prepareWithinFolds(t *testing.T) {
 	for fold, err := range table.Folds(3, 1, data.Stratified("species")) {
 		must.M(err)
 		preparation := must.M1(data.FitPreparation(fold.Train, // of what is trained on alone
-			data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard}, data.Labels{Column: "species"}))
+			data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard}, data.Labels{Columns: []string{"species"}}))
 		training, test := must.M1(fold.Train.Map(preparation.Apply)), must.M1(fold.Test.Map(preparation.Apply))
 		model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(2)), flaxlike.WithLoss("sparse_categorical_crossentropy"),
 			flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy)))

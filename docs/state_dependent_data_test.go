@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // classify is a step that trains a linear classifier of digits; surest tells how likely the likeliest class is.
@@ -39,7 +40,7 @@ func TestStateDependentData_activeLearning(t *testing.T) {
 	ctx := t.Context()
 	pool, _ := digits()
 	trained := func(dir string, steps loop.Steps, options ...loop.Option) (chosen []int, weights any) {
-		state := must.M1(managed.New(jit(), managed.WithOptimizer(optimizer.Adam().Done())))
+		state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))))
 		defer state.Close()
 		step, look := managed.TrainStep(classify), managed.TestStep(surest, managed.OutputsAlone())
 		defer step.Close()
@@ -98,7 +99,7 @@ func lowest(of data.Array, n int, without []int) (places []int) {
 func TestStateDependentData_curriculum(t *testing.T) {
 	set := line(64)
 	trained := func(options ...loop.Option) (levels []int) {
-		state := must.M1(managed.New(jit(), managed.WithOptimizer(optimizer.Adam().LearningRate(0.1).Done())))
+		state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.1).Done()))))
 		defer state.Close()
 		step := managed.TrainStep(func(b *managed.Builder) {
 			b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
@@ -139,7 +140,7 @@ func TestStateDependentData_curriculum(t *testing.T) {
 func TestStateDependentData_otherGoroutine(t *testing.T) {
 	set := line(64)
 	trained := func(pulled bool, options ...loop.Option) (seen []any, err error) {
-		state := must.M1(managed.New(jit(), managed.WithOptimizer(optimizer.Adam().Done())))
+		state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))))
 		defer state.Close()
 		step := managed.TrainStep(func(b *managed.Builder) {
 			b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))

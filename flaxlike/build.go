@@ -95,7 +95,7 @@ func (s *settings) checkClasses(out map[string]*managed.Node) {
 		}
 		n := len(s.classes[name])
 		if has := outputs.Classes(output); n != has && !(oneEach(output) && n == 2) {
-			panic(fmt.Errorf("WithClasses names %d classes, and the output %s has %d", n, output.Shape(), has))
+			panic(fmt.Errorf("%s %d classes, and the output %s has %d%s", cmp.Or(s.named, "WithClasses names"), n, output.Shape(), has, s.namedHint))
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // ErrLabelRange is wrapped by the error about a label that is no class of the output, or an integer that an [Embedding]
@@ -38,9 +39,9 @@ type seen struct {
 	variables []variable
 	layers    []layerRow
 	arrows    []Arrow
-	odds      map[string]odds   // of the outputs, by name
-	widths    map[string]int    // of the outputs' last axes, 1 where there is none but the batch's
-	optimizer managed.Optimizer // of SetOptimizer; nil: New's
+	odds      map[string]odds  // of the outputs, by name
+	widths    map[string]int   // of the outputs' last axes, 1 where there is none but the batch's
+	optimizer *optim.Optimizer // of SetOptimizer; nil: New's
 	bounds    []bound
 	weighed   []string                  // the fields of labels whose classes have weights
 	looked    int                       // how many bounds there were then

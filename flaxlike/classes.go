@@ -40,7 +40,7 @@ func (s *settings) oddsOf(out map[string]*managed.Node, name string) odds {
 		if outputOf(out, l.Output) != name {
 			continue
 		}
-		by := oddsOfLoss(l)
+		by := oddsOfLoss(l, out[name])
 		switch {
 		case by == oddsUnknown || by == of:
 		case of == oddsUnknown || of == noOdds:
@@ -52,16 +52,16 @@ func (s *settings) oddsOf(out map[string]*managed.Node, name string) odds {
 	return of
 }
 
-func oddsOfLoss(l Loss) odds {
+func oddsOfLoss(l Loss, output *managed.Node) odds {
 	switch {
-	case l.Func != nil:
-		return oddsUnknown
-	case binaryLosses[l.Name]:
+	case l.Func == nil && binaryLosses[l.Name]:
 		return sigmoid
 	case l.Name == "hinge" || l.Name == "squared_hinge" || l.Name == "categorical_hinge": // a margin is no logit
 		return oddsUnknown
 	}
-	switch numbersOf(l) {
+	switch numbersOf(l, output) {
+	case areUntold:
+		return oddsUnknown
 	case areExclusive:
 		return softmax
 	case areProbabilities:

@@ -82,7 +82,7 @@ func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
 func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	e := evaluation{loop.Evaluate[*Model, data.Batch]("", s, batches), s}
 	e.Prefix = true
-	e.Aggregate = loop.Aggregations{loop.Losses: loop.Last, loop.Metrics: loop.Last}
+	e.Aggregate = map[loop.Collection]loop.Aggregation{loop.Losses: loop.Last, loop.Metrics: loop.Last}
 	return e
 }
 

@@ -166,11 +166,7 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 		return nil // the run says so
 	}
 	e := &expected{tests: map[string]data.Batch{}, all: tests}
-	for _, w := range plan.Callbacks {
-		if w.Entry != "" {
-			e.entries = append(e.entries, w.Entry)
-		}
-	}
+	e.entries = append(e.entries, plan.Entries...)
 	if f.Checkpoints != nil {
 		for _, k := range f.Checkpoints.Options().Keep {
 			if k.Metric() != "" {

@@ -62,6 +62,16 @@ func (l Loss) check() error {
 // byName is the loss that Name says, with its Smoothing.
 func (l Loss) byName() losses.Func {
 	f, _ := losses.Named(l.Name) // which New has checked
+	if ofBatch[l.Name] {
+		return func(labels, output *managed.Node) *managed.Node {
+			if !outputs.From0To1(output) {
+				panic(fmt.Errorf("%s takes probabilities, and nothing says that the output %s has such: end the network with "+
+					"Activation(\"sigmoid\") or Activation(\"softmax\"); if its numbers are from 0 to 1 by other operations, end it with a Func of "+
+					"graph.ClipScalar(x, 0, 1), which changes none of them", l.Name, output.Shape()))
+			}
+			return f(labels, output)
+		}
+	}
 	if l.Smoothing == 0 {
 		return f
 	}
@@ -100,5 +110,5 @@ const maskedSparse = "masked_sparse_categorical_crossentropy"
 // binaryLosses are of logits each of which is of a class and its opposite.
 var binaryLosses = map[string]bool{"binary_crossentropy": true, "binary_focal_crossentropy": true}
 
-// ofBatch are losses of the whole batch, in which padding must be 0.
+// ofBatch are losses of the probabilities of the whole batch, in which padding must be 0.
 var ofBatch = map[string]bool{"dice": true, "tversky": true}

@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -402,11 +403,11 @@ func (m *Model) built() ([]variable, error) {
 	return m.seen.variables, nil
 }
 
-// SetOptimizer trains the model with another optimizer from its next step on, one of package optim or of GoMLX, which
-// begins anew: what the one of before kept is gone, with its learning rate. The parameters stay; the steps are compiled
+// SetOptimizer trains the model with another optimizer from its next step on, which begins
+// anew: what the one of before kept is gone, with its learning rate. The parameters stay; the steps are compiled
 // anew. Beside a Fit it is managed.ErrBusy. A policy that scales losses keeps its optimizer: that is an error, for
 // which a new model with the weights of this one (Save, Load) is the way.
-func (m *Model) SetOptimizer(ctx context.Context, o managed.Optimizer) error {
+func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	err := m.setOptimizer(ctx, o)
 	if err != nil {
 		return fmt.Errorf("flaxlike: set the optimizer: %w", graphs.Inner(err))
@@ -414,7 +415,7 @@ func (m *Model) SetOptimizer(ctx context.Context, o managed.Optimizer) error {
 	return nil
 }
 
-func (m *Model) setOptimizer(ctx context.Context, o managed.Optimizer) error {
+func (m *Model) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	if m.set.scale != nil {
 		return fmt.Errorf("policy %s: its loss scale belongs to the optimizer: make a new model, and Load what this one saved", *m.set.policy)
 	}

@@ -2,8 +2,8 @@ package flaxlike
 
 import (
 	"cmp"
+
 	"github.com/lazo-ml/lazo/internal/names"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -33,7 +33,7 @@ var optimizersByName = map[string]rule{
 }
 
 // optimizerByName gives an optimizer; a rate of 0 stands for its own.
-func optimizerByName(name string, rate float64) (managed.Optimizer, error) {
+func optimizerByName(name string, rate float64) (*optim.Optimizer, error) {
 	r, err := names.Find("optimizer", name, optimizersByName)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/names"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -26,7 +25,7 @@ type settings struct {
 	losses        []Loss
 	innerLosses   bool
 	metrics       []Metric
-	optimizer     managed.Optimizer
+	optimizer     *optim.Optimizer
 	optimizerName string
 	rate          float64
 	strategy      strategies.Strategy
@@ -38,6 +37,8 @@ type settings struct {
 	policy        *optim.Policy       // nil: all in float32
 	scale         *optim.LossScale    // nil: losses are not scaled
 	classes       map[string][]string // by output; "" is the only one
+	named         string              // what gave the classes their names, if it is not WithClasses
+	namedHint     string
 	preparation   json.RawMessage
 	namesClasses  namesClasses
 	clock         func() time.Time
@@ -90,10 +91,10 @@ func WithInnerLosses() Option {
 // for
 //
 //   - probabilities, with the border 0.5, where the output went through a sigmoid or a softmax, or its loss is dice or tversky;
-//   - logits, with the border 0, beside the crossentropies and the hinges, and where the model has no loss;
-//   - numbers near 0 and 1, with the border 0.5, beside the other losses, as mse; auc takes what is beyond as 0 and 1.
+//   - logits, with the border 0, next to the crossentropies and the hinges;
+//   - numbers near 0 and 1, with the border 0.5, next to the other losses, as mse; auc takes what is beyond as 0 and 1.
 //
-// Beside a Func of the program's own alone this is not known, which is an error that says what to write.
+// Without a loss by name this is not known, which is an error that says what to write.
 func WithMetrics[M string | Metric](list ...M) Option {
 	all := make([]Metric, len(list))
 	for i, m := range list {
@@ -122,21 +123,23 @@ func WithMetrics[M string | Metric](list ...M) Option {
 	}
 }
 
-// WithOptimizer sets the optimizer: one of package optim or of GoMLX, or a name: sgd, momentum, nesterov, adam (the
-// default), adamw, adamax, rmsprop, adagrad, adadelta, nadam, lion, lamb, adafactor; a name has Keras's learning rate,
-// see [WithLearningRate].
+// WithOptimizer sets the optimizer, as optim.New or optim.GoMLX makes it, or its name: sgd, momentum, nesterov, adam
+// (the default), adamw, adamax, rmsprop, adagrad, adadelta, nadam, lion, lamb, adafactor; a name has Keras's learning
+// rate, see [WithLearningRate].
 func WithOptimizer(optimizer any) Option {
 	return func(s *settings) (err error) {
 		switch o := optimizer.(type) {
 		case string:
 			s.optimizerName = o
 			_, err = optimizerByName(o, 0)
-		case managed.Optimizer:
-			s.optimizer = o
+		case *optim.Optimizer:
+			if s.optimizer = o; o == nil {
+				err = errors.New("the optimizer is nil")
+			}
 		case nil:
 			err = errors.New("the optimizer is nil")
 		default:
-			err = fmt.Errorf("WithOptimizer was given a %T, expected a name, as \"adam\", or an optimizer, as optim.New makes it", o)
+			err = fmt.Errorf("WithOptimizer was given a %T, expected a name, as \"adam\", or an optimizer, as optim.New or optim.GoMLX makes it", o)
 		}
 		return err
 	}
@@ -250,7 +253,7 @@ func WithClassWeights(weights map[int]float64) Option {
 }
 
 // optimizerOf is what the settings ask for.
-func (s *settings) optimizerOf() (managed.Optimizer, error) {
+func (s *settings) optimizerOf() (*optim.Optimizer, error) {
 	if s.optimizer == nil {
 		s.optimizerName = cmp.Or(s.optimizerName, "adam")
 		return optimizerByName(s.optimizerName, s.rate)

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -28,7 +29,7 @@ func WithPolicy(p optim.Policy) Option {
 }
 
 // scaled gives the optimizer that a policy needs.
-func (s *settings) scaled(o managed.Optimizer) (managed.Optimizer, error) {
+func (s *settings) scaled(o *optim.Optimizer) (*optim.Optimizer, error) {
 	if s.policy == nil || !s.policy.NeedsLossScale() {
 		return o, nil
 	}
@@ -36,14 +37,12 @@ func (s *settings) scaled(o managed.Optimizer) (managed.Optimizer, error) {
 		return nil, fmt.Errorf("policy %s: the losses that the network reports itself would not be scaled, expected no WithInnerLosses: "+
 			"give WithLoss the loss, or take optim.MixedBFloat16(), which needs no scale", *s.policy)
 	}
-	chain, ok := o.(*optim.Optimizer)
-	if !ok {
-		return nil, fmt.Errorf("policy %s: optimizer %T cannot scale losses, expected one of package optim: "+
-			"take optim.New, or optim.MixedBFloat16(), which needs no scale", *s.policy, o)
+	scaled, scale, err := o.Scaled()
+	if err != nil {
+		return nil, fmt.Errorf("policy %s: %w, or optim.MixedBFloat16(), which needs no scale", *s.policy, graphs.Inner(err))
 	}
-	chain, scale := chain.Scaled()
 	s.scale = &scale
-	return chain, nil
+	return scaled, nil
 }
 
 // scaleLoss gives a loss with a scaled gradient.

@@ -28,7 +28,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 		policy optim.Policy
 		within float64 // of float32's accuracy
 	}{
-		{"float32", optim.FullPrecision(), 0},
+		{"float32", optim.Policy{Parameters: dtypes.Float32, Compute: dtypes.Float32, Outputs: dtypes.Float32}, 0},
 		{"bfloat16", optim.MixedBFloat16(), 0.04},
 		{"float16", optim.MixedFloat16(), 0.04},
 	} {
@@ -129,7 +129,7 @@ func TestWithPolicy_errors(t *testing.T) {
 	f16 := flaxlike.WithPolicy(optim.MixedFloat16())
 	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithInnerLosses()), "flaxlike: new model: policy parameters Float32, compute Float16, outputs Float32: "+
 		"the losses that the network reports itself would not be scaled, expected no WithInnerLosses")
-	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithOptimizer(optimizer.Adam().Done())), "cannot scale losses, expected one of package optim")
+	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))), "cannot scale losses, expected a chain of package optim")
 	require.ErrorContains(t, desk{t}.made(flaxlike.WithPolicy(optim.Policy{})), "expected floating-point types")
 	require.ErrorContains(t, desk{t}.fit(flaxlike.Sequential(flaxlike.Dense(3), flaxlike.Activation("softmax")), sorted(t, 64), flaxlike.Fit{},
 		flaxlike.WithLoss(sparse), flaxlike.WithPolicy(optim.MixedBFloat16())), "went through a softmax")

@@ -10,7 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/optim"
 )
 
 // expected is what the first step of a run is to look for.
@@ -155,8 +154,8 @@ func (m *Model) find(ctx context.Context, e expected) error {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
 		err := fmt.Errorf("a callback waits for %q: %w%s\n  there will be: %s", entry, loop.ErrNoEntry, hint, strings.Join(short, ", "))
-		if o, ok := m.set.optimizer.(*optim.Optimizer); ok && strings.HasPrefix(entry, rateEntry) {
-			if _, untold := o.FactorsAt(0); untold != nil {
+		if strings.HasPrefix(entry, rateEntry) && m.set.optimizer != nil {
+			if _, untold := m.set.optimizer.FactorsAt(0); untold != nil {
 				err = fmt.Errorf("%w\n  %w", err, graphs.Inner(untold))
 			}
 		}

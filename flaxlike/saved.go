@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -373,10 +374,21 @@ func (d *description) fill(s *settings) error {
 		s.seed = d.Seed
 	}
 	if s.classes == nil {
-		s.classes = d.Classes
+		s.classes, s.named = d.Classes, "the file has the names of"
+		s.namedHint = "\n  for a network with other classes give Open WithClasses, with the names of all of them"
 	}
 	if s.preparation == nil {
 		s.preparation = d.Preparation
 	}
+	if len(d.Preparation) > 0 && !sameJSON(s.preparation, d.Preparation) {
+		return errors.New("WithPreparation: the file has another preparation, by which the fields that the weights were trained on were made: " +
+			"leave WithPreparation out, and take the file's by Model.Preparation\n  for another one make a model by New with its network, give it the weights by Load, and train it")
+	}
 	return nil
+}
+
+// sameJSON reports whether two texts have the same values, in whatever order their names stand.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }

@@ -62,6 +62,8 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 // WithPreparation has [Model.Save] keep what makes the model's fields of other data, fitted on the training set: any
 // value that JSON can have. [Model.Preparation] reads it. Where it has a method Classes of a field's name, which gives
 // those of the labels or an error, the classes have their names from it, unless [WithClasses] gives others.
+//
+// Given to [Open], it must be the one in the file, if that has one: the weights were trained on its fields.
 func WithPreparation(p any) Option {
 	text, err := json.Marshal(p)
 	return func(s *settings) error {
@@ -91,6 +93,9 @@ func (s *settings) nameClasses() error {
 		names, err := s.namesClasses.Classes(cmp.Or(l.Label, l.Output, "y"))
 		if err != nil {
 			continue // its labels are no classes
+		}
+		if s.classes == nil {
+			s.named = "the labels of the preparation have"
 		}
 		if err := WithClasses(map[string][]string{l.Output: names})(s); err != nil {
 			return err

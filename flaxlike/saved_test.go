@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
@@ -238,6 +239,45 @@ func TestOpen_code(t *testing.T) {
 	require.ErrorContains(t, err, "the file has values of variables and no model")
 	require.ErrorContains(t, newModel(t, flaxlike.Dense(3), flaxlike.WithClasses([]string{"a", "b"})).Init(t.Context(), first(t, set, 32)), "WithClasses names 2 classes, and the output (Float32)[32, 3] has 3")
 	require.ErrorIs(t, m.Preparation(new(prepared)), flaxlike.ErrNoPreparation)
+}
+
+// A network with another number of classes than the file has names for is an error that says where the names come from.
+func TestOpen_anotherNumberOfClasses(t *testing.T) {
+	network := func(classes int) flaxlike.Layer {
+		return flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+			return graph.OneHot(graph.ConvertDType(flaxlike.Dense(3).Apply(scope, x), dtypes.Int32), classes, dtypes.Float32)
+		})
+	}
+	m := newModel(t, network(2), flaxlike.WithClasses([]string{"a", "b"}))
+	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 4), 4)))
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	require.NoError(t, m.Save(path))
+	_, err := opened(t, path, flaxlike.WithNetwork(network(3)))
+	require.ErrorContains(t, err, "the file has the names of 2 classes, and the output (Float32)[4, 3, 3] has 3\n  for a network with other classes give Open WithClasses")
+	_, err = opened(t, path, flaxlike.WithNetwork(network(3)), flaxlike.WithClasses([]string{"a", "b", "c"}))
+	require.NoError(t, err)
+}
+
+// The preparation of a file is the one that its weights were trained with: Open refuses another one, and takes the same
+// one, or any where the file has none.
+func TestOpen_refusesAnotherPreparation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	m := newModel(t, flaxlike.Dense(3), flaxlike.WithPreparation(prepared{2, 3}))
+	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 4), 4)))
+	require.NoError(t, m.Save(path))
+	_, err := opened(t, path, flaxlike.WithPreparation(prepared{2, 4}))
+	require.ErrorContains(t, err, "WithPreparation: the file has another preparation")
+	same, err := opened(t, path, flaxlike.WithPreparation(prepared{2, 3}))
+	require.NoError(t, err)
+	var p prepared
+	require.NoError(t, same.Preparation(&p))
+	require.Equal(t, prepared{2, 3}, p)
+
+	m = newModel(t, flaxlike.Dense(3))
+	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 4), 4)))
+	require.NoError(t, m.Save(path))
+	_, err = opened(t, path, flaxlike.WithPreparation(prepared{2, 4}))
+	require.NoError(t, err)
 }
 
 // hidden keeps its setting to itself.

@@ -27,27 +27,23 @@ const (
 	areUntold
 )
 
-// scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has. Without any it
-// is logits, as [WithMetrics] says.
+// scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has.
 func (s *settings) scaleOf(metric Metric, out map[string]*managed.Node, output *managed.Node) scale {
 	if outputs.MadeBy(output) != "" {
 		return scale{metric.Name, areProbabilities}
 	}
-	are, told := areUntold, s.innerLosses
+	are := areUntold
 	for _, l := range s.losses {
 		if outputOf(out, l.Output) == outputOf(out, metric.Output) {
-			told, are = true, min(are, numbersOf(l))
+			are = min(are, numbersOf(l, output))
 		}
-	}
-	if !told {
-		are = areLogits
 	}
 	return scale{metric.Name, are}
 }
 
-// numbersOf is what a loss takes.
-func numbersOf(l Loss) numbers {
-	if l.Func != nil {
+// numbersOf is what a loss takes, of an output.
+func numbersOf(l Loss, output *managed.Node) numbers {
+	if l.Func != nil || ofBatch[l.Name] && !outputs.From0To1(output) {
 		return areUntold
 	}
 	switch l.Name {
@@ -104,7 +100,7 @@ func (s scale) probable(m metrics.Metric) metrics.Metric {
 }
 
 func (s scale) refuse(output *managed.Node) {
-	panic(fmt.Errorf("metric %q: only a loss of your own has the output %s, so nobody can tell whether its numbers are logits, "+
+	panic(fmt.Errorf("metric %q: no loss by name has the output %s, so nobody can tell whether its numbers are logits, "+
 		"whose border is 0, or probabilities, whose is 0.5\n  end the network with Activation(\"sigmoid\"), or say it by WithMetrics: a Metric of "+
 		"metrics.MapInputs(metrics.Accuracy(), …), in which metrics.Threshold(output, 0) makes the classes", s.metric, output.Shape()))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // Of the nightly form, in its file.
@@ -50,7 +51,7 @@ func counts(_, output *managed.Node) *managed.Node {
 
 func countedModel(t *testing.T) *flaxlike.Model {
 	return newModel(t, flaxlike.Func(counted), flaxlike.WithBatchSize(4), flaxlike.WithLoss(flaxlike.Loss{Name: "steps", Func: counts}),
-		flaxlike.WithOptimizer(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1).Done()))
+		flaxlike.WithOptimizer(optim.GoMLX(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1).Done())))
 }
 
 func filled(t testing.TB, n int, of float32) *data.Set {

@@ -14,6 +14,30 @@ import (
 )
 
 // floats reads all entries of logs.
+// Aggregations of one's own.
+var (
+	aggregateSum        = ownAggregation("sum", func(v, _ []float64) float64 { return weightedSum(v, nil) })
+	aggregateMean       = ownAggregation("mean", func(v, _ []float64) float64 { return weightedSum(v, nil) / float64(len(v)) })
+	aggregateSampleMean = ownAggregation("sample mean", func(v, n []float64) float64 { return weightedSum(v, n) / weightedSum(n, nil) })
+	aggregateMin        = ownAggregation("min", func(v, _ []float64) float64 { return slices.Min(v) })
+	aggregateMax        = ownAggregation("max", func(v, _ []float64) float64 { return slices.Max(v) })
+	aggregateFirst      = ownAggregation("first", func(v, _ []float64) float64 { return v[0] })
+)
+
+func ownAggregation(name string, of func(values, samples []float64) float64) loop.Aggregation {
+	return loop.Aggregation{Name: name, Of: of}
+}
+
+func weightedSum(values, weights []float64) (sum float64) {
+	for i, v := range values {
+		if weights != nil {
+			v *= weights[i]
+		}
+		sum += v
+	}
+	return sum
+}
+
 func floats(t require.TestingT, logs loop.Logs) map[string]float64 {
 	all := map[string]float64{}
 	for e := range logs.All() {
@@ -39,25 +63,25 @@ func TestB26_B28_aggregations(t *testing.T) {
 		}
 		return h
 	}
-	others := loop.AggregateBy("number of values", func(v, _ []float64) float64 { return float64(len(v)) })
+	others := loop.Aggregation{Name: "number of values", Of: func(v, _ []float64) float64 { return float64(len(v)) }}
 	for _, row := range []struct {
 		name       string
 		collection loop.Collection
-		as         loop.Aggregations
+		as         map[loop.Collection]loop.Aggregation
 		abc, d     float64
 	}{
-		{"B26: sum", loop.Metrics, loop.Aggregations{loop.Metrics: loop.Sum}, 1, 0},
-		{"last", loop.Metrics, loop.Aggregations{loop.Metrics: loop.Last}, 1, 0},
-		{"first", loop.Metrics, loop.Aggregations{loop.Metrics: loop.First}, 1, 1},
-		{"mean", loop.Metrics, loop.Aggregations{loop.Metrics: loop.Mean}, 1, 0},
-		{"sample mean", loop.Stateful, loop.Aggregations{loop.Stateful: loop.SampleMean}, 1, 0.5},
-		{"max", loop.Metrics, loop.Aggregations{loop.Metrics: loop.Max}, 1, 1},
-		{"a function", loop.Outputs, loop.Aggregations{loop.Outputs: others}, 1, 3},
-		{"B28: stateful is summed", loop.Stateful, loop.Aggregations{loop.Stateful: loop.Sum, loop.Metrics: loop.Min}, 1, 0},
-		{"B28: of metrics it is the least", loop.Metrics, loop.Aggregations{loop.Stateful: loop.Sum, loop.Metrics: loop.Min}, 1, -1},
+		{"B26: sum", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}, 1, 0},
+		{"last", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}, 1, 0},
+		{"first", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateFirst}, 1, 1},
+		{"mean", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateMean}, 1, 0},
+		{"sample mean", loop.Stateful, map[loop.Collection]loop.Aggregation{loop.Stateful: aggregateSampleMean}, 1, 0.5},
+		{"max", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateMax}, 1, 1},
+		{"a function", loop.Outputs, map[loop.Collection]loop.Aggregation{loop.Outputs: others}, 1, 3},
+		{"B28: stateful is summed", loop.Stateful, map[loop.Collection]loop.Aggregation{loop.Stateful: aggregateSum, loop.Metrics: aggregateMin}, 1, 0},
+		{"B28: of metrics it is the least", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Stateful: aggregateSum, loop.Metrics: aggregateMin}, 1, -1},
 		{"unsaid: metrics", loop.Metrics, nil, 1, 0.5},
-		{"unsaid: losses", loop.Losses, loop.Aggregations{loop.Metrics: loop.Sum}, 1, 0.5},
-		{"unsaid: stateful", loop.Stateful, loop.Aggregations{loop.Metrics: loop.Sum}, 1, 0},
+		{"unsaid: losses", loop.Losses, map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}, 1, 0.5},
+		{"unsaid: stateful", loop.Stateful, map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}, 1, 0},
 		{"unsaid: one's own", "mine", nil, 1, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -72,7 +96,7 @@ func TestAggregate_ofNothingIsNothing(t *testing.T) {
 	require.Zero(t, (&loop.History{}).Aggregate(nil).Len())
 	h := &loop.History{}
 	h.Commit(at(1), loop.Logs{}, 1)
-	require.Zero(t, h.Aggregate(loop.Aggregations{loop.Metrics: loop.Sum}).Len())
+	require.Zero(t, h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}).Len())
 }
 
 // The sample mean of batch means is the mean over all examples, however they are cut into batches.
@@ -123,10 +147,10 @@ func TestAggregate_notANumber(t *testing.T) {
 	for i, v := range []float64{2, math.NaN(), 1} {
 		h.Commit(at(int64(i)), metric("m", v), 1)
 	}
-	for _, a := range []loop.Aggregation{loop.Sum, loop.Mean, loop.SampleMean, loop.Min, loop.Max} {
-		require.True(t, math.IsNaN(floats(t, h.Aggregate(loop.Aggregations{loop.Metrics: a}))["metrics.m"]), a.String())
+	for _, a := range []loop.Aggregation{aggregateSum, aggregateMean, aggregateSampleMean, aggregateMin, aggregateMax} {
+		require.True(t, math.IsNaN(floats(t, h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: a}))["metrics.m"]), a.Name)
 	}
-	require.Equal(t, 1.0, floats(t, h.Aggregate(loop.Aggregations{loop.Metrics: loop.Last}))["metrics.m"])
+	require.Equal(t, 1.0, floats(t, h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}))["metrics.m"])
 }
 
 func TestAggregate_readsEachValueOnceAndNoneUnasked(t *testing.T) {
@@ -135,7 +159,7 @@ func TestAggregate_readsEachValueOnceAndNoneUnasked(t *testing.T) {
 		by    loop.Aggregation
 		reads int
 	}{
-		{"sum", loop.Sum, 5}, {"sample mean", loop.SampleMean, 5}, {"min", loop.Min, 5}, {"last", loop.Last, 1}, {"first", loop.First, 1},
+		{"sum", aggregateSum, 5}, {"sample mean", aggregateSampleMean, 5}, {"min", aggregateMin, 5}, {"last", loop.Last, 1}, {"first", aggregateFirst, 5},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h, reads := &loop.History{}, 0
@@ -145,7 +169,7 @@ func TestAggregate_readsEachValueOnceAndNoneUnasked(t *testing.T) {
 				logs.Set(loop.Metrics, "unasked", late{&reads, 1, nil})
 				h.Commit(at(int64(i)), logs, 1)
 			}
-			logs := h.Aggregate(loop.Aggregations{loop.Metrics: row.by}).Suffix("test")
+			logs := h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: row.by}).Suffix("test")
 			require.Equal(t, 0, reads)
 			for range 3 {
 				_, err := logs.Float("m_test")
@@ -171,7 +195,7 @@ func TestAggregate_payload(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{2}, image)
 
-	_, err = h.Aggregate(loop.Aggregations{loop.Outputs: loop.Sum}).Float("image")
+	_, err = h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Outputs: aggregateSum}).Float("image")
 	require.EqualError(t, err, "loop: outputs.image: sum: history: step 0: outputs.image: []int is not a number")
 }
 
@@ -189,26 +213,26 @@ func TestAggregate_failsForEachReader(t *testing.T) {
 
 	h = &loop.History{}
 	h.Commit(at(1), metric("m", 1), 1)
-	broken := h.Aggregate(loop.Aggregations{loop.Metrics: loop.AggregateBy("median", func([]float64, []float64) float64 { panic("boom") })})
+	broken := h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: {Name: "median", Of: func([]float64, []float64) float64 { panic("boom") }}})
 	require.PanicsWithValue(t, "boom", func() { _, _ = broken.Float("m") })
 	_, err := broken.Float("m")
 	require.EqualError(t, err, "loop: metrics.m: median: it did not return")
 }
 
 // What a function of one's own is given: the values that there are, oldest first, each with the examples of its batch.
-func TestAggregateBy_arguments(t *testing.T) {
+func TestAggregation_arguments(t *testing.T) {
 	h := &loop.History{}
 	h.Commit(at(1), metric("m", 3), 2)
 	h.Commit(at(2), metric("other", 9), 7)
 	h.Commit(at(3), metric("m", 1), 5)
 	var values, samples []float64
-	spy := loop.AggregateBy("spy", func(v, s []float64) float64 {
+	spy := loop.Aggregation{Name: "spy", Of: func(v, s []float64) float64 {
 		if len(v) == 2 {
 			values, samples = slices.Clone(v), slices.Clone(s)
 		}
 		return 0
-	})
-	floats(t, h.Aggregate(loop.Aggregations{loop.Metrics: spy}))
+	}}
+	floats(t, h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: spy}))
 	require.Equal(t, []float64{3, 1}, values)
 	require.Equal(t, []float64{2, 5}, samples)
 }

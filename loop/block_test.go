@@ -110,7 +110,7 @@ func TestBlocks_sizes(t *testing.T) {
 		{name: "a watcher of each step", adder: adder{size: 8}, options: watch(loop.EachStep), steps: 5, want: []int{1, 1, 1, 1, 1}},
 		{name: "a watcher at one point", adder: adder{size: 8}, options: watch(loop.At(loop.Steps(9))), steps: 20, want: []int{1, 2, 4, 2, 8, 3}},
 		{name: "a watcher of samples", adder: adder{size: 8}, options: watch(loop.Every(loop.Samples(10))), steps: 20, want: []int{1, 2, 4, 3, 8, 2}},
-		{name: "a watcher of phases", adder: adder{size: 8}, options: watch(loop.Piecewise(ten, loop.Phase{After: loop.Steps(12), Then: loop.Every(loop.Steps(5))})),
+		{name: "a watcher of phases", adder: adder{size: 8}, options: watch(loop.Piecewise(ten, loop.After(loop.Steps(12)).Then(loop.Every(loop.Steps(5))))),
 			steps: 22, want: []int{1, 2, 4, 3, 7, 5}},
 		{name: "a watcher of a function", adder: adder{size: 8}, steps: 14, want: []int{1, 2, 4, 6, 1},
 			options: watch(loop.When("thirteen", func(_, after loop.Elapsed) bool { return after.Steps == 13 }))},

@@ -19,11 +19,8 @@ func (r *run[S, B]) check(noData bool) error {
 	if err := r.keep.err; err != nil {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))
 	}
-	var err error
 	r.batch = new(B) // apart from the run, which a source that is left behind must not hold
-	if r.size, err = sizer(r.sizes, r.batch); err != nil {
-		errs = append(errs, err)
-	}
+	r.size = sizer(r.batch)
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		var unset error
@@ -82,28 +79,21 @@ func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
 }
 
 // sizer returns what counts the examples of *batch, nil if each batch counts as one.
-func sizer[B any](by any, batch *B) (func() int, error) {
-	if by != nil {
-		f, ok := by.(func(B) int)
-		if !ok {
-			return nil, fmt.Errorf("samples by: the function is a %T, the batches are of type %s", by, reflect.TypeFor[B]())
-		}
-		return func() int { return f(*batch) }, nil
-	}
+func sizer[B any](batch *B) func() int {
 	// The pointer as an interface costs no allocation; the value would.
 	if sized, ok := any(batch).(abilities.Sized); ok {
-		return sized.Samples, nil
+		return sized.Samples
 	}
 	t := reflect.TypeFor[B]()
 	if t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[abilities.Sized]()) {
-		return nil, nil
+		return nil
 	}
 	return func() int { // B is a pointer, or an interface whose values may be of several types
 		if sized, ok := as[abilities.Sized](*batch, nil); ok {
 			return sized.Samples()
 		}
 		return 1
-	}, nil
+	}
 }
 
 func errNegative(samples int64) error {

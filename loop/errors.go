@@ -12,7 +12,7 @@ import (
 var ErrStop = errors.New("stop")
 
 // ErrPause is an [ErrStop] that ends this run and not the training: a run resumed from there makes further turns,
-// whereas one that was stopped otherwise stays ended (see [EndedBefore]). callbacks.TimeLimit uses it.
+// whereas one that was stopped otherwise stays ended (see [Continue]). callbacks.TimeLimit uses it.
 var ErrPause error = pause{}
 
 type pause struct{}

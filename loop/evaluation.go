@@ -24,7 +24,7 @@ type Evaluation[S, B any] struct {
 	// Prefix puts the name before the names of the entries, test_accuracy, in place of after them.
 	Prefix bool
 	// Aggregate says how the values of all batches become one.
-	Aggregate Aggregations
+	Aggregate map[Collection]Aggregation
 	// KeepState makes the state at the end of the evaluation that of the outer loop; otherwise it is dropped. (A state
 	// that changes in place keeps what the steps did to it in either case.)
 	KeepState bool
@@ -157,7 +157,7 @@ var errNoBatch = errors.New("no batch to evaluate on: the data is empty, or an i
 
 // check returns what is wrong with the evaluation. The data is not read.
 func (e Evaluation[S, B]) check() error {
-	errs := []error{e.Aggregate.Err()}
+	errs := []error{checkAggregations(e.Aggregate)}
 	if isNil(e.Data) {
 		errs = append(errs, errNoData)
 	}

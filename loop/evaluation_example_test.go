@@ -18,7 +18,7 @@ func ExampleEvaluation() {
 	test := loop.Evaluation[int, int]{
 		Name: "test", Loop: testing,
 		Data:      numbers(3),
-		Aggregate: loop.Aggregations{loop.Metrics: loop.Max},
+		Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateMax},
 	}
 	quick := test
 	quick.Name, quick.Options = "quick", []loop.Option{loop.Until(loop.Steps(1))}
@@ -70,19 +70,19 @@ func ExampleExitCode() {
 }
 
 // An aggregation of one's own: how far the values of a run are apart.
-func ExampleAggregateBy() {
-	spread := loop.AggregateBy("spread", func(values, _ []float64) float64 {
+func ExampleAggregation() {
+	spread := loop.Aggregation{Name: "spread", Of: func(values, _ []float64) float64 {
 		low, high := values[0], values[0]
 		for _, v := range values {
 			low, high = min(low, v), max(high, v)
 		}
 		return high - low
-	})
+	}}
 	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(5))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(result.History.Aggregate(loop.Aggregations{loop.Metrics: spread}).Float("sum"))
+	fmt.Println(result.History.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: spread}).Float("sum"))
 	// Output: 10 <nil>
 }

@@ -18,8 +18,8 @@ func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
 		name, err string
 		test      loop.Evaluation[int, int]
 	}{
-		{"no aggregation", "aggregation of metrics: no function given", loop.Evaluation[int, int]{Loop: inner, Data: ten, Aggregate: loop.Aggregations{loop.Metrics: {}}}},
-		{"no function", "aggregation of losses: no function given", loop.Evaluation[int, int]{Loop: inner, Data: ten, Aggregate: loop.Aggregations{loop.Losses: loop.AggregateBy("mine", nil)}}},
+		{"no aggregation", "aggregation of metrics: no function given", loop.Evaluation[int, int]{Loop: inner, Data: ten, Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: {}}}},
+		{"no function", "aggregation of losses: no function given", loop.Evaluation[int, int]{Loop: inner, Data: ten, Aggregate: map[loop.Collection]loop.Aggregation{loop.Losses: {Name: "mine"}}}},
 		{"no data", "no data given", loop.Evaluation[int, int]{Loop: inner}},
 		{"F37: length 0", "until: the length of an evaluation must be positive, got 0 steps", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Until(loop.Steps(0))}}},
 		{"F37: negative length", "until: period must be zero or positive, got -3 samples", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Until(loop.Samples(-3))}}},
@@ -29,7 +29,7 @@ func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
 			loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.All(loop.EachStep, loop.Never), add)), Data: ten, Options: []loop.Option{loop.Until(loop.Steps(2))}}},
 		{"an inner option", "limit: rows must be positive, got 0", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Limit(0)}}},
 		{"all at once", "aggregation of metrics: no function given\nno data given\nuntil: the length of an evaluation must be positive, got 0s",
-			loop.Evaluation[int, int]{Loop: inner, Options: []loop.Option{loop.Until(loop.Time(0))}, Aggregate: loop.Aggregations{loop.Metrics: {}}}},
+			loop.Evaluation[int, int]{Loop: inner, Options: []loop.Option{loop.Until(loop.Time(0))}, Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: {}}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.test.Name = "test"
@@ -47,8 +47,6 @@ func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
 			require.ErrorIs(t, err, boom)
 		})
 	}
-	require.NoError(t, loop.Aggregations{loop.Metrics: loop.Mean}.Err())
-	require.EqualError(t, loop.Aggregations{loop.Metrics: {}}.Err(), "aggregation of metrics: no function given")
 }
 
 func TestEvaluation_errorsNameBothLoops(t *testing.T) {

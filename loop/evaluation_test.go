@@ -41,11 +41,11 @@ func TestB03_theLastValueUnderTheSuffixedName(t *testing.T) {
 	for _, row := range []struct {
 		name       string
 		collection loop.Collection
-		as         loop.Aggregations
+		as         map[loop.Collection]loop.Aggregation
 		want       float64
 	}{
 		{"stateful, unsaid", loop.Stateful, nil, 4},
-		{"metrics, said", loop.Metrics, loop.Aggregations{loop.Metrics: loop.Last}, 4},
+		{"metrics, said", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}, 4},
 		{"metrics, unsaid: other than in Ciclo, the mean of all examples", loop.Metrics, nil, 2.5},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestB16_theSameNameInsideAndOutside(t *testing.T) {
 func TestInnerLoop_rowsThatLackAnEntry(t *testing.T) {
 	odd := loop.OnFunc(loop.Every(loop.Steps(2)), func(_ context.Context, s, n int) (int, loop.Logs, error) { return s, metric("odd", float64(n)), nil })
 	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add), odd), Data: ten,
-		Aggregate: loop.Aggregations{loop.Metrics: loop.Sum}}
+		Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}}
 	_, logs, err := test.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{"metrics.sum_test": 165, "metrics.odd_test": 1 + 3 + 5 + 7 + 9}, floats(t, logs))
@@ -150,12 +150,12 @@ func TestInnerLoop_keepState(t *testing.T) {
 
 func TestEvaluations_eachWithItsOwn(t *testing.T) {
 	var train, test, final int
-	sum := loop.Aggregations{loop.Metrics: loop.Sum}
+	sum := map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}
 	l := loop.New(
 		loop.OnFunc(loop.EachStep, add),
 		loop.Evaluation[int, int]{Name: "train", Loop: counting(loop.Metrics), Data: dataOf(5, &train), Options: []loop.Option{loop.Until(loop.Steps(2))}, Aggregate: sum}.
 			On(loop.Every(loop.Steps(2))),
-		loop.Evaluation[int, int]{Name: "test", Loop: counting(loop.Metrics), Data: dataOf(3, &test), Aggregate: loop.Aggregations{loop.Metrics: loop.Max}}.
+		loop.Evaluation[int, int]{Name: "test", Loop: counting(loop.Metrics), Data: dataOf(3, &test), Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateMax}}.
 			On(loop.Every(loop.Steps(3)).AndAtStart()),
 		loop.Evaluation[int, int]{Name: "final", Loop: counting(loop.Metrics), Data: dataOf(1, &final)}.On(loop.AtEnd))
 	for range 2 { // a loop is a value: it runs any number of times
@@ -176,9 +176,9 @@ func TestEvaluations_eachWithItsOwn(t *testing.T) {
 }
 
 func TestEvaluations_twoLevelsDeep(t *testing.T) {
-	third := loop.Evaluation[int, int]{Name: "c", Loop: counting(loop.Metrics), Data: dataOf(2, new(int)), Aggregate: loop.Aggregations{loop.Metrics: loop.Last}}
+	third := loop.Evaluation[int, int]{Name: "c", Loop: counting(loop.Metrics), Data: dataOf(2, new(int)), Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}}
 	second := loop.Evaluation[int, int]{Name: "b", Loop: loop.New(loop.OnFunc(loop.EachStep, add), third.On(loop.Every(loop.Steps(2)))), Data: dataOf(4, new(int)),
-		Aggregate: loop.Aggregations{loop.Metrics: loop.Sum}}
+		Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}}
 	result, err := loop.New(loop.OnFunc(loop.EachStep, add), second.On(loop.AtEnd)).Run(t.Context(), 0, numbers(3))
 	require.NoError(t, err)
 	require.Equal(t, 3, result.State)

@@ -91,7 +91,7 @@ func TestF13_failureAtEachStep(t *testing.T) {
 		counted bool // the turn that failed is counted: a task had changed the state before
 	}{
 		{"first task", false}, {"second task", true}, {"evaluation", true}, {"watcher", true}, {"callback of an entry", true}, {"value", true},
-		{"data", false}, {"samples", false},
+		{"data", false},
 	} {
 		for _, panics := range []bool{false, true} {
 			for k := range steps {
@@ -100,7 +100,7 @@ func TestF13_failureAtEachStep(t *testing.T) {
 					if place != row.place || step != k {
 						return nil
 					}
-					if panics || place == "samples" {
+					if panics {
 						panic(boom)
 					}
 					return boom
@@ -139,7 +139,6 @@ func TestF13_failureAtEachStep(t *testing.T) {
 						return func(_ context.Context, r loop.Report) error { return at(place, r.Elapsed.Steps) }
 					}
 					return loop.New(step("first task", 1), step("second task", 0), evaluate), data, []loop.Option{
-						loop.SamplesBy(func(n int64) int { _ = at("samples", n); return 1 }),
 						loop.Watch(loop.EachStep, watch("watcher")),
 						loop.WatchEntry("first task", watch("callback of an entry")),
 						loop.WatchEntry("second task", func(_ context.Context, r loop.Report) error { _, err := r.Logs.Float("second task"); return err }),

@@ -46,7 +46,6 @@ var hookKinds = []hook{
 	{"when of a task", "schedule when asked", 1},
 	{"when of a watcher", "schedule when asked", 1},
 	{"when of keep", "schedule when asked", 1},
-	{"samples by", "data", 1},
 	{"data", "data", 3},
 	{"value", "each step: reader", 1},
 	{"watcher", "each step", 1},
@@ -153,7 +152,6 @@ func newHooks(place string, at func() error) *hooks {
 	}
 	h.options = []loop.Option{ends,
 		loop.Keep(when("when of keep")),
-		loop.SamplesBy(func(int) int { must("samples by"); return 1 }),
 		loop.Watch(loop.EachStep, watch("watcher")),
 		loop.Watch(loop.AtStart, watch("callback at the start")),
 		loop.WatchEntry("m", watch("callback of an entry")),

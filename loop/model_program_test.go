@@ -185,7 +185,7 @@ func drawWhen(t *rapid.T, depth int) loop.Schedule {
 		return loop.After(period()).Then(part())
 	case "phases":
 		n := int64(1 + evenly(t, 19, "from"))
-		return loop.Piecewise(part(), loop.Phase{After: loop.Steps(n), Then: part()}, loop.Phase{After: loop.Steps(n + 10), Then: part()})
+		return loop.Piecewise(part(), loop.After(loop.Steps(n)).Then(part()), loop.After(loop.Steps(n+10)).Then(part()))
 	default:
 		return loop.Every(period())
 	}

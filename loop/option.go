@@ -108,15 +108,11 @@ type settings struct {
 	prepares      []preparation
 	made          []Option
 	making, given bool
-	// endedBy is what stopped the earlier run, whose Until was endedUntil.
-	endedBy    error
-	endedUntil string
-	hooks      []hook
+	endedBy       error // what stopped the earlier run
+	hooks         []hook
 	// monitored is when monitors are called, nil for wherever their entry is logged.
 	monitored *Schedule
-	// sizes counts the examples of a batch: a func(B) int, nil for the batch's own method.
-	sizes any
-	errs  []error
+	errs      []error
 }
 
 // newSettings returns those of a run, of a job or nil. made has the options that took the place of each [Prepare].
@@ -179,40 +175,27 @@ func MonitorsWhen(when Schedule) Option {
 // Continue continues an earlier run: counting goes on at elapsed, as in its [Result], and rows are added to history,
 // which may be nil. The run begins its data after the batches of the earlier one ([Source]). Time is active time,
 // without the pause between the runs. An elapsed that [Elapsed.Check] refuses is an error.
-func Continue(elapsed Elapsed, history *History) Option {
+//
+// stop is the [Result].Stop of an earlier run that was over because it was stopped. It must wrap [ErrStop]. This run
+// then makes no iteration, its [Reason] is [Stopped], and its Result.Stop is stop. A run that callbacks.StopEarly
+// stopped needs none, because its history shows it.
+func Continue(elapsed Elapsed, history *History, stop ...error) Option {
+	err := elapsed.Check()
+	var endedBy error
+	for _, by := range stop {
+		if by == nil || !isStop(by) {
+			err = errors.Join(err, fmt.Errorf("the earlier run was stopped by %v, expected an error that wraps ErrStop", by))
+		}
+		endedBy = by
+	}
 	return setting(func(s *settings) {
-		if err := elapsed.Check(); err != nil {
+		if err != nil {
 			s.errs = append(s.errs, fmt.Errorf("continue: %w", err))
 			return
 		}
 		if s.making || !s.given {
-			s.from, s.resumed, s.given = elapsed, history, s.making
+			s.from, s.resumed, s.endedBy, s.given = elapsed, history, endedBy, s.making
 		}
-	})
-}
-
-// EndedBefore is used with [Continue] if the earlier run was stopped: this run then makes no turn, its [Reason] is
-// [Stopped], and its [Result].Stop is by, which must wrap [ErrStop]. until is the String of the earlier run's [Until],
-// "" if it had none; with another Until this run goes on. A run that callbacks.StopEarly stopped needs no EndedBefore,
-// because its history shows it.
-func EndedBefore(by error, until string) Option {
-	return setting(func(s *settings) {
-		if by == nil || !isStop(by) {
-			s.errs = append(s.errs, fmt.Errorf("ended before: by %v, expected an error that wraps ErrStop", by))
-			return
-		}
-		s.endedBy, s.endedUntil = by, until
-	})
-}
-
-// SamplesBy counts the examples of a batch by a function, in place of [Sized]. B must be the type of the run's batches.
-func SamplesBy[B any](size func(batch B) int) Option {
-	return setting(func(s *settings) {
-		if size == nil {
-			s.errs = append(s.errs, fmt.Errorf("samples by: %w", errNoFunction))
-			return
-		}
-		s.sizes = size
 	})
 }
 

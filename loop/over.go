@@ -28,7 +28,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 }
 
 // Over counts for a loop written by hand: it yields each batch with what has elapsed, and ends as [Loop.Run] does by
-// [Until] or with the data. It takes [Continue] without a history and [SamplesBy] too; any other option is an error.
+// [Until] or with the data. It takes [Continue] without a history too; any other option is an error.
 //
 //	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(1000))) {
 //		if err != nil {
@@ -56,11 +56,7 @@ func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 		if p.ended() {
 			return
 		}
-		size, err := sizer(s.sizes, &p.Batch)
-		if err != nil {
-			yield(p, fmt.Errorf("loop: %w", err))
-			return
-		}
+		size := sizer(&p.Batch)
 		c := newClock(s.from)
 		p.Elapsed.Date = cmp.Or(p.Elapsed.Date, c.date)
 		epochs := epochsOf[B]{source: data, from: s.from, until: s.until, ahead: byEpochs(s.until), newest: &p.Batch}

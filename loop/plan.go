@@ -8,30 +8,27 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Plan says in which steps the tasks and callbacks of a run are due, before it begins.
+// Plan says in which steps the tasks and callbacks of a run are due, before it begins. Its String is a table.
 type Plan struct {
 	// From and Until are where the run begins and ends; Until is nil if only the data ends it.
 	From  Elapsed
 	Until Period
-	// Tasks and Callbacks are in the order in which they are called; Callbacks includes the changes.
-	Tasks, Callbacks []Planned
+	// Entries are the names for which callbacks wait.
+	Entries []string
+	// These are in the order in which they are called. The changes are among the callbacks.
+	tasks, callbacks []planned
 }
 
-// Planned is when one task or callback is due.
-type Planned struct {
-	// Name is its schedule, and its name if it has one, as in errors.
-	Name string
-	// Steps are the first steps in which it is due, at most 4; More says that there may be others.
-	Steps []int64
-	More  bool
-	// Open says what the steps depend on where they are not known beforehand: "samples", "epochs", "time", several
-	// of these with "or", or "an entry"; otherwise it is empty.
-	Open       string
-	Start, End bool // due at the start or the end of the run
-	// Entry is the name that a callback waits for, "" if it waits for none.
-	Entry string
-	block int
-	until Period // the end of the run, if the schedule is due in a longer one
+// planned is when one task or callback is due.
+type planned struct {
+	name string // its schedule, and its name if it has one, as in errors
+	// steps are the first steps in which it is due, at most plannedSteps; more says that there may be others.
+	steps      []int64
+	more       bool
+	open       string // what the steps depend on where they are not known beforehand
+	start, end bool   // due at the start or the end of the run
+	block      int
+	until      Period // the end of the run, if the schedule is due in a longer one
 }
 
 // Plan is a dry run: it checks the loop and its options as [Loop.Run] does, and calls nothing but schedules, BlockSize
@@ -50,28 +47,34 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 				return Plan{}, fmt.Errorf("loop: task %d (%s): block size: %w", i+1, t.String(), err)
 			}
 		}
-		p.Tasks = append(p.Tasks, planned)
+		p.tasks = append(p.tasks, planned)
 	}
 	for i := range r.hooks {
 		h := &r.hooks[i]
-		planned := p.of(h.When, h.String())
 		if h.Entry != "" {
-			planned = Planned{Name: h.String(), Open: "an entry", Entry: h.Entry}
+			p.wait(h.String(), h.Entry)
+		} else {
+			p.callbacks = append(p.callbacks, p.of(h.When, h.String()))
 		}
-		p.Callbacks = append(p.Callbacks, planned)
 		for _, name := range h.needs {
-			p.Callbacks = append(p.Callbacks, Planned{Name: onEach(name, h.Name), Open: "an entry", Entry: name})
+			p.wait(onEach(name, h.Name), name)
 		}
 	}
 	return p, nil
 }
 
+// wait adds a callback that waits for an entry.
+func (p *Plan) wait(callback, entry string) {
+	p.callbacks = append(p.callbacks, planned{name: callback, open: "an entry"})
+	p.Entries = append(p.Entries, entry)
+}
+
 const plannedSteps = 4
 
-func (p Plan) of(when Schedule, name string) Planned {
-	planned := Planned{Name: name, Start: when.starts, End: when.ends}
+func (p Plan) of(when Schedule, name string) planned {
+	due := planned{name: name, start: when.starts, end: when.ends}
 	if n, isSteps := p.Until.(Steps); isSteps && n > 0 && when.rule != nil {
-		planned.until = p.Until
+		due.until = p.Until
 	}
 	n := when.needs()
 	var on []string
@@ -83,13 +86,12 @@ func (p Plan) of(when Schedule, name string) Planned {
 			on = append(on, unit.name)
 		}
 	}
-	if planned.Open = strings.Join(on, " or "); planned.Open == "" {
-		planned.Steps, planned.More = when.firstSteps(p.From.Steps, p.Until, plannedSteps)
+	if due.open = strings.Join(on, " or "); due.open == "" {
+		due.steps, due.more = when.firstSteps(p.From.Steps, p.Until, plannedSteps)
 	}
-	return planned
+	return due
 }
 
-// String is a table.
 func (p Plan) String() string {
 	var s strings.Builder
 	if p.From.Steps > 0 {
@@ -103,40 +105,40 @@ func (p Plan) String() string {
 	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
 	for _, part := range []struct {
 		name string
-		list []Planned
-	}{{"tasks", p.Tasks}, {"callbacks", p.Callbacks}} {
+		list []planned
+	}{{"tasks", p.tasks}, {"callbacks", p.callbacks}} {
 		if len(part.list) > 0 {
 			fmt.Fprintln(w, part.name)
 		}
 		for i, planned := range part.list {
-			fmt.Fprintf(w, "  %d\t%s\t%s\n", i+1, planned.Name, planned.when())
+			fmt.Fprintf(w, "  %d\t%s\t%s\n", i+1, planned.name, planned.when())
 		}
 	}
 	w.Flush() // a strings.Builder takes all
 	return s.String()
 }
 
-func (p Planned) when() string {
+func (p planned) when() string {
 	var parts []string
-	if p.Start {
+	if p.start {
 		parts = append(parts, "at the start")
 	}
-	if p.Open != "" {
-		parts = append(parts, "depends on "+p.Open)
+	if p.open != "" {
+		parts = append(parts, "depends on "+p.open)
 	}
-	if len(p.Steps) > 0 {
-		steps := strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Steps), "[]"), " ", ", ")
-		if p.More {
+	if len(p.steps) > 0 {
+		steps := strings.ReplaceAll(strings.Trim(fmt.Sprint(p.steps), "[]"), " ", ", ")
+		if p.more {
 			steps += ", …"
 		}
-		if len(p.Steps) == 1 && !p.More {
+		if len(p.steps) == 1 && !p.more {
 			steps = "step " + steps
 		} else {
 			steps = "steps " + steps
 		}
 		parts = append(parts, steps)
 	}
-	if p.End {
+	if p.end {
 		parts = append(parts, "at the end")
 	}
 	if len(parts) == 0 && p.until != nil {

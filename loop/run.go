@@ -83,7 +83,7 @@ func (r *run[S, B]) start() error {
 	if err := r.startHooks(); err != nil {
 		return err
 	}
-	if r.stop == nil && r.endedBefore() {
+	if r.stop == nil {
 		r.stop = r.endedBy
 	}
 	return nil
@@ -138,15 +138,6 @@ func (r *run[S, B]) startTasks() error {
 func (r *run[S, B]) needsClock() bool {
 	return r.untilByClock || r.keep.needs().clock ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
-}
-
-// endedBefore reports whether the run that this one resumes was over, by [EndedBefore].
-func (r *run[S, B]) endedBefore() bool {
-	until := ""
-	if r.until != nil {
-		until = r.until.String()
-	}
-	return r.endedBy != nil && r.endedUntil == until
 }
 
 // iterations makes one iteration for each batch.

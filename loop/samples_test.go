@@ -25,55 +25,55 @@ func fieldBatches(n int) loop.Data[fields] {
 	}
 }
 
+// shorter is a batch with a size of one's own.
+type shorter struct{ fields }
+
+func (s shorter) Samples() int { return min(len(s.a), len(s.b)) }
+
 func TestB18_B19_samplesOfABatch(t *testing.T) {
-	smaller := func(f fields) int { return min(len(f.a), len(f.b)) }
-	for _, row := range []struct {
-		name    string
-		options []loop.Option
-		want    int64
-	}{
-		{"B18: the batch knows its size", nil, 4},
-		{"B19: a function of one's own", []loop.Option{loop.SamplesBy(smaller)}, 3},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			var seen []int64
-			l := loop.New(loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, fields]) error {
-				seen = append(seen, turn.Elapsed.Samples)
-				return nil
-			}))
-			result, err := l.Run(t.Context(), 0, fieldBatches(3), row.options...)
-			require.NoError(t, err)
-			require.Equal(t, []int64{row.want, 2 * row.want, 3 * row.want}, seen)
-			require.Equal(t, 3*row.want, result.Elapsed.Samples)
-			var byHand []int64
-			for pass, err := range loop.Over(fieldBatches(3), row.options...) {
-				require.NoError(t, err)
-				require.Equal(t, row.want, pass.Samples())
-				byHand = append(byHand, pass.Elapsed.Samples)
+	t.Run("B18: the batch knows its size", func(t *testing.T) { testSamples(t, fieldBatches(3), 4) })
+	t.Run("B19: a function of one's own", func(t *testing.T) {
+		testSamples(t, func(yield func(shorter, error) bool) {
+			for b, err := range fieldBatches(3) {
+				if !yield(shorter{b}, err) {
+					return
+				}
 			}
-			require.Equal(t, seen, byHand, "by hand")
-		})
-	}
+		}, 3)
+	})
 }
 
-func TestSamplesBy_refuses(t *testing.T) {
-	l := loop.New(loop.OnFunc(loop.EachStep, add))
-	for _, row := range []struct {
-		name, want string
-		option     loop.Option
-	}{
-		{"another type", "loop: samples by: the function is a func(string) int, the batches are of type int", loop.SamplesBy(func(s string) int { return len(s) })},
-		{"nil", "loop: samples by: no function given", loop.SamplesBy[int](nil)},
-		{"negative", "loop: step 1: data: a batch must not have a negative number of samples, got -2", loop.SamplesBy(func(int) int { return -2 })},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			result, err := l.Run(t.Context(), 0, numbers(3), row.option)
-			require.EqualError(t, err, row.want)
-			require.Equal(t, loop.Failed, result.Reason)
-			for _, err := range loop.Over(numbers(3), row.option) {
-				require.Error(t, err)
-			}
-		})
+func testSamples[B any](t *testing.T, batches loop.Data[B], want int64) {
+	var seen []int64
+	l := loop.New(loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, B]) error {
+		seen = append(seen, turn.Elapsed.Samples)
+		return nil
+	}))
+	result, err := l.Run(t.Context(), 0, batches)
+	require.NoError(t, err)
+	require.Equal(t, []int64{want, 2 * want, 3 * want}, seen)
+	require.Equal(t, 3*want, result.Elapsed.Samples)
+	var byHand []int64
+	for pass, err := range loop.Over(batches) {
+		require.NoError(t, err)
+		require.Equal(t, want, pass.Samples())
+		byHand = append(byHand, pass.Elapsed.Samples)
+	}
+	require.Equal(t, seen, byHand, "by hand")
+}
+
+type negative int
+
+func (negative) Samples() int { return -2 }
+
+func TestSamples_refusesNegative(t *testing.T) {
+	batches := loop.Data[negative](func(yield func(negative, error) bool) { yield(0, nil) })
+	l := loop.New(loop.OnTurn(loop.EachStep, func(context.Context, *loop.Turn[int, negative]) error { return nil }))
+	result, err := l.Run(t.Context(), 0, batches)
+	require.EqualError(t, err, "loop: step 1: data: a batch must not have a negative number of samples, got -2")
+	require.Equal(t, loop.Failed, result.Reason)
+	for _, err := range loop.Over(batches) {
+		require.Error(t, err)
 	}
 }
 

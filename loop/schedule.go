@@ -20,6 +20,7 @@ type Schedule struct {
 	starts, ends bool
 	// compound names are put in brackets within a longer one.
 	compound bool
+	phase    bool // it was made by After and Then
 }
 
 // rule is a pure function of what had elapsed before and after a turn.

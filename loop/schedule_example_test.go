@@ -9,7 +9,7 @@ import (
 // Often at first, then rarely: a schedule can be asked without a loop.
 func ExamplePiecewise() {
 	often := loop.Piecewise(loop.Every(loop.Steps(2)),
-		loop.Phase{After: loop.Steps(6), Then: loop.Every(loop.Steps(10))})
+		loop.After(loop.Steps(6)).Then(loop.Every(loop.Steps(10))))
 	fmt.Println(often)
 	for step := range int64(30) {
 		if often.Due(loop.Elapsed{Steps: step}, loop.Elapsed{Steps: step + 1}) {

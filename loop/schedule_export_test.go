@@ -5,3 +5,6 @@ package loop
 func (s Schedule) IsNever(until Period) bool { return s.never(until) }
 func (s Schedule) StartsAt() bool            { return s.startsAt() }
 func (s Schedule) EndsAt() bool              { return s.endsAt() }
+
+// FirstSteps are those in which the first task of a plan is due.
+func (p Plan) FirstSteps() (steps []int64, more bool) { return p.tasks[0].steps, p.tasks[0].more }

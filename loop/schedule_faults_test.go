@@ -12,7 +12,7 @@ import (
 
 // The wall clock is set back and ahead while time goes on: what is scheduled by time must not notice.
 func TestF36_timeSchedulesDoNotReadTheWallClock(t *testing.T) {
-	s := loop.Piecewise(loop.Every(seconds(3)), loop.Phase{After: seconds(10), Then: loop.Every(seconds(2))})
+	s := loop.Piecewise(loop.Every(seconds(3)), loop.After(seconds(10)).Then(loop.Every(seconds(2))))
 	want, jumps := firings(s, 20), 0
 	var got []int64
 	before := loop.Elapsed{Date: noon}
@@ -51,7 +51,7 @@ func TestF36_aRunCountsByTheMonotonicClock(t *testing.T) {
 
 func TestF37_absurdSchedules(t *testing.T) {
 	bad := every(0)
-	phase := func(p loop.Period, s loop.Schedule) loop.Phase { return loop.Phase{After: p, Then: s} }
+	phase := func(p loop.Period, s loop.Schedule) loop.Schedule { return loop.After(p).Then(s) }
 	const huge = 1 << 62
 	cases := 0
 	for _, row := range []struct {
@@ -92,7 +92,7 @@ func TestF37_absurdSchedules(t *testing.T) {
 		{"phases in two units", loop.Piecewise(loop.EachStep, phase(loop.Steps(9), loop.EachStep), phase(seconds(10), loop.EachStep)),
 			"phase 2: phases must be in one unit, got 10s behind 9 steps"},
 		{"bad phases", loop.Piecewise(bad, phase(nil, loop.EachStep), phase(loop.Steps(1), bad)),
-			"every 0 steps: period must be positive, got 0 steps\nphase 1: schedule \"phase\" has no period\n" +
+			"every 0 steps: period must be positive, got 0 steps\nphase 1: after: schedule \"after\" has no period\n" +
 				"phase 2: every 0 steps: period must be positive, got 0 steps"},
 		{"huge phases", loop.Piecewise(loop.Never, phase(loop.Steps(huge), loop.EachStep), phase(loop.Steps(math.MaxInt64), loop.EachStep)), ""},
 		{"factor one", loop.Exponential(loop.Steps(1), 1), "factor must be greater than 1 (at least 1.000001) and finite, got 1"},

@@ -54,8 +54,8 @@ func TestSchedule_lawOfCuts(t *testing.T) {
 		which := rapid.IntRange(0, dates-1).Draw(t, "unit")
 		u, n, m := units[which], rapid.Int64Range(1, 20).Draw(t, "from"), rapid.Int64Range(1, 20).Draw(t, "long")
 		parts := []specimen{marking(t, which), marking(t, which), marking(t, which)}
-		s := loop.Piecewise(loop.Any(parts[0].Schedule, parts[1].Schedule), loop.Phase{After: u.period(n), Then: parts[1].Schedule},
-			loop.Phase{After: u.period(n + m), Then: parts[2].Schedule})
+		s := loop.Piecewise(loop.Any(parts[0].Schedule, parts[1].Schedule), loop.After(u.period(n)).Then(parts[1].Schedule),
+			loop.After(u.period(n+m)).Then(parts[2].Schedule))
 		at := func(x int64) loop.Elapsed {
 			return loop.Elapsed{Steps: x, Samples: x, Time: time.Duration(x), Date: noon + loop.Date(x)}
 		}

@@ -113,8 +113,8 @@ func drawSchedule(t *rapid.T, depth int) specimen {
 	case "phases":
 		n, m := rapid.Int64Range(1, 20).Draw(t, "from"), rapid.Int64Range(1, 20).Draw(t, "long")
 		parts := []specimen{part(), part(), part()}
-		s := loop.Piecewise(parts[0].Schedule, loop.Phase{After: loop.Steps(n), Then: parts[1].Schedule},
-			loop.Phase{After: loop.Steps(n + m), Then: parts[2].Schedule})
+		s := loop.Piecewise(parts[0].Schedule, loop.After(loop.Steps(n)).Then(parts[1].Schedule),
+			loop.After(loop.Steps(n+m)).Then(parts[2].Schedule))
 		return specimen{s, func(x, y loop.Elapsed) bool {
 			zero, i := int64(0), 0
 			for _, from := range []int64{n, n + m} {

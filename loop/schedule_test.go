@@ -81,9 +81,9 @@ func TestSchedules(t *testing.T) {
 		{"odd and not every 3 steps", loop.All(odd, loop.Not(every(3))), []int64{1, 5, 7, 11}},
 		{"not (every 2 steps or every 3 steps)", loop.Not(loop.Any(every(2), every(3))), []int64{1, 5, 7, 11}},
 		{"each step; after 3 steps, every 2 steps; after 8 steps, every 3 steps", loop.Piecewise(loop.EachStep,
-			loop.Phase{After: loop.Steps(3), Then: every(2)}, loop.Phase{After: loop.Steps(8), Then: every(3)}), []int64{1, 2, 3, 5, 7, 11}},
+			loop.After(loop.Steps(3)).Then(every(2)), loop.After(loop.Steps(8)).Then(every(3))), []int64{1, 2, 3, 5, 7, 11}},
 		{"never; after 2025-03-01T12:00:02Z, each step; after 2025-03-01T12:00:04Z, never", loop.Piecewise(loop.Never,
-			loop.Phase{After: later(2), Then: loop.EachStep}, loop.Phase{After: later(4), Then: loop.Never}), []int64{3, 4}},
+			loop.After(later(2)).Then(loop.EachStep), loop.After(later(4)).Then(loop.Never)), []int64{3, 4}},
 		{"exponentially from 1 step by 2", loop.Exponential(loop.Steps(1), 2), []int64{1, 2, 4, 8}},
 		{"exponentially from 3s by 1.5", loop.Exponential(seconds(3), 1.5), []int64{3, 5, 7, 11}}, // 4.5, 6.75, 10.125 s
 		{"4 times until 10 steps", loop.Times(4, loop.Steps(10)), []int64{2, 5, 7, 10}},
@@ -125,8 +125,8 @@ func TestSchedules_startAndEnd(t *testing.T) {
 
 // A turn of many samples may reach two phases; each is asked about its own part of the turn.
 func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
-	s := loop.Piecewise(loop.Every(loop.Samples(4)), loop.Phase{After: loop.Samples(10), Then: loop.Every(loop.Samples(3))},
-		loop.Phase{After: loop.Samples(20), Then: loop.At(loop.Samples(1))})
+	s := loop.Piecewise(loop.Every(loop.Samples(4)), loop.After(loop.Samples(10)).Then(loop.Every(loop.Samples(3))),
+		loop.After(loop.Samples(20)).Then(loop.At(loop.Samples(1))))
 	for _, row := range []struct {
 		from, to int64
 		due      bool
@@ -137,7 +137,7 @@ func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
 		require.Equal(t, row.due, s.Due(loop.Elapsed{Samples: row.from}, loop.Elapsed{Samples: row.to}), "%d to %d", row.from, row.to)
 	}
 	still := loop.Elapsed{Samples: 10}
-	untilTen := loop.Piecewise(loop.EachStep, loop.Phase{After: loop.Samples(10), Then: loop.Never})
+	untilTen := loop.Piecewise(loop.EachStep, loop.After(loop.Samples(10)).Then(loop.Never))
 	fromTen := loop.After(loop.Samples(10)).Then(loop.EachStep)
 	require.False(t, untilTen.Due(still, still), "an empty batch at the point is behind it")
 	require.True(t, fromTen.Due(still, still))
@@ -146,7 +146,7 @@ func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
 		seen = append(seen, before.Samples, after.Samples)
 		return false
 	})
-	loop.Piecewise(zero, loop.Phase{After: loop.Samples(10), Then: zero}, loop.Phase{After: loop.Samples(20), Then: zero}).
+	loop.Piecewise(zero, loop.After(loop.Samples(10)).Then(zero), loop.After(loop.Samples(20)).Then(zero)).
 		Due(loop.Elapsed{Samples: 8}, loop.Elapsed{Samples: 23})
 	require.Equal(t, []int64{8, 10, 0, 10, 0, 3}, seen, "the parts of a turn from 8 to 23")
 }
@@ -185,11 +185,11 @@ func TestNever(t *testing.T) {
 		{loop.All(every(5), odd), false},
 		{loop.All(every(5), loop.After(seconds(20))), false},
 		{loop.All(every(5), loop.Never), true},
-		{loop.Piecewise(every(5), loop.Phase{After: loop.Steps(14), Then: every(7)}), false},
-		{loop.Piecewise(every(13), loop.Phase{After: loop.Steps(14), Then: every(7)}), true},
-		{loop.Piecewise(every(13), loop.Phase{After: loop.Steps(14), Then: loop.Every(seconds(7))}), true},
-		{loop.Piecewise(every(5), loop.Phase{After: loop.Steps(14), Then: loop.Every(seconds(7))}), false},
-		{loop.Piecewise(every(5), loop.Phase{After: seconds(14), Then: every(3)}), false},
+		{loop.Piecewise(every(5), loop.After(loop.Steps(14)).Then(every(7))), false},
+		{loop.Piecewise(every(13), loop.After(loop.Steps(14)).Then(every(7))), true},
+		{loop.Piecewise(every(13), loop.After(loop.Steps(14)).Then(loop.Every(seconds(7)))), true},
+		{loop.Piecewise(every(5), loop.After(loop.Steps(14)).Then(loop.Every(seconds(7)))), false},
+		{loop.Piecewise(every(5), loop.After(seconds(14)).Then(every(3))), false},
 	} {
 		t.Run(row.schedule.String(), func(t *testing.T) {
 			require.Equal(t, row.never, row.schedule.IsNever(loop.Steps(10)))

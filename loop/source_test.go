@@ -191,7 +191,7 @@ type sums struct{ of map[string]int }
 // S01: an evaluation starts with empty metrics, leaves those of the training alone, and shares nothing with another
 // one of the same step. Without BeginEvaluation the sums would be 3, 6, 9 and more.
 func TestS01_evaluationsStartEmpty(t *testing.T) {
-	last := loop.Aggregations{loop.Metrics: loop.Last}
+	last := map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}
 	train, step := gathering{"train"}, gathering{"test"}
 	one, two := loop.Evaluate("one", step, numbers(3)), loop.Evaluate("two", step, numbers(5))
 	own := loop.Evaluate("own", train, numbers(2))
@@ -214,7 +214,7 @@ func TestS01_evaluationsStartEmpty(t *testing.T) {
 func TestEvaluation_Reset(t *testing.T) {
 	plain := loop.StepFunc[*sums, int](gathering{"test"}.Step)
 	test := loop.Evaluate("test", loop.Stepper[*sums, int](plain), loop.Source[int](numbers(3)))
-	test.Aggregate = loop.Aggregations{loop.Metrics: loop.Last}
+	test.Aggregate = map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}
 	resets := 0
 	test.Reset = func(_ context.Context, s *sums) (*sums, error) {
 		resets++

@@ -17,7 +17,7 @@ func (p *ranks[S, B]) ofAll() []alike {
 	begin := same("the step at which they begin", fmt.Sprintf("%d (%d samples, %v)", p.from.Steps, p.from.Samples, p.from.Time))
 	begin.key = fmt.Sprintln(p.from.Steps, p.from.Samples, int64(p.from.Time), int64(p.from.Date))
 	list := []alike{begin, same("Until", p.until), same("Keep", p.keep), same("SingleSteps", p.single),
-		same("whether an earlier run was over", fmt.Sprint(p.endedBy != nil, " ", p.endedUntil))}
+		same("whether an earlier run was over", p.endedBy != nil)}
 	for i := range p.tasks {
 		t := &p.tasks[i]
 		list = append(list, alike{fmt.Sprintf("task %d", i+1), t.String(), fmt.Sprintln(t.when)})

@@ -99,10 +99,11 @@ func (r *tracer) run(state tracedState, sizes []int) {
 	r.see("run of batches %d to %d", from, len(sizes))
 	options := r.options()
 	if r.result.History != nil { // it goes on
-		options = append(options, loop.Continue(counts(r.result.Elapsed), r.result.History))
+		var stop []error
 		if r.ended && r.result.Stop != nil {
-			options = append(options, loop.EndedBefore(r.result.Stop, untilText(r.until)))
+			stop = append(stop, r.result.Stop)
 		}
+		options = append(options, loop.Continue(counts(r.result.Elapsed), r.result.History, stop...))
 	}
 	result, err := loop.New(r.loopTasks()...).Run(ctx, state, rest(r.data(sizes, from)), options...)
 	r.result = result

@@ -42,7 +42,8 @@ type Func func(labels, output *graph.Node) *graph.Node
 // Labels of the hinges are -1 or 1 alone. Tversky's two weights are 0.5, which makes it dice.
 //
 // The crossentropies take logits: the logarithm of a softmax that was rounded to 0 is infinite. An output that went
-// through softmax or sigmoid is refused, also where a Reshape, a Dropout, a pool, a mean or a clip stands behind it.
+// through softmax or sigmoid, or is clipped to 0…1, is refused, also where a Reshape, a Dropout, a pool or a mean
+// follows. In flaxlike dice and tversky take such an output alone: of logits they are an error there.
 func Named(name string) (Func, error) { return names.Find("loss", name, byName) }
 
 var byName = map[string]Func{

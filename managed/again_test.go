@@ -52,11 +52,11 @@ func TestCheckpointedBlocks(t *testing.T) {
 		near     float64 // relative
 		memory   float64 // at most this share
 	}{
-		{"float32", strategies.Jit(plugintest.CPU(t)), optim.FullPrecision(), 1e-6, 0.5},
+		{"float32", strategies.Jit(plugintest.CPU(t)), float32s, 1e-6, 0.5},
 		{"bfloat16", strategies.Jit(plugintest.CPU(t)), optim.MixedBFloat16(), 1e-2, 0.5},
 		// A divided program keeps less of what it could compute again: its axes are not joined, and its normalisations are
 		// written out.
-		{"four devices", four, optim.FullPrecision(), 1e-6, 0.9},
+		{"four devices", four, float32s, 1e-6, 0.9},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			run := func(again bool) (losses []float64, temporary int64, statistics []float32, random []byte) {

@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 func convolving(b *managed.Builder) {
@@ -41,7 +42,7 @@ func TestStepBlock_groupingChangesNoBit(t *testing.T) {
 	var want map[string][]byte
 	var wantLosses []float64
 	for _, sizes := range [][]int{{steps}, {1}, {7, 1, 100, 3}, {99, 131}} {
-		state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(5))
+		state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())), managed.WithSeed(5))
 		step := managed.TrainStep(noisy)
 		var all []loop.Logs
 		for i, rest := 0, batches; len(rest) > 0; i++ {

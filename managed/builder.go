@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/awaited"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -42,7 +43,7 @@ type Builder struct {
 	steps        *Node
 	awaiting     *awaited.Values
 	// optimizer is that of a train step.
-	optimizer Optimizer
+	optimizer *optim.Optimizer
 	only      func(name string) bool // what a train step updates; nil: all
 	trained   []*variable            // the parameters that it updates
 }

@@ -224,8 +224,8 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	if from != nil {
 		s.model.given.Tensors = map[string]*Tensor{}
 	}
-	if o, ok := s.model.optimizer.(*startingAt); ok && from == nil && given[rateName] != nil { // the saved rate is the newer one
-		s.model.optimizer = o.Optimizer
+	if from == nil && given[rateName] != nil { // the saved rate is the newer one
+		s.model.startRate = nil
 	}
 	s.saved.restored = r
 	if from == nil {

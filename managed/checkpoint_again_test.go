@@ -25,7 +25,9 @@ func TestRestoreAgainAndAgain(t *testing.T) {
 		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("a"), b.Field("x"), true, 1))))
 	}
 	train, test := stepper(t, managed.TrainStep(network)), stepper(t, managed.TestStep(network))
-	adam := func() *managed.State { return newState(t, r, managed.WithOptimizer(optimizer.Adam().Done())) }
+	adam := func() *managed.State {
+		return newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
+	}
 	f := folder(t, checkpoint.Options{})
 	save := func(step checkpoint.Step, state *managed.State) {
 		content, err := state.Content(t.Context())

@@ -40,7 +40,7 @@ func oldWhole(b *managed.Builder) {
 	b.Mean("mean", y)
 }
 
-func oldPart(name string, rule managed.Optimizer) *managed.Stepper {
+func oldPart(name string, rule *optim.Optimizer) *managed.Stepper {
 	return managed.TrainStep(func(b *managed.Builder) {
 		sum := graph.Add(oldNetwork(b.Scope().In("one"), b.Field("x")), oldNetwork(b.Scope().In("two"), b.Field("x")))
 		b.Loss(name+"_loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), sum)))
@@ -48,10 +48,10 @@ func oldPart(name string, rule managed.Optimizer) *managed.Stepper {
 	}, managed.WithStepOptimizer(name, rule), managed.TrainOnly(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") }))
 }
 
-func oldAdam() managed.Optimizer { return optimizer.Adam().LearningRate(0.02).Done() }
+func oldAdam() *optim.Optimizer { return optim.GoMLX(optimizer.Adam().LearningRate(0.02).Done()) }
 
 type oldRun struct {
-	optimizer managed.Optimizer
+	optimizer *optim.Optimizer
 	steps     []*managed.Stepper
 	weights   string
 }
@@ -147,7 +147,7 @@ func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
 		"/AdamOptimizer/global_step": tensors.FromScalar(int64(41)),
 		"/own/global_step":           tensors.FromScalar(int64(41)),
 	}
-	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().LearningRate(0).Done()), managed.WithValues(given))
+	state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0).Done())), managed.WithValues(given))
 	one(t, stepper(t, managed.TrainStep(build)), state, batch)
 	require.Equal(t, []float32{1, 2, 3, 4, 5, 6}, floats(t, state, "/h/dense/weights"))
 	require.Equal(t, []float32{1, 2, 3, 4, 5, 6}, floats(t, state, "/h/dense/biases"))
@@ -182,7 +182,7 @@ func TestWithValues_attentionOfBeforeGoMLX28(t *testing.T) {
 		}
 		given["/MultiHeadAttention/"+part+"/dense/biases"] = tensors.FromValue([][]float32{{1, 2, 3}, {4, 5, 6}})
 	}
-	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().LearningRate(0).Done()), managed.WithValues(given))
+	state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0).Done())), managed.WithValues(given))
 	one(t, stepper(t, managed.TrainStep(build)), state, batch)
 	root := math.Sqrt(3)
 	for name, by := range map[string]float64{

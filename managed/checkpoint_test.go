@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -50,7 +51,7 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 	for _, row := range []struct {
 		name      string
 		step      *managed.Stepper
-		optimizer managed.Optimizer
+		optimizer *optim.Optimizer
 		want      string
 	}{
 		{"wider", model("h", 5), sgd(), "" +
@@ -85,7 +86,7 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 		})
 	}
 	t.Run("another optimizer", func(t *testing.T) {
-		state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
+		state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 		require.NoError(t, state.Restore(t.Context(), load()))
 		err := model("h", 4).Prepare(t.Context(), state, first(t, set.Batches(16)))
 		var mismatch *managed.MismatchError
@@ -121,7 +122,7 @@ func TestRestoreOfStepsThatCameLater(t *testing.T) {
 	network := func(name string) *managed.Stepper {
 		return stepper(t, managed.TrainStep(func(b *managed.Builder) {
 			b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, 1))))
-		}, managed.WithStepOptimizer(name+"_rule", optimizer.Adam().Done()), managed.TrainOnly(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") })))
+		}, managed.WithStepOptimizer(name+"_rule", optim.GoMLX(optimizer.Adam().Done())), managed.TrainOnly(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") })))
 	}
 	one, two := network("one"), network("two")
 	test := stepper(t, managed.TestStep(func(b *managed.Builder) {

@@ -60,11 +60,8 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 
 // takeSettings takes over all but the variables.
 func (d *definition) takeSettings(of *definition) {
-	d.optimizer, d.policy, d.given = of.optimizer, of.policy, of.given
+	d.optimizer, d.startRate, d.policy, d.given = of.optimizer, of.startRate, of.policy, of.given
 	d.given.Tensors = maps.Clone(of.given.Tensors)
-	if o, ok := of.optimizer.(*startingAt); ok {
-		d.optimizer = &startingAt{Optimizer: o.Optimizer, model: d, rate: o.rate}
-	}
 	for path, value := range of.store.IterParams() {
 		d.store.SetParam(path, value)
 	}

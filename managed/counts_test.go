@@ -22,12 +22,12 @@ func TestS14_stepsWithBy(t *testing.T) {
 	}
 	rate := optim.New(0.01)
 	for name, steps := range map[string][]*managed.Stepper{
-		"with By alone":      {managed.TrainStep(build, managed.WithStepOptimizer("a", rate)), managed.TrainStep(build, managed.WithStepOptimizer("b", optimizer.Adam().Done()))},
+		"with By alone":      {managed.TrainStep(build, managed.WithStepOptimizer("a", rate)), managed.TrainStep(build, managed.WithStepOptimizer("b", optim.GoMLX(optimizer.Adam().Done())))},
 		"with the state's":   {managed.TrainStep(build), managed.TrainStep(build, managed.WithStepOptimizer("b", rate))},
 		"the state's, GoMLX": {managed.TrainStep(build, managed.WithStepOptimizer("b", rate)), managed.TrainStep(build)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
+			state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 			test := stepper(t, managed.TestStep(build))
 			batch := first(t, line(t, 8).Batches(8))
 			for i := range 6 {

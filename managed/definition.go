@@ -13,7 +13,8 @@ import (
 // definition is what steps are built from: the model's variables, and what trains them.
 type definition struct {
 	store     *model.Store
-	optimizer Optimizer
+	optimizer *optim.Optimizer
+	startRate *float64      // was set before the first training step; nil: the optimizer's own
 	policy    *optim.Policy // nil: types are what layers make them
 	// resets are the variables of metrics, with what they are set back to; ofOptimizer are those that optimizers
 	// brought in.

@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -45,7 +46,7 @@ func TestDescribed(t *testing.T) {
 
 func stateOn(t *testing.T, on strategies.Strategy, options ...managed.Option) *managed.State {
 	t.Helper()
-	state, err := managed.New(on, append(options, managed.WithOptimizer(optimizer.Adam().Done()))...)
+	state, err := managed.New(on, append(options, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, state.Close()) })
 	return state

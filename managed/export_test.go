@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/export"
 )
@@ -36,7 +37,7 @@ func TestExport_sameBitsAsTheStep(t *testing.T) {
 		steps int
 	}{{"regression", regression, 3}, {"with dropout", noisy, 3}, {"convolution", convolving, 2}} {
 		t.Run(row.name, func(t *testing.T) {
-			state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(7))
+			state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())), managed.WithSeed(7))
 			step := managed.TrainStep(row.build)
 			t.Cleanup(func() { require.NoError(t, step.Close()) })
 			batch := first(t, line(t, 64).Batches(16))

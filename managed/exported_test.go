@@ -11,13 +11,14 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
 // A model that was exported for several sizes takes any number of examples up to the largest, each with its own row.
 func TestExportModel_sizes(t *testing.T) {
 	r := plugintest.CPU(t)
-	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
+	state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	batch := first(t, line(t, 64).Batches(4))
 	dir := filepath.Join(t.TempDir(), "model")
 	require.NoError(t, managed.ExportModel(dir, state, batch, predictor, managed.Sizes(1, 4, 2, 1), managed.WithExample()))

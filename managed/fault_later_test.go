@@ -25,7 +25,7 @@ import (
 type program struct {
 	steps     func() []*managed.Stepper
 	of        []int
-	optimizer func() managed.Optimizer
+	optimizer func() *optim.Optimizer
 }
 
 // layer is a dense layer on another, with dropout, so that random numbers are drawn in each step.
@@ -43,7 +43,7 @@ func below(scope string) managed.StepOption {
 	return managed.TrainOnly(func(name string) bool { return strings.HasPrefix(name, scope) })
 }
 
-func gomlxAdam() managed.Optimizer { return optimizer.Adam().LearningRate(0.01).Done() }
+func gomlxAdam() *optim.Optimizer { return optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done()) }
 
 // later are trainings whose last step is used for the first time in the middle.
 var later = map[string]program{
@@ -52,7 +52,7 @@ var later = map[string]program{
 	}},
 	"unfreeze with a rule of optim": {of: []int{0, 0, 0, 1, 1, 1}, steps: func() []*managed.Stepper {
 		return []*managed.Stepper{managed.TrainStep(headOnBody, below("/head/")), managed.TrainStep(headOnBody)}
-	}, optimizer: func() managed.Optimizer { return optim.New(0.01, optim.Accumulate(2), optim.Adam{}) }},
+	}, optimizer: func() *optim.Optimizer { return optim.New(0.01, optim.Accumulate(2), optim.Adam{}) }},
 	"generator first": {of: []int{0, 0, 1, 0, 1, 1}, steps: func() []*managed.Stepper {
 		generated := func(b *managed.Builder) *managed.Node { return layer(b, "generator", b.Field("x"), 1) }
 		judged := func(b *managed.Builder, x *managed.Node) *managed.Node {

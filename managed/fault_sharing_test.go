@@ -21,6 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -56,8 +57,8 @@ func evaluated(b *managed.Builder) {
 	b.Loss("loss", graph.Add(graph.ReduceAllMean(one), graph.MulScalar(graph.ReduceAllMean(b.Field("x")), 0)))
 }
 
-func plainSGD() managed.Optimizer {
-	return optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1).Done()
+func plainSGD() *optim.Optimizer {
+	return optim.GoMLX(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1).Done())
 }
 
 // same tells the one number that all are, and whether they are; and whether it is a whole one.

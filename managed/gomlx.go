@@ -6,7 +6,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
 // Every GoMLX name that this package shows is an alias here: a name that GoMLX changes is changed in this file.
@@ -22,16 +21,8 @@ type (
 	Tensor = tensors.Tensor
 	// Shape is the dtype and the dimensions of a value.
 	Shape = shapes.Shape
-	// Optimizer is a rule to update the parameters from their gradients; GoMLX's package optimizer has them.
-	Optimizer = optimizer.Interface
 	// DType is a type of number.
 	DType = dtypes.DType
 
 	variable = model.Variable
 )
-
-// gradientOptimizer is an optimizer that takes gradients; all of GoMLX's do. The other way in, by the loss, would let
-// GoMLX differentiate, past internal/autodiff.
-type gradientOptimizer interface {
-	UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType)
-}

@@ -53,7 +53,7 @@ func forGoMLX(scope *model.Scope, x *graph.Node) *graph.Node {
 // trainer on lazo's runtime: each loss counts once, and is told.
 func TestGoMLXModel(t *testing.T) {
 	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
-	rule := func() optimizer.Interface { return optimizer.Adam().LearningRate(0.02).Done() }
+	rule := func() *optim.Optimizer { return optim.GoMLX(optimizer.Adam().LearningRate(0.02).Done()) }
 	build := func(b *managed.Builder) {
 		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(forGoMLX(b.Scope(), b.Field("x"))))))
 	}
@@ -126,7 +126,7 @@ func TestWithPolicy_lossesOfGoMLX(t *testing.T) {
 		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope().In("out"), h, true, 1)))))
 	}))
 	var want loop.Logs
-	for _, policy := range []optim.Policy{optim.FullPrecision(), optim.MixedBFloat16()} {
+	for _, policy := range []optim.Policy{float32s, optim.MixedBFloat16()} {
 		state := newState(t, r, managed.WithOptimizer(sgd()), managed.WithPolicy(policy))
 		_, logs, err := step.Step(t.Context(), state, first(t, line(t, 16).Batches(16)))
 		require.NoError(t, err)

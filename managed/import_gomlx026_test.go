@@ -38,7 +38,7 @@ func TestF39_aModelOfGoMLX026GoesOn(t *testing.T) {
 		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), graph.Mul(scale, layers.Dense(b.Scope().In("out"), h, true, 1)))))
 	}
 	batch := first(t, line(t, 16).Batches(16))
-	for name, rule := range map[string]managed.Optimizer{"GoMLX's Adam": adam(), "lazo's": optim.New(0.01, optim.Adam{Epsilon: 1e-7})} {
+	for name, rule := range map[string]*optim.Optimizer{"GoMLX's Adam": adam(), "lazo's": optim.New(0.01, optim.Adam{Epsilon: 1e-7})} {
 		t.Run(name, func(t *testing.T) {
 			state := newState(t, r, managed.WithOptimizer(rule))
 			require.NoError(t, state.Transfer(t.Context(), c, func(variable string) string {

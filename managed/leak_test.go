@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -82,7 +83,7 @@ func TestState_isHeldOnce(t *testing.T) {
 	}
 	set, err := data.New(data.X(make([]float32, width), 1, width), data.Y(make([]float32, width), 1, width))
 	require.NoError(t, err)
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(3))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())), managed.WithSeed(3))
 	before := takeFootprint(t)
 	train, test := managed.TrainStep(func(b *managed.Builder) {
 		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), hidden(b.Scope(), b.Field("x")))))

@@ -20,12 +20,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
 
-func sgd() managed.Optimizer {
-	return optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done()
+func sgd() *optim.Optimizer {
+	return optim.GoMLX(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done())
 }
 
 // line is y = 3x + 1.
@@ -98,7 +99,7 @@ func TestTrainStep_dots(t *testing.T) {
 	const n = 32
 	set, err := data.New(data.X(make([]float32, n*16), n, 16), data.Y(make([]int32, n), n))
 	require.NoError(t, err)
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	step := managed.TrainStep(func(b *managed.Builder) {
 		h := activation.Relu(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 64))
 		b.Loss("loss", graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), layers.Dense(b.Scope().In("logits"), h, true, 10))))
@@ -115,7 +116,7 @@ func TestTrainStep_dots(t *testing.T) {
 func TestTrainStep_sameSeedSameBits(t *testing.T) {
 	r := plugintest.CPU(t)
 	train := func(seed int64) (all []float64, weights []float32) {
-		state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(seed))
+		state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())), managed.WithSeed(seed))
 		step := managed.TrainStep(func(b *managed.Builder) {
 			h := layers.Dense(b.Scope().In("h"), b.Field("x"), true, 8)
 			h = layers.Dropout(b.Scope().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.3))
@@ -259,7 +260,7 @@ func TestNew_refuses(t *testing.T) {
 	_, err := managed.New(nil)
 	require.EqualError(t, err, "managed: new state: no strategy given, such as strategies.Jit(runtime)")
 	_, err = managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(nil))
-	require.ErrorContains(t, err, "cannot be given gradients")
+	require.ErrorContains(t, err, "the optimizer is nil, expected one as optim.New")
 	state := newState(t, plugintest.CPU(t))
 	_, _, err = managed.TrainStep(regression).Step(t.Context(), state, first(t, line(t, 16).Batches(16)))
 	require.ErrorContains(t, err, "the state has no optimizer")

@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -33,7 +34,7 @@ func everything(b *managed.Builder) {
 	b.Metric("samples", b.Samples())
 }
 
-func adam() managed.Optimizer { return optimizer.Adam().LearningRate(0.01).Done() }
+func adam() *optim.Optimizer { return optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done()) }
 
 // turns makes the steps from the i-th to before the j-th.
 func turns(t require.TestingT, step *managed.Stepper, state *managed.State, set *data.Set, i, j int) {

@@ -99,10 +99,9 @@ func MaskedBatchNorm(scope *Scope, x, mask *Node) *Node {
 
 // freezes tells whether the optimizer leaves the parameters of a batch normalisation as they are.
 func (b *Builder) freezes(scope *Scope, x *Node) bool {
-	by, ok := chained(b.optimizer)
 	shape := shapes.Make(x.DType(), x.Shape().Dimensions[x.Rank()-1])
-	return ok && b.Training() && !slices.ContainsFunc([]string{"scale", "offset"}, func(name string) bool {
-		return !by.Freezes(model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name), shape)
+	return b.optimizer != nil && b.Training() && !slices.ContainsFunc([]string{"scale", "offset"}, func(name string) bool {
+		return !b.optimizer.Freezes(model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name), shape)
 	})
 }
 

@@ -20,7 +20,7 @@ import (
 
 // Rates from a schedule, in blocks of steps, and other ones set by the host in between: one program.
 func TestOptim_schedulesAndRatesCompileNothing(t *testing.T) {
-	schedule := optim.Join(optim.Part{Steps: 30, Schedule: optim.Warmup(1, 30)}, optim.Part{Schedule: optim.Cosine(1, 0, 170)})
+	schedule := optim.Linear(0, 1, 30).Then(30, optim.Cosine(1, 0, 170))
 	optimizer := optim.New(0.1, optim.ScaleBySchedule(schedule))
 	state := newState(t, plugintest.Uncached(t), managed.WithOptimizer(optimizer))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
@@ -103,10 +103,10 @@ func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 		policy optim.Policy
 		chain  []optim.Transformation
 	}{
-		{"accumulation in a schedule", "", optim.FullPrecision(), []optim.Transformation{optim.Accumulate(7), optim.ClipByGlobalNorm(0.5), optim.Adam{}, optim.ScaleBySchedule(optim.OneCycle(1, 30))}},
-		{"groups and frozen parameters", "/encoder/", optim.FullPrecision(), []optim.Transformation{optim.Frozen(optim.Under("/encoder")), optim.Groups(
+		{"accumulation in a schedule", "", float32s, []optim.Transformation{optim.Accumulate(7), optim.ClipByGlobalNorm(0.5), optim.Adam{}, optim.ScaleBySchedule(optim.OneCycle(1, 30))}},
+		{"groups and frozen parameters", "/encoder/", float32s, []optim.Transformation{optim.Frozen(optim.Under("/encoder")), optim.Groups(
 			optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}}, optim.Group{Name: "rest", Chain: optim.Chain{optim.Lion{}, optim.Scale(0.1)}})}},
-		{"averages", "", optim.FullPrecision(), []optim.Transformation{optim.SkipNonFinite(), optim.Clip(0.1), optim.Momentum(0.9), optim.Average{Decay: 0.95}}},
+		{"averages", "", float32s, []optim.Transformation{optim.SkipNonFinite(), optim.Clip(0.1), optim.Momentum(0.9), optim.Average{Decay: 0.95}}},
 		{"bfloat16", "/encoder/", optim.MixedBFloat16(), []optim.Transformation{optim.Frozen(optim.Under("/encoder")), optim.Adam{}, optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)}}},
 		{"float16", "", optim.MixedFloat16(), []optim.Transformation{scale, optim.Adafactor{}, optim.Average{Decay: 0.9}}},
 	} {
@@ -155,7 +155,7 @@ func TestOptim_averageInATestStep(t *testing.T) {
 	step := stepper(t, managed.TrainStep(slope))
 	test := stepper(t, managed.TestStep(func(b *managed.Builder) { average.In(b.Scope(), b.Graph(), func() { slope(b) }) }))
 	_, _, err := test.Step(t.Context(), state, ones(t, 2))
-	require.ErrorIs(t, err, optim.ErrNoAverage)
+	require.ErrorContains(t, err, "there are no averaged parameters")
 	sum, weight := 0.0, 0.0
 	for n := range 20 {
 		last := 1.0

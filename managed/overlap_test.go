@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -135,7 +136,7 @@ func TestF17_aLateFailure(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			on := &watched{Strategy: strategies.Jit(plugintest.CPU(t)), fail: 2}
-			state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
+			state, err := managed.New(on, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 			require.NoError(t, err)
 			step := stepper(t, managed.TrainStep(noisy))
 			for range 2 {
@@ -159,7 +160,7 @@ func TestF17_aLateFailure(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			on := &watched{Strategy: strategies.Jit(plugintest.Uncached(t)), fail: row.fail}
-			state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
+			state, err := managed.New(on, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 			require.NoError(t, err)
 			step := stepper(t, managed.TrainStep(noisy))
 			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(7)))

@@ -44,10 +44,7 @@ func WithPolicy(p optim.Policy) Option {
 
 // warnOfScale tells of an optimizer under which the small gradients of a policy vanish.
 func (s *State) warnOfScale() {
-	if s.model.policy == nil || s.model.optimizer == nil || !s.model.policy.NeedsLossScale() {
-		return
-	}
-	if o, ok := chained(s.model.optimizer); ok && o.ScalesLoss() {
+	if s.model.policy == nil || s.model.optimizer == nil || !s.model.policy.NeedsLossScale() || s.model.optimizer.ScalesLoss() {
 		return
 	}
 	s.values.Strategy().Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+

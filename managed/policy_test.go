@@ -70,7 +70,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 		dots   string
 		near   float64 // of the mean loss of the last 50 steps, relative
 	}{
-		{"float32", optim.FullPrecision(), "f32", 0},
+		{"float32", float32s, "f32", 0},
 		{"bfloat16", optim.MixedBFloat16(), "bf16", 0.02},
 		{"float16", optim.MixedFloat16(), "f16", 0.005},
 	} {
@@ -117,7 +117,7 @@ func TestWithPolicy_fullPrecisionChangesNoBitOfTheText(t *testing.T) {
 		one(t, step, state, first(t, digits(t).Batches(32)))
 		return step.StableHLO()[0]
 	}
-	require.Equal(t, text(), text(managed.WithPolicy(optim.FullPrecision())))
+	require.Equal(t, text(), text(managed.WithPolicy(float32s)))
 	require.NotEqual(t, text(), text(managed.WithPolicy(optim.MixedBFloat16())))
 }
 
@@ -271,3 +271,6 @@ func TestWithPolicy_warnsOfScale(t *testing.T) {
 		require.Equal(t, row.warns, strings.Count(log.String(), "level=WARN"), row.name)
 	}
 }
+
+// float32s is a policy that changes nothing.
+var float32s = optim.Policy{Parameters: dtypes.Float32, Compute: dtypes.Float32, Outputs: dtypes.Float32}

@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // XLA's matrix product has memory overwritten by a signal that meets one of its threads: 9 of 9 trainings under Go's
@@ -31,7 +32,7 @@ func TestProfilerDoesNotDamageTheHeap(t *testing.T) {
 	}
 	set, err := data.New(data.X(x, n, 784), data.Y(y, n))
 	require.NoError(t, err)
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	step := managed.TrainStep(func(b *managed.Builder) {
 		h := b.Field("x")
 		for i := range 3 {

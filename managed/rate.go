@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -64,8 +65,8 @@ func (s *State) learningRate() (float64, error) {
 		if t := s.model.given.Tensors[rateName]; t != nil {
 			return scalarOf(t)
 		}
-		if o, ok := s.model.optimizer.(*startingAt); ok {
-			return o.rate, nil
+		if s.model.startRate != nil {
+			return *s.model.startRate, nil
 		}
 		if err := s.model.tryOptimizer(); err != nil {
 			return 0, err
@@ -81,8 +82,8 @@ func (s *State) learningRate() (float64, error) {
 
 // RatesInForce are the rates that the factors of the last update give with the present [State.LearningRate]: that rate
 // times what scaled the updates at the end of the chain of an optimizer of package optim. There is one, under "", or,
-// where optim.Groups scale, one for each group by its name. A chain that scales elsewhere is an optim.ErrRateUntold. Of
-// another optimizer it is the base rate.
+// where optim.Groups scale, one for each group by its name. A chain that scales elsewhere is an error: it has no
+// single rate. Of one of GoMLX's optimizers it is the base rate.
 func (s *State) RatesInForce() (map[string]float64, error) {
 	var factors map[string]float64
 	rate, err := s.rate(func() (err error) {
@@ -98,20 +99,14 @@ func (s *State) RatesInForce() (map[string]float64, error) {
 	return factors, nil
 }
 
-// rateOf gives what reports the learning rates of [LearningRates], behind the update: an optimizer that is not of
-// package optim has made the variable of its rate only then.
-func (s *Stepper) rateOf(rule Optimizer, b *Builder, scope *Scope, loss *Node) (report func()) {
-	rates := map[string]*Node{}
-	by, ours := chained(rule)
-	if s.rates && ours {
-		if of, err := by.Rates(scope, loss); err == nil { // else it has no one rate
-			rates = of
-		}
+// reportRates gives what reports the learning rates of [LearningRates], after the update.
+func (s *Stepper) reportRates(rule *optim.Optimizer, b *Builder, scope *Scope, loss *Node) (report func()) {
+	if !s.rates {
+		return func() {}
 	}
+	after := rule.Rates(scope, loss)
 	return func() {
-		if v := scope.Store().GetVariable(model.JoinPath(scope.Scope(), optimizer.Scope, "learning_rate")); s.rates && !ours && v != nil {
-			rates[""] = v.NodeValue(b.graph)
-		}
+		rates := after()
 		for _, group := range slices.Sorted(maps.Keys(rates)) {
 			b.number(loop.Metrics, strings.TrimSuffix("learning_rate_"+group, "_"), rates[group])
 		}
@@ -120,12 +115,11 @@ func (s *Stepper) rateOf(rule Optimizer, b *Builder, scope *Scope, loss *Node) (
 
 // factors are what the optimizer multiplied the rate with in the last update.
 func (s *State) factors() (map[string]float64, error) {
-	by, ok := chained(s.model.optimizer)
-	if !ok {
+	if s.model.optimizer == nil {
 		return map[string]float64{"": 1}, nil
 	}
 	var wrong error
-	factors, err := by.Factors(func(count string) int64 {
+	factors, err := s.model.optimizer.Factors(func(count string) int64 {
 		at := s.values.Place(s.model.store.GetVariable(count))
 		if at < 0 {
 			return 0
@@ -231,25 +225,23 @@ func (d *definition) tryOptimizer() error {
 		g := graph.NewGraph(host, "learning rate")
 		model.SetStore(g, trial)
 		number := trial.VariableWithValue("number", float32(0)).NodeValue(g)
-		d.optimizer.(gradientOptimizer).UpdateGraphWithGradients(trial.RootScope(), []*Node{number}, number.DType())
+		d.optimizer.UpdateGraphWithGradients(trial.RootScope(), []*Node{number}, number.DType())
 	})
 	if trial.GetVariable(rateName) != nil {
 		return nil // a rule that failed then, as Muon's, which is for matrices, may still do for the model
 	}
 	if err != nil {
-		return fmt.Errorf("try the optimizer %T: %w", d.optimizer, err)
+		return fmt.Errorf("try the optimizer %v: %w", d.optimizer, err)
 	}
-	return fmt.Errorf("%w: the optimizer %T keeps none in the variable %s", ErrNoLearningRate, d.optimizer, rateName)
+	return fmt.Errorf("%w: the optimizer %v keeps none in the variable %s", ErrNoLearningRate, d.optimizer, rateName)
 }
 
 // startAt sets the rate that the optimizer's variable gets when the first training step is compiled.
 func (s *State) startAt(rate float64) error {
-	o, started := s.model.optimizer.(*startingAt)
-	if !started {
+	if s.model.startRate == nil {
 		if err := s.model.tryOptimizer(); err != nil {
 			return err
 		}
-		o = &startingAt{Optimizer: s.model.optimizer, model: &s.model}
 	}
 	if v := s.model.store.GetVariable(rateName); v != nil { // left by a step that did not compile
 		t, err := rateTensor(rate, v.DType())
@@ -260,39 +252,25 @@ func (s *State) startAt(rate float64) error {
 			return err
 		}
 	}
-	o.rate = rate
-	s.model.optimizer = o
+	s.model.startRate = &rate
 	return nil
 }
 
-// startingAt is an optimizer whose learning rate begins at another one than its own. Only the optimizer itself knows
-// the dtype of its variable, so the variable gets the rate when the optimizer has made it.
-type startingAt struct {
-	Optimizer
-	model *definition
-	rate  float64
-}
-
-// asGiven is the optimizer that the state was given.
-func asGiven(o Optimizer) Optimizer {
-	if started, ok := o.(*startingAt); ok {
-		return started.Optimizer
+// start gives the optimizer's variable the rate that was set before it was made: only the optimizer knows its dtype.
+func (d *definition) start() {
+	if d.startRate == nil {
+		return
 	}
-	return o
-}
-
-func (o *startingAt) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType) {
-	o.Optimizer.(gradientOptimizer).UpdateGraphWithGradients(scope, gradients, lossDType)
-	v := o.model.store.GetVariable(rateName)
+	v := d.store.GetVariable(rateName)
 	if v == nil {
-		panic(fmt.Errorf("the learning rate was set to %g, but the optimizer %T made no variable %s", o.rate, o.Optimizer, rateName))
+		panic(fmt.Errorf("the learning rate was set to %g, but the optimizer %v made no variable %s", *d.startRate, d.optimizer, rateName))
 	}
-	t, err := rateTensor(o.rate, v.DType())
+	t, err := rateTensor(*d.startRate, v.DType())
 	if err == nil {
 		err = v.SetValue(t) // which counts as long as the device has no value of it
 	}
 	if err != nil {
-		panic(fmt.Errorf("the learning rate was set to %g: %w", o.rate, err))
+		panic(fmt.Errorf("the learning rate was set to %g: %w", *d.startRate, err))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -87,13 +88,13 @@ func TestSetLearningRate_beforeTheFirstStep(t *testing.T) {
 	const rate = 0.03125
 	for _, row := range []struct {
 		name          string
-		with, without managed.Optimizer
+		with, without *optim.Optimizer
 	}{
-		{name: "gradient descent", with: optimizer.StochasticGradientDescent().WithLearningRate(rate).Done(), without: optimizer.StochasticGradientDescent().Done()},
-		{name: "adam", with: optimizer.Adam().LearningRate(rate).Done(), without: optimizer.Adam().Done()},
-		{name: "adam with a rate", with: optimizer.Adam().LearningRate(rate).Done(), without: optimizer.Adam().LearningRate(7).Done()},
-		{name: "adam in float64", with: optimizer.Adam().DType(dtypes.Float64).LearningRate(rate).Done(), without: optimizer.Adam().DType(dtypes.Float64).Done()},
-		{name: "rmsprop", with: optimizer.RMSProp().LearningRate(rate).Done(), without: optimizer.RMSProp().Done()},
+		{name: "gradient descent", with: optim.GoMLX(optimizer.StochasticGradientDescent().WithLearningRate(rate).Done()), without: optim.GoMLX(optimizer.StochasticGradientDescent().Done())},
+		{name: "adam", with: optim.GoMLX(optimizer.Adam().LearningRate(rate).Done()), without: optim.GoMLX(optimizer.Adam().Done())},
+		{name: "adam with a rate", with: optim.GoMLX(optimizer.Adam().LearningRate(rate).Done()), without: optim.GoMLX(optimizer.Adam().LearningRate(7).Done())},
+		{name: "adam in float64", with: optim.GoMLX(optimizer.Adam().DType(dtypes.Float64).LearningRate(rate).Done()), without: optim.GoMLX(optimizer.Adam().DType(dtypes.Float64).Done())},
+		{name: "rmsprop", with: optim.GoMLX(optimizer.RMSProp().LearningRate(rate).Done()), without: optim.GoMLX(optimizer.RMSProp().Done())},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			step, test := stepper(t, managed.TrainStep(slope)), stepper(t, managed.TestStep(slope))
@@ -128,11 +129,11 @@ func TestSetLearningRate_beforeTheFirstStep(t *testing.T) {
 // A training step that failed to compile leaves a variable behind that has no value on the device.
 func TestSetLearningRate_afterAStepThatDoesNotCompile(t *testing.T) {
 	broken := false
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(&afterwards{sgd(), func() {
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.GoMLX(&afterwards{optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done(), func() {
 		if broken {
 			panic("broken")
 		}
-	}}))
+	}})))
 	step := stepper(t, managed.TrainStep(slope))
 	broken = true
 	_, _, err := step.Step(t.Context(), state, ones(t, 2))
@@ -149,17 +150,17 @@ func TestSetLearningRate_afterAStepThatDoesNotCompile(t *testing.T) {
 
 // afterwards is an optimizer that does something more when its rule is built.
 type afterwards struct {
-	managed.Optimizer
+	optimizer.Interface
 	do func()
 }
 
 func (o *afterwards) UpdateGraphWithGradients(scope *managed.Scope, gradients []*managed.Node, lossDType dtypes.DType) {
-	o.Optimizer.(*optimizer.SGDConfig).UpdateGraphWithGradients(scope, gradients, lossDType)
+	o.Interface.(*optimizer.SGDConfig).UpdateGraphWithGradients(scope, gradients, lossDType)
 	o.do()
 }
 
 // fixed is an optimizer whose learning rate is a constant of the graph.
-type fixed struct{ managed.Optimizer }
+type fixed struct{ optimizer.Interface }
 
 func (fixed) UpdateGraphWithGradients(scope *managed.Scope, gradients []*managed.Node, _ dtypes.DType) {
 	i := 0
@@ -172,7 +173,7 @@ func (fixed) UpdateGraphWithGradients(scope *managed.Scope, gradients []*managed
 }
 
 // panicking is an optimizer that can do nothing.
-type panicking struct{ managed.Optimizer }
+type panicking struct{ optimizer.Interface }
 
 func (panicking) UpdateGraphWithGradients(*managed.Scope, []*managed.Node, dtypes.DType) {
 	panic("no luck")
@@ -181,10 +182,10 @@ func (panicking) UpdateGraphWithGradients(*managed.Scope, []*managed.Node, dtype
 func TestLearningRate_errors(t *testing.T) {
 	r := plugintest.CPU(t)
 	batch := ones(t, 2)
-	fresh := func(o managed.Optimizer) func(t *testing.T) *managed.State {
+	fresh := func(o *optim.Optimizer) func(t *testing.T) *managed.State {
 		return func(t *testing.T) *managed.State { return newState(t, r, managed.WithOptimizer(o)) }
 	}
-	trained := func(o managed.Optimizer) func(t *testing.T) *managed.State {
+	trained := func(o *optim.Optimizer) func(t *testing.T) *managed.State {
 		return func(t *testing.T) *managed.State {
 			state := fresh(o)(t)
 			one(t, stepper(t, managed.TrainStep(slope)), state, batch)
@@ -201,10 +202,10 @@ func TestLearningRate_errors(t *testing.T) {
 	}{
 		{"no optimizer", func(t *testing.T) *managed.State { return newState(t, r) }, 0.1,
 			"no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)", "no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)", managed.ErrNoLearningRate},
-		{"an optimizer without", fresh(fixed{}), 0.1, "the optimizer managed_test.fixed keeps none in the variable /optimizers/learning_rate",
+		{"an optimizer without", fresh(optim.GoMLX(fixed{})), 0.1, "the optimizer managed_test.fixed keeps none in the variable /optimizers/learning_rate",
 			"the optimizer managed_test.fixed keeps none in the variable /optimizers/learning_rate", managed.ErrNoLearningRate},
-		{"an optimizer without, trained", trained(fixed{}), 0.1, "the optimizer managed_test.fixed keeps none", "the optimizer managed_test.fixed keeps none", managed.ErrNoLearningRate},
-		{"an optimizer that panics", fresh(panicking{}), 0.1, "try the optimizer managed_test.panicking: ", "no luck", nil},
+		{"an optimizer without, trained", trained(optim.GoMLX(fixed{})), 0.1, "the optimizer managed_test.fixed keeps none", "the optimizer managed_test.fixed keeps none", managed.ErrNoLearningRate},
+		{"an optimizer that panics", fresh(optim.GoMLX(panicking{})), 0.1, "try the optimizer managed_test.panicking: ", "no luck", nil},
 		{"not a number", trained(sgd()), math.NaN(), "to NaN: expected a finite number that is not negative", "", nil},
 		{"infinite", trained(sgd()), math.Inf(1), "to +Inf: expected a finite number", "", nil},
 		{"negative", trained(sgd()), -0.1, "to -0.1: expected a finite number that is not negative", "", nil},
@@ -260,7 +261,7 @@ func TestLearningRate_ofAnyWidth(t *testing.T) {
 		{dtypes.BFloat16, 0.10009765625}, // the nearest one
 	} {
 		t.Run(row.dtype.String(), func(t *testing.T) {
-			state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
+			state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 			step := stepper(t, managed.TrainStep(slopeOf(row.dtype)))
 			for range 2 { // before the first step, and behind it
 				require.NoError(t, state.SetLearningRate(0.1))

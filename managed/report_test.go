@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -188,7 +189,7 @@ func TestOnly(t *testing.T) {
 		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), y)))
 	}
 	state := newState(t, plugintest.CPU(t))
-	first := stepper(t, managed.TrainStep(model, managed.TrainOnly(in("first")), managed.WithStepOptimizer("adam", optimizer.Adam().LearningRate(0.1).Done())))
+	first := stepper(t, managed.TrainStep(model, managed.TrainOnly(in("first")), managed.WithStepOptimizer("adam", optim.GoMLX(optimizer.Adam().LearningRate(0.1).Done()))))
 	second := stepper(t, managed.TrainStep(model, managed.TrainOnly(in("second")), managed.WithStepOptimizer("sgd", sgd())))
 	values := func() map[string][]byte { return bits(t, state) }
 	each(t, first, state, 64, false)

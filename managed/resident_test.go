@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -63,7 +64,7 @@ func TestOnDevice(t *testing.T) {
 			var want map[string][]byte
 			var losses [2][]float64
 			for i, batches := range []loop.Source[data.Batch]{set.Batches(10, options...), data.OnDevice(set).Batches(10, options...)} {
-				state, err := managed.New(row.strategy, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(3))
+				state, err := managed.New(row.strategy, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())), managed.WithSeed(3))
 				require.NoError(t, err)
 				step := managed.TrainStep(weighed)
 				task := loop.On(loop.EachStep, step)

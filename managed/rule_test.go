@@ -25,7 +25,7 @@ func TestBy_trainsAsWithoutAScope(t *testing.T) {
 		"/AdamOptimizer/dense/dense/weights_1st_moment", "/AdamOptimizer/dense/dense/weights_2nd_moment"}
 	for _, row := range []struct {
 		name     string
-		rule     managed.Optimizer
+		rule     *optim.Optimizer
 		strategy strategies.Strategy
 		keeps    []string
 	}{
@@ -35,7 +35,7 @@ func TestBy_trainsAsWithoutAScope(t *testing.T) {
 		{"GoMLX's gradient descent", sgd(), strategies.Jit(r), []string{"/dense/optimizers/learning_rate"}},
 		{"under a policy", adam(), strategies.Jit(r), ofAdam},
 		{"a chain", optim.New(0.01, optim.Adam{}, optim.Frozen(optim.Optional(optim.Under("/elsewhere")))), strategies.Jit(r), nil},
-		{"a user's", fixed{sgd()}, strategies.Jit(r), []string{}},
+		{"a user's", optim.GoMLX(fixed{}), strategies.Jit(r), []string{}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			train := func(options ...managed.StepOption) *managed.State {

@@ -9,20 +9,21 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // SetOptimizer has the state trained by another optimizer from its next step on. What the one of before kept is gone,
 // with its learning rate and its count of steps, and the new one begins as in a new state; parameters, metrics and
 // random numbers stay, and so do the optimizers of steps with [WithStepOptimizer]. Values of a checkpoint that no step
 // has asked for yet are an error. Steppers compile anew at their next step, and a view that somebody has is [ErrBusy].
-func (s *State) SetOptimizer(ctx context.Context, o Optimizer) error {
+func (s *State) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	if err := s.setOptimizer(ctx, o); err != nil {
 		return &graphs.Failure{Package: "managed", What: "set the optimizer", Err: err}
 	}
 	return nil
 }
 
-func (s *State) setOptimizer(ctx context.Context, o Optimizer) error {
+func (s *State) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	done, err := s.values.Change(ctx)
 	if err != nil {
 		return err

@@ -17,9 +17,9 @@ var _ interface{ Settings() []checkpoint.Setting } = (*State)(nil)
 // settings is what a state knows of its settings beside optimizer and policy.
 type settings struct {
 	seed  int64
-	rules map[string]Optimizer // those of WithStepOptimizer, by their scopes
-	deal  *data.Deal           // of the newest batch, nil where no set dealt it out
-	size  int                  // of that batch
+	rules map[string]*optim.Optimizer // those of WithStepOptimizer, by their scopes
+	deal  *data.Deal                  // of the newest batch, nil where no set dealt it out
+	size  int                         // of that batch
 	// batches says of the batches, by the names of settings, what all of them have in common, and is "" for what varies:
 	// that is no setting of the run.
 	batches map[string]string
@@ -62,7 +62,8 @@ func dealt(b data.Batch) map[string]string {
 		"data.content": fmt.Sprintf("%s (checksum of a sample)", d.Content), "order": order}
 }
 
-// Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see [optim.Describe]),
+// Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see
+// [optim.Optimizer.Describe]),
 // "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data", "data.content" and "order",
 // as far as its batches know them and all have the same. The rules of steps with [WithStepOptimizer] have the step's
 // name in front, once they are compiled. A checkpoint of a run keeps them, and checkpoint.Resume tells which are
@@ -73,8 +74,8 @@ func (s *State) Settings() []checkpoint.Setting {
 	add := func(name, value string, saved bool) {
 		all = append(all, checkpoint.Setting{Name: name, Value: value, Saved: saved})
 	}
-	rule := func(name string, o Optimizer) {
-		said := optim.Describe(asGiven(o))
+	rule := func(name string, o *optim.Optimizer) {
+		said := o.Describe()
 		for _, part := range slices.Sorted(maps.Keys(said)) {
 			add(strings.TrimSuffix(name+"."+part, "."), said[part], part == "rate")
 		}

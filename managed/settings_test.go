@@ -21,7 +21,7 @@ import (
 
 // setup is what a run is made with.
 type setup struct {
-	optimizer managed.Optimizer
+	optimizer *optim.Optimizer
 	policy    *optim.Policy
 	seed      int64
 	examples  int
@@ -55,14 +55,14 @@ func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (befor
 // Each setting of optimizer, schedule, policy, seed, batch, data and order that is another at a resume is told, and
 // which is in force.
 func TestR13_changedSettingsAreTold(t *testing.T) {
-	chain := func(rate, clip, decay float64, steps int) managed.Optimizer {
+	chain := func(rate, clip, decay float64, steps int) *optim.Optimizer {
 		return optim.New(rate, optim.ClipByGlobalNorm(clip), optim.Adam{}, optim.WeightDecay{Rate: decay},
 			optim.ScaleBySchedule(optim.Cosine(1, 0.5, steps)), optim.Average{Decay: 0.9})
 	}
 	mixed := optim.MixedBFloat16()
 	base := setup{optimizer: chain(0.003, 1, 0.01, 40), seed: 5, examples: 80, batch: 16, order: []data.Option{data.Shuffle(3)}}
 	gomlx := base
-	gomlx.optimizer = optimizer.Adam().LearningRate(0.003).Done()
+	gomlx.optimizer = optim.GoMLX(optimizer.Adam().LearningRate(0.003).Done())
 	changed := func(of setup, change func(*setup)) setup { change(&of); return of }
 	content := func(examples int) string {
 		batch, err := data.Peek(line(t, examples).Batches(1).All())
@@ -88,7 +88,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 			[]checkpoint.Difference{
 				{What: "optimizer", Saved: "clip_by_global_norm, adam, weight_decay, schedule, average", Now: "adam, average"},
 				{What: "optimizer.adam", Saved: "Adam{}", Now: "Adam{Beta1 0.8}"}}, false},
-		{"GoMLX's", gomlx, changed(gomlx, func(s *setup) { s.optimizer = optimizer.Adam().LearningRate(0.1).Epsilon(1e-3).Done() }),
+		{"GoMLX's", gomlx, changed(gomlx, func(s *setup) { s.optimizer = optim.GoMLX(optimizer.Adam().LearningRate(0.1).Epsilon(1e-3).Done()) }),
 			[]checkpoint.Difference{
 				{What: "optimizer", Saved: `adam{config AdamConfig{scopeName "AdamOptimizer", beta1 0.9, beta2 0.999, epsilon 1e-07}}`,
 					Now: `adam{config AdamConfig{scopeName "AdamOptimizer", beta1 0.9, beta2 0.999, epsilon 0.001}}`},

@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -69,11 +70,11 @@ func TestSnapshot_goesOnWithTheSameBits(t *testing.T) {
 			set := line(t, 64)
 			step := stepper(t, managed.TrainStep(noisy))
 
-			unbroken := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
+			unbroken := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 			before := steps(t, step, unbroken, set, 0, 3)
 			after := steps(t, step, unbroken, set, 3, 8)
 
-			state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
+			state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 			require.Equal(t, before, steps(t, step, state, set, 0, 3))
 			atThree := bits(t, state)
 			kept := take(t, state)
@@ -97,7 +98,7 @@ func TestSnapshot_law(t *testing.T) {
 	r := plugintest.CPU(t)
 	set := line(t, 64)
 	step := stepper(t, managed.TrainStep(noisy))
-	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
+	state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	steps(t, step, state, set, 0, 1)
 	type kept struct {
 		snapshot loop.Snapshot
@@ -138,7 +139,7 @@ func TestSnapshot_law(t *testing.T) {
 
 func TestSnapshot_newerVariables(t *testing.T) {
 	r := plugintest.CPU(t)
-	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
+	state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	train, test := managed.TrainStep(regression), managed.TestStep(regression)
 	defer func() { require.NoError(t, errors.Join(train.Close(), test.Close())) }()
 	batch := first(t, line(t, 16).Batches(16))
@@ -239,7 +240,7 @@ func TestF17_aSnapshotHealsALostState(t *testing.T) {
 	on := &breaking{Strategy: strategies.Jit(plugintest.CPU(t)), runs: -1, puts: -1}
 	set := line(t, 64)
 	step := stepper(t, managed.TrainStep(noisy))
-	state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(on, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	steps(t, step, state, set, 0, 3)
@@ -276,7 +277,7 @@ func TestF17_aSnapshotHealsALostState(t *testing.T) {
 func TestSnapshot_aFailedRestoreChangesNothing(t *testing.T) {
 	r := plugintest.CPU(t)
 	on := &breaking{Strategy: strategies.Jit(r), runs: -1, puts: -1}
-	state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(on, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step := stepper(t, managed.TrainStep(noisy))
@@ -309,7 +310,7 @@ func TestSnapshot_aFailedRestoreChangesNothing(t *testing.T) {
 
 func TestF18_snapshotsLeaveNoBuffer(t *testing.T) {
 	r := plugintest.CPU(t)
-	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
+	state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	step := stepper(t, managed.TrainStep(noisy))
 	set := line(t, 64)
 	steps(t, step, state, set, 0, 2)

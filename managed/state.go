@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -52,12 +53,12 @@ type State struct {
 type Option func(*State) error
 
 // WithOptimizer sets what [TrainStep] updates the parameters with.
-func WithOptimizer(o Optimizer) Option {
+func WithOptimizer(o *optim.Optimizer) Option {
 	return func(s *State) error {
-		if _, ok := o.(gradientOptimizer); !ok {
-			return fmt.Errorf("optimizer %T cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)", o)
+		if o == nil {
+			return errors.New("the optimizer is nil, expected one as optim.New or optim.GoMLX makes it")
 		}
-		s.model.optimizer = o
+		s.model.optimizer, s.model.startRate = o, nil
 		return nil
 	}
 }
@@ -106,7 +107,7 @@ func blank(strategy strategies.Strategy) *State {
 		model: definition{store: model.NewStore(), resets: map[*variable]metrics.Accumulator{},
 			ofOptimizer: map[*variable]bool{}},
 		saved:    saved{origins: map[string]origin{}},
-		settings: settings{rules: map[string]Optimizer{}},
+		settings: settings{rules: map[string]*optim.Optimizer{}},
 	}
 	s.values.Init(strategy)
 	return s

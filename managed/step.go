@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // Stepper is a step that can run on any number of states: it is compiled for each state and each shape of batch that it
@@ -36,7 +37,7 @@ type stepSettings struct {
 	train    bool
 	build    Build
 	only     func(name string) bool // nil: all
-	rule     Optimizer              // nil: the state's
+	rule     *optim.Optimizer       // nil: the state's
 	scope    string                 // of what the rule keeps
 	averages bool
 	rates    bool
@@ -64,7 +65,7 @@ func TrainOnly(match func(name string) bool) StepOption {
 // as of a generator and its discriminator, each have their own. Its learning rate and its count of steps are under the
 // scope of that name. Two Adams that train the same parameter share its moments: GoMLX keeps them by the parameter's
 // name.
-func WithStepOptimizer(name string, o Optimizer) StepOption {
+func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
 

@@ -52,7 +52,7 @@ func TestStrategies(t *testing.T) {
 	}
 	set := must.M1(data.New(data.X(x, n, places), data.Y(y, n, places), data.Field{Name: "n", Array: data.Array{Flat: lengths, Dims: []int{n}}}))
 	run := func(t *testing.T, s strategies.Strategy, steps int, options ...managed.Option) []float64 {
-		state, err := managed.New(s, append(options, managed.WithOptimizer(optimizer.Adam().LearningRate(0.05).Done()), managed.WithSeed(7))...)
+		state, err := managed.New(s, append(options, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.05).Done())), managed.WithSeed(7))...)
 		require.NoError(t, err)
 		step := managed.TrainStep(tagger)
 		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(8), loop.Until(loop.Steps(steps)))
@@ -81,7 +81,7 @@ func TestStrategies(t *testing.T) {
 
 // A scope's penalty on weights (regularizer.ParamL2) is on kernels alone, as with GoMLX's layers.
 func TestPenalty(t *testing.T) {
-	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step := managed.TrainStep(func(b *managed.Builder) {
@@ -101,7 +101,7 @@ func TestPenalty(t *testing.T) {
 
 // Queries, keys and values are turned over in a step, and never their products, which are larger.
 func TestAttention_turnsNoProducts(t *testing.T) {
-	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	const batch, places, heads, width = 2, 13, 3, 4

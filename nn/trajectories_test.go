@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -31,16 +32,19 @@ import (
 
 // trajectory is one of testdata/trajectories.json.
 type trajectory struct {
-	Rate    float64 `json:"rate"`
-	Batch   int     `json:"batch"`
-	Weights map[string]struct {
-		Dims  []int   `json:"dims"`
-		Scale float64 `json:"scale"`
-		Mean  float64 `json:"mean"`
-	} `json:"weights"`
-	Losses  []float64    `json:"losses"`  // of JAX in float64
-	Float32 [2]float64   `json:"float32"` // how far off JAX is in float32: the mean of all steps, and the greatest
-	Ulps    [][2]float64 `json:"ulps"`    // likewise, from beginnings that differ by a unit in the last place
+	Rate    float64              `json:"rate"`
+	Batch   int                  `json:"batch"`
+	Weights map[string]beginning `json:"weights"`
+	Losses  []float64            `json:"losses"`  // of JAX in float64
+	Float32 [2]float64           `json:"float32"` // how far off JAX is in float32: the mean of all steps, and the greatest
+	Ulps    [][2]float64         `json:"ulps"`    // likewise, from beginnings that differ by a unit in the last place
+}
+
+// beginning says what a weight begins with.
+type beginning struct {
+	Dims  []int   `json:"dims"`
+	Scale float64 `json:"scale"`
+	Mean  float64 `json:"mean"`
 }
 
 // draws are n numbers of 64 bits, drawn by a name, as testdata/trajectories.py draws them.
@@ -295,59 +299,78 @@ func metaLearned(b *managed.Builder, w weightsOf) *node {
 	return graph.ReduceAllMean(losses[0])
 }
 
-// run trains a model as testdata/trajectories.py does, and gives its losses.
-func (m trained) run(t *testing.T, name string, of trajectory, kind dtypes.DType) []float64 {
-	t.Helper()
-	as := func(flat any) any {
-		list, ok := flat.([]float32)
-		if !ok || kind == dtypes.Float32 {
-			return flat
+// weightsIn gives variables of a state by their paths.
+func weightsIn(b *managed.Builder, of map[string]beginning, kind dtypes.DType) weightsOf {
+	made := map[string]*node{}
+	return func(name string) *node {
+		if made[name] == nil {
+			made[name] = variableOf(b, of, kind, name).NodeValue(b.Graph())
 		}
-		wide := make([]float64, len(list))
-		for i, v := range list {
-			wide[i] = float64(v)
-		}
-		return wide
+		return made[name]
 	}
+}
+
+func variableOf(b *managed.Builder, of map[string]beginning, kind dtypes.DType, name string) *model.Variable {
+	parts, scope := strings.Split(name, "/"), b.Scope()
+	for _, p := range parts[:len(parts)-1] {
+		scope = scope.At("%s", p)
+	}
+	return scope.VariableWithShape(parts[len(parts)-1], shapes.Make(kind, of[name].Dims...))
+}
+
+// as gives numbers of float32 in another type; others stay.
+func as(flat any, kind dtypes.DType) any {
+	list, ok := flat.([]float32)
+	if !ok || kind == dtypes.Float32 {
+		return flat
+	}
+	wide := make([]float64, len(list))
+	for i, v := range list {
+		wide[i] = float64(v)
+	}
+	return wide
+}
+
+// beginnings are the values that the weights of a model begin with, by full name.
+func beginnings(model string, of map[string]beginning, kind dtypes.DType) map[string]*tensors.Tensor {
 	values := map[string]*tensors.Tensor{}
-	for path, w := range of.Weights {
+	for path, w := range of {
 		shape := shapes.Make(dtypes.Float32, w.Dims...)
-		flat := uniform(name+" "+path, shape.Size(), w.Scale)
+		flat := uniform(model+" "+path, shape.Size(), w.Scale)
 		for i := range flat {
 			flat[i] += float32(w.Mean)
 		}
-		if wide, ok := as(flat).([]float64); ok {
+		if wide, ok := as(flat, kind).([]float64); ok {
 			values["/"+path] = tensors.FromFlatDataAndDimensions(wide, w.Dims...)
 		} else {
 			values["/"+path] = tensors.FromFlatDataAndDimensions(flat, w.Dims...)
 		}
 	}
+	return values
+}
+
+func (f fields) set(kind dtypes.DType) *data.Set {
 	var list []data.Field
-	for name, f := range m.data() {
+	for name, f := range f {
 		size := 1
 		for _, n := range f.dims {
 			size *= n
 		}
-		list = append(list, data.Field{Name: name, Array: data.Array{Flat: as(f.flat), Dims: append([]int{lengthOf(f.flat) / size}, f.dims...)}})
+		list = append(list, data.Field{Name: name, Array: data.Array{Flat: as(f.flat, kind), Dims: append([]int{lengthOf(f.flat) / size}, f.dims...)}})
 	}
-	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.New(of.Rate, optim.Adam{})), managed.WithValues(values))
+	return must.M1(data.New(list...))
+}
+
+// run trains a model as testdata/trajectories.py does, and gives its losses.
+func (m trained) run(t *testing.T, name string, of trajectory, kind dtypes.DType) []float64 {
+	t.Helper()
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.New(of.Rate, optim.Adam{})),
+		managed.WithValues(beginnings(name, of.Weights, kind)))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
-	step := managed.TrainStep(func(b *managed.Builder) {
-		made := map[string]*node{}
-		b.Loss("loss", m.loss(b, func(name string) *node {
-			if made[name] == nil {
-				parts, scope := strings.Split(name, "/"), b.Scope()
-				for _, p := range parts[:len(parts)-1] {
-					scope = scope.At("%s", p)
-				}
-				made[name] = scope.VariableWithShape(parts[len(parts)-1], shapes.Make(kind, of.Weights[name].Dims...)).NodeValue(b.Graph())
-			}
-			return made[name]
-		}))
-	})
+	step := managed.TrainStep(func(b *managed.Builder) { b.Loss("loss", m.loss(b, weightsIn(b, of.Weights, kind))) })
 	defer func() { require.NoError(t, step.Close()) }()
-	batches := must.M1(data.New(list...)).Batches(of.Batch)
+	batches := m.data().set(kind).Batches(of.Batch)
 	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batches, loop.Until(loop.Steps(int64(len(of.Losses)))))
 	require.NoError(t, err)
 	_, losses, err := result.History.Series("loss")

@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
@@ -88,7 +89,7 @@ func TestStrategies(t *testing.T) {
 	set := sequences(t, 16, 6, 3)
 	type figures struct{ losses, turns, u, w, seen, rare []float64 }
 	run := func(t *testing.T, s strategies.Strategy, devices int) (f figures) {
-		state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.05).Done()), managed.WithSeed(7))
+		state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.05).Done())), managed.WithSeed(7))
 		require.NoError(t, err)
 		step := managed.TrainStep(recurrent)
 		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(8), loop.Until(loop.Steps(12)))
@@ -136,7 +137,7 @@ func TestStrategies(t *testing.T) {
 // lower builds a step without running it.
 func lower(t *testing.T, build managed.Build) error {
 	t.Helper()
-	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	defer state.Close()
 	step := managed.TrainStep(build)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 // Adafactor is [RMSProp] that keeps of a matrix's squares only the means of rows and columns, so that its state is that
@@ -35,15 +36,15 @@ func (t Adafactor) Update(s *Step) {
 	positive("Adafactor.Epsilon", epsilon)
 	positive("Adafactor.Limit", limit)
 	check(factored > 0, "Adafactor.Factored is %d, expected a positive number", factored)
-	average := func(p *Parameter, v *Variable, value *Node) *Node {
-		forget := s.shared(factor{s.time(p, 0), 0, -power}, func(f factor) *Node {
+	average := func(p *Parameter, v *model.Variable, value *graph.Node) *graph.Node {
+		forget := s.shared(factor{s.time(p, 0), 0, -power}, func(f factor) *graph.Node {
 			return graph.Pow(f.of, graph.Scalar(s.graph, s.dtype, -power))
 		})
 		next := graph.Add(graph.Mul(graph.OneMinus(forget), v.NodeValue(s.graph)), graph.Mul(forget, value))
 		s.Set(v, next)
 		return next
 	}
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		squares := graph.AddScalar(graph.Square(p.Update), epsilon)
 		shorter, longer, ok := longestAxes(p.Shape().Dimensions, factored)
 		if !ok {
@@ -63,7 +64,7 @@ func (t Adafactor) Update(s *Step) {
 	if t.Absolute {
 		return
 	}
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		return graph.Mul(p.Update, graph.MaxScalar(graph.Sqrt(graph.ReduceAllMean(graph.Square(p.Value))), 1e-3))
 	})
 }

@@ -28,7 +28,7 @@ func (Adam) Name() string { return "adam" }
 
 // Update is one step of the rule.
 func (t Adam) Update(s *Step) {
-	t.update(s, func(squares *Variable, update, unbiased *Node, decay float64) *Node {
+	t.update(s, func(squares *model.Variable, update, unbiased *graph.Node, decay float64) *graph.Node {
 		return graph.Sqrt(graph.Mul(s.average(squares, decay, graph.Square(update)), unbiased))
 	})
 }
@@ -41,7 +41,7 @@ func (Adamax) Name() string { return "adamax" }
 
 // Update is one step of the rule.
 func (t Adamax) Update(s *Step) {
-	Adam(t).update(s, func(largest *Variable, update, _ *Node, decay float64) *Node {
+	Adam(t).update(s, func(largest *model.Variable, update, _ *graph.Node, decay float64) *graph.Node {
 		next := graph.Max(graph.MulScalar(largest.NodeValue(s.graph), decay), graph.Abs(update))
 		s.Set(largest, next)
 		return next
@@ -49,18 +49,18 @@ func (t Adamax) Update(s *Step) {
 }
 
 // update divides the average by what size makes of the second moment.
-func (t Adam) update(s *Step, size func(moment *Variable, update, unbiased *Node, decay float64) *Node) {
+func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased *graph.Node, decay float64) *graph.Node) {
 	b1, b2, epsilon := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.999), cmp.Or(t.Epsilon, 1e-8)
 	share("Adam.Beta1", b1)
 	share("Adam.Beta2", b2)
 	positive("Adam.Epsilon", epsilon)
 	// GoMLX has the moments at the root of all scopes, whatever the optimizer's is; so the link's name tells ours apart.
 	link := strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.model)), "/adam")
-	moment := func(p *Parameter, which string) *Variable {
+	moment := func(p *Parameter, which string) *model.Variable {
 		return s.zerosAt(p, adamPath(model.RootScopePath, link, p.Name()+which), p.Shape().Dimensions)
 	}
-	var steps *Variable // GoMLX's Adam goes on from it; ours counts for each parameter
-	s.each(func(p *Parameter) *Node {
+	var steps *model.Variable // GoMLX's Adam goes on from it; ours counts for each parameter
+	s.each(func(p *Parameter) *graph.Node {
 		if steps == nil {
 			steps = s.model.Store().VariableWithShape(adamPath(s.model.Scope(), link, "step"), shapes.Make(s.dtype), initializer.Zero).SetTrainable(false)
 			s.Set(steps, graph.AddScalar(steps.NodeValue(s.graph), 1))

@@ -21,7 +21,7 @@ func (t Adagrad) Update(s *Step) {
 	start, epsilon := cmp.Or(t.Start, 0.1), cmp.Or(t.Epsilon, 1e-7)
 	positive("Adagrad.Start", start)
 	positive("Adagrad.Epsilon", epsilon)
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		v := s.Zeros(p, "squares") // without the start, which is so a setting and no part of the state
 		squares := graph.Add(v.NodeValue(s.graph), graph.Square(p.Update))
 		s.Set(v, squares)
@@ -44,7 +44,7 @@ func (t Adadelta) Update(s *Step) {
 	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-6)
 	share("Adadelta.Decay", decay)
 	positive("Adadelta.Epsilon", epsilon)
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		squares := s.moment(p, "squares", decay, graph.Square(p.Update))
 		before := s.Zeros(p, "updates").NodeValue(s.graph)
 		update := graph.Mul(p.Update, graph.Mul(graph.Sqrt(graph.AddScalar(before, epsilon)), graph.Rsqrt(graph.AddScalar(squares, epsilon))))
@@ -71,7 +71,7 @@ func (t Nadam) Update(s *Step) {
 	share("Nadam.Beta1", b1)
 	share("Nadam.Beta2", b2)
 	positive("Nadam.Epsilon", epsilon)
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		mean := graph.Mul(s.moment(p, "momentum", b1, p.Update), s.unbias(p, b1, 1))
 		squares := graph.Mul(s.moment(p, "squares", b2, graph.Square(p.Update)), s.unbias(p, b2, 0))
 		return graph.Div(mix(mean, graph.Mul(p.Update, s.unbias(p, b1, 0)), b1), graph.AddScalar(graph.Sqrt(squares), epsilon))

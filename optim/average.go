@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -27,9 +26,6 @@ type Average struct {
 	Decay float64
 }
 
-// ErrNoAverage is in the error of a step that is to use averages before any was made.
-var ErrNoAverage = errors.New("there are no averaged parameters")
-
 // Name is "average".
 func (Average) Name() string { return "average" }
 
@@ -51,8 +47,8 @@ func (t Average) Update(s *Step) {
 // In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have no average, as
 // frozen parameters and those that no step has updated yet, are used as they are. It is those that the state has
 // when the step runs: a step of managed is compiled anew where parameters were added to the training. The state does
-// not change. A training step must have been compiled before, and have kept averages: else it panics with
-// [ErrNoAverage]. So a training step that itself uses them, as a teacher's loss does, needs another one before it,
+// not change. A training step must have been compiled before, and have kept averages: else it panics.
+// So a training step that itself uses them, as a teacher's loss does, needs another one before it,
 // without In, that is prepared ([managed.Stepper.Prepare]) and need not be run; what it sees are the averages of
 // before the step.
 //
@@ -61,9 +57,9 @@ func (t Average) Update(s *Step) {
 // (managed.WithStepOptimizer) it panics, and lists them.
 //
 // [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
-func (t Average) In(scope *Scope, g *Graph, build func()) {
+func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	n := t.find(scope, g)
-	store, old := scope.Store(), map[*Variable]*Node{}
+	store, old := scope.Store(), map[*model.Variable]*graph.Node{}
 	waiting := awaited.Of(g)
 	waiting.Open = true
 	for name := range waiting.Shapes { // averages of a checkpoint, whose training step is still to come
@@ -92,7 +88,7 @@ func (t Average) In(scope *Scope, g *Graph, build func()) {
 }
 
 // averaged is the parameter whose average a variable is, "" where it is none.
-func (Average) averaged(n *Variable, path string) string {
+func (Average) averaged(n *model.Variable, path string) string {
 	rest, ours := strings.CutPrefix(path, n.Scope())
 	name, ok := strings.CutSuffix(rest, "/sum")
 	if !ours || !ok {
@@ -102,7 +98,7 @@ func (Average) averaged(n *Variable, path string) string {
 }
 
 // find gives the number of the averages that are meant in a scope of the model.
-func (t Average) find(scope *Scope, g *Graph) *Variable {
+func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 	below := model.JoinPath(optimizer.Scope, t.Name(), "updates")
 	for around := scope.Scope(); ; around, _ = model.SplitPath(around) {
 		if n := scope.Store().GetVariable(model.JoinPath(around, below)); n != nil {
@@ -112,15 +108,15 @@ func (t Average) find(scope *Scope, g *Graph) *Variable {
 			break
 		}
 	}
-	var others []*Variable
+	var others []*model.Variable
 	for v := range scope.Store().IterVariables() {
 		if strings.HasSuffix(v.Path(), model.ScopeSeparator+below) {
 			others = append(others, v)
 		}
 	}
-	check(len(others) > 0 || !scope.IsTraining(g), "%w in %s: they come with the first training step that is compiled, and this is one: "+
-		"compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer", ErrNoAverage, scopeIn(scope))
-	check(len(others) > 0, "%w in %s: put an Average into the optimizer's chain and make a training step first", ErrNoAverage, scopeIn(scope))
+	check(len(others) > 0 || !scope.IsTraining(g), "there are no averaged parameters in %s: they come with the first training step that is compiled, and this is one: "+
+		"compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer", scopeIn(scope))
+	check(len(others) > 0, "there are no averaged parameters in %s: put an Average into the optimizer's chain and make a training step first", scopeIn(scope))
 	check(len(others) == 1, "%d optimizers keep averages, none of them in the scope %s or around it: %s: give In the scope of one",
 		len(others), scope.Scope(), names(others))
 	return others[0]

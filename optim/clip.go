@@ -7,7 +7,7 @@ import "github.com/gomlx/gomlx/core/graph"
 func Clip(limit float64) Transformation {
 	return stateless{"clip", limit, func(s *Step) {
 		positive("the limit of Clip", limit)
-		s.each(func(p *Parameter) *Node { return graph.ClipScalar(p.Update, -limit, limit) })
+		s.each(func(p *Parameter) *graph.Node { return graph.ClipScalar(p.Update, -limit, limit) })
 	}}
 }
 
@@ -20,7 +20,7 @@ func ClipByGlobalNorm(limit float64) Transformation {
 		if norm == nil {
 			return
 		}
-		s.each(func(p *Parameter) *Node { return shorten(s, p.Update, norm, limit) })
+		s.each(func(p *Parameter) *graph.Node { return shorten(s, p.Update, norm, limit) })
 	}}
 }
 
@@ -29,20 +29,20 @@ func ClipByGlobalNorm(limit float64) Transformation {
 func ClipByNorm(limit float64) Transformation {
 	return stateless{"clip_by_norm", limit, func(s *Step) {
 		positive("the limit of ClipByNorm", limit)
-		s.each(func(p *Parameter) *Node { return shorten(s, p.Update, norm(p.Update), limit) })
+		s.each(func(p *Parameter) *graph.Node { return shorten(s, p.Update, norm(p.Update), limit) })
 	}}
 }
 
 // shorten scales an update down to a norm where its own is above it.
-func shorten(s *Step, update, norm *Node, limit float64) *Node {
+func shorten(s *Step, update, norm *graph.Node, limit float64) *graph.Node {
 	most := graph.Scalar(s.graph, s.dtype, limit)
 	return graph.Mul(update, graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm)))
 }
 
 // GlobalNorm is the root of the sum of the squares of all updates, a scalar; nil if there are none. An update that
 // is held back alone does not count.
-func (s *Step) GlobalNorm() *Node {
-	var sum *Node
+func (s *Step) GlobalNorm() *graph.Node {
+	var sum *graph.Node
 	for p := range s.Parameters() {
 		square := graph.ReduceAllSum(graph.Square(p.Update))
 		if p.gate != nil {
@@ -64,7 +64,7 @@ func (s *Step) GlobalNorm() *Node {
 // [Adafactor].
 func clipByRMS(limit float64) Transformation {
 	return stateless{"clip_by_rms", limit, func(s *Step) {
-		s.each(func(p *Parameter) *Node {
+		s.each(func(p *Parameter) *graph.Node {
 			rms := graph.Sqrt(graph.ReduceAllMean(graph.Square(p.Update)))
 			return graph.Div(p.Update, graph.MaxScalar(graph.DivScalar(rms, limit), 1))
 		})
@@ -75,7 +75,7 @@ func clipByRMS(limit float64) Transformation {
 // of the norms is 0 the update passes.
 func TrustRatio() Transformation {
 	return stateless{"trust_ratio", nil, func(s *Step) {
-		s.each(func(p *Parameter) *Node {
+		s.each(func(p *Parameter) *graph.Node {
 			value, update := norm(p.Value), norm(p.Update)
 			zero := graph.LogicalOr(graph.IsZero(value), graph.IsZero(update))
 			return graph.Mul(p.Update, graph.Where(zero, graph.OnesLike(value), graph.Div(value, update)))
@@ -83,4 +83,4 @@ func TrustRatio() Transformation {
 	}}
 }
 
-func norm(x *Node) *Node { return graph.Sqrt(graph.ReduceAllSum(graph.Square(x))) }
+func norm(x *graph.Node) *graph.Node { return graph.Sqrt(graph.ReduceAllSum(graph.Square(x))) }

@@ -10,16 +10,22 @@ import (
 	"strings"
 )
 
-// Describe says the settings of an optimizer in words, by name, so that they can be kept and compared: of an
-// [Optimizer] the names of its links ("adam, weight_decay") under "", the "rate", and each link's own under its name;
-// of any other, as GoMLX's, the values of its fields under "" and, apart from them, what it calls a learning rate.
-// Fields that are zero are left out: they stand for defaults. Of a function only its name is known, not what it was
-// made with.
-func Describe(optimizer any) map[string]string {
-	o, ours := optimizer.(*Optimizer)
-	if !ours {
+// String names the links of the chain ("adam, weight_decay"), or the type of one of GoMLX's optimizers.
+func (o *Optimizer) String() string {
+	if o.other != nil {
+		return fmt.Sprintf("%T", o.other)
+	}
+	return o.Describe()[""]
+}
+
+// Describe gives the settings of the optimizer in words, by name, so that they can be kept and compared: the names of
+// its links ("adam, weight_decay") under "", the "rate", and each link's own under its name; of one of GoMLX's the
+// values of its fields under "" and, apart from them, what it calls a learning rate. Fields that are zero are left out:
+// they stand for defaults. Of a function only its name is known, not what it was made with.
+func (o *Optimizer) Describe() map[string]string {
+	if o.other != nil {
 		d := &describer{rates: true}
-		said := map[string]string{"": d.say(reflect.ValueOf(optimizer), 0)}
+		said := map[string]string{"": d.say(reflect.ValueOf(o.other), 0)}
 		if d.rate != "" {
 			said["rate"] = d.rate
 		}

@@ -1,15 +1,13 @@
 // Package optim makes optimizers of small parts: a learning rate and a chain of transformations, each of which changes
 // the updates on their way from the gradients to the parameters, as optax has it. Everything runs inside the training
-// program, so it runs in blocks of steps and costs no call of its own. [Optimizer] is one of GoMLX's
-// optimizer.Interface: give it to managed.WithOptimizer.
+// program, so it runs in blocks of steps and costs no call of its own. Give an [Optimizer] to
+// managed.WithOptimizer, or to GoMLX's trainer; [GoMLX] makes one of GoMLX's optimizers such an Optimizer.
 //
 //	optimizer := optim.New(3e-4,
 //		optim.ClipByGlobalNorm(1),
 //		optim.Adam{},
 //		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)},
-//		optim.ScaleBySchedule(optim.Join(
-//			optim.Part{Steps: 500, Schedule: optim.Warmup(1, 500)},
-//			optim.Part{Schedule: optim.Cosine(1, 0, 9500)})))
+//		optim.ScaleBySchedule(optim.Linear(0, 1, 500).Then(500, optim.Cosine(1, 0, 9500))))
 //
 // The rules are checked against optax for 100 steps, to 1e-5 in float32; in float64, with parameters that are
 // trained at different times, to 1e-6.
@@ -47,7 +45,7 @@
 //	set_to_zero in partition             trainable = False                Frozen
 //	chain, scale, scale_by_schedule                                       Chain, Scale, ScaleBySchedule
 //	constant_schedule                                                     Constant
-//	linear_schedule                                                       Linear, Warmup
+//	linear_schedule                                                       Linear
 //	polynomial_schedule                  PolynomialDecay                  Polynomial
 //	exponential_decay                    ExponentialDecay                 ExponentialDecay
 //	exponential_decay(staircase)         ExponentialDecay(staircase)      StepDecay
@@ -55,8 +53,8 @@
 //	sgdr_schedule                        CosineDecayRestarts              CosineRestarts
 //	cosine_onecycle_schedule                                              OneCycle
 //	                                                                      InverseSqrt
-//	piecewise_constant_schedule          PiecewiseConstantDecay           PiecewiseConstant
-//	join_schedules                                                        Join
+//	piecewise_constant_schedule          PiecewiseConstantDecay           Constant, Schedule.Then
+//	join_schedules                                                        Schedule.Then
 //
 // # State
 //

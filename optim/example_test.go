@@ -6,6 +6,7 @@ import (
 	"log"
 	"regexp"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
@@ -25,9 +26,7 @@ func Example() {
 		optim.ClipByGlobalNorm(1),
 		optim.Adam{},
 		optim.WeightDecay{Rate: 0.001, Match: optim.RankFrom(1)},
-		optim.ScaleBySchedule(optim.Join(
-			optim.Part{Steps: 20, Schedule: optim.Warmup(1, 20)},
-			optim.Part{Schedule: optim.Cosine(1, 0, 280)})),
+		optim.ScaleBySchedule(optim.Linear(0, 1, 20).Then(20, optim.Cosine(1, 0, 280))),
 		average)
 	loss := func(b *managed.Builder) *managed.Node {
 		w := b.Scope().VariableWithValue("w", []float32{0, 0}).NodeValue(b.Graph())
@@ -81,8 +80,9 @@ func ExampleGroups() {
 			optim.Group{Name: "rest", Chain: optim.Chain{optim.Adam{}, optim.Scale(0.1)}}))
 	fmt.Println(optimizer.FactorsAt(0))
 
-	biases := optim.Matching(regexp.MustCompile(`/bias(es)?$`))
-	fmt.Println(biases.Takes("/dense/biases", optim.Shape{}), optim.Not(biases).Takes("/dense/biases", optim.Shape{}), optim.Under("/encoder").Takes("/encoder/dense/weights", optim.Shape{}))
+	pattern := regexp.MustCompile(`/bias(es)?$`)
+	biases := optim.MatchFunc(func(name string, _ shapes.Shape) bool { return pattern.MatchString(name) })
+	fmt.Println(biases.Takes("/dense/biases", shapes.Shape{}), optim.Not(biases).Takes("/dense/biases", shapes.Shape{}), optim.Under("/encoder").Takes("/encoder/dense/weights", shapes.Shape{}))
 	// Output:
 	// map[hidden:1 rest:0.1] <nil>
 	// true false true
@@ -90,7 +90,7 @@ func ExampleGroups() {
 
 // The rate at which the loss of a sweep falls fastest.
 func ExampleSuggestRate() {
-	sweep := optim.RateSweep(1e-5, 1, 101)
+	sweep := optim.ExponentialDecay(1e-5, 1/1e-5, 100)
 	var rates, losses []float64
 	for i := range int64(101) { // a run of 101 steps with optim.New(1, …, optim.ScaleBySchedule(sweep)) would give the losses
 		rate := sweep.At(i)

@@ -1,36 +1,17 @@
 package optim
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 )
 
-// RateSweep is the schedule of a learning-rate finder (Smith 2017): it rises from one rate to another by the same
-// factor in each of so many steps. Train with it for as many steps from the rate 1, on a state of which a snapshot was
-// taken; give what [Schedule.At] says and the losses to [SuggestRate]; restore the snapshot.
-func RateSweep(from, to float64, steps int) Schedule {
-	var w wrong
-	w.positive("the first rate", from)
-	w.positive("the last rate", to)
-	w.steps(steps - 1)
-	name := fmt.Sprintf("sweep %g to %g in %d", from, to, steps)
-	if len(w) > 0 {
-		return schedule(name, w.String(), nil)
-	}
-	s := ExponentialDecay(from, to/from, steps-1)
-	s.name = name
-	return s
-}
-
-// ErrNoSuggestion is in the error of [SuggestRate] where the losses never fall.
-var ErrNoSuggestion = errors.New("the losses never fall")
-
-// SuggestRate gives the rate at which the loss of a sweep fell fastest over the logarithm of the rate, as fastai's
-// "steep" and Lightning's finder do. The losses are smoothed first; those from where they are not finite, or rise so
-// far above their least that the training has gone astray, are left out, and so is what falls behind the least. Rates
-// must rise; at least 10 losses must be left.
+// SuggestRate is a learning-rate finder (Smith 2017). A sweep trains from the rate 1 with a [ScaleBySchedule] of
+// ExponentialDecay(first, last/first, n-1), for n steps from the rate first to last, on a state of which a snapshot is
+// taken and then restored. The rates are what [Schedule.At] says. SuggestRate gives the one at which the loss fell
+// fastest over the logarithm of the rate, as fastai's "steep" and Lightning's finder do. The losses are smoothed
+// first; those from where they are not finite, or rise so far above their least that the training has gone astray, are
+// left out, and so is what falls after the least. Rates must rise; at least 10 losses must be left.
 func SuggestRate(rates, losses []float64) (float64, error) {
 	rate, err := suggestRate(rates, losses)
 	if err != nil {
@@ -77,7 +58,7 @@ func suggestRate(rates, losses []float64) (float64, error) {
 		}
 	}
 	if steepest == 0 {
-		return 0, fmt.Errorf("%w between the rates %g and %g: sweep lower ones", ErrNoSuggestion, rates[0], rates[len(smooth)-1])
+		return 0, fmt.Errorf("the losses never fall between the rates %g and %g: sweep lower ones", rates[0], rates[len(smooth)-1])
 	}
 	return rates[best], nil
 }

@@ -31,8 +31,8 @@ func (skipNonFinite) Update(s *Step) {
 }
 
 // finite tells whether all updates are; nil if there are none.
-func (s *Step) finite() *Node {
-	var all *Node
+func (s *Step) finite() *graph.Node {
+	var all *graph.Node
 	for p := range s.Parameters() {
 		here := graph.IsFinite(p.Update)
 		if !here.Shape().IsScalar() {
@@ -76,24 +76,24 @@ func (LossScale) Name() string { return "loss_scale" }
 
 // Loss is the loss as it is, with a gradient that is multiplied by the scale. In a step that does not train nothing is
 // done.
-func (t LossScale) Loss(scope *Scope, loss *Node) *Node {
+func (t LossScale) Loss(scope *model.Scope, loss *graph.Node) *graph.Node {
 	g := loss.Graph()
 	if !scope.IsTraining(g) {
 		return loss
 	}
 	scale := t.scale(newStep(scope, g, loss.DType()).in(model.JoinPath(scopeIn(scope), t.Name()), nil)).NodeValue(g)
-	return graph.IdentityWithCustomGradient(loss, func(_, v *Node) *Node {
+	return graph.IdentityWithCustomGradient(loss, func(_, v *graph.Node) *graph.Node {
 		return graph.Mul(v, graph.ConvertDType(scale, v.DType()))
 	})
 }
 
-func (t LossScale) scale(s *Step) *Variable {
+func (t LossScale) scale(s *Step) *model.Variable {
 	start := cmp.Or(t.Start, 32768)
 	check(start >= 1 && start <= math.MaxFloat32, "LossScale.Start is %g, expected a number from 1 to float32's largest", start)
 	return s.Number("scale", float32(start))
 }
 
-// ScalesLoss tells whether the chain has a [LossScale]: see [Chained].
+// ScalesLoss reports whether the chain has a [LossScale], so that the loss is to be given to its Loss.
 func (o *Optimizer) ScalesLoss() bool { return o.chain.scalesLoss() }
 
 func (c Chain) scalesLoss() bool {
@@ -115,7 +115,7 @@ func (t LossScale) Update(s *Step) {
 	check(variable.InUseByGraph(s.graph) || !s.model.IsTraining(s.graph), "the gradients were not scaled: give LossScale.Loss the loss in the step's graph")
 	scale := variable.NodeValue(s.graph)
 	divisor := graph.ConvertDType(scale, s.dtype)
-	s.each(func(p *Parameter) *Node { return graph.Div(p.Update, divisor) })
+	s.each(func(p *Parameter) *graph.Node { return graph.Div(p.Update, divisor) })
 	finite := s.finite()
 	if finite == nil {
 		return

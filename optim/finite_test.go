@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
@@ -127,7 +128,7 @@ func TestPolicy(t *testing.T) {
 		want   string
 		scale  bool
 	}{
-		{optim.FullPrecision(), "parameters Float32, compute Float32, outputs Float32", false},
+		{optim.Policy{Parameters: dtypes.Float32, Compute: dtypes.Float32, Outputs: dtypes.Float32}, "parameters Float32, compute Float32, outputs Float32", false},
 		{optim.MixedBFloat16(), "parameters Float32, compute BFloat16, outputs Float32", false},
 		{optim.MixedFloat16(), "parameters Float32, compute Float16, outputs Float32", true},
 	} {
@@ -154,7 +155,7 @@ func TestRules_parametersOf16Bits(t *testing.T) {
 				g := b.Graph()
 				w := b.Scope().VariableWithValue("w", []float32{1, -1}).NodeValue(g)
 				_ = w
-				h := b.Scope().WithInitializer(func(g *graph.Graph, s optim.Shape) *graph.Node { return graph.Ones(g, s) }).
+				h := b.Scope().WithInitializer(func(g *graph.Graph, s shapes.Shape) *graph.Node { return graph.Ones(g, s) }).
 					VariableWithShape("half", shapeOf(dtypes.BFloat16, 3)).NodeValue(g)
 				b.Loss("loss", graph.Add(graph.ReduceAllSum(graph.Square(w)), graph.ReduceAllSum(graph.Square(graph.ConvertDType(h, dtypes.Float32)))))
 			})

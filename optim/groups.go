@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gomlx/compute/shapes"
 )
 
 // Chain is a transformation made of several, one after the other.
@@ -60,10 +62,13 @@ func Frozen(m Match) Transformation {
 
 const frozenName = "frozen"
 
-// Freezes tells whether the optimizer leaves a parameter as it is: see [Chained].
-func (o *Optimizer) Freezes(name string, shape Shape) bool { return o.chain.freezes(name, shape) }
+// Freezes reports whether the optimizer leaves a parameter as it is, by [Frozen]: a layer may then leave what it keeps
+// next to it.
+func (o *Optimizer) Freezes(name string, shape shapes.Shape) bool {
+	return o.chain.freezes(name, shape)
+}
 
-func (c Chain) freezes(name string, shape Shape) bool {
+func (c Chain) freezes(name string, shape shapes.Shape) bool {
 	return slices.ContainsFunc(c, func(t Transformation) bool {
 		switch t := t.(type) {
 		case stateless:

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -203,7 +204,7 @@ func TestFrozen_law(t *testing.T) {
 		zeros := b.Scope().VariableWithValue("zeros", []float32{negative, 0, 1}).NodeValue(g)
 		b.Loss("loss", graph.Add(bowlLoss(b), graph.ReduceAllSum(graph.Mul(zeros, graph.Slice(graph.ReduceMean(b.Field("x"), 0), graph.AxisRange(0, 3))))))
 	}
-	frozen := optim.Frozen(optim.MatchFunc(func(name string, _ optim.Shape) bool { return name != "/w" }))
+	frozen := optim.Frozen(optim.MatchFunc(func(name string, _ shapes.Shape) bool { return name != "/w" }))
 	for name, chain := range map[string][]optim.Transformation{
 		"adam":   {frozen, optim.Adam{}, optim.WeightDecay{Rate: 0.1}},
 		"lion":   {frozen, optim.Lion{}, optim.Average{Decay: 0.9}},

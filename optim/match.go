@@ -2,14 +2,15 @@ package optim
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Match selects parameters: [Under], [Matching], [RankFrom], [Matrices], [All], [Not] of one of them, or a [MatchFunc].
+// Match selects parameters: [Under], [RankFrom], [Matrices], [Not] of one of them, or a [MatchFunc].
 //
 // What goes by names must take some: where it takes no variable of the model, the training step is an error that lists
 // what there is, because a misspelt name would else train what was to be frozen. What goes by the shape alone, as
@@ -17,14 +18,14 @@ import (
 // far, not only with those that this step trains.
 type Match interface {
 	// Takes tells whether it selects the parameter of a full name ("/dense/weights") and shape.
-	Takes(name string, shape Shape) bool
+	Takes(name string, shape shapes.Shape) bool
 }
 
 // MatchFunc is a Match by a function.
-type MatchFunc func(name string, shape Shape) bool
+type MatchFunc func(name string, shape shapes.Shape) bool
 
 // Takes is f.
-func (f MatchFunc) Takes(name string, shape Shape) bool { return f(name, shape) }
+func (f MatchFunc) Takes(name string, shape shapes.Shape) bool { return f(name, shape) }
 
 func (MatchFunc) String() string { return "the MatchFunc" }
 
@@ -33,41 +34,29 @@ func Under(scope string) Match { return under(strings.TrimSuffix(scope, "/")) }
 
 type under string
 
-func (u under) Takes(name string, _ Shape) bool {
+func (u under) Takes(name string, _ shapes.Shape) bool {
 	below, ok := strings.CutPrefix(name, string(u))
 	return ok && (below == "" || below[0] == '/')
 }
 
 func (u under) String() string { return fmt.Sprintf("Under(%q)", string(u)) }
 
-// Matching selects the parameters whose full name a pattern matches.
-func Matching(pattern *regexp.Regexp) Match { return matching{pattern} }
-
-type matching struct{ *regexp.Regexp }
-
-func (m matching) Takes(name string, _ Shape) bool { return m.MatchString(name) }
-func (m matching) String() string                  { return fmt.Sprintf("Matching(%q)", m.Regexp) }
-
 // byShape is a Match that may take nothing.
 type byShape struct {
 	words string
-	takes func(Shape) bool
+	takes func(shapes.Shape) bool
 }
 
-func (b byShape) Takes(_ string, shape Shape) bool { return b.takes(shape) }
-func (b byShape) String() string                   { return b.words }
+func (b byShape) Takes(_ string, shape shapes.Shape) bool { return b.takes(shape) }
+func (b byShape) String() string                          { return b.words }
 
-var (
-	// All selects every parameter.
-	All Match = byShape{"All", func(Shape) bool { return true }}
-	// Matrices selects the parameters with two axes.
-	Matrices Match = byShape{"Matrices", func(shape Shape) bool { return shape.Rank() == 2 }}
-)
+// Matrices selects the parameters with two axes.
+var Matrices Match = byShape{"Matrices", func(shape shapes.Shape) bool { return shape.Rank() == 2 }}
 
 // RankFrom selects the parameters with so many axes or more: RankFrom(2) takes matrices and kernels and leaves biases
 // and the scales of normalisations.
 func RankFrom(axes int) Match {
-	return byShape{fmt.Sprintf("RankFrom(%d)", axes), func(shape Shape) bool { return shape.Rank() >= axes }}
+	return byShape{fmt.Sprintf("RankFrom(%d)", axes), func(shape shapes.Shape) bool { return shape.Rank() >= axes }}
 }
 
 // Not selects what m does not.
@@ -75,7 +64,7 @@ func Not(m Match) Match { return not{m} }
 
 type not struct{ Match }
 
-func (n not) Takes(name string, shape Shape) bool { return !takes(n.Match, name, shape) }
+func (n not) Takes(name string, shape shapes.Shape) bool { return !takes(n.Match, name, shape) }
 
 // Optional is m, which may take nothing: for an optimizer of several models, or of steps each of which brings in a part
 // of one.
@@ -83,10 +72,10 @@ func Optional(m Match) Match { return optional{m} }
 
 type optional struct{ Match }
 
-func (o optional) Takes(name string, shape Shape) bool { return takes(o.Match, name, shape) }
+func (o optional) Takes(name string, shape shapes.Shape) bool { return takes(o.Match, name, shape) }
 
 // takes tells whether m, where nil is everything, selects a parameter.
-func takes(m Match, name string, shape Shape) bool { return m == nil || m.Takes(name, shape) }
+func takes(m Match, name string, shape shapes.Shape) bool { return m == nil || m.Takes(name, shape) }
 
 // selects is takes for the parameters of a step. What in m goes by names must take a variable of the model, and itself
 // one that the groups before it have left. what is said of m in the message.
@@ -100,19 +89,19 @@ func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) b
 	default:
 		all, whose := s.ofModel(), "of the model"
 		if len(before) > 0 && !inverted {
-			all = slices.DeleteFunc(all, func(v *Variable) bool {
+			all = slices.DeleteFunc(all, func(v *model.Variable) bool {
 				return slices.ContainsFunc(before, func(m Match) bool { return takes(m, v.Path(), v.Shape()) })
 			})
 			whose = "that the groups before it leave"
 		}
-		check(slices.ContainsFunc(all, func(v *Variable) bool { return named.Takes(v.Path(), v.Shape()) }),
+		check(slices.ContainsFunc(all, func(v *model.Variable) bool { return named.Takes(v.Path(), v.Shape()) }),
 			"%s: %v takes no variable %s%s; there are %s; say Optional of a match that may take none", what, named, whose, meant(named, all), some(names(all)))
 	}
 	return func(p *Parameter) bool { return takes(m, p.Name(), p.Shape()) }
 }
 
 // ofModel are the variables that a match may mean: all but those that optimizers and metrics keep.
-func (s *Step) ofModel() (all []*Variable) {
+func (s *Step) ofModel() (all []*model.Variable) {
 	for v := range s.model.Store().IterVariables() {
 		kept := slices.ContainsFunc([]string{"/" + optimizer.Scope + "/", "/" + optimizer.AdamDefaultScope, "/metrics/"}, func(scope string) bool {
 			return strings.Contains(v.Path(), scope)
@@ -125,7 +114,7 @@ func (s *Step) ofModel() (all []*Variable) {
 }
 
 // meant names the scopes that end as the one that takes nothing does.
-func meant(m Match, all []*Variable) string {
+func meant(m Match, all []*model.Variable) string {
 	u, ok := m.(under)
 	if !ok {
 		return ""

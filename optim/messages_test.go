@@ -129,3 +129,23 @@ func TestOptimizer_inGoMLXsTrainer(t *testing.T) {
 		require.Greater(t, farthest(t, weights(ours(), together, 0), got), 0.05, "the regularisation counts")
 	}
 }
+
+// byLoss is an optimizer of GoMLX's interface that takes no gradients.
+type byLoss struct{ optimizer.Interface }
+
+// One of GoMLX's optimizers that is none for lazo is an error, and where a chain of package optim is needed, so is
+// each.
+func TestGoMLX_refuses(t *testing.T) {
+	require.Nil(t, optim.GoMLX(nil))
+	state := newState(t, plugintest.CPU(t), optim.GoMLX(byLoss{}))
+	_, _, err := trainStep(t, bowl).StepBlock(t.Context(), state, slopes(t, 1, 1))
+	require.ErrorContains(t, err, "optimizer optim_test.byLoss cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)")
+
+	o := optim.GoMLX(optimizer.Adam().Done())
+	_, _, err = o.Scaled()
+	require.EqualError(t, err, "optim: optimizer *optimizer.adam cannot scale losses, expected a chain of package optim: take optim.New")
+	require.True(t, math.IsNaN(o.RateAt(0)))
+	factors, err := o.FactorsAt(0)
+	require.NoError(t, err)
+	require.Equal(t, map[string]float64{"": 1}, factors)
+}

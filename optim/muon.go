@@ -35,7 +35,7 @@ func (t Muon) Update(s *Step) {
 	check(t.RMS >= 0 && !math.IsInf(t.RMS, 0), "Muon.RMS is %v, expected a finite number of at least 0", t.RMS)
 	share("Muon.Beta", beta)
 	positive("Muon.Epsilon", epsilon)
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		check(p.Shape().Rank() == 2, "Muon: %s is %s, expected a matrix: put it into a group of another rule", p.Name(), p.Shape())
 		average := s.moment(p, "momentum", beta, p.Update)
 		if t.Plain {
@@ -55,7 +55,7 @@ func (t Muon) Update(s *Step) {
 
 // orthogonal is about U·Vᵀ of the singular value decomposition x = U·S·Vᵀ: each step is an odd polynomial of x that
 // moves all singular values towards 1, and leaves them between 0.7 and 1.2.
-func orthogonal(x *Node, epsilon float64) *Node {
+func orthogonal(x *graph.Node, epsilon float64) *graph.Node {
 	const steps, a, b, c = 5, 3.4445, -4.7750, 2.0315
 	tall := x.Shape().Dimensions[0] > x.Shape().Dimensions[1]
 	if tall { // the square is then the smaller one

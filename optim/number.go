@@ -10,13 +10,13 @@ import (
 // number is a scalar on the host or, with a node, in a graph: so the formula of a schedule is written once, for both.
 type number struct {
 	host float64
-	node *Node
+	node *graph.Node
 }
 
 func constant(v float64) number { return number{host: v} }
 
 // like gives the number as a node beside another one.
-func (a number) like(n *Node) *Node {
+func (a number) like(n *graph.Node) *graph.Node {
 	if a.node != nil {
 		return a.node
 	}
@@ -24,7 +24,7 @@ func (a number) like(n *Node) *Node {
 }
 
 // apply is an operation of two numbers: on the host if both are there.
-func (a number) apply(b number, host func(x, y float64) float64, build func(x, y *Node) *Node) number {
+func (a number) apply(b number, host func(x, y float64) float64, build func(x, y *graph.Node) *graph.Node) number {
 	switch {
 	case a.node != nil:
 		return number{node: build(a.node, b.like(a.node))}

@@ -42,7 +42,7 @@ func optax(t testing.TB) fixture {
 }
 
 func warmCosine() optim.Schedule {
-	return optim.Join(optim.Part{Steps: 10, Schedule: optim.Warmup(1, 10)}, optim.Part{Schedule: optim.Cosine(1, 0.01, 70)})
+	return optim.Linear(0, 1, 10).Then(10, optim.Cosine(1, 0.01, 70))
 }
 
 // rules are the chains that do what the fixture's do.
@@ -183,7 +183,7 @@ func TestRules_groupingChangesNoBit(t *testing.T) {
 func TestRMSProp_ofGoMLXIsAnother(t *testing.T) {
 	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
-	state := run(t, r, optimizer.RMSProp().Betas(0, 0.9).Epsilon(1e-8).LearningRate(0.01).Done(), batches[:1])
+	state := run(t, r, optim.GoMLX(optimizer.RMSProp().Betas(0, 0.9).Epsilon(1e-8).LearningRate(0.01).Done()), batches[:1])
 	apart := farthest(t, f.Rules["rmsprop"].Parameters[0], parameters(t, state))
 	require.Greater(t, apart, 0.01, "GoMLX's has become optax's: ours can go")
 	t.Logf("GoMLX's RMSProp is %.2g from optax's after one step", apart)

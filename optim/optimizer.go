@@ -24,21 +24,10 @@ import (
 type Optimizer struct {
 	rate  float64
 	chain Chain
+	other optimizer.Interface // one of GoMLX's, in place of the chain; nil: none
 }
 
-// Chained is an [Optimizer], or a type that has one inside: what a trainer may ask an optimizer for.
-type Chained interface {
-	// ScalesLoss tells whether the chain has a [LossScale], so that the loss is to be given to its Loss.
-	ScalesLoss() bool
-	// Factors are what the chain multiplies the rate with: see [Optimizer.Factors].
-	Factors(number func(count string) int64) (map[string]float64, error)
-	// Rates are those of the next update, in its graph: see [Optimizer.Rates].
-	Rates(scope *Scope, loss *Node) (map[string]*Node, error)
-	// Freezes tells whether it leaves a parameter as it is, by [Frozen]: a layer may then leave what it keeps beside it.
-	Freezes(name string, shape Shape) bool
-}
-
-var _ Chained = (*Optimizer)(nil)
+var _ optimizer.Interface = (*Optimizer)(nil)
 
 // New makes an optimizer with a learning rate and a chain; with an empty chain it is plain gradient descent at a
 // constant rate. A rate, a schedule or a setting that makes no sense is an error when the training step is compiled.
@@ -51,11 +40,11 @@ func New(rate float64, chain ...Transformation) *Optimizer {
 }
 
 // UpdateGraph differentiates a scalar loss and adds the update to the graph; GoMLX's own trainer calls it.
-func (o *Optimizer) UpdateGraph(scope *Scope, g *Graph, loss *Node) {
+func (o *Optimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, loss *graph.Node) {
 	if !loss.Shape().IsScalar() {
 		panic(fmt.Errorf("optim: the loss has shape %s, expected a scalar", loss.Shape()))
 	}
-	var values []*Node
+	var values []*graph.Node
 	for _, v := range trained(scope, g) {
 		values = append(values, v.NodeValue(g))
 	}
@@ -70,9 +59,13 @@ var errNothing = errors.New("optim: the graph uses no trainable variable: nothin
 // UpdateGraphWithGradients adds one step to the graph. The gradients are those of the trainable variables that the
 // graph uses, in the order of the store. All arithmetic and all state is in float32, or in float64 where the loss is:
 // in the type of a 16-bit model's parameters, moments would lose what they sum up.
-func (o *Optimizer) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType) {
+func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
 	if len(gradients) == 0 {
 		panic(errNothing)
+	}
+	if o.other != nil {
+		o.updateOther(scope, gradients, lossDType)
+		return
 	}
 	g := gradients[0].Graph()
 	variables := trained(scope, g)
@@ -107,14 +100,17 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lo
 }
 
 // newStep is a step without parameters, in the scope of all links.
-func newStep(scope *Scope, g *Graph, dtype DType) *Step {
+func newStep(scope *model.Scope, g *graph.Graph, dtype dtypes.DType) *Step {
 	return &Step{scope: scopeIn(scope), update: &update{model: scope, graph: g, dtype: dtype,
 		taken:  map[string]bool{model.JoinPath(scopeIn(scope), perParameter): true},
-		owners: map[*Variable]*Parameter{}, counts: map[string]*Node{}, factors: map[factor]*Node{}}}
+		owners: map[*model.Variable]*Parameter{}, counts: map[string]*graph.Node{}, factors: map[factor]*graph.Node{}}}
 }
 
 // Clear deletes all variables of the optimizer, as of a model that will not be trained any more.
-func (o *Optimizer) Clear(scope *Scope) error {
+func (o *Optimizer) Clear(scope *model.Scope) error {
+	if o.other != nil {
+		return o.other.Clear(scope)
+	}
 	own := []string{scopeIn(scope) + "/", adamPath(model.RootScopePath, ""), adamPath(scope.Scope(), "")}
 	var err error
 	for _, v := range slices.Collect(scope.Store().IterVariables()) {
@@ -128,12 +124,12 @@ func (o *Optimizer) Clear(scope *Scope) error {
 	return nil
 }
 
-func (o *Optimizer) rateVariable(scope *Scope, dtype DType) *Variable {
+func (o *Optimizer) rateVariable(scope *model.Scope, dtype dtypes.DType) *model.Variable {
 	return optimizer.LearningRateVarWithValue(scope, dtype, o.rate)
 }
 
 // typeFor is what the optimizer calculates in.
-func typeFor(loss DType) DType {
+func typeFor(loss dtypes.DType) dtypes.DType {
 	if loss == dtypes.Float64 {
 		return loss
 	}
@@ -141,11 +137,11 @@ func typeFor(loss DType) DType {
 }
 
 // scopeIn is where an optimizer's variables are: in GoMLX's scope for optimizers.
-func scopeIn(scope *Scope) string { return model.JoinPath(scope.Scope(), optimizer.Scope) }
+func scopeIn(scope *model.Scope) string { return model.JoinPath(scope.Scope(), optimizer.Scope) }
 
 // trained are the variables that get a gradient, whatever the optimizer's scope is.
-func trained(scope *Scope, g *Graph) []*Variable {
-	var all []*Variable
+func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
+	var all []*model.Variable
 	for v := range scope.Store().IterVariables() {
 		if v.Trainable && v.InUseByGraph(g) {
 			all = append(all, v)
@@ -154,7 +150,7 @@ func trained(scope *Scope, g *Graph) []*Variable {
 	return all
 }
 
-func names(variables []*Variable) []string {
+func names(variables []*model.Variable) []string {
 	all := make([]string, len(variables))
 	for i, v := range variables {
 		all[i] = v.Path()
@@ -163,13 +159,16 @@ func names(variables []*Variable) []string {
 }
 
 // Scaled is the optimizer with a [LossScale] as its first link, and that link, which the step's losses are to be given
-// too. One that begins with a LossScale already is returned as it is.
-func (o *Optimizer) Scaled() (*Optimizer, LossScale) {
+// too. One that begins with a LossScale already is returned as it is; one of GoMLX's is an error.
+func (o *Optimizer) Scaled() (*Optimizer, LossScale, error) {
+	if o.other != nil {
+		return nil, LossScale{}, fmt.Errorf("optim: optimizer %v cannot scale losses, expected a chain of package optim: take optim.New", o)
+	}
 	if len(o.chain) > 0 {
 		if scale, ok := o.chain[0].(LossScale); ok {
-			return o, scale
+			return o, scale, nil
 		}
 	}
 	scale := LossScale{}
-	return New(o.rate, append(Chain{scale}, o.chain...)...), scale
+	return New(o.rate, append(Chain{scale}, o.chain...)...), scale, nil
 }

@@ -10,10 +10,7 @@ import (
 // Policy says in which types of numbers a model works: what its parameters are kept in, what layers calculate in, and
 // what they give to the loss. It is a value to be asked; it changes nothing by itself. The optimizer's own arithmetic
 // is in float32 whatever it says.
-type Policy struct{ Parameters, Compute, Outputs DType }
-
-// FullPrecision has everything in float32.
-func FullPrecision() Policy { return Policy{dtypes.Float32, dtypes.Float32, dtypes.Float32} }
+type Policy struct{ Parameters, Compute, Outputs dtypes.DType }
 
 // MixedBFloat16 calculates in bfloat16; parameters and outputs stay in float32. It needs no [LossScale].
 func MixedBFloat16() Policy { return Policy{dtypes.Float32, dtypes.BFloat16, dtypes.Float32} }
@@ -32,12 +29,12 @@ func (p Policy) NeedsLossScale() bool { return p.Compute == dtypes.Float16 }
 
 // In converts a model's input, or a parameter, to what layers calculate in; what is no floating-point number, as labels
 // and tokens are, stays.
-func (p Policy) In(x *Node) *Node { return castFloat(x, p.Compute) }
+func (p Policy) In(x *graph.Node) *graph.Node { return castFloat(x, p.Compute) }
 
 // Out converts a model's output to what the loss is calculated in.
-func (p Policy) Out(x *Node) *Node { return castFloat(x, p.Outputs) }
+func (p Policy) Out(x *graph.Node) *graph.Node { return castFloat(x, p.Outputs) }
 
-func castFloat(x *Node, to DType) *Node {
+func castFloat(x *graph.Node, to dtypes.DType) *graph.Node {
 	if !x.DType().IsFloat() {
 		return x
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -82,7 +83,7 @@ func bowlLoss(b *managed.Builder) *managed.Node {
 		part("b", made(4, 3, 7, 4, 0), made(4, 5, 7, 2, 0), curvature(4, 3, 4), []int{4}, graph.Slice(slope, graph.AxisRange(matrixSize, size))))
 }
 
-func newState(t testing.TB, r *xla.Runtime, o managed.Optimizer) *managed.State {
+func newState(t testing.TB, r *xla.Runtime, o *optim.Optimizer) *managed.State {
 	t.Helper()
 	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(o))
 	require.NoError(t, err)
@@ -105,7 +106,7 @@ func train(t require.TestingT, step *managed.Stepper, state *managed.State, batc
 }
 
 // run makes a state and trains it.
-func run(t testing.TB, r *xla.Runtime, o managed.Optimizer, batches []data.Batch) *managed.State {
+func run(t testing.TB, r *xla.Runtime, o *optim.Optimizer, batches []data.Batch) *managed.State {
 	t.Helper()
 	state := newState(t, r, o)
 	train(t, trainStep(t, bowl), state, batches)

@@ -12,14 +12,14 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// ErrRateUntold is wrapped by the error about a chain without one learning rate: what scales the updates stands before
-// a rule, which may cancel it, as [Adam] does, or mix it with other updates.
-var ErrRateUntold = errors.New("the learning rate cannot be told")
+// errNoRate: what scales the updates is before a rule, which may cancel it, as [Adam] does, or mix it with other
+// updates.
+var errNoRate = errors.New("the chain has no single learning rate")
 
 // Rate is the learning rate that the next update is made with, a scalar, to be reported in a step's logs: the variable
-// times what scales the updates at the end of the chain. It panics with [ErrRateUntold] where [Optimizer.FactorsAt] is
-// that error, or gives several. The loss, of several the first, says in which graph and in which type.
-func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
+// times what scales the updates at the end of the chain. It panics where [Optimizer.FactorsAt] is an error, or gives
+// several. The loss, of several the first, says in which graph and in which type.
+func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	scales, err := o.one(scope)
 	if err != nil {
 		panic(err)
@@ -27,17 +27,26 @@ func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
 	return o.scaled(scope, loss, scales)
 }
 
-// Rates are the same by the names of [Optimizer.FactorsAt], and its error.
-func (o *Optimizer) Rates(scope *Scope, loss *Node) (map[string]*Node, error) {
+// Rates are the same by the names of [Optimizer.FactorsAt], and none where that is an error. Call it before the update,
+// and what it returns after it: GoMLX's optimizers make the variable of their rate in the update.
+func (o *Optimizer) Rates(scope *model.Scope, loss *graph.Node) (after func() map[string]*graph.Node) {
+	rates := map[string]*graph.Node{}
 	scales, err := o.scales(scope)
-	rates := map[string]*Node{}
 	for name, list := range scales {
-		rates[name] = o.scaled(scope, loss, list)
+		if err == nil && o.other == nil {
+			rates[name] = o.scaled(scope, loss, list)
+		}
 	}
-	return rates, err
+	return func() map[string]*graph.Node {
+		v := scope.Store().GetVariable(model.JoinPath(scopeIn(scope), "learning_rate"))
+		if o.other != nil && v != nil {
+			rates[""] = v.NodeValue(loss.Graph())
+		}
+		return rates
+	}
 }
 
-func (o *Optimizer) scaled(scope *Scope, loss *Node, scales []scaling) *Node {
+func (o *Optimizer) scaled(scope *model.Scope, loss *graph.Node, scales []scaling) *graph.Node {
 	rate := o.rateVariable(scope, typeFor(loss.DType())).NodeValue(loss.Graph())
 	for _, s := range scales {
 		factor := s.Node(graph.ScalarZero(loss.Graph(), rate.DType()), rate.DType())
@@ -62,7 +71,7 @@ func (o *Optimizer) RateAt(update int64) float64 {
 
 // FactorsAt is what the update with a number multiplies the rate with: the product of [Scale] and [ScaleBySchedule] at
 // the end of the chain, after all rules. There is one, under "", or, where [Groups] have such, one for each group by
-// its name. Scaling elsewhere is an [ErrRateUntold].
+// its name. Scaling elsewhere is an error: the chain has no single rate.
 func (o *Optimizer) FactorsAt(update int64) (map[string]float64, error) {
 	return o.Factors(func(string) int64 { return update })
 }
@@ -96,7 +105,7 @@ func at(scales []scaling, number func(count string) int64) float64 {
 	return factor
 }
 
-func (o *Optimizer) scales(scope *Scope) (map[string][]scaling, error) {
+func (o *Optimizer) scales(scope *model.Scope) (map[string][]scaling, error) {
 	if scope == nil {
 		scope = model.NewStore().RootScope()
 	}
@@ -105,12 +114,15 @@ func (o *Optimizer) scales(scope *Scope) (map[string][]scaling, error) {
 }
 
 // one are the scales of a chain that has one rate.
-func (o *Optimizer) one(scope *Scope) ([]scaling, error) {
+func (o *Optimizer) one(scope *model.Scope) ([]scaling, error) {
 	scales, err := o.scales(scope)
+	if o.other != nil {
+		return nil, fmt.Errorf("optim: %w: it is one of GoMLX's optimizers, %v", errNoRate, o)
+	}
 	if list, ok := scales[""]; ok || err != nil {
 		return list, err
 	}
-	return nil, fmt.Errorf("optim: %w: each of the groups %q has its own (FactorsAt)", ErrRateUntold, slices.Sorted(maps.Keys(scales)))
+	return nil, fmt.Errorf("optim: %w: each of the groups %q has its own (FactorsAt)", errNoRate, slices.Sorted(maps.Keys(scales)))
 }
 
 // place is where a chain has its variables, and which scopes of links are taken there.
@@ -141,9 +153,9 @@ func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err 
 		_, one := of[""]
 		switch {
 		case len(of) > 0 && rule != "":
-			return nil, "", fmt.Errorf("optim: %w: %s scales the updates before %s, which makes others of them: put it at the end of the chain", ErrRateUntold, c[i].Name(), rule)
+			return nil, "", fmt.Errorf("optim: %w: %s scales the updates before %s, which makes others of them: put it at the end of the chain", errNoRate, c[i].Name(), rule)
 		case len(of) > 0 && !one && !single:
-			return nil, "", fmt.Errorf("optim: %w: the groups of two Groups scale the updates", ErrRateUntold)
+			return nil, "", fmt.Errorf("optim: %w: the groups of two Groups scale the updates", errNoRate)
 		case len(of) > 0 && !one:
 			for name := range of {
 				of[name] = append(of[name], scales[""]...)
@@ -181,7 +193,7 @@ func linkOf(t Transformation, at *place) (l link, err error) {
 	case masked:
 		scales, rule, err := t.chain.scales(at)
 		if list, single := scales[""]; err == nil && !(single && len(list) == 0) {
-			err = fmt.Errorf("optim: %w: Masked scales the updates of some parameters: take Groups", ErrRateUntold)
+			err = fmt.Errorf("optim: %w: Masked scales the updates of some parameters: take Groups", errNoRate)
 		}
 		return link{rule: rule}, err
 	}

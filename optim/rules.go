@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 // Momentum adds up the updates, each step forgetting 1 - decay of the sum (Polyak 1964); decay is 0.9 mostly, without
@@ -22,9 +23,9 @@ func (momentum) Name() string { return "momentum" }
 
 func (t momentum) Update(s *Step) {
 	share("the momentum", t.decay)
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		sum := s.Zeros(p, "sum")
-		add := func(to *Node) *Node { return graph.Add(p.Update, graph.MulScalar(to, t.decay)) }
+		add := func(to *graph.Node) *graph.Node { return graph.Add(p.Update, graph.MulScalar(to, t.decay)) }
 		next := add(sum.NodeValue(s.graph))
 		s.Set(sum, next)
 		if t.ahead {
@@ -35,24 +36,24 @@ func (t momentum) Update(s *Step) {
 }
 
 // moment moves the average that a slot of a parameter is on by a value, and returns it.
-func (s *Step) moment(p *Parameter, slot string, decay float64, value *Node) *Node {
+func (s *Step) moment(p *Parameter, slot string, decay float64, value *graph.Node) *graph.Node {
 	return s.average(s.Zeros(p, slot), decay, value)
 }
 
-func (s *Step) average(v *Variable, decay float64, value *Node) *Node {
+func (s *Step) average(v *model.Variable, decay float64, value *graph.Node) *graph.Node {
 	next := mix(v.NodeValue(s.graph), value, decay)
 	s.Set(v, next)
 	return next
 }
 
 // mix is old·decay + new·(1-decay).
-func mix(old, new *Node, decay float64) *Node {
+func mix(old, new *graph.Node, decay float64) *graph.Node {
 	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
 }
 
 // unbias is 1 / (1 - decay^n) for a scalar n: what a moving average that began with zeros is to be multiplied with
 // after n values.
-func unbias(decay float64, n *Node) *Node {
+func unbias(decay float64, n *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }
 
@@ -72,7 +73,7 @@ func (t Lion) Update(s *Step) {
 	b1, b2 := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.99)
 	share("Lion.Beta1", b1)
 	share("Lion.Beta2", b2)
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		old := s.Zeros(p, "momentum").NodeValue(s.graph)
 		s.moment(p, "momentum", b2, p.Update)
 		return graph.Sign(mix(old, p.Update, b1))
@@ -95,7 +96,7 @@ func (t RMSProp) Update(s *Step) {
 	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-8)
 	share("RMSProp.Decay", decay)
 	positive("RMSProp.Epsilon", epsilon)
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		squares := s.moment(p, "squares", decay, graph.Square(p.Update))
 		return graph.Mul(p.Update, graph.Rsqrt(graph.AddScalar(squares, epsilon)))
 	})
@@ -117,7 +118,7 @@ func (WeightDecay) Name() string { return "weight_decay" }
 func (t WeightDecay) Update(s *Step) {
 	check(t.Rate >= 0 && t.Rate <= maxFloat, "WeightDecay.Rate is %g, expected a finite number that is not negative", t.Rate)
 	decays := s.selects("WeightDecay", t.Match)
-	s.each(func(p *Parameter) *Node {
+	s.each(func(p *Parameter) *graph.Node {
 		if t.Rate == 0 || !decays(p) {
 			return p.Update
 		}
@@ -129,7 +130,7 @@ func (t WeightDecay) Update(s *Step) {
 func Scale(factor float64) Transformation {
 	return stateless{scaleName, factor, func(s *Step) {
 		check(factor >= -maxFloat && factor <= maxFloat, "Scale is given %g, expected a finite number", factor)
-		s.each(func(p *Parameter) *Node { return graph.MulScalar(p.Update, factor) })
+		s.each(func(p *Parameter) *graph.Node { return graph.MulScalar(p.Update, factor) })
 	}}
 }
 
@@ -154,5 +155,5 @@ func (t scaleBySchedule) Update(s *Step) {
 	updates := count.NodeValue(s.graph)
 	s.Set(count, graph.AddScalar(updates, 1))
 	factor := t.Node(updates, s.dtype)
-	s.each(func(p *Parameter) *Node { return graph.Mul(p.Update, factor) })
+	s.each(func(p *Parameter) *graph.Node { return graph.Mul(p.Update, factor) })
 }

@@ -20,9 +20,9 @@ import (
 func TestAdam_goesOnFromGoMLXs(t *testing.T) {
 	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
-	theirs := func() managed.Optimizer { return optimizer.Adam().LearningRate(0.02).Epsilon(1e-8).Done() }
-	ours := func() managed.Optimizer { return optim.New(0.02, optim.Adam{}) }
-	for name, row := range map[string][2]func() managed.Optimizer{"from GoMLX's": {theirs, ours}, "to GoMLX's": {ours, theirs}} {
+	theirs := func() *optim.Optimizer { return optim.GoMLX(optimizer.Adam().LearningRate(0.02).Epsilon(1e-8).Done()) }
+	ours := func() *optim.Optimizer { return optim.New(0.02, optim.Adam{}) }
+	for name, row := range map[string][2]func() *optim.Optimizer{"from GoMLX's": {theirs, ours}, "to GoMLX's": {ours, theirs}} {
 		t.Run(name, func(t *testing.T) {
 			c, err := run(t, r, row[0](), batches[:50]).Content(t.Context())
 			require.NoError(t, err)

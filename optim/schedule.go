@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -26,7 +26,7 @@ func (s Schedule) String() string { return s.name }
 // Err says what is wrong with how the schedule was made, if something is. So does the training step that uses it.
 func (s Schedule) Err() error {
 	if s.value == nil && s.err == nil {
-		return errors.New("optim: the schedule is empty: make it with Constant, Cosine, Join, …")
+		return errors.New("optim: the schedule is empty: make it with Constant, Cosine, …")
 	}
 	return s.err
 }
@@ -40,7 +40,7 @@ func (s Schedule) At(update int64) float64 {
 }
 
 // Node is the value for an update in a graph, a scalar of a type, from any integer or floating-point scalar.
-func (s Schedule) Node(update *Node, dtype DType) *Node {
+func (s Schedule) Node(update *graph.Node, dtype dtypes.DType) *graph.Node {
 	if err := s.Err(); err != nil {
 		panic(err)
 	}
@@ -94,9 +94,6 @@ func Linear(from, to float64, steps int) Schedule {
 	s.name = fmt.Sprintf("linear %g to %g in %d", from, to, steps)
 	return s
 }
-
-// Warmup rises from 0 to a value in a straight line, and stays there; something else follows it with [Join].
-func Warmup(to float64, steps int) Schedule { return Linear(0, to, steps) }
 
 // Polynomial goes from one value to another as (1 - t/steps)^power, and stays there.
 func Polynomial(from, to, power float64, steps int) Schedule {
@@ -157,20 +154,20 @@ func cosine(name string, from, to float64, steps int, part func(t, steps number)
 }
 
 // OneCycle rises as half a wave from peak/25 to the peak in the first 30 percent of the steps, falls to peak/250,000 in
-// the others and stays there (Smith and Topin 2018). Other shares are a [Join] of two [Cosine].
+// the others and stays there (Smith and Topin 2018). Other shares are a [Cosine] and another one by [Schedule.Then].
 func OneCycle(peak float64, steps int) Schedule {
 	const share, first, last = 0.3, 25, 1e4
 	up := int(share * float64(steps))
 	if up == 0 || steps <= up {
 		return schedule(fmt.Sprintf("one cycle to %g in %d", peak, steps), fmt.Sprintf("%d steps, expected 4 or more", steps), nil)
 	}
-	s := Join(Part{up, Cosine(peak/first, peak, up)}, Part{0, Cosine(peak, peak/(first*last), steps-up)})
+	s := Cosine(peak/first, peak, up).Then(up, Cosine(peak, peak/(first*last), steps-up))
 	s.name = fmt.Sprintf("one cycle to %g in %d", peak, steps)
 	return s
 }
 
-// InverseSqrt falls as 1/√t: value·√(steps/(steps+t)), so that behind a [Warmup] of as many steps it is the schedule of
-// the transformer (Vaswani et al. 2017): value·√(steps/t) with t counted from the start.
+// InverseSqrt falls as 1/√t: value·√(steps/(steps+t)), so that after a [Linear] from 0 in as many steps it is the
+// schedule of the transformer (Vaswani et al. 2017): value·√(steps/t) with t counted from the start.
 func InverseSqrt(from float64, steps int) Schedule {
 	var w wrong
 	w.finite(from)
@@ -181,68 +178,22 @@ func InverseSqrt(from float64, steps int) Schedule {
 	})
 }
 
-// PiecewiseConstant is constant between boundaries: values[0] before boundaries[0], values[1] from there on, and so on.
-func PiecewiseConstant(boundaries []int, values []float64) Schedule {
-	name := fmt.Sprintf("piecewise %v at %v", values, boundaries)
-	if len(values) != len(boundaries)+1 {
-		return schedule(name, fmt.Sprintf("%d values for %d boundaries, expected one more value than boundaries", len(values), len(boundaries)), nil)
-	}
+// Then is the schedule for so many updates, and another one after it, which counts from its own beginning:
+//
+//	optim.Linear(0, 1, 500).Then(500, optim.Cosine(1, 0, 9500))
+//
+// The updates of a schedule that is itself made by Then are counted from its beginning.
+func (s Schedule) Then(updates int, next Schedule) Schedule {
 	var w wrong
-	w.finite(values...)
-	parts := make([]Part, len(values))
-	before := 0
-	for i, v := range values {
-		parts[i].Schedule = Constant(v)
-		if i < len(boundaries) {
-			if boundaries[i] <= before {
-				w = append(w, fmt.Sprintf("the boundary %d after %d, expected rising, positive ones", boundaries[i], before))
-			}
-			parts[i].Steps, before = boundaries[i]-before, boundaries[i]
-		}
-	}
-	if len(w) > 0 {
-		return schedule(name, w.String(), nil)
-	}
-	s := Join(parts...)
-	s.name = name
-	return s
-}
-
-// Part is a schedule for so many steps of a [Join].
-type Part struct {
-	// Steps is how long it lasts; the last part lasts for ever, whatever is here.
-	Steps    int
-	Schedule Schedule
-}
-
-// Join has schedules follow each other; each counts its steps from its own beginning.
-func Join(parts ...Part) Schedule {
-	parts = slices.Clone(parts)
-	var words []string
-	var w wrong
-	for i, p := range parts {
-		if err := p.Schedule.Err(); err != nil {
+	for i, part := range []Schedule{s, next} {
+		if err := part.Err(); err != nil {
 			w = append(w, fmt.Sprintf("part %d: %s", i+1, strings.TrimPrefix(err.Error(), "optim: ")))
 		}
-		if i < len(parts)-1 {
-			w.steps(p.Steps)
-			words = append(words, fmt.Sprintf("%s for %d", p.Schedule, p.Steps))
-		} else {
-			words = append(words, p.Schedule.String())
-		}
 	}
-	if len(parts) == 0 {
-		w = append(w, "no parts")
-	}
-	return schedule(strings.Join(words, ", then "), w.String(), func(t number) number {
-		begin := 0
-		value := parts[0].Schedule.value(t)
-		for i, p := range parts[1:] {
-			begin += parts[i].Steps
-			start := constant(float64(begin))
-			// A part that has not begun is computed too, so it must not see a step from before its beginning.
-			value = t.whereBelow(start, value, p.Schedule.value(t.minus(start).atLeast(constant(0))))
-		}
-		return value
+	w.steps(updates)
+	return schedule(fmt.Sprintf("%s for %d, then %s", s, updates, next), w.String(), func(t number) number {
+		start := constant(float64(updates))
+		// The second is computed before it begins, too, so it must not see a step from before its beginning.
+		return t.whereBelow(start, s.value(t), next.value(t.minus(start).atLeast(constant(0))))
 	})
 }

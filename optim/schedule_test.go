@@ -3,6 +3,7 @@ package optim_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,10 +27,9 @@ var schedules = map[string]optim.Schedule{
 	"cosine":          optim.Cosine(0.5, 0.05, 100),
 	"cosine restarts": optim.CosineRestarts(0.5, 0.05, 20),
 	"one cycle":       optim.OneCycle(0.5, 100),
-	"warm-up cosine":  optim.Join(optim.Part{Steps: 10, Schedule: optim.Warmup(1, 10)}, optim.Part{Schedule: optim.Cosine(1, 0.01, 100)}),
-	"piecewise":       optim.PiecewiseConstant([]int{10, 50}, []float64{1, 0.5, 0.05}),
-	"join": optim.Join(optim.Part{Steps: 20, Schedule: optim.Warmup(1, 20)}, optim.Part{Steps: 30, Schedule: optim.Constant(1)},
-		optim.Part{Schedule: optim.Polynomial(1, 0, 2, 50)}),
+	"warm-up cosine":  optim.Linear(0, 1, 10).Then(10, optim.Cosine(1, 0.01, 100)),
+	"piecewise":       optim.Constant(1).Then(10, optim.Constant(0.5)).Then(50, optim.Constant(0.05)),
+	"join":            optim.Linear(0, 1, 20).Then(20, optim.Constant(1).Then(30, optim.Polynomial(1, 0, 2, 50))),
 }
 
 // inGraph computes a schedule for many steps in a program.
@@ -68,7 +68,7 @@ func TestSchedules_asOptax(t *testing.T) {
 
 func TestInverseSqrt_isTheTransformers(t *testing.T) {
 	const warm, peak = 50, 0.7
-	s := optim.Join(optim.Part{Steps: warm, Schedule: optim.Warmup(peak, warm)}, optim.Part{Schedule: optim.InverseSqrt(peak, warm)})
+	s := optim.Linear(0, peak, warm).Then(warm, optim.InverseSqrt(peak, warm))
 	for step := range int64(500) {
 		want := peak * math.Sqrt(warm) * min(1/math.Sqrt(float64(step)), float64(step)*math.Pow(warm, -1.5)) // formula (3) of the paper
 		require.InDelta(t, want, s.At(step), 1e-12, "step %d", step)
@@ -76,29 +76,33 @@ func TestInverseSqrt_isTheTransformers(t *testing.T) {
 }
 
 // A schedule that is put together from random parts has the same values in a program as on the host.
-func TestJoin_law(t *testing.T) {
+func TestThen_law(t *testing.T) {
 	r := plugintest.CPU(t)
 	rapid.Check(t, func(t *rapid.T) {
-		var parts []optim.Part
+		var lengths []int
+		var parts []optim.Schedule
 		for range rapid.IntRange(1, 4).Draw(t, "parts") {
 			a, b := rapid.Float64Range(0.01, 2).Draw(t, "from"), rapid.Float64Range(0.01, 2).Draw(t, "to")
 			n := rapid.IntRange(1, 30).Draw(t, "steps")
 			s := rapid.SampledFrom([]optim.Schedule{
 				optim.Constant(a), optim.Linear(a, b, n), optim.Polynomial(a, b, 1+b, n), optim.ExponentialDecay(a, b, n), optim.StepDecay(a, b, n),
 				optim.Cosine(a, b, n), optim.CosineRestarts(a, b, n), optim.InverseSqrt(a, n), optim.OneCycle(a, n+4),
-				optim.PiecewiseConstant([]int{n, n + 3}, []float64{a, b, a}),
+				optim.Constant(a).Then(n, optim.Constant(b)).Then(n+3, optim.Constant(a)),
 			}).Draw(t, "schedule")
-			parts = append(parts, optim.Part{Steps: rapid.IntRange(1, 20).Draw(t, "length"), Schedule: s})
+			parts, lengths = append(parts, s), append(lengths, rapid.IntRange(1, 20).Draw(t, "length"))
 		}
-		joined := optim.Join(parts...)
+		joined := parts[len(parts)-1]
+		for i, part := range slices.Backward(parts[:len(parts)-1]) {
+			joined = part.Then(lengths[i], joined)
+		}
 		steps := rapid.SliceOfN(rapid.Int64Range(0, 100), 8, 8).Draw(t, "at")
 		for i, v := range inGraph(t, r, joined, steps) {
 			at, here := steps[i], 0
-			for here < len(parts)-1 && at >= int64(parts[here].Steps) {
-				at -= int64(parts[here].Steps)
+			for here < len(parts)-1 && at >= int64(lengths[here]) {
+				at -= int64(lengths[here])
 				here++
 			}
-			want := parts[here].Schedule.At(at)
+			want := parts[here].At(at)
 			require.Equal(t, want, joined.At(steps[i]), "the part's own value")
 			require.InDelta(t, want, v, 1e-4*want+1e-30) // a power of a hundred steps has as many roundings
 		}
@@ -133,17 +137,14 @@ func TestSchedules_refuse(t *testing.T) {
 		schedule optim.Schedule
 		want     string
 	}{
-		{"empty", optim.Schedule{}, "optim: the schedule is empty: make it with Constant, Cosine, Join, …"},
+		{"empty", optim.Schedule{}, "optim: the schedule is empty: make it with Constant, Cosine, …"},
 		{"constant", optim.Constant(math.NaN()), "optim: schedule constant NaN: the value NaN, expected a finite one"},
 		{"no steps", optim.Cosine(1, 0, 0), "optim: schedule cosine 1 to 0 in 0: 0 steps, expected 1 or more"},
 		{"power", optim.Polynomial(1, 0, -1, 5), "optim: schedule polynomial 1 to 0 in 5, power -1: the power -1, expected a positive, finite number"},
 		{"factor", optim.StepDecay(1, 0, 5), "optim: schedule steps from 1, ×0 in 5: the factor 0, expected a positive, finite number"},
 		{"one cycle", optim.OneCycle(1, 3), "optim: schedule one cycle to 1 in 3: 3 steps, expected 4 or more"},
-		{"values", optim.PiecewiseConstant([]int{3}, []float64{1}), "optim: schedule piecewise [1] at [3]: 1 values for 1 boundaries, expected one more value than boundaries"},
-		{"boundaries", optim.PiecewiseConstant([]int{3, 3}, []float64{1, 2, 3}), "optim: schedule piecewise [1 2 3] at [3 3]: the boundary 3 after 3, expected rising, positive ones"},
-		{"no parts", optim.Join(), "optim: schedule : no parts"},
-		{"a part", optim.Join(optim.Part{Schedule: optim.Constant(1)}, optim.Part{}), "optim: schedule constant 1 for 0, then : 0 steps, expected 1 or more; part 2: the schedule is empty: make it with Constant, Cosine, Join, …"},
-		{"sweep", optim.RateSweep(0, 1, 1), "optim: schedule sweep 0 to 1 in 1: the first rate 0, expected a positive, finite number; 0 steps, expected 1 or more"},
+		{"a part", optim.Constant(1).Then(0, optim.Schedule{}), "optim: schedule constant 1 for 0, then : part 2: the schedule is empty: make it with Constant, Cosine, …; 0 steps, expected 1 or more"},
+		{"the first part", optim.Cosine(1, 0, 0).Then(5, optim.Constant(1)), "optim: schedule cosine 1 to 0 in 0 for 5, then constant 1: part 1: schedule cosine 1 to 0 in 0: 0 steps, expected 1 or more"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			require.EqualError(t, row.schedule.Err(), row.want)
@@ -154,10 +155,8 @@ func TestSchedules_refuse(t *testing.T) {
 	}
 }
 
-func ExampleJoin() {
-	rate := optim.Join(
-		optim.Part{Steps: 100, Schedule: optim.Warmup(1, 100)},
-		optim.Part{Schedule: optim.Cosine(1, 0.1, 900)})
+func ExampleSchedule_Then() {
+	rate := optim.Linear(0, 1, 100).Then(100, optim.Cosine(1, 0.1, 900))
 	fmt.Println(rate)
 	for _, step := range []int64{0, 50, 100, 550, 1000} {
 		fmt.Printf("%4d %.3f\n", step, rate.At(step))

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -30,32 +31,32 @@ type Step struct {
 
 // update is what all links of an optimizer share in a step.
 type update struct {
-	model *Scope // that the optimizer was given
-	graph *Graph
-	dtype DType
+	model *model.Scope // that the optimizer was given
+	graph *graph.Graph
+	dtype dtypes.DType
 	after []func()
 	taken map[string]bool // scopes of links
 	// owners are the parameters for which links keep variables; counts and factors are nodes that parameters share.
-	owners  map[*Variable]*Parameter
-	counts  map[string]*Node
-	factors map[factor]*Node
+	owners  map[*model.Variable]*Parameter
+	counts  map[string]*graph.Node
+	factors map[factor]*graph.Node
 }
 
 // Parameter is a variable in training.
 type Parameter struct {
 	// Value is the variable's value before the step, Update what the chain has made of its gradient so far; both have
 	// the variable's dimensions and the step's [Step.DType].
-	Value, Update *Node
-	variable      *Variable
-	gate          *Node  // whether the parameter is updated; nil: always
-	gatedBy       string // the scope of the link that set the gate, "" before the first
+	Value, Update *graph.Node
+	variable      *model.Variable
+	gate          *graph.Node // whether the parameter is updated; nil: always
+	gatedBy       string      // the scope of the link that set the gate, "" before the first
 }
 
 // Name is the variable's full name, as "/dense/weights".
 func (p *Parameter) Name() string { return p.variable.Path() }
 
 // Shape is the variable's shape.
-func (p *Parameter) Shape() Shape { return p.variable.Shape() }
+func (p *Parameter) Shape() shapes.Shape { return p.variable.Shape() }
 
 // Freeze leaves the variable as it is, bit for bit: no later link sees it, and none keeps anything for it.
 func (p *Parameter) Freeze() { p.Update = nil }
@@ -72,24 +73,24 @@ func (s *Step) Parameters() iter.Seq[*Parameter] {
 }
 
 // each replaces every update.
-func (s *Step) each(f func(p *Parameter) *Node) {
+func (s *Step) each(f func(p *Parameter) *graph.Node) {
 	for p := range s.Parameters() {
 		p.Update = f(p)
 	}
 }
 
 // Graph is the graph of the step.
-func (s *Step) Graph() *Graph { return s.graph }
+func (s *Step) Graph() *graph.Graph { return s.graph }
 
 // DType is the type of all updates and of all state: float32 or float64.
-func (s *Step) DType() DType { return s.dtype }
+func (s *Step) DType() dtypes.DType { return s.dtype }
 
 // Count is the number of updates of a parameter that this link has seen before this one, an int64 scalar. Each
 // parameter has its own: one that is trained later, or not in every step ([managed.TrainOnly]), counts from its own
 // first update. Steps that a link before this one held back are not counted.
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
-func (s *Step) Count(p *Parameter) *Node {
+func (s *Step) Count(p *Parameter) *graph.Node {
 	link := p.gatedBy
 	if link == "" {
 		link = model.JoinPath(scopeIn(s.model), perParameter)
@@ -107,25 +108,25 @@ func (s *Step) Count(p *Parameter) *Node {
 const perParameter, countSlot = "parameters", "count"
 
 // time is the number of this update of a parameter, from 1, plus ahead, as a scalar to calculate with.
-func (s *Step) time(p *Parameter, ahead float64) *Node {
-	return s.shared(factor{of: s.Count(p), ahead: ahead}, func(f factor) *Node {
+func (s *Step) time(p *Parameter, ahead float64) *graph.Node {
+	return s.shared(factor{of: s.Count(p), ahead: ahead}, func(f factor) *graph.Node {
 		return graph.ConvertDType(graph.AddScalar(f.of, 1+ahead), s.dtype)
 	})
 }
 
 // unbias is what a moving average of a parameter that began with zeros is multiplied by: 1 / (1 - decay^n), where n is
 // the number of this update plus ahead.
-func (s *Step) unbias(p *Parameter, decay, ahead float64) *Node {
-	return s.shared(factor{s.time(p, ahead), 0, decay}, func(f factor) *Node { return unbias(decay, f.of) })
+func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
+	return s.shared(factor{s.time(p, ahead), 0, decay}, func(f factor) *graph.Node { return unbias(decay, f.of) })
 }
 
 // factor is a scalar that is computed from another one.
 type factor struct {
-	of           *Node
+	of           *graph.Node
 	ahead, decay float64
 }
 
-func (s *Step) shared(f factor, build func(factor) *Node) *Node {
+func (s *Step) shared(f factor, build func(factor) *graph.Node) *graph.Node {
 	if s.factors[f] == nil {
 		s.factors[f] = build(f)
 	}
@@ -133,37 +134,37 @@ func (s *Step) shared(f factor, build func(factor) *Node) *Node {
 }
 
 // Zeros is a variable of the link for a parameter: of its dimensions, and zero at the start.
-func (s *Step) Zeros(p *Parameter, slot string) *Variable {
+func (s *Step) Zeros(p *Parameter, slot string) *model.Variable {
 	return s.zeros(p, slot, p.Shape().Dimensions...)
 }
 
-func (s *Step) zeros(p *Parameter, slot string, dimensions ...int) *Variable {
+func (s *Step) zeros(p *Parameter, slot string, dimensions ...int) *model.Variable {
 	return s.zerosAt(p, model.JoinPath(s.scope, p.Name(), slot), dimensions)
 }
 
-func (s *Step) zerosAt(p *Parameter, path string, dimensions []int) *Variable {
+func (s *Step) zerosAt(p *Parameter, path string, dimensions []int) *model.Variable {
 	return s.own(p, s.model.Store().VariableWithShape(path, shapes.Make(s.dtype, dimensions...), initializer.Zero))
 }
 
 // own notes that a variable is kept for a parameter: it changes where the parameter does.
-func (s *Step) own(p *Parameter, v *Variable) *Variable {
+func (s *Step) own(p *Parameter, v *model.Variable) *model.Variable {
 	s.owners[v] = p
 	return v.SetTrainable(false)
 }
 
 // numberOf is a number that the link keeps for a parameter.
-func (s *Step) numberOf(p *Parameter, slot string, start any) *Variable {
+func (s *Step) numberOf(p *Parameter, slot string, start any) *model.Variable {
 	return s.own(p, s.model.Store().VariableWithValue(model.JoinPath(s.scope, p.Name(), slot), start))
 }
 
 // Number is a variable of the link: a scalar that starts with the given value, of its type.
-func (s *Step) Number(slot string, start any) *Variable {
+func (s *Step) Number(slot string, start any) *model.Variable {
 	return s.model.Store().VariableWithValue(model.JoinPath(s.scope, slot), start).SetTrainable(false)
 }
 
 // Set gives a variable its value after the step. It keeps the old one if a link before this one holds the step back:
 // what is kept for a parameter if that parameter is held back, a [Step.Number] if all parameters of the link are.
-func (s *Step) Set(v *Variable, value *Node) {
+func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	gate := s.gate()
 	if p := s.owners[v]; p != nil {
 		gate = p.gate
@@ -175,8 +176,8 @@ func (s *Step) Set(v *Variable, value *Node) {
 }
 
 // gate tells whether one of the parameters is updated; nil: always.
-func (s *Step) gate() *Node {
-	var gates []*Node
+func (s *Step) gate() *graph.Node {
+	var gates []*graph.Node
 	for p := range s.Parameters() {
 		if p.gate == nil {
 			return nil
@@ -197,8 +198,8 @@ func (s *Step) gate() *Node {
 
 // Require holds the link's parameters back unless a condition, a scalar bool, is true: then the links after this one
 // change nothing of theirs, and the parameters stay as they are. In a group that concerns the group's parameters alone.
-func (s *Step) Require(condition *Node) {
-	both := map[*Node]*Node{nil: condition}
+func (s *Step) Require(condition *graph.Node) {
+	both := map[*graph.Node]*graph.Node{nil: condition}
 	for p := range s.Parameters() {
 		if both[p.gate] == nil {
 			both[p.gate] = graph.LogicalAnd(p.gate, condition)
@@ -208,7 +209,7 @@ func (s *Step) Require(condition *Node) {
 }
 
 // require is Require for one parameter, with all conditions so far.
-func (s *Step) require(p *Parameter, all *Node) { p.gate, p.gatedBy = all, s.scope }
+func (s *Step) require(p *Parameter, all *graph.Node) { p.gate, p.gatedBy = all, s.scope }
 
 // After has something built when the parameters have their new values.
 func (s *Step) After(f func()) { s.after = append(s.after, f) }

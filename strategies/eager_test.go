@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -71,7 +72,7 @@ type training struct {
 
 func newTraining(t *testing.T, on strategies.Strategy, build managed.Build) *training {
 	t.Helper()
-	state, err := managed.New(on, managed.WithSeed(3), managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
+	state, err := managed.New(on, managed.WithSeed(3), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
 	return &training{t, state, managed.TrainStep(build), managed.TestStep(build)}
 }

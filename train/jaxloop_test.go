@@ -99,7 +99,7 @@ func TestB41_B42_listsOfAnEvaluation(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, series(t, result.History, "one"))
 	piped := loop.Evaluate[int, int]("piped", one, upTo(99), loop.Until(loop.Steps(10)))
-	piped.Aggregate = loop.Aggregations{loop.Metrics: loop.Sum}
+	piped.Aggregate = map[loop.Collection]loop.Aggregation{loop.Metrics: {Name: "sum", Of: total}}
 	_, sums, err := piped.Run(t.Context(), 0)
 	require.NoError(t, err)
 	mean, err := logs.Float("one_all")
@@ -349,4 +349,12 @@ func TestInnerLoops_aCutMovesNoBorder(t *testing.T) {
 			require.Equal(t, series(t, whole.History, "loss_test"), series(t, second.History, "loss_test"))
 		}
 	})
+}
+
+// total is an aggregation of one's own.
+func total(values, _ []float64) (sum float64) {
+	for _, v := range values {
+		sum += v
+	}
+	return sum
 }

@@ -31,7 +31,7 @@ func TestTest_oneRowABatch(t *testing.T) {
 
 func TestTest_lengthAndAggregation(t *testing.T) {
 	test := testOn(100, step)
-	test.Options, test.Aggregate = []loop.Option{loop.Until(loop.Steps(3))}, loop.Aggregations{loop.Metrics: loop.Last}
+	test.Options, test.Aggregate = []loop.Option{loop.Until(loop.Steps(3))}, map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}
 	result, logs, err := test.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, loop.UntilReached, result.Reason)
@@ -50,7 +50,7 @@ func TestTest_dataIsMadeAnew(t *testing.T) {
 		made++
 		return iter.Seq2[int, error](upTo(made))
 	}))
-	test.Aggregate = loop.Aggregations{loop.Metrics: loop.AggregateBy("count", func(v, _ []float64) float64 { return float64(len(v)) })}
+	test.Aggregate = map[loop.Collection]loop.Aggregation{loop.Metrics: {Name: "count", Of: func(v, _ []float64) float64 { return float64(len(v)) }}}
 	l := toy{Step: step, Epoch: loop.Steps(2), Tests: []check{test}}
 	_, err := l.Plan()
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -29,7 +30,7 @@ func TestInteropFlax(t *testing.T) {
 		t.Skip("NOT TESTED against the Python package: make interop does that")
 	}
 	r := plugintest.CPU(t)
-	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	defer state.Close()
 	model := func(b *managed.Builder) {

@@ -89,7 +89,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 	table := must.M1(data.New(data.Named("mass", []string{"1", "2", "3", ""}, 4), data.Named("place", []string{"sea", "land", "sea", "land"}, 4),
 		data.Named("kind", []string{"fish", "cow", "fish", "cow"}, 4)))
 	p := must.M1(data.FitPreparation(table, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},
-		data.Categories{Columns: []string{"place"}}, data.Labels{Column: "kind"}))
+		data.Categories{Columns: []string{"place"}}, data.Labels{Columns: []string{"kind"}}))
 	training := must.M1(table.Map(p.Apply))
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -105,7 +105,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	require.Regexp(t, `^preds_probability_cow,preds_probability_fish,preds_class\n\S+,fish\n\S+,cow\n$`, r.stdout)
 	known := must.M1(data.FitPreparation(table, data.Missing{"NA"}, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},
-		data.Categories{Columns: []string{"place"}}, data.Labels{Column: "kind"}))
+		data.Categories{Columns: []string{"place"}}, data.Labels{Columns: []string{"kind"}}))
 	again := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(2), strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(known)))
 	defer again.Close()
 	require.NoError(t, again.Init(t.Context(), must.M1(data.Peek(training.Batches(2).All()))))
@@ -123,6 +123,20 @@ func TestModelPredict_ofATable(t *testing.T) {
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, of)
 	}
+
+	tags := must.M1(data.New(append(table.Fields(), data.Named("wet", []string{"1", "0", "1", "0"}, 4), data.Named("big", []bool{false, true, false, true}, 4))...))
+	p = must.M1(data.FitPreparation(tags, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean}, data.Categories{Columns: []string{"place"}},
+		data.Labels{Columns: []string{"wet", "big"}}))
+	several := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(2), strategy, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithPreparation(p),
+		flaxlike.WithLearningRate(0.3)))
+	defer several.Close()
+	must.M1(several.Fit(t.Context(), must.M1(tags.Map(p.Apply)), flaxlike.Fit{Epochs: 40, Verbose: flaxlike.Silent}))
+	require.NoError(t, several.Save(model))
+	r = run(t, "model", "predict", model, write("rows.csv", "place,mass\nsea,1\nland,2\n"))
+	require.Zero(t, r.code, r.stderr)
+	require.Regexp(t, `^preds_probability_wet,preds_probability_big,preds_class_wet,preds_class_big\n\S+,1,0\n\S+,0,1\n$`, r.stdout)
+	r = run(t, "model", "predict", model, write("rows.jsonl", `{"place":"sea","mass":1}`))
+	require.Contains(t, r.stdout, `"preds_class":["wet"]`)
 
 	numbers := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(1), strategy, flaxlike.WithLoss("mse")))
 	defer numbers.Close()

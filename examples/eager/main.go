@@ -8,12 +8,13 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
+
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -33,7 +34,7 @@ func main() {
 	set := must.M1(data.New(data.X([]float32{1, 2, 0, 0}, 2, 2), data.Y([]float32{1, 0}, 2, 1)))
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	eager := strategies.Eager(runtime, strategies.CheckFinite()) // in place of strategies.Jit
-	state := must.M1(managed.New(eager, managed.WithOptimizer(optimizer.Adam().Done())))
+	state := must.M1(managed.New(eager, managed.WithOptimizer(optim.New(0.001, optim.Adam{}))))
 	_, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, set.Batches(2))
 	fmt.Println(err)
 }

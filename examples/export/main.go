@@ -13,7 +13,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
@@ -22,6 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -81,7 +81,7 @@ func main() {
 }
 
 func export(dir string, on strategies.Strategy, train, test *data.Set, f model) {
-	ctx, state := context.Background(), must.M1(managed.New(on, managed.WithOptimizer(optimizer.Adam().Done())))
+	ctx, state := context.Background(), must.M1(managed.New(on, managed.WithOptimizer(optim.New(0.001, optim.Adam{}))))
 	step := managed.TrainStep(func(b *managed.Builder) {
 		b.Loss("loss", losses.CrossEntropy(b.Field("y"), f(b.Scope(), b.Field("x"))))
 	})

@@ -151,9 +151,7 @@ func (s settings) train(ctx context.Context, runtime *xla.Runtime, c *corpus, st
 		optim.ClipByGlobalNorm(1),
 		optim.Adam{Beta2: 0.99},
 		optim.WeightDecay{Rate: 0.1, Match: optim.RankFrom(2)},
-		optim.ScaleBySchedule(optim.Join(
-			optim.Part{Steps: warm, Schedule: optim.Warmup(1, warm)},
-			optim.Part{Schedule: optim.Cosine(1, 0.1, max(s.steps-warm, 1))})))
+		optim.ScaleBySchedule(optim.Linear(0, 1, warm).Then(warm, optim.Cosine(1, 0.1, max(s.steps-warm, 1)))))
 	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer), managed.WithSeed(int64(s.seed)))
 	if err != nil {
 		return nil, 0, err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -18,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -34,7 +34,7 @@ func main() {
 	defer stop()
 	train, test := must.M2(data.Digits())
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
-	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.001, optim.Adam{}))))
 
 	testing := loop.Evaluate("test", managed.TestStep(linear), test.Batches(test.Len()))
 	training := loop.New(

@@ -36,7 +36,7 @@ func main() {
 	must.M = loop.Exit
 	set, _ := must.M2(data.Digits())
 	runtime := must.M1(xla.Open(context.Background(), "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
-	sweep, rates := optim.RateSweep(1e-5, 1, steps), make([]float64, steps)
+	sweep, rates := optim.ExponentialDecay(1e-5, 1e5, steps-1), make([]float64, steps)
 	for i := range rates {
 		rates[i] = sweep.At(int64(i))
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -133,7 +134,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	start := time.Now()
-	adam := optimizer.Adam().LearningRate(c.rate).Epsilon(1e-8).Done()
+	adam := optim.GoMLX(optimizer.Adam().LearningRate(c.rate).Epsilon(1e-8).Done())
 	state, err := managed.New(strategy, managed.WithOptimizer(adam), managed.WithSeed(c.seed))
 	if err != nil {
 		return err

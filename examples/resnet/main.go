@@ -56,9 +56,7 @@ func main() {
 	optimizer := optim.New(0.1,
 		optim.WeightDecay{Rate: 5e-4, Match: optim.RankFrom(2)},
 		optim.Momentum(0.9),
-		optim.ScaleBySchedule(optim.Join(
-			optim.Part{Steps: steps / 10, Schedule: optim.Warmup(1, steps/10)},
-			optim.Part{Schedule: optim.Cosine(1, 0, steps-steps/10)})))
+		optim.ScaleBySchedule(optim.Linear(0, 1, steps/10).Then(steps/10, optim.Cosine(1, 0, steps-steps/10))))
 	state := must.M1(managed.New(parallel, managed.WithOptimizer(optimizer)))
 
 	fit := train.Loop[*managed.State, data.Batch]{

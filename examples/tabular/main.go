@@ -26,7 +26,7 @@ func main() {
 	table := must.M1(data.OpenCSV(flag.Arg(0), data.CSV{Texts: true, Missing: []string{"NA"}}))
 	train, test := must.M2(table.Split(0.75, uint64(*seed), data.Stratified("species")))
 	prepared := must.M1(data.FitPreparation(train, data.Numbers{Fill: data.FillMedian, Scale: data.Standard},
-		data.Categories{Columns: []string{"island", "sex"}, Fill: data.FillMostFrequent}, data.Labels{Column: "species"}))
+		data.Categories{Columns: []string{"island", "sex"}, Fill: data.FillMostFrequent}, data.Labels{Columns: []string{"species"}}))
 	training, testing := must.M1(train.Map(prepared.Apply)), must.M1(test.Map(prepared.Apply))
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(32), flaxlike.Activation("relu"),
 		flaxlike.Dense(3)), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),

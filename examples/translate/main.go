@@ -57,8 +57,7 @@ func main() {
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()
-	schedule := optim.Join(
-		optim.Part{Steps: 100, Schedule: optim.Warmup(1, 100)}, optim.Part{Schedule: optim.Cosine(1, 0, int(*steps))})
+	schedule := optim.Linear(0, 1, 100).Then(100, optim.Cosine(1, 0, int(*steps)))
 	optimizer := optim.New(2e-3, optim.ClipByGlobalNorm(1), optim.Adam{}, optim.ScaleBySchedule(schedule))
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer), managed.WithSeed(*seed)))
 	defer state.Close()

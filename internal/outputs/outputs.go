@@ -3,6 +3,8 @@ package outputs
 
 import (
 	"fmt"
+	"math"
+	"reflect"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -62,9 +64,69 @@ func Sparse(name string, labels, logits *Node) *Node {
 
 // NoProbabilities refuses what a softmax or a sigmoid has made.
 func NoProbabilities(name string, output *Node) {
-	if made := MadeBy(output); made != "" {
+	made := MadeBy(output)
+	if made == "" && From0To1(output) {
+		made = "function from 0 to 1"
+	}
+	if made != "" {
 		panic(fmt.Errorf("%s: the output went through a %s, expected logits: take that layer off; the loss has it in it", name, made))
 	}
+}
+
+// From0To1 reports whether the graph shows that no number of an output is below 0 or above 1, as after a sigmoid, a
+// softmax or a clip.
+func From0To1(output *Node) bool {
+	low, high := bounds(output, 12)
+	return MadeBy(output) != "" || low >= -1e-6 && high <= 1+1e-6 // by the rounding of a factor
+}
+
+// bounds are a number that no element is below and one that none is above, as far as a few operations show.
+func bounds(x *Node, steps int) (low, high float64) {
+	low, high = math.Inf(-1), math.Inf(1)
+	of := func(i int) (float64, float64) { return bounds(x.Inputs()[i], steps-1) }
+	if steps == 0 {
+		return low, high
+	}
+	switch x.Type() {
+	case graph.NodeTypeConstant:
+		if value := x.ConstantValue(); value != nil && x.IsScalar() && x.DType().IsFloat() {
+			v := reflect.ValueOf(value.Value())
+			if v.CanFloat() {
+				return v.Float(), v.Float()
+			}
+		}
+	case graph.NodeTypeLogistic, graph.NodeTypeFusedSoftmax:
+		return 0, 1
+	case graph.NodeTypeReshape, graph.NodeTypeTranspose, graph.NodeTypeConvertDType, graph.NodeTypeIdentity, graph.NodeTypeBroadcastInDim:
+		return of(0)
+	case graph.NodeTypeMax, graph.NodeTypeMin:
+		low, high = of(0)
+		l, h := of(1)
+		if x.Type() == graph.NodeTypeMax {
+			return max(low, l), max(high, h)
+		}
+		return min(low, l), min(high, h)
+	case graph.NodeTypeClamp:
+		low, _ = of(0)
+		_, high = of(2)
+	case graph.NodeTypeWhere:
+		low, high = of(1)
+		l, h := of(2)
+		return min(low, l), max(high, h)
+	case graph.NodeTypeAdd, graph.NodeTypeMul, graph.NodeTypeDiv:
+		low, high = of(0)
+		by, same := of(1)
+		switch {
+		case by != same || x.Type() != graph.NodeTypeAdd && by <= 0:
+			return math.Inf(-1), math.Inf(1)
+		case x.Type() == graph.NodeTypeAdd:
+			return low + by, high + by
+		case x.Type() == graph.NodeTypeMul:
+			return low * by, high * by
+		}
+		return low / by, high / by
+	}
+	return low, high
 }
 
 // MadeBy is what made probabilities of an output, "" if it has none. It looks behind what keeps them probabilities, as

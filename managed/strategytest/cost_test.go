@@ -9,6 +9,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/cost"
@@ -48,7 +49,7 @@ func TestCost(t *testing.T) {
 		t.Helper()
 		i := slices.IndexFunc(models, func(m layerModel) bool { return m.name == model })
 		require.GreaterOrEqual(t, i, 0, model)
-		state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
+		state, err := managed.New(on, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, state.Close()) }()
 		step := managed.TrainStep(models[i].build)

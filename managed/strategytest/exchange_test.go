@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla/cost"
 )
@@ -32,7 +33,7 @@ var exchangedMore = map[string]struct {
 
 // exchanges gives what the data-parallel training step of a model exchanges, and the bytes of its parameters.
 func (m layerModel) exchanges(t *testing.T, on strategies.Strategy, devices int) (all []cost.Exchange, parameters float64, err error) {
-	state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(on, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step := managed.TrainStep(m.build)

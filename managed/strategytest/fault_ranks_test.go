@@ -31,6 +31,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/ranks"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -116,7 +117,7 @@ func small(b *managed.Builder) {
 // faultTraining trains small, and gives a text with the bits of all its values. each is called with each batch; options
 // are given the state.
 func faultTraining(t *testing.T, s strategies.Strategy, each func(batch int64), options ...func(*managed.State) loop.Option) string {
-	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
+	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step := managed.TrainStep(small)
@@ -310,7 +311,7 @@ func unlikeData(t *testing.T, says string, batches func(rank int, fault func(), 
 		require.NoError(t, err)
 		strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
 		require.NoError(t, err)
-		state, err := managed.New(strategy, managed.WithOptimizer(optimizer.Adam().Done()))
+		state, err := managed.New(strategy, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 		require.NoError(t, err)
 		fault := func() {
 			require.NoError(t, os.WriteFile(filepath.Join(os.Getenv(faultFolder), "fault"), nil, 0o600))
@@ -422,7 +423,7 @@ func TestF65_fullDisk(t *testing.T) {
 	require.NoError(t, err)
 	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
 	require.NoError(t, err)
-	state, err := managed.New(strategy, managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(strategy, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	step := managed.TrainStep(small)
 	full := loop.Watch(loop.At(loop.Steps(saveEach+1)), func(context.Context, loop.Report) error {

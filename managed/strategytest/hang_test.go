@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -24,7 +25,7 @@ func TestDataParallel_doesNotHang(t *testing.T) {
 	require.NoError(t, err)
 	start, hangs := time.Now(), &bytes.Buffer{}
 	for range parallelRuns {
-		state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+		state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 		require.NoError(t, err)
 		step := managed.TrainStep(deep)
 		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state,

@@ -23,6 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/ranks"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -79,7 +80,7 @@ func bitsOfDevices(t *testing.T, s strategies.Strategy, n int) {
 // agreementsOfAStep: a loop's step has two messages beside its exchange, the loop's and that which compares program and
 // batch.
 func agreementsOfAStep(t *testing.T, job *dist.Job, s strategies.Strategy) {
-	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	step := managed.TrainStep(small)
 	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
@@ -134,7 +135,7 @@ func hundredSteps(t *testing.T, on *xla.Runtime) (all []float64) {
 		s, err = strategies.DataParallel(on)
 		require.NoError(t, err)
 	}
-	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.001).Done()))
+	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.001).Done())))
 	require.NoError(t, err)
 	step := managed.TrainStep(func(b *managed.Builder) {
 		h := graph.Tanh(layers.Dense(b.Scope().In("a"), b.Field("x"), true, 32))
@@ -160,7 +161,7 @@ func hundredSteps(t *testing.T, on *xla.Runtime) (all []float64) {
 
 // endsEverywhere: a context that ends in one process ends the runs of all behind the same step.
 func endsEverywhere(t *testing.T, job *dist.Job, s strategies.Strategy) {
-	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	require.Equal(t, job, state.Job())
@@ -190,7 +191,7 @@ func endsEverywhere(t *testing.T, job *dist.Job, s strategies.Strategy) {
 
 // otherShapes: a batch of another form on one rank is an error on all, and they go on.
 func otherShapes(t *testing.T, job *dist.Job, s strategies.Strategy) {
-	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	step := managed.TrainStep(small)
 	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
@@ -218,7 +219,7 @@ func zeros(t *testing.T, examples, columns int, order ...data.Option) (batch dat
 
 // unequalData: where the data of one rank ends earlier, the runs of all end with an error that says so.
 func unequalData(t *testing.T, job *dist.Job, s strategies.Strategy) {
-	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	step := managed.TrainStep(small)
 	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
@@ -267,7 +268,7 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	}
 	require.ErrorIs(t, state(int64(job.Rank())), xla.ErrDisagree, "other initial values on each rank")
 
-	held, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	held, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	other := managed.TestStep(deep)
 	for b := range wave(t, 64).Batches(32, data.Shuffle(uint64(job.Rank()))).All() {

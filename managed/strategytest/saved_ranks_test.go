@@ -21,6 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/ranks"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -77,7 +78,7 @@ func TestRanks_saveTheirParts(t *testing.T) {
 
 	folder, err := checkpoint.Open(filepath.Join(dir, "run"), checkpoint.Options{ReadOnly: true})
 	require.NoError(t, err)
-	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
 	c, err := folder.Newest(t.Context())
 	require.NoError(t, err)
@@ -119,7 +120,7 @@ func trainAndSave(t *testing.T) {
 	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.ShardState(strategies.FullyShard(job.Size(), 2)))
 	require.NoError(t, err)
 	counts := &fetched{Strategy: strategy}
-	state, err := managed.New(counts, managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
+	state, err := managed.New(counts, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
 	step := managed.TrainStep(small)
 	begin := int64(0)
@@ -177,7 +178,7 @@ func TestF65_fullDiskOfAnotherRank(t *testing.T) {
 	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.ShardState(strategies.FullyShard(2, 2)))
 	require.NoError(t, err)
 	train := func(until int64) error {
-		state, err := managed.New(strategy, managed.WithOptimizer(optimizer.Adam().Done()))
+		state, err := managed.New(strategy, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 		require.NoError(t, err)
 		step := managed.TrainStep(small)
 		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32),

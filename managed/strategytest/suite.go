@@ -25,6 +25,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -239,7 +240,7 @@ func wave(t *testing.T, n int) *data.Set {
 
 // trained gives what is logged and the values of the state after some steps, made in blocks of some size.
 func trained(t *testing.T, s strategies.Strategy, steps, block int, order ...data.Option) (logged []float64, values map[string][]float64) {
-	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
+	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	names := []string{"loss", "size", "turns"}
@@ -282,7 +283,7 @@ func valuesOf(t *testing.T, state *managed.State) map[string][]float64 {
 // resumes: a run that is saved half way, and continued by another state, ends with the bits of the unbroken one.
 func resumes(t *testing.T, s strategies.Strategy) {
 	run := func(dir string, steps int) map[string][]float64 {
-		state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
+		state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 		require.NoError(t, err)
 		step := managed.TrainStep(deep)
 		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32, data.Shuffle(3)), loop.Until(loop.Steps(steps)),

@@ -122,7 +122,7 @@ func knownFailures(t *testing.T) map[string]string {
 func (s sample) compile(t *testing.T, on strategies.Strategy) (err error) {
 	options := s.options
 	if len(options) == 0 {
-		options = []managed.Option{managed.WithOptimizer(optimizer.Adam().Done())}
+		options = []managed.Option{managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))}
 	}
 	state, err := managed.New(on, options...)
 	require.NoError(t, err)

@@ -44,6 +44,8 @@ def below(name, shape, limit):
 def model(name, rate, weights, data, batch):
     """weights: the shape, the scale and the mean of each; data: arrays of all examples, dealt out in order, again and again."""
     def add(loss):
+        if __name__ != "__main__":  # methods.py takes the functions of this script
+            return
         n = len(next(iter(data.values())))
         assert n % batch == 0
         opt = optax.adam(rate)
@@ -71,19 +73,32 @@ def model(name, rate, weights, data, batch):
             assert out.dtype == dtype
             return np.asarray(out, np.float64)
 
-        start = {k: uniform(f"{name} {k}", shape, scale) + np.float32(mean) for k, (shape, scale, mean) in weights.items()}
+        start = beginning(name, weights)
         exact, single = train(start, np.float64), train(start, np.float32)
-        moved = []
-        for i in range(ULPS):
-            up = {k: np.where(bits(f"{name} {k} ulp {i}", v.size).reshape(v.shape) & np.uint64(1), np.inf, -np.inf) for k, v in start.items()}
-            moved.append(train({k: np.nextafter(v, up[k].astype(np.float32)) for k, v in start.items()}, np.float32))
+        moved = [train(s, np.float32) for s in ulps(name, start)]
         off = lambda a: [float(f"{f(np.abs(a - exact)):.3g}") for f in (np.mean, np.max)]
         models[name] = {
-            "rate": rate, "batch": batch, "weights": {k: {"dims": list(s), "scale": scale, "mean": mean} for k, (s, scale, mean) in weights.items()},
+            "rate": rate, "batch": batch, "weights": described(weights),
             "losses": [float(f"{v:.13g}") for v in exact], "float32": off(single), "ulps": [off(m) for m in moved]}
         print(f"{name}: loss {exact[0]:.4g} to {exact[-1]:.4g}; float32 off by {off(single)} (mean, greatest); one unit in the last place: "
               f"{models[name]['ulps']}", file=sys.stderr)
     return add
+
+
+def beginning(name, weights):
+    """The weights that training starts from."""
+    return {k: uniform(f"{name} {k}", shape, scale) + np.float32(mean) for k, (shape, scale, mean) in weights.items()}
+
+
+def ulps(name, start):
+    """Beginnings that differ from start by one unit in the last place of each weight."""
+    for i in range(ULPS):
+        up = {k: np.where(bits(f"{name} {k} ulp {i}", v.size).reshape(v.shape) & np.uint64(1), np.inf, -np.inf) for k, v in start.items()}
+        yield {k: np.nextafter(v, up[k].astype(np.float32)) for k, v in start.items()}
+
+
+def described(weights):
+    return {k: {"dims": list(s), "scale": scale, "mean": mean} for k, (s, scale, mean) in weights.items()}
 
 
 def dense(w, at, x):
@@ -278,5 +293,6 @@ def maml(w, f):
     return lax.scan(task, None, (f["x"], f["y"], f["x2"], f["y2"]))[1].mean()
 
 
-json.dump(models, sys.stdout, separators=(",", ":"))
-print()
+if __name__ == "__main__":
+    json.dump(models, sys.stdout, separators=(",", ":"))
+    print()
