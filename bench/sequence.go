@@ -59,7 +59,7 @@ func lstmOf(places, steps int) sequence {
 			return data.New(data.X(x, n, places, in), data.Y(y, n))
 		},
 		report: func(b *managed.Builder) {
-			x, _ := nn.LSTM{Units: 128, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x"))
+			x := nn.LSTM{Units: 128, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x"))
 			b.Loss("loss", losses.CrossEntropy(b.Field("y"), nn.Dense{Units: classes}.Apply(b.Scope().In("logits"), x)))
 		}}
 }

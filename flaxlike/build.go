@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/losses"
@@ -28,8 +29,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	scope := b.Scope().In(modelScope)
 	var inputs []described
 	layers := trace{inputs: map[*managed.Node]string{}, seen: m.seen}
-	scope.SetGraphParam(b.Graph(), traceParam, &layers)
-	scope.SetGraphParam(b.Graph(), dtypeParam, b.DType())
+	layering.SetTrace(b.Graph(), &layers)
 	taken := func() bool { return true }
 	if m.set.initializer != nil {
 		taken = nn.Kernels(scope, b.Graph(), m.set.initializer)
@@ -63,7 +63,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	for name, v := range out {
 		if v.DType().IsFloat() {
 			out[name] = b.ToOutputType(v)
-			handOn(v, out[name])
+			layering.HandOn(v, out[name])
 		}
 	}
 	var variables []variable
@@ -132,7 +132,7 @@ func (m *Model) report(b *managed.Builder) {
 				m.seen.take(r)
 			}
 		}
-		places := MaskOf(output)
+		places := nn.MaskOf(output)
 		var v *managed.Node
 		switch {
 		case l.Func != nil || l.Name != maskedSparse && !ofBatch[l.Name]:
@@ -193,7 +193,7 @@ func (m *Model) report(b *managed.Builder) {
 func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*managed.Node, sample *managed.Node) {
 	labels, output := m.judged(b, "metric", metric.Name, out, metric.Output, metric.Label)
 	sample = m.weightsOf(b, metric, out, labels, output, sample)
-	places := MaskOf(output)
+	places := nn.MaskOf(output)
 	if metric.Func == nil && m.set.masked(metric, out) && labels.DType().IsInt() && labels.Rank() > 0 {
 		places = outputs.Both(outputs.AtLeastZero(labels, output), places)
 	}

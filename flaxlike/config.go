@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -25,47 +25,76 @@ type config struct {
 	Layers   []config                   `json:"layers,omitempty"` // those in it
 }
 
-// holder is a layer with others in it.
-type holder interface {
-	Layer
-	inner() []Layer
-	holding(layers []Layer) (Layer, error)
-}
-
-func (s sequential) inner() []Layer                  { return s.layers }
-func (sequential) holding(in []Layer) (Layer, error) { return sequential{in}, nil }
-func (residual) holding(in []Layer) (Layer, error)   { return residual{sequential{in}}, nil }
-func (n named) inner() []Layer                       { return []Layer{n.layer} }
-func (d timeDistributed) inner() []Layer             { return []Layer{d.layer} }
-func (n named) holding(in []Layer) (Layer, error)    { l, err := only(in); return named{n.Name, l}, err }
-func (timeDistributed) holding(in []Layer) (Layer, error) {
-	l, err := only(in)
-	return timeDistributed{l}, err
-}
-
-func only(in []Layer) (Layer, error) {
-	if len(in) != 1 {
-		return nil, fmt.Errorf("it has %d layers in it, expected one", len(in))
+// heldBy are the layers in a layer of package nn, and whether it is of a kind that has any.
+func heldBy(l nn.Layer) (in []nn.Layer, holds bool) {
+	switch l := l.(type) {
+	case nn.Sequential:
+		return l, true
+	case nn.Residual:
+		return l, true
+	case nn.L1:
+		return l.Layers, true
+	case nn.L2:
+		return l.Layers, true
+	case nn.Named:
+		return []nn.Layer{l.Layer}, true
+	case nn.TimeDistributed:
+		return []nn.Layer{l.Layer}, true
 	}
-	return in[0], nil
+	return nil, false
+}
+
+// holding is such a layer with others in it.
+func holding(l nn.Layer, in []nn.Layer) (nn.Layer, error) {
+	one := func(of func(nn.Layer) nn.Layer) (nn.Layer, error) {
+		if len(in) != 1 {
+			return nil, fmt.Errorf("it has %d layers in it, expected one", len(in))
+		}
+		return of(in[0]), nil
+	}
+	switch l := l.(type) {
+	case nn.Sequential:
+		return nn.Sequential(in), nil
+	case nn.Residual:
+		return nn.Residual(in), nil
+	case nn.L1:
+		return nn.L1{Rate: l.Rate, Layers: in}, nil
+	case nn.L2:
+		return nn.L2{Rate: l.Rate, Layers: in}, nil
+	case nn.Named:
+		return one(func(in nn.Layer) nn.Layer { return nn.Named{Name: l.Name, Layer: in} })
+	case nn.TimeDistributed:
+		return one(func(in nn.Layer) nn.Layer { return nn.TimeDistributed{Layer: in} })
+	}
+	return l, nil
+}
+
+// copied is a layer with lists of layers of its own: what the caller does to his changes no model.
+func copied(l nn.Layer) nn.Layer {
+	in, holds := heldBy(l)
+	if !holds {
+		return l
+	}
+	in = slices.Clone(in)
+	for i := range in {
+		in[i] = copied(in[i])
+	}
+	l, _ = holding(l, in) // as many as it had
+	return l
 }
 
 // writing writes layers down. A name stands for one layer of the program's own alone.
 type writing map[string]any
 
 // config is a layer as it is written down; where says which it is in errors.
-func (w writing) config(l Layer, where string) (c config, err error) {
-	if isNil(l) {
+func (w writing) config(l nn.Layer, where string) (c config, err error) {
+	if layering.IsNil(l) {
 		return c, fmt.Errorf("the layer %q is nil", where)
 	}
-	l = known(l)
-	c.Layer = kindOf(l)
-	of := l
-	switch l := l.(type) {
-	case part:
-		of = l.Layer
-	case sequential, named:
-	default:
+	c.Layer = layering.Kind(l)
+	if builtIn(l) {
+		l = reflect.Indirect(reflect.ValueOf(l)).Interface().(nn.Layer)
+	} else {
 		c.Own = true
 		if err := w.own(c.Layer, l); err != nil {
 			return c, fmt.Errorf("the layer %q %w", where, err)
@@ -74,19 +103,16 @@ func (w writing) config(l Layer, where string) (c config, err error) {
 			return c, nil
 		}
 	}
-	if c.Settings, err = settingsOf(of); err != nil {
+	if c.Settings, err = settingsOf(l); err != nil {
 		return c, fmt.Errorf("the layer %q, %s, cannot be written down: %w", where, c.Layer, err)
 	}
-	h, ok := of.(holder)
-	if !ok {
-		return c, nil
-	}
-	for i, in := range h.inner() {
+	held, _ := heldBy(l)
+	for i, in := range held {
 		at := fmt.Sprintf("%s/%d", where, i)
-		switch n := h.(type) {
-		case named:
+		switch n := l.(type) {
+		case nn.Named:
 			at = where + "/" + n.Name
-		case timeDistributed:
+		case nn.TimeDistributed:
 			at = where
 		}
 		one, err := w.config(in, strings.TrimPrefix(at, "/"))
@@ -99,11 +125,11 @@ func (w writing) config(l Layer, where string) (c config, err error) {
 }
 
 // own sees that a layer of the program's own has a name that is its alone.
-func (w writing) own(name string, l Layer) error {
+func (w writing) own(name string, l nn.Layer) error {
 	of := any(reflect.TypeOf(l))
 	if v := reflect.ValueOf(l); v.Kind() == reflect.Func {
 		full := runtime.FuncForPC(v.Pointer()).Name()
-		if closure.MatchString(full) || strings.Contains(full, "[") {
+		if layering.Closure.MatchString(full) || strings.Contains(full, "[") {
 			return errors.New("is a function without a name of its own: make it a function of the package, or a type with settings and an Apply")
 		}
 		of = full
@@ -119,19 +145,29 @@ func (w writing) own(name string, l Layer) error {
 
 var initializer = reflect.TypeFor[nn.Initializer]()
 
+// only are the names of the settings of layers that are no structs.
+var only = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
+
 // settingsOf are the settings of a layer that are not zero, each as JSON from which it can be made again. An
 // initializer has its name, if it has one, else it is left out: what a file's model computes does not depend on it.
-func settingsOf(l any) (map[string]json.RawMessage, error) {
+func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	v := reflect.Indirect(reflect.ValueOf(l))
-	if v.Kind() != reflect.Struct {
+	settings := map[string]json.RawMessage{}
+	_, holds := heldBy(l)
+	name, bare := only[v.Type()]
+	switch {
+	case bare:
+		settings[name], _ = json.Marshal(l) // text, or whole numbers
+		return settings, nil
+	case holds && v.Kind() == reflect.Slice:
+		return settings, nil
+	case v.Kind() != reflect.Struct:
 		return nil, fmt.Errorf("it is a %T, expected a struct", l)
 	}
-	_, holds := l.(holder)
-	settings := map[string]json.RawMessage{}
 	for i := range v.NumField() {
 		f, value := v.Type().Field(i), v.Field(i)
 		switch {
-		case value.IsZero(), holds && !f.IsExported():
+		case value.IsZero(), holds && (f.Name == "Layer" || f.Name == "Layers"):
 			continue
 		case !f.IsExported():
 			return nil, fmt.Errorf("its field %s is not exported", f.Name)
@@ -171,13 +207,19 @@ func initializerName(i nn.Initializer) string {
 }
 
 // withSettings is a layer of the type of another one, with settings of a file.
-func withSettings(of Layer, settings map[string]json.RawMessage) (Layer, error) {
+func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, error) {
 	t := reflect.TypeOf(of)
 	pointer := t.Kind() == reflect.Pointer
 	if pointer {
 		t = t.Elem()
 	}
 	v := reflect.New(t)
+	if name, bare := only[t]; bare && len(settings) == 1 && settings[name] != nil {
+		if err := json.Unmarshal(settings[name], v.Interface()); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return v.Elem().Interface().(nn.Layer), nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		var f reflect.StructField
 		ok := t.Kind() == reflect.Struct
@@ -207,7 +249,7 @@ func withSettings(of Layer, settings map[string]json.RawMessage) (Layer, error) 
 	if !pointer {
 		v = v.Elem()
 	}
-	return v.Interface().(Layer), nil
+	return v.Interface().(nn.Layer), nil
 }
 
 // reading makes layers of what is written down: own are those of the program by name, and those that were asked for.
@@ -216,13 +258,13 @@ type reading struct {
 	asked map[string]bool
 }
 
-func (r reading) layer(c config) (l Layer, err error) {
+func (r reading) layer(c config) (l nn.Layer, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("layer %q: %w", c.Layer, err)
 		}
 	}()
-	of, builtIn := parts[c.Layer]
+	of := kinds[c.Layer]
 	switch {
 	case c.Own:
 		if of = r.own[c.Layer]; of == nil {
@@ -235,36 +277,24 @@ func (r reading) layer(c config) (l Layer, err error) {
 		} else if isFunc {
 			return nil, errors.New("it has settings, and WithLayer has a function for it, expected a value of its type")
 		}
-	case c.Layer == "Sequential":
-		of = sequential{}
-	case c.Layer == "Named":
-		of = named{}
-	case !builtIn:
+	case of == nil:
 		return nil, fmt.Errorf("%w: this version of lazo has no such layer", ErrUnknownName)
 	}
 	if l, err = withSettings(of, c.Settings); err != nil {
 		return nil, err
 	}
-	h, holds := l.(holder)
+	_, holds := heldBy(l)
 	if !holds && len(c.Layers) > 0 {
 		return nil, errors.New("it has layers in it, and its kind has none")
 	}
-	if holds {
-		in := make([]Layer, len(c.Layers))
-		for i := range c.Layers {
-			if in[i], err = r.layer(c.Layers[i]); err != nil {
-				return nil, err
-			}
-		}
-		if l, err = h.holding(in); err != nil {
+	if !holds {
+		return l, nil
+	}
+	in := make([]nn.Layer, len(c.Layers))
+	for i := range c.Layers {
+		if in[i], err = r.layer(c.Layers[i]); err != nil {
 			return nil, err
 		}
 	}
-	if builtIn && !c.Own {
-		l = part{Layer: l, kind: c.Layer}
-	}
-	return l, nil
+	return holding(l, in)
 }
-
-// closure is the end of the name of a function that has none of its own.
-var closure = regexp.MustCompile(`(\.func\d+|\.\d+|-fm)+$`)

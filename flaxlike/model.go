@@ -14,6 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
@@ -55,7 +56,7 @@ func New(ctx context.Context, network Layer, options ...Option) (*Model, error) 
 }
 
 func newModel(ctx context.Context, network Layer, options []Option) (*Model, error) {
-	m := &Model{network: network, closing: new(sync.Once), fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
+	m := &Model{network: copied(network), closing: new(sync.Once), fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
 	if err := m.open(ctx, options); err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 		}
 	}
 	switch {
-	case isNil(m.network) && m.set.network == nil:
+	case layering.IsNil(m.network) && m.set.network == nil:
 		return errNoNetwork
 	case m.network != nil && (m.set.network != nil || m.set.layers != nil):
 		return errors.New("WithNetwork and WithLayer are for Open, expected the network alone")

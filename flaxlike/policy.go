@@ -3,7 +3,6 @@ package flaxlike
 import (
 	"fmt"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
@@ -64,27 +63,6 @@ func (s *settings) scalePenalties(b *managed.Builder) {
 		if v, ok := model.GetGraphParam(b.Graph(), path); ok {
 			model.SetGraphParam(b.Graph(), path, s.scale.Loss(b.Scope(), v.(*managed.Node)))
 		}
-	}
-}
-
-// dtypeParam is where the variables have the type in which layers calculate.
-const dtypeParam = "lazo.flaxlike.dtype"
-
-// dtypeOf is that type for a layer that cannot tell it from its input.
-func dtypeOf(scope *managed.Scope, x *managed.Node) managed.DType {
-	if param, _ := scope.GetGraphParam(x.Graph(), dtypeParam); param != nil {
-		return param.(managed.DType)
-	}
-	return dtypes.Float32
-}
-
-// normal builds a normalisation, in float32: its sums would lose too much in 16 bits.
-func normal(build Func) Func {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		if x.DType().Size() > 2 {
-			return build(scope, x)
-		}
-		return managed.FullPrecision(scope, x, func(x *managed.Node) *managed.Node { return build(scope, x) })
 	}
 }
 

@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/layering"
 )
 
 // WithNetwork gives [Open] the network, in place of that of the file: where the file has none, because it is code that
 // has no name.
 func WithNetwork(network Layer) Option {
 	return func(s *settings) error {
-		if isNil(network) {
+		if layering.IsNil(network) {
 			return errNoNetwork
 		}
 		s.network = network
@@ -25,7 +27,7 @@ func WithNetwork(network Layer) Option {
 // the function of a [Func] or a [Functional]. Of a type with settings any value will do, since the file has these.
 func WithLayer(name string, layer Layer) Option {
 	return func(s *settings) error {
-		if name == "" || isNil(layer) {
+		if name == "" || layering.IsNil(layer) {
 			return fmt.Errorf("WithLayer %q: expected a name and a layer", name)
 		}
 		if s.layers[name] != nil {

@@ -3,15 +3,15 @@ package flaxlike
 import (
 	"fmt"
 	"maps"
-	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // Summary is what a model is made of: the variables of its state, with their totals, and a row for each layer.
@@ -142,10 +142,8 @@ func (s Summary) String() string {
 }
 
 const (
-	// traceParam is where the variables have the trace of the network that is being built.
-	traceParam = "lazo.flaxlike.layers"
-	output     = "output"
-	others     = "variables"
+	output = "output"
+	others = "variables"
 )
 
 // layerRow is a row, and the paths of the variables that the layer uses.
@@ -157,53 +155,43 @@ type layerRow struct {
 	end int
 }
 
-// trace is the layers that a network runs while it is built.
+// trace is the layers that a network runs while it is built: see layering.Trace.
 type trace struct {
 	rows []layerRow
-	// own counts the user's layers that are being run; inner is set while another layer runs the next one.
-	own   int
-	inner bool
+	// own counts the user's layers that are being run.
+	own int
 	// inputs are the fields that the network takes, by their nodes; seen is where it is noted what they may have.
 	inputs map[*managed.Node]string
 	seen   *seen
 }
 
-func traceOf(scope *managed.Scope, x *managed.Node) *trace {
-	param, _ := scope.GetGraphParam(x.Graph(), traceParam)
-	t, ok := param.(*trace)
-	if !ok { // outside of a model
-		t = new(trace)
+// Layer has a row for a layer, but for one that a user's layer calls.
+func (t *trace) Layer(l any, own, held bool, scope *managed.Scope, x *managed.Node, build layering.Build) *managed.Node {
+	if !held && t.own > 0 {
+		return build(scope, x)
 	}
-	return t
+	if own {
+		t.own++
+		defer func() { t.own-- }()
+	}
+	return t.row(layering.Kind(l), build, scope, x)
 }
 
-// traced runs a layer and adds its row.
-func traced(l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
-	if isNil(l) {
-		panic(fmt.Errorf("the layer in %s is nil", scope.Scope()))
+// Indices has the whole numbers of a field looked at before a step.
+func (t *trace) Indices(x *managed.Node, n int) {
+	if field := t.fieldOf(x); field != "" {
+		t.seen.take(bound{field: field, kind: "integer", input: true, high: float64(n - 1), class: true,
+			why: fmt.Sprintf("the Embedding has %d", n), hint: "make its vocabulary larger, or number from 0"})
 	}
-	t, l := traceOf(scope, x), known(l)
-	switch l.(type) {
-	case part:
-		t.inner = true
-		return l.Apply(scope, x)
-	case sequential, named: // the layers in them hand the mask on, or not
-		return t.row(kindOf(l), l.Apply, scope, x)
-	}
-	t.own++
-	defer func() { t.own-- }()
-	y := t.row(kindOf(l), l.Apply, scope, x)
-	handOn(x, y)
-	return y
 }
 
-func (t *trace) row(kind string, build Func, scope *managed.Scope, x *managed.Node) *managed.Node {
+func (t *trace) row(kind string, build layering.Build, scope *managed.Scope, x *managed.Node) *managed.Node {
 	at := len(t.rows) // the layers inside of it come behind it
 	t.rows = append(t.rows, layerRow{LayerRow: LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind}})
 	before := used(scope, x)
 	y := build(scope, x)
 	if y == nil {
-		panic(fmt.Errorf("the layer %s in %s gives nil, expected a node", kind, scope.Scope()))
+		return nil // an error of layering.Run
 	}
 	t.rows[at].Output, t.rows[at].took = y.Shape(), used(scope, x)
 	t.rows[at].y, t.rows[at].end = y, len(t.rows)
@@ -231,8 +219,8 @@ func used(scope *managed.Scope, x *managed.Node) map[string]bool {
 	return paths
 }
 
-// rowsOf leaves out what only holds others and says nothing of its own, and adds the outputs that have names.
-func (t *trace) rowsOf(n Layer, out map[string]*managed.Node) (rows []layerRow, arrows []Arrow) {
+// rowsOf are the rows, with the outputs that have names, and the arrows between them.
+func (t *trace) rowsOf(n nn.Layer, out map[string]*managed.Node) (rows []layerRow, arrows []Arrow) {
 	if _, named := n.(Functional); named {
 		for _, name := range slices.Sorted(maps.Keys(out)) {
 			row := LayerRow{Name: name, Kind: output, Output: out[name].Shape()}
@@ -243,9 +231,6 @@ func (t *trace) rowsOf(n Layer, out map[string]*managed.Node) (rows []layerRow, 
 	places := make([]int, len(t.rows))
 	for i, r := range t.rows {
 		places[i] = -1
-		if r.Kind == "Named" || r.Kind == "Sequential" {
-			continue
-		}
 		places[i] = len(rows)
 		if r.Kind != output {
 			givers[r.y] = append(givers[r.y], i)
@@ -292,26 +277,4 @@ func (t *trace) arrowsTo(to int, givers map[*managed.Node][]int) (arrows []Arrow
 	}
 	walk(t.rows[to].y)
 	return arrows
-}
-
-// kindOf is the name of a layer's type, or of the function that is the layer or that made it.
-func kindOf(l Layer) string {
-	switch l := l.(type) {
-	case part:
-		return l.kind
-	case sequential:
-		return "Sequential"
-	case named:
-		return "Named"
-	}
-	v := reflect.Indirect(reflect.ValueOf(l))
-	if v.Kind() != reflect.Func {
-		return v.Type().Name()
-	}
-	f := runtime.FuncForPC(v.Pointer())
-	if f == nil {
-		return "layer"
-	}
-	name := strings.TrimSuffix(closure.ReplaceAllString(f.Name(), ""), ".Apply") // nn.Dense{…}.Apply is a Dense
-	return name[strings.LastIndexAny(name, "./")+1:]
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/awaited"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -207,6 +208,7 @@ func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Bui
 	model.SetStore(g, store)
 	store.SetTraining(g, s.train)
 	model.SetGraphParam(g, builderParam, b)
+	layering.SetStep(g, inStep{b})
 	model.SetGraphParam(g, graphs.AgainParam, b.again)
 	b.awaiting = c.state.awaiting()
 	awaited.Give(g, b.awaiting)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -47,8 +48,8 @@ func TestS14_stepsWithBy(t *testing.T) {
 func TestS17_statisticsOfTheFrozen(t *testing.T) {
 	r := plugintest.CPU(t)
 	layers := map[string]func(scope *managed.Scope, x *managed.Node) *managed.Node{
-		"managed": managed.BatchNorm,
-		"GoMLX":   func(scope *managed.Scope, x *managed.Node) *managed.Node { return norm.BatchNorm(scope, x, -1).Done() },
+		"nn":    nn.BatchNorm{}.Apply,
+		"GoMLX": func(scope *managed.Scope, x *managed.Node) *managed.Node { return norm.BatchNorm(scope, x, -1).Done() },
 	}
 	for layer, normal := range layers {
 		model := func(b *managed.Builder, name string) *managed.Node {

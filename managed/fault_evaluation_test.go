@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -23,7 +24,7 @@ import (
 
 // measured is a regression that gathers a mean, a largest value and, by RunningAverages, the mean of the loss.
 func measured(b *managed.Builder) {
-	h := managed.BatchNorm(b.Scope().In("norm"), layers.Dense(b.Scope().In("h"), b.Field("x"), true, 4))
+	h := nn.BatchNorm{}.Apply(b.Scope().In("norm"), layers.Dense(b.Scope().In("h"), b.Field("x"), true, 4))
 	predicted := layers.Dense(b.Scope().In("out"), h, true, 1)
 	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted)))
 	b.Mean("mean", predicted)

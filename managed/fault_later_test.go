@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -73,7 +74,7 @@ var later = map[string]program{
 			managed.TrainStep(headOnBody),
 			managed.TrainStep(func(b *managed.Builder) {
 				h := layer(b, "body", b.Field("x"), 4)
-				h = managed.BatchNorm(b.Scope().In("norm"), h)
+				h = nn.BatchNorm{}.Apply(b.Scope().In("norm"), h)
 				predicted := layers.Dense(b.Scope().In("more"), h, true, 1)
 				b.Mean("predicted", predicted)
 				b.Metric("samples", b.Samples())

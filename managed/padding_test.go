@@ -12,6 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -45,7 +46,7 @@ func TestR05_paddingStaysOutOfBatchNorm(t *testing.T) {
 						if i == 2 {
 							return norm.BatchNorm(scope, x, -1).Done()
 						}
-						return managed.BatchNorm(scope, x)
+						return nn.BatchNorm{}.Apply(scope, x)
 					})
 				})
 				state := newState(t, plugintest.CPU(t), append(options, managed.WithOptimizer(optim.New(0.1, optim.Adam{})))...)

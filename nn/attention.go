@@ -29,7 +29,7 @@ type Attention struct {
 	// Rotary is the base of rotary positions (Su et al. 2021), as 10000, whose pairs are the halves of a head; none if 0.
 	Rotary float64
 	// Mask says which keys are seen: lengths, whole numbers [batch]; or bool [batch, keys], [batch, queries, keys] or
-	// [batch, heads, queries, keys]. A query that sees nothing gets 0 of the values.
+	// [batch, heads, queries, keys]; that of [MaskOf] in Apply if nil. A query that sees nothing gets 0 of the values.
 	Mask *Node
 	// Dropout is the share of the weights of the values that is set to 0 while training.
 	Dropout float64
@@ -39,7 +39,15 @@ type Attention struct {
 
 // Apply is the attention of a sequence with itself: [batch, places, n] to [batch, places, n]. It has the variables
 // kernel and bias in query [n, heads·width], key and value [n, keyHeads·width], and output [heads·width, n].
-func (a Attention) Apply(scope *Scope, x *Node) *Node { return a.of(scope, x, x) }
+func (a Attention) Apply(scope *Scope, x *Node) *Node { return apply(a, scope, x) }
+
+func (a Attention) build(scope *Scope, x *Node) *Node {
+	sequence("Attention", scope, x)
+	if a.Mask == nil {
+		a.Mask = MaskOf(x)
+	}
+	return a.of(scope, x, x)
+}
 
 // Cross is the attention of x to another sequence, [batch, keys, m], with the variables of Apply.
 func (a Attention) Cross(scope *Scope, x, memory *Node) *Node {
@@ -138,7 +146,7 @@ func (a Attention) checked(scope *Scope, x *Node) Attention {
 }
 
 func (a Attention) dense(scope *Scope, x *Node, units int) *Node {
-	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.Apply(scope, x)
+	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.build(scope, x)
 }
 
 // project gives queries, keys and values, [batch, places, heads, width], turned by their places from start on.

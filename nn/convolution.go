@@ -22,7 +22,9 @@ type Conv struct {
 }
 
 // Apply has the variables kernel [window…, n/groups, channels] and bias [channels].
-func (c Conv) Apply(scope *Scope, x *Node) *Node {
+func (c Conv) Apply(scope *Scope, x *Node) *Node { return apply(c, scope, x) }
+
+func (c Conv) build(scope *Scope, x *Node) *Node {
 	w := windowsOf("Conv", scope, x, c.Window, c.Strides, c.Dilation)
 	atLeastOne("Conv", scope, "Channels", c.Channels)
 	n, groups := x.Shape().Dimensions[x.Rank()-1], max(c.Groups, 1)
@@ -54,7 +56,9 @@ type DepthwiseConv struct {
 }
 
 // Apply has the variables kernel [window…, n, multiplier] and bias [n·multiplier].
-func (c DepthwiseConv) Apply(scope *Scope, x *Node) *Node {
+func (c DepthwiseConv) Apply(scope *Scope, x *Node) *Node { return apply(c, scope, x) }
+
+func (c DepthwiseConv) build(scope *Scope, x *Node) *Node {
 	w := windowsOf("DepthwiseConv", scope, x, c.Window, c.Strides, c.Dilation)
 	y := w.depthwise("DepthwiseConv", "kernel", scope, x, c.Multiplier, c.Valid, c.Kernel)
 	return biased(scope, y, c.NoBias, c.Bias)
@@ -77,7 +81,9 @@ type SeparableConv struct {
 
 // Apply has the variables depthwise_kernel [window…, n, multiplier], pointwise_kernel [1…, n·multiplier, channels] and
 // bias [channels].
-func (c SeparableConv) Apply(scope *Scope, x *Node) *Node {
+func (c SeparableConv) Apply(scope *Scope, x *Node) *Node { return apply(c, scope, x) }
+
+func (c SeparableConv) build(scope *Scope, x *Node) *Node {
 	w := windowsOf("SeparableConv", scope, x, c.Window, c.Strides, c.Dilation)
 	atLeastOne("SeparableConv", scope, "Channels", c.Channels)
 	y := w.depthwise("SeparableConv", "depthwise_kernel", scope, x, c.Multiplier, c.Valid, c.Depthwise)
@@ -107,7 +113,9 @@ type ConvTranspose struct {
 }
 
 // Apply has the variables kernel [window…, channels, n] and bias [channels].
-func (c ConvTranspose) Apply(scope *Scope, x *Node) *Node {
+func (c ConvTranspose) Apply(scope *Scope, x *Node) *Node { return apply(c, scope, x) }
+
+func (c ConvTranspose) build(scope *Scope, x *Node) *Node {
 	const layer = "ConvTranspose"
 	w := windowsOf(layer, scope, x, c.Window, c.Strides, c.Dilation)
 	atLeastOne(layer, scope, "Channels", c.Channels)
@@ -150,7 +158,7 @@ func (c ConvTranspose) Apply(scope *Scope, x *Node) *Node {
 type windows struct{ window, strides, dilation []int }
 
 func windowsOf(layer string, scope *Scope, x *Node, window, strides, dilation []int) windows {
-	floats(layer, scope, x, 3, "[batch, spatial…, n]")
+	spatial(layer, scope, x)
 	if d := x.Shape().Dimensions; len(d) == 3 && d[1] == d[2] && d[1] >= 8 && x.Type() == graph.NodeTypeParameter {
 		fail(layer, scope, "the input %s looks as images without an axis of channels, of which it would convolve one axis alone: expected "+
 			"[batch, %d, %d, 1] for images (a Reshape before it); a sequence of %d places with %d numbers goes through a graph.Identity first",

@@ -17,7 +17,9 @@ type Dense struct {
 }
 
 // Apply has the variables kernel [n, units] and bias [units].
-func (d Dense) Apply(scope *Scope, x *Node) *Node {
+func (d Dense) Apply(scope *Scope, x *Node) *Node { return apply(d, scope, x) }
+
+func (d Dense) build(scope *Scope, x *Node) *Node {
 	floats("Dense", scope, x, 1, "[batch, …, n]")
 	atLeastOne("Dense", scope, "Units", d.Units)
 	kernel := variable(scope, x, "kernel", d.Kernel, GlorotUniform, x.Shape().Dimensions[x.Rank()-1], d.Units)

@@ -3,7 +3,7 @@
 // docs/layers.md has each with its defaults, and what Keras and flax call it.
 //
 //	h := nn.Embedding{Vocabulary: 1000, Width: 64, Padding: new(0)}.Apply(s.In("tokens"), ids)
-//	h, _ = nn.LSTM{Units: 128, Bidirectional: true, Mask: lengths}.Apply(s.In("lstm"), h)
+//	h = nn.LSTM{Units: 128, Bidirectional: true, Mask: lengths}.Apply(s.In("lstm"), h)
 //	y := nn.Dense{Units: 10}.Apply(s.In("classes"), h)
 //
 // A layer is a struct of settings, whose zero values are the field's defaults. Its Apply builds it in the graph of a

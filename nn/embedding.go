@@ -6,6 +6,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/internal/layering"
 )
 
 // Embedding has a vector for each number: whole numbers [batch, …] from 0 to below Vocabulary, to [batch, …, width].
@@ -13,25 +15,40 @@ type Embedding struct {
 	Vocabulary, Width int
 	Padding           *int         // the number that stands for no token, as new(0): its vector is 0 and does not learn
 	Initial           Initializer  // RandomUniform(-0.05, 0.05) if nil
-	DType             dtypes.DType // float32 if 0; a policy of package managed has its own
+	DType             dtypes.DType // of the numbers; that of the step if 0: float32, or what a policy says
 }
 
-// Apply has the variable embeddings [vocabulary, width]. A number from outside gives NaN.
-func (e Embedding) Apply(scope *Scope, ids *Node) *Node {
+// Apply has the variable embeddings [vocabulary, width]. A number from outside gives NaN; where the numbers are a field
+// of the batch of a model of package flaxlike it is an error before the step. A Padding makes the mask of a sequence
+// [batch, places]: see [MaskOf].
+func (e Embedding) Apply(scope *Scope, ids *Node) *Node { return apply(e, scope, ids) }
+
+func (e Embedding) build(scope *Scope, ids *Node) *Node {
 	atLeastOne("Embedding", scope, "Vocabulary", e.Vocabulary)
 	atLeastOne("Embedding", scope, "Width", e.Width)
 	if !ids.DType().IsInt() {
-		fail("Embedding", scope, "the input is %s, expected whole numbers from 0 to %d", ids.Shape(), e.Vocabulary-1)
+		fail("Embedding", scope, "the input is %s, expected whole numbers from 0 to %d: give the field as []int32", ids.Shape(), e.Vocabulary-1)
+	}
+	if t := layering.TraceOf(ids); t != nil {
+		t.Indices(ids, e.Vocabulary)
 	}
 	scope.In("embeddings")
-	table, g := e.table(scope, ids.Graph()), ids.Graph()
+	table, g := e.table(scope, ids), ids.Graph()
 	y := graph.Gather(table, graph.ExpandAxes(ids, -1))
 	wide := func(v *Node) *Node { return graph.BroadcastToDims(graph.ExpandAxes(v, -1), y.Shape().Dimensions...) }
 	at := func(n int) *Node { return graph.Scalar(g, ids.DType(), n) }
 	known := graph.LogicalAnd(graph.GreaterOrEqual(ids, at(0)), graph.LessThan(ids, at(e.Vocabulary)))
 	y = graph.Where(wide(known), y, graph.BroadcastToDims(graph.Scalar(g, y.DType(), math.NaN()), y.Shape().Dimensions...))
-	if e.Padding != nil {
-		y = graph.Where(wide(graph.Equal(ids, at(*e.Padding))), graph.ZerosLike(y), y)
+	if e.Padding == nil {
+		return y
+	}
+	y = graph.Where(wide(graph.Equal(ids, at(*e.Padding))), graph.ZerosLike(y), y)
+	if ids.Rank() == 2 {
+		mask := graph.NotEqual(ids, at(*e.Padding))
+		if given := MaskOf(ids); given != nil {
+			mask = graph.LogicalAnd(mask, given)
+		}
+		layering.Masks(ids)[y] = mask
 	}
 	return y
 }
@@ -43,7 +60,7 @@ func (e Embedding) Logits(scope *Scope, x *Node) *Node {
 	if n := x.Shape().Dimensions[x.Rank()-1]; n != e.Width {
 		fail("Embedding", scope, "the input is %s, expected vectors of %d", x.Shape(), e.Width)
 	}
-	table := graph.ConvertDType(e.table(scope, x.Graph()), x.DType())
+	table := graph.ConvertDType(e.table(scope, x), x.DType())
 	if e.Padding != nil {
 		row := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, e.Vocabulary, e.Width), 0)
 		table = graph.Where(graph.Equal(row, graph.Scalar(x.Graph(), dtypes.Int32, *e.Padding)), graph.ZerosLike(table), table)
@@ -52,7 +69,7 @@ func (e Embedding) Logits(scope *Scope, x *Node) *Node {
 }
 
 // table is in the type that the variable has, if there is one: a policy shows it in its own.
-func (e Embedding) table(scope *Scope, g *Graph) *Node {
+func (e Embedding) table(scope *Scope, x *Node) *Node {
 	if e.Padding != nil && (*e.Padding < 0 || *e.Padding >= e.Vocabulary) {
 		fail("Embedding", scope, "the padding is %d, expected a number from 0 to %d", *e.Padding, e.Vocabulary-1)
 	}
@@ -61,8 +78,11 @@ func (e Embedding) table(scope *Scope, g *Graph) *Node {
 		t = v.DType()
 	} else if t == 0 {
 		t = dtypes.Float32
+		if step := layering.StepOf(x); step != nil {
+			t = step.DType()
+		}
 	}
-	return value(scope, g, "embeddings", e.Initial, RandomUniform(-0.05, 0.05), shapes.Make(t, e.Vocabulary, e.Width))
+	return value(scope, x.Graph(), "embeddings", e.Initial, RandomUniform(-0.05, 0.05), shapes.Make(t, e.Vocabulary, e.Width))
 }
 
 // Positions adds a learned vector to each place, so that their order is known: [batch, places, n], for up to Length
@@ -74,7 +94,9 @@ type Positions struct {
 }
 
 // Apply has the variable embeddings [length, n]. A place behind the last one gives NaN.
-func (p Positions) Apply(scope *Scope, x *Node) *Node {
+func (p Positions) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+
+func (p Positions) build(scope *Scope, x *Node) *Node {
 	sequence("Positions", scope, x)
 	places, n := x.Shape().Dimensions[1], x.Shape().Dimensions[2]
 	if places > p.Length {
@@ -97,15 +119,21 @@ func within(start *Node, places, length int, x *Node) *Node {
 }
 
 // Sinusoidal adds sines and cosines of each place, in turns along the last axis, with wavelengths from 2π to 10,000·2π
-// (Vaswani et al. 2017): [batch, places, n], of an even n. start is the number of the first place, a scalar of whole
-// numbers; 0 if nil.
-func Sinusoidal(scope *Scope, x, start *Node) *Node {
+// (Vaswani et al. 2017): [batch, places, n], of an even n.
+type Sinusoidal struct {
+	Start *Node // the number of the first place, a scalar of whole numbers; 0 if nil
+}
+
+// Apply has no variable.
+func (w Sinusoidal) Apply(scope *Scope, x *Node) *Node { return apply(w, scope, x) }
+
+func (w Sinusoidal) build(scope *Scope, x *Node) *Node {
 	sequence("Sinusoidal", scope, x)
 	places, n := x.Shape().Dimensions[1], x.Shape().Dimensions[2]
 	if n%2 != 0 {
 		fail("Sinusoidal", scope, "the input is %s, expected an even number in its last axis", x.Shape())
 	}
-	a := angles(x, start, places, n, 1e4)
+	a := angles(x, w.Start, places, n, 1e4)
 	waves := graph.Reshape(graph.Stack([]*Node{graph.Sin(a), graph.Cos(a)}, -1), 1, places, n)
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }

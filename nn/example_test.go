@@ -21,7 +21,7 @@ func Example() {
 	store := model.NewStore()
 	classify := model.MustNewExec(runtime, store, func(s *model.Scope, ids, lengths *nn.Node) *nn.Node {
 		x := nn.Embedding{Vocabulary: 100, Width: 8, Padding: new(0)}.Apply(s.In("words"), ids)
-		h, _ := nn.LSTM{Units: 16, Bidirectional: true, Last: true, Mask: lengths}.Apply(s.In("lstm"), x)
+		h := nn.LSTM{Units: 16, Bidirectional: true, Last: true, Mask: lengths}.Apply(s.In("lstm"), x)
 		return nn.Dense{Units: 3}.Apply(s.In("classes"), h)
 	})
 	logits, err := classify.Call1([][]int32{{5, 17, 2, 9}, {5, 42, 0, 0}}, []int32{4, 2})

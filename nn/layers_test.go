@@ -125,16 +125,16 @@ var layersOfPeers = map[string]func(s *nn.Scope, in, fixed map[string]*node) []*
 		e := nn.Embedding{Vocabulary: 7, Width: 3, Padding: new(3)}
 		return []*node{e.Apply(s, fixed["ids"]), e.Logits(s, in["x"])}
 	},
-	"sinusoidal": one(func(s *nn.Scope, x *node) *node { return nn.Sinusoidal(s, x, nil) }),
+	"sinusoidal": one(func(s *nn.Scope, x *node) *node { return nn.Sinusoidal{}.Apply(s, x) }),
 	"positions":  one(func(s *nn.Scope, x *node) *node { return nn.Positions{Length: 8}.Apply(s, x) }),
 	"gru flax": func(s *nn.Scope, in, fixed map[string]*node) []*node {
-		return all(nn.GRU{Units: 6, Mask: fixed["lengths"]}.Apply(s, in["x"]))
+		return all(nn.GRU{Units: 6, Mask: fixed["lengths"]}.ApplyStates(s, in["x"]))
 	},
 	"gru reset before": func(s *nn.Scope, in, _ map[string]*node) []*node {
-		return all(nn.GRU{Units: 6, ResetBefore: true}.Apply(s, in["x"]))
+		return all(nn.GRU{Units: 6, ResetBefore: true}.ApplyStates(s, in["x"]))
 	},
 	"lstm flax": func(s *nn.Scope, in, fixed map[string]*node) []*node {
-		return all(nn.LSTM{Units: 6, Mask: fixed["lengths"]}.Apply(s, in["x"]))
+		return all(nn.LSTM{Units: 6, Mask: fixed["lengths"]}.ApplyStates(s, in["x"]))
 	},
 	"attention":         attend(nn.Attention{}),
 	"attention flax":    attend(nn.Attention{Causal: true}),
@@ -172,9 +172,9 @@ func init() {
 		}
 	}
 	for kind, apply := range map[string]func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node){
-		"lstm":   func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.LSTM(r).Apply(s, x) },
-		"gru":    func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.GRU(r).Apply(s, x) },
-		"simple": func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.SimpleRNN(r).Apply(s, x) },
+		"lstm":   func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.LSTM(r).ApplyStates(s, x) },
+		"gru":    func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.GRU(r).ApplyStates(s, x) },
+		"simple": func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.SimpleRNN(r).ApplyStates(s, x) },
 	} {
 		add := func(name string, states bool, settings nn.Recurrent) {
 			layersOfPeers[strings.TrimSpace(kind+" "+name)] = func(s *nn.Scope, in, fixed map[string]*node) []*node {

@@ -57,16 +57,15 @@ func penalize(scope *Scope, weights *Node) {
 	}
 }
 
-// Relu is x where it is above 0, and else 0. Its slope at 0 is 0.
-func Relu(x *Node) *Node {
-	return graph.Max(graph.ScalarZero(x.Graph(), x.DType()), x) // at a tie the slope is the first operand's
-}
+// Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014).
+type Dropout struct{ Rate float64 }
 
-// Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014). It is
-// GoMLX's layers.DropoutStatic, with a rate that is looked at.
-func Dropout(scope *Scope, x *Node, rate float64) *Node {
-	checkRate("Dropout", scope, rate)
-	return layers.DropoutStatic(scope, x, rate)
+// Apply is GoMLX's layers.DropoutStatic, with a rate that is looked at.
+func (d Dropout) Apply(scope *Scope, x *Node) *Node { return apply(d, scope, x) }
+
+func (d Dropout) build(scope *Scope, x *Node) *Node {
+	checkRate("Dropout", scope, d.Rate)
+	return layers.DropoutStatic(scope, x, d.Rate)
 }
 
 func checkRate(layer string, scope *Scope, rate float64) {
@@ -86,43 +85,16 @@ func atLeastOne(layer string, scope *Scope, what string, n int) {
 }
 
 func floats(layer string, scope *Scope, x *Node, rank int, axes string) {
-	if !x.DType().IsFloat() || x.Rank() < rank {
-		fail(layer, scope, "the input is %s, expected floating-point numbers %s", x.Shape(), axes)
+	switch {
+	case !x.DType().IsFloat():
+		fail(layer, scope, "the input is %s, expected floating-point numbers %s: give the field as []float32, or begin with an Embedding", x.Shape(), axes)
+	case x.Rank() < rank:
+		fail(layer, scope, "the input is %s, expected floating-point numbers %s: see Reshape", x.Shape(), axes)
 	}
 }
 
 func sequence(layer string, scope *Scope, x *Node) {
 	if !x.DType().IsFloat() || x.Rank() != 3 {
-		fail(layer, scope, "the input is %s, expected floating-point numbers [batch, places, n]", x.Shape())
+		fail(layer, scope, "the input is %s, expected floating-point numbers [batch, places, n]: see Reshape and Embedding", x.Shape())
 	}
-}
-
-// PlacesMask says which places of sequences count, [batch, places] of bool: mask itself if it is that, or the first
-// ones where it has their number for each example, [batch] of whole numbers.
-func PlacesMask(mask *Node, batch, places int) *Node {
-	if !fitsPlaces(mask, batch, places) {
-		panic(fmt.Errorf("nn: %w", wrongMask(mask, batch, places)))
-	}
-	if mask.Rank() == 1 {
-		at := graph.Iota(mask.Graph(), shapes.Make(mask.DType(), batch, places), 1)
-		return graph.LessThan(at, graph.BroadcastToDims(graph.Reshape(mask, batch, 1), batch, places))
-	}
-	return mask
-}
-
-func wrongMask(mask *Node, batch, places int) error {
-	return fmt.Errorf("the mask is %s, expected lengths, whole numbers [%d], or bool [%[2]d, %d]", mask.Shape(), batch, places)
-}
-
-// placesMask is PlacesMask of a layer's setting.
-func placesMask(layer string, scope *Scope, mask *Node, batch, places int) *Node {
-	if !fitsPlaces(mask, batch, places) {
-		fail(layer, scope, "%w", wrongMask(mask, batch, places))
-	}
-	return PlacesMask(mask, batch, places)
-}
-
-// fitsPlaces tells whether a mask is lengths or places of so many sequences.
-func fitsPlaces(mask *Node, batch, places int) bool {
-	return mask.Shape().CheckDims(batch) == nil && mask.DType().IsInt() || mask.Shape().CheckDims(batch, places) == nil && mask.DType() == boolean
 }

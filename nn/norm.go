@@ -6,6 +6,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	gomlx "github.com/gomlx/gomlx/ml/nn"
+
+	"github.com/lazo-ml/lazo/internal/layering"
 )
 
 // LayerNorm brings the last axis to the mean 0 and the deviation 1 (Ba et al. 2016). Types of 16 bits are summed in
@@ -16,10 +18,14 @@ type LayerNorm struct {
 }
 
 // Apply has the variables gamma and, unless NoOffset, beta, [n].
-func (l LayerNorm) Apply(scope *Scope, x *Node) *Node {
+func (l LayerNorm) Apply(scope *Scope, x *Node) *Node { return apply(l, scope, x) }
+
+func (l LayerNorm) build(scope *Scope, x *Node) *Node {
 	floats("LayerNorm", scope, x, 1, "[batch, …, n]")
-	return l.normal(scope, x, func(v *Node) *Node {
-		return gomlx.LayerNorm(v, []int{v.Rank() - 1}, epsilon(l.Epsilon, 1e-3), nil, nil, nil)
+	return precise(x, func(x *Node) *Node {
+		return l.normal(scope, x, func(v *Node) *Node {
+			return gomlx.LayerNorm(v, []int{v.Rank() - 1}, epsilon(l.Epsilon, 1e-3), nil, nil, nil)
+		})
 	})
 }
 
@@ -43,14 +49,18 @@ type RMSNorm struct {
 }
 
 // Apply has the variable scale, [n].
-func (r RMSNorm) Apply(scope *Scope, x *Node) *Node {
+func (r RMSNorm) Apply(scope *Scope, x *Node) *Node { return apply(r, scope, x) }
+
+func (r RMSNorm) build(scope *Scope, x *Node) *Node {
 	floats("RMSNorm", scope, x, 1, "[batch, …, n]")
-	wide := widened(x)
-	mean := graph.ReduceAndKeep(graph.Square(wide), graph.ReduceMean, -1)
-	y := graph.Mul(wide, graph.Rsqrt(graph.AddScalar(mean, epsilon(r.Epsilon, 1e-6))))
-	scale := variable(scope, x, "scale", nil, Ones, x.Shape().Dimensions[x.Rank()-1])
-	y = graph.Mul(y, graph.ExpandLeftToRank(graph.ConvertDType(scale, wide.DType()), x.Rank()))
-	return graph.ConvertDType(y, x.DType())
+	return precise(x, func(x *Node) *Node {
+		wide := widened(x)
+		mean := graph.ReduceAndKeep(graph.Square(wide), graph.ReduceMean, -1)
+		y := graph.Mul(wide, graph.Rsqrt(graph.AddScalar(mean, epsilon(r.Epsilon, 1e-6))))
+		scale := variable(scope, x, "scale", nil, Ones, x.Shape().Dimensions[x.Rank()-1])
+		y = graph.Mul(y, graph.ExpandLeftToRank(graph.ConvertDType(scale, wide.DType()), x.Rank()))
+		return graph.ConvertDType(y, x.DType())
+	})
 }
 
 // GroupNorm brings groups of channels, over all spatial axes, to the mean 0 and the deviation 1, for each example alone
@@ -61,17 +71,29 @@ type GroupNorm struct {
 }
 
 // Apply has the variables gamma and beta, [n].
-func (n GroupNorm) Apply(scope *Scope, x *Node) *Node {
+func (n GroupNorm) Apply(scope *Scope, x *Node) *Node { return apply(n, scope, x) }
+
+func (n GroupNorm) build(scope *Scope, x *Node) *Node {
 	floats("GroupNorm", scope, x, 2, "[batch, …, n]")
 	dims, groups := x.Shape().Dimensions, cmp.Or(n.Groups, 32)
 	channels := dims[len(dims)-1]
 	if groups < 1 || channels%groups != 0 {
 		fail("GroupNorm", scope, "%d groups of %d channels, expected a divisor", groups, channels)
 	}
-	return LayerNorm{}.normal(scope, x, func(v *Node) *Node {
-		v = graph.Reshape(v, dims[0], -1, groups, channels/groups)
-		return graph.Reshape(gomlx.LayerNorm(v, []int{1, 3}, epsilon(n.Epsilon, 1e-3), nil, nil, nil), dims...)
+	return precise(x, func(x *Node) *Node {
+		return LayerNorm{}.normal(scope, x, func(v *Node) *Node {
+			v = graph.Reshape(v, dims[0], -1, groups, channels/groups)
+			return graph.Reshape(gomlx.LayerNorm(v, []int{1, 3}, epsilon(n.Epsilon, 1e-3), nil, nil, nil), dims...)
+		})
 	})
+}
+
+// precise builds a normalisation in the type of a step's parameters: its sums would lose too much in 16 bits.
+func precise(x *Node, build func(x *Node) *Node) *Node {
+	if step := layering.StepOf(x); step != nil && x.DType().Size() < 4 {
+		return step.FullPrecision(x, build)
+	}
+	return build(x)
 }
 
 func epsilon(given, standard float64) float64 { return cmp.Or(given, standard) }

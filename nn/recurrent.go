@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 
+	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/ops"
 )
 
@@ -19,10 +20,10 @@ type Recurrent struct {
 	Bidirectional bool
 	// Last gives the state behind the last place alone, [batch, units], instead of those of all places.
 	Last bool
-	// Mask says which places count: lengths, whole numbers [batch], or bool [batch, places]. At the others the state stays
-	// as it is, and the output is 0. Backwards an example begins at its own last place.
+	// Mask says which places count: lengths, whole numbers [batch], or bool [batch, places]; those of [MaskOf] if nil. At
+	// the others the state stays as it is, and the output is 0. Backwards an example begins at its own last place.
 	Mask *Node
-	// Initial are the states at the beginning, as Apply gives them back; 0 if nil.
+	// Initial are the states at the beginning, as ApplyStates gives them back; 0 if nil.
 	Initial []*Node
 	// Dropout is the share between layers, RecurrentDropout that of the state where it goes into the products: one draw
 	// for all places.
@@ -46,38 +47,86 @@ type GRU Recurrent
 // SimpleRNN is a layer of tanh(x·kernel + h·recurrent_kernel + bias).
 type SimpleRNN Recurrent
 
-// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and
-// the states behind the last place, each [batch, units]: of each layer, in each of its directions, h and c.
+// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; with
+// Last the state behind the last place alone, [batch, units].
 //
 // It has the variables kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units]: of the input gate,
 // the forget gate, the candidate, the output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in
 // forward and backward.
-func (l LSTM) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+func (l LSTM) Apply(scope *Scope, x *Node) *Node { return apply(l, scope, x) }
+
+// ApplyStates is Apply, and gives the states behind the last place too, each [batch, units]: of each layer, in each of
+// its directions, h and c.
+func (l LSTM) ApplyStates(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	return withStates(l, l.states, scope, x)
+}
+
+func (l LSTM) build(scope *Scope, x *Node) *Node {
+	y, _ := l.states(scope, x)
+	return y
+}
+
+func (l LSTM) states(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 	Recurrent(l).noReset("LSTM", scope)
 	return Recurrent(l).apply("LSTM", scope, x, cell{gates: 4, biases: 1, states: 2, bias: forgetOne, turn: lstm})
 }
 
-// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and
-// the states behind the last place, each [batch, units]: of each layer, in each of its directions.
+// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; with
+// Last the state behind the last place alone, [batch, units].
 //
 // It has the variables kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units], of which one is
 // the input's and one the state's, or [3·units] with ResetBefore: of the update gate, the reset gate, the candidate.
 // With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and backward.
-func (u GRU) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+func (u GRU) Apply(scope *Scope, x *Node) *Node { return apply(u, scope, x) }
+
+// ApplyStates is Apply, and gives the states behind the last place too, each [batch, units]: of each layer, in each of
+// its directions.
+func (u GRU) ApplyStates(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	return withStates(u, u.states, scope, x)
+}
+
+func (u GRU) build(scope *Scope, x *Node) *Node {
+	y, _ := u.states(scope, x)
+	return y
+}
+
+func (u GRU) states(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 	if u.ResetBefore {
 		return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 1, states: 1, bias: Zeros, turn: gruResetBefore})
 	}
 	return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 2, states: 1, bias: Zeros, turn: gru})
 }
 
-// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and
-// the states behind the last place, each [batch, units]: of each layer, in each of its directions.
+// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; with
+// Last the state behind the last place alone, [batch, units].
 //
 // It has the variables kernel [n, units], recurrent_kernel [units, units] and bias [units]. With Layers they are in
 // layer_0, layer_1, …, with Bidirectional in forward and backward.
-func (r SimpleRNN) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+func (r SimpleRNN) Apply(scope *Scope, x *Node) *Node { return apply(r, scope, x) }
+
+// ApplyStates is Apply, and gives the states behind the last place too, each [batch, units]: of each layer, in each of
+// its directions.
+func (r SimpleRNN) ApplyStates(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	return withStates(r, r.states, scope, x)
+}
+
+func (r SimpleRNN) build(scope *Scope, x *Node) *Node {
+	y, _ := r.states(scope, x)
+	return y
+}
+
+func (r SimpleRNN) states(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 	Recurrent(r).noReset("SimpleRNN", scope)
 	return Recurrent(r).apply("SimpleRNN", scope, x, cell{gates: 1, biases: 1, states: 1, bias: Zeros, turn: simple})
+}
+
+// withStates builds a recurrence as apply does.
+func withStates(l builtIn, build func(scope *Scope, x *Node) (*Node, []*Node), scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	outputs = layering.Run(l, false, false, scope, x, func(scope *Scope, x *Node) (y *Node) {
+		y, states = build(scope, x)
+		return y
+	})
+	return outputs, states
 }
 
 // noReset refuses what is for a GRU alone.
@@ -151,6 +200,9 @@ func (r Recurrent) apply(layer string, scope *Scope, x *Node, c cell) (outputs *
 		fail(layer, scope, "Initial has %d states, expected %d", len(r.Initial), n)
 	}
 	var mask []*Node
+	if r.Mask == nil {
+		r.Mask = MaskOf(x)
+	}
 	if r.Mask != nil {
 		mask = []*Node{graph.TransposeAllAxes(placesMask(layer, scope, r.Mask, batch, places), 1, 0)}
 	}

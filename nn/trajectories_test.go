@@ -95,18 +95,16 @@ type trained struct {
 var trajectories = map[string]trained{
 	"transformer": {tokens, transformer},
 	"lstm": {sums, func(b *managed.Builder, _ weightsOf) *node {
-		return summed(b, lastState(nn.LSTM{Units: 16, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x"))))
+		return summed(b, nn.LSTM{Units: 16, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x")))
 	}},
 	"gru": {sums, func(b *managed.Builder, _ weightsOf) *node {
-		return summed(b, lastState(nn.GRU{Units: 16, Last: true, Mask: b.Field("n")}.Apply(b.Scope().In("gru"), b.Field("x"))))
+		return summed(b, nn.GRU{Units: 16, Last: true, Mask: b.Field("n")}.Apply(b.Scope().In("gru"), b.Field("x")))
 	}},
 	"cnn":     {digits, convolutional},
 	"wgan-gp": {generated, wassersteinGAN},
 	"deq":     {points, equilibrium},
 	"maml":    {tasks, metaLearned},
 }
-
-func lastState(out *node, _ []*node) *node { return out }
 
 func summed(b *managed.Builder, last *node) *node {
 	return meanSquare(graph.Sub(nn.Dense{Units: 1}.Apply(b.Scope().In("out"), last), b.Field("y")))

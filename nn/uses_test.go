@@ -87,7 +87,7 @@ func TestPositionsStart(t *testing.T) {
 		full := nn.Positions{Length: 6, Start: graph.AddScalar(at, 3)}
 		return []*node{
 			places(p.Apply(s.In("p"), x), 2, 4), later.Apply(s.Shared("p"), places(x, 2, 4)),
-			places(nn.Sinusoidal(s, x, nil), 2, 4), nn.Sinusoidal(s, places(x, 2, 4), at),
+			places(nn.Sinusoidal{}.Apply(s, x), 2, 4), nn.Sinusoidal{Start: at}.Apply(s, places(x, 2, 4)),
 			full.Apply(s.Shared("p"), places(x, 2, 4)),
 		}
 	})
@@ -101,7 +101,7 @@ func TestNothingIsSeen(t *testing.T) {
 	out := call(t, normal(1, 2, 3, 4), func(s *nn.Scope, x *node) []*node {
 		lengths := graph.Const(x.Graph(), []int32{0, 2})
 		y := nn.Attention{Heads: 2, Mask: lengths, NoBias: true}.Apply(s.In("attention"), x)
-		h, last := nn.LSTM{Units: 3, Mask: lengths, Bidirectional: true}.Apply(s.In("lstm"), x)
+		h, last := nn.LSTM{Units: 3, Mask: lengths, Bidirectional: true}.ApplyStates(s.In("lstm"), x)
 		by := func(v *node) *node { return ops.Gradient(graph.ReduceAllSum(graph.Square(v)), x)[0] }
 		key := s.Store().GetVariable("/attention/key/kernel").NodeValue(x.Graph())
 		return []*node{y, h, last[0], by(y), by(h), ops.Gradient(graph.ReduceAllSum(graph.Square(y)), key)[0]}
@@ -195,12 +195,12 @@ func TestDropout(t *testing.T) {
 	build := func(training bool) [][]float32 {
 		return call(t, normal(1, 2, 4, 8), func(s *nn.Scope, x *node) []*node {
 			s.Store().SetTraining(x.Graph(), training)
-			plain, _ := nn.LSTM{Units: 5, Layers: 2}.Apply(s.In("lstm"), x)
-			between, _ := nn.LSTM{Units: 5, Layers: 2, Dropout: 0.5}.Apply(s.Shared("lstm"), x)
-			recurrent, _ := nn.LSTM{Units: 5, Layers: 2, RecurrentDropout: 0.5}.Apply(s.At("lstm"), x)
+			plain := nn.LSTM{Units: 5, Layers: 2}.Apply(s.In("lstm"), x)
+			between := nn.LSTM{Units: 5, Layers: 2, Dropout: 0.5}.Apply(s.Shared("lstm"), x)
+			recurrent := nn.LSTM{Units: 5, Layers: 2, RecurrentDropout: 0.5}.Apply(s.At("lstm"), x)
 			attention := nn.Attention{Heads: 2}.Apply(s.In("attention"), x)
 			weights := nn.Attention{Heads: 2, Dropout: 0.5}.Apply(s.Shared("attention"), x)
-			return []*node{plain, between, recurrent, attention, weights, nn.Dropout(s, x, 0.25), x}
+			return []*node{plain, between, recurrent, attention, weights, nn.Dropout{Rate: 0.25}.Apply(s, x), x}
 		})
 	}
 	test, training := build(false), build(true)

@@ -47,7 +47,7 @@ func gelu(scope *managed.Scope, x *managed.Node) *managed.Node {
 
 // lstm reads an image row by row.
 func lstm(scope *managed.Scope, x *managed.Node) *managed.Node {
-	last, _ := nn.LSTM{Units: 32, Last: true}.Apply(scope.In("lstm"), graph.Reshape(x, -1, 8, 8))
+	last := nn.LSTM{Units: 32, Last: true}.Apply(scope.In("lstm"), graph.Reshape(x, -1, 8, 8))
 	return nn.Dense{Units: 10}.Apply(scope.In("logits"), last)
 }
 

@@ -84,7 +84,7 @@ func tag(b *managed.Builder, both bool) {
 		lengths = graph.Where(counts, lengths, graph.ZerosLike(lengths))
 	}
 	x := nn.Embedding{Vocabulary: signs, Width: 8}.Apply(b.Scope().In("signs"), row)
-	h, _ := nn.LSTM{Units: units, Bidirectional: both, Mask: lengths}.Apply(b.Scope().In("lstm"), x)
+	h := nn.LSTM{Units: units, Bidirectional: both, Mask: lengths}.Apply(b.Scope().In("lstm"), x)
 	logits := nn.Dense{Units: 2}.Apply(b.Scope().In("tags"), h)
 
 	counts := nn.PlacesMask(lengths, tags.Shape().Dimensions[0], tags.Shape().Dimensions[1])

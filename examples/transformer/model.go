@@ -39,7 +39,7 @@ func model(scope *managed.Scope, ids, mask *managed.Node) *managed.Node {
 func block(scope *managed.Scope, x, mask *managed.Node) *managed.Node {
 	h := nn.LayerNorm{}.Apply(scope.In("norm_0"), x)
 	h = nn.Attention{Heads: heads, Mask: mask}.Apply(scope.In("attention"), h)
-	x = graph.Add(x, nn.Dropout(scope, h, 0.1)) // in training alone, and other numbers in each step
+	x = graph.Add(x, nn.Dropout{Rate: 0.1}.Apply(scope, h)) // in training alone, and other numbers in each step
 	h = nn.LayerNorm{}.Apply(scope.In("norm_1"), x)
 	h = activation.Relu(nn.Dense{Units: 4 * width}.Apply(scope.In("dense_0"), h))
 	return graph.Add(x, nn.Dense{Units: width}.Apply(scope.In("dense_1"), h))

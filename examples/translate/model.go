@@ -105,7 +105,7 @@ func (m model) decode(
 // embedded is a vector for each word and its place.
 func embedded(s *managed.Scope, words *managed.Node, vocabulary int, start *managed.Node) *managed.Node {
 	e := nn.Embedding{Vocabulary: vocabulary, Width: width, Initial: nn.RandomNormal(1)}
-	return nn.Sinusoidal(s, e.Apply(s.In("words"), words), start)
+	return nn.Sinusoidal{Start: start}.Apply(s, e.Apply(s.In("words"), words))
 }
 
 // thought is two dense layers for each place, added to what came in.

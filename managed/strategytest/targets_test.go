@@ -180,11 +180,11 @@ func corpus(t *testing.T, examples int) []sample {
 			return graph.ReduceMean(nn.Conv{Channels: 4, Window: []int{3}, Strides: []int{2}}.Apply(s, x), 1)
 		},
 		"lstm": func(s *managed.Scope, x *managed.Node) *managed.Node {
-			out, _ := nn.LSTM{Units: 8, Last: true}.Apply(s, x)
+			out := nn.LSTM{Units: 8, Last: true}.Apply(s, x)
 			return out
 		},
 		"gru": func(s *managed.Scope, x *managed.Node) *managed.Node {
-			out, _ := nn.GRU{Units: 8, Last: true, Bidirectional: true}.Apply(s, x)
+			out := nn.GRU{Units: 8, Last: true, Bidirectional: true}.Apply(s, x)
 			return out
 		},
 		"layer norm": func(s *managed.Scope, x *managed.Node) *managed.Node {

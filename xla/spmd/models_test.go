@@ -78,7 +78,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 		"tokens":         {build: transformer, batch: tokens},
 		"sharded tokens": {build: transformer, batch: tokens, options: []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(devices, 32))}},
 		"lstm": {batch: batch(6, 4), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
-			out, _ := nn.LSTM{Units: 8, Last: true}.Apply(s, x)
+			out := nn.LSTM{Units: 8, Last: true}.Apply(s, x)
 			return out
 		})},
 		"convolution": {batch: batch(12, 4), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
@@ -86,7 +86,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 		})},
 		"batch norm": {batch: batch(8), build: func(b *managed.Builder) {
 			h := nn.Dense{Units: 16}.Apply(b.Scope().In("first"), b.Field("x"))
-			end(b, managed.BatchNorm(b.Scope().In("norm"), h))
+			end(b, nn.BatchNorm{}.Apply(b.Scope().In("norm"), h))
 		}},
 		"dropout": {batch: batch(8), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
 			return layers.Dropout(s, x, graph.Scalar(x.Graph(), x.DType(), 0.5))

@@ -1,0 +1,51 @@
+package nn
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+
+	"github.com/lazo-ml/lazo/internal/names"
+)
+
+// Activation is one of GoMLX's activations by its name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6" or
+// "softmax". "leaky_relu" has the slope 0.2 below 0 and "hard_sigmoid" is x/6 + 0.5 from 0 to 1; GoMLX's own, with 0.3
+// and 0.2, are functions of its package activation. Where a slope breaks off to 0, as that of "relu" at 0, it is 0. An
+// unknown name is an error when the layer is built.
+type Activation string
+
+// Apply has no variable.
+func (a Activation) Apply(scope *Scope, x *Node) *Node { return apply(a, scope, x) }
+
+func (a Activation) build(scope *Scope, x *Node) *Node {
+	f, err := names.Find("activation", string(a), activations())
+	if err != nil {
+		fail("Activation", scope, "%w", err)
+	}
+	return f(x)
+}
+
+// Relu is x where it is above 0, and else 0. Its slope at 0 is 0.
+func Relu(x *Node) *Node {
+	return graph.Max(graph.ScalarZero(x.Graph(), x.DType()), x) // at a tie the slope is the first operand's
+}
+
+// word is where a word ends in a name such as LeakyRelu.
+var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
+
+// activations are GoMLX's, as leaky_relu, and others in place of those that Keras has otherwise.
+func activations() map[string]func(*Node) *Node {
+	table := map[string]func(*Node) *Node{}
+	for _, t := range activation.TypeValues() {
+		table[strings.ToLower(word.ReplaceAllString(t.String(), "${1}_$2"))] = func(x *Node) *Node { return activation.Apply(t, x) }
+	}
+	relu6 := func(x *Node) *Node { return graph.MinScalar(Relu(x), 6) }
+	hardSigmoid := func(x *Node) *Node { return graph.DivScalar(relu6(graph.AddScalar(x, 3)), 6) }
+	table["softmax"] = func(x *Node) *Node { return graph.Softmax(x) }
+	table["relu"], table["relu6"], table["hard_sigmoid"] = Relu, relu6, hardSigmoid
+	table["hard_swish"] = func(x *Node) *Node { return graph.Mul(x, hardSigmoid(x)) }
+	table["leaky_relu"] = func(x *Node) *Node { return activation.LeakyReluWith(x, 0.2) }
+	return table
+}

@@ -1,0 +1,103 @@
+package nn
+
+import (
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/lazo-ml/lazo/internal/layering"
+)
+
+// BatchNorm brings all axes but the last to the mean 0 and the deviation 1 over the batch while training, and by
+// running averages else (Ioffe and Szegedy 2015): [batch, …, n]. It leaves out the examples that pad a batch and the
+// places that a mask leaves out ([MaskOf]): a training step has the numbers that it has of the others alone.
+//
+// One whose scale and offset the optimizer leaves as they are (optim.Frozen) stands still as a whole: it normalises by
+// the averages that it has, while training too, and leaves them as they are. A step that trains neither its scale nor
+// its offset, by managed.TrainOnly or because the loss does not depend on them but through graph.StopGradient, leaves
+// the averages as they are too, and normalises by the batch. The running averages have no start to grow out of: step n
+// takes the momentum min(0.99, 1 - 1/n), where Keras and flax take 0.99 from the first step on. Epsilon is 1e-3.
+type BatchNorm struct{}
+
+// Apply has the variables of GoMLX's norm.BatchNorm, in batch_normalization: scale, offset, mean, variance and
+// avg_weight, which counts the steps.
+func (n BatchNorm) Apply(scope *Scope, x *Node) *Node { return apply(n, scope, x) }
+
+func (BatchNorm) build(scope *Scope, x *Node) *Node {
+	floats("BatchNorm", scope, x, 1, "[batch, …, n]")
+	mask := MaskOf(x)
+	return precise(x, func(x *Node) *Node { return batchNorm(scope, x, mask) })
+}
+
+func batchNorm(scope *Scope, x, mask *Node) *Node {
+	const momentum, epsilon = 0.99, 1e-3 // GoMLX's
+	step, parameter := layering.StepOf(x), func(name string) string {
+		return model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name)
+	}
+	shape := shapes.Make(x.DType(), x.Shape().Dimensions[x.Rank()-1])
+	frozen, examples := false, (*Node)(nil)
+	if step != nil {
+		frozen = step.Freezes(parameter("scale"), shape) && step.Freezes(parameter("offset"), shape)
+		examples = step.Examples()
+	}
+	if frozen || mask == nil && examples == nil || !scope.IsTraining(x.Graph()) {
+		return norm.BatchNorm(scope, x, -1).FrozenAverages(frozen).Done()
+	}
+	if examples != nil && (x.Rank() < 2 || x.Shape().Dimensions[0] != examples.Shape().Dimensions[0]) {
+		fail("BatchNorm", scope, "the input is %s, but the batch is padded to %d examples: expected [batch, …, n], an example in each row of the first axis",
+			x.Shape(), examples.Shape().Dimensions[0])
+	}
+	if mask != nil && mask.Rank() >= x.Rank() {
+		fail("BatchNorm", scope, "the mask is %s, expected bool of the first axes of the input %s", mask.Shape(), x.Shape())
+	}
+	scope = scope.In(norm.BatchNormalizationScopeName)
+	of := func(name string, initial Initializer, trainable bool) *model.Variable {
+		return scope.WithInitializer(initial).VariableWithShape(name, shape).SetTrainable(trainable)
+	}
+	scale, offset := of("scale", Ones, true), of("offset", Zeros, true)
+	mean, variance, steps := of("mean", Zeros, false), of("variance", Ones, false), of("avg_weight", Zeros, false)
+
+	g, width := x.Graph(), shape.Dimensions[0]
+	rows := graph.Reshape(x, -1, width)
+	var counts *Node
+	for _, m := range []*Node{examples, mask} {
+		if m == nil {
+			continue
+		}
+		for m.Rank() < x.Rank() {
+			m = graph.ExpandAxes(m, -1)
+		}
+		m = graph.Reshape(graph.BroadcastToDims(m, x.Shape().Dimensions...), -1, width)
+		if counts != nil {
+			m = graph.LogicalAnd(counts, m)
+		}
+		counts = m
+	}
+	n := graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
+	meanOf := func(v *Node) *Node {
+		return graph.ExpandAxes(graph.Div(graph.ReduceSum(graph.Where(counts, v, graph.ZerosLike(v)), 0), n), 0)
+	}
+	average := meanOf(rows)
+	off := graph.Sub(rows, average)
+	spread := meanOf(graph.Square(off))
+	y := graph.Div(off, graph.Sqrt(graph.AddScalar(spread, epsilon)))
+	y = graph.Add(graph.Mul(y, graph.ExpandAxes(scale.NodeValue(g), 0)), graph.ExpandAxes(offset.NodeValue(g), 0))
+
+	count := graph.OnePlus(steps.NodeValue(g))
+	steps.SetNodeValue(count)
+	kept := graph.MinScalar(graph.OneMinus(graph.Reciprocal(count)), momentum)
+	follow := func(v *model.Variable, now *Node) {
+		v.SetNodeValue(graph.Add(graph.Mul(kept, v.NodeValue(g)), graph.Mul(graph.OneMinus(kept), graph.Squeeze(now, 0))))
+	}
+	follow(mean, average)
+	follow(variance, spread)
+	if step != nil {
+		step.Normalised(steps)
+	}
+	if l2 := model.GetParamOr(scope, regularizer.ParamL2, 0.0); l2 > 0 {
+		regularizer.L2(l2)(g, scale)
+	}
+	return graph.Reshape(y, x.Shape().Dimensions...)
+}

@@ -1,0 +1,156 @@
+package nn
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
+
+	"github.com/lazo-ml/lazo/internal/layering"
+)
+
+// Layer is a part of a network, or a whole one: a value with settings, whose Apply builds it in the graph of a step.
+// Its variables stand at the scope. Package flaxlike trains a Layer as a model.
+//
+// A program's own layer is a [Func], or a type with settings:
+//
+//	type gated struct{ Units int }
+//
+//	func (g gated) Apply(scope *nn.Scope, x *nn.Node) *nn.Node {
+//		value := nn.Dense{Units: g.Units}.Apply(scope.In("value"), x)
+//		return graph.Mul(value, graph.Sigmoid(nn.Dense{Units: g.Units}.Apply(scope.In("gate"), x)))
+//	}
+type Layer interface {
+	Apply(scope *Scope, x *Node) *Node
+}
+
+// Func is a function as a [Layer]: any of this form, as those of GoMLX.
+type Func func(scope *Scope, x *Node) *Node
+
+// Apply calls the function.
+func (f Func) Apply(scope *Scope, x *Node) *Node { return f(scope, x) }
+
+// builtIn is a layer of this package. Its Apply is apply of itself.
+type builtIn interface {
+	Layer
+	build(scope *Scope, x *Node) *Node
+}
+
+func apply(l builtIn, scope *Scope, x *Node) *Node {
+	return layering.Run(l, false, false, scope, x, l.build)
+}
+
+// inside builds a layer that a layer of this package holds.
+func inside(l Layer, scope *Scope, x *Node) *Node {
+	switch of := l.(type) {
+	case Sequential, Named: // the layers in them are noted
+		return l.Apply(scope, x)
+	case builtIn:
+		return layering.Run(of, false, true, scope, x, of.build)
+	default:
+		return layering.Run(l, true, true, scope, x, l.Apply)
+	}
+}
+
+// Sequential is one layer behind the other. The variables of each stand in a scope of its place, counted from 0:
+// /model/0/kernel.
+type Sequential []Layer
+
+// Apply builds the layers, each from the output of the one before it.
+func (s Sequential) Apply(scope *Scope, x *Node) *Node { return chain("Sequential", s, scope, x) }
+
+func chain(layer string, layers []Layer, scope *Scope, x *Node) *Node {
+	for i, l := range layers {
+		if layering.IsNil(l) {
+			fail(layer, scope, "layer %d of %d is nil (counted from 0)", i, len(layers))
+		}
+		x = inside(l, scope.In("%d", i), x)
+	}
+	return x
+}
+
+// Named puts the variables of a layer into a scope of that name. Two layers of one name in one scope, as a function has
+// it, share their variables. Those in a [Sequential] do not, because each place there is a scope.
+type Named struct {
+	Name  string
+	Layer Layer
+}
+
+// Apply builds the layer in the scope of the name.
+func (n Named) Apply(scope *Scope, x *Node) *Node {
+	if layering.IsNil(n.Layer) {
+		fail("Named", scope, "the layer of %q is nil", n.Name)
+	}
+	return inside(n.Layer, scope.At("%s", n.Name), x)
+}
+
+// Residual adds to its input what the layers, one behind the other, make of it (He et al. 2016). The shape must stay.
+type Residual []Layer
+
+// Apply has the variables of the layers as [Sequential] has them.
+func (r Residual) Apply(scope *Scope, x *Node) *Node { return apply(r, scope, x) }
+
+func (r Residual) build(scope *Scope, x *Node) *Node {
+	y := chain("Residual", r, scope, x)
+	if !y.Shape().Equal(x.Shape()) {
+		fail("Residual", scope, "the layers make %s of %s; they must keep the shape, so that both can be added", y.Shape(), x.Shape())
+	}
+	return graph.Add(x, y)
+}
+
+// TimeDistributed is a layer for each place of a sequence, with the same variables: [batch, places, n…] to [batch,
+// places, …]. Of [batch, places] it takes whole numbers alone, as for an [Embedding].
+type TimeDistributed struct{ Layer Layer }
+
+// Apply has the variables of the layer, at the scope.
+func (d TimeDistributed) Apply(scope *Scope, x *Node) *Node { return apply(d, scope, x) }
+
+func (d TimeDistributed) build(scope *Scope, x *Node) *Node {
+	const layer = "TimeDistributed"
+	if layering.IsNil(d.Layer) {
+		fail(layer, scope, "the layer is nil")
+	}
+	if x.Rank() < 2 || x.Rank() == 2 && x.DType().IsFloat() {
+		fail(layer, scope, "the input is %s, expected [batch, places, n] or more axes: see Reshape and Embedding", x.Shape())
+	}
+	dims := x.Shape().Dimensions
+	y := inside(d.Layer, scope, graph.Reshape(x, append([]int{dims[0] * dims[1]}, dims[2:]...)...))
+	if y.Rank() == 0 || y.Shape().Dimensions[0] != dims[0]*dims[1] {
+		fail(layer, scope, "the layer makes %s of %d places, expected a row for each, [%[2]d, …]", y.Shape(), dims[0]*dims[1])
+	}
+	return graph.Reshape(y, append([]int{dims[0], dims[1]}, y.Shape().Dimensions[1:]...)...)
+}
+
+// L2 adds a penalty on the kernels of layers, which are built one behind the other: the rate times the sum of their
+// squares. It is a part of the loss, in training and in tests, and logged as aux_loss with the other penalties.
+type L2 struct {
+	Rate   float64
+	Layers []Layer
+}
+
+// Apply has the variables of the layers as [Sequential] has them.
+func (p L2) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+
+func (p L2) build(scope *Scope, x *Node) *Node {
+	return chain("L2", p.Layers, penalized(scope, "L2", regularizer.ParamL2, p.Rate), x)
+}
+
+// L1 is [L2] with absolute values in place of squares.
+type L1 struct {
+	Rate   float64
+	Layers []Layer
+}
+
+// Apply has the variables of the layers as [Sequential] has them.
+func (p L1) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+
+func (p L1) build(scope *Scope, x *Node) *Node {
+	return chain("L1", p.Layers, penalized(scope, "L1", regularizer.ParamL1, p.Rate), x)
+}
+
+// penalized is the scope with a penalty, which the kernels below it take.
+func penalized(scope *Scope, layer, param string, rate float64) *Scope {
+	if !(rate >= 0 && rate < 1e30) { // also NaN
+		fail(layer, scope, "the rate is %v, expected a finite number of at least 0", rate)
+	}
+	scope.SetParam(param, rate)
+	return scope
+}

@@ -1,0 +1,84 @@
+package nn
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/internal/outputs"
+)
+
+// MaxPool takes the greatest number of windows that do not overlap, of so many places in each spatial axis: [batch,
+// spatial…, n] to [batch, spatial/window…, n].
+type MaxPool struct{ Window int }
+
+// Apply has no variable.
+func (p MaxPool) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+
+func (p MaxPool) build(scope *Scope, x *Node) *Node {
+	return pool("MaxPool", p.Window, graph.MaxPool, scope, x)
+}
+
+// MeanPool is [MaxPool] with means.
+type MeanPool struct{ Window int }
+
+// Apply has no variable.
+func (p MeanPool) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+
+func (p MeanPool) build(scope *Scope, x *Node) *Node {
+	return pool("MeanPool", p.Window, graph.MeanPool, scope, x)
+}
+
+func pool(layer string, window int, build func(*Node) *graph.PoolBuilder, scope *Scope, x *Node) *Node {
+	atLeastOne(layer, scope, "Window", window)
+	spatial(layer, scope, x)
+	for _, n := range x.Shape().Dimensions[1 : x.Rank()-1] {
+		if window > n {
+			fail(layer, scope, "windows of %d do not fit the input %s: expected at most the length of each spatial axis, %d: take a smaller window, or fewer such layers", window, x.Shape(), n)
+		}
+	}
+	return build(x).Window(window).Done()
+}
+
+// GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n]. Of a sequence with a mask
+// ([MaskOf]) it is that over the places that count, 0 if there are none.
+type GlobalMeanPool struct{}
+
+// Apply has no variable.
+func (p GlobalMeanPool) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+
+func (GlobalMeanPool) build(scope *Scope, x *Node) *Node {
+	spatial("GlobalMeanPool", scope, x)
+	axes := rangeOf(1, x.Rank()-2)
+	if mask := MaskOf(x); mask != nil {
+		counts := graph.BroadcastToDims(outputs.Expanded(mask, x), x.Shape().Dimensions...)
+		places := graph.ReduceSum(graph.ConvertDType(counts, x.DType()), axes...)
+		return graph.Div(graph.ReduceSum(graph.Where(counts, x, graph.ZerosLike(x)), axes...), graph.MaxScalar(places, 1))
+	}
+	return graph.ReduceMean(x, axes...)
+}
+
+func spatial(layer string, scope *Scope, x *Node) {
+	floats(layer, scope, x, 3, "[batch, spatial…, n], as [batch, height, width, 1]")
+}
+
+// Flatten makes [batch, n] of [batch, …].
+type Flatten struct{}
+
+// Apply has no variable.
+func (f Flatten) Apply(scope *Scope, x *Node) *Node { return apply(f, scope, x) }
+
+func (Flatten) build(scope *Scope, x *Node) *Node { return reshaped("Flatten", scope, x, -1) }
+
+// Reshape gives each example these dimensions; one of them may be -1.
+type Reshape []int
+
+// Apply has no variable.
+func (r Reshape) Apply(scope *Scope, x *Node) *Node { return apply(r, scope, x) }
+
+func (r Reshape) build(scope *Scope, x *Node) *Node { return reshaped("Reshape", scope, x, r...) }
+
+func reshaped(layer string, scope *Scope, x *Node, dims ...int) *Node {
+	if x.IsScalar() {
+		fail(layer, scope, "the input is a scalar, expected [batch, …]")
+	}
+	return graph.Reshape(x, append([]int{x.Shape().Dimensions[0]}, dims...)...)
+}
