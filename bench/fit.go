@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	trainloop "github.com/lazo-ml/lazo/train"
@@ -43,7 +44,7 @@ func fit(ctx context.Context, b *bench) error {
 		return err
 	}
 	const batch, epochs = 32, 20
-	above, err := fitModel(ctx, r, 0, flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dense(10))
+	above, err := fitModel(ctx, r, 0, nn.Flatten{}, nn.Dense{Units: 64}, nn.Activation("relu"), nn.Dense{Units: 10})
 	if err != nil {
 		return err
 	}
@@ -96,8 +97,8 @@ func fit(ctx context.Context, b *bench) error {
 }
 
 // fitModel is a network for the digits, as Fit has it.
-func fitModel(ctx context.Context, r *xla.Runtime, seed int64, network ...flaxlike.Layer) (*flaxlike.Model, error) {
-	return flaxlike.New(ctx, flaxlike.Sequential(network...),
+func fitModel(ctx context.Context, r *xla.Runtime, seed int64, network ...nn.Layer) (*flaxlike.Model, error) {
+	return flaxlike.New(ctx, nn.Sequential(network),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(seed),
 		flaxlike.WithStrategy(strategies.Jit(r)))
 }
@@ -153,9 +154,9 @@ func fitDigits(ctx context.Context, b *bench, r *xla.Runtime) error {
 	sum := 0.0
 	for seed := range int64(3) {
 		start := time.Now()
-		relu := flaxlike.Activation("relu")
-		m, err := fitModel(ctx, r, seed, flaxlike.Conv(16, 3), relu, flaxlike.MeanPool(2), flaxlike.Conv(32, 3), relu, flaxlike.MeanPool(2),
-			flaxlike.Flatten(), flaxlike.Dense(64), relu, flaxlike.Dense(10))
+		relu := nn.Activation("relu")
+		m, err := fitModel(ctx, r, seed, nn.Conv{Channels: 16, Window: []int{3}}, relu, nn.MeanPool{Window: 2}, nn.Conv{Channels: 32, Window: []int{3}}, relu, nn.MeanPool{Window: 2},
+			nn.Flatten{}, nn.Dense{Units: 64}, relu, nn.Dense{Units: 10})
 		if err != nil {
 			return err
 		}

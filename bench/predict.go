@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -39,7 +40,7 @@ func predict(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	model, err := flaxlike.New(ctx, flaxlike.Func(perceptron), flaxlike.WithStrategy(strategies.Jit(r)))
+	model, err := flaxlike.New(ctx, nn.Func(perceptron), flaxlike.WithStrategy(strategies.Jit(r)))
 	if err != nil {
 		return err
 	}

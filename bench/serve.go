@@ -22,6 +22,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -191,7 +192,7 @@ func serveModel(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	model, err := flaxlike.New(ctx, flaxlike.Func(perceptron), flaxlike.WithStrategy(strategies.Jit(r)))
+	model, err := flaxlike.New(ctx, nn.Func(perceptron), flaxlike.WithStrategy(strategies.Jit(r)))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/train"
@@ -74,7 +75,7 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 	runtime, adamw := cpu(), optim.New(1e-2, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
 	batches := training.Batches(32, data.Shuffle(0))
 
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)),
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 10}},
 		flaxlike.WithOptimizer(adamw),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"),
 		flaxlike.WithMetrics("accuracy"),

@@ -48,7 +48,7 @@ func TestKeras_names(t *testing.T) {
 			for _, name := range span.FindAllStringSubmatch(cell, -1) {
 				if name, isQuoted := strings.CutPrefix(name[1], `"`); isQuoted {
 					require.Contains(t, options, group, name)
-					model, err := flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithStrategy(jit()), options[group](strings.TrimSuffix(name, `"`)))
+					model, err := flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithStrategy(jit()), options[group](strings.TrimSuffix(name, `"`)))
 					require.NoError(t, err)
 					require.NoError(t, model.Close())
 					checked++
@@ -63,8 +63,8 @@ func TestKeras_names(t *testing.T) {
 func Example_kerasFit() {
 	ctx := context.Background()
 	training, test := digits()
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
-		flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(10)),
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{
+		nn.Flatten{}, nn.Dense{Units: 64}, nn.Activation("relu"), nn.Dropout{Rate: 0.2}, nn.Dense{Units: 10}},
 		flaxlike.WithOptimizer("adam"), flaxlike.WithLearningRate(0.01),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
 	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
@@ -88,10 +88,10 @@ func Example_kerasOwn() {
 		data.Named("sum", []float32{5, 5, 5, 5}, 4, 1), data.Named("larger", []float32{0, 0, 1, 1}, 4)))
 	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
 		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
-		h := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Activation("tanh")).Apply(scope.In("trunk"), both)
+		h := nn.Sequential{nn.Dense{Units: 8}, nn.Activation("tanh")}.Apply(scope.In("trunk"), both)
 		return map[string]*managed.Node{
-			"sum":    flaxlike.Dense(1).Apply(scope.In("sum"), h),
-			"larger": flaxlike.Dense(1).Apply(scope.In("larger"), h),
+			"sum":    nn.Dense{Units: 1}.Apply(scope.In("sum"), h),
+			"larger": nn.Dense{Units: 1}.Apply(scope.In("larger"), h),
 		}
 	}
 	pinball := func(labels, output *managed.Node) *managed.Node { // of the quantile 0.9: a value for each example
@@ -118,13 +118,13 @@ func Example_kerasSequences() {
 	set := must.M1(data.New(data.Named("source", source, 1, 4), data.Named("target", target, 1, 5), data.Y(next, 1, 5)))
 	words := nn.Embedding{Vocabulary: 20, Width: 8, Padding: new(0)}
 	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
-		memory := flaxlike.Of(words).Apply(scope.In("words"), input("source"))
-		memory = flaxlike.Of(nn.GRU{Units: 8}).Apply(scope.In("encoder"), memory)
-		h := flaxlike.Of(words).Apply(scope.Shared("words"), input("target"))
-		h = flaxlike.CausalAttention(2, 4).Apply(scope.In("itself"), h)
-		seen := nn.Attention{Heads: 2, Mask: flaxlike.MaskOf(memory)}.Cross(scope.In("across"), h, memory)
+		memory := words.Apply(scope.In("words"), input("source"))
+		memory = nn.GRU{Units: 8}.Apply(scope.In("encoder"), memory)
+		h := words.Apply(scope.Shared("words"), input("target"))
+		h = nn.Attention{Heads: 2, Width: 4, Causal: true}.Apply(scope.In("itself"), h)
+		seen := nn.Attention{Heads: 2, Mask: nn.MaskOf(memory)}.Cross(scope.In("across"), h, memory)
 		logits := words.Logits(scope.Shared("words"), graph.Add(h, seen))
-		return map[string]*managed.Node{"next": flaxlike.Masked(logits, flaxlike.MaskOf(h))} // Add and Logits hand no mask on
+		return map[string]*managed.Node{"next": nn.Masked(logits, nn.MaskOf(h))} // Add and Logits hand no mask on
 	}
 	model := must.M1(flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy), flaxlike.WithLearningRate(0.1),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
@@ -136,7 +136,7 @@ func Example_kerasSequences() {
 }
 
 func newClassifier(ctx context.Context) *flaxlike.Model {
-	return must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(16), flaxlike.Activation("relu"), flaxlike.Dense(10)),
+	return must.M1(flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 16}, nn.Activation("relu"), nn.Dense{Units: 10}},
 		flaxlike.WithStrategy(jit()), flaxlike.WithLearningRate(0.01), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
 }
 
@@ -195,7 +195,7 @@ func Example_kerasBackup() {
 func Example_kerasTrainStep() {
 	ctx, training := context.Background(), line(64)
 	step := func(b *managed.Builder) {
-		network := flaxlike.Sequential(flaxlike.Dense(16), flaxlike.Activation("tanh"), flaxlike.Dense(1))
+		network := nn.Sequential{nn.Dense{Units: 16}, nn.Activation("tanh"), nn.Dense{Units: 1}}
 		x, y := b.Field("x"), b.Field("y")
 		output := network.Apply(b.Scope(), x)
 		b.Loss("loss", losses.SquaredError(y, output))
@@ -267,7 +267,7 @@ func Example_kerasSave() {
 	defer os.RemoveAll(dir)
 	training, test := digits()
 	strategy, path := jit(), filepath.Join(dir, "digits.safetensors")
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), scaled{0.5}, flaxlike.Dense(10)), flaxlike.WithStrategy(strategy),
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, scaled{0.5}, nn.Dense{Units: 10}}, flaxlike.WithStrategy(strategy),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithClasses([]string{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"})))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
 	must.M(model.Save(path)) // network, values, losses, metrics, classes, and a card of what it was trained on
@@ -284,9 +284,9 @@ func Example_kerasFineTuning() {
 	ctx, dir := context.Background(), must.M1(os.MkdirTemp("", "from-keras-"))
 	defer os.RemoveAll(dir)
 	training, _ := digits()
-	network := flaxlike.Sequential(flaxlike.Flatten(),
-		flaxlike.Named("body", flaxlike.Sequential(flaxlike.Dense(32), flaxlike.Activation("relu"))),
-		flaxlike.Named("head", flaxlike.Dense(10)))
+	network := nn.Sequential{nn.Flatten{},
+		nn.Named{Name: "body", Layer: nn.Sequential{nn.Dense{Units: 32}, nn.Activation("relu")}},
+		nn.Named{Name: "head", Layer: nn.Dense{Units: 10}}}
 	old, path := must.M1(flaxlike.New(ctx, network, flaxlike.WithStrategy(jit()), flaxlike.WithLoss("sparse_categorical_crossentropy"))), filepath.Join(dir, "w.safetensors")
 	must.M1(old.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
 	must.M(old.Save(path))
@@ -312,7 +312,7 @@ func Example_kerasFineTuning() {
 
 func Example_kerasAverage() {
 	ctx, strategy, set := context.Background(), jit(), line(64)
-	network := flaxlike.Dense(1)
+	network := nn.Dense{Units: 1}
 	average := optim.Average{Decay: 0.9}
 	averaged := func(scope *managed.Scope, x *managed.Node) (output *managed.Node) {
 		if scope.IsTraining(x.Graph()) {
@@ -321,7 +321,7 @@ func Example_kerasAverage() {
 		average.In(scope.Store().RootScope(), x.Graph(), func() { output = network.Apply(scope, x) })
 		return output
 	}
-	model := must.M1(flaxlike.New(ctx, flaxlike.Func(averaged), flaxlike.WithStrategy(strategy),
+	model := must.M1(flaxlike.New(ctx, nn.Func(averaged), flaxlike.WithStrategy(strategy),
 		flaxlike.WithOptimizer(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse")))
 	history := must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
 	figures := must.M1(model.Evaluate(ctx, set))

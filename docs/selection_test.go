@@ -11,6 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 func TestSelection_search(t *testing.T) {
@@ -21,8 +22,8 @@ func TestSelection_search(t *testing.T) {
 			flaxlike.LogRange("rate", 1e-4, 1e-1), flaxlike.IntRange("units", 8, 64), flaxlike.Choice("activation", "relu", "tanh")},
 		Method: flaxlike.RandomSearch(6), Seed: 1, Entry: "val_accuracy", Training: training, Dir: dir,
 		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
-			model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(),
-				flaxlike.Dense(p.Int("units")), flaxlike.Activation(p.Text("activation")), flaxlike.Dense(10)),
+			model, err := flaxlike.New(ctx, nn.Sequential{nn.Flatten{},
+				nn.Dense{Units: p.Int("units")}, nn.Activation(p.Text("activation")), nn.Dense{Units: 10}},
 				flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
 				flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(strategy))
 			return model, flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Verbose: flaxlike.Silent}, err
@@ -41,7 +42,7 @@ func TestSelection_crossValidate(t *testing.T) {
 	ctx, strategy := t.Context(), jit()
 	set, _ := digits()
 	found := must.M1(flaxlike.CrossValidate(ctx, set, 5, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
-		model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)),
+		model, err := flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 10}},
 			flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
 			flaxlike.WithStrategy(strategy))
 		if err == nil {
@@ -63,7 +64,7 @@ func TestSelection_prepareWithinFolds(t *testing.T) {
 		preparation := must.M1(data.FitPreparation(fold.Train, // of what is trained on alone
 			data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard}, data.Labels{Columns: []string{"species"}}))
 		training, test := must.M1(fold.Train.Map(preparation.Apply)), must.M1(fold.Test.Map(preparation.Apply))
-		model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(2)), flaxlike.WithLoss("sparse_categorical_crossentropy"),
+		model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 2}}, flaxlike.WithLoss("sparse_categorical_crossentropy"),
 			flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy)))
 		must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
 		figures = append(figures, must.M1(model.Evaluate(ctx, test)))
@@ -79,7 +80,7 @@ func TestSelection_ensemble(t *testing.T) {
 	validation := must.M1(training.Slice(192, 256))
 	var models []*flaxlike.Model
 	for seed := range int64(2) {
-		model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)), flaxlike.WithSeed(seed),
+		model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 10}}, flaxlike.WithSeed(seed),
 			flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithLearningRate(0.01), flaxlike.WithStrategy(strategy)))
 		defer model.Close()
 		must.M1(model.Fit(ctx, must.M1(training.Slice(0, 192)), flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
@@ -106,7 +107,7 @@ func TestSelection_thresholds(t *testing.T) {
 	}
 	validation := must.M1(data.New(data.X(x, 64, 1), data.Y(y, 64, 1)))
 	test := validation
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.3),
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.3),
 		flaxlike.WithStrategy(jit())))
 	defer model.Close()
 	must.M1(model.Fit(ctx, validation, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))

@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
 )
 
@@ -55,7 +56,7 @@ func TestS30_oneExampleIsOne(t *testing.T) {
 // a value; logits become probabilities for the name.
 func TestS35_averagePrecision(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{-2, 1, 0.5, 3, -1, 2}, 6, 1), data.Y([]int32{0, 1, 0, 1, 1, 0}, 6)))
-	same := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x })
+	same := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x })
 	own := flaxlike.Metric{Name: "own", Metric: metrics.MapInputs(metrics.AveragePrecision(200), func(in []*managed.Node) []*managed.Node {
 		return []*managed.Node{in[0], graph.Sigmoid(in[1])}
 	})}
@@ -88,7 +89,7 @@ func TestS36_thresholdsOfOneOutput(t *testing.T) {
 
 // An integer outside of the vocabulary is the client's fault, and its text says which one.
 func TestS36_outsideOfTheVocabularyIs400(t *testing.T) {
-	m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(10, 2), flaxlike.Flatten(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Sequential{nn.Embedding{Vocabulary: 10, Width: 2}, nn.Flatten{}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"))
 	b := must.M1(serve.New(m, data.Batch{Fields: []data.Field{data.X([]int32{1, 2}, 1, 2)}}, serve.Batching{}))
 	defer b.Close()
 	require.NoError(t, b.Warm(t.Context()))
@@ -106,7 +107,7 @@ func TestS36_outsideOfTheVocabularyIs400(t *testing.T) {
 func TestS36_cardOfTheBestEpoch(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{1, 2, 3, 4}, 4, 1), data.Y([]float32{2, 4, 6, 8}, 4, 1)))
 	for _, rate := range []float64{0.3, 0.001} { // the losses rise, or fall
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate), flaxlike.WithBatchSize(4))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate), flaxlike.WithBatchSize(4))
 		history := must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 4, Validation: set, Verbose: flaxlike.Silent,
 			Callbacks: []loop.Option{callbacks.KeepBest("val_loss")}}))
 		losses := series(t, history, "val_loss")

@@ -37,7 +37,7 @@ func numbers(t *testing.T, m *flaxlike.Model, name string) (flat []float64, mean
 func TestR04_attentionBegins(t *testing.T) {
 	const n = 64
 	for _, heads := range []int{1, 8} {
-		m := newModel(t, flaxlike.Attention(heads, n/heads))
+		m := newModel(t, nn.Attention{Heads: heads, Width: n / heads})
 		require.NoError(t, m.Init(t.Context(), first(t, must.M1(data.New(data.X(make([]float32, 2*3*n), 2, 3, n))), 2)))
 		for _, part := range []string{"query", "key", "value", "output"} {
 			biases, _, _ := numbers(t, m, "/model/"+part+"/bias")
@@ -61,9 +61,9 @@ func TestR04_attentionIsItsFormula(t *testing.T) {
 	}
 	set := must.M1(data.New(data.X(x, batch, time, n)))
 	for name, row := range map[string]struct {
-		layer  flaxlike.Layer
+		layer  nn.Layer
 		causal bool
-	}{"attention": {flaxlike.Attention(heads, width), false}, "causal": {flaxlike.CausalAttention(heads, width), true}} {
+	}{"attention": {nn.Attention{Heads: heads, Width: width}, false}, "causal": {nn.Attention{Heads: heads, Width: width, Causal: true}, true}} {
 		m := newModel(t, row.layer)
 		require.NoError(t, m.Init(t.Context(), first(t, set, batch)))
 		part := map[string][2][]float64{}
@@ -162,8 +162,8 @@ func TestR04_recallIsLearnt(t *testing.T) {
 	last := func(_ *managed.Scope, x *managed.Node) *managed.Node {
 		return graph.Squeeze(graph.Slice(x, graph.AxisRange(), graph.AxisElem(-1)), 1)
 	}
-	block := flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.CausalAttention(heads, width/heads))
-	m := newModel(t, flaxlike.Sequential(flaxlike.Of(nn.Embedding{Vocabulary: 2 * keys, Width: width, Initial: nn.RandomNormal(0.35)}), flaxlike.PositionEmbedding(2*pairs+1), block, block, flaxlike.LayerNorm(), flaxlike.Func(last), flaxlike.Dense(keys)),
+	block := nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: heads, Width: width / heads, Causal: true}}
+	m := newModel(t, nn.Sequential{nn.Embedding{Vocabulary: 2 * keys, Width: width, Initial: nn.RandomNormal(0.35)}, nn.Positions{Length: 2*pairs + 1}, block, block, nn.LayerNorm{}, nn.Func(last), nn.Dense{Units: keys}},
 		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(64), flaxlike.WithLearningRate(3e-3))
 	accuracy, steps := 0.0, 0
 	for accuracy < 0.95 && steps < 1280 {
@@ -181,7 +181,7 @@ func TestR04_recallIsLearnt(t *testing.T) {
 // orthogonal recurrent kernel.
 func TestR04_lstmBegins(t *testing.T) {
 	const n, units = 16, 64
-	m := newModel(t, flaxlike.LSTM(units))
+	m := newModel(t, nn.LSTM{Units: units, Last: true})
 	require.NoError(t, m.Init(t.Context(), first(t, must.M1(data.New(data.X(make([]float32, 2*3*n), 2, 3, n))), 2)))
 	biases, _, _ := numbers(t, m, "/model/bias")
 	for i, b := range biases {
@@ -205,7 +205,7 @@ func TestR32_lstmRaggedIsAnError(t *testing.T) {
 		_, last, _ := lstm.New(scope, x, 4).Ragged(graph.Const(x.Graph(), []int32{3, 2})).Done()
 		return graph.Squeeze(last, 0)
 	}
-	_, err := newModel(t, flaxlike.Func(ragged)).Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 2*3*2), 2, 3, 2))))
+	_, err := newModel(t, nn.Func(ragged)).Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 2*3*2), 2, 3, 2))))
 	require.ErrorContains(t, err, "Where() requires the condition shape to be a prefix")
 	t.Logf("R32: %s", strings.SplitN(err.Error(), "\n", 2)[0])
 }

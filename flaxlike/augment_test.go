@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // pictures is a folder of dark and of light images, some of each in grey.
@@ -51,7 +52,7 @@ func TestFit_imagesAndAugment(t *testing.T) {
 	require.Equal(t, []string{"dark", "light"}, folder.Classes)
 	training, test, err := folder.Set().Split(0.8, 1, data.Stratified("y"))
 	require.NoError(t, err)
-	network := flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(2))
+	network := nn.Sequential{nn.Flatten{}, nn.Dense{Units: 2}}
 	model := func() *flaxlike.Model {
 		return newModel(t, network, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.05), flaxlike.WithBatchSize(8))
 	}
@@ -94,7 +95,7 @@ func TestFit_augmentInPlace(t *testing.T) {
 	for _, fit := range []flaxlike.Fit{{InOrder: true}, {}, {OverfitBatches: 1}} {
 		set := sorted(t, 64)
 		fit.Augment = []func(data.Batch) (data.Batch, error){zero}
-		_, err := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse)).Fit(t.Context(), set, quiet(fit))
+		_, err := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse)).Fit(t.Context(), set, quiet(fit))
 		require.NoError(t, err)
 		require.Equal(t, sorted(t, 64).Fields(), set.Fields())
 	}
@@ -113,7 +114,7 @@ func TestFit_augmentBatches(t *testing.T) {
 		}
 	}
 	set := sorted(t, 64)
-	_, err := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse)).FitBatches(t.Context(), loop.Data[data.Batch](set.Batches(32).All()), quiet(flaxlike.Fit{
+	_, err := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse)).FitBatches(t.Context(), loop.Data[data.Batch](set.Batches(32).All()), quiet(flaxlike.Fit{
 		StepsPerEpoch: 2, Augment: []func(data.Batch) (data.Batch, error){note("one"), note("two")}}))
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"one 0", "two 0", "one 32", "two 32"}, seen)
@@ -124,7 +125,7 @@ func TestFit_augmentBatches(t *testing.T) {
 
 // The labels that a function makes are looked at, and not those that the set has.
 func TestFit_augmentChangesLabels(t *testing.T) {
-	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss("categorical_crossentropy"))
+	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss("categorical_crossentropy"))
 	fit := flaxlike.Fit{Augment: []func(data.Batch) (data.Batch, error){data.MixUp(1, 0.4, 3)}}
 	_, err := m.Fit(t.Context(), sorted(t, 64), quiet(fit))
 	require.NoError(t, err)
@@ -138,7 +139,7 @@ func TestFit_augmentChangesLabels(t *testing.T) {
 		return b, nil
 	})
 	require.NoError(t, err)
-	m = newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse))
+	m = newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse))
 	_, err = m.Fit(t.Context(), mapped, quiet(flaxlike.Fit{}))
 	require.ErrorIs(t, err, flaxlike.ErrLabelRange)
 	_, err = m.Fit(t.Context(), broken, quiet(flaxlike.Fit{Validation: mapped}))

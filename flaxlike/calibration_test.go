@@ -14,6 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/plots"
 )
 
@@ -27,7 +28,7 @@ func asFloat32(of []float64) []float32 {
 
 // logits is a model whose output is its input, with a loss of classes.
 func logits(t *testing.T, loss string) *flaxlike.Model {
-	return newModel(t, flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x }), flaxlike.WithLoss(loss), flaxlike.WithBatchSize(64))
+	return newModel(t, nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x }), flaxlike.WithLoss(loss), flaxlike.WithBatchSize(64))
 }
 
 // Temperatures are scipy's, and Platt's scaling is scikit-learn's (testdata/calibration.py).
@@ -135,7 +136,7 @@ func tooSure(t *testing.T, n int) *data.Set {
 // file; and it is not used once the weights have changed.
 func TestCalibrate_isKept(t *testing.T) {
 	set := tooSure(t, 120)
-	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(3)), flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.05))
+	m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.05))
 	_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent})
 	require.NoError(t, err)
 	plain, err := probabilitiesOf(t, m, set)
@@ -238,8 +239,8 @@ func TestCalibrate_refuses(t *testing.T) {
 
 // Thresholds are the best ones there are: no other one, tried one by one, does better.
 func TestChooseThresholds(t *testing.T) {
-	same := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node { // with a variable, so that it can be saved
-		return graph.Add(x, graph.MulScalar(flaxlike.Dense(1).Apply(scope.In("none"), x), 0))
+	same := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node { // with a variable, so that it can be saved
+		return graph.Add(x, graph.MulScalar(nn.Dense{Units: 1}.Apply(scope.In("none"), x), 0))
 	})
 	x := []float32{-3, -2, -1, -1, 0, 1, 1, 2, 3, 4}
 	y := []float32{0, 1, 0, 0, 1, 0, 1, 1, 0, 1}

@@ -21,8 +21,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// ErrLabelRange is wrapped by the error about a label that is no class of the output, or an integer that an [Embedding]
-// has not.
+// ErrLabelRange is wrapped by the error about a label that is no class of the output, or an integer that an
+// nn.Embedding has not.
 var ErrLabelRange = errors.New("outside of the classes")
 
 // ErrValue is wrapped by the error about a label or a sample weight that a loss or metric cannot take, such as a label

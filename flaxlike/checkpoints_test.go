@@ -11,6 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 func openFolder(t *testing.T, dir string, options checkpoint.Options) *checkpoint.Folder {
@@ -23,7 +24,7 @@ func openFolder(t *testing.T, dir string, options checkpoint.Options) *checkpoin
 
 // noisy has all that a resumed run must find again: random numbers, statistics, averages, moments.
 func noisy(t *testing.T) *flaxlike.Model {
-	return newModel(t, flaxlike.Sequential(flaxlike.Dense(8), flaxlike.BatchNorm(), flaxlike.Dropout(0.5), flaxlike.Dense(3)),
+	return newModel(t, nn.Sequential{nn.Dense{Units: 8}, nn.BatchNorm{}, nn.Dropout{Rate: 0.5}, nn.Dense{Units: 3}},
 		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(3))
 }
 
@@ -99,7 +100,7 @@ func TestFit_keepsTheBestCheckpoint(t *testing.T) {
 	set := line(t, 128)
 	best := checkpoint.Lowest(1, "val_loss")
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), best}})
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Validation: set, Checkpoints: folder}))
 	require.NoError(t, err)
 	list, err := folder.List(t.Context())

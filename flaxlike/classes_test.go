@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -127,8 +128,8 @@ func TestProbabilities_notKnown(t *testing.T) {
 
 // A model whose layers report losses and metrics of their own predicts any number of examples.
 func TestPredict_ofAModelThatReports(t *testing.T) {
-	m := newModel(t, flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		h := flaxlike.Dense(3).Apply(scope.In("h"), x)
+	m := newModel(t, nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		h := nn.Dense{Units: 3}.Apply(scope.In("h"), x)
 		managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(h)))
 		managed.AddMetric("largest", graph.ReduceAllMax(h))
 		return h
@@ -145,7 +146,7 @@ func TestPredict_ofAModelThatReports(t *testing.T) {
 
 // Batches that come one by one give what a set gives, and each test in a Fit goes through them anew.
 func TestBatchesInPlaceOfASet(t *testing.T) {
-	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(3)), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(6))
+	m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(6))
 	set := sorted(t, 12)
 	passes := 0
 	batches := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) {
@@ -210,7 +211,7 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 
 // Another optimizer begins anew on the parameters as they are, with its own rate, and not beside a Fit.
 func TestSetOptimizer(t *testing.T) {
-	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(3)), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithBatchSize(6))
+	m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithBatchSize(6))
 	set := sorted(t, 12)
 	fit := flaxlike.Fit{Verbose: flaxlike.Silent, InOrder: true}
 	_, err := m.Fit(t.Context(), set, fit)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 const childFolder = "LAZO_FLAXLIKE_TEST_FOLDER"
@@ -34,7 +35,7 @@ func TestF50Child(t *testing.T) {
 		folder, err := checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "val_loss")}})
 		require.NoError(t, err)
 		set := line(t, 128)
-		_, err = newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(32+i)).Fit(t.Context(), set,
+		_, err = newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(32+i)).Fit(t.Context(), set,
 			flaxlike.Fit{Epochs: 3 * (i + 1), Validation: set, Checkpoints: folder, Verbose: v})
 		require.NoError(t, err)
 		require.NoError(t, folder.Close())

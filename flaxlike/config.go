@@ -254,7 +254,7 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 
 // reading makes layers of what is written down: own are those of the program by name, and those that were asked for.
 type reading struct {
-	own   map[string]Layer
+	own   map[string]nn.Layer
 	asked map[string]bool
 }
 

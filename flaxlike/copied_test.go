@@ -8,14 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
 // A model takes a part of another one, or of its file, all or nothing, and says what it took, what not and why.
 func TestCopyFrom(t *testing.T) {
 	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "model.safetensors")
-	network := func(classes int) flaxlike.Layer {
-		return flaxlike.Sequential(flaxlike.Named("body", flaxlike.Dense(4)), flaxlike.Named("head", flaxlike.Dense(classes)))
+	network := func(classes int) nn.Layer {
+		return nn.Sequential{nn.Named{Name: "body", Layer: nn.Dense{Units: 4}}, nn.Named{Name: "head", Layer: nn.Dense{Units: classes}}}
 	}
 	build := func(classes int, seed int64) *flaxlike.Model {
 		m := newModel(t, network(classes), flaxlike.WithSeed(seed))
@@ -55,7 +56,7 @@ func TestCopyFrom(t *testing.T) {
 	}
 	_, err := newModel(t, network(3)).CopyFrom(t.Context(), from, nil)
 	require.ErrorIs(t, err, flaxlike.ErrNotBuilt)
-	other := newModel(t, flaxlike.Named("other", flaxlike.Dense(3)))
+	other := newModel(t, nn.Named{Name: "other", Layer: nn.Dense{Units: 3}})
 	require.NoError(t, other.Init(t.Context(), first(t, set, 32)))
 	_, err = other.CopyFrom(t.Context(), from, nil)
 	require.ErrorContains(t, err, "nothing fits:\n  /model/other/")

@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/train"
@@ -51,7 +52,7 @@ func TestFit_costsWhatTrainCosts(t *testing.T) {
 	const steps, epochs = 100, 10
 	var fetches, batches atomic.Int64
 	strategy := counting{jit(t), &fetches, &batches}
-	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy))
+	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy))
 	fit := func(f flaxlike.Fit) {
 		f.Epochs = epochs
 		_, err := m.Fit(t.Context(), set, quiet(f))
@@ -100,7 +101,7 @@ func TestSecondModelCompilesNothing(t *testing.T) {
 	r := plugintest.Uncached(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 	set := sorted(t, 64)
 	for seed := range int64(3) {
-		m, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(7), flaxlike.Dropout(0.2), flaxlike.Dense(3)), flaxlike.WithLoss(sparse),
+		m, err := flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 7}, nn.Dropout{Rate: 0.2}, nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse),
 			flaxlike.WithMetrics("accuracy", "f1", "precision"), flaxlike.WithClassWeights(map[int]float64{0: 2, 1: 3, 2: 4}),
 			flaxlike.WithSeed(seed), flaxlike.WithStrategy(strategies.Jit(r)))
 		require.NoError(t, err)
@@ -118,7 +119,7 @@ func TestSecondModelCompilesNothing(t *testing.T) {
 func TestAnswer_takesOneTurn(t *testing.T) {
 	var fetches, batches atomic.Int64
 	set := sorted(t, 32)
-	m := newModel(t, flaxlike.Dense(3), flaxlike.WithStrategy(counting{jit(t), &fetches, &batches}))
+	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithStrategy(counting{jit(t), &fetches, &batches}))
 	batch := first(t, set, 32)
 	for range 3 { // the first compiles
 		batches.Store(0)

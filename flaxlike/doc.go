@@ -1,15 +1,15 @@
 // Package flaxlike is a model with Fit, for those who come from Keras or Elegy:
 //
-//	model, err := flaxlike.New(ctx, flaxlike.Sequential(
-//		flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dense(10)),
+//	model, err := flaxlike.New(ctx, nn.Sequential{
+//		nn.Flatten{}, nn.Dense{Units: 64}, nn.Activation("relu"), nn.Dense{Units: 10}},
 //		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.InstallIfMissing(nil))
 //	defer model.Close()
 //	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
 //	figures, err := model.Evaluate(ctx, test)
 //
 // It is a thin layer. A [Model] has a managed.State and the steps as methods, and its Fit is a train.Loop: train.Of
-// makes the same loop of a model, each loop.Option is a callback, and GoMLX's functions are layers as [Func]. So a
-// program can step down a level at any time.
+// makes the same loop of a model, each loop.Option is a callback, layers are those of package nn, and GoMLX's functions
+// are layers as nn.Func. So a program can step down a level at any time.
 //
 // # Names in Keras and Ciclo
 //

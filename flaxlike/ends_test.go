@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 const (
@@ -55,7 +56,7 @@ func fitStuck(ctx context.Context, t *testing.T, dir, with string, tell, blocks 
 	}
 	folder, err := checkpoint.Open(dir, checkpoint.Options{})
 	require.NoError(t, err)
-	_, err = newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse")).FitBatches(ctx, batches, quiet(flaxlike.Fit{Epochs: 1000, StepsPerEpoch: 5,
+	_, err = newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse")).FitBatches(ctx, batches, quiet(flaxlike.Fit{Epochs: 1000, StepsPerEpoch: 5,
 		Checkpoints: folder, Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(stuckAt)), func(context.Context, loop.Report) error { both(); return nil })}}))
 	require.NoError(t, folder.Close())
 	return err

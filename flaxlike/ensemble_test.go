@@ -9,6 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
 )
 
@@ -17,8 +18,8 @@ import (
 func TestEnsemble(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{1, 2, 3, 4, 5, 6}, 3, 2), data.Named("a", []int32{0, 1, 0}, 3), data.Named("b", []float32{1, 2, 3}, 3, 1)))
 	network := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		return map[string]*managed.Node{"a": flaxlike.Dense(2).Apply(scope.In("a"), input("x")), "b": flaxlike.Dense(1).Apply(scope.In("b"), input("x")),
-			"c": flaxlike.Dense(1).Apply(scope.In("c"), input("x"))}
+		return map[string]*managed.Node{"a": nn.Dense{Units: 2}.Apply(scope.In("a"), input("x")), "b": nn.Dense{Units: 1}.Apply(scope.In("b"), input("x")),
+			"c": nn.Dense{Units: 1}.Apply(scope.In("c"), input("x"))}
 	}
 	var models []*flaxlike.Model
 	for seed := range int64(3) {
@@ -69,26 +70,26 @@ func TestEnsemble(t *testing.T) {
 }
 
 func TestEnsemble_refuses(t *testing.T) {
-	made := func(n flaxlike.Layer, width int, options ...flaxlike.Option) *flaxlike.Model {
+	made := func(n nn.Layer, width int, options ...flaxlike.Option) *flaxlike.Model {
 		m := newModel(t, n, options...)
 		require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, width), 1, width)}}))
 		return m
 	}
-	one := made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"a", "b"}))
+	one := made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"a", "b"}))
 	for want, models := range map[string][]*flaxlike.Model{
 		"flaxlike: new ensemble: there are no models": {},
 		"model 2 of 2 is nil":                         {one, nil},
 		"model 2 of 2 is there twice":                 {one, one},
-		"model 1 of 1 has met no batch":               {newModel(t, flaxlike.Dense(1))},
-		"model 2 has the inputs [{x float32 [2]}], and the first one [{x float32 [3]}]":                     {one, made(flaxlike.Dense(2), 2, flaxlike.WithLoss(sparse))},
-		"model 2 has the outputs map[preds:numbers], and the first one map[preds:probabilities of classes]": {one, made(flaxlike.Dense(2), 3, flaxlike.WithLoss("mse"))},
-		`model 2 has the classes map["":["b" "a"]], and the first one map["":["a" "b"]]`:                    {one, made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"b", "a"}))},
-		"no loss by name says whether its numbers are logits":                                               {made(flaxlike.Dense(2), 3)},
+		"model 1 of 1 has met no batch":               {newModel(t, nn.Dense{Units: 1})},
+		"model 2 has the inputs [{x float32 [2]}], and the first one [{x float32 [3]}]":                     {one, made(nn.Dense{Units: 2}, 2, flaxlike.WithLoss(sparse))},
+		"model 2 has the outputs map[preds:numbers], and the first one map[preds:probabilities of classes]": {one, made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss("mse"))},
+		`model 2 has the classes map["":["b" "a"]], and the first one map["":["a" "b"]]`:                    {one, made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"b", "a"}))},
+		"no loss by name says whether its numbers are logits":                                               {made(nn.Dense{Units: 2}, 3)},
 	} {
 		_, err := flaxlike.NewEnsemble(models...)
 		require.ErrorContains(t, err, want)
 	}
-	e, err := flaxlike.NewEnsemble(made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse)), made(flaxlike.Dense(3), 3, flaxlike.WithLoss(sparse)))
+	e, err := flaxlike.NewEnsemble(made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss(sparse)), made(nn.Dense{Units: 3}, 3, flaxlike.WithLoss(sparse)))
 	require.NoError(t, err)
 	_, err = e.Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 3), 1, 3))))
 	require.ErrorContains(t, err, `flaxlike: predict: model 2 of the ensemble: output "preds" is float32[1 3], and that of the first model float32[1 2]`)

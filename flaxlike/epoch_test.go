@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -25,7 +26,7 @@ import (
 func TestR14_monitorsCountEpochs(t *testing.T) {
 	set := line(t, 128)                                  // 4 steps an epoch
 	fit := func(f flaxlike.Fit) (*loop.History, error) { // a rate too small to learn by: after the first epoch nothing is better by 1
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(1e-9))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(1e-9))
 		return m.Fit(t.Context(), set, quiet(f))
 	}
 	stop := func(entry string) loop.Option {
@@ -97,7 +98,7 @@ func TestR15_rowsHaveTheMeansOfTheEpoch(t *testing.T) {
 // R16: the rate that is logged is the one in force, schedules in it.
 func TestR16_loggedRateIsInForce(t *testing.T) {
 	schedule := optim.Cosine(1, 0, 8)
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(optim.New(0.01, optim.Adam{}, optim.ScaleBySchedule(schedule))))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(optim.New(0.01, optim.Adam{}, optim.ScaleBySchedule(schedule))))
 	h, err := m.Fit(t.Context(), line(t, 128), quiet(flaxlike.Fit{Epochs: 2,
 		Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(4)), func(context.Context, loop.Report) error { return m.SetLearningRate(0.1) })}}))
 	require.NoError(t, err)
@@ -106,16 +107,16 @@ func TestR16_loggedRateIsInForce(t *testing.T) {
 
 // R31: a model with a penalty, and one with a loss or figure of the whole batch, is evaluated on a set of any size.
 func TestR31_anySizeOfASet(t *testing.T) {
-	penalised := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	penalised := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		scope.SetParam(regularizer.ParamL2, 0.1)
-		return flaxlike.Dense(1).Apply(scope, x)
+		return nn.Dense{Units: 1}.Apply(scope, x)
 	})
-	active := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		y := flaxlike.Dense(1).Apply(scope, x)
+	active := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		y := nn.Dense{Units: 1}.Apply(scope, x)
 		managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(y)))
 		return y
 	})
-	for name, network := range map[string]flaxlike.Layer{"aux_loss": penalised, "activity": active} {
+	for name, network := range map[string]nn.Layer{"aux_loss": penalised, "activity": active} {
 		m := newModel(t, network, flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(32))
 		_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{ValidationSplit: 0.3}))
 		require.NoError(t, err)
@@ -140,7 +141,7 @@ func TestR05_paddedBatchesTrainBatchNorm(t *testing.T) {
 	var losses [2][]float64
 	var learned [2]map[string]string
 	for i, size := range []int{6, 8} {
-		m := newModel(t, flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"))
+		m := newModel(t, nn.Sequential{nn.Dense{Units: 4}, nn.BatchNorm{}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"))
 		batches := data.Map(line(t, 6).Batches(6).From(0), func(b data.Batch) (data.Batch, error) { return data.Pad(b, size) })
 		h, err := m.FitBatches(t.Context(), loop.Data[data.Batch](batches), quiet(flaxlike.Fit{StepsPerEpoch: 1, Epochs: 3}))
 		require.NoError(t, err)
@@ -159,44 +160,44 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 	x := data.X(make([]float32, 8), 8, 1)
 	nan := float32(math.NaN())
 	ids := data.X([]int32{0, 1, 2, 3, 4, 10, 6, -7}, 8, 1)
-	embedding := flaxlike.Sequential(flaxlike.Embedding(10, 4), flaxlike.Flatten(), flaxlike.Dense(1))
-	computed := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	embedding := nn.Sequential{nn.Embedding{Vocabulary: 10, Width: 4}, nn.Flatten{}, nn.Dense{Units: 1}}
+	computed := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		return embedding.Apply(scope, graph.AddScalar(graph.MulScalar(x, 2), 1))
 	})
 	numbers := data.Y(make([]float32, 8), 8)
 	for _, row := range []struct {
 		name    string
-		network flaxlike.Layer
+		network nn.Layer
 		options []flaxlike.Option
 		fields  []data.Field
 		want    string
 		is      error
 	}{
-		{"binary labels 1 and 2", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy")}, []data.Field{x, data.Y([]int32{1, 1, 1, 2, 1, 1, 2, 1}, 8)},
+		{"binary labels 1 and 2", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy")}, []data.Field{x, data.Y([]int32{1, 1, 1, 2, 1, 1, 2, 1}, 8)},
 			`field "y": label 2 of example 3 in the set is out of range: binary_crossentropy takes numbers from 0 to 1`, flaxlike.ErrValue},
-		{"the same as floats", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy")}, []data.Field{x, data.Y([]float32{0, 1, 0.5, 1, 1, 1, 1, -1}, 8, 1)},
+		{"the same as floats", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy")}, []data.Field{x, data.Y([]float32{0, 1, 0.5, 1, 1, 1, 1, -1}, 8, 1)},
 			`field "y": label -1 of example 7`, flaxlike.ErrValue},
-		{"a class too many", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse)}, []data.Field{x, data.Y([]uint8{0, 1, 2, 0, 1, 3, 0, 1}, 8)},
+		{"a class too many", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse)}, []data.Field{x, data.Y([]uint8{0, 1, 2, 0, 1, 3, 0, 1}, 8)},
 			`label 3 of example 5 in the set is outside of the classes 0…2`, flaxlike.ErrLabelRange},
-		{"hinge of 0 and 1", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("hinge")}, []data.Field{x, data.Y([]int32{1, 1, 0, 1, 1, 1, 0, 1}, 8)},
+		{"hinge of 0 and 1", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("hinge")}, []data.Field{x, data.Y([]int32{1, 1, 0, 1, 1, 1, 0, 1}, 8)},
 			`label 0 of example 2 in the set is out of range: hinge takes -1 and 1 alone`, flaxlike.ErrValue},
-		{"NaN as a label", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{x, data.Y([]float32{0, 0, 0, 0, nan, 0, 0, 0}, 8)},
+		{"NaN as a label", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{x, data.Y([]float32{0, 0, 0, 0, nan, 0, 0, 0}, 8)},
 			`label NaN of example 4 in the set is out of range: mse takes finite numbers`, flaxlike.ErrValue},
-		{"a weight below 0", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, 1, 1, 1, 1, 1, -2, 1}, 8)},
+		{"a weight below 0", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, 1, 1, 1, 1, 1, -2, 1}, 8)},
 			`field "w": weight -2 of example 6 in the set is out of range: sample weights are finite numbers from 0 on`, flaxlike.ErrValue},
-		{"NaN as a weight", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, nan, 1, 1, 1, 1, 1, 1}, 8)},
+		{"NaN as a weight", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, nan, 1, 1, 1, 1, 1, 1}, 8)},
 			`weight NaN of example 1`, flaxlike.ErrValue},
 		{"an integer that an embedding has not", embedding, []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{ids, numbers},
 			`field "x": integer 10 of example 5 in the set is outside of the classes 0…9: the Embedding has 10`, flaxlike.ErrLabelRange},
-		{"the weight of no class", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{1: 2, 7: 3})}, []data.Field{x, data.Y(make([]int32, 8), 8)},
+		{"the weight of no class", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{1: 2, 7: 3})}, []data.Field{x, data.Y(make([]int32, 8), 8)},
 			`WithClassWeights: there is no class 7: the output of the loss "loss" has the classes 0…2`, nil},
-		{"class weights of numbers", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{1: 2})}, []data.Field{x, numbers},
+		{"class weights of numbers", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{1: 2})}, []data.Field{x, numbers},
 			`WithClassWeights: no loss has labels that are numbers of classes`, nil},
-		{"what does not count may be anything", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithSampleWeights("w")},
+		{"what does not count may be anything", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithSampleWeights("w")},
 			[]data.Field{x, data.Y([]int32{0, 1, 2, -1, 1, 99, 0, 1}, 8), data.Named("w", []float32{1, 1, 1, 0, 1, 0, 1, 1}, 8)}, "", nil},
-		{"what a mask leaves out too", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse)},
+		{"what a mask leaves out too", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse)},
 			[]data.Field{x, data.Y([]int32{0, 1, 2, -1, 1, 99, 0, 1}, 8), data.Named(data.Mask, []bool{true, true, true, false, true, false, true, true}, 8)}, "", nil},
-		{"class weights of two", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithClassWeights(map[int]float64{1: 3})},
+		{"class weights of two", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithClassWeights(map[int]float64{1: 3})},
 			[]data.Field{x, data.Y([]float32{1, 0, 1, 0, 1, 0, 1, 0}, 8)}, "", nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -226,7 +227,7 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 
 // R08: batches that end before the run was to are an error that says so; what was made of them stays.
 func TestR08_batchesThatEndEarly(t *testing.T) {
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	h, err := m.FitBatches(t.Context(), loop.Data[data.Batch](line(t, 64).Batches(16).All()), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 4}))
 	require.ErrorIs(t, err, flaxlike.ErrDataEnded)
 	require.EqualError(t, err, "flaxlike: fit: the batches ended after 4 steps, in epoch 2 of 4 steps each: expected batches until 5 epochs: give more of them, or end there, by Epochs, StepsPerEpoch or Until")
@@ -248,7 +249,7 @@ func TestR08_entriesThatNothingLogs(t *testing.T) {
 		"accuracy":    `there will be: epoch, learning_rate, loss, val_loss`,
 		"losses.loss": "", "val_loss": "", "losses.val_loss": "",
 	} {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
 		before := values(t, m)
 		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest(entry)}}))
@@ -268,7 +269,7 @@ func TestKerasLogRate_isTheRateInForce(t *testing.T) {
 	half := optim.ScaleBySchedule(optim.Constant(0.5))
 	var waiting []loop.Option
 	fit := func(chain ...optim.Transformation) (*loop.History, error) {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(optim.New(0.01, chain...)))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(optim.New(0.01, chain...)))
 		return m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Callbacks: waiting}))
 	}
 	h, err := fit(half, optim.Adam{}) // which cancels it

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // overlapping is n examples of two classes that lie over each other.
@@ -32,7 +33,7 @@ func ExampleSearch() {
 		Space:  []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-5, 1e-1)},
 		Method: flaxlike.GridSearch(3), Entry: "val_loss", Training: overlapping(200), Dir: dir,
 		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
-			model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"),
+			model, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"),
 				flaxlike.WithLearningRate(p.Float("rate")))
 			return model, flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Verbose: flaxlike.Silent}, err
 		},
@@ -48,7 +49,7 @@ func ExampleSearch() {
 func ExampleCrossValidate() {
 	set := overlapping(200)
 	found := must.M1(flaxlike.CrossValidate(context.Background(), set, 4, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
-		model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"),
+		model, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"),
 			flaxlike.WithLearningRate(0.1))
 		if err == nil {
 			_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent})
@@ -66,7 +67,7 @@ func ExampleEnsemble() {
 	ctx, set := context.Background(), overlapping(200)
 	var models []*flaxlike.Model
 	for seed := range int64(3) {
-		model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"),
+		model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"),
 			flaxlike.WithLearningRate(0.1), flaxlike.WithSeed(seed)))
 		must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent}))
 		models = append(models, model)
@@ -84,7 +85,7 @@ func ExampleEnsemble() {
 func ExampleModel_Calibrate() {
 	ctx, set := context.Background(), overlapping(400)
 	training, validation := must.M2(set.Split(0.5, 1))
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
 	found := must.M1(model.Calibrate(ctx, validation))
 	fmt.Println("too careful:", found["preds"][0].Scale > 1)
@@ -98,7 +99,7 @@ func ExampleModel_Calibrate() {
 
 func ExampleModel_ChooseThresholds() {
 	ctx, set := context.Background(), overlapping(200)
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
 	must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
 	chosen := must.M1(model.ChooseThresholds(ctx, set, flaxlike.Aim{Recall: 0.95}))
 	fmt.Println("recall:", chosen["preds"][0].Recall >= 0.95)

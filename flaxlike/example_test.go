@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // A network of GoMLX's functions and Fit with callbacks.
@@ -21,7 +22,7 @@ func ExampleModel_Fit() {
 		return graph.Mul(layers.Dense(scope.In("value"), x, true, 32), graph.Sigmoid(layers.Dense(scope.In("gate"), x, true, 32)))
 	}
 	training, test := must.M2(data.Digits())
-	model := must.M1(flaxlike.New(context.Background(), flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Func(gated), flaxlike.Dense(10)),
+	model := must.M1(flaxlike.New(context.Background(), nn.Sequential{nn.Flatten{}, nn.Func(gated), nn.Dense{Units: 10}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01)))
 	history := must.M1(model.Fit(context.Background(), training, flaxlike.Fit{Epochs: 50, ValidationSplit: 0.1, Verbose: flaxlike.Silent,
 		Callbacks: []loop.Option{callbacks.StopEarly("val_loss", callbacks.Evaluations(3)), callbacks.KeepBest("val_loss")}}))
@@ -38,7 +39,7 @@ func ExampleModel_Fit() {
 func ExampleFunctional() {
 	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
 		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
-		sum, larger := flaxlike.Dense(1).Apply(scope.In("sum"), both), flaxlike.Dense(1).Apply(scope.In("larger"), both)
+		sum, larger := nn.Dense{Units: 1}.Apply(scope.In("sum"), both), nn.Dense{Units: 1}.Apply(scope.In("larger"), both)
 		return map[string]*managed.Node{"sum": sum, "larger": larger}
 	}
 	model := must.M1(flaxlike.New(context.Background(), flaxlike.Functional(network), flaxlike.WithLoss(

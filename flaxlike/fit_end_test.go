@@ -7,6 +7,7 @@ import (
 
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // What a run does not come to is said in the words of Fit. The set has 2 batches.
@@ -30,7 +31,7 @@ func TestFit_endBeforeAnEpoch(t *testing.T) {
 		{"a dry run", flaxlike.Fit{Until: loop.Steps(1), Validation: set, FastDevRun: true}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse")).Fit(t.Context(), set, quiet(row.fit))
+			_, err := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse")).Fit(t.Context(), set, quiet(row.fit))
 			if row.err == "" {
 				require.NoError(t, err)
 				return

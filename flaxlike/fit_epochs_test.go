@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // rising is a set whose examples all differ, so that the loss of a model that does not learn says which were seen.
@@ -31,7 +32,7 @@ func rising(t testing.TB, n int) *data.Set {
 
 // unlearning is a model that stays as it is.
 func unlearning(t *testing.T) *flaxlike.Model {
-	return newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
+	return newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
 }
 
 // A Fit that continues from checkpoints counts its epochs on, with other data, another batch size or other

@@ -12,6 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/train"
 )
 
@@ -57,7 +58,7 @@ func hits(logits data.Array, set *data.Set) float64 {
 
 // The history has a row for each epoch, with the means over its examples and what validation found.
 func TestHistory(t *testing.T) {
-	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.05))
+	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.05))
 	set := sorted(t, 100)
 	more, err := set.Slice(0, 10)
 	require.NoError(t, err)
@@ -84,7 +85,7 @@ func TestHistory(t *testing.T) {
 
 // loss is the mean over all steps of the epoch: that of the same steps one by one.
 func TestAverageIsOfTheEpoch(t *testing.T) {
-	set, made := line(t, 128), func() *flaxlike.Model { return newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse")) }
+	set, made := line(t, 128), func() *flaxlike.Model { return newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse")) }
 	h, err := made().Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
 	require.NoError(t, err)
 	each, err := train.Of[*flaxlike.Model]().Run(t.Context(), made(), set.Batches(32, data.Shuffle(0)), loop.Until(loop.Epochs(2)))
@@ -101,11 +102,11 @@ func TestAverageIsOfTheEpoch(t *testing.T) {
 func TestTrainOf(t *testing.T) {
 	options := []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(7)}
 	set := sorted(t, 96)
-	above := newModel(t, flaxlike.Dense(3), options...)
+	above := newModel(t, nn.Dense{Units: 3}, options...)
 	h, err := above.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 4, Validation: set}))
 	require.NoError(t, err)
 
-	below := newModel(t, flaxlike.Dense(3), options...)
+	below := newModel(t, nn.Dense{Units: 3}, options...)
 	training := train.Of[*flaxlike.Model]()
 	training.Epoch = loop.Steps(3)
 	test := train.TestOf[*flaxlike.Model](set.Batches(32))
@@ -121,10 +122,10 @@ func TestTrainOf(t *testing.T) {
 func TestInitialEpoch(t *testing.T) {
 	set := line(t, 120) // the last batch of an epoch is of 24
 	options := []flaxlike.Option{flaxlike.WithLoss("mse")}
-	whole := newModel(t, flaxlike.Dense(1), options...)
+	whole := newModel(t, nn.Dense{Units: 1}, options...)
 	_, err := whole.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5}))
 	require.NoError(t, err)
-	parts := newModel(t, flaxlike.Dense(1), options...)
+	parts := newModel(t, nn.Dense{Units: 1}, options...)
 	_, err = parts.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
 	require.NoError(t, err)
 	h, err := parts.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, InitialEpoch: 2}))
@@ -158,7 +159,7 @@ func TestFitSettings(t *testing.T) {
 			callbacks.StopEarly("val_loss", callbacks.Evaluations(2)), callbacks.ReduceOnPlateau("val_loss", 0.5, callbacks.Evaluations(2)), callbacks.NonFinite()}}, []float64{4, 8, 12}, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+			m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 			h, err := m.Fit(t.Context(), set, quiet(row.fit))
 			require.NoError(t, err)
 			require.Equal(t, row.steps, series(t, h, "elapsed.steps"))
@@ -173,7 +174,7 @@ func TestFitSettings(t *testing.T) {
 func TestSanityChangesNothing(t *testing.T) {
 	set := sorted(t, 96)
 	learned := func(sanity bool) map[string]string {
-		m := newModel(t, flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Dropout(0.5), flaxlike.Dense(3)), flaxlike.WithLoss(sparse))
+		m := newModel(t, nn.Sequential{nn.Dense{Units: 8}, nn.Dropout{Rate: 0.5}, nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse))
 		if sanity {
 			require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
 		}
@@ -187,7 +188,7 @@ func TestSanityChangesNothing(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	stop := loop.Watch(loop.At(loop.Steps(6)), func(context.Context, loop.Report) error { cancel(why); return nil })
 	h, err := m.Fit(ctx, line(t, 128), quiet(flaxlike.Fit{Epochs: 100, Callbacks: []loop.Option{stop}}))
 	require.ErrorIs(t, err, why)
@@ -197,7 +198,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestFitBatches(t *testing.T) {
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	h, err := m.FitBatches(t.Context(), line(t, 64).Batches(16), quiet(flaxlike.Fit{Epochs: 2, StepsPerEpoch: 3}))
 	require.NoError(t, err)
 	require.Equal(t, []float64{3, 6}, series(t, h, "elapsed.steps"))
@@ -212,7 +213,7 @@ func TestVerbose(t *testing.T) {
 	} {
 		t.Run(verbose.String(), func(t *testing.T) {
 			var out bytes.Buffer
-			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+			m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 			set := line(t, 128)
 			_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Validation: set, Verbose: verbose, Output: &out})
 			require.NoError(t, err)

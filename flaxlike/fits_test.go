@@ -58,7 +58,7 @@ func oneIf(yes bool) int32 {
 
 // fit is a network that Keras fits, and its data, as in testdata/fits.py.
 type fit struct {
-	network flaxlike.Layer
+	network nn.Layer
 	options []flaxlike.Option
 	fields  []data.Field
 }
@@ -70,7 +70,7 @@ var fits = map[string]func() fit{
 			r := x[8*i:]
 			y[i] = oneIf(r[0]*r[1] > 0) + oneIf(r[2] > 0.25)
 		}
-		return fit{flaxlike.Sequential(flaxlike.Dense(32), flaxlike.Activation("relu"), flaxlike.Dense(16), flaxlike.Activation("relu"), flaxlike.Dense(3)),
+		return fit{nn.Sequential{nn.Dense{Units: 32}, nn.Activation("relu"), nn.Dense{Units: 16}, nn.Activation("relu"), nn.Dense{Units: 3}},
 			[]flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithOptimizer("adam")},
 			[]data.Field{data.X(x, 600, 8), data.Y(y, 600)}}
 	},
@@ -79,8 +79,8 @@ var fits = map[string]func() fit{
 		for i := range x {
 			x[i] += float32(oneIf((i/8%8+2*(i%8))%4 == int(y[i/64])))
 		}
-		return fit{flaxlike.Sequential(flaxlike.Conv(8, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),
-			flaxlike.Flatten(), flaxlike.Dropout(0.3), flaxlike.Dense(4)),
+		return fit{nn.Sequential{nn.Conv{Channels: 8, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.MaxPool{Window: 2},
+			nn.Flatten{}, nn.Dropout{Rate: 0.3}, nn.Dense{Units: 4}},
 			[]flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithOptimizer("rmsprop"), flaxlike.WithLearningRate(0.01)},
 			[]data.Field{data.X(x, 300, 8, 8, 1), data.Y(y, 300)}}
 	},
@@ -94,7 +94,7 @@ var fits = map[string]func() fit{
 				y[i/12] = 1
 			}
 		}
-		return fit{flaxlike.Sequential(nn.Embedding{Vocabulary: 20, Width: 8, Padding: new(0)}, flaxlike.LSTM(8), flaxlike.Dense(1)),
+		return fit{nn.Sequential{nn.Embedding{Vocabulary: 20, Width: 8, Padding: new(0)}, nn.LSTM{Units: 8, Last: true}, nn.Dense{Units: 1}},
 			[]flaxlike.Option{flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01)},
 			[]data.Field{data.X(x, 400, 12), data.Y(y, 400, 1)}}
 	},
@@ -107,9 +107,9 @@ var fits = map[string]func() fit{
 			}
 			y[i] = oneIf(many > 3) + oneIf(many > 4)
 		}
-		return fit{flaxlike.Sequential(flaxlike.Embedding(16, 16), flaxlike.Residual(flaxlike.Attention(2, 8)), flaxlike.LayerNorm(),
-			flaxlike.Residual(flaxlike.Dense(32), flaxlike.Activation("relu"), flaxlike.Dense(16)), flaxlike.LayerNorm(),
-			flaxlike.GlobalMeanPool(), flaxlike.Dense(3)),
+		return fit{nn.Sequential{nn.Embedding{Vocabulary: 16, Width: 16}, nn.Residual{nn.Attention{Heads: 2, Width: 8}}, nn.LayerNorm{},
+			nn.Residual{nn.Dense{Units: 32}, nn.Activation("relu"), nn.Dense{Units: 16}}, nn.LayerNorm{},
+			nn.GlobalMeanPool{}, nn.Dense{Units: 3}},
 			[]flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithOptimizer("adamw"), flaxlike.WithLearningRate(0.01)},
 			[]data.Field{data.X(x, 300, 8), data.Y(y, 300)}}
 	},
@@ -119,10 +119,10 @@ var fits = map[string]func() fit{
 			r := x[6*i:]
 			kind[i], size[i] = oneIf(r[0] > 0)+oneIf(r[1] > 0.5), r[2]-2*r[3]*r[4]+1
 		}
-		trunk := flaxlike.Sequential(flaxlike.Dense(16), flaxlike.Activation("relu"))
+		trunk := nn.Sequential{nn.Dense{Units: 16}, nn.Activation("relu")}
 		return fit{flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
 			h := trunk.Apply(scope.In("trunk"), input("x"))
-			return map[string]*managed.Node{"kind": flaxlike.Dense(3).Apply(scope.In("kind"), h), "size": flaxlike.Dense(1).Apply(scope.In("size"), h)}
+			return map[string]*managed.Node{"kind": nn.Dense{Units: 3}.Apply(scope.In("kind"), h), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), h)}
 		}), []flaxlike.Option{
 			flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.5}),
 			flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "kind"}, flaxlike.Metric{Name: "mae", Output: "size"}),
@@ -134,11 +134,11 @@ var fits = map[string]func() fit{
 		for i := range y {
 			y[i] = x[30*i+27] + 2*x[30*i+25]
 		}
-		penalised := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		penalised := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
 			scope.SetParam(regularizer.ParamL2, 0.01)
-			return flaxlike.Dense(1).Apply(scope, x)
+			return nn.Dense{Units: 1}.Apply(scope, x)
 		})
-		return fit{flaxlike.Sequential(flaxlike.GRU(8), penalised),
+		return fit{nn.Sequential{nn.GRU{Units: 8, Last: true}, penalised},
 			[]flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mae"), flaxlike.WithLearningRate(0.01)},
 			[]data.Field{data.X(x, 300, 10, 3), data.Y(y, 300, 1)}}
 	},

@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -18,7 +19,7 @@ func jit(t testing.TB) strategies.Strategy {
 	return strategies.Jit(plugintest.CPU(t))
 }
 
-func newModel(t testing.TB, n flaxlike.Layer, options ...flaxlike.Option) *flaxlike.Model {
+func newModel(t testing.TB, n nn.Layer, options ...flaxlike.Option) *flaxlike.Model {
 	t.Helper()
 	m, err := flaxlike.New(context.Background(), n, append([]flaxlike.Option{flaxlike.WithStrategy(jit(t))}, options...)...)
 	require.NoError(t, err)
@@ -68,8 +69,8 @@ func first(t testing.TB, set *data.Set, size int) data.Batch {
 	return data.Batch{}
 }
 
-func mlp() flaxlike.Layer {
-	return flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dense(10))
+func mlp() nn.Layer {
+	return nn.Sequential{nn.Flatten{}, nn.Dense{Units: 64}, nn.Activation("relu"), nn.Dense{Units: 10}}
 }
 
 const sparse = "sparse_categorical_crossentropy"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // squares solves least squares with a constant by the normal equations.
@@ -74,7 +75,7 @@ func TestCrossValidate_asThePeer(t *testing.T) {
 	var folds []int
 	found, err := flaxlike.CrossValidate(t.Context(), set, 4, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
 		folds = append(folds, fold)
-		m, err := flaxlike.New(ctx, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mse", "mae"), flaxlike.WithStrategy(jit(t)))
+		m, err := flaxlike.New(ctx, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mse", "mae"), flaxlike.WithStrategy(jit(t)))
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +126,7 @@ func TestCrossValidate_classes(t *testing.T) {
 	}
 	set := sorted(t, n, data.Named("group", groups, n))
 	fit := func(ctx context.Context, _ int, training *data.Set) (*flaxlike.Model, error) {
-		m, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(3)), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.5),
+		m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.5),
 			flaxlike.WithStrategy(jit(t)), flaxlike.WithBatchSize(8))
 		if err == nil {
 			_, err = m.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -19,7 +20,7 @@ func TestBatchNorm_frozen(t *testing.T) {
 	}
 	set, err := data.New(data.X(x, 32, 1), data.Y(make([]float32, 32), 32, 1))
 	require.NoError(t, err)
-	net := flaxlike.Sequential(flaxlike.Named("trunk", flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm())), flaxlike.Dense(1))
+	net := nn.Sequential{nn.Named{Name: "trunk", Layer: nn.Sequential{nn.Dense{Units: 4}, nn.BatchNorm{}}}, nn.Dense{Units: 1}}
 	for _, row := range []struct {
 		name  string
 		chain []optim.Transformation

@@ -5,15 +5,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // FuzzDescription gives the reader of what a file says of its model any text. What it takes must be the same when it is
 // written down and read again.
 func FuzzDescription(f *testing.F) {
-	for _, network := range []Layer{
-		Sequential(Conv(4, 3), BatchNorm(), Activation("relu"), Reshape(2, -1), Dropout(0.5), Named("last", Dense(3))),
-		Sequential(SeparableConv(4, 3), DepthwiseConv(2), ConvTranspose(3, 3, 2), L1(0.1, Dense(2)), L2(0.2, Dense(2))),
-		Residual(TimeDistributed(Embedding(5, 3)), LSTM(3), CausalAttention(2, 2)),
+	for _, network := range []nn.Layer{
+		nn.Sequential{nn.Conv{Channels: 4, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.Reshape{2, -1}, nn.Dropout{Rate: 0.5}, nn.Named{Name: "last", Layer: nn.Dense{Units: 3}}},
+		nn.Sequential{nn.SeparableConv{Channels: 4, Window: []int{3}}, nn.DepthwiseConv{Window: []int{2}}, nn.ConvTranspose{Channels: 3, Window: []int{3}, Strides: []int{2}}, nn.L1{Rate: 0.1, Layers: []nn.Layer{nn.Dense{Units: 2}}}, nn.L2{Rate: 0.2, Layers: []nn.Layer{nn.Dense{Units: 2}}}},
+		nn.Residual{nn.TimeDistributed{Layer: nn.Embedding{Vocabulary: 5, Width: 3}}, nn.LSTM{Units: 3, Last: true}, nn.Attention{Heads: 2, Width: 2, Causal: true}},
 	} {
 		c, err := writing{}.config(network, "")
 		require.NoError(f, err)

@@ -27,12 +27,12 @@ func TestWithInitializer(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(must.M1(os.ReadFile("../nn/testdata/layers.json")), &peers))
 	image := must.M1(data.New(data.X(make([]float32, 2*2*2*40), 2, 2, 2, 40)))
-	network := func() flaxlike.Layer {
-		return flaxlike.Sequential(flaxlike.Of(nn.Conv{Channels: 100, Window: []int{3, 5}}), flaxlike.BatchNorm(), flaxlike.Of(nn.ConvTranspose{Channels: 40, Window: []int{3, 5}}),
-			flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	network := func() nn.Layer {
+		return nn.Sequential{nn.Conv{Channels: 100, Window: []int{3, 5}}, nn.BatchNorm{}, nn.ConvTranspose{Channels: 40, Window: []int{3, 5}},
+			nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
 				return nn.DepthwiseConv{Multiplier: 100, Window: []int{3, 5}}.Apply(scope, x)
 			}),
-			flaxlike.Reshape(40, 400), flaxlike.Named("own", nn.Dense{Units: 400, Kernel: nn.Ones}), flaxlike.GRU(100), flaxlike.Residual(flaxlike.Dense(100)))
+			nn.Reshape{40, 400}, nn.Named{Name: "own", Layer: nn.Dense{Units: 400, Kernel: nn.Ones}}, nn.GRU{Units: 100, Last: true}, nn.Residual{nn.Dense{Units: 100}}}
 	}
 	shapes := map[string]string{"0/kernel": "3 5 40 100", "2/kernel": "3 5 40 100", "3/kernel": "3 5 40 100", "6/kernel": "400 300"}
 	values := func(m *flaxlike.Model, name string) []float32 {
@@ -76,17 +76,17 @@ func TestWithInitializer(t *testing.T) {
 		})
 	}
 	require.GreaterOrEqual(t, seen, 5*11)
-	own := newModel(t, flaxlike.Dense(7), flaxlike.WithInitializer(nn.Constant(0.25)))
+	own := newModel(t, nn.Dense{Units: 7}, flaxlike.WithInitializer(nn.Constant(0.25)))
 	require.NoError(t, own.Init(t.Context(), first(t, must.M1(data.New(data.X(make([]float32, 6), 2, 3))), 2)))
 	require.Equal(t, float32(0.25), tensors.MustCopyFlatData[float32](must.M1(own.Value("/model/kernel")))[20])
 }
 
 func TestWithInitializer_thatTakesNothing(t *testing.T) {
 	set := must.M1(data.New(data.X(make([]float32, 6), 2, 3)))
-	square := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) })
-	for name, network := range map[string]flaxlike.Layer{
-		"no layer with a kernel": flaxlike.Sequential(square, flaxlike.LayerNorm()),
-		"its own says all":       flaxlike.Sequential(flaxlike.Of(nn.Dense{Units: 2, Kernel: nn.HeNormal})),
+	square := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) })
+	for name, network := range map[string]nn.Layer{
+		"no layer with a kernel": nn.Sequential{square, nn.LayerNorm{}},
+		"its own says all":       nn.Sequential{nn.Dense{Units: 2, Kernel: nn.HeNormal}},
 	} {
 		_, err := newModel(t, network, flaxlike.WithInitializer("he_normal")).Predict(t.Context(), set)
 		require.ErrorContains(t, err, "WithInitializer: no kernel takes it", name)
@@ -96,7 +96,7 @@ func TestWithInitializer_thatTakesNothing(t *testing.T) {
 	_, err = flaxlike.New(t.Context(), square, flaxlike.WithInitializer("zeros"), flaxlike.WithInitializer("ones"))
 	require.ErrorContains(t, err, "WithInitializer: given twice")
 
-	m, path := newModel(t, flaxlike.Dense(2)), filepath.Join(t.TempDir(), "model.safetensors")
+	m, path := newModel(t, nn.Dense{Units: 2}), filepath.Join(t.TempDir(), "model.safetensors")
 	require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
 	require.NoError(t, m.Save(path))
 	_, err = opened(t, path, flaxlike.WithInitializer("he_normal"))

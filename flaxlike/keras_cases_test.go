@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // kerasArray is an array of metrics/testdata/keras_cases.json.gz.
@@ -414,7 +415,7 @@ func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := flaxlike.New(t.Context(), flaxlike.Func(identity), append(options, flaxlike.WithStrategy(jit(t)))...)
+	model, err := flaxlike.New(t.Context(), nn.Func(identity), append(options, flaxlike.WithStrategy(jit(t)))...)
 	require.NoError(t, err)
 	defer model.Close()
 	found, err := model.Evaluate(t.Context(), set)

@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // Losses have Keras's values and slopes, and metrics of their names the values; the padding of a batch changes nothing.
@@ -70,7 +71,7 @@ func TestLosses_asKeras(t *testing.T) {
 			if o, there := of[row.Name]; there {
 				options = append(options, o)
 			}
-			network := flaxlike.Func(identity)
+			network := nn.Func(identity)
 			if row.Name == "dice" || row.Name == "tversky" {
 				network = clipped
 			}
@@ -101,15 +102,15 @@ func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &f))
 	own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }})
-	through := func(name string) flaxlike.Layer {
-		return flaxlike.Sequential(flaxlike.Func(identity), flaxlike.Activation(name))
+	through := func(name string) nn.Layer {
+		return nn.Sequential{nn.Func(identity), nn.Activation(name)}
 	}
 	odds := func(p float32) float32 { return float32(math.Log(float64(p) / (1 - float64(p)))) }
 	log := func(p float32) float32 { return float32(math.Log(float64(p))) }
 	same := func(p float32) float32 { return p }
 	for _, row := range []struct {
 		kind, name string
-		network    flaxlike.Layer
+		network    nn.Layer
 		x          func(p float32) float32
 		losses     flaxlike.Option
 	}{
@@ -118,16 +119,16 @@ func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 		{"sigmoid", "mae", through("sigmoid"), odds, flaxlike.WithLoss("mae")},
 		{"sigmoid", "own", through("sigmoid"), odds, own},
 		{"sigmoid", "none", through("sigmoid"), odds, flaxlike.WithLoss[string]()},
-		{"sigmoid", "tversky of clipped numbers", flaxlike.Func(clipped), same, flaxlike.WithLoss("tversky")},
-		{"sigmoid", "mse of probabilities that nobody sees", flaxlike.Func(identity), same, flaxlike.WithLoss("mse")},
-		{"sigmoid", "logits", flaxlike.Func(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
-		{"sigmoid", "logits, and a loss of numbers", flaxlike.Func(identity), odds, flaxlike.WithLoss("mae", "binary_focal_crossentropy")},
-		{"numbers", "huber", flaxlike.Func(identity), same, flaxlike.WithLoss("huber")},
+		{"sigmoid", "tversky of clipped numbers", nn.Func(clipped), same, flaxlike.WithLoss("tversky")},
+		{"sigmoid", "mse of probabilities that nobody sees", nn.Func(identity), same, flaxlike.WithLoss("mse")},
+		{"sigmoid", "logits", nn.Func(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
+		{"sigmoid", "logits, and a loss of numbers", nn.Func(identity), odds, flaxlike.WithLoss("mae", "binary_focal_crossentropy")},
+		{"numbers", "huber", nn.Func(identity), same, flaxlike.WithLoss("huber")},
 		{"several", "dice", through("sigmoid"), odds, flaxlike.WithLoss("dice")},
 		{"several", "mse", through("sigmoid"), odds, flaxlike.WithLoss("mse")},
-		{"several", "logits", flaxlike.Func(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
+		{"several", "logits", nn.Func(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
 		{"softmax", "mse", through("softmax"), log, flaxlike.WithLoss("mse")},
-		{"softmax", "logits", flaxlike.Func(identity), log, flaxlike.WithLoss("categorical_crossentropy")},
+		{"softmax", "logits", nn.Func(identity), log, flaxlike.WithLoss("categorical_crossentropy")},
 	} {
 		t.Run(row.kind+" "+row.name, func(t *testing.T) {
 			of := f.Cuts[row.kind]
@@ -162,7 +163,7 @@ func TestGRU_asKeras(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &f))
 	set := must.M1(data.New(data.X(f.GRU.Input, 2, 5, 4)))
-	m := newModel(t, flaxlike.GRU(3))
+	m := newModel(t, nn.GRU{Units: 3, Last: true})
 	require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
 	for i, name := range []string{"kernel", "recurrent_kernel", "bias"} {
 		require.NoError(t, m.SetValue("/model/"+name, tensor(f.GRU.Weights[i])))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // What compares classes refuses an output of one, of which its figure would be constant.
@@ -17,7 +18,7 @@ func TestOneClassIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	refused := func(set *data.Set, what string, option flaxlike.Option) {
 		t.Helper()
-		m := newModel(t, flaxlike.Func(identity), option)
+		m := newModel(t, nn.Func(identity), option)
 		_, err := m.Evaluate(t.Context(), set)
 		require.ErrorContains(t, err, what)
 		require.ErrorContains(t, err, "has one class, whose probability is always 1")
@@ -64,7 +65,7 @@ func TestLabelsThatAreNoClasses(t *testing.T) {
 			n := len(row.y) / row.width
 			set, err := data.New(data.X(make([]float32, n), n, 1), data.Y(row.y, n, row.width))
 			require.NoError(t, err)
-			_, err = newModel(t, flaxlike.Dense(row.width), row.with...).Fit(t.Context(), set, quiet(flaxlike.Fit{BatchSize: n}))
+			_, err = newModel(t, nn.Dense{Units: row.width}, row.with...).Fit(t.Context(), set, quiet(flaxlike.Fit{BatchSize: n}))
 			if row.wrong == "" {
 				require.NoError(t, err)
 				return
@@ -88,7 +89,7 @@ func TestMetrics_severalLabels(t *testing.T) {
 	for _, y := range []data.Field{data.Y(is, 5, 3), data.Y(floats, 5, 3)} {
 		set, err := data.New(data.X(says, 5, 3), y)
 		require.NoError(t, err)
-		m := newModel(t, flaxlike.Func(identity), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithBatchSize(3), flaxlike.WithMetrics("precision", "recall", "f1", "mean_iou", "binary_accuracy"))
+		m := newModel(t, nn.Func(identity), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithBatchSize(3), flaxlike.WithMetrics("precision", "recall", "f1", "mean_iou", "binary_accuracy"))
 		found, err := m.Evaluate(t.Context(), set)
 		require.NoError(t, err)
 		for name, v := range want {

@@ -11,17 +11,18 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // Penalties of L1 and L2 are those of Keras 3.15 (kernel_regularizer; a dense layer that is used twice has one
 // penalty): the loss before and behind a step of gradient descent, and the weights.
 func TestL1_L2_asKeras(t *testing.T) {
-	twice := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		dense := flaxlike.Dense(2)
+	twice := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		dense := nn.Dense{Units: 2}
 		h := dense.Apply(scope.In("d"), x)
 		return dense.Apply(scope.Shared("d"), h)
 	})
-	m := newModel(t, flaxlike.Sequential(flaxlike.L2(0.1, twice), flaxlike.L1(0.05, flaxlike.L2(0.02, flaxlike.Dense(1)))),
+	m := newModel(t, nn.Sequential{nn.L2{Rate: 0.1, Layers: []nn.Layer{twice}}, nn.L1{Rate: 0.05, Layers: []nn.Layer{nn.L2{Rate: 0.02, Layers: []nn.Layer{nn.Dense{Units: 1}}}}}},
 		flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(0.1), flaxlike.WithBatchSize(4))
 	set, err := data.New(data.X([]float32{1, 2, 0.5, -1, 2, 0.25, -1, 1}, 4, 2), data.Y([]float32{1, 0, 2, -1}, 4, 1))
 	require.NoError(t, err)
@@ -45,6 +46,6 @@ func TestL1_L2_asKeras(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, 0.45471900701522827, figures["loss"], 1e-6)
 
-	m = newModel(t, flaxlike.L1(math.NaN(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"))
+	m = newModel(t, nn.L1{Rate: math.NaN(), Layers: []nn.Layer{nn.Dense{Units: 1}}}, flaxlike.WithLoss("mse"))
 	require.ErrorContains(t, m.Init(t.Context(), first(t, set, 4)), "L1 in /model: the rate is NaN, expected a finite number of at least 0")
 }

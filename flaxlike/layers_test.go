@@ -18,45 +18,45 @@ import (
 func TestLayers(t *testing.T) {
 	for _, row := range []struct {
 		name       string
-		layer      flaxlike.Layer
+		layer      nn.Layer
 		in, out    []int // without the batch
 		parameters int
 		integers   bool
 	}{
-		{"dense", flaxlike.Dense(5), []int{3}, []int{5}, 20, false},
-		{"conv", flaxlike.Conv(4, 3), []int{6, 6, 2}, []int{6, 6, 4}, 3*3*2*4 + 4, false},
-		{"conv of one axis", flaxlike.Conv(4, 3), []int{6, 2}, []int{6, 4}, 3*2*4 + 4, false},
-		{"conv, causal", flaxlike.Of(nn.Conv{Channels: 4, Window: []int{3}, Causal: true}), []int{6, 2}, []int{6, 4}, 3*2*4 + 4, false},
-		{"depthwise conv", flaxlike.DepthwiseConv(3), []int{6, 6, 2}, []int{6, 6, 2}, 3*3*2 + 2, false},
-		{"depthwise conv, strides", flaxlike.Of(nn.DepthwiseConv{Window: []int{3}, Strides: []int{2}, Multiplier: 3}), []int{7, 2}, []int{4, 6}, 3*2*3 + 6, false},
-		{"separable conv", flaxlike.SeparableConv(5, 3), []int{6, 6, 2}, []int{6, 6, 5}, 3*3*2 + 2*5 + 5, false},
-		{"conv transpose", flaxlike.ConvTranspose(5, 3, 2), []int{3, 4, 2}, []int{6, 8, 5}, 3*3*5*2 + 5, false},
-		{"conv transpose of one axis", flaxlike.ConvTranspose(5, 2, 3), []int{4, 2}, []int{12, 5}, 2*5*2 + 5, false},
-		{"max pool", flaxlike.MaxPool(2), []int{6, 6, 2}, []int{3, 3, 2}, 0, false},
-		{"mean pool", flaxlike.MeanPool(3), []int{6, 6, 2}, []int{2, 2, 2}, 0, false},
-		{"global mean", flaxlike.GlobalMeanPool(), []int{6, 6, 2}, []int{2}, 0, false},
-		{"flatten", flaxlike.Flatten(), []int{2, 3}, []int{6}, 0, false},
-		{"reshape", flaxlike.Reshape(3, -1), []int{6}, []int{3, 2}, 0, false},
-		{"activation", flaxlike.Activation("gelu"), []int{3}, []int{3}, 0, false},
-		{"softmax", flaxlike.Activation("softmax"), []int{3}, []int{3}, 0, false},
-		{"dropout", flaxlike.Dropout(0.3), []int{3}, []int{3}, 0, false},
-		{"batch norm", flaxlike.BatchNorm(), []int{4}, []int{4}, 8, false},
-		{"layer norm", flaxlike.LayerNorm(), []int{4}, []int{4}, 8, false},
-		{"rms norm", flaxlike.RMSNorm(), []int{4}, []int{4}, 4, false},
-		{"embedding", flaxlike.Embedding(7, 3), []int{5}, []int{5, 3}, 21, true},
-		{"embedding of one", flaxlike.Embedding(7, 3), []int{1}, []int{1, 3}, 21, true},
-		{"attention", flaxlike.Attention(2, 3), []int{5, 4}, []int{5, 4}, 2*(4*6+6) + 4*6 + 6 + 6*4 + 4, false},
-		{"causal attention", flaxlike.CausalAttention(2, 3), []int{5, 4}, []int{5, 4}, 2*(4*6+6) + 4*6 + 6 + 6*4 + 4, false},
-		{"position embedding", flaxlike.PositionEmbedding(7), []int{5, 4}, []int{5, 4}, 7 * 4, false},
-		{"time distributed", flaxlike.TimeDistributed(flaxlike.Sequential(flaxlike.Conv(3, 3), flaxlike.Flatten())), []int{5, 4, 2}, []int{5, 12}, 3*2*3 + 3, false},
-		{"gru", flaxlike.GRU(3), []int{5, 4}, []int{3}, 3*3*4 + 3*3*3 + 2*3*3, false},
-		{"lstm", flaxlike.LSTM(3), []int{5, 4}, []int{3}, 4*3*4 + 4*3*3 + 4*3, false},
-		{"simple rnn", flaxlike.SimpleRNN(3), []int{5, 4}, []int{3}, 3*4 + 3*3 + 3, false},
-		{"lstm of all places", flaxlike.Of(nn.LSTM{Units: 3, Bidirectional: true}), []int{5, 4}, []int{5, 6}, 2 * (4*3*4 + 4*3*3 + 4*3), false},
-		{"group norm", flaxlike.GroupNorm(2), []int{3, 3, 4}, []int{3, 3, 4}, 8, false},
-		{"residual", flaxlike.Residual(flaxlike.Dense(4), flaxlike.Activation("relu")), []int{4}, []int{4}, 20, false},
-		{"named", flaxlike.Named("here", flaxlike.Dense(2)), []int{2}, []int{2}, 6, false},
-		{"own", flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }), []int{3}, []int{3}, 0, false},
+		{"dense", nn.Dense{Units: 5}, []int{3}, []int{5}, 20, false},
+		{"conv", nn.Conv{Channels: 4, Window: []int{3}}, []int{6, 6, 2}, []int{6, 6, 4}, 3*3*2*4 + 4, false},
+		{"conv of one axis", nn.Conv{Channels: 4, Window: []int{3}}, []int{6, 2}, []int{6, 4}, 3*2*4 + 4, false},
+		{"conv, causal", nn.Conv{Channels: 4, Window: []int{3}, Causal: true}, []int{6, 2}, []int{6, 4}, 3*2*4 + 4, false},
+		{"depthwise conv", nn.DepthwiseConv{Window: []int{3}}, []int{6, 6, 2}, []int{6, 6, 2}, 3*3*2 + 2, false},
+		{"depthwise conv, strides", nn.DepthwiseConv{Window: []int{3}, Strides: []int{2}, Multiplier: 3}, []int{7, 2}, []int{4, 6}, 3*2*3 + 6, false},
+		{"separable conv", nn.SeparableConv{Channels: 5, Window: []int{3}}, []int{6, 6, 2}, []int{6, 6, 5}, 3*3*2 + 2*5 + 5, false},
+		{"conv transpose", nn.ConvTranspose{Channels: 5, Window: []int{3}, Strides: []int{2}}, []int{3, 4, 2}, []int{6, 8, 5}, 3*3*5*2 + 5, false},
+		{"conv transpose of one axis", nn.ConvTranspose{Channels: 5, Window: []int{2}, Strides: []int{3}}, []int{4, 2}, []int{12, 5}, 2*5*2 + 5, false},
+		{"max pool", nn.MaxPool{Window: 2}, []int{6, 6, 2}, []int{3, 3, 2}, 0, false},
+		{"mean pool", nn.MeanPool{Window: 3}, []int{6, 6, 2}, []int{2, 2, 2}, 0, false},
+		{"global mean", nn.GlobalMeanPool{}, []int{6, 6, 2}, []int{2}, 0, false},
+		{"flatten", nn.Flatten{}, []int{2, 3}, []int{6}, 0, false},
+		{"reshape", nn.Reshape{3, -1}, []int{6}, []int{3, 2}, 0, false},
+		{"activation", nn.Activation("gelu"), []int{3}, []int{3}, 0, false},
+		{"softmax", nn.Activation("softmax"), []int{3}, []int{3}, 0, false},
+		{"dropout", nn.Dropout{Rate: 0.3}, []int{3}, []int{3}, 0, false},
+		{"batch norm", nn.BatchNorm{}, []int{4}, []int{4}, 8, false},
+		{"layer norm", nn.LayerNorm{}, []int{4}, []int{4}, 8, false},
+		{"rms norm", nn.RMSNorm{}, []int{4}, []int{4}, 4, false},
+		{"embedding", nn.Embedding{Vocabulary: 7, Width: 3}, []int{5}, []int{5, 3}, 21, true},
+		{"embedding of one", nn.Embedding{Vocabulary: 7, Width: 3}, []int{1}, []int{1, 3}, 21, true},
+		{"attention", nn.Attention{Heads: 2, Width: 3}, []int{5, 4}, []int{5, 4}, 2*(4*6+6) + 4*6 + 6 + 6*4 + 4, false},
+		{"causal attention", nn.Attention{Heads: 2, Width: 3, Causal: true}, []int{5, 4}, []int{5, 4}, 2*(4*6+6) + 4*6 + 6 + 6*4 + 4, false},
+		{"position embedding", nn.Positions{Length: 7}, []int{5, 4}, []int{5, 4}, 7 * 4, false},
+		{"time distributed", nn.TimeDistributed{Layer: nn.Sequential{nn.Conv{Channels: 3, Window: []int{3}}, nn.Flatten{}}}, []int{5, 4, 2}, []int{5, 12}, 3*2*3 + 3, false},
+		{"gru", nn.GRU{Units: 3, Last: true}, []int{5, 4}, []int{3}, 3*3*4 + 3*3*3 + 2*3*3, false},
+		{"lstm", nn.LSTM{Units: 3, Last: true}, []int{5, 4}, []int{3}, 4*3*4 + 4*3*3 + 4*3, false},
+		{"simple rnn", nn.SimpleRNN{Units: 3, Last: true}, []int{5, 4}, []int{3}, 3*4 + 3*3 + 3, false},
+		{"lstm of all places", nn.LSTM{Units: 3, Bidirectional: true}, []int{5, 4}, []int{5, 6}, 2 * (4*3*4 + 4*3*3 + 4*3), false},
+		{"group norm", nn.GroupNorm{Groups: 2}, []int{3, 3, 4}, []int{3, 3, 4}, 8, false},
+		{"residual", nn.Residual{nn.Dense{Units: 4}, nn.Activation("relu")}, []int{4}, []int{4}, 20, false},
+		{"named", nn.Named{Name: "here", Layer: nn.Dense{Units: 2}}, []int{2}, []int{2}, 6, false},
+		{"own", nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }), []int{3}, []int{3}, 0, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			const n = 4
@@ -81,7 +81,7 @@ func TestLayers(t *testing.T) {
 			require.Equal(t, append([]int{n}, row.out...), output(t, out).Dims)
 			require.Equal(t, row.parameters, int(alone.Summary().Total(managed.Parameter).Size))
 
-			m := newModel(t, flaxlike.Sequential(flaxlike.Named("first", row.layer), flaxlike.Flatten(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(n), flaxlike.WithOptimizer("sgd"))
+			m := newModel(t, nn.Sequential{nn.Named{Name: "first", Layer: row.layer}, nn.Flatten{}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(n), flaxlike.WithOptimizer("sgd"))
 			h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))
 			require.NoError(t, err)
 			losses := series(t, h, "loss")
@@ -93,10 +93,10 @@ func TestLayers(t *testing.T) {
 // What a causal layer says of a place does not change with what comes later; that of a plain one does.
 func TestCausalAttention(t *testing.T) {
 	for _, row := range []struct {
-		layer  flaxlike.Layer
+		layer  nn.Layer
 		causal bool
-	}{{flaxlike.CausalAttention(2, 4), true}, {flaxlike.Attention(2, 4), false}} {
-		m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(5, 8), flaxlike.PositionEmbedding(4), row.layer))
+	}{{nn.Attention{Heads: 2, Width: 4, Causal: true}, true}, {nn.Attention{Heads: 2, Width: 4}, false}} {
+		m := newModel(t, nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 8}, nn.Positions{Length: 4}, row.layer})
 		out, err := m.Predict(t.Context(), must.M1(data.New(data.X([]int32{1, 2, 3, 4, 1, 2, 4, 0}, 2, 4))))
 		require.NoError(t, err)
 		v := output(t, out).Flat.([]float32) // [2, 4, 8]
@@ -110,7 +110,7 @@ func TestCausalAttention(t *testing.T) {
 }
 
 func TestPositionEmbedding_tooLong(t *testing.T) {
-	m := newModel(t, flaxlike.PositionEmbedding(4))
+	m := newModel(t, nn.Positions{Length: 4})
 	_, err := m.Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 2*5*3), 2, 5, 3))))
 	require.ErrorContains(t, err, "Positions in /model: the input is (Float32)[2, 5, 3], expected at most 4 places in its second axis")
 }
@@ -119,23 +119,23 @@ func TestPositionEmbedding_tooLong(t *testing.T) {
 type half struct{ Units int }
 
 func (h half) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
-	return flaxlike.Sequential(flaxlike.Dense(h.Units), nn.Dense{Units: h.Units}).Apply(scope, graph.MulScalar(x, 0.5))
+	return nn.Sequential{nn.Dense{Units: h.Units}, nn.Dense{Units: h.Units}}.Apply(scope, graph.MulScalar(x, 0.5))
 }
 
 // Layers of package nn, functions, types of a program's own and whole networks of one input are layers beside those of
 // this package. Those of package nn get the mask, as Of them.
 func TestLayers_ofEveryKind(t *testing.T) {
 	network := flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		return map[string]*managed.Node{"o": flaxlike.Dense(4).Apply(scope, input("x"))}
+		return map[string]*managed.Node{"o": nn.Dense{Units: 4}.Apply(scope, input("x"))}
 	})
 	masks := 0
-	m := newModel(t, flaxlike.Sequential(nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0)}, network, &nn.Attention{Heads: 2},
-		flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node {
-			if flaxlike.MaskOf(x) != nil {
+	m := newModel(t, nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0)}, network, &nn.Attention{Heads: 2},
+		nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node {
+			if nn.MaskOf(x) != nil {
 				masks++
 			}
 			return x
-		}), half{3}))
+		}), half{3}})
 	set := must.M1(data.New(data.X([]int32{1, 2, 3, 4, 1, 2, 0, 0, 1, 2, 0, 0}, 3, 4)))
 	require.NoError(t, m.Init(t.Context(), first(t, set, 3)))
 	require.Positive(t, masks)

@@ -17,7 +17,7 @@ import (
 
 // learns trains a model on examples that it sees once each, and asks for its accuracy on the last 20 batches, over the
 // seeds.
-func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y []int32), network ...flaxlike.Layer) {
+func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y []int32), network ...nn.Layer) {
 	t.Helper()
 	const batch = 64
 	mean := 0.0
@@ -33,7 +33,7 @@ func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y [
 		asked := func(_ *managed.Scope, x *managed.Node) *managed.Node {
 			return graph.Slice(x, graph.AxisRange(), graph.AxisRange(-len(ys)/n))
 		}
-		m := newModel(t, flaxlike.Sequential(append(network, flaxlike.Func(asked))...), flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(rate), flaxlike.WithSeed(int64(seed)),
+		m := newModel(t, nn.Sequential(append(network, nn.Func(asked))), flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(rate), flaxlike.WithSeed(int64(seed)),
 			flaxlike.WithMetrics(flaxlike.Metric{Name: "hits", Func: func(labels, output *managed.Node) *managed.Node {
 				return graph.Equal(labels, graph.ArgMax(output, -1, labels.DType()))
 			}}))
@@ -52,7 +52,7 @@ func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y [
 // Associative recall: behind eight pairs of a key and a value comes one of the keys, and its value is to be told.
 func TestLearns_recallByAttention(t *testing.T) {
 	const pairs, keys, values, width = 8, 16, 8, 64
-	block := flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.CausalAttention(4, width/4))
+	block := nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 4, Width: width / 4, Causal: true}}
 	learns(t, 2e-3, func(random *rand.Rand) (x, y []int32) {
 		chosen, asked := random.Perm(keys)[:pairs], random.IntN(pairs)
 		for i, key := range chosen {
@@ -62,8 +62,8 @@ func TestLearns_recallByAttention(t *testing.T) {
 			}
 		}
 		return append(x, int32(chosen[asked])), y
-	}, flaxlike.Of(nn.Embedding{Vocabulary: keys + values, Width: width, Initial: nn.RandomNormal(0.2)}), flaxlike.PositionEmbedding(2*pairs+1),
-		block, block, flaxlike.LayerNorm(), flaxlike.Dense(values))
+	}, nn.Embedding{Vocabulary: keys + values, Width: width, Initial: nn.RandomNormal(0.2)}, nn.Positions{Length: 2*pairs + 1},
+		block, block, nn.LayerNorm{}, nn.Dense{Units: values})
 }
 
 // Copying: behind four letters come as many blanks, at which the letters are to be told.
@@ -77,5 +77,5 @@ func TestLearns_copyByLSTM(t *testing.T) {
 			y = append(y, v-1)
 		}
 		return append(x, make([]int32, length)...), y
-	}, flaxlike.Embedding(letters+1, 16), flaxlike.Of(nn.LSTM{Units: 64}), flaxlike.Dense(letters))
+	}, nn.Embedding{Vocabulary: letters + 1, Width: 16}, nn.LSTM{Units: 64}, nn.Dense{Units: letters})
 }

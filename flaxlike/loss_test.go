@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 const masked = "masked_sparse_categorical_crossentropy"
@@ -97,7 +98,7 @@ func TestNames(t *testing.T) {
 			if reflect.DeepEqual(row.y, bits) && row.kind == "metric" {
 				options = append(options, flaxlike.WithLoss("binary_crossentropy")) // the numbers are logits
 			}
-			m := newModel(t, flaxlike.Func(identity), options...)
+			m := newModel(t, nn.Func(identity), options...)
 			set, err := data.New(row.x, row.y)
 			require.NoError(t, err)
 			found, err := m.Evaluate(t.Context(), set)
@@ -120,7 +121,7 @@ func variance(values ...float64) float64 {
 func TestOptimizersByName(t *testing.T) {
 	for _, name := range []string{"sgd", "momentum", "nesterov", "adam", "adamw", "adamax", "rmsprop", "adagrad", "adadelta", "nadam", "lion", "lamb", "adafactor"} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(name), flaxlike.WithLearningRate(0.02))
+			m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(name), flaxlike.WithLearningRate(0.02))
 			h, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 20}))
 			require.NoError(t, err)
 			losses := series(t, h, "loss")
@@ -180,7 +181,7 @@ func TestLoss_smoothing(t *testing.T) {
 		`loss "categorical_crossentropy": the smoothing is 1, expected a share`:         {Name: "categorical_crossentropy", Smoothing: 1},
 		`it has no smoothing`: {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *managed.Node) *managed.Node { return o }},
 	} {
-		_, err := flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithLoss(l))
+		_, err := flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss(l))
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -26,13 +26,13 @@ import (
 func ragged() flaxlike.Functional {
 	own := func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Tanh(x) }
 	return func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Of(nn.Embedding{Vocabulary: 7, Width: 4, Padding: new(0)}).Apply(scope.In("tokens"), input("x"))
-		h = flaxlike.Sequential(flaxlike.Of(nn.LSTM{Units: 4}), flaxlike.Residual(flaxlike.Attention(2, 2)), flaxlike.Func(own), flaxlike.LayerNorm(), flaxlike.BatchNorm(),
-			flaxlike.Of(nn.GRU{Units: 2, Bidirectional: true})).Apply(scope.In("trunk"), h)
+		h := nn.Embedding{Vocabulary: 7, Width: 4, Padding: new(0)}.Apply(scope.In("tokens"), input("x"))
+		h = nn.Sequential{nn.LSTM{Units: 4}, nn.Residual{nn.Attention{Heads: 2, Width: 2}}, nn.Func(own), nn.LayerNorm{}, nn.BatchNorm{},
+			nn.GRU{Units: 2, Bidirectional: true}}.Apply(scope.In("trunk"), h)
 		return map[string]*managed.Node{
-			"tags": flaxlike.Dense(3).Apply(scope.In("tags"), h),
-			"mean": flaxlike.Sequential(flaxlike.GlobalMeanPool(), flaxlike.Dense(1)).Apply(scope.In("mean"), h),
-			"last": flaxlike.Sequential(flaxlike.SimpleRNN(3), flaxlike.Dense(1)).Apply(scope.In("last"), h),
+			"tags": nn.Dense{Units: 3}.Apply(scope.In("tags"), h),
+			"mean": nn.Sequential{nn.GlobalMeanPool{}, nn.Dense{Units: 1}}.Apply(scope.In("mean"), h),
+			"last": nn.Sequential{nn.SimpleRNN{Units: 3, Last: true}, nn.Dense{Units: 1}}.Apply(scope.In("last"), h),
 		}
 	}
 }
@@ -134,33 +134,33 @@ func TestMasks_asKeras(t *testing.T) {
 
 // A mask stays where batch and places do, in layers of one's own too, and is gone behind those that change them.
 func TestMaskOf(t *testing.T) {
-	half := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node {
+	half := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node {
 		return graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, 2))
 	})
-	square := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) })
+	square := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) })
 	for name, row := range map[string]struct {
-		layer flaxlike.Layer
+		layer nn.Layer
 		stays bool
 	}{
-		"dense":                 {flaxlike.Dense(2), true},
+		"dense":                 {nn.Dense{Units: 2}, true},
 		"of nn":                 {nn.Dense{Units: 2}, true},
 		"own":                   {square, true},
-		"several":               {flaxlike.Sequential(square, flaxlike.Named("two", flaxlike.Conv(2, 3)), flaxlike.Dropout(0.1)), true},
-		"states":                {flaxlike.Of(nn.LSTM{Units: 4}), true},
+		"several":               {nn.Sequential{square, nn.Named{Name: "two", Layer: nn.Conv{Channels: 2, Window: []int{3}}}, nn.Dropout{Rate: 0.1}}, true},
+		"states":                {nn.LSTM{Units: 4}, true},
 		"fewer places":          {half, false},
-		"pooled":                {flaxlike.MaxPool(2), false},
-		"pooled, and as before": {flaxlike.Sequential(flaxlike.MaxPool(2), flaxlike.Reshape(4, 2)), false},
-		"as many units":         {flaxlike.LSTM(4), false},
-		"flat":                  {flaxlike.Flatten(), false},
+		"pooled":                {nn.MaxPool{Window: 2}, false},
+		"pooled, and as before": {nn.Sequential{nn.MaxPool{Window: 2}, nn.Reshape{4, 2}}, false},
+		"as many units":         {nn.LSTM{Units: 4, Last: true}, false},
+		"flat":                  {nn.Flatten{}, false},
 	} {
 		var got []bool
 		network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
-			x = flaxlike.Masked(x, graph.Const(x.Graph(), []int32{3, 1}))
-			y := flaxlike.Sequential(row.layer).Apply(scope, x)
-			got = []bool{flaxlike.MaskOf(x) != nil, flaxlike.MaskOf(flaxlike.Masked(x, nil)) != nil, flaxlike.MaskOf(y) != nil}
+			x = nn.Masked(x, graph.Const(x.Graph(), []int32{3, 1}))
+			y := nn.Sequential{row.layer}.Apply(scope, x)
+			got = []bool{nn.MaskOf(x) != nil, nn.MaskOf(nn.Masked(x, nil)) != nil, nn.MaskOf(y) != nil}
 			return y
 		}
-		m := newModel(t, flaxlike.Func(network))
+		m := newModel(t, nn.Func(network))
 		require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, 2*4*4), 2, 4, 4)}, Size: 2}), name)
 		require.Equal(t, []bool{true, false, row.stays}, got, name)
 	}
@@ -169,12 +169,12 @@ func TestMaskOf(t *testing.T) {
 // A loss that has no value for each place cannot leave places out, and says so.
 func TestMasks_ofALossOfExamples(t *testing.T) {
 	network := func(_ *managed.Scope, x *managed.Node) *managed.Node {
-		return flaxlike.Masked(x, graph.Const(x.Graph(), []int32{3, 1}))
+		return nn.Masked(x, graph.Const(x.Graph(), []int32{3, 1}))
 	}
 	of := flaxlike.Loss{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceMean(output, 1, 2) }}
 	set, err := data.New(data.X(make([]float32, 2*4*4), 2, 4, 4), data.Y(make([]float32, 2), 2))
 	require.NoError(t, err)
-	_, err = newModel(t, flaxlike.Func(network), flaxlike.WithLoss(of), flaxlike.WithBatchSize(2)).Evaluate(t.Context(), set)
+	_, err = newModel(t, nn.Func(network), flaxlike.WithLoss(of), flaxlike.WithBatchSize(2)).Evaluate(t.Context(), set)
 	require.ErrorContains(t, err, `loss "own" gives (Float32)[2] for an output with the mask (Bool)[2, 4]: expected a value for each place, [batch, places, …]`)
 }
 
@@ -202,7 +202,7 @@ func TestSlopesAtTies(t *testing.T) {
 		"selu":         {0.0043579387, 0.08753057, 1.7580993, 1.050701, 1.050701},
 		"silu":         {-0.012326431, -0.088104106, 0.5, 1.0881041, 1.0123262},
 	} {
-		rows = append(rows, row{name, flaxlike.Activation(name).Apply, at, want})
+		rows = append(rows, row{name, nn.Activation(name).Apply, at, want})
 	}
 	for _, of := range []struct {
 		name                 string

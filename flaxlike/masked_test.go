@@ -7,6 +7,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // What a set's mask leaves out counts neither in a test's loss nor among the predictions.
@@ -29,7 +30,7 @@ func TestSetWithMask_examplesCount(t *testing.T) {
 	}
 	real, err := data.New(data.X(want, len(want), 1), data.Y(labels, len(want), 1))
 	require.NoError(t, err)
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	found, err := m.Evaluate(t.Context(), masked)
 	require.NoError(t, err)
 	expected, err := m.Evaluate(t.Context(), real)

@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -33,7 +34,7 @@ import (
 // too, gives managed.ErrClosed.
 type Model struct {
 	state                *managed.State
-	network              Layer
+	network              nn.Layer
 	set                  settings
 	train, test, predict *managed.Stepper
 	closing              *sync.Once
@@ -47,7 +48,7 @@ type Model struct {
 // wants sample inputs at once; we wait for the data because its shapes would be written down twice.
 //
 // The losses are a must for training; without WithOptimizer the optimizer is adam at 0.001.
-func New(ctx context.Context, network Layer, options ...Option) (*Model, error) {
+func New(ctx context.Context, network nn.Layer, options ...Option) (*Model, error) {
 	m, err := newModel(ctx, network, options)
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: new model: %w", graphs.Inner(err))
@@ -55,7 +56,7 @@ func New(ctx context.Context, network Layer, options ...Option) (*Model, error) 
 	return m, nil
 }
 
-func newModel(ctx context.Context, network Layer, options []Option) (*Model, error) {
+func newModel(ctx context.Context, network nn.Layer, options []Option) (*Model, error) {
 	m := &Model{network: copied(network), closing: new(sync.Once), fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
 	if err := m.open(ctx, options); err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (m *Model) openDefault(ctx context.Context) (strategies.Strategy, error) {
 	return strategies.Jit(runtime), nil
 }
 
-var errNoNetwork = errors.New("the network is nil: give New a Layer, such as Sequential(…), or a Functional")
+var errNoNetwork = errors.New("the network is nil: give New a layer, such as nn.Sequential{…}, or a Functional")
 
 // checkNames finds what would be logged twice, and losses that are all Off.
 func (s *settings) checkNames() error {
@@ -196,7 +197,7 @@ func (m *Model) ResetStep(ctx context.Context) (*Model, error) {
 	return m, err
 }
 
-// outputsOf gives the outputs for a batch by name, on the host; that of a [Layer] is "preds".
+// outputsOf gives the outputs for a batch by name, on the host; that of a network that is no [Functional] is "preds".
 func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	known, logs := len(m.seen.known()), loop.Logs{}
 	err := graphs.Input(m.seen.look(batch, true))

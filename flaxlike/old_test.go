@@ -12,6 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/golden"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // A run that was saved when flaxlike's layers were GoMLX's, with other names of variables, goes on: the model predicts
@@ -21,8 +22,8 @@ func TestFit_goesOnFromLayersOfGoMLX(t *testing.T) {
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/layers-of-gomlx")))
 	folder := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
 	defer func() { require.NoError(t, folder.Close()) }()
-	m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(7, 4), flaxlike.PositionEmbedding(5), flaxlike.Residual(flaxlike.CausalAttention(2, 2)),
-		flaxlike.LayerNorm(), flaxlike.Conv(4, 3), flaxlike.RMSNorm(), flaxlike.GRU(3), flaxlike.Dense(2)),
+	m := newModel(t, nn.Sequential{nn.Embedding{Vocabulary: 7, Width: 4}, nn.Positions{Length: 5}, nn.Residual{nn.Attention{Heads: 2, Width: 2, Causal: true}},
+		nn.LayerNorm{}, nn.Conv{Channels: 4, Window: []int{3}}, nn.RMSNorm{}, nn.GRU{Units: 3, Last: true}, nn.Dense{Units: 2}},
 		flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.01), flaxlike.WithBatchSize(4))
 	var x, y []int32
 	for i := range int32(8 * 5) {

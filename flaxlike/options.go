@@ -44,8 +44,8 @@ type settings struct {
 	clock         func() time.Time
 	initializer   nn.Initializer // of kernels; nil: each layer's
 	// Of Open: the network, layers by their names in the file, and why the model cannot be tested or trained.
-	network             Layer
-	layers              map[string]Layer
+	network             nn.Layer
+	layers              map[string]nn.Layer
 	noTests, noTraining error
 }
 

@@ -29,7 +29,7 @@ func (d scaledDense) Apply(scope *managed.Scope, x *managed.Node) *managed.Node 
 // A layer of one's own with weights is trained, saved and opened again by its name, with its settings and its weights.
 func TestOpen_ownLayerWithWeights(t *testing.T) {
 	set, path := sorted(t, 32), filepath.Join(t.TempDir(), "model.safetensors")
-	m := newModel(t, flaxlike.Sequential(scaledDense{Units: 8, Scale: 0.5}, flaxlike.Dense(3)), flaxlike.WithLoss(sparse))
+	m := newModel(t, nn.Sequential{scaledDense{Units: 8, Scale: 0.5}, nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse))
 	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
 	require.NoError(t, err)
 	want, err := m.Predict(t.Context(), set)

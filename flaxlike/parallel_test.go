@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -22,7 +23,7 @@ func TestDataParallel(t *testing.T) {
 	require.NoError(t, err)
 	set := sorted(t, 79)
 	learn := func(options ...flaxlike.Option) (*flaxlike.Model, []float64) {
-		m := newModel(t, flaxlike.Dense(3), append([]flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy")}, options...)...)
+		m := newModel(t, nn.Dense{Units: 3}, append([]flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy")}, options...)...)
 		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3, Validation: set}))
 		require.NoError(t, err)
 		return m, append(series(t, h, "val_loss"), series(t, h, "accuracy")...)
@@ -32,7 +33,7 @@ func TestDataParallel(t *testing.T) {
 	require.InDeltaSlice(t, one, both, 1e-5)
 	path := filepath.Join(t.TempDir(), "weights")
 	require.NoError(t, m.Save(path))
-	other := newModel(t, flaxlike.Dense(3), flaxlike.WithStrategy(two), flaxlike.WithSeed(5))
+	other := newModel(t, nn.Dense{Units: 3}, flaxlike.WithStrategy(two), flaxlike.WithSeed(5))
 	require.NoError(t, other.Init(t.Context(), first(t, set, 8)))
 	require.NotEqual(t, values(t, m), values(t, other))
 	require.NoError(t, other.Load(t.Context(), path))
@@ -44,7 +45,7 @@ func TestDataParallel(t *testing.T) {
 func TestR06_rowsAreDividedAndExamplesCounted(t *testing.T) {
 	whole := sorted(t, 9)
 	model := func(strategy strategies.Strategy, batch int) *flaxlike.Model {
-		m := newModel(t, flaxlike.Dense(3), flaxlike.WithStrategy(strategy), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(batch))
+		m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithStrategy(strategy), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(batch))
 		require.NoError(t, m.Init(t.Context(), first(t, whole, 6)))
 		return m
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestB86_simpleTrainer(t *testing.T) {
 	// Its loss is half of the mean squared error.
 	half := flaxlike.WithLoss(flaxlike.Loss{Name: "mse", Weight: 0.5})
-	network := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Dropout(0.3), flaxlike.Dense(1))
+	network := nn.Sequential{nn.Dense{Units: 8}, nn.Dropout{Rate: 0.3}, nn.Dense{Units: 1}}
 	r := plugintest.Devices(t, 2)
 	both, err := strategies.DataParallel(r)
 	require.NoError(t, err)
@@ -60,7 +61,7 @@ func TestB86_simpleTrainer(t *testing.T) {
 // Jaxloop's TransformerStep: what the mask leaves out is in neither sum, and a batch with nothing in it costs nothing.
 func TestTransformerStep(t *testing.T) {
 	decoder := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Sequential(flaxlike.Embedding(5, 8), flaxlike.Attention(2, 4), flaxlike.LayerNorm(), flaxlike.Dropout(0.1), flaxlike.Dense(5))
+		h := nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 8}, nn.Attention{Heads: 2, Width: 4}, nn.LayerNorm{}, nn.Dropout{Rate: 0.1}, nn.Dense{Units: 5}}
 		return map[string]*managed.Node{"logits": h.Apply(scope, input("input_ids"))}
 	}
 	ids, mask, err := data.PadSequences([][]int32{{1, 2, 3, 4}, {2, 3}, {4}, {3, 4, 1}}, -100)
@@ -93,7 +94,7 @@ func TestTransformerStep(t *testing.T) {
 func TestElegy(t *testing.T) {
 	set := line(t, 96)
 	home := jit(t)
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithStrategy(home))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithStrategy(home))
 	// init_on_batch, and the batch's own steps.
 	batch := first(t, set, 32)
 	require.NoError(t, m.Init(t.Context(), batch))
@@ -116,8 +117,8 @@ func TestElegy(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, h.Len())
 	// A metric that sees the inputs too, as a test step's arguments do, is the network's own.
-	seen := newModel(t, flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		y := flaxlike.Dense(1).Apply(scope, x)
+	seen := newModel(t, nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		y := nn.Dense{Units: 1}.Apply(scope, x)
 		managed.AddMetric("slope", graph.ReduceAllMean(graph.Div(y, graph.AddScalar(x, 10))))
 		return y
 	}), flaxlike.WithLoss("mse"))
@@ -131,7 +132,7 @@ func TestKerasLoss_off(t *testing.T) {
 	set := line(t, 64)
 	mse := flaxlike.Loss{Name: "mse"}
 	weights := func(losses ...flaxlike.Loss) (any, map[string]float64) {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss(losses...), flaxlike.WithSeed(3))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss(losses...), flaxlike.WithSeed(3))
 		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
 		require.NoError(t, err)
 		found, err := m.Evaluate(t.Context(), set)

@@ -33,8 +33,8 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 		{"float16", optim.MixedFloat16(), 0.04},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m := newModel(t, flaxlike.Sequential(flaxlike.Reshape(8, 8, 1), flaxlike.Conv(4, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"),
-				flaxlike.Flatten(), flaxlike.Dense(32), flaxlike.LayerNorm(), flaxlike.Activation("relu"), flaxlike.Dropout(0.1), flaxlike.Dense(10)),
+			m := newModel(t, nn.Sequential{nn.Reshape{8, 8, 1}, nn.Conv{Channels: 4, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"),
+				nn.Flatten{}, nn.Dense{Units: 32}, nn.LayerNorm{}, nn.Activation("relu"), nn.Dropout{Rate: 0.1}, nn.Dense{Units: 10}},
 				flaxlike.WithPolicy(row.policy), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.003))
 			_, err := m.Fit(t.Context(), training, quiet(flaxlike.Fit{Epochs: 3}))
 			require.NoError(t, err)
@@ -68,9 +68,9 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 // should, and what vanishes without a scale does not.
 func TestWithPolicy_float16(t *testing.T) {
 	const tiny = 1e-9 // of which float16 has 0
-	network := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	network := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		scope.SetParam(regularizer.ParamL2, 0.25)
-		return flaxlike.Dense(1).Apply(scope, x)
+		return nn.Dense{Units: 1}.Apply(scope, x)
 	})
 	moved := func(options ...flaxlike.Option) (w, b float32) {
 		set := must.M1(data.New(data.X([]float32{1, 1}, 2, 1), data.Y([]float32{0, 0}, 2, 1)))
@@ -103,7 +103,7 @@ func TestWithPolicy_labelsStay(t *testing.T) {
 	loss := flaxlike.Loss{Name: "label", Func: func(labels, output *managed.Node) *managed.Node {
 		return graph.Add(labels, graph.MulScalar(output, 0))
 	}}
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithPolicy(optim.MixedBFloat16()), flaxlike.WithLoss(loss), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(2))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithPolicy(optim.MixedBFloat16()), flaxlike.WithLoss(loss), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(2))
 	figures, err := m.Evaluate(t.Context(), set)
 	require.NoError(t, err)
 	require.InDelta(t, 1001*1.001, figures["loss"], 1e-3)
@@ -111,7 +111,7 @@ func TestWithPolicy_labelsStay(t *testing.T) {
 
 func TestWithPolicy_sequences(t *testing.T) {
 	set := must.M1(data.New(data.X([]int32{0, 1, 2, 3, 3, 2, 1, 0}, 2, 4), data.Y([]int32{1, 2}, 2)))
-	network := flaxlike.Sequential(flaxlike.Of(nn.Embedding{Vocabulary: 4, Width: 8, Initial: nn.RandomNormal(0.7)}), flaxlike.Attention(2, 4), flaxlike.RMSNorm(), flaxlike.LSTM(8), flaxlike.Dense(3))
+	network := nn.Sequential{nn.Embedding{Vocabulary: 4, Width: 8, Initial: nn.RandomNormal(0.7)}, nn.Attention{Heads: 2, Width: 4}, nn.RMSNorm{}, nn.LSTM{Units: 8, Last: true}, nn.Dense{Units: 3}}
 	m := newModel(t, network, flaxlike.WithPolicy(optim.MixedBFloat16()), flaxlike.WithLoss(sparse), flaxlike.WithBatchSize(2), flaxlike.WithLearningRate(0.05))
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 30}))
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestWithPolicy_errors(t *testing.T) {
 		"the losses that the network reports itself would not be scaled, expected no WithInnerLosses")
 	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))), "cannot scale losses, expected a chain of package optim")
 	require.ErrorContains(t, desk{t}.made(flaxlike.WithPolicy(optim.Policy{})), "expected floating-point types")
-	require.ErrorContains(t, desk{t}.fit(flaxlike.Sequential(flaxlike.Dense(3), flaxlike.Activation("softmax")), sorted(t, 64), flaxlike.Fit{},
+	require.ErrorContains(t, desk{t}.fit(nn.Sequential{nn.Dense{Units: 3}, nn.Activation("softmax")}, sorted(t, 64), flaxlike.Fit{},
 		flaxlike.WithLoss(sparse), flaxlike.WithPolicy(optim.MixedBFloat16())), "went through a softmax")
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/internal/ranks"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -83,7 +84,7 @@ func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
 	}
 	set, err := data.New(data.X(x, 32, 4), data.Y(y, 32, 1))
 	require.NoError(t, err)
-	model, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithStrategy(parallel), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(8))
+	model, err := flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithStrategy(parallel), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(8))
 	require.NoError(t, err)
 	ends := 0
 	_, err = model.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent, OnEpochEnd: func(ctx context.Context, epoch int, figures loop.Logs) error {
@@ -122,7 +123,7 @@ func fitEarly(t *testing.T, s strategies.Strategy) (*loop.History, map[string]fl
 	}
 	set, err := data.New(data.X(x, n, width), data.Y(y, n, 1))
 	require.NoError(t, err)
-	model, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(16), flaxlike.Activation("tanh"), flaxlike.Dense(1)), flaxlike.WithStrategy(s),
+	model, err := flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 16}, nn.Activation("tanh"), nn.Dense{Units: 1}}, flaxlike.WithStrategy(s),
 		flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mae"), flaxlike.WithLearningRate(0.01))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, model.Close()) }()

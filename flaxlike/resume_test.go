@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/safetensors"
 )
@@ -26,7 +27,7 @@ import (
 func TestR13_fitTellsWhatChanged(t *testing.T) {
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
 	fit := func(examples, batch, epochs int, o *optim.Optimizer, seed int64) (told []string, said string) {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(o), flaxlike.WithSeed(seed))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(o), flaxlike.WithSeed(seed))
 		var out bytes.Buffer
 		_, err := m.Fit(t.Context(), line(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: batch, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
 			Changed: func(c checkpoint.Difference) error { told = append(told, c.String()); return nil }})
@@ -47,7 +48,7 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 		require.Contains(t, said, "fit: the run is resumed: "+line+"\n")
 	}
 	refused := errors.New("no")
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 9, Checkpoints: folder, Changed: func(checkpoint.Difference) error { return refused }}))
 	require.ErrorIs(t, err, refused)
 	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Changed: func(checkpoint.Difference) error { return refused }}))
@@ -64,7 +65,7 @@ func TestFit_tellsOtherDataOfTheSameSize(t *testing.T) {
 		want     []string
 	}{{0, 64, false, nil}, {0, 64, false, nil}, {0, 64, true, []string{"order"}}, {3, 67, true, []string{"data.content"}}} {
 		var told []string
-		m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse))
+		m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse))
 		_, err := m.Fit(t.Context(), must.M1(all.Slice(row.from, row.to)), quiet(flaxlike.Fit{Epochs: i + 1, BatchSize: 16, InOrder: row.inOrder, Checkpoints: folder,
 			Changed: func(c checkpoint.Difference) error { told = append(told, c.What); return nil }}))
 		require.NoError(t, err)
@@ -76,7 +77,7 @@ func TestFit_tellsOtherDataOfTheSameSize(t *testing.T) {
 func TestFit_saysThatItHadFinished(t *testing.T) {
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
 	fit := func(epochs int, verbose flaxlike.Verbosity) string {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 		var out bytes.Buffer
 		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: epochs, Checkpoints: folder, Verbose: verbose, Output: &out})
 		require.NoError(t, err)
@@ -91,7 +92,7 @@ func TestFit_saysThatItHadFinished(t *testing.T) {
 // A run whose loss is no number to its end says so and since when.
 func TestFit_saysThatTheLossIsNaN(t *testing.T) {
 	fit := func(rate float64, verbose flaxlike.Verbosity) string {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate))
 		var out bytes.Buffer
 		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: 4, Verbose: verbose, Output: &out})
 		require.NoError(t, err)
@@ -104,7 +105,7 @@ func TestFit_saysThatTheLossIsNaN(t *testing.T) {
 
 // The run has one beginning and one end, of which the fields of Fit say where they are.
 func TestFit_refusesAnotherEndAmongItsCallbacks(t *testing.T) {
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	for want, option := range map[string]loop.Option{
 		"flaxlike: fit: option 2 of 2 in Callbacks ends the run too, by loop.Until(3 steps), beside Epochs, 3: the run has one end: set Fit.Until, without Epochs, in its place": loop.Until(loop.Steps(3)),
 		"flaxlike: fit: option 2 of 2 in Callbacks says where the run begins, by loop.Continue(5 steps): InitialEpoch or Checkpoints say that":                                   loop.Continue(loop.Elapsed{Steps: 5}, nil),
@@ -117,7 +118,7 @@ func TestFit_refusesAnotherEndAmongItsCallbacks(t *testing.T) {
 
 // A name that can be no file is told by what was asked for.
 func TestSave_whereItCannot(t *testing.T) {
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 4), 4)))
 	require.EqualError(t, m.Save(""), "flaxlike: save : the name of the file is empty")
 	path := filepath.Join(t.TempDir(), "missing", "m.safetensors")
@@ -130,7 +131,7 @@ func TestSave_whereItCannot(t *testing.T) {
 func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 	folder, set := openFolder(t, t.TempDir(), checkpoint.Options{}), line(t, 64)
 	fit := func(patience callbacks.Evaluations) (epochs int, said string) {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
 		var out bytes.Buffer
 		h, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 50, Validation: set, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
 			Callbacks: []loop.Option{callbacks.StopEarly("val_loss", patience)}})
@@ -155,7 +156,7 @@ func TestKerasFit_anEndedRunLeavesTheModel(t *testing.T) {
 	folder, set, path := openFolder(t, t.TempDir(), checkpoint.Options{}), line(t, 64), filepath.Join(t.TempDir(), "weights")
 	var saved [][]byte
 	for _, again := range []string{"trained", "by Fit", "by FitBatches", "by batches that end", "initialised"} {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(0.125))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(0.125))
 		fit := quiet(flaxlike.Fit{Epochs: 2, Checkpoints: folder, StepsPerEpoch: 2})
 		if again == "initialised" {
 			require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
@@ -185,7 +186,7 @@ func TestKerasFit_anEndedRunLeavesTheModel(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 0.125, rate)
 	}
-	other := newModel(t, flaxlike.Dense(2), flaxlike.WithLoss("mse"))
+	other := newModel(t, nn.Dense{Units: 2}, flaxlike.WithLoss("mse"))
 	_, err := other.FitBatches(t.Context(), must.M1(data.New(data.X(make([]float32, 64), 32, 2), data.Y(make([]float32, 64), 32, 2))).Batches(32),
 		quiet(flaxlike.Fit{Epochs: 2, Checkpoints: folder, StepsPerEpoch: 2}))
 	var unlike *managed.MismatchError

@@ -8,13 +8,14 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // Sample weights in both types of floats: all 0 is an error, and what counts 0 may have any label.
 func TestS33_sampleWeightsInBothTypes(t *testing.T) {
 	x, labels := data.X(make([]float32, 8), 4, 2), []int32{0, 1, 9, 0}
 	train := func(of data.Field) error {
-		m := newModel(t, flaxlike.Dense(2), flaxlike.WithLoss(sparse), flaxlike.WithSampleWeights("w"))
+		m := newModel(t, nn.Dense{Units: 2}, flaxlike.WithLoss(sparse), flaxlike.WithSampleWeights("w"))
 		_, err := m.Fit(t.Context(), must.M1(data.New(x, data.Y(labels, 4), of)), quiet(flaxlike.Fit{}))
 		return err
 	}

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/layering"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // WithNetwork gives [Open] the network, in place of that of the file: where the file has none, because it is code that
 // has no name.
-func WithNetwork(network Layer) Option {
+func WithNetwork(network nn.Layer) Option {
 	return func(s *settings) error {
 		if layering.IsNil(network) {
 			return errNoNetwork
@@ -24,8 +25,8 @@ func WithNetwork(network Layer) Option {
 }
 
 // WithLayer gives [Open] a layer of the program's own under the name that the file has for it: that of its type, or of
-// the function of a [Func] or a [Functional]. Of a type with settings any value will do, since the file has these.
-func WithLayer(name string, layer Layer) Option {
+// the function of an nn.Func or a [Functional]. Of a type with settings any value will do, since the file has these.
+func WithLayer(name string, layer nn.Layer) Option {
 	return func(s *settings) error {
 		if name == "" || layering.IsNil(layer) {
 			return fmt.Errorf("WithLayer %q: expected a name and a layer", name)
@@ -34,7 +35,7 @@ func WithLayer(name string, layer Layer) Option {
 			return fmt.Errorf("WithLayer %q: given twice", name)
 		}
 		if s.layers == nil {
-			s.layers = map[string]Layer{}
+			s.layers = map[string]nn.Layer{}
 		}
 		s.layers[name] = layer
 		return nil

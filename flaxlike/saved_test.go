@@ -40,13 +40,13 @@ type scaled struct {
 }
 
 func (s scaled) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
-	return flaxlike.Dense(s.Units[0]).Apply(scope, graph.MulScalar(x, s.By))
+	return nn.Dense{Units: s.Units[0]}.Apply(scope, graph.MulScalar(x, s.By))
 }
 
 func squared(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }
 
 func leftAndRight(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-	return map[string]*managed.Node{"a": flaxlike.Dense(2).Apply(scope.In("a"), input("left")), "b": scaled{2, []int{3}}.Apply(scope.In("b"), input("right"))}
+	return map[string]*managed.Node{"a": nn.Dense{Units: 2}.Apply(scope.In("a"), input("left")), "b": scaled{2, []int{3}}.Apply(scope.In("b"), input("right"))}
 }
 
 // What Open makes of a file computes the same bits as the model that was saved, whatever layers it has.
@@ -65,24 +65,24 @@ func TestOpen_everyLayer(t *testing.T) {
 	named := func(name string, f data.Field) data.Field { f.Name = name; return f }
 	words := data.X([]int32{1, 2, 3, 4, 0, 1, 2, 0, 0, 0}, 2, 5)
 	for name, row := range map[string]struct {
-		network flaxlike.Layer
+		network nn.Layer
 		fields  []data.Field
 		options []flaxlike.Option
 	}{
-		"images": {flaxlike.Sequential(flaxlike.Conv(4, 3), flaxlike.MaxPool(2), flaxlike.BatchNorm(), nn.Conv{Channels: 4, Window: []int{3, 2}, Strides: []int{2}, Kernel: nn.HeNormal, NoBias: true},
-			flaxlike.GroupNorm(2), flaxlike.Residual(flaxlike.L2(0.1, flaxlike.Dense(4)), flaxlike.Activation("gelu")), flaxlike.MeanPool(2), flaxlike.Named("last", flaxlike.Sequential(flaxlike.Reshape(-1), flaxlike.Dropout(0.5),
-				flaxlike.Func(squared), &scaled{0.5, []int{3}}))), []data.Field{numbers(2, 8, 8, 2)}, []flaxlike.Option{flaxlike.WithLayer("scaled", &scaled{}), flaxlike.WithLayer("squared", flaxlike.Func(squared))}},
-		"convolutions": {flaxlike.Sequential(flaxlike.DepthwiseConv(3), flaxlike.SeparableConv(4, 3), flaxlike.ConvTranspose(3, 3, 2),
+		"images": {nn.Sequential{nn.Conv{Channels: 4, Window: []int{3}}, nn.MaxPool{Window: 2}, nn.BatchNorm{}, nn.Conv{Channels: 4, Window: []int{3, 2}, Strides: []int{2}, Kernel: nn.HeNormal, NoBias: true},
+			nn.GroupNorm{Groups: 2}, nn.Residual{nn.L2{Rate: 0.1, Layers: []nn.Layer{nn.Dense{Units: 4}}}, nn.Activation("gelu")}, nn.MeanPool{Window: 2}, nn.Named{Name: "last", Layer: nn.Sequential{nn.Reshape{-1}, nn.Dropout{Rate: 0.5},
+				nn.Func(squared), &scaled{0.5, []int{3}}}}}, []data.Field{numbers(2, 8, 8, 2)}, []flaxlike.Option{flaxlike.WithLayer("scaled", &scaled{}), flaxlike.WithLayer("squared", nn.Func(squared))}},
+		"convolutions": {nn.Sequential{nn.DepthwiseConv{Window: []int{3}}, nn.SeparableConv{Channels: 4, Window: []int{3}}, nn.ConvTranspose{Channels: 3, Window: []int{3}, Strides: []int{2}},
 			nn.Conv{Channels: 4, Window: []int{2}, Strides: []int{2}, Dilation: []int{2}, Groups: 1}, nn.DepthwiseConv{Window: []int{3}, Multiplier: 2, Strides: []int{2}, Valid: true},
-			flaxlike.Of(nn.SeparableConv{Channels: 3, Window: []int{1, 2}, Depthwise: nn.HeNormal, Pointwise: nn.Orthogonal}),
-			nn.ConvTranspose{Channels: 2, Window: []int{2}, Strides: []int{3}, OutputPadding: []int{0}, Valid: true}), []data.Field{numbers(2, 8, 8, 2)}, nil},
-		"causal": {flaxlike.Of(nn.Conv{Channels: 2, Window: []int{3}, Dilation: []int{2}, Causal: true}), []data.Field{numbers(2, 8, 2)}, nil},
-		"words": {flaxlike.Sequential(nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0), Initial: nn.RandomNormal(0.3)}, flaxlike.PositionEmbedding(6),
-			flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.CausalAttention(2, 2)), nn.Attention{Heads: 2, KeyHeads: 1, Rotary: 1e4}, flaxlike.Of(nn.LSTM{Units: 3, Bidirectional: true, Layers: 2}), flaxlike.RMSNorm(),
-			flaxlike.TimeDistributed(flaxlike.Dense(4)), flaxlike.Of(nn.SimpleRNN{Units: 3}), flaxlike.GRU(3), flaxlike.Dense(2)), []data.Field{words}, nil},
-		"mean of words": {flaxlike.Sequential(flaxlike.Embedding(5, 4), flaxlike.Attention(2, 2), flaxlike.SimpleRNN(2), flaxlike.Flatten()), []data.Field{words}, nil},
+			nn.SeparableConv{Channels: 3, Window: []int{1, 2}, Depthwise: nn.HeNormal, Pointwise: nn.Orthogonal},
+			nn.ConvTranspose{Channels: 2, Window: []int{2}, Strides: []int{3}, OutputPadding: []int{0}, Valid: true}}, []data.Field{numbers(2, 8, 8, 2)}, nil},
+		"causal": {nn.Conv{Channels: 2, Window: []int{3}, Dilation: []int{2}, Causal: true}, []data.Field{numbers(2, 8, 2)}, nil},
+		"words": {nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0), Initial: nn.RandomNormal(0.3)}, nn.Positions{Length: 6},
+			nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 2, Width: 2, Causal: true}}, nn.Attention{Heads: 2, KeyHeads: 1, Rotary: 1e4}, nn.LSTM{Units: 3, Bidirectional: true, Layers: 2}, nn.RMSNorm{},
+			nn.TimeDistributed{Layer: nn.Dense{Units: 4}}, nn.SimpleRNN{Units: 3}, nn.GRU{Units: 3, Last: true}, nn.Dense{Units: 2}}, []data.Field{words}, nil},
+		"mean of words": {nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 4}, nn.Attention{Heads: 2, Width: 2}, nn.SimpleRNN{Units: 2, Last: true}, nn.Flatten{}}, []data.Field{words}, nil},
 		"two heads":     {flaxlike.Functional(leftAndRight), []data.Field{named("left", numbers(2, 2)), named("right", numbers(2, 3))}, []flaxlike.Option{flaxlike.WithLayer("leftAndRight", flaxlike.Functional(leftAndRight))}},
-		"policy":        {flaxlike.Sequential(flaxlike.GlobalMeanPool(), flaxlike.Dense(3)), []data.Field{numbers(2, 4, 2)}, nil},
+		"policy":        {nn.Sequential{nn.GlobalMeanPool{}, nn.Dense{Units: 3}}, []data.Field{numbers(2, 4, 2)}, nil},
 	} {
 		path := filepath.Join(t.TempDir(), "model.safetensors")
 		var options []flaxlike.Option
@@ -114,7 +114,7 @@ type prepared struct{ Mean, Deviation float64 }
 
 func fitted(t testing.TB) *flaxlike.Model {
 	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.FixedZone("", 3600))
-	return newModel(t, flaxlike.Sequential(flaxlike.Dense(4), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(3)),
+	return newModel(t, nn.Sequential{nn.Dense{Units: 4}, nn.Activation("relu"), nn.Dropout{Rate: 0.2}, nn.Dense{Units: 3}},
 		flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Smoothing: 0.1}), flaxlike.WithMetrics("accuracy", "f1"), flaxlike.WithOptimizer("momentum"), flaxlike.WithLearningRate(0.03), flaxlike.WithBatchSize(16),
 		flaxlike.WithClassWeights(map[int]float64{2: 1.5}), flaxlike.WithClasses([]string{"ant", "bee", "cat"}), flaxlike.WithPreparation(prepared{2, 3}),
 		flaxlike.WithClock(func() time.Time { return at }))
@@ -195,15 +195,15 @@ func TestOpenChild(t *testing.T) {
 // What a file cannot have is named where it is needed, and no sooner.
 func TestOpen_code(t *testing.T) {
 	set, dir := sorted(t, 64), t.TempDir()
-	save := func(name string, n flaxlike.Layer, options ...flaxlike.Option) string {
+	save := func(name string, n nn.Layer, options ...flaxlike.Option) string {
 		m, path := newModel(t, n, options...), filepath.Join(dir, name)
 		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
 		require.NoError(t, m.Save(path))
 		return path
 	}
 	by := 2.0
-	closure := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.MulScalar(x, by) })
-	network := flaxlike.Sequential(flaxlike.Dense(3), flaxlike.Named("twice", closure))
+	closure := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.MulScalar(x, by) })
+	network := nn.Sequential{nn.Dense{Units: 3}, nn.Named{Name: "twice", Layer: closure}}
 	path := save("closure", network)
 	_, err := opened(t, path)
 	require.ErrorContains(t, err, `the layer "1/twice" is a function without a name of its own`)
@@ -213,11 +213,11 @@ func TestOpen_code(t *testing.T) {
 	_, err = m.Predict(t.Context(), set)
 	require.NoError(t, err)
 
-	_, err = opened(t, save("hidden", flaxlike.Sequential(hidden{by: 2}, flaxlike.Dense(3))))
+	_, err = opened(t, save("hidden", nn.Sequential{hidden{by: 2}, nn.Dense{Units: 3}}))
 	require.ErrorContains(t, err, `the layer "0", hidden, cannot be written down: its field by is not exported`)
 
 	own := flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.ReduceMean(output, 1) }}
-	path = save("loss", flaxlike.Dense(3), flaxlike.WithLoss(own), flaxlike.WithOptimizer(optim.New(0.1)))
+	path = save("loss", nn.Dense{Units: 3}, flaxlike.WithLoss(own), flaxlike.WithOptimizer(optim.New(0.1)))
 	m, err = opened(t, path)
 	require.NoError(t, err)
 	_, err = m.Predict(t.Context(), set)
@@ -231,21 +231,21 @@ func TestOpen_code(t *testing.T) {
 	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
 	require.ErrorContains(t, err, "the optimizer has no name, and the file does not have it: give Open WithOptimizer")
 
-	_, err = opened(t, path, flaxlike.WithLayer("nothing", flaxlike.Dense(3)))
+	_, err = opened(t, path, flaxlike.WithLayer("nothing", nn.Dense{Units: 3}))
 	require.ErrorContains(t, err, `WithLayer "nothing": the file's network has no such layer`)
-	_, err = flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithStrategy(jit(t)), flaxlike.WithNetwork(flaxlike.Dense(1)))
+	_, err = flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithStrategy(jit(t)), flaxlike.WithNetwork(nn.Dense{Units: 1}))
 	require.ErrorContains(t, err, "WithNetwork and WithLayer are for Open")
 	_, err = opened(t, "testdata/attention_gomlx_v0.26.safetensors")
 	require.ErrorContains(t, err, "the file has values of variables and no model")
-	require.ErrorContains(t, newModel(t, flaxlike.Dense(3), flaxlike.WithClasses([]string{"a", "b"})).Init(t.Context(), first(t, set, 32)), "WithClasses names 2 classes, and the output (Float32)[32, 3] has 3")
+	require.ErrorContains(t, newModel(t, nn.Dense{Units: 3}, flaxlike.WithClasses([]string{"a", "b"})).Init(t.Context(), first(t, set, 32)), "WithClasses names 2 classes, and the output (Float32)[32, 3] has 3")
 	require.ErrorIs(t, m.Preparation(new(prepared)), flaxlike.ErrNoPreparation)
 }
 
 // A network with another number of classes than the file has names for is an error that says where the names come from.
 func TestOpen_anotherNumberOfClasses(t *testing.T) {
-	network := func(classes int) flaxlike.Layer {
-		return flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-			return graph.OneHot(graph.ConvertDType(flaxlike.Dense(3).Apply(scope, x), dtypes.Int32), classes, dtypes.Float32)
+	network := func(classes int) nn.Layer {
+		return nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+			return graph.OneHot(graph.ConvertDType(nn.Dense{Units: 3}.Apply(scope, x), dtypes.Int32), classes, dtypes.Float32)
 		})
 	}
 	m := newModel(t, network(2), flaxlike.WithClasses([]string{"a", "b"}))
@@ -262,7 +262,7 @@ func TestOpen_anotherNumberOfClasses(t *testing.T) {
 // one, or any where the file has none.
 func TestOpen_refusesAnotherPreparation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.safetensors")
-	m := newModel(t, flaxlike.Dense(3), flaxlike.WithPreparation(prepared{2, 3}))
+	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithPreparation(prepared{2, 3}))
 	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 4), 4)))
 	require.NoError(t, m.Save(path))
 	_, err := opened(t, path, flaxlike.WithPreparation(prepared{2, 4}))
@@ -273,7 +273,7 @@ func TestOpen_refusesAnotherPreparation(t *testing.T) {
 	require.NoError(t, same.Preparation(&p))
 	require.Equal(t, prepared{2, 3}, p)
 
-	m = newModel(t, flaxlike.Dense(3))
+	m = newModel(t, nn.Dense{Units: 3})
 	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 4), 4)))
 	require.NoError(t, m.Save(path))
 	_, err = opened(t, path, flaxlike.WithPreparation(prepared{2, 4}))

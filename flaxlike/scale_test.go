@@ -8,6 +8,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // dice and tversky take probabilities: logits are refused, and are not given as probabilities. What the graph shows to
@@ -15,7 +16,7 @@ import (
 func TestLoss_ofProbabilitiesRefusesLogits(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{-3, -1, 2, 5}, 4, 1), data.Y([]float32{0, 0, 1, 1}, 4, 1)))
 	for _, loss := range []string{"dice", "tversky"} {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss(loss))
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss(loss))
 		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
 		require.ErrorContains(t, err, loss+" takes probabilities, and nothing says that the output")
 		_, err = m.Evaluate(t.Context(), set)
@@ -24,8 +25,8 @@ func TestLoss_ofProbabilitiesRefusesLogits(t *testing.T) {
 		require.NoError(t, err)
 		_, err = p.Probabilities()
 		require.ErrorIs(t, err, flaxlike.ErrNoProbabilities)
-		for _, end := range []flaxlike.Layer{flaxlike.Activation("sigmoid"), flaxlike.Activation("hard_sigmoid"), flaxlike.Func(clipped)} {
-			m := newModel(t, flaxlike.Sequential(flaxlike.Dense(1), end), flaxlike.WithLoss(loss), flaxlike.WithMetrics("binary_accuracy"))
+		for _, end := range []nn.Layer{nn.Activation("sigmoid"), nn.Activation("hard_sigmoid"), nn.Func(clipped)} {
+			m := newModel(t, nn.Sequential{nn.Dense{Units: 1}, end}, flaxlike.WithLoss(loss), flaxlike.WithMetrics("binary_accuracy"))
 			_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
 			require.NoError(t, err)
 			probabilities, err := probabilitiesOf(t, m, set)
@@ -38,8 +39,8 @@ func TestLoss_ofProbabilitiesRefusesLogits(t *testing.T) {
 // A crossentropy takes logits, and refuses what is from 0 to 1 without a sigmoid, too.
 func TestLoss_ofLogitsRefusesNumbersFrom0To1(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{-3, -1, 2, 5}, 4, 1), data.Y([]float32{0, 0, 1, 1}, 4, 1)))
-	for _, end := range []flaxlike.Layer{flaxlike.Activation("hard_sigmoid"), flaxlike.Func(clipped)} {
-		m := newModel(t, flaxlike.Sequential(flaxlike.Dense(1), end), flaxlike.WithLoss("binary_crossentropy"))
+	for _, end := range []nn.Layer{nn.Activation("hard_sigmoid"), nn.Func(clipped)} {
+		m := newModel(t, nn.Sequential{nn.Dense{Units: 1}, end}, flaxlike.WithLoss("binary_crossentropy"))
 		_, err := m.Evaluate(t.Context(), set)
 		require.ErrorContains(t, err, "the output went through a function from 0 to 1, expected logits")
 	}
@@ -49,7 +50,7 @@ func TestLoss_ofLogitsRefusesNumbersFrom0To1(t *testing.T) {
 func TestMetric_withoutALossAssumesNoLogits(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{-3, -1, 0.2, 5}, 4, 1), data.Y([]float32{0, 0, 1, 1}, 4, 1)))
 	for _, metric := range []string{"binary_accuracy", "precision", "auc"} {
-		m := newModel(t, flaxlike.Func(identity), flaxlike.WithMetrics(metric))
+		m := newModel(t, nn.Func(identity), flaxlike.WithMetrics(metric))
 		_, err := m.Evaluate(t.Context(), set)
 		require.ErrorContains(t, err, "no loss by name has the output")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
@@ -27,7 +28,7 @@ func small(t testing.TB, dir string, other func(p *flaxlike.Parameters, f *flaxl
 		if err := other(p, &f); err != nil {
 			return nil, f, err
 		}
-		m, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mae"),
+		m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mae"),
 			flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)), flaxlike.WithBatchSize(8))
 		return m, f, err
 	}
@@ -162,7 +163,7 @@ func TestSearch_ofAnotherFit(t *testing.T) {
 // As many thresholds as there are no classes are refused where they are set.
 func TestSetThresholds_number(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{0, 1}, 2, 1), data.Y([]float32{0, 1}, 2, 1)))
-	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"))
+	m := newModel(t, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"))
 	must.M1(m.Predict(t.Context(), set))
 	require.ErrorContains(t, m.SetThresholds("preds", 0.2, 0.3), `output "preds": there are 2 thresholds for 1 classes: expected one, or one for each`)
 	require.Empty(t, m.Thresholds())
@@ -172,7 +173,7 @@ func TestSetThresholds_number(t *testing.T) {
 // A lowest rate above the model's is an error, also where the optimizer has its rate from the first step on.
 func TestFit_minRateAboveTheRate(t *testing.T) {
 	set := line(t, 16)
-	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(0.001))
+	m := newModel(t, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(0.001))
 	_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent,
 		Callbacks: []loop.Option{callbacks.ReduceOnPlateau("loss", 0.5, callbacks.Evaluations(1), callbacks.Monitor{MinRate: 1})}})
 	require.ErrorContains(t, err, "the learning rate is 0.001, below MinRate, 1")

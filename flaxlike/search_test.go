@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // rates is a search for the learning rate of a line, of which 0.1 is the best of the grid by far.
@@ -27,7 +28,7 @@ func rates(t testing.TB, dir string) flaxlike.Search {
 		Space:  []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-5, 10), flaxlike.Choice("optimizer", "sgd", "momentum")},
 		Method: flaxlike.GridSearch(4), Entry: "val_loss", Training: set, Dir: dir,
 		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
-			m, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(p.Text("optimizer")),
+			m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(p.Text("optimizer")),
 				flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)), flaxlike.WithSeed(int64(p.Number)), flaxlike.WithBatchSize(8))
 			return m, flaxlike.Fit{Epochs: 8, Validation: set, Verbose: flaxlike.Silent}, err
 		},
@@ -104,7 +105,7 @@ func TestSearch_halving(t *testing.T) {
 	epochs := 0
 	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		p.Float("unused")
-		m, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(p.Int("units")), flaxlike.Dense(1)), flaxlike.WithLoss("mse"),
+		m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: p.Int("units")}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"),
 			flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)))
 		return m, flaxlike.Fit{Validation: s.Training, Verbose: flaxlike.Silent, OnEpochEnd: func(context.Context, int, loop.Logs) error { epochs++; return nil }}, err
 	}
@@ -118,7 +119,7 @@ func TestSearch_halving(t *testing.T) {
 	require.Equal(t, 18, best.Epochs)
 
 	// The best one, trained in one go.
-	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(best.Parameters["units"].(int)), flaxlike.Dense(1)), flaxlike.WithLoss("mse"),
+	m := newModel(t, nn.Sequential{nn.Dense{Units: best.Parameters["units"].(int)}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"),
 		flaxlike.WithLearningRate(best.Parameters["rate"].(float64)))
 	history, err := m.Fit(t.Context(), s.Training, flaxlike.Fit{Epochs: 18, Validation: s.Training, Verbose: flaxlike.Silent})
 	require.NoError(t, err)

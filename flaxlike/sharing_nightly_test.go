@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 func init() {
@@ -18,7 +19,7 @@ func init() {
 
 // R33: a training that meets too many shapes is told of what a model has, not of an option of managed's.
 func TestR33_shapesOfATraining(t *testing.T) {
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	var err error
 	for n := 1; n <= 101 && err == nil; n++ {
 		_, _, err = m.TrainStep(t.Context(), first(t, line(t, n), n))

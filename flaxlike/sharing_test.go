@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -50,7 +51,7 @@ func counts(_, output *managed.Node) *managed.Node {
 }
 
 func countedModel(t *testing.T) *flaxlike.Model {
-	return newModel(t, flaxlike.Func(counted), flaxlike.WithBatchSize(4), flaxlike.WithLoss(flaxlike.Loss{Name: "steps", Func: counts}),
+	return newModel(t, nn.Func(counted), flaxlike.WithBatchSize(4), flaxlike.WithLoss(flaxlike.Loss{Name: "steps", Func: counts}),
 		flaxlike.WithOptimizer(optim.GoMLX(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1).Done())))
 }
 
@@ -343,7 +344,7 @@ func TestF53_modelsNeverClosed(t *testing.T) {
 		return len(list)
 	}
 	made := func() *flaxlike.Model {
-		m, err := flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		m, err := flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 		require.NoError(t, err)
 		require.NoError(t, m.Init(t.Context(), first(t, line(t, 4), 4)))
 		return m
@@ -377,7 +378,7 @@ func TestF53_modelsNeverClosed(t *testing.T) {
 func TestS24_closeByMany(t *testing.T) {
 	const models, goroutines = 40, 4
 	for range models {
-		m, err := flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		m, err := flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 		require.NoError(t, err)
 		_, _, err = m.TrainStep(t.Context(), first(t, line(t, 4), 4))
 		require.NoError(t, err)

@@ -14,13 +14,14 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // Evaluate within an epoch changes none of its figures.
 func TestFit_evaluateInACallbackLeavesTheEpochsFigures(t *testing.T) {
 	set := sorted(t, 160)
 	fit := func(between bool) *loop.History {
-		m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(3))
+		m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(3))
 		f := quiet(flaxlike.Fit{Epochs: 2})
 		if between {
 			f.Callbacks = []loop.Option{loop.Watch(loop.Every(loop.Steps(2)), func(ctx context.Context, _ loop.Report) error {
@@ -43,7 +44,7 @@ func TestFit_evaluateInACallbackLeavesTheEpochsFigures(t *testing.T) {
 func TestFit_keepBestStartedAgain(t *testing.T) {
 	set := line(t, 64)
 	fit := func(folder *checkpoint.Folder, keep loop.Option, epochs int) (*flaxlike.Model, *loop.History, error) {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1.3), flaxlike.WithSeed(3)) // it diverges
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1.3), flaxlike.WithSeed(3)) // it diverges
 		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: epochs, Validation: set, Checkpoints: folder, Callbacks: []loop.Option{keep}}))
 		return m, h, err
 	}
@@ -72,43 +73,43 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 // Probabilities are refused also where something behind the softmax keeps them probabilities; what makes logits of them
 // is not.
 func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
-	graphs := func(f func(x *managed.Node) *managed.Node) flaxlike.Layer {
-		return flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return f(x) })
+	graphs := func(f func(x *managed.Node) *managed.Node) nn.Layer {
+		return nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return f(x) })
 	}
-	softmax, sigmoid := flaxlike.Activation("softmax"), flaxlike.Activation("sigmoid")
+	softmax, sigmoid := nn.Activation("softmax"), nn.Activation("sigmoid")
 	clip := graphs(func(x *managed.Node) *managed.Node { return graph.ClipScalar(x, 1e-7, 1-1e-7) })
-	places := flaxlike.Sequential(flaxlike.Reshape(4, 1), flaxlike.Dense(3))
+	places := nn.Sequential{nn.Reshape{4, 1}, nn.Dense{Units: 3}}
 	for _, row := range []struct {
 		name  string
 		wrong string // "" for what is right
-		net   []flaxlike.Layer
+		net   []nn.Layer
 	}{
-		{"Flatten", "softmax", []flaxlike.Layer{flaxlike.Dense(3), softmax, flaxlike.Flatten()}},
-		{"Reshape", "softmax", []flaxlike.Layer{flaxlike.Dense(3), softmax, flaxlike.Reshape(3, 1), flaxlike.Reshape(3)}},
-		{"Dropout", "softmax", []flaxlike.Layer{flaxlike.Dense(3), softmax, flaxlike.Dropout(0.5)}},
-		{"clip", "softmax", []flaxlike.Layer{flaxlike.Dense(3), softmax, clip}},
-		{"clamp", "sigmoid", []flaxlike.Layer{flaxlike.Dense(3), sigmoid, graphs(func(x *managed.Node) *managed.Node {
+		{"Flatten", "softmax", []nn.Layer{nn.Dense{Units: 3}, softmax, nn.Flatten{}}},
+		{"Reshape", "softmax", []nn.Layer{nn.Dense{Units: 3}, softmax, nn.Reshape{3, 1}, nn.Reshape{3}}},
+		{"Dropout", "softmax", []nn.Layer{nn.Dense{Units: 3}, softmax, nn.Dropout{Rate: 0.5}}},
+		{"clip", "softmax", []nn.Layer{nn.Dense{Units: 3}, softmax, clip}},
+		{"clamp", "sigmoid", []nn.Layer{nn.Dense{Units: 3}, sigmoid, graphs(func(x *managed.Node) *managed.Node {
 			return graph.Clip(x, graph.Scalar(x.Graph(), x.DType(), 0.1), graph.Scalar(x.Graph(), x.DType(), 0.9))
 		})}},
-		{"mean over the places", "softmax", []flaxlike.Layer{places, softmax, flaxlike.GlobalMeanPool()}},
-		{"mean pool", "softmax", []flaxlike.Layer{places, softmax, flaxlike.MeanPool(4), flaxlike.Flatten()}},
-		{"max pool", "sigmoid", []flaxlike.Layer{places, sigmoid, flaxlike.MaxPool(4), flaxlike.Flatten()}},
-		{"all together", "sigmoid", []flaxlike.Layer{places, sigmoid, flaxlike.Dropout(0.1), flaxlike.MeanPool(2), clip, flaxlike.GlobalMeanPool()}},
+		{"mean over the places", "softmax", []nn.Layer{places, softmax, nn.GlobalMeanPool{}}},
+		{"mean pool", "softmax", []nn.Layer{places, softmax, nn.MeanPool{Window: 4}, nn.Flatten{}}},
+		{"max pool", "sigmoid", []nn.Layer{places, sigmoid, nn.MaxPool{Window: 4}, nn.Flatten{}}},
+		{"all together", "sigmoid", []nn.Layer{places, sigmoid, nn.Dropout{Rate: 0.1}, nn.MeanPool{Window: 2}, clip, nn.GlobalMeanPool{}}},
 
-		{"a layer behind it", "", []flaxlike.Layer{flaxlike.Dense(3), softmax, flaxlike.Dense(3)}},
-		{"attention", "", []flaxlike.Layer{places, graphs(func(x *managed.Node) *managed.Node {
+		{"a layer behind it", "", []nn.Layer{nn.Dense{Units: 3}, softmax, nn.Dense{Units: 3}}},
+		{"attention", "", []nn.Layer{places, graphs(func(x *managed.Node) *managed.Node {
 			return graph.ReduceMean(graph.Einsum("bij,bjc->bic", graph.Softmax(graph.Einsum("bic,bjc->bij", x, x)), x), 1)
 		})}},
-		{"a gate", "", []flaxlike.Layer{flaxlike.Dense(3), flaxlike.Activation("swish"), flaxlike.Dropout(0.5)}},
-		{"a sum", "", []flaxlike.Layer{flaxlike.Dense(3), graphs(func(x *managed.Node) *managed.Node { return graph.Add(x, graph.Sigmoid(x)) })}},
-		{"a logarithm", "", []flaxlike.Layer{flaxlike.Dense(3), softmax, graphs(graph.Log)}},
-		{"logits of a range", "", []flaxlike.Layer{flaxlike.Dense(3), sigmoid, graphs(func(x *managed.Node) *managed.Node { return graph.MulScalar(x, 10) })}},
-		{"relu and pools", "", []flaxlike.Layer{places, flaxlike.Activation("relu"), flaxlike.MaxPool(2), flaxlike.GlobalMeanPool()}},
+		{"a gate", "", []nn.Layer{nn.Dense{Units: 3}, nn.Activation("swish"), nn.Dropout{Rate: 0.5}}},
+		{"a sum", "", []nn.Layer{nn.Dense{Units: 3}, graphs(func(x *managed.Node) *managed.Node { return graph.Add(x, graph.Sigmoid(x)) })}},
+		{"a logarithm", "", []nn.Layer{nn.Dense{Units: 3}, softmax, graphs(graph.Log)}},
+		{"logits of a range", "", []nn.Layer{nn.Dense{Units: 3}, sigmoid, graphs(func(x *managed.Node) *managed.Node { return graph.MulScalar(x, 10) })}},
+		{"relu and pools", "", []nn.Layer{places, nn.Activation("relu"), nn.MaxPool{Window: 2}, nn.GlobalMeanPool{}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			set, err := data.New(data.X(make([]float32, 32*4), 32, 4), data.Y(make([]int32, 32), 32))
 			require.NoError(t, err)
-			m := newModel(t, flaxlike.Sequential(row.net...), flaxlike.WithLoss(sparse))
+			m := newModel(t, nn.Sequential(row.net), flaxlike.WithLoss(sparse))
 			_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
 			if row.wrong == "" {
 				require.NoError(t, err)
@@ -118,7 +119,7 @@ func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
 		})
 	}
 	set := line(t, 32)
-	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(1), sigmoid, flaxlike.Reshape(1, 1), flaxlike.Reshape(1)), flaxlike.WithLoss("binary_crossentropy"))
+	m := newModel(t, nn.Sequential{nn.Dense{Units: 1}, sigmoid, nn.Reshape{1, 1}, nn.Reshape{1}}, flaxlike.WithLoss("binary_crossentropy"))
 	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
 	require.ErrorContains(t, err, "the output went through a sigmoid")
 }
@@ -132,7 +133,7 @@ func TestActivation_ofKeras3(t *testing.T) {
 	} {
 		set, err := data.New(data.X(x, 9, 1))
 		require.NoError(t, err)
-		out, err := newModel(t, flaxlike.Activation(name)).Predict(t.Context(), set)
+		out, err := newModel(t, nn.Activation(name)).Predict(t.Context(), set)
 		require.NoError(t, err)
 		require.InDeltaSlice(t, want, output(t, out).Flat, 1e-6, name)
 	}
@@ -154,7 +155,7 @@ func TestMetrics_leaveOutTheMaskedLabels(t *testing.T) {
 	require.NoError(t, err)
 	for _, size := range []int{3, 2} { // 2: padded
 		names := []string{"accuracy", "sparse_categorical_accuracy", "top_5_accuracy", "perplexity", "crossentropy", "recall", "precision", "f1", "mean_iou"}
-		m := newModel(t, flaxlike.Func(identity), flaxlike.WithLoss(masked), flaxlike.WithMetrics(names...), flaxlike.WithBatchSize(size))
+		m := newModel(t, nn.Func(identity), flaxlike.WithLoss(masked), flaxlike.WithMetrics(names...), flaxlike.WithBatchSize(size))
 		found, err := m.Evaluate(t.Context(), set)
 		require.NoError(t, err)
 		require.InDelta(t, 2/3.0, found["accuracy"], 1e-6)

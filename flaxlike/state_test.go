@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -37,7 +38,7 @@ func TestS19_changesOutdateWhatWasFound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, flaxlike.Sequential(flaxlike.Dense(3)), flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.05))
+			m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.05))
 			_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent})
 			require.NoError(t, err)
 			_, err = m.Calibrate(t.Context(), set)

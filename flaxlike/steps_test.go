@@ -13,12 +13,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 // penalised has a loss and a metric of its own.
 func penalised(scope *managed.Scope, x *managed.Node) *managed.Node {
-	y := flaxlike.Dense(1).Apply(scope, x)
+	y := nn.Dense{Units: 1}.Apply(scope, x)
 	managed.AddLoss("penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(y)), 0.01))
 	managed.AddMetric("size", graph.ReduceAllMax(y))
 	return y
@@ -26,7 +27,7 @@ func penalised(scope *managed.Scope, x *managed.Node) *managed.Node {
 
 // B09: a mean avg_<loss> comes by itself for the declared loss and for the one inside of the network, in tests too.
 func TestB09_averagesOfAllLosses(t *testing.T) {
-	m := newModel(t, flaxlike.Func(penalised), flaxlike.WithLoss("mse"))
+	m := newModel(t, nn.Func(penalised), flaxlike.WithLoss("mse"))
 	set := line(t, 64)
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Validation: set}))
 	require.NoError(t, err)
@@ -43,7 +44,7 @@ func TestB09_averagesOfAllLosses(t *testing.T) {
 
 // The steps of a state (parity 1A.9): what each logs and changes.
 func TestSteps(t *testing.T) {
-	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(8), flaxlike.BatchNorm(), flaxlike.Dropout(0.5), flaxlike.Dense(3)),
+	m := newModel(t, nn.Sequential{nn.Dense{Units: 8}, nn.BatchNorm{}, nn.Dropout{Rate: 0.5}, nn.Dense{Units: 3}},
 		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"),
 		flaxlike.WithMetrics(flaxlike.Metric{Name: "largest", Func: func(_, out *managed.Node) *managed.Node { return graph.ReduceAllMax(out) }}))
 	ctx, batch := t.Context(), first(t, sorted(t, 32), 32)
@@ -84,7 +85,7 @@ func TestSteps(t *testing.T) {
 // twoHeads has two inputs and two outputs.
 func twoHeads(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
 	h := graph.Concatenate([]*managed.Node{input("a"), input("b")}, -1)
-	return map[string]*managed.Node{"class": flaxlike.Dense(3).Apply(scope.In("class"), h), "size": flaxlike.Dense(1).Apply(scope.In("size"), h)}
+	return map[string]*managed.Node{"class": nn.Dense{Units: 3}.Apply(scope.In("class"), h), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), h)}
 }
 
 func TestInputsAndOutputsByName(t *testing.T) {
@@ -124,7 +125,7 @@ func TestSampleWeights(t *testing.T) {
 	require.NoError(t, err)
 	options := []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mse")}
 	evaluate := func(set *data.Set, options ...flaxlike.Option) map[string]float64 {
-		found, err := newModel(t, flaxlike.Dense(1), options...).Evaluate(t.Context(), set)
+		found, err := newModel(t, nn.Dense{Units: 1}, options...).Evaluate(t.Context(), set)
 		require.NoError(t, err)
 		return found
 	}
@@ -139,7 +140,7 @@ func TestSampleWeights(t *testing.T) {
 func TestClassWeights(t *testing.T) {
 	batch := first(t, sorted(t, 30), 30)
 	loss := func(options ...flaxlike.Option) (train, test float64) {
-		m := newModel(t, flaxlike.Dense(3), append(options, flaxlike.WithLoss(sparse))...)
+		m := newModel(t, nn.Dense{Units: 3}, append(options, flaxlike.WithLoss(sparse))...)
 		_, logs, err := m.TestStep(t.Context(), batch)
 		require.NoError(t, err)
 		test = float(t, logs, "loss")
@@ -165,11 +166,11 @@ func TestClassWeights(t *testing.T) {
 // The whole network may say its losses itself, as an autoencoder does.
 func TestInnerLosses(t *testing.T) {
 	auto := func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		y := flaxlike.Dense(1).Apply(scope, x)
+		y := nn.Dense{Units: 1}.Apply(scope, x)
 		managed.AddLoss("reconstruction", graph.Square(graph.Sub(x, y)))
 		return y
 	}
-	m := newModel(t, flaxlike.Func(auto), flaxlike.WithInnerLosses())
+	m := newModel(t, nn.Func(auto), flaxlike.WithInnerLosses())
 	set, err := data.New(line(t, 64).Fields()[0])
 	require.NoError(t, err)
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))
@@ -179,7 +180,7 @@ func TestInnerLosses(t *testing.T) {
 
 // New opens a runtime of its own, and Close closes it.
 func TestRuntimeByDefault(t *testing.T) {
-	m, err := flaxlike.New(context.Background(), flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	m, err := flaxlike.New(context.Background(), nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	require.NoError(t, err)
 	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{}))
 	require.NoError(t, err)
@@ -196,7 +197,7 @@ func TestR36_newDownloadsNothingUnasked(t *testing.T) {
 	for _, name := range []string{"XDG_DATA_HOME", "XDG_CACHE_HOME", xla.SearchPathVariable} {
 		t.Setenv(name, home)
 	}
-	_, err := flaxlike.New(t.Context(), flaxlike.Dense(1))
+	_, err := flaxlike.New(t.Context(), nn.Dense{Units: 1})
 	require.ErrorIs(t, err, xla.ErrPluginNotFound)
 	require.ErrorContains(t, err, "flaxlike: new model: no PJRT plugin found")
 	require.ErrorContains(t, err, "or give New flaxlike.InstallIfMissing(progress), which downloads it")

@@ -31,13 +31,13 @@ type Arrow struct {
 	Input string
 }
 
-// LayerRow is a layer in a [Summary]: one of this package, or one that a model, [Sequential], [Residual] or [Named]
-// runs. What a layer that a program wrote calls counts as a part of that layer. Variables that no layer has, as those
-// of GoMLX's layers in a [Functional], have rows of the kind "variables", without an output; the outputs of a
+// LayerRow is a layer in a [Summary]: one of package nn, or one of the program's own in a model, an nn.Sequential and
+// its like. What a layer that a program wrote calls counts as a part of that layer. Variables that no layer has, as
+// those of GoMLX's layers in a [Functional], have rows of the kind "variables", without an output; the outputs of a
 // [Functional] have some of the kind "output".
 type LayerRow struct {
 	Name string // the scope of its variables in the network: "3/0"
-	Kind string // the function that made it: "Dense"
+	Kind string // its type, or its function: "Dense"
 	// Output is for a batch of the size that the model was built for last.
 	Output managed.Shape
 	// Size is how many numbers its variables have, those of layers in it too. Fixed are those of them that are not

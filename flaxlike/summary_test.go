@@ -11,16 +11,17 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // gated is a layer of one's own.
 func gated(scope *managed.Scope, x *managed.Node) *managed.Node {
-	return graph.Mul(flaxlike.Dense(4).Apply(scope.In("value"), x), graph.Sigmoid(flaxlike.Dense(4).Apply(scope.In("gate"), x)))
+	return graph.Mul(nn.Dense{Units: 4}.Apply(scope.In("value"), x), graph.Sigmoid(nn.Dense{Units: 4}.Apply(scope.In("gate"), x)))
 }
 
 func TestB107_summaryOfLayers(t *testing.T) {
-	m := newModel(t, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(4), flaxlike.BatchNorm(),
-		flaxlike.Residual(flaxlike.Dense(8), flaxlike.Dense(4)), flaxlike.Named("gate", flaxlike.Func(gated)), flaxlike.Dense(3)), flaxlike.WithLoss(sparse))
+	m := newModel(t, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 4}, nn.BatchNorm{},
+		nn.Residual{nn.Dense{Units: 8}, nn.Dense{Units: 4}}, nn.Named{Name: "gate", Layer: nn.Func(gated)}, nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse))
 	empty := m.Summary()
 	require.Empty(t, empty.Layers, "before the first batch")
 	set, err := data.New(data.X(make([]float32, 64*4), 64, 2, 2), data.Y(make([]int32, 64), 64))
@@ -65,8 +66,8 @@ random         1          3     24
 
 func TestSummary_ofNamedOutputs(t *testing.T) {
 	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Named("trunk", flaxlike.Dense(8)).Apply(scope, input("x"))
-		return map[string]*managed.Node{"b": flaxlike.Dense(1).Apply(scope.In("b"), h), "a": h}
+		h := nn.Named{Name: "trunk", Layer: nn.Dense{Units: 8}}.Apply(scope, input("x"))
+		return map[string]*managed.Node{"b": nn.Dense{Units: 1}.Apply(scope.In("b"), h), "a": h}
 	}))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	var got []string
@@ -79,10 +80,10 @@ func TestSummary_ofNamedOutputs(t *testing.T) {
 // R35: the rows of a Functional have all of its numbers: layers that it calls directly, and GoMLX's.
 func TestR35_summaryOfAFunctional(t *testing.T) {
 	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Flatten().Apply(scope.In("flat"), input("x"))
-		h = flaxlike.Sequential(flaxlike.Dense(6), flaxlike.Activation("relu")).Apply(scope.In("trunk"), h)
+		h := nn.Flatten{}.Apply(scope.In("flat"), input("x"))
+		h = nn.Sequential{nn.Dense{Units: 6}, nn.Activation("relu")}.Apply(scope.In("trunk"), h)
 		h = gated(scope.In("gate"), layers.Dense(scope.In("gomlx"), h, true, 5))
-		return map[string]*managed.Node{"class": flaxlike.Dense(3).Apply(scope.In("class"), h)}
+		return map[string]*managed.Node{"class": nn.Dense{Units: 3}.Apply(scope.In("class"), h)}
 	}))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	s := m.Summary()
@@ -102,14 +103,14 @@ func TestR35_summaryOfAFunctional(t *testing.T) {
 // twice has them twice.
 func TestKerasSummary_ofLayersInOneScope(t *testing.T) {
 	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Dense(10).Apply(scope.In("h"), input("x"))
-		h = flaxlike.LayerNorm().Apply(scope, h)
+		h := nn.Dense{Units: 10}.Apply(scope.In("h"), input("x"))
+		h = nn.LayerNorm{}.Apply(scope, h)
 		both := scope.In("both")
-		h = flaxlike.LayerNorm().Apply(both, flaxlike.Dense(10).Apply(both, h))
-		shared := flaxlike.Dense(10)
+		h = nn.LayerNorm{}.Apply(both, nn.Dense{Units: 10}.Apply(both, h))
+		shared := nn.Dense{Units: 10}
 		h = shared.Apply(scope.In("shared"), h)
 		h = shared.Apply(scope.Shared("shared"), h)
-		return map[string]*managed.Node{"o": flaxlike.Dense(1).Apply(scope, h)}
+		return map[string]*managed.Node{"o": nn.Dense{Units: 1}.Apply(scope, h)}
 	}), flaxlike.WithLoss("mse"))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	var got []string

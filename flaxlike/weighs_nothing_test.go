@@ -8,6 +8,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // Weights by which no example counts, and those of classes that no example has, are an error before the first step, and
@@ -40,7 +41,7 @@ func TestWeights_byWhichNothingCounts(t *testing.T) {
 		{"some sample weights", set(0, 0, 0, 0, 0, 0, 0, 1), of(map[int]float64{1: 2}, sample), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m := newModel(t, flaxlike.Dense(3), row.options...)
+			m := newModel(t, nn.Dense{Units: 3}, row.options...)
 			_, err := m.Fit(t.Context(), row.set, quiet(flaxlike.Fit{Epochs: 2}))
 			if row.want == "" {
 				require.NoError(t, err)
@@ -50,16 +51,16 @@ func TestWeights_byWhichNothingCounts(t *testing.T) {
 			require.NotContains(t, err.Error(), "step 1")
 		})
 	}
-	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), sample)
+	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse), sample)
 	_, err := m.Evaluate(t.Context(), set(0, 0, 0, 0, 0, 0, 0, 0))
 	require.ErrorContains(t, err, "the sample weights of all 8 examples in the set are 0")
 	_, err = m.Fit(t.Context(), set(1, 1, 1, 1, 1, 1, 1, 1), quiet(flaxlike.Fit{Validation: set(0, 0, 0, 0, 0, 0, 0, 0)}))
 	require.ErrorContains(t, err, `before the first step: test "val": field "weight": the sample weights of all 8`)
-	few := newModel(t, flaxlike.Dense(3), of(map[int]float64{0: 2, 1: 3})...)
+	few := newModel(t, nn.Dense{Units: 3}, of(map[int]float64{0: 2, 1: 3})...)
 	ones := must.M1(data.New(data.X(make([]float32, 16), 8, 2), data.Y([]int32{1, 1, 1, 1, 1, 1, 1, 0}, 8)))
 	_, err = few.Fit(t.Context(), ones, quiet(flaxlike.Fit{OverfitBatches: 1})) // whose examples have not all classes
 	require.NoError(t, err)
-	_, err = flaxlike.New(t.Context(), flaxlike.Dense(3), flaxlike.WithClassWeights(nil))
+	_, err = flaxlike.New(t.Context(), nn.Dense{Units: 3}, flaxlike.WithClassWeights(nil))
 	require.ErrorContains(t, err, "WithClassWeights: no class is named")
 }
 
@@ -67,9 +68,9 @@ func TestWeights_byWhichNothingCounts(t *testing.T) {
 // there.
 func TestWeights_thatAreNone(t *testing.T) {
 	set := line(t, 64, data.Named("patient", make([]int32, 64), 64))
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("patient"))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("patient"))
 	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
 	require.ErrorContains(t, err, `field "patient", which WithSampleWeights names, has Int32: expected float32 or float64`)
-	_, err = flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{0: 1e300}))
+	_, err = flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{0: 1e300}))
 	require.ErrorContains(t, err, "the weight of class 0 is 1e+300, expected classes and weights from 0 to what a float32 holds")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // A weighted metric is divided by the sum of the weights, in each of its forms, and in a padded batch too.
@@ -18,7 +19,7 @@ func TestMetrics_weighted(t *testing.T) {
 	require.NoError(t, err)
 	off := func(y, o *managed.Node) *managed.Node { return graph.Abs(graph.Sub(y, o)) }
 	for _, size := range []int{4, 3} { // 3: padded
-		m := newModel(t, flaxlike.Func(identity), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(size), flaxlike.WithMetrics(
+		m := newModel(t, nn.Func(identity), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(size), flaxlike.WithMetrics(
 			flaxlike.Metric{Name: "ones", Func: func(y, _ *managed.Node) *managed.Node { return graph.OnesLike(graph.Reshape(y, -1)) }, Weighted: true},
 			flaxlike.Metric{Name: "func", Func: off, Weighted: true},
 			flaxlike.Metric{Name: "plain", Func: off},
@@ -41,8 +42,8 @@ func TestMetrics_weightedByClass(t *testing.T) {
 	hit := func(y, o *managed.Node) *managed.Node {
 		return graph.ConvertDType(graph.Equal(y, graph.ArgMax(o, -1, y.DType())), o.DType())
 	}
-	idle := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return graph.Add(x, graph.MulScalar(flaxlike.Dense(2).Apply(scope, x), 0))
+	idle := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return graph.Add(x, graph.MulScalar(nn.Dense{Units: 2}.Apply(scope, x), 0))
 	})
 	for _, row := range []struct {
 		options []flaxlike.Option

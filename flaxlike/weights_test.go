@@ -15,12 +15,13 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-func normalised() flaxlike.Layer {
-	return flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm(), flaxlike.Dense(3))
+func normalised() nn.Layer {
+	return nn.Sequential{nn.Dense{Units: 4}, nn.BatchNorm{}, nn.Dense{Units: 3}}
 }
 
 func TestSaveAndLoad(t *testing.T) {
@@ -77,13 +78,13 @@ func TestLoad_pipe(t *testing.T) {
 
 func TestLoadAllOrNothing(t *testing.T) {
 	set, dir := sorted(t, 64), t.TempDir()
-	build := func(n flaxlike.Layer) *flaxlike.Model {
+	build := func(n nn.Layer) *flaxlike.Model {
 		m := newModel(t, n, flaxlike.WithLoss(sparse))
 		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
 		return m
 	}
-	for name, n := range map[string]flaxlike.Layer{"good": normalised(), "wide": flaxlike.Sequential(flaxlike.Dense(5), flaxlike.BatchNorm(), flaxlike.Dense(3)),
-		"few": flaxlike.Sequential(flaxlike.Dense(4)), "more": flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm(), flaxlike.Dense(3), flaxlike.Dense(3))} {
+	for name, n := range map[string]nn.Layer{"good": normalised(), "wide": nn.Sequential{nn.Dense{Units: 5}, nn.BatchNorm{}, nn.Dense{Units: 3}},
+		"few": nn.Sequential{nn.Dense{Units: 4}}, "more": nn.Sequential{nn.Dense{Units: 4}, nn.BatchNorm{}, nn.Dense{Units: 3}, nn.Dense{Units: 3}}} {
 		require.NoError(t, build(n).Save(filepath.Join(dir, name)))
 	}
 	good, err := os.ReadFile(filepath.Join(dir, "good"))
@@ -127,7 +128,7 @@ func TestLoad_rottenValues(t *testing.T) {
 // predicts what it did.
 func TestLoad_headsApart(t *testing.T) {
 	const path = "testdata/attention_gomlx_v0.26.safetensors"
-	m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(5, 4), flaxlike.Attention(2, 3), flaxlike.Dense(2)))
+	m := newModel(t, nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 4}, nn.Attention{Heads: 2, Width: 3}, nn.Dense{Units: 2}})
 	set := must.M1(data.New(data.X([]int32{1, 2, 3, 4, 1, 0}, 2, 3)))
 	require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
 	require.NoError(t, m.Load(t.Context(), path))

@@ -1,13 +1,18 @@
-// Package nn has the layers of today's models, as functions of a graph that have their variables at a scope: dense
-// layers and convolutions, embeddings and positions, normalisations, recurrences over sequences, attention.
-// docs/layers.md has each with its defaults, and what Keras and flax call it.
+// Package nn has the layers of today's models: dense layers and convolutions, embeddings and positions, normalisations,
+// recurrences over sequences, attention. docs/layers.md has each with its defaults, and what Keras and flax call it.
 //
 //	h := nn.Embedding{Vocabulary: 1000, Width: 64, Padding: new(0)}.Apply(s.In("tokens"), ids)
 //	h = nn.LSTM{Units: 128, Bidirectional: true, Mask: lengths}.Apply(s.In("lstm"), h)
 //	y := nn.Dense{Units: 10}.Apply(s.In("classes"), h)
 //
-// A layer is a struct of settings, whose zero values are the field's defaults. Its Apply builds it in the graph of a
-// step, of package managed or another user of GoMLX's model.Store. Inputs have the batch in front and the features
+// A [Layer] is a value, whose zero settings are the field's defaults. Its Apply builds it in the graph of a step, of
+// package managed or another user of GoMLX's model.Store. A network of layers is a layer too, for an own step and for a
+// model of package flaxlike:
+//
+//	network := nn.Sequential{nn.Flatten{}, nn.Dense{Units: 64}, nn.Activation("relu"), nn.Dropout{Rate: 0.2}, nn.Dense{Units: 10}}
+//	logits := network.Apply(s, images)
+//
+// Inputs have the batch in front and the features
 // last, sequences are [batch, places, n], and variables have the type of the input.
 //
 // # Variables

@@ -23,6 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/flaxlike/report"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -86,7 +87,7 @@ func TestS32_everyDoorGivesTheSameAnswers(t *testing.T) {
 			} else {
 				options = append(options, flaxlike.WithClassWeights(map[int]float64{1: 2.5}))
 			}
-			m := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(row.width), options...))
+			m := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: row.width}, options...))
 			defer m.Close()
 			must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 8, Verbose: flaxlike.Silent}))
 			plain := compareDoors(t, m, set, kind, row.names)

@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -46,7 +47,7 @@ func TestModelPredict(t *testing.T) {
 	m, err := flaxlike.Open(t.Context(), savedModel, flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))))
 	require.NoError(t, err)
 	defer m.Close()
-	again, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(4), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(3)),
+	again, err := flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 4}, nn.Activation("relu"), nn.Dropout{Rate: 0.2}, nn.Dense{Units: 3}},
 		flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithClasses([]string{"ant", "bee", "cat"}), flaxlike.WithLoss("sparse_categorical_crossentropy"))
 	require.NoError(t, err)
 	defer again.Close()
@@ -96,7 +97,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	m := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(2), strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(p),
+	m := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 2}, strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(p),
 		flaxlike.WithLearningRate(0.3)))
 	defer m.Close()
 	must.M1(m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 20, Verbose: flaxlike.Silent}))
@@ -106,7 +107,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 	require.Regexp(t, `^preds_probability_cow,preds_probability_fish,preds_class\n\S+,fish\n\S+,cow\n$`, r.stdout)
 	known := must.M1(data.FitPreparation(table, data.Missing{"NA"}, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},
 		data.Categories{Columns: []string{"place"}}, data.Labels{Columns: []string{"kind"}}))
-	again := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(2), strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(known)))
+	again := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 2}, strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(known)))
 	defer again.Close()
 	require.NoError(t, again.Init(t.Context(), must.M1(data.Peek(training.Batches(2).All()))))
 	must.M1(again.CopyFrom(t.Context(), m, nil))
@@ -127,7 +128,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 	tags := must.M1(data.New(append(table.Fields(), data.Named("wet", []string{"1", "0", "1", "0"}, 4), data.Named("big", []bool{false, true, false, true}, 4))...))
 	p = must.M1(data.FitPreparation(tags, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean}, data.Categories{Columns: []string{"place"}},
 		data.Labels{Columns: []string{"wet", "big"}}))
-	several := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(2), strategy, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithPreparation(p),
+	several := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 2}, strategy, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithPreparation(p),
 		flaxlike.WithLearningRate(0.3)))
 	defer several.Close()
 	must.M1(several.Fit(t.Context(), must.M1(tags.Map(p.Apply)), flaxlike.Fit{Epochs: 40, Verbose: flaxlike.Silent}))
@@ -138,7 +139,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"place":"sea","mass":1}`))
 	require.Contains(t, r.stdout, `"preds_class":["wet"]`)
 
-	numbers := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(1), strategy, flaxlike.WithLoss("mse")))
+	numbers := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 1}, strategy, flaxlike.WithLoss("mse")))
 	defer numbers.Close()
 	require.NoError(t, numbers.Init(t.Context(), must.M1(data.Peek(training.Batches(2).All()))))
 	require.NoError(t, numbers.Save(model))

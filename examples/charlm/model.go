@@ -9,6 +9,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 const (
@@ -17,12 +18,12 @@ const (
 )
 
 // network is a transformer: [batch, window] to a logit for each character at each place.
-func network(characters int) flaxlike.Layer {
-	block := flaxlike.Sequential(
-		flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.CausalAttention(4, width/4)),
-		flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.Dense(4*width), flaxlike.Activation("gelu"), flaxlike.Dense(width)))
-	return flaxlike.Sequential(
-		flaxlike.Embedding(characters, width), flaxlike.PositionEmbedding(window), block, block, flaxlike.LayerNorm(), flaxlike.Dense(characters))
+func network(characters int) nn.Layer {
+	block := nn.Sequential{
+		nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 4, Width: width / 4, Causal: true}},
+		nn.Residual{nn.LayerNorm{}, nn.Dense{Units: 4 * width}, nn.Activation("gelu"), nn.Dense{Units: width}}}
+	return nn.Sequential{
+		nn.Embedding{Vocabulary: characters, Width: width}, nn.Positions{Length: window}, block, block, nn.LayerNorm{}, nn.Dense{Units: characters}}
 }
 
 // write has the model go on with a text. Each character is drawn from the probabilities that the model gives to all.

@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 func main() {
@@ -20,10 +21,10 @@ func main() {
 	ctx, seed := context.Background(), flag.Int64("seed", 0, "of the initial parameters and of the order of the data")
 	flag.Parse()
 	training, test := must.M2(data.Digits())
-	relu := flaxlike.Activation("relu")
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
-		flaxlike.Conv(16, 3), relu, flaxlike.MeanPool(2), flaxlike.Conv(32, 3), relu, flaxlike.MeanPool(2),
-		flaxlike.Flatten(), flaxlike.Dense(64), relu, flaxlike.Dense(10)),
+	relu := nn.Activation("relu")
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{
+		nn.Conv{Channels: 16, Window: []int{3}}, relu, nn.MeanPool{Window: 2}, nn.Conv{Channels: 32, Window: []int{3}}, relu, nn.MeanPool{Window: 2},
+		nn.Flatten{}, nn.Dense{Units: 64}, relu, nn.Dense{Units: 10}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
 		flaxlike.WithLearningRate(0.002), flaxlike.WithSeed(*seed),
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))

@@ -14,6 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 func main() {
@@ -29,10 +30,10 @@ func main() {
 	}
 	folder := must.M1(data.OpenImageFolder(*dir, data.ImageFormat{Height: *size, Width: *size, Channels: 1, Resize: data.CropCentre}))
 	training, test := must.M2(folder.Set().Split(0.8, 0, data.Stratified("y")))
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
-		flaxlike.Conv(16, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),
-		flaxlike.Conv(32, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),
-		flaxlike.Flatten(), flaxlike.Dropout(0.3), flaxlike.Dense(len(folder.Classes))),
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{
+		nn.Conv{Channels: 16, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.MaxPool{Window: 2},
+		nn.Conv{Channels: 32, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.MaxPool{Window: 2},
+		nn.Flatten{}, nn.Dropout{Rate: 0.3}, nn.Dense{Units: len(folder.Classes)}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
 		flaxlike.WithClasses(folder.Classes), flaxlike.WithSeed(*seed),
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))

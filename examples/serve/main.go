@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
 )
 
@@ -33,8 +34,8 @@ func main() {
 	defer stop()
 
 	training, test := must.M2(data.Digits())
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
-		flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dense(10)),
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{
+		nn.Flatten{}, nn.Dense{Units: 64}, nn.Activation("relu"), nn.Dense{Units: 10}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 3, Validation: test}))

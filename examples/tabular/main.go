@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 func main() {
@@ -28,8 +29,8 @@ func main() {
 	prepared := must.M1(data.FitPreparation(train, data.Numbers{Fill: data.FillMedian, Scale: data.Standard},
 		data.Categories{Columns: []string{"island", "sex"}, Fill: data.FillMostFrequent}, data.Labels{Columns: []string{"species"}}))
 	training, testing := must.M1(train.Map(prepared.Apply)), must.M1(test.Map(prepared.Apply))
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(32), flaxlike.Activation("relu"),
-		flaxlike.Dense(3)), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 32}, nn.Activation("relu"),
+		nn.Dense{Units: 3}}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
 		flaxlike.WithPreparation(prepared), flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { fmt.Println(line) })))
 	defer model.Close()
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: testing}))

@@ -35,8 +35,8 @@ func main() {
 		return data.Field{Name: "x", Array: padded}
 	}
 	training, test := must.M2(must.M1(data.New(encoded(texts), data.Y(good, len(good)))).Split(0.8, 0))
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
-		flaxlike.Of(nn.Embedding{Vocabulary: tokens.Size(), Width: 16, Padding: new(0)}), flaxlike.LSTM(32), flaxlike.Dense(1)),
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{
+		nn.Embedding{Vocabulary: tokens.Size(), Width: 16, Padding: new(0)}, nn.LSTM{Units: 32, Last: true}, nn.Dense{Units: 1}},
 		flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithClasses([]string{"bad", "good"}), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
 		flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()

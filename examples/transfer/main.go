@@ -23,6 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -34,10 +35,10 @@ func main() {
 	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
 	defer stop()
 	training, test := must.M2(data.Digits())
-	relu := flaxlike.Activation("relu")
-	network := flaxlike.Sequential(flaxlike.Flatten(), // the body makes features of a picture, the head tells five digits apart by them
-		flaxlike.Named("body", flaxlike.Sequential(flaxlike.Dense(128), relu, flaxlike.Dense(64), relu)),
-		flaxlike.Named("head", flaxlike.Dense(5)))
+	relu := nn.Activation("relu")
+	network := nn.Sequential{nn.Flatten{}, // the body makes features of a picture, the head tells five digits apart by them
+		nn.Named{Name: "body", Layer: nn.Sequential{nn.Dense{Units: 128}, relu, nn.Dense{Units: 64}, relu}},
+		nn.Named{Name: "head", Layer: nn.Dense{Units: 5}}}
 	model := func(options ...flaxlike.Option) *flaxlike.Model {
 		return must.M1(flaxlike.New(ctx, network, append(options, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
 			flaxlike.InstallIfMissing(func(line string) { log.Print(line) }))...))

@@ -11,12 +11,13 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/flaxlike/report"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 func ExampleRun_Save() {
 	ctx := context.Background()
 	training, test := must.M2(data.Digits())
-	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)),
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 10}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
 	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Validation: test, Verbose: flaxlike.Silent}))
 	dir := must.M1(os.MkdirTemp("", "report"))

@@ -19,10 +19,11 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike/report"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-func newModel(t *testing.T, n flaxlike.Layer, options ...flaxlike.Option) *flaxlike.Model {
+func newModel(t *testing.T, n nn.Layer, options ...flaxlike.Option) *flaxlike.Model {
 	t.Helper()
 	m, err := flaxlike.New(t.Context(), n, append(options, flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))))...)
 	require.NoError(t, err)
@@ -66,8 +67,8 @@ func written(t *testing.T, r report.Run) (texts []string, drawings int) {
 func TestSave_ofAClassifier(t *testing.T) {
 	training, test, err := data.Digits()
 	require.NoError(t, err)
-	m := newModel(t, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(16), flaxlike.Activation("relu"),
-		flaxlike.Residual(flaxlike.Dense(16)), flaxlike.Dense(10)),
+	m := newModel(t, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 16}, nn.Activation("relu"),
+		nn.Residual{nn.Dense{Units: 16}}, nn.Dense{Units: 10}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"))
 	history, err := m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 3, Validation: test, Verbose: flaxlike.Silent})
 	require.NoError(t, err)
@@ -116,9 +117,9 @@ func TestSave_ofAClassifier(t *testing.T) {
 func TestSave_ofWhatThereIs(t *testing.T) {
 	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope,
 		input func(name string) *managed.Node) map[string]*managed.Node {
-		left := flaxlike.Dense(2).Apply(scope.In("left"), input("a"))
-		right := flaxlike.Dense(2).Apply(scope.In("right"), input("b"))
-		return map[string]*managed.Node{"y": flaxlike.Dense(1).Apply(scope.In("both"), graph.Add(graph.Add(left, right), graph.MulScalar(left, 0)))}
+		left := nn.Dense{Units: 2}.Apply(scope.In("left"), input("a"))
+		right := nn.Dense{Units: 2}.Apply(scope.In("right"), input("b"))
+		return map[string]*managed.Node{"y": nn.Dense{Units: 1}.Apply(scope.In("both"), graph.Add(graph.Add(left, right), graph.MulScalar(left, 0)))}
 	}), flaxlike.WithLoss(flaxlike.Loss{Name: "binary_crossentropy", Output: "y"}))
 	setOf := func(a, y float32) *data.Set {
 		set, err := data.New(data.Named("a", []float32{a, 2, 3, 4}, 4, 1), data.Named("b", []float32{4, 3, 2, 1}, 4, 1),
@@ -158,7 +159,7 @@ func TestSave_saysOneThingOnce(t *testing.T) {
 	}
 	set, err := data.New(data.X(x, n, 8), data.Y(y, n, 1))
 	require.NoError(t, err)
-	layers := flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm(), flaxlike.Dense(1))
+	layers := nn.Sequential{nn.Dense{Units: 4}, nn.BatchNorm{}, nn.Dense{Units: 1}}
 	m := newModel(t, layers, flaxlike.WithLoss("mse"))
 	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent})
 	require.NoError(t, err)

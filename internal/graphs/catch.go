@@ -67,32 +67,6 @@ func errorOf(v any) *Error {
 	return caught
 }
 
-// From runs f, what a part of a library builds that the user made at a line (see [Caller]). A panic under which there
-// is no line of the user's own code, up to here, gets that line, which is nearer than that of the outermost call.
-func From(line string, f func()) {
-	returned := false
-	defer func() {
-		if returned || line == "" {
-			return
-		}
-		v := recover()
-		if v == nil {
-			return // a Goexit
-		}
-		caught := errorOf(v)
-		if Where(caught) != "" || (&Places{parts: true}).find(3) != "" {
-			panic(v)
-		}
-		caught.Where = line
-		panic(caught)
-	}()
-	f()
-	returned = true
-}
-
-// Caller is the innermost line of the user's own code that called Caller's caller, as [Places.Here] has it.
-func Caller() string { return (&Places{}).find(3) }
-
 // At runs f. A panic under which there is no line of the user's own code, such as the one for a gradient that does
 // not exist, gets the place where the function build is written.
 func At(build any, f func()) {

@@ -12,7 +12,6 @@ import (
 // Places finds the lines of the user's own code that call a program's operations. It keeps what it found, for an
 // operation looks at some twenty frames; the zero value is ready. It is for one goroutine at a time.
 type Places struct {
-	parts bool // From is a border too
 	calls bool // internal/shield's calls are borders too, and lazo's own tests are no user's code
 	known map[uintptr]string
 	stack [64]uintptr
@@ -70,7 +69,7 @@ func (p *Places) placeOf(pc uintptr) string {
 	for {
 		f, more := frames.Next()
 		switch {
-		case f.Function == ownName+".Catch", p.parts && f.Function == ownName+".From", p.calls && f.Function == module+"internal/shield.Call":
+		case f.Function == ownName+".Catch", p.calls && f.Function == module+"internal/shield.Call":
 			return border
 		case f.Function != "" && (!isLibrary(f.Function) && !inLibrary(f.File) || !p.calls && strings.HasSuffix(f.File, "_test.go")):
 			return short(f.File, f.Line)

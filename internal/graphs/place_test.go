@@ -89,32 +89,7 @@ func TestAt(t *testing.T) {
 	require.NoError(t, Catch(func() { At(build, func() {}) }))
 }
 
-// What a library builds for the user comes from the line where the user asked for it, unless a line of the user's is
-// nearer.
-func TestFrom(t *testing.T) {
-	line := Caller()
-	require.Regexp(t, `^graphs/place_test\.go:\d+$`, line)
-	const asked = "main.go:7"
-	boom := errors.New("boom")
-	for _, row := range []struct {
-		name, want string
-		f          func()
-	}{
-		{"the library's own", "^main.go:7: runtime error", nobodys},
-		{"the user's, nearer", `^graphs/place_test\.go:\d+: broken$`, func() { broken(0) }},
-		{"one in the other", "^other.go:1: runtime error", func() { From("other.go:1", nobodys) }},
-		{"no panic", "", func() {}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			err := Catch(func() { From(asked, row.f) })
-			if row.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.Regexp(t, row.want, err.Error())
-		})
-	}
-	require.ErrorIs(t, Catch(func() { From(asked, func() { panic(boom) }) }), boom)
+func TestInLibrary(t *testing.T) {
 	require.True(t, inLibrary(root+"flaxlike/layers.go"))
 	require.True(t, inLibrary("/x/pkg/mod/github.com/gomlx/gomlx@v0.28.8/core/graph/ops.go"))
 	require.False(t, inLibrary(root+"examples/fit/main.go"))
