@@ -13,8 +13,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -88,6 +90,10 @@ const defaultGrace = 30 * time.Second
 // told is how long ranks have that know of the end of their job: more than the last words that package dist lets them
 // have.
 const told = 3 * time.Second
+
+// stuck is how long mpirun may take to end after its last rank: Open MPI's deadlocks now and then where several ranks
+// fail at once.
+const stuck = 10 * time.Second
 
 // Run starts the ranks and waits until all have ended, or mpirun has, which kills those that are left. An error of the
 // job is an [*ExitError]. When the context ends, the ranks get the signal that ended it, where its cause is a
@@ -241,6 +247,15 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
+	hung := make(chan struct{})
+	watched, unwatch := context.WithCancel(context.Background())
+	defer unwatch()
+	go func() {
+		if outlives(watched, dir, n) {
+			close(hung)
+			signalAll(cmd.Process.Pid, syscall.SIGKILL)
+		}
+	}()
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
@@ -271,6 +286,12 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		fmt.Fprintln(m.Stderr, words)
 	}
 	err = exitError(err, words)
+	select {
+	case <-hung:
+		fmt.Fprintf(m.Stderr, "lazo run: %s did not end within %v of its last rank: it was killed\n", filepath.Base(m.path), stuck)
+		err = &ExitError{Code: failedBy(words), Said: words}
+	default:
+	}
 	if exit := (*ExitError)(nil); m.open && errors.As(err, &exit) && exit.Code == 1 && improper(words) {
 		exit.Code = dist.ExitLost
 	}
@@ -278,6 +299,42 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		exit.Code += 128
 	}
 	return errors.Join(err, reading)
+}
+
+// outlives reports whether mpirun still runs for a while after all of its n ranks have ended, which it would be killed
+// for. It returns false when the context ends, as it does when mpirun has.
+func outlives(ctx context.Context, dir string, n int) bool {
+	const look = stuck / 20
+	for since := time.Duration(0); since < stuck; since += look {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(look):
+		}
+		for r := range n {
+			if pid := noted(dir, r); pid == 0 || runs(pid) {
+				since = 0
+				break
+			}
+		}
+	}
+	return true
+}
+
+var rankFailed = regexp.MustCompile(`Exit code:\s+(\d+)|on signal (\d+)`)
+
+// failedBy returns the exit code of the first rank that failed by the words of mpirun, or that of a lost job if they
+// have none.
+func failedBy(words string) int {
+	found := rankFailed.FindStringSubmatch(words)
+	if found == nil {
+		return dist.ExitLost
+	}
+	code, _ := strconv.Atoi(found[1])
+	if signal, err := strconv.Atoi(found[2]); err == nil {
+		code = 128 + signal
+	}
+	return cmp.Or(code, dist.ExitLost)
 }
 
 // endedBySignal tells by the words of MPICH's mpirun whether its exit code is the number of the signal that ended a

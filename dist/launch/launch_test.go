@@ -153,6 +153,29 @@ func TestRun_joinedAndNotLeft(t *testing.T) {
 	require.Zero(t, code)
 }
 
+// An mpirun that does not end after its ranks, as Open MPI 5.0.11's does now and then where several fail at once, is
+// killed. The job has the exit code of the rank that failed, or was lost if mpirun does not say which did.
+func TestRun_mpirunHangs(t *testing.T) {
+	for says, want := range map[string]int{"   Exit code:    3": 3, "exited on signal 9 (Killed)": 128 + 9, "": dist.ExitLost} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "mpirun")
+			require.NoError(t, os.WriteFile(path, []byte(`#!/bin/sh
+[ $1 != --version ] || { echo "mpirun (Open MPI) 5.0.0"; exit; }
+while [ $1 != sh ]; do shift; done
+for r in 0 1; do OMPI_COMM_WORLD_RANK=$r "$@" & done
+echo "`+says+`"
+exec sleep 25
+`), 0o700))
+			o := shell("exit 3")
+			o.Mpirun = path
+			_, said, code := run(t, ways["MPI"], o)
+			require.Equal(t, want, code)
+			require.Contains(t, said, "lazo run: mpirun did not end within 10s of its last rank: it was killed")
+		})
+	}
+}
+
 func TestRun_restarts(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {

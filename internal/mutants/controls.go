@@ -502,6 +502,8 @@ var controls = []control{
 		edits: []edit{{"case key == otherKey && key != \"\":", "case key != \"\":"}}},
 	{name: "a rank without Across of which nothing is said", file: "dist/beat.go", pkg: "xla", test: "TestAcross_forgottenByOne",
 		edits: []edit{{"b.Note = a.noted()", "b.Note = \"\""}}},
+	{name: "an mpirun that hangs", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_mpirunHangs",
+		edits: []edit{{"if outlives(watched, dir, n) {", "if outlives(watched, dir, n) && n < 0 {"}}},
 	{name: "a warning of each rank", file: "dist/launch/output.go", pkg: "dist/launch", test: "TestRun_warnings",
 		edits: []edit{{"if l.repeats == nil || !l.wait(", "if l.repeats != nil || !l.wait("}}},
 	{name: "lines of a rank that change places", file: "dist/launch/output.go", pkg: "dist/launch", test: "TestRun_order",
