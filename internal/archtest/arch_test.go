@@ -84,7 +84,7 @@ var allowed = map[string][]string{
 	"serve":                 {"data", "internal/gate", "internal/graphs", "internal/shield"},
 	"examples/fit":          {"data", "flaxlike", "loop", "nn"},
 	"examples/images":       {"data", "flaxlike", "loop", "nn"},
-	"examples/outputs":      {"data", "flaxlike", "loop", "managed", "nn"},
+	"examples/outputs":      {"data", "flaxlike", "loop", "nn"},
 	"examples/text":         {"data", "flaxlike", "loop", "nn", "text"},
 	"examples/serve":        {"data", "flaxlike", "loop", "nn", "serve"},
 	"cmd/lazo":              {"checkpoint", "data", "dist/launch", "flaxlike", "safetensors", "internal/child", "internal/planned", "loop", "xla", "xla/export", "xla/install", "xla/mpi", "xla/pjrt", "xla/plan", "xla/probe"},
