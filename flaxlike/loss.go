@@ -66,7 +66,7 @@ func (l Loss) byName() losses.Func {
 		return func(labels, output *managed.Node) *managed.Node {
 			if !outputs.From0To1(output) {
 				panic(fmt.Errorf("%s takes probabilities, and nothing says that the output %s has such: end the network with "+
-					"Activation(\"sigmoid\") or Activation(\"softmax\"); if its numbers are from 0 to 1 by other operations, end it with a Func of "+
+					"nn.Activation(\"sigmoid\") or nn.Activation(\"softmax\"); if its numbers are from 0 to 1 by other operations, end it with an nn.Func of "+
 					"graph.ClipScalar(x, 0, 1), which changes none of them", l.Name, output.Shape()))
 			}
 			return f(labels, output)

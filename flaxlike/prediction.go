@@ -110,8 +110,8 @@ func (p Prediction) answer(what string, f func(a data.Array, of answering) (data
 	case of.odds == noOdds:
 		err = fmt.Errorf("its loss is of numbers, not of classes: %w\n  take Output for the numbers", ErrNoProbabilities)
 	case of.odds == oddsUnknown:
-		err = fmt.Errorf("no loss by name says whether its numbers are logits: %w\n  end the network with Activation(\"softmax\") or "+
-			"Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss); Output has the numbers", ErrNoProbabilities)
+		err = fmt.Errorf("no loss by name says whether its numbers are logits: %w\n  end the network with nn.Activation(\"softmax\") or "+
+			"nn.Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss); Output has the numbers", ErrNoProbabilities)
 	case of.oldCalibration:
 		err = fmt.Errorf("its calibration is %w: the model was changed since\n  Calibrate it anew, or do without by SetCalibration(%q); "+
 			"then predict again", ErrOutdated, name)

@@ -101,6 +101,6 @@ func (s scale) probable(m metrics.Metric) metrics.Metric {
 
 func (s scale) refuse(output *managed.Node) {
 	panic(fmt.Errorf("metric %q: no loss by name has the output %s, so nobody can tell whether its numbers are logits, "+
-		"whose border is 0, or probabilities, whose is 0.5\n  end the network with Activation(\"sigmoid\"), or say it by WithMetrics: a Metric of "+
+		"whose border is 0, or probabilities, whose is 0.5\n  end the network with nn.Activation(\"sigmoid\"), or say it by WithMetrics: a Metric of "+
 		"metrics.MapInputs(metrics.Accuracy(), …), in which metrics.Threshold(output, 0) makes the classes", s.metric, output.Shape()))
 }

@@ -20,7 +20,7 @@ func TestLoss_ofProbabilitiesRefusesLogits(t *testing.T) {
 		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
 		require.ErrorContains(t, err, loss+" takes probabilities, and nothing says that the output")
 		_, err = m.Evaluate(t.Context(), set)
-		require.ErrorContains(t, err, "end the network with Activation(\"sigmoid\")")
+		require.ErrorContains(t, err, "end the network with nn.Activation(\"sigmoid\")")
 		p, err := m.Predict(t.Context(), set)
 		require.NoError(t, err)
 		_, err = p.Probabilities()
