@@ -61,7 +61,7 @@ func TestCNN(t *testing.T) {
 	short(t, "cnn")
 	cnn, dir := plugintest.Program(t, "cnn"), t.TempDir()
 	out, _ := said(t, cnn, "-dir", dir, "-steps", "200")
-	require.Contains(t, string(out), "/conv_1/conv ")
+	require.Contains(t, string(out), "/conv_1 ")
 	require.Equal(t, 2, bytes.Count(out, []byte("| test loss ")))
 	out, _ = said(t, cnn, "-dir", dir, "-steps", "500")
 	require.NotContains(t, string(out), "step  200 ")

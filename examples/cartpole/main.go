@@ -20,8 +20,6 @@ import (
 	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -29,6 +27,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -102,9 +101,9 @@ func network(scope *managed.Scope, states *managed.Node, outputs int) *managed.N
 	scales := graph.Const(states.Graph(), []float32{1 / farthest, 0.5, 1 / steepest, 0.5})
 	h := graph.Mul(states, graph.ExpandLeftToRank(scales, states.Rank()))
 	for _, layer := range []string{"hidden_0", "hidden_1"} {
-		h = activation.Relu(layers.Dense(scope.In("%s", layer), h, true, 64))
+		h = nn.Relu(nn.Dense{Units: 64}.Apply(scope.In("%s", layer), h))
 	}
-	return layers.Dense(scope.In("out"), h, true, outputs)
+	return nn.Dense{Units: outputs}.Apply(scope.In("out"), h)
 }
 
 // at selects the scores [...] of the actions [...] from scores [..., 2].

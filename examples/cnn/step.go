@@ -6,24 +6,23 @@ import (
 	"io"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // network maps images [batch, height, width, 1] to logits [batch, 10].
 func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 	for i, channels := range []int{32, 64} {
-		x = layers.Convolution(scope.In("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
-		x = graph.MeanPool(activation.Relu(x)).Window(2).Done()
+		x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.HeNormal}.Apply(scope.In("conv_%d", i), x)
+		x = graph.MeanPool(nn.Relu(x)).Window(2).Done()
 	}
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 256))
-	return layers.Dense(scope.In("logits"), x, true, 10)
+	x = nn.Relu(nn.Dense{Units: 256, Kernel: nn.HeNormal}.Apply(scope.In("hidden"), x))
+	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 }
 
 // step is the one of training and of tests. What it tracks is gathered in the state, over all examples until the next

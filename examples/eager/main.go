@@ -7,13 +7,13 @@ import (
 	"log"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -25,7 +25,7 @@ func step(b *managed.Builder) {
 		fmt.Println("sums:", v.Value())
 	}
 	shares := graph.Div(b.Field("x"), sums)
-	b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), shares, true, 1)))
+	b.Loss("loss", losses.SquaredError(b.Field("y"), nn.Dense{Units: 1}.Apply(b.Scope(), shares)))
 }
 
 func main() {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/janpfeifer/must"
 
@@ -29,20 +28,20 @@ import (
 type model func(scope *managed.Scope, x *managed.Node) *managed.Node
 
 func mlp(scope *managed.Scope, x *managed.Node) *managed.Node {
-	x = activation.Relu(layers.Dense(scope.In("hidden"), graph.Reshape(x, -1, 64), true, 64))
-	return layers.Dense(scope.In("logits"), x, true, 10)
+	x = nn.Relu(nn.Dense{Units: 64}.Apply(scope.In("hidden"), graph.Reshape(x, -1, 64)))
+	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 }
 
 func cnn(scope *managed.Scope, x *managed.Node) *managed.Node {
 	x = graph.Reshape(x, -1, 8, 8, 1)
-	x = activation.Relu(layers.Convolution(scope.In("conv"), x).Channels(16).KernelSize(3).PadSame().Done())
+	x = nn.Relu(nn.Conv{Channels: 16, Window: []int{3}}.Apply(scope.In("conv"), x))
 	x = graph.MaxPool(x).Window(2).Done()
-	return layers.Dense(scope.In("logits"), graph.Reshape(x, -1, 4*4*16), true, 10)
+	return nn.Dense{Units: 10}.Apply(scope.In("logits"), graph.Reshape(x, -1, 4*4*16))
 }
 
 func gelu(scope *managed.Scope, x *managed.Node) *managed.Node {
-	x = activation.Gelu(layers.Dense(scope.In("hidden"), graph.Reshape(x, -1, 64), true, 64))
-	return layers.Dense(scope.In("logits"), x, true, 10)
+	x = activation.Gelu(nn.Dense{Units: 64}.Apply(scope.In("hidden"), graph.Reshape(x, -1, 64)))
+	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 }
 
 // lstm reads an image row by row.

@@ -10,21 +10,20 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 func network(scope *managed.Scope, x *managed.Node) *managed.Node {
-	h := activation.Relu(layers.Dense(scope.In("hidden"), x, true, 16))
-	return layers.Dense(scope.In("out"), h, true, 1)
+	h := nn.Relu(nn.Dense{Units: 16}.Apply(scope.In("hidden"), x))
+	return nn.Dense{Units: 1}.Apply(scope.In("out"), h)
 }
 
 func generated(b *managed.Builder) *managed.Node {

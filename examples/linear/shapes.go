@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -13,11 +12,12 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/train"
 )
 
 func linear(b *managed.Builder) {
-	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
+	logits := nn.Dense{Units: 10}.Apply(b.Scope(), graph.Reshape(b.Field("x"), -1, 64))
 	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }

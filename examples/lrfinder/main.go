@@ -8,13 +8,13 @@ import (
 	"log"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -23,7 +23,7 @@ import (
 const steps = 200
 
 func step(b *managed.Builder) {
-	b.Loss("loss", losses.CrossEntropy(b.Field("y"), layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)))
+	b.Loss("loss", losses.CrossEntropy(b.Field("y"), nn.Dense{Units: 10}.Apply(b.Scope(), graph.Reshape(b.Field("x"), -1, 64))))
 }
 
 func lossesOf(runtime *xla.Runtime, set *data.Set, optimizer *optim.Optimizer) []float64 {

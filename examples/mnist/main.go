@@ -16,8 +16,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/gomlx/gomlx/ml/train/optimizer"
-
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/callbacks/tensorboard"
 	"github.com/lazo-ml/lazo/data"
@@ -134,8 +132,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	start := time.Now()
-	adam := optim.GoMLX(optimizer.Adam().LearningRate(c.rate).Epsilon(1e-8).Done())
-	state, err := managed.New(strategy, managed.WithOptimizer(adam), managed.WithSeed(c.seed))
+	state, err := managed.New(strategy, managed.WithOptimizer(optim.New(c.rate, optim.Adam{})), managed.WithSeed(c.seed))
 	if err != nil {
 		return err
 	}

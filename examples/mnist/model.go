@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 const classes = 10
@@ -19,12 +18,12 @@ const classes = 10
 // an average, and two dense layers.
 func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 	for i, channels := range []int{16, 32} {
-		x = layers.Convolution(scope.In("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
-		x = graph.MeanPool(activation.Relu(x)).Window(2).Done()
+		x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.HeNormal}.Apply(scope.In("conv_%d", i), x)
+		x = graph.MeanPool(nn.Relu(x)).Window(2).Done()
 	}
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 64))
-	return layers.Dense(scope.In("logits"), x, true, classes)
+	x = nn.Relu(nn.Dense{Units: 64, Kernel: nn.HeNormal}.Apply(scope.In("hidden"), x))
+	return nn.Dense{Units: classes}.Apply(scope.In("logits"), x)
 }
 
 // report is what training and testing have in common.

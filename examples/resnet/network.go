@@ -2,38 +2,37 @@ package main
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/layers/norm"
 
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // network is a ResNet of seven layers (He et al. 2016): from images [batch, 8, 8, 1] to logits [batch, 10].
 func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 	x = normalised(scope.In("stem"), x, 16, 1)
-	x = residual(scope.In("block_0"), activation.Relu(x), 16, 1)
+	x = residual(scope.In("block_0"), nn.Relu(x), 16, 1)
 	x = residual(scope.In("block_1"), x, 32, 2)
 	x = graph.ReduceMean(x, 1, 2)
-	return layers.Dense(scope.In("logits"), x, true, 10)
+	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 }
 
 // residual adds what two convolutions make of x to it. Where they change its shape, a convolution of 1×1 gives x the
 // same.
 func residual(scope *managed.Scope, x *managed.Node, channels, strides int) *managed.Node {
-	h := activation.Relu(normalised(scope.In("first"), x, channels, strides))
+	h := nn.Relu(normalised(scope.In("first"), x, channels, strides))
 	h = normalised(scope.In("second"), h, channels, 1)
 	if !x.Shape().Equal(h.Shape()) {
-		x = layers.Convolution(scope.In("shortcut"), x).Channels(channels).KernelSize(1).Strides(strides).PadSame().UseBias(false).Done()
+		x = nn.Conv{Channels: channels, Window: []int{1}, Strides: []int{strides}, NoBias: true}.Apply(scope.In("shortcut"), x)
 	}
-	return activation.Relu(graph.Add(x, h))
+	return nn.Relu(graph.Add(x, h))
 }
 
 // normalised is a convolution and a batch normalisation. Under data parallel its mean and variance are those of the
 // whole batch. The averages that tests use forget fast, because the run is short.
 func normalised(scope *managed.Scope, x *managed.Node, channels, strides int) *managed.Node {
-	x = layers.Convolution(scope, x).Channels(channels).KernelSize(3).Strides(strides).PadSame().UseBias(false).Done()
+	x = nn.Conv{Channels: channels, Window: []int{3}, Strides: []int{strides}, NoBias: true}.Apply(scope, x)
 	return norm.BatchNorm(scope, x, -1).Momentum(0.9).Done()
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -18,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/train"
@@ -25,7 +25,7 @@ import (
 )
 
 func linear(b *managed.Builder) {
-	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
+	logits := nn.Dense{Units: 10}.Apply(b.Scope(), graph.Reshape(b.Field("x"), -1, 64))
 	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }

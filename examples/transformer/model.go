@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
@@ -41,6 +40,6 @@ func block(scope *managed.Scope, x, mask *managed.Node) *managed.Node {
 	h = nn.Attention{Heads: heads, Mask: mask}.Apply(scope.In("attention"), h)
 	x = graph.Add(x, nn.Dropout{Rate: 0.1}.Apply(scope, h)) // in training alone, and other numbers in each step
 	h = nn.LayerNorm{}.Apply(scope.In("norm_1"), x)
-	h = activation.Relu(nn.Dense{Units: 4 * width}.Apply(scope.In("dense_0"), h))
+	h = nn.Relu(nn.Dense{Units: 4 * width}.Apply(scope.In("dense_0"), h))
 	return graph.Add(x, nn.Dense{Units: width}.Apply(scope.In("dense_1"), h))
 }

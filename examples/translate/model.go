@@ -4,7 +4,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
@@ -111,6 +110,6 @@ func embedded(s *managed.Scope, words *managed.Node, vocabulary int, start *mana
 // thought is two dense layers for each place, added to what came in.
 func thought(s *managed.Scope, x *managed.Node) *managed.Node {
 	h := nn.LayerNorm{}.Apply(s.In("dense_norm"), x)
-	h = activation.Relu(nn.Dense{Units: 4 * width}.Apply(s.In("dense_0"), h))
+	h = nn.Relu(nn.Dense{Units: 4 * width}.Apply(s.In("dense_0"), h))
 	return graph.Add(x, nn.Dense{Units: width}.Apply(s.In("dense_1"), h))
 }

@@ -21,14 +21,13 @@ import (
 	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -57,9 +56,9 @@ func step(b *managed.Builder) {
 
 func network(scope *managed.Scope, x *managed.Node, outputs int) *managed.Node {
 	for _, name := range []string{"hidden_0", "hidden_1"} {
-		x = activation.Relu(layers.Dense(scope.In("%s", name), x, true, 128))
+		x = nn.Relu(nn.Dense{Units: 128}.Apply(scope.In("%s", name), x))
 	}
-	return layers.Dense(scope.In("out"), x, true, outputs)
+	return nn.Dense{Units: outputs}.Apply(scope.In("out"), x)
 }
 
 // paint is the second half: from numbers to a picture.
