@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +29,7 @@ func TestFromCiclo_managed(t *testing.T) {
 	ctx := t.Context()
 	training, test := digits()
 	model := func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return layers.Dense(scope, graph.Reshape(x, -1, 64), true, 10)
+		return nn.Dense{Units: 10}.Apply(scope, graph.Reshape(x, -1, 64))
 	}
 	runtime, adamw := cpu(), optim.New(1e-2, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
 

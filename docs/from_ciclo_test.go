@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/plots"
 	"github.com/lazo-ml/lazo/strategies"
@@ -27,7 +27,7 @@ import (
 
 // classifier is the linear one of Ciclo's first page.
 func classifier(b *managed.Builder) {
-	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
+	logits := nn.Dense{Units: 10}.Apply(b.Scope(), graph.Reshape(b.Field("x"), -1, 64))
 	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }
@@ -48,7 +48,7 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 
 	classify := func(b *managed.Builder) {
 		x := b.Field("x") // float32 [32, 8, 8, 1], from 0 to 1
-		logits := layers.Dense(b.Scope(), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 10)
+		logits := nn.Dense{Units: 10}.Apply(b.Scope(), graph.Reshape(x, x.Shape().Dimensions[0], -1))
 		b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 		b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 	}

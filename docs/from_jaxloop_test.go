@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -34,12 +33,12 @@ func TestFromJaxloop_colab(t *testing.T) {
 
 	cnn := func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		for i, channels := range []int{32, 64} {
-			x = layers.Convolution(scope.In("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
-			x = graph.MeanPool(activation.Relu(x)).Window(2).Done()
+			x = nn.Conv{Channels: channels, Window: []int{3}}.Apply(scope.In("conv_%d", i), x)
+			x = graph.MeanPool(nn.Relu(x)).Window(2).Done()
 		}
 		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-		x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 256))
-		return layers.Dense(scope.In("logits"), x, true, 10)
+		x = nn.Relu(nn.Dense{Units: 256}.Apply(scope.In("hidden"), x))
+		return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 	}
 
 	training, test := must.M2(data.Digits()) // or data.MNIST(folder)

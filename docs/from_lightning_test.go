@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/train"
@@ -39,8 +39,8 @@ func Example_lightningModule() {
 	training, validation := digits()
 	step := func(b *managed.Builder) { // training_step and validation_step
 		x := graph.Reshape(b.Field("x"), -1, 64)
-		h := layers.DropoutStatic(b.Scope(), layers.Dense(b.Scope().In("hidden"), x, true, 32), 0.1)
-		logits := layers.Dense(b.Scope().In("logits"), graph.Tanh(h), true, 10)
+		h := nn.Dropout{Rate: 0.1}.Apply(b.Scope(), nn.Dense{Units: 32}.Apply(b.Scope().In("hidden"), x))
+		logits := nn.Dense{Units: 10}.Apply(b.Scope().In("logits"), graph.Tanh(h))
 		b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 		b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits)) // self.log
 	}
@@ -65,7 +65,7 @@ func Example_lightningModule() {
 
 // regression is a linear model for the tests of what goes around a step.
 func regression(b *managed.Builder) {
-	b.Loss("loss", losses.SquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope(), b.Field("x"), true, 1))))
+	b.Loss("loss", losses.SquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(nn.Dense{Units: 1}.Apply(b.Scope(), b.Field("x")))))
 }
 
 func Example_lightningTrainer() {
@@ -138,7 +138,7 @@ func Example_lightningOptimizers() {
 	ctx, strategy := context.Background(), jit()
 	training := line(64)
 	network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return layers.Dense(scope.In("out"), graph.Tanh(layers.Dense(scope.In("hidden"), x, true, 8)), true, 1)
+		return nn.Dense{Units: 1}.Apply(scope.In("out"), graph.Tanh(nn.Dense{Units: 8}.Apply(scope.In("hidden"), x)))
 	}
 	fake := func(b *managed.Builder) *managed.Node {
 		return network(b.Scope().In("generator"), b.Scope().RandomNormal(b.Graph(), b.Field("y").Shape()))
@@ -213,8 +213,8 @@ func Example_lightningHooks() {
 func Example_lightningThaw() {
 	ctx, strategy, training := context.Background(), jit(), line(64)
 	step := func(b *managed.Builder) {
-		h := layers.Dense(b.Scope().In("backbone"), b.Field("x"), true, 4)
-		b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
+		h := nn.Dense{Units: 4}.Apply(b.Scope().In("backbone"), b.Field("x"))
+		b.Loss("loss", losses.SquaredError(b.Field("y"), nn.Dense{Units: 1}.Apply(b.Scope().In("head"), h)))
 	}
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.01, optim.Adam{}))))
 	thawed := loop.After(loop.Steps(11)) // unfreeze_backbone_at_epoch: after 10 frozen steps

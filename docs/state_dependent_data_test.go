@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
@@ -20,17 +19,18 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
 // classify is a step that trains a linear classifier of digits; surest tells how likely the likeliest class is.
 func classify(b *managed.Builder) {
-	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
+	logits := nn.Dense{Units: 10}.Apply(b.Scope(), graph.Reshape(b.Field("x"), -1, 64))
 	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 }
 
 func surest(b *managed.Builder) {
-	logits := layers.Dense(b.Scope(), graph.Reshape(b.Field("x"), -1, 64), true, 10)
+	logits := nn.Dense{Units: 10}.Apply(b.Scope(), graph.Reshape(b.Field("x"), -1, 64))
 	b.Output("surest", graph.ReduceMax(graph.Softmax(logits), -1))
 }
 
@@ -102,7 +102,7 @@ func TestStateDependentData_curriculum(t *testing.T) {
 		state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.1).Done()))))
 		defer state.Close()
 		step := managed.TrainStep(func(b *managed.Builder) {
-			b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
+			b.Loss("loss", losses.SquaredError(b.Field("y"), nn.Dense{Units: 1}.Apply(b.Scope(), b.Field("x"))))
 		})
 		defer step.Close()
 
@@ -143,7 +143,7 @@ func TestStateDependentData_otherGoroutine(t *testing.T) {
 		state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))))
 		defer state.Close()
 		step := managed.TrainStep(func(b *managed.Builder) {
-			b.Loss("loss", losses.SquaredError(b.Field("y"), layers.Dense(b.Scope(), b.Field("x"), true, 1)))
+			b.Loss("loss", losses.SquaredError(b.Field("y"), nn.Dense{Units: 1}.Apply(b.Scope(), b.Field("x"))))
 		})
 		defer step.Close()
 		must.M(step.Prepare(t.Context(), state, must.M1(data.Peek(set.Batches(1).All()))))

@@ -44,9 +44,9 @@ func TestR05_paddingStaysOutOfBatchNorm(t *testing.T) {
 				build := normed(penalty, func(scope *managed.Scope, x *managed.Node) *managed.Node {
 					return managed.FullPrecision(scope, x, func(x *managed.Node) *managed.Node {
 						if i == 2 {
-							return norm.BatchNorm(scope, x, -1).Done()
+							return norm.BatchNorm(scope, x, -1).Momentum(0.6).Epsilon(0.02).Done()
 						}
-						return nn.BatchNorm{}.Apply(scope, x)
+						return nn.BatchNorm{Momentum: 0.6, Epsilon: 0.02}.Apply(scope, x)
 					})
 				})
 				state := newState(t, plugintest.CPU(t), append(options, managed.WithOptimizer(optim.New(0.1, optim.Adam{})))...)
@@ -83,7 +83,7 @@ func TestR05_paddingStaysOutOfBatchNorm(t *testing.T) {
 func TestR05_otherBatchNormIsRefused(t *testing.T) {
 	batch, err := data.Pad(first(t, line(t, 6).Batches(6)), 8)
 	require.NoError(t, err)
-	build := normed(0, func(scope *managed.Scope, x *managed.Node) *managed.Node { return norm.BatchNorm(scope, x, -1).Done() })
+	build := normed(0, func(scope *managed.Scope, x *managed.Node) *managed.Node { return norm.BatchNorm(scope, x, -1).Momentum(0.6).Epsilon(0.02).Done() })
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	_, _, err = stepper(t, managed.TrainStep(build)).Step(t.Context(), state, batch)
 	require.ErrorContains(t, err, "norm.BatchNorm in /batch_normalization: the batch is padded")

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"cmp"
+
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/norm"
@@ -18,21 +20,27 @@ import (
 // the averages that it has, while training too, and leaves them as they are. A step that trains neither its scale nor
 // its offset, by managed.TrainOnly or because the loss does not depend on them but through graph.StopGradient, leaves
 // the averages as they are too, and normalises by the batch. The running averages have no start to grow out of: step n
-// takes the momentum min(0.99, 1 - 1/n), where Keras and flax take 0.99 from the first step on. Epsilon is 1e-3.
-type BatchNorm struct{}
+// takes the momentum min(Momentum, 1 - 1/n), where Keras and flax take Momentum from the first step on.
+type BatchNorm struct {
+	Momentum float64 // share of the running averages that a step keeps, 0.99 if 0; for short runs 0.9
+	Epsilon  float64 // added to the variance, 1e-3 if 0
+}
 
 // Apply has the variables of GoMLX's norm.BatchNorm, in batch_normalization: scale, offset, mean, variance and
 // avg_weight, which counts the steps.
 func (n BatchNorm) Apply(scope *Scope, x *Node) *Node { return apply(n, scope, x) }
 
-func (BatchNorm) build(scope *Scope, x *Node) *Node {
+func (n BatchNorm) build(scope *Scope, x *Node) *Node {
 	floats("BatchNorm", scope, x, 1, "[batch, …, n]")
+	if !(n.Momentum >= 0 && n.Momentum < 1) || !(n.Epsilon >= 0 && n.Epsilon < 1e30) {
+		fail("BatchNorm", scope, "Momentum is %v and Epsilon %v, expected at least 0 and below 1, and a finite number of at least 0", n.Momentum, n.Epsilon)
+	}
 	mask := MaskOf(x)
-	return precise(x, func(x *Node) *Node { return batchNorm(scope, x, mask) })
+	return precise(x, func(x *Node) *Node { return n.normal(scope, x, mask) })
 }
 
-func batchNorm(scope *Scope, x, mask *Node) *Node {
-	const momentum, epsilon = 0.99, 1e-3 // GoMLX's
+func (n BatchNorm) normal(scope *Scope, x, mask *Node) *Node {
+	momentum, epsilon := cmp.Or(n.Momentum, 0.99), epsilon(n.Epsilon, 1e-3)
 	step, parameter := layering.StepOf(x), func(name string) string {
 		return model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name)
 	}
@@ -43,7 +51,7 @@ func batchNorm(scope *Scope, x, mask *Node) *Node {
 		examples = step.Examples()
 	}
 	if frozen || mask == nil && examples == nil || !scope.IsTraining(x.Graph()) {
-		return norm.BatchNorm(scope, x, -1).FrozenAverages(frozen).Done()
+		return norm.BatchNorm(scope, x, -1).Momentum(momentum).Epsilon(epsilon).FrozenAverages(frozen).Done()
 	}
 	if examples != nil && (x.Rank() < 2 || x.Shape().Dimensions[0] != examples.Shape().Dimensions[0]) {
 		fail("BatchNorm", scope, "the input is %s, but the batch is padded to %d examples: expected [batch, …, n], an example in each row of the first axis",
@@ -75,9 +83,9 @@ func batchNorm(scope *Scope, x, mask *Node) *Node {
 		}
 		counts = m
 	}
-	n := graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
+	number := graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
 	meanOf := func(v *Node) *Node {
-		return graph.ExpandAxes(graph.Div(graph.ReduceSum(graph.Where(counts, v, graph.ZerosLike(v)), 0), n), 0)
+		return graph.ExpandAxes(graph.Div(graph.ReduceSum(graph.Where(counts, v, graph.ZerosLike(v)), 0), number), 0)
 	}
 	average := meanOf(rows)
 	off := graph.Sub(rows, average)

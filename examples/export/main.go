@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
@@ -40,7 +39,7 @@ func cnn(scope *managed.Scope, x *managed.Node) *managed.Node {
 }
 
 func gelu(scope *managed.Scope, x *managed.Node) *managed.Node {
-	x = activation.Gelu(nn.Dense{Units: 64}.Apply(scope.In("hidden"), graph.Reshape(x, -1, 64)))
+	x = nn.Activation("gelu").Apply(scope, nn.Dense{Units: 64}.Apply(scope.In("hidden"), graph.Reshape(x, -1, 64)))
 	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
@@ -34,7 +33,7 @@ func (m model) apply(scope *managed.Scope, ids *managed.Node, attend func(nn.Att
 		h := nn.RMSNorm{}.Apply(s.In("norm_0"), x)
 		x = graph.Add(x, attend(m.attention(), s.In("attention"), h, i))
 		h = nn.RMSNorm{}.Apply(s.In("norm_1"), x)
-		h = activation.Gelu(nn.Dense{Units: 4 * m.width, NoBias: true}.Apply(s.In("wide"), h))
+		h = nn.Activation("gelu").Apply(s, nn.Dense{Units: 4 * m.width, NoBias: true}.Apply(s.In("wide"), h))
 		x = graph.Add(x, nn.Dense{Units: m.width, NoBias: true}.Apply(s.In("narrow"), h))
 	}
 	return tokens.Logits(scope.Shared("tokens"), nn.RMSNorm{}.Apply(scope.In("norm"), x))

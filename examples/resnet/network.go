@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers/norm"
 
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
@@ -33,7 +32,7 @@ func residual(scope *managed.Scope, x *managed.Node, channels, strides int) *man
 // whole batch. The averages that tests use forget fast, because the run is short.
 func normalised(scope *managed.Scope, x *managed.Node, channels, strides int) *managed.Node {
 	x = nn.Conv{Channels: channels, Window: []int{3}, Strides: []int{strides}, NoBias: true}.Apply(scope, x)
-	return norm.BatchNorm(scope, x, -1).Momentum(0.9).Done()
+	return nn.BatchNorm{Momentum: 0.9}.Apply(scope, x)
 }
 
 func step(b *managed.Builder) {
