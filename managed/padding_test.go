@@ -83,7 +83,9 @@ func TestR05_paddingStaysOutOfBatchNorm(t *testing.T) {
 func TestR05_otherBatchNormIsRefused(t *testing.T) {
 	batch, err := data.Pad(first(t, line(t, 6).Batches(6)), 8)
 	require.NoError(t, err)
-	build := normed(0, func(scope *managed.Scope, x *managed.Node) *managed.Node { return norm.BatchNorm(scope, x, -1).Momentum(0.6).Epsilon(0.02).Done() })
+	build := normed(0, func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return norm.BatchNorm(scope, x, -1).Momentum(0.6).Epsilon(0.02).Done()
+	})
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	_, _, err = stepper(t, managed.TrainStep(build)).Step(t.Context(), state, batch)
 	require.ErrorContains(t, err, "norm.BatchNorm in /batch_normalization: the batch is padded")
