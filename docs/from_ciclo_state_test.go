@@ -54,16 +54,16 @@ func TestFromCiclo_managed(t *testing.T) {
 	loss := must.M1(tested.History.Mean("loss"))
 
 	require.Less(t, loss, 0.6*math.Log(10), "a model that knows nothing has ln 10")
-	before, err := state.Value("/dense/weights")
+	before, err := state.Value("/kernel")
 	require.NoError(t, err)
 
 	kept := must.M1(state.Snapshot(ctx)) // what "old = state" is in Ciclo
 	must.M1(loop.New(loop.On(loop.EachStep, trainStep)).Run(ctx, state, training.Batches(32)))
-	moved := must.M1(state.Value("/dense/weights"))
+	moved := must.M1(state.Value("/kernel"))
 	must.M(kept.Restore(ctx))
 
 	require.False(t, before.Equal(moved))
-	after, err := state.Value("/dense/weights")
+	after, err := state.Value("/kernel")
 	require.NoError(t, err)
 	require.True(t, before.Equal(after))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"testing"
 	"time"
@@ -204,7 +205,7 @@ func TestFromGoMLX_devices(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, one.State.Summary().Rows, result.State.Summary().Rows)
 	for _, row := range one.State.Summary().Rows {
-		if name := row.Layer + "/" + row.Name; row.Kind == managed.Parameter {
+		if name := path.Join(row.Layer, row.Name); row.Kind == managed.Parameter {
 			want, got := must.M1(one.State.Value(name)), must.M1(result.State.Value(name))
 			require.InDeltaSlice(t, tensors.MustCopyFlatData[float32](want), tensors.MustCopyFlatData[float32](got), 1e-5, name)
 		}

@@ -33,11 +33,11 @@ func TestFromJaxloop_colab(t *testing.T) {
 
 	cnn := func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		for i, channels := range []int{32, 64} {
-			x = nn.Conv{Channels: channels, Window: []int{3}}.Apply(scope.In("conv_%d", i), x)
+			x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.HeNormal}.Apply(scope.In("conv_%d", i), x)
 			x = graph.MeanPool(nn.Relu(x)).Window(2).Done()
 		}
 		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-		x = nn.Relu(nn.Dense{Units: 256}.Apply(scope.In("hidden"), x))
+		x = nn.Relu(nn.Dense{Units: 256, Kernel: nn.HeNormal}.Apply(scope.In("hidden"), x))
 		return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 	}
 

@@ -225,7 +225,7 @@ func Example_lightningThaw() {
 	var before, frozen, after string
 	note := func(in *string) func(context.Context, loop.Report) error {
 		return func(context.Context, loop.Report) error {
-			*in = fmt.Sprint(must.M1(state.Value("/backbone/dense/weights")).Value())
+			*in = fmt.Sprint(must.M1(state.Value("/backbone/kernel")).Value())
 			return nil
 		}
 	}

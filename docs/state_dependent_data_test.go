@@ -69,7 +69,7 @@ func TestStateDependentData_activeLearning(t *testing.T) {
 		training := loop.New(loop.On(loop.EachStep, step))
 		must.M1(training.Run(ctx, state, source, loop.Until(steps), loop.Options(options...),
 			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(70)), saved)))
-		return labelled, must.M1(state.Value("/dense/weights")).Value()
+		return labelled, must.M1(state.Value("/kernel")).Value()
 	}
 	whole, weights := trained(filepath.Join(t.TempDir(), "run"), 170)
 	require.Len(t, whole, 64)
@@ -148,7 +148,7 @@ func TestStateDependentData_otherGoroutine(t *testing.T) {
 		defer step.Close()
 		must.M(step.Prepare(t.Context(), state, must.M1(data.Peek(set.Batches(1).All()))))
 		reading := data.Map(set.Batches(1).All(), func(b data.Batch) (data.Batch, error) {
-			weights, err := state.Value("/dense/weights")
+			weights, err := state.Value("/kernel")
 			if err == nil {
 				seen = append(seen, weights.Value())
 			}
