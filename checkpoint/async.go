@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
@@ -44,23 +45,23 @@ func NewAsync(folder *Folder) *Async {
 // removed right before it is given its name. Call it before the first Save.
 func (a *Async) supersede(steps []Step) { a.another = slices.Clone(steps) }
 
-// BackgroundError is a checkpoint that could not be saved in the background, or not pruned ([ErrNotPruned]).
-type BackgroundError struct {
+// backgroundError is a checkpoint that could not be saved in the background, or not pruned ([ErrNotPruned]).
+type backgroundError struct {
 	Step Step
 	Dir  string // of the folder
 	Err  error
 }
 
-func (e *BackgroundError) Error() string {
+func (e *backgroundError) Error() string {
 	return fmt.Sprintf("checkpoint: save step %d in %s, in the background: %v", e.Step, e.Dir, e.Err)
 }
 
-func (e *BackgroundError) Unwrap() error { return e.Err }
+func (e *backgroundError) Unwrap() error { return e.Err }
 
 // Save copies the content, so that it can be changed as soon as Save returns, and has it written. An error of the
 // content itself (a name, a size, a panic of Write) is returned at once, and nothing is written: if it came from a
 // Write, not even the one that waited, whose memory the copy took. Errors of earlier saves in the background come here
-// too, each once and as a [*BackgroundError]: this save is made nevertheless. The values of ctx and its end count for
+// too, each once and with its step: this save is made nevertheless. The values of ctx and its end count for
 // the copy alone.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
@@ -131,7 +132,7 @@ func (a *Async) work() {
 		err := a.folder.save(context.Background(), d, &a.another)
 		a.mu.Lock()
 		if err != nil {
-			a.failed = append(a.failed, &BackgroundError{d.manifest.step, a.folder.dir, err})
+			a.failed = append(a.failed, &backgroundError{d.manifest.step, a.folder.dir, err})
 			a.failing.Store(true)
 		}
 		a.spare = d.buffers()
@@ -168,8 +169,8 @@ func (a *Async) writes() bool {
 	return a.busy
 }
 
-// lastCall says that the other processes of a [Share] write no more, as where one of them could not, or the run has
-// failed: rank 0 waits only ten seconds longer for parts that are not there.
+// lastCall says that the other processes write no more, as where one of them could not, or the run has failed: rank 0
+// waits only ten seconds longer for parts that are not there.
 func (a *Async) lastCall() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -265,7 +266,7 @@ func (r *room) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-var _ MemoryWriter = (*room)(nil)
+var _ abilities.MemoryWriter = (*room)(nil)
 
 // AvailableBuffer is where the next bytes go.
 func (r *room) AvailableBuffer() []byte { return r.memory[r.n:r.n:len(r.memory)] }

@@ -175,7 +175,7 @@ func BenchmarkAsyncSave(b *testing.B) {
 }
 
 func BenchmarkSave(b *testing.B) {
-	for name, readBack := range map[string]checkpoint.ReadBack{"read back": checkpoint.ReadBackEach, "not read back": checkpoint.ReadBackNone} {
+	for name, readBack := range map[string]bool{"each": true, "the first": false} {
 		b.Run(name, func(b *testing.B) {
 			options := checkpoint.Options{Log: quiet, ReadBack: readBack, Keep: []checkpoint.Retention{checkpoint.Last(1)}}
 			f, err := checkpoint.Open(b.TempDir(), options)

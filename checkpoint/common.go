@@ -35,7 +35,7 @@ func Common(ctx context.Context, folders ...*Folder) (Step, error) {
 		switch err := verifyAll(ctx, step, folders); {
 		case err == nil:
 			return step, nil
-		case !isDamaged(err) && !errors.Is(err, ErrNoStep): // gone means that its process has newer ones
+		case !isDamaged(err) && !errors.Is(err, errNoStep): // gone means that its process has newer ones
 			return 0, err
 		default:
 			folders[0].options.Log.Warn("checkpoint: passed over, not all folders have it whole", "step", int64(step), "error", err)

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/safetensors"
 )
@@ -22,14 +23,14 @@ type Content struct {
 	// Metrics are what [Lowest] and [Highest] go by; they are kept to the last bit, NaN and infinities too.
 	Metrics map[string]float64
 	// Sections are everything else, by name: what encoding/json can write. [Checkpoint.Section] reads them back into the
-	// same types. Integers are exact there; for values whose types are not known beforehand there is [Params], for
-	// numbers that may be NaN [Float]. JSON is UTF-8: encoding/json changes other text ([Params] do not).
+	// same types. Integers are exact there. [Params] keep the types of values that are not known beforehand, NaN,
+	// infinities, and text that is not UTF-8.
 	Sections map[string]any
 	// Share is for one of several processes that save a state together. The zero Share is all of a state.
-	Share Share
+	Share shares.Share
 }
 
-// Cut tells whether a tensor is cut over several processes, which then save it together: see [Share].
+// Cut reports whether a tensor is sharded over several processes, which then save it together.
 func (c Content) Cut() bool {
 	return slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Parts != nil })
 }
@@ -44,25 +45,18 @@ type Tensor struct {
 	Data []byte
 	// Write, if not nil, writes them in place of Data, so that a state that is not in the host's memory needs no copy
 	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take. The writer
-	// may be a [MemoryWriter].
+	// may be a [bytes.Buffer] or have its AvailableBuffer: bytes that were put there are written without a copy.
 	Write func(io.Writer) error
 	// Parts, if not nil, stand in place of Data and Write for a tensor that is cut over several processes: those that
-	// this one is to save, maybe none. See [Share]. What was loaded is whole.
-	Parts []Part
-}
-
-// MemoryWriter is the writer that [Async] gives to a [Tensor]'s Write: bytes that were put into its AvailableBuffer
-// (see [bytes.Buffer.AvailableBuffer]) are written without a copy.
-type MemoryWriter interface {
-	io.Writer
-	AvailableBuffer() []byte
+	// this one is to save, maybe none. What was loaded is whole.
+	Parts []shares.Part
 }
 
 // draft is content that can be written: all that can go wrong with it but the tensors' bytes has been tried.
 type draft struct {
 	manifest manifest
 	tensors  []Tensor // whole
-	share    Share
+	share    shares.Share
 	parts    []Tensor // those of this process, named by partName
 	of       map[string]partOf
 	written  atomic.Bool // all tensors are, by all processes
@@ -91,7 +85,7 @@ func newDraft(step Step, c Content) (*draft, error) {
 	d := &draft{share: c.Share, of: map[string]partOf{}, over: make(chan struct{})}
 	d.manifest = manifest{
 		format: format, step: step,
-		metrics:  make(map[string]Float, len(c.Metrics)),
+		metrics:  make(map[string]float, len(c.Metrics)),
 		sections: make(map[string]json.RawMessage, len(c.Sections)),
 		ranks:    map[string]stateSum{},
 		cuts:     map[string]*cutTensor{},
@@ -103,7 +97,7 @@ func newDraft(step Step, c Content) (*draft, error) {
 		return nil, fmt.Errorf("step %d is negative", step)
 	}
 	for name, x := range c.Metrics {
-		d.manifest.metrics[name] = Float(x)
+		d.manifest.metrics[name] = float(x)
 	}
 	for name, value := range c.Sections {
 		text, err := encodeSection(value)

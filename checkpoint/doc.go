@@ -7,7 +7,7 @@
 //	                  manifest.json       everything else, and a CRC-32C for each tensor
 //	                  COMMIT              the SHA-256 of the manifest; `sha256sum -c COMMIT` checks it
 //
-// Where several processes save a state together ([Share]), tensors that lie cut over them are in files of theirs:
+// Where several processes save a state together, tensors that are sharded over them are in files of theirs:
 //
 //	step-000000001200/rank-00000.safetensors   parts that rank 0 holds: "/dense/weights[0:128,0:64]"
 //	                  rank-00001.safetensors   those of rank 1, and so on
@@ -23,7 +23,7 @@
 // behind (step-000000001200.2), and the old one goes afterwards. [Folder.Newest] checks all checksums while it loads,
 // and falls back to older checkpoints.
 //
-// One process writes into a folder ([LockedError]), and those that save together with it into what it has begun; any
+// One process writes into a folder, which it locks, and those that save together with it into what it has begun; any
 // number may read ([Options.ReadOnly]). The folder must be on a
 // file system with atomic renames and flock. Object stores have neither: [OpenStore] keeps the same files there in
 // another way, with COMMIT as the mark of what is complete.

@@ -8,8 +8,6 @@ import (
 var (
 	// ErrNone: there is no checkpoint in the folder. It is not the error of a folder whose checkpoints are all damaged.
 	ErrNone = errors.New("no checkpoint in the folder")
-	// ErrNoStep: there is no checkpoint of that step.
-	ErrNoStep = errors.New("no checkpoint of this step")
 	// ErrExists: the step is saved already; see [Options.Overwrite].
 	ErrExists = errors.New("the step is saved already")
 	// ErrNewer: the checkpoint was written by a later lazo, in a format that this one cannot read.
@@ -18,6 +16,8 @@ var (
 	ErrNotPruned = errors.New("saved, but old checkpoints are not removed")
 	// ErrNoSection: the checkpoint has no such section.
 	ErrNoSection = errors.New("no such section")
+	// errNoStep: there is no checkpoint of that step.
+	errNoStep = errors.New("no checkpoint of this step")
 	// errReadOnly: the folder was opened to be read.
 	errReadOnly = errors.New("the folder is open for reading alone")
 	// errReserved: a run saves into the folder, so no other one can.
@@ -45,15 +45,15 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// LockedError: another process, or another [Folder] of this one, writes into the folder.
-type LockedError struct {
+// lockedError: another process, or another [Folder] of this one, writes into the folder.
+type lockedError struct {
 	Dir string
 	// PID and Host are the owner's, as it wrote them; 0 and "" if they cannot be read (yet).
 	PID  int
 	Host string
 }
 
-func (e *LockedError) Error() string {
+func (e *lockedError) Error() string {
 	owner := "another process"
 	if e.PID != 0 {
 		owner = fmt.Sprintf("process %d on host %q", e.PID, e.Host)

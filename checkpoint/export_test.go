@@ -37,4 +37,14 @@ var (
 	ErrClosed   = errClosed
 	ErrReadOnly = errReadOnly
 	ErrReserved = errReserved
+	ErrNoStep   = errNoStep
 )
+
+// Types that are not exported.
+type (
+	Float           = float
+	LockedError     = lockedError
+	BackgroundError = backgroundError
+)
+
+var OpenFS = openFS

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Float is a float64 that JSON keeps as it is, to the last bit: NaN and the infinities too, which encoding/json
+// float is a float64 that JSON keeps as it is, to the last bit: NaN and the infinities too, which encoding/json
 // refuses. They become texts: "NaN", "+Inf", "-Inf", and "NaN:7ff8000000000123" for another NaN than math.NaN().
-type Float float64
+type float float64
 
 // MarshalJSON never fails.
-func (f Float) MarshalJSON() ([]byte, error) { return json.Marshal(f.value()) }
+func (f float) MarshalJSON() ([]byte, error) { return json.Marshal(f.value()) }
 
-func (f Float) value() any {
+func (f float) value() any {
 	x := float64(f)
 	switch bits := math.Float64bits(x); {
 	case math.IsInf(x, 1):
@@ -30,14 +30,14 @@ func (f Float) value() any {
 	return x
 }
 
-func (f *Float) UnmarshalJSON(text []byte) error {
+func (f *float) UnmarshalJSON(text []byte) error {
 	var x float64
 	if len(text) == 0 || text[0] != '"' {
 		if string(text) == "null" {
 			return fmt.Errorf("checkpoint: null is no number")
 		}
 		err := json.Unmarshal(text, &x)
-		*f = Float(x)
+		*f = float(x)
 		return err
 	}
 	var s string
@@ -48,7 +48,7 @@ func (f *Float) UnmarshalJSON(text []byte) error {
 	if !ok {
 		return fmt.Errorf(`checkpoint: %s is no number; expected one, or "NaN", "+Inf", "-Inf"`, cut(text))
 	}
-	*f = Float(x)
+	*f = float(x)
 	return nil
 }
 

@@ -16,16 +16,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// given, not one that does so later: the bytes come from the computer's cache, as a rule.
-type ReadBack int
-
-const (
-	// ReadBackFirst is the first save since the folder was opened.
-	ReadBackFirst ReadBack = iota
-	ReadBackEach
-	ReadBackNone
-)
-
 // Folder is an open folder of checkpoints. Its methods may be called from any goroutine; they wait for each other.
 type Folder struct {
 	dir      string
@@ -42,8 +32,8 @@ type Folder struct {
 }
 
 // Open opens a folder of checkpoints and removes what an earlier process left half done. A folder that is not there is
-// made, unless it is opened ReadOnly. A [*LockedError] says that another process writes there; the lock of a process
-// that died is gone with it.
+// made, unless it is opened ReadOnly. It is an error while another process writes there;
+// the lock of a process that died is gone with it.
 func Open(dir string, options Options) (*Folder, error) {
 	f, err := openDir(dir, options)
 	if err != nil {
@@ -68,15 +58,15 @@ func openDir(dir string, options Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := OpenFS(fs, dir, options)
+	f, err := openFS(fs, dir, options)
 	if err != nil {
 		return nil, errors.Join(err, fs.Close())
 	}
 	return f, nil
 }
 
-// OpenFS is [Open] with another file system than the computer's, for lazo's own tests.
-func OpenFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
+// openFS is [Open] with another file system than the computer's, for lazo's own tests.
+func openFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
 	d := &disk{fs: fs}
 	if options.ReadOnly {
 		return openMedium(context.Background(), d, dir, options)
@@ -85,7 +75,7 @@ func OpenFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
 	d.lock, err = fs.Lock(lockName, newOwner().String())
 	if locked := (*vfs.LockedError)(nil); errors.As(err, &locked) {
 		o := parseOwner(locked.Note)
-		return nil, &LockedError{Dir: dir, PID: o.PID, Host: o.Host}
+		return nil, &lockedError{Dir: dir, PID: o.PID, Host: o.Host}
 	} else if err != nil {
 		return nil, fmt.Errorf("take the lock: %w", err)
 	}
@@ -101,9 +91,6 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 	options.Keep = slices.Clone(options.Keep)
 	if name := options.ofRun(); name != "" {
 		return nil, fmt.Errorf("%s is an option of Resume; give it there", name)
-	}
-	if b := options.ReadBack; b < ReadBackFirst || b > ReadBackNone {
-		return nil, fmt.Errorf("ReadBack(%d): expected ReadBackFirst, ReadBackEach or ReadBackNone", b)
 	}
 	for i, k := range options.Keep {
 		if err := k.check(); err != nil {

@@ -45,7 +45,7 @@ type Follow struct {
 // Into restores each checkpoint into the state and yields how far its training was. An error ends it, as does the end
 // of the context. A checkpoint that is removed before it is restored, as the process that trains does with old ones, is
 // left out.
-func (f Follow) Into(ctx context.Context, state Restorer) iter.Seq2[loop.Elapsed, error] {
+func (f Follow) Into(ctx context.Context, state State) iter.Seq2[loop.Elapsed, error] {
 	return func(yield func(loop.Elapsed, error) bool) {
 		more := true
 		err := f.each(ctx, state, func(at loop.Elapsed) bool { more = yield(at, nil); return more })
@@ -64,7 +64,7 @@ func (f Follow) name() string {
 
 const defaultPoll = 10 * time.Second
 
-func (f Follow) each(ctx context.Context, state Restorer, yield func(loop.Elapsed) bool) (err error) {
+func (f Follow) each(ctx context.Context, state State, yield func(loop.Elapsed) bool) (err error) {
 	switch {
 	case state == nil:
 		return errors.New("no state given")
@@ -142,7 +142,7 @@ func (f Follow) look(ctx context.Context, last Step) (over bool, steps []Step, e
 }
 
 // restore restores a checkpoint unless it is gone.
-func (f Follow) restore(ctx context.Context, state Restorer, step Step) (at loop.Elapsed, gone bool, err error) {
+func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.Elapsed, gone bool, err error) {
 	c, err := f.Folder.Load(ctx, step)
 	if err == nil {
 		var from *resumption

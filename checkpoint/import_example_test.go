@@ -9,7 +9,7 @@ import (
 
 // A folder of GoMLX's checkpoints; a managed.State takes its variables by Transfer.
 func ExampleImportGoMLX() {
-	c, err := checkpoint.ImportGoMLX("testdata/gomlx-v0.26.0/gzip")
+	c, err := checkpoint.ImportGoMLX("testdata/gomlx-v0.26.0/gzip", 0)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -26,13 +26,6 @@ const (
 	gomlxTextSize = 8 << 20             // bytes of the JSON
 )
 
-// ImportOption is a setting of [ImportGoMLX].
-type ImportOption func(*gomlxImport)
-
-// MaxBytes lets the variables of a compressed checkpoint take so many bytes of memory, in place of twice the file and
-// 32 MB. A checkpoint of mostly zeros needs it; one of an unknown origin may be a bomb.
-func MaxBytes(n int64) ImportOption { return func(i *gomlxImport) { i.maxBytes = n } }
-
 // ImportGoMLX reads a checkpoint that GoMLX v0.26 to v0.28 has saved, compressed or not. The path is a folder, of which
 // the checkpoint with the highest number is read, or the .json file of one checkpoint.
 //
@@ -45,19 +38,20 @@ func MaxBytes(n int64) ImportOption { return func(i *gomlxImport) { i.maxBytes =
 // for each. Integers are exact, where GoMLX reads them back by way of a float64.
 //
 // A file that is not what GoMLX writes is a [*DamagedError]; one of more than 50,000 variables, 10,000 parameters or 2
-// MB of them, of 8 MB of JSON, or that expands to more than [MaxBytes], wraps [safetensors.ErrLimit]. Without MaxBytes
-// the memory taken is at most twice the files and 64 MB.
+// MB of them, of 8 MB of JSON, or that expands to more than maxBytes, wraps [safetensors.ErrLimit]. With 0 for maxBytes
+// the variables may take twice the file and 32 MB, and the memory taken is at most twice the files and 64 MB. A
+// compressed checkpoint of mostly zeros needs more; one of an unknown origin may be a bomb.
 //
 // Other checkpoints of the folder are not tried: an older one is another state of the training.
-func ImportGoMLX(path string, options ...ImportOption) (*Checkpoint, error) {
-	c, err := importGoMLX(path, options)
+func ImportGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
+	c, err := importGoMLX(path, maxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: import GoMLX's %s: %w", path, err)
 	}
 	return c, nil
 }
 
-func importGoMLX(path string, options []ImportOption) (*Checkpoint, error) {
+func importGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -74,12 +68,12 @@ func importGoMLX(path string, options []ImportOption) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := importGoMLXFrom(fs, base, options)
+	c, err := importGoMLXFrom(fs, base, maxBytes)
 	return c, errors.Join(err, fs.Close())
 }
 
 // importGoMLXFrom reads the checkpoint of a name, the newest if it is "".
-func importGoMLXFrom(fs vfs.FS, base string, options []ImportOption) (*Checkpoint, error) {
+func importGoMLXFrom(fs vfs.FS, base string, maxBytes int64) (*Checkpoint, error) {
 	older := ""
 	if base == "" {
 		all, err := gomlxCheckpoints(fs)
@@ -94,12 +88,7 @@ func importGoMLXFrom(fs vfs.FS, base string, options []ImportOption) (*Checkpoin
 			older = all[len(all)-2].base
 		}
 	}
-	i := gomlxImport{open: func(path string) (file, error) { return fs.Open(path) }, base: base, maxBytes: -1}
-	for _, o := range options {
-		if o != nil {
-			o(&i)
-		}
-	}
+	i := gomlxImport{open: func(path string) (file, error) { return fs.Open(path) }, base: base, maxBytes: maxBytes}
 	c, err := i.read()
 	if err != nil && older != "" {
 		err = fmt.Errorf("%w; to take the one before, give the path of %s", err, older+gomlxJSON)
@@ -155,7 +144,7 @@ func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 type gomlxImport struct {
 	open     opener
 	base     string
-	maxBytes int64 // negative: from the size of the file
+	maxBytes int64 // 0: from the size of the file
 }
 
 func (i *gomlxImport) read() (*Checkpoint, error) {
@@ -198,14 +187,14 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 		return damaged(path, fmt.Errorf("the file is %s, %s says %.20q", form, i.base+gomlxJSON, m.form))
 	}
 	limit := i.maxBytes
-	if limit < 0 {
+	if limit == 0 {
 		limit = 2*size + gomlxSlack
 	}
 	switch {
 	case !zipped && m.bytes != size:
 		return damaged(path, fmt.Errorf("%d bytes, the variables of %s take %d", size, i.base+gomlxJSON, m.bytes))
 	case zipped && m.bytes > limit:
-		return damaged(path, fmt.Errorf("the variables take %d bytes, over %d for a file of %d: %w; if you trust it, give MaxBytes(%d)", m.bytes, limit, size, safetensors.ErrLimit, m.bytes))
+		return damaged(path, fmt.Errorf("the variables take %d bytes, over %d for a file of %d: %w; if you trust it, give %d bytes for maxBytes", m.bytes, limit, size, safetensors.ErrLimit, m.bytes))
 	}
 	for k := range m.tensors {
 		t := &m.tensors[k]

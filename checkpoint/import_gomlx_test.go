@@ -127,7 +127,7 @@ func TestF39_importOfGoMLX(t *testing.T) {
 				dirs = append(dirs, kept)
 			}
 			for _, dir := range dirs {
-				c, err := checkpoint.ImportGoMLX(dir)
+				c, err := checkpoint.ImportGoMLX(dir, 0)
 				require.NoError(t, err)
 				checkGoMLX(t, c)
 
@@ -163,22 +163,22 @@ func TestImportGoMLXChooses(t *testing.T) {
 		require.NoError(t, err)
 		return values[0]
 	}
-	require.EqualValues(t, 2, value(checkpoint.ImportGoMLX(dir)))
+	require.EqualValues(t, 2, value(checkpoint.ImportGoMLX(dir, 0)))
 	old := filepath.Join(dir, names[0]+".json")
-	require.EqualValues(t, 1, value(checkpoint.ImportGoMLX(old)))
+	require.EqualValues(t, 1, value(checkpoint.ImportGoMLX(old, 0)))
 
 	// One that is torn is refused, and the error says how to get the one before.
 	require.NoError(t, os.Truncate(filepath.Join(dir, names[1]+".bin"), 30))
-	_, err = checkpoint.ImportGoMLX(dir)
+	_, err = checkpoint.ImportGoMLX(dir, 0)
 	var damaged *checkpoint.DamagedError
 	require.ErrorAs(t, err, &damaged)
 	require.ErrorContains(t, err, "to take the one before, give the path of "+names[0]+".json")
-	require.EqualValues(t, 1, value(checkpoint.ImportGoMLX(old)))
+	require.EqualValues(t, 1, value(checkpoint.ImportGoMLX(old, 0)))
 
-	_, err = checkpoint.ImportGoMLX(t.TempDir())
+	_, err = checkpoint.ImportGoMLX(t.TempDir(), 0)
 	require.ErrorIs(t, err, checkpoint.ErrNone)
-	_, err = checkpoint.ImportGoMLX(filepath.Join(dir, "none"))
+	_, err = checkpoint.ImportGoMLX(filepath.Join(dir, "none"), 0)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = checkpoint.ImportGoMLX(strings.TrimSuffix(old, ".json") + ".bin")
+	_, err = checkpoint.ImportGoMLX(strings.TrimSuffix(old, ".json")+".bin", 0)
 	require.ErrorContains(t, err, "ends in .json")
 }

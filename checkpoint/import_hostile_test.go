@@ -41,17 +41,17 @@ func zippedBehind(t T, header string, data []byte) []byte {
 }
 
 // importOf imports files of these contents, and checks how much memory that took.
-func importOf(t T, text string, bin []byte, options ...checkpoint.ImportOption) (*checkpoint.Checkpoint, float64, error) {
+func importOf(t T, text string, bin []byte, maxBytes ...int64) (*checkpoint.Checkpoint, float64, error) {
 	t.Helper()
 	m := &vfs.Mem{}
 	write(t, m, "x.json", []byte(text))
 	write(t, m, "x.bin", bin)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	c, err := checkpoint.ImportGoMLXFrom(m, "x", options...)
+	c, err := checkpoint.ImportGoMLXFrom(m, "x", append(maxBytes, 0)[0])
 	runtime.ReadMemStats(&after)
 	taken, limit := after.TotalAlloc-before.TotalAlloc, uint64(2*(len(text)+len(bin))+64<<20)
-	if len(options) == 0 {
+	if len(maxBytes) == 0 {
 		require.LessOrEqual(t, taken, limit)
 	}
 	return c, float64(taken) / float64(limit), err
@@ -249,11 +249,11 @@ func TestF27_memoryOfGoMLX(t *testing.T) {
 	}
 	_, _, err := importOf(t, huge(64<<20), bomb)
 	require.ErrorIs(t, err, safetensors.ErrLimit)
-	require.ErrorContains(t, err, "give MaxBytes(67108864)")
-	c, _, err := importOf(t, huge(64<<20), bomb, checkpoint.MaxBytes(64<<20))
+	require.ErrorContains(t, err, "give 67108864 bytes for maxBytes")
+	c, _, err := importOf(t, huge(64<<20), bomb, 64<<20)
 	require.NoError(t, err)
 	require.EqualValues(t, 64<<20, c.Bytes)
-	c, _, err = importOf(t, strings.Replace(huge(64<<20-1), `}]}`, `},{"ParameterName":"var://x","Dimensions":[],"DType":"Bool","Pos":67108863,"Length":1}]}`, 1), bomb, checkpoint.MaxBytes(64<<20))
+	c, _, err = importOf(t, strings.Replace(huge(64<<20-1), `}]}`, `},{"ParameterName":"var://x","Dimensions":[],"DType":"Bool","Pos":67108863,"Length":1}]}`, 1), bomb, 64<<20)
 	require.NoError(t, err, "what is taken as it comes ends where the next variable begins")
 	require.Len(t, c.Tensors, 2)
 	t.Logf("F27: GoMLX's checkpoints: all memory ever taken is at most %.0f%% of twice the files and 64 MB", 100*worst)
@@ -272,7 +272,7 @@ func TestF27_linksAndPipesOfGoMLX(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "x.bin"), gomlxBin(), 0o600))
 				require.NoError(t, os.Remove(filepath.Join(dir, name)))
 				require.NoError(t, do(filepath.Join(dir, name)))
-				_, err := checkpoint.ImportGoMLX(filepath.Join(dir, "x.json"))
+				_, err := checkpoint.ImportGoMLX(filepath.Join(dir, "x.json"), 0)
 				require.Error(t, err)
 			})
 		}

@@ -2,7 +2,7 @@ package checkpoint
 
 import "context"
 
-// State is a state of a run that can be saved; a managed.State is one. It may have more methods:
+// State is a state of a run that can be saved and restored; a managed.State is one. It may have more methods:
 //
 //   - Versions() map[string]string reports what it runs on, such as the plugin and the number of devices.
 //   - Settings() []Setting reports its settings. One that is not known yet, as the data before the first step, is left
@@ -13,10 +13,6 @@ type State interface {
 	// Content is all that the state needs to go on with the same bits. The Write of its tensors is called before the
 	// state is used again. The names "loop", "versions" and those that begin with "loop." are taken by [Resume].
 	Content(ctx context.Context) (Content, error)
-}
-
-// Restorer is a state into which a checkpoint can be put; a managed.State is one.
-type Restorer interface {
 	// Restore takes the tensors and sections that Content gave. After an error the state is as it was.
 	Restore(ctx context.Context, c *Checkpoint) error
 }

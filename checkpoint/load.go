@@ -16,10 +16,9 @@ func (f *Folder) Newest(ctx context.Context) (*Checkpoint, error) {
 	return c, f.wrap(err, "load the newest")
 }
 
-// Load loads the checkpoint of a step, as [Folder.Newest] does but for that it tries no other. [ErrNoStep] says that
-// there is none.
+// Load loads the checkpoint of a step. Unlike [Folder.Newest] it tries no other: a step that is not there is an error.
 func (f *Folder) Load(ctx context.Context, step Step) (*Checkpoint, error) {
-	c, err := f.load(ctx, func(p place) bool { return p.step == step }, ErrNoStep)
+	c, err := f.load(ctx, func(p place) bool { return p.step == step }, errNoStep)
 	return c, f.wrap(err, "load step %d", step)
 }
 
@@ -39,7 +38,7 @@ func (f *Folder) verify(ctx context.Context, step Step) error {
 		return err
 	}
 	if len(places) == 0 {
-		return ErrNoStep
+		return errNoStep
 	}
 	_, err = f.read(ctx, places[len(places)-1], false)
 	return err

@@ -27,7 +27,7 @@ type manifest struct {
 	format  int
 	step    Step
 	time    time.Time
-	metrics map[string]Float
+	metrics map[string]float
 	state   stateSum
 	// sums are the CRC-32C of the tensors.
 	sums map[string]crc
@@ -92,7 +92,7 @@ func (m *manifest) fields() []field {
 		plain("format", &m.format),
 		plain("step", &m.step),
 		plain("time", &m.time),
-		byName("metrics", entryLimit, &m.metrics, Float.MarshalJSON, func(text []byte) (f Float, err error) {
+		byName("metrics", entryLimit, &m.metrics, float.MarshalJSON, func(text []byte) (f float, err error) {
 			err = f.UnmarshalJSON(text)
 			return f, err
 		}),

@@ -24,9 +24,10 @@ type Options struct {
 	// unless the one there is damaged. With Overwrite, a run may begin before the newest checkpoint of its folder: its
 	// first save removes those of more steps.
 	Overwrite bool
-	// ReadBack says which saves are read again, and their checksums tried, before they count: some 15 % of the time of
-	// a save.
-	ReadBack ReadBack
+	// ReadBack has each save read again, and its checksums verified, before it counts: about 15 % of the time of a save.
+	// Without it the first save since the folder was opened is. The bytes come from the computer's cache, as a rule: this
+	// finds a disk that cannot be written, not one that fails later.
+	ReadBack bool
 	// LeaveCut has Newest, Load and Best leave tensors that are sharded over several processes in their files, when
 	// they have checked them: Write, in place of Data, reads one, whole, as long as the folder is open and the
 	// checkpoint there. So a state can be restored that no memory has whole. Resume sets it for the processes of a job.

@@ -21,8 +21,6 @@ func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
 		"Highest":    {keep(func(n int) checkpoint.Retention { return checkpoint.Highest(n, "loss") }), positive},
 		"EverySteps": {keep(func(n int) checkpoint.Retention { return checkpoint.EverySteps(checkpoint.Step(n)) }), positive},
 		"EveryTime":  {keep(func(n int) checkpoint.Retention { return checkpoint.EveryTime(time.Duration(n)) }), positive},
-		"ReadBack": {func(n int) checkpoint.Options { return checkpoint.Options{ReadBack: checkpoint.ReadBack(n)} },
-			func(n int) bool { return n == 0 || n == 1 }},
 	} {
 		for _, n := range []int{math.MinInt, -1, 0, 1, math.MaxInt} {
 			f, err := checkpoint.Open(t.TempDir(), row.options(n))

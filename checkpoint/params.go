@@ -49,12 +49,12 @@ func encodeParam(value any) (kind string, text any, err error) {
 	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
 		return kind, fmt.Sprint(x), nil
 	case float64:
-		return kind, Float(x), nil
+		return kind, float(x), nil
 	case float32:
 		if x != x { // a float64 would lose which NaN it is on some machines
 			return kind, fmt.Sprintf("NaN:%08x", math.Float32bits(x)), nil
 		}
-		return kind, Float(x), nil
+		return kind, float(x), nil
 	case []byte:
 		return "bytes", base64.StdEncoding.EncodeToString(x), nil
 	}
@@ -108,7 +108,7 @@ func decodeParam(kind string, raw json.RawMessage) (any, error) {
 		}
 		return b, err
 	case "float64":
-		x, err := decodeAs[Float](raw)
+		x, err := decodeAs[float](raw)
 		return float64(x), err
 	case "float32":
 		return decodeFloat32(raw)
@@ -127,7 +127,7 @@ func decodeFloat32(raw json.RawMessage) (any, error) {
 		bits, err := strconv.ParseUint(s[4:], 16, 32)
 		return math.Float32frombits(uint32(bits)), err
 	}
-	x, err := decodeAs[Float](raw)
+	x, err := decodeAs[float](raw)
 	if err == nil && float64(x) != float64(float32(x)) {
 		err = fmt.Errorf("%v is no float32", float64(x))
 	}

@@ -77,7 +77,7 @@ func TestF02_powerIsLost(t *testing.T) {
 		{"last 2 and best 1", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2), checkpoint.Highest(1, "loss")}}, []checkpoint.Step{1, 2, 3, 4}},
 		{"all", checkpoint.Options{}, []checkpoint.Step{1, 2}},
 		{"overwriting", checkpoint.Options{Overwrite: true}, []checkpoint.Step{1, 1, 1}},
-		{"last 1, not read back", checkpoint.Options{ReadBack: checkpoint.ReadBackNone, Keep: []checkpoint.Retention{checkpoint.Last(1)}}, []checkpoint.Step{1, 2, 3}},
+		{"last 1, not read back", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}}, []checkpoint.Step{1, 2, 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &power{t: t, mem: &vfs.Mem{}, options: c.options, random: rand.New(rand.NewPCG(1, 2))}

@@ -31,7 +31,7 @@ import (
 // A run that was stopped ([loop.ErrStop], but not [loop.ErrPause]) stays ended: if it is started again, it makes no
 // step, and its [loop.Result].Stop says why. It continues if its [loop.Until] is another one.
 //
-// The state must be a [State] and a [Restorer]. A run is saved on a schedule ([Every]), in each iteration in which a
+// The state must be a [State]. A run is saved on a schedule ([Every]), in each iteration in which a
 // metric is good enough to be kept ([KeepBest], [Options].Keep), and at its end, also if it was cancelled. A checkpoint
 // has the state, what has elapsed, and the history: bound a long one by [loop.Limit] or [loop.Thin]. Nothing is saved
 // at the end of a run that has failed, or that was cancelled inside of an iteration, as in an evaluation: it is resumed
@@ -50,7 +50,7 @@ import (
 //
 // Several processes that make a run together ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint
 // that all of them restore, says when to save, writes what each of them has whole, and makes a checkpoint complete.
-// Each writes its parts of sharded values ([Share]). An error of one is an error of all.
+// Each writes its parts of sharded values. An error of one is an error of all.
 //
 // Several options are joined: lists are appended, and of each other field the last one that is set counts. A store
 // has no name to open: see [Folder.Resume].
@@ -126,12 +126,9 @@ func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option,
 	if err := together(s.job, "take the folder for this run", err); err != nil {
 		return nil, err
 	}
-	state, restores := loop.StateAs[Restorer](from)
-	if _, saves := loop.StateAs[State](from); !saves {
-		return nil, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of checkpoint.State", from.State())
-	}
-	if !restores {
-		return nil, fmt.Errorf("checkpoint: a state of type %T cannot be restored: give it the method Restore of checkpoint.Restorer", from.State())
+	state, ok := loop.StateAs[State](from)
+	if !ok {
+		return nil, fmt.Errorf("checkpoint: a state of type %T cannot be saved and restored: give it the methods Content and Restore of checkpoint.State", from.State())
 	}
 	if isSet(s.Best) {
 		s.folder.best.Store(&s.Best)
@@ -146,7 +143,7 @@ func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option,
 func (s *saving) writes() bool { return s.job == nil || s.job.Rank() == 0 }
 
 // restore puts the checkpoint to resume from into the state. It returns nil if there is none.
-func (s *saving) restore(ctx context.Context, state Restorer) (*resumption, error) {
+func (s *saving) restore(ctx context.Context, state State) (*resumption, error) {
 	var begin *resumption
 	find := func() (*Checkpoint, error) {
 		if s.At != nil {
@@ -221,7 +218,7 @@ type resumption struct {
 
 // restore puts a checkpoint of a run into a state, and reads the values of also. If same is not nil, the saved settings
 // must be equal to it. After an error the state is as it was.
-func (f *Folder) restore(ctx context.Context, state Restorer, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
+func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
 	start, err := f.startOf(c, state)
 	if err == nil && same != nil {
 		err = f.compare(start, c, same)
@@ -244,7 +241,7 @@ func (f *Folder) restore(ctx context.Context, state Restorer, c *Checkpoint, als
 }
 
 // startOf reads the loop's part of a checkpoint, and takes its tensor away.
-func (f *Folder) startOf(c *Checkpoint, state Restorer) (*resumption, error) {
+func (f *Folder) startOf(c *Checkpoint, state State) (*resumption, error) {
 	var p position
 	switch err := c.Section(loopSection, &p); {
 	case errors.Is(err, ErrNoSection):

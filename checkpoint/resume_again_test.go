@@ -113,7 +113,7 @@ func TestR09_newestIsNeverAnotherRuns(t *testing.T) {
 				looks(m.Crash(0.5, random))
 			}
 			return nil
-		}), checkpoint.Options{Overwrite: true, ReadBack: checkpoint.ReadBackNone})
+		}), checkpoint.Options{Overwrite: true})
 		require.NoError(t, mark(t, f, 2, from))
 		looks(m.Crash(0, nil))
 		c, err := f.Newest(ctx)

@@ -140,7 +140,7 @@ func saves(f *checkpoint.Folder, when loop.Schedule, options ...checkpoint.Optio
 }
 
 // looked restores what a folder has into a state, and makes no step.
-func looked[S checkpoint.Restorer](f *checkpoint.Folder, state S, options ...checkpoint.Options) (loop.Result[S], error) {
+func looked[S checkpoint.State](f *checkpoint.Folder, state S, options ...checkpoint.Options) (loop.Result[S], error) {
 	none := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s S, _ int64) (S, loop.Logs, error) { return s, loop.Logs{}, nil }))
 	return none.Run(context.Background(), state, loop.From(numbered), saves(f, loop.Never, append(options, checkpoint.Options{IgnoreEnd: true})...), loop.Until(loop.Steps(0)))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -79,14 +80,14 @@ func (c *cut) Content(ctx context.Context) (checkpoint.Content, error) {
 	content, err := c.counter.Content(ctx)
 	t := &content.Tensors[0]
 	t.Dims, t.Data = []int{c.job.Size()}, nil
-	t.Parts = []checkpoint.Part{{Start: []int{c.job.Rank()}, Dims: []int{1}, Write: func(w io.Writer) error {
+	t.Parts = []shares.Part{{Start: []int{c.job.Rank()}, Dims: []int{1}, Write: func(w io.Writer) error {
 		if c.writes != nil {
 			*c.writes++
 		}
 		_, err := w.Write(safetensors.Bytes([]float64{c.Weight + float64(c.job.Rank())}))
 		return err
 	}}}
-	content.Share = checkpoint.Share{Rank: c.job.Rank(), Of: c.job.Size()}
+	content.Share = shares.Share{Rank: c.job.Rank(), Of: c.job.Size()}
 	return content, err
 }
 
@@ -131,7 +132,7 @@ func (c twoCut) Content(ctx context.Context) (checkpoint.Content, error) {
 			return content, failed
 		}
 		part := first.Parts[0]
-		first.Parts = []checkpoint.Part{{Start: part.Start, Dims: part.Dims, Write: func(w io.Writer) error { return errors.Join(part.Write(w), failed) }}}
+		first.Parts = []shares.Part{{Start: part.Start, Dims: part.Dims, Write: func(w io.Writer) error { return errors.Join(part.Write(w), failed) }}}
 	}
 	content.Tensors = []checkpoint.Tensor{second, first} // a save goes by names
 	return content, err
@@ -368,7 +369,7 @@ func TestJob_ofOtherSizes(t *testing.T) {
 				if n == 1 {
 					state.job = nil
 				}
-				f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0, ReadBack: checkpoint.ReadBackEach})
+				f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0, ReadBack: true})
 				options := []loop.Option{loop.Until(until), f.Resume(checkpoint.Every(loop.Steps(5)))}
 				var from loop.Elapsed
 				var err error

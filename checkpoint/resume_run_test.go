@@ -186,10 +186,10 @@ func TestResume_refuses(t *testing.T) {
 
 	ints := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ int64) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
 	_, _, err := run(t.Context(), ints, 0, folder().Resume(), loop.Until(loop.Steps(3)))
-	require.ErrorContains(t, err, "a state of type int cannot be saved: give it the method Content of checkpoint.State")
+	require.ErrorContains(t, err, "a state of type int cannot be saved and restored: give it the methods Content and Restore of checkpoint.State")
 	savesNamed := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s named, _ int64) (named, loop.Logs, error) { return s, loop.Logs{}, nil }))
 	_, _, err = run(t.Context(), savesNamed, named{"own"}, folder().Resume(), loop.Until(loop.Steps(3)))
-	require.ErrorContains(t, err, "a state of type checkpoint_test.named cannot be restored: give it the method Restore of checkpoint.Restorer")
+	require.ErrorContains(t, err, "a state of type checkpoint_test.named cannot be saved and restored: give it the methods Content and Restore of checkpoint.State")
 
 	for _, section := range []string{"loop", "rate"} {
 		value := 1

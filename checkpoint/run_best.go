@@ -23,7 +23,7 @@ func (b *bestBack) Change(context.Context, loop.Report, loop.State) error { retu
 
 // End puts the best state back. It comes after the end of the saves, which stand after all others.
 func (b *bestBack) End(ctx context.Context, e loop.Ending, s loop.State) error {
-	state, ok := loop.StateAs[Restorer](s)
+	state, ok := loop.StateAs[State](s)
 	if !e.Normal() || !ok {
 		return nil
 	}

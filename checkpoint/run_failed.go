@@ -27,7 +27,7 @@ func (s *saving) failed(err error) error {
 	}
 	var failed []error
 	for _, e := range parts(err) {
-		if b := (*BackgroundError)(nil); errors.As(e, &b) && errors.Is(e, ErrNotPruned) {
+		if b := (*backgroundError)(nil); errors.As(e, &b) && errors.Is(e, ErrNotPruned) {
 			s.folder.Options().Log.Warn("checkpoint: saved, but old ones could not be removed",
 				"folder", s.folder.Dir(), "step", int64(b.Step), "error", b.Err)
 			continue

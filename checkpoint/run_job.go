@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -109,7 +110,7 @@ func busy(job loop.Job) (done func()) {
 
 // agreedSave tells all processes whether rank 0 saves in this turn, and into which slot; and rank 0, whether one of
 // them could not write what it was to.
-func (s *saving) agreedSave(save bool, at Slot, err error) (_ bool, _ Slot, failed error) {
+func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ shares.Slot, failed error) {
 	if s.job == nil {
 		return save && err == nil, at, err
 	}
@@ -121,7 +122,7 @@ func (s *saving) agreedSave(save bool, at Slot, err error) (_ bool, _ Slot, fail
 		return false, at, errors.Join(err, agreed)
 	}
 	s.hear(words[3])
-	return words[0] > 0, Slot{Again: words[1], Token: words[2]}, err
+	return words[0] > 0, shares.Slot{Again: words[1], Token: words[2]}, err
 }
 
 // lost is 1 if this process, which is not rank 0, could not write something since it was last asked.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -314,8 +315,8 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 	ctx, done := lasting(ctx)
 	defer done()
 	early := s.failed(s.async.Check())
-	make, at, err := s.agreedSave(false, Slot{}, nil)
-	if err = errors.Join(early, err); err != nil || !make || at == (Slot{}) { // nothing is cut
+	make, at, err := s.agreedSave(false, shares.Slot{}, nil)
+	if err = errors.Join(early, err); err != nil || !make || at == (shares.Slot{}) { // nothing is cut
 		return err
 	}
 	defer busy(s.job)()
@@ -331,7 +332,7 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 		}
 	}
 	if err != nil { // rank 0 is to wait no longer
-		return errors.Join(err, s.folder.GiveUp(ctx, step, Share{Rank: s.job.Rank(), Of: s.job.Size(), At: at}, err))
+		return errors.Join(err, s.folder.GiveUp(ctx, step, shares.Share{Rank: s.job.Rank(), Of: s.job.Size(), At: at}, err))
 	}
 	content.Share.At = at
 	return s.failed(s.async.Save(ctx, step, content))

@@ -50,7 +50,7 @@ func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 		return err
 	}
 	d.manifest.time = f.now().UTC()
-	reads := f.options.ReadBack == ReadBackEach || f.options.ReadBack == ReadBackFirst && !f.readBack
+	reads := f.options.ReadBack || !f.readBack
 	w := d.writing(ctx, reads, f.options.Log)
 	w.last = func() error { return f.supersede(ctx, another) }
 	if err := f.medium.put(ctx, at.String(), w); err != nil {
@@ -67,7 +67,7 @@ func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 // placeOf is where a draft goes: into its slot, or where a step is free.
 func (f *Folder) placeOf(ctx context.Context, d *draft) (place, error) {
 	if d.cut() {
-		return d.share.At.place(d.manifest.step), nil
+		return placeIn(d.share.At, d.manifest.step), nil
 	}
 	if err := f.clean(ctx); err != nil {
 		return place{}, err
@@ -156,7 +156,7 @@ func (d *draft) writing(ctx context.Context, readBack bool, log *slog.Logger) wr
 		return []byte(commit(text)), create(manifestName, bytesOf(text))
 	}}
 	if d.cut() {
-		w.begun = d.share.At.temp()
+		w.begun = tempOf(d.share.At)
 	}
 	if readBack {
 		w.check = func(open opener, dir string) error {

@@ -13,34 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/safetensors"
 )
-
-// Part is a box of a tensor that lies cut over several processes. The parts of a tensor have the same Dims, lie on the
-// grid of these, and together are all of it, each once.
-type Part struct {
-	// Start is where the part begins along each axis, Dims how long it is there.
-	Start, Dims []int
-	// Data and Write are those of a [Tensor], of the part alone.
-	Data  []byte
-	Write func(io.Writer) error
-}
-
-// Share says that content is that of one of several processes which save a state together into one checkpoint, each by
-// a [Folder] of the same place. Each writes the parts that it gives of tensors that are cut; rank 0, whose folder alone
-// is opened to be written, writes the rest, waits for the others' parts, and makes the checkpoint complete. The others'
-// folders are [Options.ReadOnly]. Package runs does all this.
-type Share struct {
-	// Rank is the process's number, from 0 to Of-1.
-	Rank, Of int
-	// At is what [Folder.Begin] gave at rank 0 for the step, the same in all processes. It is needed where a tensor is
-	// cut.
-	At Slot
-}
-
-// Slot is where the files of a checkpoint go before it is complete: two numbers, not negative, to be given to the other
-// processes.
-type Slot struct{ Again, Token int64 }
 
 // errGivenUp is why a process that is not rank 0 could not write its parts where rank 0 has failed, whose error says
 // why.
@@ -150,12 +125,12 @@ func (d *draft) shareHeader() []safetensors.Tensor {
 	return append(list, safetensors.Tensor{Name: sumsName, DType: safetensors.U32, Dims: []int{len(d.parts)}})
 }
 
-func (s Share) metadata() map[string]string {
+func metadata(s shares.Share) map[string]string {
 	return map[string]string{tokenKey: fmt.Sprintf("%016x", s.At.Token)}
 }
 
 func (d *draft) checkShare() error {
-	if _, err := safetensors.NewWriter(io.Discard, d.shareHeader(), d.share.metadata()); err != nil {
+	if _, err := safetensors.NewWriter(io.Discard, d.shareHeader(), metadata(d.share)); err != nil {
 		return err
 	}
 	return checkSizes(d.parts)
@@ -164,7 +139,7 @@ func (d *draft) checkShare() error {
 // writeShare writes the file of the parts of this process, and notes what it has of them in the manifest.
 func (d *draft) writeShare(w io.Writer) error {
 	counted := &counter{w: w}
-	file, err := safetensors.NewWriter(counted, d.shareHeader(), d.share.metadata())
+	file, err := safetensors.NewWriter(counted, d.shareHeader(), metadata(d.share))
 	if err != nil {
 		return err
 	}
@@ -269,7 +244,7 @@ func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if reader.Metadata()[tokenKey] != d.share.metadata()[tokenKey] { // of a save that was given up, in a store
+	if reader.Metadata()[tokenKey] != metadata(d.share)[tokenKey] { // of a save that was given up, in a store
 		return false, nil
 	}
 	sums, _, err := reader.Read(sumsName)
@@ -318,39 +293,39 @@ func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 }
 
 // Begin makes a place for a checkpoint that several processes save together, at rank 0. Its slot is for all of them;
-// see [Share]. One that is not saved is to be given up by [Folder.GiveUp].
-func (f *Folder) Begin(ctx context.Context, step Step) (Slot, error) {
+// it. One that is not saved is to be given up by [Folder.GiveUp].
+func (f *Folder) Begin(ctx context.Context, step Step) (shares.Slot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, err := f.begin(ctx, step)
 	return s, f.wrap(err, "begin to save step %d", step)
 }
 
-func (f *Folder) begin(ctx context.Context, step Step) (Slot, error) {
+func (f *Folder) begin(ctx context.Context, step Step) (shares.Slot, error) {
 	if err := f.use(true); err != nil {
-		return Slot{}, err
+		return shares.Slot{}, err
 	}
 	if err := f.clean(ctx); err != nil {
-		return Slot{}, err
+		return shares.Slot{}, err
 	}
 	at, err := f.free(ctx, step)
 	if err != nil {
-		return Slot{}, err
+		return shares.Slot{}, err
 	}
-	s := Slot{Again: int64(at.again), Token: freshToken()}
-	return s, f.medium.begin(ctx, s.temp())
+	s := shares.Slot{Again: int64(at.again), Token: freshToken()}
+	return s, f.medium.begin(ctx, tempOf(s))
 }
 
 // temp is the name of the slot's folder on a disk.
-func (s Slot) temp() string { return fmt.Sprintf("%s%016x", tempPrefix, s.Token) }
+func tempOf(s shares.Slot) string { return fmt.Sprintf("%s%016x", tempPrefix, s.Token) }
 
-func (s Slot) place(step Step) place { return place{step, int(s.Again)} }
+func placeIn(s shares.Slot, step Step) place { return place{step, int(s.Again)} }
 
 // GiveUp says that a share of a step will not come, and why: rank 0's, whose slot is removed, or another one's, for
 // which rank 0 then waits no more. [Folder.Save] and [Async.Save] do so where they fail.
-func (f *Folder) GiveUp(ctx context.Context, step Step, share Share, why error) error {
+func (f *Folder) GiveUp(ctx context.Context, step Step, share shares.Share, why error) error {
 	var err error
-	if name, temp := share.At.place(step).String(), share.At.temp(); share.Rank == 0 {
+	if name, temp := placeIn(share.At, step).String(), tempOf(share.At); share.Rank == 0 {
 		err = f.medium.giveUp(ctx, name, temp)
 	} else {
 		err = f.medium.mark(ctx, name, temp, failedName(share.Rank), fmt.Sprintf("%s%.*s", markPrefix, markLimit, why))
@@ -372,7 +347,7 @@ func (f *Folder) saveShare(ctx context.Context, d *draft) error {
 		return err
 	}
 	at := d.share.At
-	err := f.medium.share(ctx, at.place(d.manifest.step).String(), at.temp(), shareName(d.share.Rank),
+	err := f.medium.share(ctx, placeIn(at, d.manifest.step).String(), tempOf(at), shareName(d.share.Rank),
 		func(w io.Writer) error { return d.writeShare(&patient{ctx, w}) })
 	if err != nil {
 		err = fmt.Errorf("the parts of rank %d: %w", d.share.Rank, err)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
@@ -147,7 +148,7 @@ func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cu
 		return err
 	}
 	var whole []byte
-	if to, ok := w.(MemoryWriter); ok {
+	if to, ok := w.(abilities.MemoryWriter); ok {
 		whole = to.AvailableBuffer()
 	}
 	if int64(cap(whole)) < size {

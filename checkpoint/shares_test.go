@@ -20,6 +20,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/safetensors"
 )
@@ -63,8 +64,8 @@ func cutOut(t checkpoint.Tensor, start, dims []int) (data []byte) {
 
 // share is what one of n processes gives of a version: of each tensor that is cut the parts come to the processes in
 // turn, but for one of which rank 0 has all.
-func share(version, rank, n int, at checkpoint.Slot) checkpoint.Content {
-	c := checkpoint.Content{Share: checkpoint.Share{Rank: rank, Of: n, At: at}}
+func share(version, rank, n int, at shares.Slot) checkpoint.Content {
+	c := checkpoint.Content{Share: shares.Share{Rank: rank, Of: n, At: at}}
 	if rank == 0 {
 		c.Sections = map[string]any{"version": version}
 	}
@@ -82,7 +83,7 @@ func share(version, rank, n int, at checkpoint.Slot) checkpoint.Content {
 			part[i] /= k
 			all *= k
 		}
-		parts := []checkpoint.Part{}
+		parts := []shares.Part{}
 		for p := range all {
 			start := make([]int, len(part))
 			for i, left := len(cuts)-1, p; i >= 0; i-- {
@@ -95,7 +96,7 @@ func share(version, rank, n int, at checkpoint.Slot) checkpoint.Content {
 			}
 			if owner == rank {
 				data := cutOut(t, start, part)
-				one := checkpoint.Part{Start: start, Dims: part, Data: data}
+				one := shares.Part{Start: start, Dims: part, Data: data}
 				if p%2 > 0 {
 					one.Data, one.Write = nil, func(w io.Writer) error { _, err := w.Write(data); return err }
 				}
@@ -176,7 +177,7 @@ func TestShares(t *testing.T) {
 			keep := []checkpoint.Retention{checkpoint.Last(2)}
 			for step := range checkpoint.Step(4) {
 				for rank, err := range saveShares(step, n, func(rank int) *checkpoint.Folder {
-					return open(checkpoint.Options{ReadOnly: rank > 0, ReadBack: checkpoint.ReadBackEach, Keep: keep, Log: quiet})
+					return open(checkpoint.Options{ReadOnly: rank > 0, ReadBack: true, Keep: keep, Log: quiet})
 				}) {
 					require.NoError(t, err, "%s: rank %d of %d", name, rank, n)
 				}
@@ -490,12 +491,12 @@ func TestShares_refusals(t *testing.T) {
 		change func(int, *checkpoint.Content)
 		want   string
 	}{
-		"both have the same parts": {at(1, func(t *checkpoint.Tensor) { t.Parts = share(1, 0, 2, checkpoint.Slot{}).Tensors[0].Parts }), "is there twice"},
+		"both have the same parts": {at(1, func(t *checkpoint.Tensor) { t.Parts = share(1, 0, 2, shares.Slot{}).Tensors[0].Parts }), "is there twice"},
 		"a part is missing":        {at(1, func(t *checkpoint.Tensor) { t.Parts = t.Parts[1:] }), `tensor "/rows", of which the processes gave their parts: 3 parts of dims [2], dims [8] take 4`},
 		"another tensor":           {at(1, func(t *checkpoint.Tensor) { t.Name = "/other" }), "the processes do not save the same state"},
 		"another type":             {at(1, func(t *checkpoint.Tensor) { t.DType = safetensors.I32 }), "the processes do not save the same state"},
 		"other parts": {at(1, func(t *checkpoint.Tensor) {
-			t.Parts = []checkpoint.Part{{Start: []int{4}, Dims: []int{4}, Data: make([]byte, 16)}}
+			t.Parts = []shares.Part{{Start: []int{4}, Dims: []int{4}, Data: make([]byte, 16)}}
 		}), "the processes do not save the same state"},
 		"a part off the grid":         {at(1, func(t *checkpoint.Tensor) { t.Parts[0].Start = []int{1} }), `tensor "/rows": a part from [1] on: expected one on the grid of [2] in dims [8]`},
 		"parts of two sizes":          {at(0, func(t *checkpoint.Tensor) { t.Parts[1].Dims = []int{4} }), "parts of dims [2] and [4]: expected equal ones"},
@@ -510,11 +511,11 @@ func TestShares_refusals(t *testing.T) {
 		require.ErrorContains(t, two(row.change), row.want, name)
 	}
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	err := f.Save(t.Context(), 1, share(1, 0, 2, checkpoint.Slot{}))
+	err := f.Save(t.Context(), 1, share(1, 0, 2, shares.Slot{}))
 	require.ErrorContains(t, err, "give the content the Slot of rank 0's Folder.Begin, or use Resume")
-	alone := share(1, 0, 1, checkpoint.Slot{Again: 1, Token: 1})
+	alone := share(1, 0, 1, shares.Slot{Again: 1, Token: 1})
 	require.ErrorContains(t, f.Save(t.Context(), 1, alone), "it is cut, and the content is share 0 of 1")
-	require.ErrorContains(t, f.Save(t.Context(), 1, checkpoint.Content{Share: checkpoint.Share{Rank: 1, Of: 2}}), "rank 1 of 2 has no part to save")
+	require.ErrorContains(t, f.Save(t.Context(), 1, checkpoint.Content{Share: shares.Share{Rank: 1, Of: 2}}), "rank 1 of 2 has no part to save")
 	_, err = openMem(t, &vfs.Mem{}, checkpoint.Options{ReadOnly: true}).Begin(t.Context(), 1)
 	require.ErrorIs(t, err, checkpoint.ErrReadOnly)
 }

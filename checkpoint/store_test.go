@@ -121,9 +121,9 @@ var storeRuns = []struct {
 }{
 	{"last 1", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}}, []checkpoint.Step{1, 2, 3}},
 	{"last 2 and best 1", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2), checkpoint.Highest(1, "loss")}}, []checkpoint.Step{1, 2, 3, 4, 5}},
-	{"all", checkpoint.Options{ReadBack: checkpoint.ReadBackEach}, []checkpoint.Step{1, 2}},
+	{"all", checkpoint.Options{ReadBack: true}, []checkpoint.Step{1, 2}},
 	{"overwriting", checkpoint.Options{Overwrite: true}, []checkpoint.Step{1, 1, 1}},
-	{"not read back", checkpoint.Options{ReadBack: checkpoint.ReadBackNone, Keep: []checkpoint.Retention{checkpoint.Last(1)}}, []checkpoint.Step{1, 2, 3}},
+	{"not read back", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}}, []checkpoint.Step{1, 2, 3}},
 }
 
 func TestF02_aStoreWhoseProcessDies(t *testing.T) {

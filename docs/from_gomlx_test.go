@@ -230,7 +230,7 @@ func TestFromGoMLX_importedCheckpoint(t *testing.T) {
 	}
 	state := fresh(t)
 
-	imported := must.M1(checkpoint.ImportGoMLX(dir))
+	imported := must.M1(checkpoint.ImportGoMLX(dir, 0))
 	must.M(state.Transfer(ctx, imported, func(name string) string {
 		if _, found := imported.Tensor(name); !found || name == "/#rngState" {
 			return "" // stays as it is here

@@ -18,7 +18,6 @@ var (
 	_ abilities.Compiler      = (*Model)(nil)
 	_ abilities.LearningRater = (*Model)(nil)
 	_ checkpoint.State        = (*Model)(nil)
-	_ checkpoint.Restorer     = (*Model)(nil)
 	_ abilities.XLADumper     = (*Model)(nil)
 
 	_ interface {

@@ -11,13 +11,13 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
 var (
-	_ checkpoint.State    = (*State)(nil)
-	_ checkpoint.Restorer = (*State)(nil)
+	_ checkpoint.State = (*State)(nil)
 )
 
 // variablesSection says what the variables of a saved state are: an origin by name.
@@ -29,7 +29,7 @@ const variablesSection = "variables"
 // not depend on the strategy, so a state can go on under another one: with the same bits under the same, and as near as
 // sums in another order are under others.
 //
-// Of several processes that hold the state together each gives its [checkpoint.Share]: the parts that it has of values
+// Of several processes that hold the state together each gives its [shares.Share]: the parts that it has of values
 // that are cut, and rank 0 all others. None waits for another one. checkpoint.Resume saves them together.
 //
 // Values of a restored state that no step has asked for yet are saved again.
@@ -51,10 +51,10 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 	}
 	defer done()
 	if job := s.values.Strategy().Runtime().Job(); job != nil && job.Size() > 1 {
-		c.Share = checkpoint.Share{Rank: job.Rank(), Of: job.Size()}
+		c.Share = shares.Share{Rank: job.Rank(), Of: job.Size()}
 	}
 	origins := map[string]origin{}
-	add := func(name string, shape shapes.Shape, o origin, write func(io.Writer) error, parts []checkpoint.Part) error {
+	add := func(name string, shape shapes.Shape, o origin, write func(io.Writer) error, parts []shares.Part) error {
 		dtype, err := inFile(shape.DType)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -77,10 +77,10 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		if _, err := inFile(shape.DType); err != nil { // before there is a pin
 			return c, fmt.Errorf("%s: %w", name, err)
 		}
-		given, write := make([]checkpoint.Part, len(parts)), (func(io.Writer) error)(nil)
+		given, write := make([]shares.Part, len(parts)), (func(io.Writer) error)(nil)
 		for p, part := range parts {
 			now := s.values.Pin(i)
-			given[p] = checkpoint.Part{Start: part.Start, Dims: part.Shape.Dimensions, Write: func(w io.Writer) error {
+			given[p] = shares.Part{Start: part.Start, Dims: part.Shape.Dimensions, Write: func(w io.Writer) error {
 				err := now.Write(w, part.Buffer, int(part.Shape.ByteSize()), &spare)
 				return errors.Join(err, now.Release())
 			}}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -59,26 +60,26 @@ func TestRestore_readsWhatWasCutOneByOne(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, errors.Join(zero.Close(), one.Close())) })
 	at, err := zero.Begin(t.Context(), 1)
 	require.NoError(t, err)
-	shares := [2]checkpoint.Content{content, {}}
-	shares[0].Tensors = nil
+	both := [2]checkpoint.Content{content, {}}
+	both[0].Tensors = nil
 	for _, tensor := range content.Tensors {
 		var all bytes.Buffer
 		require.NoError(t, tensor.Write(&all))
 		if tensor.Write = nil; len(tensor.Dims) != 1 || tensor.Dims[0] != 4 {
 			tensor.Data = all.Bytes()
-			shares[0].Tensors = append(shares[0].Tensors, tensor)
+			both[0].Tensors = append(both[0].Tensors, tensor)
 			continue
 		}
-		for rank := range shares {
-			tensor.Parts = []checkpoint.Part{{Start: []int{2 * rank}, Dims: []int{2}, Data: all.Bytes()[8*rank : 8*rank+8]}}
-			shares[rank].Tensors = append(shares[rank].Tensors, tensor)
+		for rank := range both {
+			tensor.Parts = []shares.Part{{Start: []int{2 * rank}, Dims: []int{2}, Data: all.Bytes()[8*rank : 8*rank+8]}}
+			both[rank].Tensors = append(both[rank].Tensors, tensor)
 		}
 	}
-	for rank := range shares {
-		shares[rank].Share = checkpoint.Share{Rank: rank, Of: 2, At: at}
+	for rank := range both {
+		both[rank].Share = shares.Share{Rank: rank, Of: 2, At: at}
 	}
-	require.NoError(t, one.Save(t.Context(), 1, shares[1]))
-	require.NoError(t, zero.Save(t.Context(), 1, shares[0]))
+	require.NoError(t, one.Save(t.Context(), 1, both[1]))
+	require.NoError(t, zero.Save(t.Context(), 1, both[0]))
 
 	for _, early := range []bool{false, true} {
 		s := on()

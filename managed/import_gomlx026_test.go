@@ -30,7 +30,7 @@ func TestF39_aModelOfGoMLX026GoesOn(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "losses.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &there))
-	c, err := checkpoint.ImportGoMLX(dir)
+	c, err := checkpoint.ImportGoMLX(dir, 0)
 	require.NoError(t, err)
 	model := func(b *managed.Builder) {
 		scale := b.Scope().VariableWithValue("scale", float32(0)).NodeValue(b.Graph())

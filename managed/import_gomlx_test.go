@@ -51,7 +51,7 @@ func TestF39_aModelOfGoMLXGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, handler.Save())
 
-			c, err := checkpoint.ImportGoMLX(dir)
+			c, err := checkpoint.ImportGoMLX(dir, 0)
 			require.NoError(t, err)
 			require.EqualValues(t, 30, c.Step)
 			state := newState(t, r, managed.WithOptimizer(adam()))

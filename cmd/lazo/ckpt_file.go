@@ -115,11 +115,7 @@ func (c ckptImport) read() (checkpoint.Step, checkpoint.Content, error) {
 		content, err := readSafetensors(c.Path)
 		return 0, content, err
 	}
-	var options []checkpoint.ImportOption
-	if c.MaxBytes > 0 {
-		options = append(options, checkpoint.MaxBytes(c.MaxBytes))
-	}
-	at, err := checkpoint.ImportGoMLX(c.Path, options...)
+	at, err := checkpoint.ImportGoMLX(c.Path, c.MaxBytes)
 	if err != nil {
 		return 0, checkpoint.Content{}, err
 	}

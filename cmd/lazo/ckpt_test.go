@@ -129,7 +129,7 @@ func TestCkptImportFromGoMLX(t *testing.T) {
 	require.Equal(t, result{0, "step 1200: 16 tensors in " + dir + "\n", ""}, run(t, "ckpt", "import", "--from", "gomlx", kept, dir))
 	require.Contains(t, run(t, "ckpt", "show", dir).stdout, `"/dense/weights"  F32[2 3]`)
 	require.Equal(t, result{0, "step 5: 16 tensors in " + dir + "\n", ""}, run(t, "ckpt", "import", "--from", "gomlx", kept, dir, "--step", "5"))
-	require.Contains(t, run(t, "ckpt", "import", "--from", "gomlx", "--max-bytes", "100", kept, dir).stderr, "if you trust it, give MaxBytes(2538)")
+	require.Contains(t, run(t, "ckpt", "import", "--from", "gomlx", "--max-bytes", "100", kept, dir).stderr, "if you trust it, give 2538 bytes for maxBytes")
 	require.Equal(t, 2, run(t, "ckpt", "import", "--from", "torch", kept, dir).code)
 	require.Contains(t, run(t, "ckpt", "import", "--from", "gomlx", t.TempDir(), dir).stderr, "no checkpoint in the folder")
 }

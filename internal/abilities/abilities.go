@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -97,4 +98,11 @@ type Watched interface {
 // XLADumper is a state that can write the programs that its steps were compiled to into a directory.
 type XLADumper interface {
 	DumpXLA(dir string) error
+}
+
+// MemoryWriter is the writer that checkpoint.Async gives to a tensor's Write: bytes that were put into its
+// AvailableBuffer (see bytes.Buffer) are written without a copy.
+type MemoryWriter interface {
+	io.Writer
+	AvailableBuffer() []byte
 }

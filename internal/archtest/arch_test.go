@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"internal/abilities":    {},
 	"internal/edits":        {},
 	"internal/pieces":       {},
+	"internal/shares":       {},
 	"internal/fetch":        {},
 	"internal/child":        {},
 	"internal/gate":         {},
@@ -49,7 +50,7 @@ var allowed = map[string][]string{
 	"internal/shield":       {"internal/graphs"},
 	"internal/size":         {},
 	"internal/tfrecord":     {},
-	"checkpoint":            {"callbacks", "safetensors", "internal/dtype", "internal/shield", "internal/vfs", "loop", "internal/abilities"},
+	"checkpoint":            {"callbacks", "safetensors", "internal/dtype", "internal/shield", "internal/vfs", "loop", "internal/abilities", "internal/shares"},
 	"safetensors":           {"internal/regular"},
 	"checkpoint/storetest":  {"checkpoint", "safetensors"},
 	"data":                  {"internal/blocks", "internal/distinct", "internal/dtype", "internal/edits", "internal/fetch", "internal/png", "internal/regular", "internal/shield", "internal/tfrecord"},
@@ -79,7 +80,7 @@ var allowed = map[string][]string{
 	"text":                  {},
 	"plots":                 {"loop"},
 	"flaxlike/report":       {"data", "flaxlike", "loop", "managed", "plots"},
-	"managed":               {"checkpoint", "data", "ops", "internal/autodiff", "internal/awaited", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/regular", "loop", "managed/internal/store", "metrics", "optim", "safetensors", "strategies", "xla", "xla/export", "internal/abilities"},
+	"managed":               {"checkpoint", "data", "ops", "internal/autodiff", "internal/awaited", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/regular", "loop", "managed/internal/store", "metrics", "optim", "safetensors", "strategies", "xla", "xla/export", "internal/abilities", "internal/shares"},
 	"flaxlike":              {"callbacks", "checkpoint", "data", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/names", "internal/outputs", "internal/shield", "internal/vfs", "loop", "losses", "managed", "metrics", "nn", "optim", "safetensors", "strategies", "train", "xla", "internal/abilities"},
 	"serve":                 {"data", "internal/gate", "internal/graphs", "internal/shield"},
 	"examples/fit":          {"data", "flaxlike", "loop", "nn"},
@@ -115,7 +116,7 @@ var allowed = map[string][]string{
 	"bench":                 {"callbacks", "checkpoint", "data", "dist", "flaxlike", "loop", "losses", "managed", "metrics", "nn", "optim", "safetensors", "serve", "strategies", "train", "xla", "xla/mpi"},
 	"bench/scale":           {"xla/plan"},
 
-	"managed/internal/store": {"checkpoint", "data", "internal/gate", "internal/graphs", "strategies", "xla"},
+	"managed/internal/store": {"checkpoint", "internal/abilities", "data", "internal/gate", "internal/graphs", "strategies", "xla"},
 }
 
 type pkg struct {

@@ -89,7 +89,7 @@ var fieldsThatAreLists = map[string]string{
 	// Copied when the struct is handed over.
 	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
 	// Looked at while the call lasts that is given the struct, or of which it is the receiver.
-	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "checkpoint.Part.Start": "call", "checkpoint.Part.Dims": "call", "checkpoint.Part.Data": "call", "strategies.Part.Start": "given", "safetensors.Tensor.Dims": "call",
+	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
 	"data.Numbers.Columns": "call", "data.Categories.Columns": "call", "data.Categories.Classes": "call", "data.Labels.Classes": "call", "data.Labels.Columns": "call",
 	"loop.Evaluation.Options": "call", "loop.Change.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call", "strategies.Built.Read": "call",

@@ -585,7 +585,7 @@ var controls = []control{
 	{name: "a COMMIT before the other ranks have written", file: "checkpoint/save.go", pkg: "checkpoint", test: "TestShares_eachCallFails",
 		edits: []edit{{"if err := d.gather(ctx, open, dir, log); err != nil {", "if err := ctx.Err(); err != nil {"}}},
 	{name: "the file of a save that was given up", file: "checkpoint/shares.go", pkg: "checkpoint", test: "TestShares_killedInAStore",
-		edits: []edit{{"if reader.Metadata()[tokenKey] != d.share.metadata()[tokenKey] {", "if reader.Metadata()[tokenKey] == \"\" {"}}},
+		edits: []edit{{"if reader.Metadata()[tokenKey] != metadata(d.share)[tokenKey] {", "if reader.Metadata()[tokenKey] == \"\" {"}}},
 	{name: "a part that two ranks give", file: "checkpoint/cut.go", pkg: "checkpoint", test: "TestShares_refusals",
 		edits: []edit{{"if p.Rank < 0 || seen[at] {", "if p.Rank < 0 {"}}},
 	{name: "a part that is not summed when it is read", file: "checkpoint/shares_read.go", pkg: "checkpoint", test: "TestShares_leftInTheFiles",

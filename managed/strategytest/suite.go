@@ -287,7 +287,7 @@ func resumes(t *testing.T, s strategies.Strategy) {
 		require.NoError(t, err)
 		step := managed.TrainStep(deep)
 		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32, data.Shuffle(3)), loop.Until(loop.Steps(steps)),
-			checkpoint.Resume(dir, checkpoint.Options{When: loop.AtEnd, ReadBack: checkpoint.ReadBackEach}))
+			checkpoint.Resume(dir, checkpoint.Options{When: loop.AtEnd, ReadBack: true}))
 		require.NoError(t, err)
 		values := valuesOf(t, state)
 		require.NoError(t, errors.Join(step.Close(), state.Close()))

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
 // ErrValues: given values do not fit the variables that a step brought in.
@@ -127,7 +128,7 @@ type memory struct {
 	n    int
 }
 
-var _ checkpoint.MemoryWriter = (*memory)(nil)
+var _ abilities.MemoryWriter = (*memory)(nil)
 
 func (m *memory) Write(p []byte) (int, error) {
 	if m.n < len(m.data) {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -52,7 +52,7 @@ func (p *Pin) Release() error {
 // spare.
 func (p *Pin) Write(w io.Writer, buffer strategies.Buffer, size int, spare *[]byte) error {
 	var memory []byte
-	if to, ok := w.(checkpoint.MemoryWriter); ok {
+	if to, ok := w.(abilities.MemoryWriter); ok {
 		memory = to.AvailableBuffer()
 	}
 	if cap(memory) < size {
