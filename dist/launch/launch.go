@@ -288,8 +288,11 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	err = exitError(err, words)
 	select {
 	case <-hung:
-		fmt.Fprintf(m.Stderr, "lazo run: %s did not end within %v of its last rank: it was killed\n", filepath.Base(m.path), stuck)
-		err = &ExitError{Code: failedBy(words), Said: words}
+		code := failedBy(words)
+		if code == 0 || m.Verbose {
+			fmt.Fprintf(m.Stderr, "lazo run: %s did not end within %v of its last rank: it was killed\n", filepath.Base(m.path), stuck)
+		}
+		err = &ExitError{Code: cmp.Or(code, dist.ExitLost), Said: words}
 	default:
 	}
 	if exit := (*ExitError)(nil); m.open && errors.As(err, &exit) && exit.Code == 1 && improper(words) {
@@ -323,18 +326,17 @@ func outlives(ctx context.Context, dir string, n int) bool {
 
 var rankFailed = regexp.MustCompile(`Exit code:\s+(\d+)|on signal (\d+)`)
 
-// failedBy returns the exit code of the first rank that failed by the words of mpirun, or that of a lost job if they
-// have none.
+// failedBy returns the exit code of the first rank that failed by the words of mpirun, 0 if they have none.
 func failedBy(words string) int {
 	found := rankFailed.FindStringSubmatch(words)
 	if found == nil {
-		return dist.ExitLost
+		return 0
 	}
 	code, _ := strconv.Atoi(found[1])
 	if signal, err := strconv.Atoi(found[2]); err == nil {
 		code = 128 + signal
 	}
-	return cmp.Or(code, dist.ExitLost)
+	return code
 }
 
 // endedBySignal tells by the words of MPICH's mpirun whether its exit code is the number of the signal that ended a

@@ -171,7 +171,7 @@ exec sleep 25
 			o.Mpirun = path
 			_, said, code := run(t, ways["MPI"], o)
 			require.Equal(t, want, code)
-			require.Contains(t, said, "lazo run: mpirun did not end within 10s of its last rank: it was killed")
+			require.Equal(t, says == "", strings.Contains(said, "lazo run: mpirun did not end within 10s of its last rank: it was killed"))
 		})
 	}
 }
