@@ -292,8 +292,8 @@ func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 	return true
 }
 
-// Begin makes a place for a checkpoint that several processes save together, at rank 0. Its slot is for all of them;
-// it. One that is not saved is to be given up by [Folder.GiveUp].
+// Begin makes a place for a checkpoint that several processes save together, at rank 0. Its slot is for all of them.
+// One that is not saved is to be given up by [Folder.GiveUp].
 func (f *Folder) Begin(ctx context.Context, step Step) (shares.Slot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
