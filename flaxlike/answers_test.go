@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -107,12 +108,16 @@ func TestS36_outsideOfTheVocabularyIs400(t *testing.T) {
 func TestS36_cardOfTheBestEpoch(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{1, 2, 3, 4}, 4, 1), data.Y([]float32{2, 4, 6, 8}, 4, 1)))
 	for _, rate := range []float64{0.3, 0.001} { // the losses rise, or fall
-		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate), flaxlike.WithBatchSize(4))
-		history := must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 4, Validation: set, Verbose: flaxlike.Silent,
-			Callbacks: []loop.Option{callbacks.KeepBest("val_loss")}}))
-		losses := series(t, history, "val_loss")
-		require.Equal(t, slices.Min(losses), m.Card().Fit["val_loss"])
-		require.Equal(t, rate == 0.3, slices.Min(losses) != losses[3])
-		require.InDelta(t, slices.Min(losses), must.M1(m.Evaluate(t.Context(), set))["loss"], 1e-6*losses[0])
+		dir := t.TempDir()
+		for _, best := range []loop.Option{callbacks.KeepBest("val_loss"),
+			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(1)), checkpoint.KeepBest("val_loss")),
+			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(1)), checkpoint.KeepBest("val_loss"))} { // the run has ended: nothing is trained
+			m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate), flaxlike.WithBatchSize(4))
+			history := must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 4, Validation: set, Verbose: flaxlike.Silent, Callbacks: []loop.Option{best}}))
+			losses := series(t, history, "val_loss")
+			require.Equal(t, slices.Min(losses), m.Card().Fit["val_loss"])
+			require.Equal(t, rate == 0.3, slices.Min(losses) != losses[3])
+			require.InDelta(t, slices.Min(losses), must.M1(m.Evaluate(t.Context(), set))["loss"], 1e-6*losses[0])
+		}
 	}
 }

@@ -18,7 +18,7 @@ type Card struct {
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
 	// Epochs are the rows of the history of the last Fit, and Fit the figures of the epoch whose state the model has: the
-	// last one, or the best with callbacks.KeepBest. Evaluated are those of the last Evaluate.
+	// last one, or the best with callbacks.KeepBest or checkpoint.KeepBest. Evaluated are those of the last Evaluate.
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
@@ -56,8 +56,12 @@ func (m *Model) noteFit(set *data.Set, history *loop.History) {
 	for at := range history.Rows() {
 		end = at.Steps
 	}
+	has := end - undone // the step of the run whose values the model has
+	if r := m.seen.restored.Load(); r != nil && r.trained == m.seen.trained.Load() {
+		has = r.step
+	}
 	for at, row := range history.Rows() { // an epoch of which the state is not there has no figures
-		if at.Steps == end-undone {
+		if at.Steps == has {
 			last = row
 		}
 	}

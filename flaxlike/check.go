@@ -56,6 +56,7 @@ type seen struct {
 	thresholds   map[string]fitted[float64]
 	trained      atomic.Int64 // steps, as far as the state has them
 	undone       atomic.Int64 // steps of the present run that its state has no more, since an earlier one was restored
+	restored     atomic.Pointer[restoration]
 	changes      atomic.Int64 // of the weights, as far as they are known: steps of training, and values that were loaded
 }
 

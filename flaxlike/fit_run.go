@@ -21,6 +21,7 @@ import (
 // run trains, by a step, on batches, which are those of a set if it is not nil.
 func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch]) (*loop.History, error) {
 	m.seen.undone.Store(0)
+	m.seen.restored.Store(nil)
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
 		f.ValidationAt, f.Checkpoints = nil, nil

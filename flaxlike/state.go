@@ -87,8 +87,17 @@ func (m *Model) Content(ctx context.Context) (checkpoint.Content, error) { retur
 // Restore puts a checkpoint of a model into this one: see managed.State.Restore. A calibration and thresholds that were
 // found before are outdated ([ErrOutdated]).
 func (m *Model) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
-	return m.change(func() error { return m.state.Restore(ctx, c) })
+	return m.change(func() error {
+		err := m.state.Restore(ctx, c)
+		if err == nil {
+			m.seen.restored.Store(&restoration{int64(c.Step), m.seen.trained.Load()})
+		}
+		return err
+	})
 }
+
+// restoration is the step of a checkpoint whose values a model has as long as no more than these steps were trained.
+type restoration struct{ step, trained int64 }
 
 // Settings says what the model trains with, for checkpoint.Resume: see managed.State.Settings.
 func (m *Model) Settings() []checkpoint.Setting { return m.state.Settings() }

@@ -510,6 +510,8 @@ var controls = []control{
 		edits: []edit{{"case key == otherKey && key != \"\":", "case key != \"\":"}}},
 	{name: "a rank without Across of which nothing is said", file: "dist/beat.go", pkg: "xla", test: "TestAcross_forgottenByOne",
 		edits: []edit{{"b.Note = a.noted()", "b.Note = \"\""}}},
+	{name: "a card of the last epoch, where checkpoint.KeepBest put the best back", file: "flaxlike/card.go", pkg: "flaxlike", test: "TestS36_cardOfTheBestEpoch",
+		edits: []edit{{"r != nil && r.trained == m.seen.trained.Load()", "r != nil && r.trained < 0"}}},
 	{name: "an mpirun that hangs", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_mpirunHangs",
 		edits: []edit{{"if outlives(watched, dir, n) {", "if outlives(watched, dir, n) && n < 0 {"}}},
 	{name: "a warning of each rank", file: "dist/launch/output.go", pkg: "dist/launch", test: "TestRun_warnings",
