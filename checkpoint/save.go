@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Save writes a checkpoint and makes it durable: when it returns nil, or [ErrNotPruned], the step survives a loss of
@@ -16,6 +18,9 @@ import (
 // A ctx that ends is an error like any other, until the checkpoint is complete. A panic of the content's functions is
 // one as well.
 func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
+	if ctx == nil {
+		return f.wrap(shield.ErrNoContext, "save step %d", step)
+	}
 	d, err := newDraft(step, content)
 	if err == nil {
 		err = f.save(ctx, d, new([]Step))

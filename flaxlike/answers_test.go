@@ -1,9 +1,11 @@
 package flaxlike_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // One example of several classes is one example, and not as many as it has classes: its array has the axis of the
@@ -119,5 +122,30 @@ func TestS36_cardOfTheBestEpoch(t *testing.T) {
 			require.Equal(t, rate == 0.3, slices.Min(losses) != losses[3])
 			require.InDelta(t, slices.Min(losses), must.M1(m.Evaluate(t.Context(), set))["loss"], 1e-6*losses[0])
 		}
+	}
+}
+
+// A nil context is an error of the function that was given it, and no panic.
+func TestS36_nilContext(t *testing.T) {
+	var none context.Context
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
+	set := must.M1(data.New(data.X([]float32{1, 2}, 2, 1), data.Y([]float32{2, 4}, 2, 1)))
+	must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 1, Verbose: flaxlike.Silent}))
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	must.M(m.Save(path))
+	folder := must.M1(checkpoint.Open(t.TempDir(), checkpoint.Options{}))
+	defer folder.Close()
+	for name, f := range map[string]func() error{
+		"xla.Open":  func() error { _, err := xla.Open(none, xla.CPU); return err },
+		"New":       func() error { _, err := flaxlike.New(none, nn.Dense{Units: 1}, flaxlike.WithLoss("mse")); return err },
+		"Open":      func() error { _, err := flaxlike.Open(none, path); return err },
+		"Fit":       func() error { _, err := m.Fit(none, set, flaxlike.Fit{Epochs: 1}); return err },
+		"Evaluate":  func() error { _, err := m.Evaluate(none, set); return err },
+		"Predict":   func() error { _, err := m.Predict(none, set); return err },
+		"TrainStep": func() error { _, _, err := m.TrainStep(none, data.Batch{Fields: set.Fields(), Size: 2}); return err },
+		"Content":   func() error { _, err := m.Content(none); return err },
+		"Save":      func() error { return folder.Save(none, 1, checkpoint.Content{}) },
+	} {
+		require.ErrorContains(t, f(), "the context is nil, expected one such as context.Background()", name)
 	}
 }

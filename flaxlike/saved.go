@@ -16,6 +16,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -155,6 +156,9 @@ func Open(ctx context.Context, path string, options ...Option) (*Model, error) {
 }
 
 func openFile(ctx context.Context, path string, options []Option) (*Model, error) {
+	if err := shield.Context(ctx); err != nil {
+		return nil, err
+	}
 	content, d, err := readModel(path)
 	if err != nil {
 		return nil, err

@@ -89,6 +89,9 @@ func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (
 }
 
 func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], logs Logs, err error) {
+	if ctx == nil {
+		return Result[S]{State: state, History: &History{}, Reason: Failed}, Logs{}, shield.ErrNoContext
+	}
 	inner := state
 	end, err := e.begin(ctx, state)
 	if err != nil {

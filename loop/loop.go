@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Loop is an ordered list of tasks. It is a value and keeps nothing of a run, so it can run any number of times.
@@ -43,6 +45,9 @@ type Result[S any] struct {
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (result Result[S], err error) {
 	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	job, err := jobOf(state, &r.turn.State)
+	if ctx == nil {
+		ctx, err = context.Background(), errors.Join(err, shield.ErrNoContext)
+	}
 	ctx, end, busy := claim(ctx, job)
 	if busy != nil {
 		return Result[S]{State: state, History: &History{}, Elapsed: newSettings(options, job).from, Reason: Failed}, busy

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/shares"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -34,6 +35,9 @@ const variablesSection = "variables"
 //
 // Values of a restored state that no step has asked for yet are saved again.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
+	if ctx == nil {
+		return checkpoint.Content{}, fmt.Errorf("managed: content: %w", shield.ErrNoContext)
+	}
 	c, err := s.content(ctx)
 	if err != nil {
 		return checkpoint.Content{}, fmt.Errorf("managed: content: %w", err)

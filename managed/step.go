@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/blocks"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -127,7 +128,7 @@ var errNoStep = errors.New("the step is nil: make one with TrainStep or TestStep
 //
 // A loop calls StepBlock instead, whose program is another one where steps are small: the last bit may differ.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
-	if err := context.Cause(ctx); err != nil {
+	if err := shield.Context(ctx); err != nil {
 		return state, loop.Logs{}, s.failed(err)
 	}
 	logs, err := s.run(ctx, state, nil, []data.Batch{batch}, 1)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/gate"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -101,15 +102,15 @@ var _ compute.Backend = (*Runtime)(nil)
 // Under lazo plan it gives the described machine that is planned for, whatever plugin but [Go] is named: see
 // [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {
+	if err := shield.Context(ctx); err != nil {
+		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
+	}
 	if r, err := openPlanned(ctx, plugin); r != nil || err != nil {
 		return r, err
 	}
 	o, err := newOptions(opts)
 	if err != nil {
 		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
 	}
 	tellApart(o)
 	found, err := find(plugin, o)

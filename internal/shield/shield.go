@@ -3,6 +3,7 @@
 package shield
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -35,6 +36,17 @@ func (p *Panic) Error() string {
 func (p *Panic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
+}
+
+// ErrNoContext: a function was called without a context.
+var ErrNoContext = errors.New("the context is nil, expected one such as context.Background()")
+
+// Context returns why a function that was called with a context cannot begin: the context has ended, or is nil.
+func Context(ctx context.Context) error {
+	if ctx == nil {
+		return ErrNoContext
+	}
+	return context.Cause(ctx)
 }
 
 // ErrGoexit: a function ended its goroutine.
