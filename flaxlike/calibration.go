@@ -54,7 +54,8 @@ type fitted[T any] struct {
 // one of several classes its temperature (Guo et al., 2017), of the least crossentropy; for one of
 // binary_crossentropy a scale and a shift for each class (Platt, 1999), of the least crossentropy against Platt's
 // targets: (n₁+1)/(n₁+2) of the n₁ examples with label 1, and 1/(n₀+2) of the others, so that they are finite where a
-// border divides the labels. The result has them by output.
+// border divides the labels. The result has them by output: those that are named, or all whose loss says what their
+// probabilities are.
 //
 // Logits are needed: an output that went through a softmax or a sigmoid in the network is an error, as are places of
 // sequences, a set whose labels no temperature can fit, being all right or no better than chance, and a class whose
@@ -63,9 +64,9 @@ type fitted[T any] struct {
 // [Prediction.Output], Evaluate and Export have the logits as they are. A file of [Model.Save] has the calibration.
 // Thresholds that were chosen before, and the calibration of a model that is trained further or takes other values by
 // Load or CopyFrom, are outdated: what would use them is an [ErrOutdated].
-func (m *Model) Calibrate(ctx context.Context, set *data.Set) (map[string][]Calibration, error) {
+func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string) (map[string][]Calibration, error) {
 	at := m.seen.changes.Load()
-	outcomes, err := m.outcomes(ctx, set, true)
+	outcomes, err := m.outcomes(ctx, set, true, outputs...)
 	found := map[string][]Calibration{}
 	for _, o := range outcomes {
 		if found[o.name], err = o.calibration(); err != nil {
@@ -183,10 +184,11 @@ func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, o
 	fields := m.seen.labels
 	m.seen.mu.Unlock()
 	for _, name := range p.Outputs() {
-		if len(only) > 0 && !slices.Contains(only, name) || len(only) == 0 && p.of[name].odds == noOdds {
+		of := p.of[name]
+		unknown := of.odds == oddsUnknown && len(p.Outputs()) > 1 // where it is the only one, its error says why
+		if len(only) > 0 && !slices.Contains(only, name) || len(only) == 0 && (of.odds == noOdds || unknown) {
 			continue
 		}
-		of := p.of[name]
 		of.oldCalibration = of.oldCalibration && !calibrating
 		p.of[name] = of
 		_, err := p.answer("", func(a data.Array, of answering) (_ data.Array, err error) {

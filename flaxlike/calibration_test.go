@@ -333,3 +333,19 @@ func TestChooseThresholds(t *testing.T) {
 	_, err = classesOf(t, opened, set)
 	require.NoError(t, err)
 }
+
+// An output whose loss does not say what its probabilities are does not keep another one from being calibrated.
+func TestS36_calibratesOneOutput(t *testing.T) {
+	m := newModel(t, asIs(nil, "a", "b"), flaxlike.WithLoss(flaxlike.Loss{Name: "binary_crossentropy", Output: "a", Label: "y"},
+		flaxlike.Loss{Name: "hinge", Output: "b", Label: "signs"}))
+	set := must.M1(data.New(data.Named("a", []float32{-1, 1, 2, 3}, 4, 1), data.Named("b", []float32{3, 1, 2, 1.5}, 4, 1),
+		data.Y([]int32{0, 1, 0, 1}, 4), data.Named("signs", []float32{-1, 1, -1, 1}, 4, 1)))
+	found := must.M1(m.Calibrate(t.Context(), set))
+	require.Len(t, found, 1)
+	require.Equal(t, found, must.M1(m.Calibrate(t.Context(), set, "a")))
+	require.Equal(t, found, m.Calibrations())
+	_, err := m.Calibrate(t.Context(), set, "a", "b")
+	require.ErrorIs(t, err, flaxlike.ErrNoProbabilities)
+	_, err = m.Calibrate(t.Context(), set, "c")
+	require.ErrorContains(t, err, `output "c": unknown name; the model has ["a" "b"]`)
+}

@@ -175,7 +175,7 @@ func (h *Handler) ready(*http.Request) (any, error) {
 }
 
 func notReady(name string) error {
-	return failed(http.StatusServiceUnavailable, "model %q is not ready: it compiles, or is closed", name)
+	return failed(http.StatusServiceUnavailable, "model %q is not ready: Batcher.Warm has not come to its end, or it is closed", name)
 }
 
 // model is the one that a path names.
