@@ -44,7 +44,7 @@ type Builder struct {
 	awaiting     *awaited.Values
 	// optimizer is that of a train step.
 	optimizer *optim.Optimizer
-	only      func(name string) bool // what a train step updates; nil: all
+	only      func(name string) bool // what a train step updates; nil in other steps
 	trained   []*variable            // the parameters that it updates
 }
 

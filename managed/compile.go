@@ -203,7 +203,11 @@ func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Bui
 	b.names, b.batch, b.sets = c.fields(g, batch)
 	b.given = b.batch
 	if s.train {
-		b.kind, b.optimizer, b.only = "train", s.ruleOf(c.state), s.only
+		b.kind, b.optimizer = "train", s.ruleOf(c.state)
+		b.only = func(name string) bool {
+			v := store.GetVariable(name)
+			return (s.only == nil || s.only(name)) && (b.optimizer == nil || v == nil || !b.optimizer.Freezes(name, v.Shape()))
+		}
 	}
 	model.SetStore(g, store)
 	store.SetTraining(g, s.train)

@@ -69,6 +69,7 @@ func TestS17_statisticsOfTheFrozen(t *testing.T) {
 			moves bool
 		}{
 			"Only":         {nil, managed.TrainStep(loss(plain), student), false},
+			"Frozen":       {optim.Chain{optim.Frozen(optim.Under("/teacher"))}, managed.TrainStep(loss(plain)), false},
 			"StopGradient": {nil, managed.TrainStep(loss(graph.StopGradient)), false},
 			"trained":      {nil, managed.TrainStep(loss(plain)), true},
 		} {
