@@ -5,6 +5,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/lazo-ml/lazo/internal/ahead"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
@@ -30,9 +31,11 @@ func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B
 			free <- struct{}{}
 			made := make(chan item[B], 1)
 			calls.Add(1)
+			ahead.Begin()
 			go func() {
 				defer calls.Done()
 				defer func() { <-free }()
+				defer ahead.End()
 				call(f, a, made)
 			}()
 			return made, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/lazo-ml/lazo/internal/ahead"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
@@ -30,6 +31,7 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 			return
 		}
 		p := producer[B]{made: make(chan item[B], depth-1), stop: make(chan struct{})} // and one that the producer holds
+		ahead.Begin()
 		go p.run(source)
 		stopped := false
 		defer func() {
@@ -80,6 +82,7 @@ func (p *producer[B]) send(i item[B]) bool {
 
 func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	defer close(p.made)
+	defer ahead.End()
 	ended := false // the consumer has stopped
 	shield.Call(func() error {
 		for b, err := range source { // not source(send): ranged over, a source that calls yield after a false panics
