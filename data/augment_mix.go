@@ -76,11 +76,11 @@ func (b Batch) mixed(seed uint64, alpha float64, classes int, f func(x Array, ot
 	for i, field := range b.Fields {
 		at[field.Name] = i
 	}
-	x, err := b.Get("x")
+	x, err := b.Field("x")
 	if err != nil {
 		return Batch{}, err
 	}
-	y, err := b.Get("y")
+	y, err := b.Field("y")
 	if err != nil {
 		return Batch{}, err
 	}

@@ -12,7 +12,7 @@ func TestSetMap(t *testing.T) {
 	set, err := data.New(data.Named("id", []int32{7, 8}, 2), data.Named("kind", []string{"a", "b"}, 2), data.X([]float32{1, 2}, 2))
 	require.NoError(t, err)
 	double := func(b data.Batch) (data.Batch, error) {
-		x, err := b.Get("x")
+		x, err := b.Field("x")
 		if err != nil {
 			return data.Batch{}, err
 		}

@@ -33,7 +33,7 @@ func TestGatherAndWhere(t *testing.T) {
 		require.EqualError(t, err, fmt.Sprintf("data: gather example %d of a set of 5 examples", r))
 	}
 	odd, err := set.Where(func(b data.Batch) bool {
-		y, err := b.Get("y")
+		y, err := b.Field("y")
 		require.NoError(t, err)
 		require.NoError(t, y.Check())
 		require.Equal(t, int32(b.At), y.Flat.([]int32)[0])
@@ -166,7 +166,7 @@ func TestB82_fixedLengthsAndBuckets(t *testing.T) {
 func TestGetAllocatesNothing(t *testing.T) {
 	batch := data.Batch{Size: 1, Fields: []data.Field{data.X([]float32{1}, 1), data.Named("z", []float32{1}, 1), data.Y([]float32{2}, 1)}}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if _, err := batch.Get("y"); err != nil {
+		if _, err := batch.Field("y"); err != nil {
 			t.Error(err)
 		}
 	}))

@@ -229,7 +229,7 @@ func TestB82_tokensOfSeveralLengths(t *testing.T) {
 	two := batches(2)
 	require.Len(t, two, 2)
 	get := func(b data.Batch, name string) data.Array {
-		a, err := b.Get(name)
+		a, err := b.Field(name)
 		require.NoError(t, err)
 		return a
 	}

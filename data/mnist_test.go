@@ -54,10 +54,10 @@ func TestMNIST(t *testing.T) {
 	require.NoError(t, err)
 	for set, n := range map[*Set]int{train: 25, test: 12} {
 		require.Equal(t, n, set.Len())
-		x, err := Batch{Fields: set.Fields()}.Get("x")
+		x, err := Batch{Fields: set.Fields()}.Field("x")
 		require.NoError(t, err)
 		require.Equal(t, []int{n, 28, 28, 1}, x.Dims)
-		y, err := Batch{Fields: set.Fields()}.Get("y")
+		y, err := Batch{Fields: set.Fields()}.Field("y")
 		require.NoError(t, err)
 		for i, label := range y.Flat.([]int32) {
 			require.EqualValues(t, i%10, label)

@@ -45,12 +45,12 @@ func TestShare_union(t *testing.T) {
 							require.Equal(t, of > 1, part.Partial())
 							require.Equal(t, whole.Deal, part.Deal)
 							require.Equal(t, whole.At+len(rows), part.At)
-							x, err := part.Get("x")
+							x, err := part.Field("x")
 							require.NoError(t, err)
 							rows = append(rows, x.Flat.([]int32)...)
 							examples += part.Size
 						}
-						x, err := whole.Get("x")
+						x, err := whole.Field("x")
 						require.NoError(t, err)
 						require.Equal(t, x.Flat, rows)
 						require.Equal(t, whole.Size, examples)

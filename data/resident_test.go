@@ -30,7 +30,7 @@ func TestResident_sameBatches(t *testing.T) {
 			host, err := b.OnHost()
 			require.NoError(t, err)
 			require.Equal(t, want[n].alone(), host)
-			y, err := b.Get("x")
+			y, err := b.Field("x")
 			require.NoError(t, err)
 			require.Equal(t, want[n].Fields[0].Array, y)
 			padded, err := Pad(b, 6)
@@ -58,9 +58,9 @@ func TestResident_refuses(t *testing.T) {
 		require.ErrorContains(t, err, "batches of 3 from 2 examples", b)
 	}
 	require.ErrorContains(t, first((&Resident{other, nil}).Batches(1).All()), "take the one that data.OnDevice gives")
-	_, err = Batch{Resident: &Resident{}}.Get("x")
+	_, err = Batch{Resident: &Resident{}}.Field("x")
 	require.ErrorContains(t, err, "take the one that data.OnDevice gives")
 	wrong := Batch{Fields: []Field{Named(Rows, []int32{5}, 1)}, Size: 1, Resident: OnDevice(other)}
-	_, err = wrong.Get("x")
+	_, err = wrong.Field("x")
 	require.ErrorContains(t, err, "example 0 is 5 of a set of 2")
 }

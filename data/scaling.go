@@ -114,7 +114,7 @@ func (s Scaling) Apply(a Array) (Array, error) {
 // leaves the others and the batch that it is given as they are.
 func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
-		a, err := b.Get(name)
+		a, err := b.Field(name)
 		if err == nil {
 			a, err = f(a)
 		}

@@ -190,9 +190,9 @@ type Batch struct {
 	watch *watch // notes what the functions of a set do with the batch; nil if nothing is to be noted
 }
 
-// Get is the array of the field of that name; without an allocation, but for a batch of a [Resident] set. The error of
+// Field is the array of the field of that name. It allocates for a batch of a [Resident] set alone. The error of
 // a missing one lists those that are there.
-func (b Batch) Get(name string) (Array, error) {
+func (b Batch) Field(name string) (Array, error) {
 	if b.Resident != nil && name != Rows {
 		host, err := b.OnHost()
 		if err != nil {

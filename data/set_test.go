@@ -147,12 +147,12 @@ func TestSplitRefuses(t *testing.T) {
 func TestBatchGet(t *testing.T) {
 	s := numbered(t, 2)
 	b := Batch{Fields: s.Fields(), Size: 2}
-	y, err := b.Get("y")
+	y, err := b.Field("y")
 	require.NoError(t, err)
 	require.Equal(t, Array{[]int32{0, 1}, []int{2}}, y)
-	_, err = b.Get("labels")
+	_, err = b.Field("labels")
 	require.EqualError(t, err, `data: the batch has no field "labels"; there are "x", "y"`)
-	_, err = Batch{}.Get("x")
+	_, err = Batch{}.Field("x")
 	require.EqualError(t, err, `data: the batch has no field "x", nor any other`)
 	require.Equal(t, 2, b.Samples())
 }

@@ -57,7 +57,7 @@ func inMemory(t *testing.T, on *xla.Runtime, set *data.Set) *dataset.InMemoryDat
 }
 
 func labelColumn(b data.Batch) (data.Batch, error) {
-	x, y := must.M1(b.Get("x")), must.M1(b.Get("y"))
+	x, y := must.M1(b.Field("x")), must.M1(b.Field("y"))
 	b.Fields = []data.Field{data.Named("image", x.Flat, x.Dims...), data.Named("label", y.Flat, y.Dims[0], 1)}
 	return b, nil
 }

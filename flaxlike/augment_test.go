@@ -88,7 +88,7 @@ func TestFit_imagesAndAugment(t *testing.T) {
 // A function that changes its batch in place does not change the set, whatever the order.
 func TestFit_augmentInPlace(t *testing.T) {
 	zero := func(b data.Batch) (data.Batch, error) {
-		x, err := b.Get("x")
+		x, err := b.Field("x")
 		clear(x.Flat.([]float32))
 		return b, err
 	}

@@ -229,7 +229,7 @@ func (m *Model) labels(set *data.Set, field string) (labels []float64, err error
 		if err != nil {
 			return nil, err
 		}
-		a, err := b.Get(field)
+		a, err := b.Field(field)
 		if err != nil {
 			return nil, err
 		}

@@ -107,7 +107,7 @@ func (s *seen) weigh(field string) {
 // not.
 func (m *Model) checkWeights(s step) error {
 	batch := data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}
-	if weights, err := batch.Get(m.set.weights); m.set.weights != "" && err == nil {
+	if weights, err := batch.Field(m.set.weights); m.set.weights != "" && err == nil {
 		of, n := bound{weights: m.set.weights}, weights.Size()
 		some := !isFloat(weights.Flat) || n == 0 // the step says so, better
 		for at := 0; at < n && !some; at++ {
@@ -124,7 +124,7 @@ func (m *Model) checkWeights(s step) error {
 	fields := m.seen.weighed
 	m.seen.mu.Unlock()
 	for _, name := range fields {
-		labels, err := batch.Get(name)
+		labels, err := batch.Field(name)
 		if err != nil || labels.Size() == 0 {
 			continue // the step says so, better
 		}
@@ -281,7 +281,7 @@ func (s *seen) look(batch data.Batch, inputs bool) error {
 
 func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 	for _, r := range bounds {
-		field, err := batch.Get(r.field)
+		field, err := batch.Field(r.field)
 		if err != nil || inputs && !r.input {
 			continue // the step says so, better
 		}
@@ -315,12 +315,12 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 // 0.
 func counts(batch data.Batch, r bound, field data.Array, at int) bool {
 	if r.weights != "" {
-		weights, err := batch.Get(r.weights)
+		weights, err := batch.Field(r.weights)
 		if n := weights.Size(); err == nil && n > 0 && field.Size()%n == 0 && isZero(weights.Flat, at/(field.Size()/n)) {
 			return false
 		}
 	}
-	mask, err := batch.Get(data.Mask)
+	mask, err := batch.Field(data.Mask)
 	flat, ok := mask.Flat.([]bool)
 	return err != nil || !ok || len(flat) != field.Len() || flat[at/(field.Size()/field.Len())]
 }

@@ -313,7 +313,7 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 // dropPadding keeps the rows of examples: those that the mask says count, else the first, as many as Size counts.
 func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]data.Array, error) {
 	rows, first := batch.Fields[0].Array.Len(), true
-	mask, _ := batch.Get(data.Mask)
+	mask, _ := batch.Field(data.Mask)
 	counts, masked := mask.Flat.([]bool)
 	masked = masked && len(mask.Dims) == 1 && len(counts) == rows
 	real := make([]int, 0, rows)

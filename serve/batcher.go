@@ -247,7 +247,7 @@ func (b *Batcher) request(batch data.Batch) (*request, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInput, graphs.Inner(err))
 	}
 	for i, in := range b.inputs {
-		a, err := batch.Get(in.Name)
+		a, err := batch.Field(in.Name)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%w: there is no %q: expected %s", ErrInput, in.Name, b.describe())

@@ -28,7 +28,7 @@ type double struct {
 var errNegative = fmt.Errorf("%w: below 0", serve.ErrInput)
 
 func (d *double) Answer(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
-	x, err := batch.Get("x")
+	x, err := batch.Field("x")
 	if err != nil {
 		return nil, err
 	}

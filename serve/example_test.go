@@ -16,7 +16,7 @@ import (
 // A predictor of a function behind the Open Inference Protocol; examples/serve has a trained model and a whole server.
 func ExampleNewHandler() {
 	halves := serve.Func(func(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
-		x, err := batch.Get("x")
+		x, err := batch.Field("x")
 		if err != nil {
 			return nil, err
 		}

@@ -24,8 +24,8 @@ import (
 
 // sums adds the numbers of each example, and says whether a flag is set.
 func sums(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
-	x, _ := batch.Get("x")
-	flag, _ := batch.Get("flag")
+	x, _ := batch.Field("x")
+	flag, _ := batch.Field("flag")
 	n := x.Len()
 	out := map[string]data.Array{"sum": {Flat: make([]float32, n), Dims: []int{n}}, "flag": flag}
 	for i, v := range x.Flat.([]float32) {

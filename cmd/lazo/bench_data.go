@@ -58,7 +58,7 @@ func (c benchDataCommand) Run(s session) error {
 			return err
 		}
 		b := pass.Batch
-		x, err := b.Get("x")
+		x, err := b.Field("x")
 		if err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func (d dataset) Iter() iter.Seq2[train.Batch, error] {
 func tensorsOf(b data.Batch, names []string) ([]*tensors.Tensor, error) {
 	var all []*tensors.Tensor
 	for _, name := range names {
-		a, err := b.Get(name)
+		a, err := b.Field(name)
 		if err == nil {
 			err = a.Check()
 		}

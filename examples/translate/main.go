@@ -82,7 +82,7 @@ func main() {
 	fmt.Printf("exact match: %.3f of %d sentences\n", exact, len(held))
 	some := must.M1(data.Peek(tests))
 	_, logs := must.M2(translate.Step(ctx, state, some))
-	source, chosen := must.M1(some.Get("source")), must.M1(managed.Array(logs, "words"))
+	source, chosen := must.M1(some.Field("source")), must.M1(managed.Array(logs, "words"))
 	for i := range 3 {
 		fmt.Printf("%s\n\t%s\n", both.source.text(row(source, i)), both.target.text(row(chosen, i)))
 	}

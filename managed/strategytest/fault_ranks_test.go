@@ -280,7 +280,7 @@ func TestF62_anotherValue(t *testing.T) {
 		if yield(zeros(t, 16, 8), nil) {
 			fault()
 			other := zeros(t, 16, 8)
-			y, err := other.Get("y")
+			y, err := other.Field("y")
 			require.NoError(t, err)
 			y.Flat.([]float32)[7] = float32(rank)
 			_ = yield(other, nil)
