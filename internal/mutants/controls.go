@@ -647,7 +647,7 @@ var controls = []control{
 	{name: "a read on another goroutine that makes no steps", file: "loop/reading.go", pkg: "loop", test: "TestS03_anyGoroutineSeesEachStep",
 		edits: []edit{{"\tif !s.control.TryLock() {\n", "\tif own != s.goroutine || !s.control.TryLock() {\n"}}},
 	{name: "a read ahead of the run", file: "loop/reading.go", pkg: "loop", test: "TestS03_aReadAheadIsRefused",
-		edits: []edit{{"\tcase ahead.Running() && startedByData():\n", "\tcase false:\n"}}},
+		edits: []edit{{"\tcase ahead.Running() && startedByData():\n", "\tcase ahead.Running() && startedByData() && q == nil:\n"}}},
 	{name: "a place that is saved ahead", file: "loop/iteration.go", pkg: "checkpoint", test: "TestS03_aPlaceThatIsAheadIsNotSaved",
 		edits: []edit{{"\t\tahead++\n", ""}}},
 	{name: "a resumed run that begins its data anew", file: "loop/source.go", pkg: "checkpoint", test: "TestS02_resumeIsOneOption",
