@@ -12,8 +12,8 @@
 //	network := nn.Sequential{nn.Flatten{}, nn.Dense{Units: 64}, nn.Activation("relu"), nn.Dropout{Rate: 0.2}, nn.Dense{Units: 10}}
 //	logits := network.Apply(s, images)
 //
-// Inputs have the batch in front and the features
-// last, sequences are [batch, places, n], and variables have the type of the input.
+// Inputs have the batch first and the features last, sequences are [batch, places, n], and variables have the type of
+// the input.
 //
 // # Variables
 //
