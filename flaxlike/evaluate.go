@@ -227,7 +227,8 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 
 // Answer is what serve.New serves: for a batch of the inputs, of an output with classes OUTPUT_probability, as
 // [Prediction.Probabilities], and OUTPUT_class, as [Prediction.Classes], with the names of the classes in place of
-// their numbers where they have names and an example has one; any other output as it is, by its own name.
+// their numbers where they have names: of an example of several classes, the name of each that it has and "" for the
+// others. Any other output is answered as it is, by its own name.
 func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	p, err := m.predictBatch(ctx, batch)
 	if err != nil {

@@ -291,11 +291,17 @@ func (p Prediction) answers() (map[string]data.Array, error) {
 		if err != nil {
 			return nil, err
 		}
-		if of.names != nil && of.odds.kind(lastAxis(p.outputs[name])) != "multi-label" {
-			numbers := classes.Flat.([]int32)
+		if of.names != nil {
+			numbers, width := classes.Flat.([]int32), lastAxis(p.outputs[name])
+			several := of.odds.kind(width) == "multi-label"
 			texts := make([]string, len(numbers))
 			for i, class := range numbers {
-				texts[i] = of.name(int(class))
+				switch {
+				case !several:
+					texts[i] = of.name(int(class))
+				case class == 1:
+					texts[i] = of.name(i % width)
+				}
 			}
 			classes.Flat = texts
 		}

@@ -310,14 +310,15 @@ func ofServer(t *testing.T, m *flaxlike.Model, flat []float32, kind string, name
 	require.NoError(t, json.Unmarshal(text, &said))
 	require.Len(t, said.Outputs, 2)
 	require.Equal(t, "preds_class", said.Outputs[0].Name)
-	require.Equal(t, map[bool]string{true: "INT32", false: "BYTES"}[kind == "multi-label"], said.Outputs[0].Datatype)
+	require.Equal(t, "BYTES", said.Outputs[0].Datatype)
 	rows := len(flat) / 2
 	width := len(said.Outputs[1].Data) / rows
 	for i := range rows {
 		a := answered{labels: []string{}}
 		for k := range width {
 			a.probabilities = append(a.probabilities, said.Outputs[1].Data[i*width+k].(float64))
-			if kind == "multi-label" && said.Outputs[0].Data[i*width+k].(float64) == 1 {
+			if kind == "multi-label" && said.Outputs[0].Data[i*width+k] != "" {
+				require.Equal(t, names[k], said.Outputs[0].Data[i*width+k])
 				a.labels = append(a.labels, names[k])
 			}
 		}
