@@ -43,6 +43,11 @@ func (c control) texts(module string) (map[string][]byte, error) {
 
 // controls runs those with the names given, or all: the test of each must fail.
 func (r *runner) controls(ctx context.Context, module string, all []control, names []string) (err error) {
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(c control) bool { return c.name == name }) {
+			return fmt.Errorf("no control is named %q: give a whole name of controls.go", name)
+		}
+	}
 	if r.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
 		return err
 	}
