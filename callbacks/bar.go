@@ -140,7 +140,7 @@ func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 				return probe.schedule(from.From, from.Until)
 			}
 			// Processes have one schedule, whether their writers are terminals or not; Watch knows its own.
-			return loop.Any(probe.scheduleOn(false, from.From, from.Until), probe.scheduleOn(true, from.From, from.Until))
+			return probe.scheduleOn(false, from.From, from.Until).Or(probe.scheduleOn(true, from.From, from.Until))
 		},
 		Start: func(from loop.Beginning) (loop.Attendant, error) {
 			b := newBar(w, s)
@@ -171,16 +171,16 @@ func (b *bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.S
 	first := loop.At(loop.Steps(sum(from.Steps, 1)))
 	switch {
 	case live && b.epochs != nil:
-		return loop.Any(first, b.epochs.each, loop.Every(loop.Time(redraw)))
+		return first.Or(b.epochs.each, loop.Every(loop.Time(redraw)))
 	case b.epochs != nil:
-		return loop.Any(first, b.epochs.each) // the rate is measured from the first turn on
+		return first.Or(b.epochs.each) // the rate is measured from the first turn on
 	case live:
-		return loop.Any(first, loop.Every(loop.Time(redraw)))
+		return first.Or(loop.Every(loop.Time(redraw)))
 	}
 	if until == nil || until.Length() <= 0 {
-		return loop.Any(first, loop.Every(loop.Time(plain)))
+		return first.Or(loop.Every(loop.Time(plain)))
 	}
-	return loop.Any(first, loop.Times(int(min(10, until.Length())), until), loop.Every(loop.Time(plain)))
+	return first.Or(loop.Times(int(min(10, until.Length())), until), loop.Every(loop.Time(plain)))
 }
 
 // NewBar makes a bar as [ProgressBar] for a loop written by hand: call Watch after each step, and End at the end. Watch

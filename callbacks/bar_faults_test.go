@@ -74,10 +74,10 @@ func TestF36_etaIsNotNegative(t *testing.T) {
 	negative, lines := regexp.MustCompile(`-\d`), 0
 	rapid.Check(t, func(t *rapid.T) {
 		until := rapid.SampledFrom([]loop.Period{loop.Steps(100), loop.Samples(10_000), loop.Time(time.Hour), loop.Time(math.MaxInt64),
-			loop.Date(1), loop.DateOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)), loop.Date(math.MaxInt64), loop.Steps(math.MaxInt64)}).Draw(t, "until")
+			loop.Date(1), loop.Date(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()), loop.Date(math.MaxInt64), loop.Steps(math.MaxInt64)}).Draw(t, "until")
 		var out bytes.Buffer
 		bar := callbacks.NewBar(&out, callbacks.Terminal(func() int { return 300 }))
-		e := loop.Elapsed{Date: loop.DateOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))}
+		e := loop.Elapsed{Date: loop.Date(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())}
 		e.Steps = rapid.Int64Range(0, 200).Draw(t, "from")
 		from := e
 		for range rapid.IntRange(1, 20).Draw(t, "turns") {

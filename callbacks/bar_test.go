@@ -60,7 +60,7 @@ func TestD11_barEndsAtTheTotal(t *testing.T) {
 		{"steps", func() loop.Period { return loop.Steps(7) }, "7/7 - 7.0s - n: 3.0000 - 3 examples/s", 7},
 		{"samples", func() loop.Period { return loop.Samples(20) }, "20/20 samples - 7.0s - n: 3.0000 - 3 examples/s", 7},
 		{"time", func() loop.Period { return loop.Time(5 * time.Second) }, "5.0s/5.0s - 5.0s - n: 3.0000 - 3 examples/s", 5},
-		{"date", func() loop.Period { return loop.DateOf(time.Now().Add(4 * time.Second)) }, "4.0s/4.0s - 4.0s - n: 3.0000 - 3 examples/s", 2},
+		{"date", func() loop.Period { return loop.Date(time.Now().Add(4 * time.Second).UnixNano()) }, "4.0s/4.0s - 4.0s - n: 3.0000 - 3 examples/s", 2},
 		{"the data's end", func() loop.Period { return nil }, "9 steps - 9.0s - n: 3.0000 - 3 examples/s", 2},
 	} {
 		for _, live := range []bool{false, true} {

@@ -86,7 +86,7 @@ func TestNot_ofATime(t *testing.T) {
 			return s, loop.Logs{}, nil
 		}
 		count := func(_ context.Context, r loop.Report) error { at = append(at, r.Elapsed.Steps); return nil }
-		_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(6), loop.Watch(loop.Not(loop.Every(seconds(3))), count))
+		_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(6), loop.Watch(loop.Every(seconds(3)).Not(), count))
 		require.NoError(t, err)
 		require.Equal(t, []int64{1, 2, 4, 5}, at)
 	})

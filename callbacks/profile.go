@@ -74,9 +74,9 @@ func windowSchedule(begin, end loop.Period) loop.Schedule {
 		return loop.Never
 	}
 	if _, isDate := begin.(loop.Date); !isDate && begin.Length() == 0 {
-		return loop.Any(loop.AtStart, loop.At(end))
+		return loop.AtStart.Or(loop.At(end))
 	}
-	return loop.Any(loop.At(begin), loop.At(end))
+	return loop.At(begin).Or(loop.At(end))
 }
 
 type profile struct {

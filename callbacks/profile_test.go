@@ -240,7 +240,7 @@ func TestProfile_refuses(t *testing.T) {
 			require.EqualError(t, err, "callbacks: profile: "+row.err)
 		})
 	}
-	_, err := byHand(callbacks.Profile("nowhere", loop.DateOf(time.Now()), loop.Time(time.Second)))
+	_, err := byHand(callbacks.Profile("nowhere", loop.Date(time.Now().UnixNano()), loop.Time(time.Second)))
 	require.NoError(t, err)
 }
 

@@ -144,7 +144,7 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 	late := loop.After(loop.Steps(9)) // EvalSpec's should_eval_fn; loop.When takes any function of what has elapsed
 	fit := loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(report)),
-		loop.Evaluate("eval", managed.TestStep(report), evalData).On(loop.All(loop.Every(2*inner), late)),
+		loop.Evaluate("eval", managed.TestStep(report), evalData).On(loop.Every(2*inner).And(late)),
 	)
 	result := must.M1(fit.Run(ctx, state, trainData, loop.Until(loop.Steps(10_000)),
 		callbacks.StopEarly("loss_eval", callbacks.Evaluations(2), callbacks.Monitor{MinDelta: 0.05}),

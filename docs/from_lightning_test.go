@@ -220,7 +220,7 @@ func Example_lightningThaw() {
 	thawed := loop.After(loop.Steps(11)) // unfreeze_backbone_at_epoch: after 10 frozen steps
 	head := managed.TrainOnly(func(name string) bool { return strings.HasPrefix(name, "/head/") })
 	fit := loop.New(
-		loop.On(loop.Not(thawed), managed.TrainStep(step, head)),
+		loop.On(thawed.Not(), managed.TrainStep(step, head)),
 		loop.On(thawed, managed.TrainStep(step)))
 	var before, frozen, after string
 	note := func(in *string) func(context.Context, loop.Report) error {

@@ -22,8 +22,8 @@ func TestS05_whatIsNotReachedIsNoError(t *testing.T) {
 	}{
 		{"every", loop.Every(loop.Steps(6)), []loop.Option{until}, ""},
 		{"at", loop.At(loop.Steps(6)), []loop.Option{until}, ""},
-		{"after", loop.After(loop.Steps(3)).Every(loop.Steps(3)), []loop.Option{until}, ""},
-		{"a contradiction", loop.All(loop.EachStep, loop.Never), []loop.Option{loop.Until(loop.Time(time.Hour))}, "(each step and never: rare): never due" + hint},
+		{"after", loop.Never.Then(loop.Steps(3), loop.Every(loop.Steps(3))), []loop.Option{until}, ""},
+		{"a contradiction", loop.EachStep.And(loop.Never), []loop.Option{loop.Until(loop.Time(time.Hour))}, "(each step and never: rare): never due" + hint},
 		{"in the last turn", loop.Every(loop.Steps(5)), []loop.Option{until}, ""},
 		{"at the end", loop.Every(loop.Steps(6)).AndAtEnd(), []loop.Option{until}, ""},
 		{"at the start", loop.Every(loop.Steps(6)).AndAtStart(), []loop.Option{until}, ""},

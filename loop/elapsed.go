@@ -2,7 +2,6 @@ package loop
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/records"
@@ -79,23 +78,12 @@ type Epochs int64
 // Time is a period of active running time.
 type Time time.Duration
 
-// Date is a moment by the wall clock, in nanoseconds since 1970; zero is no date. It has no length, so it can be used
-// where something begins or happens ([At], [After], [Until]) but not in [Every].
+// Date is a moment by the wall clock, in nanoseconds since 1970: Date(t.UnixNano()). Zero is no date. It has no length,
+// so it can be used where something begins or happens ([At], [After], [Until]) but not in [Every].
 //
 // It is a number and not a [time.Time] because an Elapsed is copied several times a turn, and a pointer in it costs
 // time.
 type Date int64
-
-// DateOf is the date of a time. Times before 1970 become 0, times after 2262 the last date.
-func DateOf(t time.Time) Date {
-	switch {
-	case t.Before(Date(0).Time()):
-		return 0
-	case t.After(Date(math.MaxInt64).Time()):
-		return math.MaxInt64
-	}
-	return Date(t.UnixNano())
-}
 
 // Time is the date as a time, in UTC.
 func (p Date) Time() time.Time { return time.Unix(0, int64(p)).UTC() }
@@ -165,7 +153,7 @@ type clock struct {
 
 func newClock(from Elapsed) clock {
 	now := time.Now()
-	return clock{start: now, date: DateOf(now), base: from.Time}
+	return clock{start: now, date: Date(now.UnixNano()), base: from.Time}
 }
 
 // set sets the present time and date.

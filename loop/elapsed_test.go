@@ -13,7 +13,7 @@ import (
 )
 
 // noon is where runs begin whose dates are looked at.
-var noon = loop.DateOf(time.Date(2025, time.March, 1, 12, 0, 0, 0, time.UTC))
+var noon = loop.Date(time.Date(2025, time.March, 1, 12, 0, 0, 0, time.UTC).UnixNano())
 
 // Ciclo compares an elapsed with operators: less-or-equal holds through the 10th update and "greater" from the 11th.
 // Here there is one question, and it turns once.
@@ -66,7 +66,7 @@ func TestD02_whatIsBeyondAPeriodHasReachedIt(t *testing.T) {
 		{"time", loop.Elapsed{Time: time.Hour}, loop.Time(time.Hour), true},
 		{"time to come", loop.Elapsed{Time: time.Hour - 1}, loop.Time(time.Hour), false},
 		{"date", loop.Elapsed{Date: noon}, noon, true},
-		{"date in another zone", loop.Elapsed{Date: loop.DateOf(noon.Time().In(time.FixedZone("", 3600)))}, noon, true},
+		{"date in another zone", loop.Elapsed{Date: loop.Date(noon.Time().In(time.FixedZone("", 3600)).UnixNano())}, noon, true},
 		{"date to come", loop.Elapsed{Date: noon - 1}, noon, false},
 		{"date before 1970", loop.Elapsed{Date: -2}, loop.Date(math.MaxInt64), false},
 		{"no date known", loop.Elapsed{}, noon, false},
@@ -116,7 +116,7 @@ func TestD12_aPeriodLooksAtItsOwnUnitOnly(t *testing.T) {
 		require.Equal(t, int64(a.Time) >= n, mixed.Reached(loop.Time(n)))
 		require.Equal(t, int64(b.Time) >= n, mixed.Reached(noon+loop.Date(n)))
 	})
-	first := loop.Any(loop.At(loop.Steps(10)), loop.At(loop.Samples(4)))
+	first := loop.At(loop.Steps(10)).Or(loop.At(loop.Samples(4)))
 	require.True(t, first.Due(loop.Elapsed{Steps: 1, Samples: 3}, loop.Elapsed{Steps: 2, Samples: 6}), "whichever comes first is said with Any")
 }
 
@@ -144,6 +144,6 @@ func TestDateOf(t *testing.T) {
 		{"the last", time.Unix(0, math.MaxInt64), math.MaxInt64},
 		{"beyond", time.Unix(1<<40, 0), math.MaxInt64},
 	} {
-		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.date, loop.DateOf(row.time)) })
+		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.date, loop.Date(row.time.UnixNano())) })
 	}
 }

@@ -26,7 +26,7 @@ func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
 		{"an inner task", "task 1 (every 0 steps): period must be positive, got 0 steps",
 			loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.Every(loop.Steps(0)), add)), Data: ten}},
 		{"an impossible inner task", "task 1 (each step and never): never due, however long the run is: its parts exclude each other; to leave it out, say loop.Never",
-			loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.All(loop.EachStep, loop.Never), add)), Data: ten, Options: []loop.Option{loop.Until(loop.Steps(2))}}},
+			loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.EachStep.And(loop.Never), add)), Data: ten, Options: []loop.Option{loop.Until(loop.Steps(2))}}},
 		{"an inner option", "limit: rows must be positive, got 0", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Limit(0)}}},
 		{"all at once", "aggregation of metrics: no function given\nno data given\nuntil: the length of an evaluation must be positive, got 0s",
 			loop.Evaluation[int, int]{Loop: inner, Options: []loop.Option{loop.Until(loop.Time(0))}, Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: {}}}},

@@ -95,7 +95,7 @@ func TestHistory_fileForms(t *testing.T) {
 	var h loop.History
 	logs := metric("accuracy", 0.5)
 	logs.Output("prediction", []int{1, 2})
-	h.Commit(loop.Elapsed{Steps: 1, Samples: 32, Time: 1500 * time.Millisecond, Date: loop.DateOf(time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC))}, logs, 32)
+	h.Commit(loop.Elapsed{Steps: 1, Samples: 32, Time: 1500 * time.Millisecond, Date: loop.Date(time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC).UnixNano())}, logs, 32)
 	logs = metric("accuracy", math.Inf(-1))
 	logs.Loss("loss", math.NaN())
 	h.Commit(loop.Elapsed{Steps: 2, Samples: 64, Time: 2 * time.Second}, logs, 32)

@@ -96,7 +96,7 @@ func TestHistory_Names(t *testing.T) {
 func TestHistory_elapsed(t *testing.T) {
 	var h loop.History
 	date := time.Date(2024, 2, 29, 12, 0, 0, 250e6, time.UTC)
-	h.Commit(loop.Elapsed{Steps: 3, Samples: 96, Time: 1500 * time.Millisecond, Date: loop.DateOf(date)}, metric("m", 7), 32)
+	h.Commit(loop.Elapsed{Steps: 3, Samples: 96, Time: 1500 * time.Millisecond, Date: loop.Date(date.UnixNano())}, metric("m", 7), 32)
 	columns, err := h.Collect("elapsed.steps", "elapsed.samples", "elapsed.batch", "elapsed.time", "elapsed.date", "m")
 	require.NoError(t, err)
 	require.Equal(t, [][]float64{{3}, {96}, {32}, {1.5}, {float64(date.UnixMilli()) / 1000}, {7}}, columns)

@@ -124,7 +124,7 @@ func TestF36_datesMoveWithMonotonicTime(t *testing.T) {
 			time.Sleep(time.Minute)
 			return s, metric("m", 1), nil
 		})
-		begin := loop.DateOf(time.Now())
+		begin := loop.Date(time.Now().UnixNano())
 		first, err := loop.New(slow).Run(t.Context(), 0, numbers(30))
 		require.NoError(t, err)
 		require.Equal(t, begin, check(first.History))

@@ -87,9 +87,9 @@ func TestDates(t *testing.T) {
 		require.NoError(t, err)
 		return n
 	}
-	require.Equal(t, 0, fired(loop.At(loop.DateOf(now.Add(-time.Hour))), loop.Elapsed{}), "it was over when the run began")
-	require.Equal(t, 0, fired(loop.At(loop.DateOf(now.Add(time.Hour))), loop.Elapsed{}))
-	require.Equal(t, 5, fired(loop.After(loop.DateOf(now.Add(-time.Hour))), loop.Elapsed{}))
-	earlier := loop.Elapsed{Steps: 3, Samples: 3, Time: time.Minute, Date: loop.DateOf(now.Add(-2 * time.Hour))}
-	require.Equal(t, 1, fired(loop.At(loop.DateOf(now.Add(-time.Hour))), earlier), "it passed during the pause")
+	require.Equal(t, 0, fired(loop.At(loop.Date(now.Add(-time.Hour).UnixNano())), loop.Elapsed{}), "it was over when the run began")
+	require.Equal(t, 0, fired(loop.At(loop.Date(now.Add(time.Hour).UnixNano())), loop.Elapsed{}))
+	require.Equal(t, 5, fired(loop.After(loop.Date(now.Add(-time.Hour).UnixNano())), loop.Elapsed{}))
+	earlier := loop.Elapsed{Steps: 3, Samples: 3, Time: time.Minute, Date: loop.Date(now.Add(-2 * time.Hour).UnixNano())}
+	require.Equal(t, 1, fired(loop.At(loop.Date(now.Add(-time.Hour).UnixNano())), earlier), "it passed during the pause")
 }

@@ -137,7 +137,7 @@ func (p *program) drawDue(t *rapid.T) loop.Schedule {
 		s = loop.Every(loop.Steps(3 + evenly(t, 27, "n")))
 	}
 	if p.until != nil && s.IsNever(p.until) {
-		s = loop.Any(s, loop.At(loop.Steps(1)))
+		s = s.Or(loop.At(loop.Steps(1)))
 	}
 	if oneIn(t, 10, "at start") {
 		s = s.AndAtStart()
@@ -176,16 +176,16 @@ func drawWhen(t *rapid.T, depth int) loop.Schedule {
 	case "never":
 		return loop.Never
 	case "any":
-		return loop.Any(part(), part())
+		return part().Or(part())
 	case "all":
-		return loop.All(part(), part())
+		return part().And(part())
 	case "not":
-		return loop.Not(part())
+		return part().Not()
 	case "then":
-		return loop.After(period()).Then(part())
+		return loop.Never.Then(period(), part())
 	case "phases":
 		n := int64(1 + evenly(t, 19, "from"))
-		return loop.Piecewise(part(), loop.After(loop.Steps(n)).Then(part()), loop.After(loop.Steps(n+10)).Then(part()))
+		return part().Then(loop.Steps(n), part()).Then(loop.Steps(n+10), part())
 	default:
 		return loop.Every(period())
 	}

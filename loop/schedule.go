@@ -20,7 +20,6 @@ type Schedule struct {
 	starts, ends bool
 	// compound names are put in brackets within a longer one.
 	compound bool
-	phase    bool // it was made by After and Then
 }
 
 // rule is a pure function of what had elapsed before and after a turn.
@@ -43,13 +42,6 @@ func (n needs) and(m needs) needs {
 func needsOf(p Period) needs {
 	_, isSamples := p.(Samples)
 	return needs{samples: isSamples, epochs: byEpochs(p), clock: byClock(p)}
-}
-
-func needsOfAll(schedules []Schedule) (n needs) {
-	for _, s := range schedules {
-		n = n.and(s.needs())
-	}
-	return n
 }
 
 // never is a mark that is not reached.

@@ -2,81 +2,65 @@ package loop
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
 
-// Any is due where at least one of the schedules is: in turns, at the start and at the end. None at all is an error.
-func Any(schedules ...Schedule) Schedule {
-	s := combine("any", " or ", schedules)
-	for _, part := range schedules {
-		s.starts, s.ends = s.starts || part.starts, s.ends || part.ends
-	}
-	if s.err == nil {
-		s.rule = oneOf(slices.Clone(schedules)) // the list is the caller's
-	}
-	return s
-}
+// Or is due where s or one of the others is: in iterations, at the start and at the end.
+func (s Schedule) Or(others ...Schedule) Schedule { return combine(false, " or ", s, others) }
 
-// All is due where each of the schedules is: in turns, at the start and at the end. None at all is an error.
-func All(schedules ...Schedule) Schedule {
-	s := combine("all", " and ", schedules)
-	s.starts, s.ends = len(schedules) > 0, len(schedules) > 0
-	for _, part := range schedules {
-		s.starts, s.ends = s.starts && part.starts, s.ends && part.ends
-	}
-	if s.err == nil {
-		s.rule = eachOf(slices.Clone(schedules))
-	}
-	return s
-}
+// And is due where s and all of the others are: in iterations, at the start and at the end.
+func (s Schedule) And(others ...Schedule) Schedule { return combine(true, " and ", s, others) }
 
-// Not is due in the turns in which s is not. It is never due at the start or the end, which are no turns.
-func Not(s Schedule) Schedule {
+// Not is due in the iterations in which s is not. It is never due at the start or the end, which are no iterations.
+func (s Schedule) Not() Schedule {
 	if s.err != nil {
 		return Schedule{name: "not " + s.part(), err: s.inside()}
 	}
 	return Schedule{name: "not " + s.part(), rule: not{s}}
 }
 
-// combine names the schedules and joins their errors.
-func combine(word, between string, schedules []Schedule) Schedule {
-	if len(schedules) == 0 {
-		return Schedule{name: word, err: fmt.Errorf("%s of no schedules", word)}
-	}
-	names, errs := make([]string, len(schedules)), make([]error, len(schedules))
-	for i, s := range schedules {
-		names[i], errs[i] = s.part(), s.inside()
-	}
-	return Schedule{name: strings.Join(names, between), compound: true, err: errors.Join(errs...)}
-}
-
-type oneOf []Schedule
-
-func (o oneOf) due(before, after Elapsed) bool {
-	for i := range o {
-		if o[i].Due(before, after) {
-			return true
+func combine(all bool, between string, first Schedule, others []Schedule) Schedule {
+	parts := slices.Concat([]Schedule{first}, others)
+	s := Schedule{compound: true, starts: first.starts, ends: first.ends}
+	names, errs := make([]string, len(parts)), make([]error, len(parts))
+	for i, p := range parts {
+		names[i], errs[i] = p.part(), p.inside()
+		if all {
+			s.starts, s.ends = s.starts && p.starts, s.ends && p.ends
+		} else {
+			s.starts, s.ends = s.starts || p.starts, s.ends || p.ends
 		}
 	}
-	return false
+	s.name, s.err = strings.Join(names, between), errors.Join(errs...)
+	if s.err == nil {
+		s.rule = combined{parts, all}
+	}
+	return s
 }
 
-func (o oneOf) needs() needs { return needsOfAll(o) }
+// combined is due where all of its parts are, or one of them.
+type combined struct {
+	parts []Schedule
+	all   bool
+}
 
-type eachOf []Schedule
-
-func (e eachOf) due(before, after Elapsed) bool {
-	for i := range e {
-		if !e[i].Due(before, after) {
-			return false
+func (c combined) due(before, after Elapsed) bool {
+	for i := range c.parts {
+		if c.parts[i].Due(before, after) != c.all {
+			return !c.all
 		}
 	}
-	return true
+	return c.all
 }
 
-func (e eachOf) needs() needs { return needsOfAll(e).and(needs{joint: true}) }
+func (c combined) needs() needs {
+	n := needs{joint: c.all}
+	for i := range c.parts {
+		n = n.and(c.parts[i].needs())
+	}
+	return n
+}
 
 type not struct{ s Schedule }
 

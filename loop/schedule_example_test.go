@@ -8,8 +8,9 @@ import (
 
 // Often at first, then rarely: a schedule can be asked without a loop.
 func ExamplePiecewise() {
-	often := loop.Piecewise(loop.Every(loop.Steps(2)),
-		loop.After(loop.Steps(6)).Then(loop.Every(loop.Steps(10))))
+	often := loop.Every(loop.Steps(2)).Then(
+		loop.Steps(6), loop.Every(loop.Steps(10)))
+
 	fmt.Println(often)
 	for step := range int64(30) {
 		if often.Due(loop.Elapsed{Steps: step}, loop.Elapsed{Steps: step + 1}) {
@@ -23,7 +24,7 @@ func ExamplePiecewise() {
 
 // What is wrong with a schedule is known before a run.
 func ExampleSchedule_Err() {
-	fmt.Println(loop.Any(loop.EachStep, loop.After(loop.Steps(3)).Every(loop.Steps(0))).Err())
+	fmt.Println(loop.EachStep.Or(loop.Never.Then(loop.Steps(3), loop.Every(loop.Steps(0)))).Err())
 	// Output:
 	// every 0 steps: period must be positive, got 0 steps
 }

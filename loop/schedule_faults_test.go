@@ -12,7 +12,7 @@ import (
 
 // The wall clock is set back and ahead while time goes on: what is scheduled by time must not notice.
 func TestF36_timeSchedulesDoNotReadTheWallClock(t *testing.T) {
-	s := loop.Piecewise(loop.Every(seconds(3)), loop.After(seconds(10)).Then(loop.Every(seconds(2))))
+	s := loop.Every(seconds(3)).Then(seconds(10), loop.Every(seconds(2)))
 	want, jumps := firings(s, 20), 0
 	var got []int64
 	before := loop.Elapsed{Date: noon}
@@ -51,7 +51,7 @@ func TestF36_aRunCountsByTheMonotonicClock(t *testing.T) {
 
 func TestF37_absurdSchedules(t *testing.T) {
 	bad := every(0)
-	phase := func(p loop.Period, s loop.Schedule) loop.Schedule { return loop.After(p).Then(s) }
+	phase := func(p loop.Period, s loop.Schedule) loop.Schedule { return loop.Never.Then(p, s) }
 	const huge = 1 << 62
 	cases := 0
 	for _, row := range []struct {
@@ -69,22 +69,22 @@ func TestF37_absurdSchedules(t *testing.T) {
 		{"at zero", loop.At(seconds(0)), "period must be positive, got 0s"},
 		{"at no date", loop.At(loop.Date(0)), "the date is not set or before 1970, got 1970-01-01T00:00:00Z"},
 		{"at huge", loop.At(loop.Samples(huge)), ""},
-		{"at a date far away", loop.At(loop.DateOf(time.Unix(1<<40, 0))), ""},
+		{"at a date far away", loop.At(loop.Date(time.Unix(1<<40, 0).UnixNano())), ""},
 		{"after nil", loop.After(nil), `schedule "after" has no period`},
-		{"after nil every", loop.After(nil).Every(loop.Steps(1)), `after: schedule "after" has no period`},
-		{"after every zero", loop.After(loop.Steps(1)).Every(loop.Steps(0)), "every 0 steps: period must be positive, got 0 steps"},
-		{"after huge every huge", loop.After(loop.Steps(huge)).Every(loop.Steps(huge)), ""},
+		{"after nil every", loop.Never.Then(nil, loop.Every(loop.Steps(1))), `after: schedule "after" has no period`},
+		{"after every zero", loop.Never.Then(loop.Steps(1), loop.Every(loop.Steps(0))), "every 0 steps: period must be positive, got 0 steps"},
+		{"after huge every huge", loop.Never.Then(loop.Steps(huge), loop.Every(loop.Steps(huge))), ""},
 		{"every without after", every(1).Every(loop.Steps(2)), "there is no point to begin at; only After(period) has Then and Every"},
-		{"at end in a phase", loop.After(loop.Steps(1)).Then(loop.AtEnd),
+		{"at end in a phase", loop.Never.Then(loop.Steps(1), loop.AtEnd),
 			"at end: a phase has no start and end of the run; put AndAtStart and AndAtEnd behind the whole schedule"},
 		{"when without function", loop.When("", nil), `schedule "when" has no function`},
 		{"any of nothing", loop.Any(), "any of no schedules"},
 		{"all of nothing", loop.All(), "all of no schedules"},
-		{"any of bad ones", loop.Any(bad, loop.EachStep, loop.At(nil)),
+		{"any of bad ones", bad.Or(loop.EachStep, loop.At(nil)),
 			"every 0 steps: period must be positive, got 0 steps\nat: schedule \"at\" has no period"},
-		{"nested deeply", loop.Not(loop.All(loop.EachStep, loop.Any(loop.Not(bad.AndAtEnd()), loop.EachStep))),
+		{"nested deeply", loop.EachStep.And(bad.AndAtEnd().Not().Or(loop.EachStep)).Not(),
 			"every 0 steps: period must be positive, got 0 steps"},
-		{"not bad", loop.Not(bad), "every 0 steps: period must be positive, got 0 steps"},
+		{"not bad", bad.Not(), "every 0 steps: period must be positive, got 0 steps"},
 		{"phases out of order", loop.Piecewise(loop.EachStep, phase(loop.Steps(9), loop.EachStep), phase(loop.Steps(9), loop.EachStep)),
 			"phase 2: phases must be ascending, got 9 steps behind 9 steps"},
 		{"dates out of order", loop.Piecewise(loop.EachStep, phase(later(9), loop.EachStep), phase(later(8), loop.EachStep)),
@@ -142,7 +142,7 @@ func TestF37_hugePeriodsFireWhereTheySay(t *testing.T) {
 		{"exponential", loop.Exponential(loop.Samples(1), 2), []int64{8, 1 << 40, 1 << 61, huge}},
 		{"exponential where the logarithm errs", loop.Exponential(loop.Samples(1), 8), []int64{8, 1 << 51}},
 		{"times", loop.Times(8, loop.Samples(huge)), []int64{huge / 8, huge / 4, huge / 8 * 7, huge}},
-		{"after every", loop.After(loop.Samples(huge)).Every(loop.Samples(1 << 60)), []int64{huge + 1<<60, huge + 3<<60}},
+		{"after every", loop.Never.Then(loop.Samples(huge), loop.Every(loop.Samples(1<<60))), []int64{huge + 1<<60, huge + 3<<60}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			for _, x := range row.at {

@@ -54,8 +54,9 @@ func TestSchedule_lawOfCuts(t *testing.T) {
 		which := rapid.IntRange(0, dates-1).Draw(t, "unit")
 		u, n, m := units[which], rapid.Int64Range(1, 20).Draw(t, "from"), rapid.Int64Range(1, 20).Draw(t, "long")
 		parts := []specimen{marking(t, which), marking(t, which), marking(t, which)}
-		s := loop.Piecewise(loop.Any(parts[0].Schedule, parts[1].Schedule), loop.After(u.period(n)).Then(parts[1].Schedule),
-			loop.After(u.period(n+m)).Then(parts[2].Schedule))
+		s := parts[0].Schedule.Or(parts[1].Schedule).Then(u.period(n), parts[1].Schedule).Then(
+			u.period(n+m), parts[2].Schedule)
+
 		at := func(x int64) loop.Elapsed {
 			return loop.Elapsed{Steps: x, Samples: x, Time: time.Duration(x), Date: noon + loop.Date(x)}
 		}
@@ -85,15 +86,15 @@ func TestSchedule_lawsOfLogic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, run := drawSchedule(t, 2).Schedule, drawSchedule(t, 2).Schedule, drawRun(t)
 		for name, pair := range map[string][2]loop.Schedule{
-			"twice not":                     {a, loop.Not(loop.Not(a))},
-			"not any":                       {loop.Not(loop.Any(a, b)), loop.All(loop.Not(a), loop.Not(b))},
-			"not all":                       {loop.Not(loop.All(a, b)), loop.Any(loop.Not(a), loop.Not(b))},
-			"any order":                     {loop.Any(a, b), loop.Any(b, a)},
-			"all order":                     {loop.All(a, b), loop.All(b, a)},
+			"twice not":                     {a, a.Not().Not()},
+			"not any":                       {a.Or(b).Not(), a.Not().And(b.Not())},
+			"not all":                       {a.And(b).Not(), a.Not().Or(b.Not())},
+			"any order":                     {a.Or(b), b.Or(a)},
+			"all order":                     {a.And(b), b.And(a)},
 			"one":                           {loop.Any(a), loop.All(a)},
-			"never adds nothing":            {a, loop.Any(a, loop.Never)},
-			"each takes nothing":            {a, loop.All(a, loop.EachStep)},
-			"a or not a":                    {loop.EachStep, loop.Any(a, loop.Not(a))},
+			"never adds nothing":            {a, a.Or(loop.Never)},
+			"each takes nothing":            {a, a.And(loop.EachStep)},
+			"a or not a":                    {loop.EachStep, a.Or(a.Not())},
 			"no phases":                     {a, loop.Piecewise(a)},
 			"the ends say nothing of turns": {a, a.AndAtStart().AndAtEnd()},
 		} {
@@ -111,7 +112,7 @@ func TestEvery_firesOnceForEachFullPeriod(t *testing.T) {
 		n, k := rapid.Int64Range(0, 300).Draw(t, "n"), rapid.Int64Range(1, 50).Draw(t, "k")
 		require.Len(t, firings(every(k), n), int(n/k))
 		j := rapid.Int64Range(1, 50).Draw(t, "after")
-		require.Len(t, firings(loop.After(loop.Steps(j)).Every(loop.Steps(k)), n), int(max(n-j, 0)/k))
+		require.Len(t, firings(loop.Never.Then(loop.Steps(j), loop.Every(loop.Steps(k))), n), int(max(n-j, 0)/k))
 		times := rapid.IntRange(1, int(k)).Draw(t, "times")
 		fired := firings(loop.Times(times, loop.Steps(k)), k)
 		require.Len(t, fired, times)

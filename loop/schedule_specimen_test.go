@@ -97,24 +97,25 @@ func drawSchedule(t *rapid.T, depth int) specimen {
 		return specimen{loop.When("odd", odd), odd}
 	case "any":
 		a, b := part(), part()
-		return specimen{loop.Any(a.Schedule, b.Schedule), func(x, y loop.Elapsed) bool { return a.due(x, y) || b.due(x, y) }}
+		return specimen{a.Schedule.Or(b.Schedule), func(x, y loop.Elapsed) bool { return a.due(x, y) || b.due(x, y) }}
 	case "all":
 		a, b := part(), part()
-		return specimen{loop.All(a.Schedule, b.Schedule), func(x, y loop.Elapsed) bool { return a.due(x, y) && b.due(x, y) }}
+		return specimen{a.Schedule.And(b.Schedule), func(x, y loop.Elapsed) bool { return a.due(x, y) && b.due(x, y) }}
 	case "not":
 		a := part()
-		return specimen{loop.Not(a.Schedule), func(x, y loop.Elapsed) bool { return !a.due(x, y) }}
+		return specimen{a.Schedule.Not(), func(x, y loop.Elapsed) bool { return !a.due(x, y) }}
 	case "then":
 		n, a := rapid.Int64Range(1, 20).Draw(t, "from"), part()
-		return specimen{loop.After(loop.Steps(n)).Then(a.Schedule), func(x, y loop.Elapsed) bool {
+		return specimen{loop.Never.Then(loop.Steps(n), a.Schedule), func(x, y loop.Elapsed) bool {
 			x.Steps, y.Steps = x.Steps-n, y.Steps-n
 			return x.Steps >= 0 && a.due(x, y)
 		}}
 	case "phases":
 		n, m := rapid.Int64Range(1, 20).Draw(t, "from"), rapid.Int64Range(1, 20).Draw(t, "long")
 		parts := []specimen{part(), part(), part()}
-		s := loop.Piecewise(parts[0].Schedule, loop.After(loop.Steps(n)).Then(parts[1].Schedule),
-			loop.After(loop.Steps(n+m)).Then(parts[2].Schedule))
+		s := parts[0].Schedule.Then(loop.Steps(n), parts[1].Schedule).Then(
+			loop.Steps(n+m), parts[2].Schedule)
+
 		return specimen{s, func(x, y loop.Elapsed) bool {
 			zero, i := int64(0), 0
 			for _, from := range []int64{n, n + m} {

@@ -38,16 +38,16 @@ func TestB13_every(t *testing.T) {
 
 // Ciclo fires at 3 and 8: its first period is empty.
 func TestB14_afterEvery(t *testing.T) {
-	s := loop.After(loop.Steps(3)).Every(loop.Steps(5))
+	s := loop.Never.Then(loop.Steps(3), loop.Every(loop.Steps(5)))
 	require.Equal(t, []int64{8}, firings(s, 10))
 	require.Equal(t, []int64{8, 13, 18}, firings(s, 20))
 	t.Logf("B14: %s in 20 turns: %v", s, firings(s, 20))
 }
 
 func TestB15_anyAndAll(t *testing.T) {
-	require.Equal(t, []int64{6, 12}, firings(loop.All(every(2), every(3)), 12))
-	require.Equal(t, []int64{2, 3, 4, 6, 8, 9, 10, 12}, firings(loop.Any(every(2), every(3)), 12))
-	t.Logf("B15: both in 12 turns: %v", firings(loop.All(every(2), every(3)), 12))
+	require.Equal(t, []int64{6, 12}, firings(every(2).And(every(3)), 12))
+	require.Equal(t, []int64{2, 3, 4, 6, 8, 9, 10, 12}, firings(every(2).Or(every(3)), 12))
+	t.Logf("B15: both in 12 turns: %v", firings(every(2).And(every(3)), 12))
 }
 
 func TestSchedules(t *testing.T) {
@@ -64,7 +64,7 @@ func TestSchedules(t *testing.T) {
 		{"at end", loop.AtEnd, nil},
 		{"at end", loop.Schedule{}.AndAtEnd(), nil},
 		{"every 5 steps, at start, at end", every(5).AndAtStart().AndAtEnd(), []int64{5, 10}},
-		{"(every 5 steps, at end) or at start", loop.Any(every(5).AndAtEnd(), loop.AtStart), []int64{5, 10}},
+		{"(every 5 steps, at end) or at start", every(5).AndAtEnd().Or(loop.AtStart), []int64{5, 10}},
 		{"every 5 samples", loop.Every(loop.Samples(5)), []int64{5, 10}},
 		{"every 5s", loop.Every(seconds(5)), []int64{5, 10}},
 		{"at 3 steps", loop.At(loop.Steps(3)), []int64{3}},
@@ -72,18 +72,22 @@ func TestSchedules(t *testing.T) {
 		{"at 2025-03-01T11:59:59Z", loop.At(later(-1)), nil},
 		{"after 10 steps", loop.After(loop.Steps(10)), []int64{10, 11, 12}},
 		{"after 2025-03-01T12:00:10Z", loop.After(later(10)), []int64{10, 11, 12}},
-		{"after 2025-03-01T11:59:59Z, at 2 steps", loop.After(later(-1)).Then(loop.At(loop.Steps(2))), []int64{2}},
-		{"not after 3 steps", loop.Not(loop.After(loop.Steps(3))), []int64{1, 2}},
-		{"after 10 steps, each step", loop.After(loop.Steps(10)).Then(loop.EachStep), []int64{11, 12}},
-		{"after 4s, every 3s", loop.After(seconds(4)).Every(seconds(3)), []int64{7, 10}},
-		{"after 4 steps, every 3s", loop.After(loop.Steps(4)).Every(seconds(3)), []int64{6, 9, 12}}, // the step says nothing of the time
-		{"after 8 steps, (every 2 steps or odd)", loop.After(loop.Steps(8)).Then(loop.Any(every(2), odd)), []int64{9, 10, 11, 12}},
-		{"odd and not every 3 steps", loop.All(odd, loop.Not(every(3))), []int64{1, 5, 7, 11}},
-		{"not (every 2 steps or every 3 steps)", loop.Not(loop.Any(every(2), every(3))), []int64{1, 5, 7, 11}},
-		{"each step; after 3 steps, every 2 steps; after 8 steps, every 3 steps", loop.Piecewise(loop.EachStep,
-			loop.After(loop.Steps(3)).Then(every(2)), loop.After(loop.Steps(8)).Then(every(3))), []int64{1, 2, 3, 5, 7, 11}},
-		{"never; after 2025-03-01T12:00:02Z, each step; after 2025-03-01T12:00:04Z, never", loop.Piecewise(loop.Never,
-			loop.After(later(2)).Then(loop.EachStep), loop.After(later(4)).Then(loop.Never)), []int64{3, 4}},
+		{"after 2025-03-01T11:59:59Z, at 2 steps", loop.Never.Then(later(-1), loop.At(loop.Steps(2))), []int64{2}},
+		{"not after 3 steps", loop.After(loop.Steps(3)).Not(), []int64{1, 2}},
+		{"after 10 steps, each step", loop.Never.Then(loop.Steps(10), loop.EachStep), []int64{11, 12}},
+		{"after 4s, every 3s", loop.Never.Then(seconds(4), loop.Every(seconds(3))), []int64{7, 10}},
+		{"after 4 steps, every 3s", loop.Never.Then(loop.Steps(4), loop.Every(seconds(3))), []int64{6, 9, 12}}, // the step says nothing of the time
+		{"after 8 steps, (every 2 steps or odd)", loop.Never.Then(loop.Steps(8), every(2).Or(odd)), []int64{9, 10, 11, 12}},
+		{"odd and not every 3 steps", odd.And(every(3).Not()), []int64{1, 5, 7, 11}},
+		{"not (every 2 steps or every 3 steps)", every(2).Or(every(3)).Not(), []int64{1, 5, 7, 11}},
+		{"each step; after 3 steps, every 2 steps; after 8 steps, every 3 steps", loop.EachStep.Then(
+			loop.Steps(3), every(2)).Then(
+			loop.Steps(8), every(3)),
+			[]int64{1, 2, 3, 5, 7, 11}},
+		{"never; after 2025-03-01T12:00:02Z, each step; after 2025-03-01T12:00:04Z, never", loop.Never.Then(
+			later(2), loop.EachStep).Then(
+			later(4), loop.Never),
+			[]int64{3, 4}},
 		{"exponentially from 1 step by 2", loop.Exponential(loop.Steps(1), 2), []int64{1, 2, 4, 8}},
 		{"exponentially from 3s by 1.5", loop.Exponential(seconds(3), 1.5), []int64{3, 5, 7, 11}}, // 4.5, 6.75, 10.125 s
 		{"4 times until 10 steps", loop.Times(4, loop.Steps(10)), []int64{2, 5, 7, 10}},
@@ -110,10 +114,10 @@ func TestSchedules_startAndEnd(t *testing.T) {
 		{"plain", every(2), false, false},
 		{"start", every(2).AndAtStart(), true, false},
 		{"end", loop.AtEnd, false, true},
-		{"any has what one has", loop.Any(loop.AtStart, every(2).AndAtEnd()), true, true},
-		{"all has what each has", loop.All(loop.AtStart, both), true, false},
+		{"any has what one has", loop.AtStart.Or(every(2).AndAtEnd()), true, true},
+		{"all has what each has", loop.AtStart.And(both), true, false},
 		{"after keeps it", loop.After(loop.Steps(1)).AndAtEnd().Every(loop.Steps(2)), false, true},
-		{"not is of turns", loop.Not(both), false, false},
+		{"not is of turns", both.Not(), false, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			require.NoError(t, row.schedule.Err())
@@ -125,8 +129,9 @@ func TestSchedules_startAndEnd(t *testing.T) {
 
 // A turn of many samples may reach two phases; each is asked about its own part of the turn.
 func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
-	s := loop.Piecewise(loop.Every(loop.Samples(4)), loop.After(loop.Samples(10)).Then(loop.Every(loop.Samples(3))),
-		loop.After(loop.Samples(20)).Then(loop.At(loop.Samples(1))))
+	s := loop.Every(loop.Samples(4)).Then(loop.Samples(10), loop.Every(loop.Samples(3))).Then(
+		loop.Samples(20), loop.At(loop.Samples(1)))
+
 	for _, row := range []struct {
 		from, to int64
 		due      bool
@@ -137,8 +142,8 @@ func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
 		require.Equal(t, row.due, s.Due(loop.Elapsed{Samples: row.from}, loop.Elapsed{Samples: row.to}), "%d to %d", row.from, row.to)
 	}
 	still := loop.Elapsed{Samples: 10}
-	untilTen := loop.Piecewise(loop.EachStep, loop.After(loop.Samples(10)).Then(loop.Never))
-	fromTen := loop.After(loop.Samples(10)).Then(loop.EachStep)
+	untilTen := loop.EachStep.Then(loop.Samples(10), loop.Never)
+	fromTen := loop.Never.Then(loop.Samples(10), loop.EachStep)
 	require.False(t, untilTen.Due(still, still), "an empty batch at the point is behind it")
 	require.True(t, fromTen.Due(still, still))
 	var seen []int64
@@ -146,7 +151,7 @@ func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
 		seen = append(seen, before.Samples, after.Samples)
 		return false
 	})
-	loop.Piecewise(zero, loop.After(loop.Samples(10)).Then(zero), loop.After(loop.Samples(20)).Then(zero)).
+	zero.Then(loop.Samples(10), zero).Then(loop.Samples(20), zero).
 		Due(loop.Elapsed{Samples: 8}, loop.Elapsed{Samples: 23})
 	require.Equal(t, []int64{8, 10, 0, 10, 0, 3}, seen, "the parts of a turn from 8 to 23")
 }
@@ -167,9 +172,9 @@ func TestNever(t *testing.T) {
 		{loop.At(loop.Steps(11)), true},
 		{loop.After(loop.Steps(50)), true},
 		{loop.After(loop.Steps(10)), false},
-		{loop.Not(loop.After(loop.Steps(10))), false},
-		{loop.Not(loop.EachStep), true},
-		{loop.After(loop.Steps(10)).Every(loop.Steps(5)), true},
+		{loop.After(loop.Steps(10)).Not(), false},
+		{loop.EachStep.Not(), true},
+		{loop.Never.Then(loop.Steps(10), loop.Every(loop.Steps(5))), true},
 		{loop.Exponential(loop.Steps(3), 2), false},
 		{loop.Times(3, loop.Steps(12)), false},
 		{loop.Times(3, loop.Steps(60)), true},
@@ -179,17 +184,17 @@ func TestNever(t *testing.T) {
 		{loop.Every(seconds(100)), false},
 		{loop.At(seconds(10)), false},
 		{loop.At(later(20)), false},
-		{loop.Any(every(5), loop.Every(seconds(1))), false},
-		{loop.Any(loop.EachStep, loop.Every(seconds(1))), false},
-		{loop.Any(every(100), every(70)), true},
-		{loop.All(every(5), odd), false},
-		{loop.All(every(5), loop.After(seconds(20))), false},
-		{loop.All(every(5), loop.Never), true},
-		{loop.Piecewise(every(5), loop.After(loop.Steps(14)).Then(every(7))), false},
-		{loop.Piecewise(every(13), loop.After(loop.Steps(14)).Then(every(7))), true},
-		{loop.Piecewise(every(13), loop.After(loop.Steps(14)).Then(loop.Every(seconds(7)))), true},
-		{loop.Piecewise(every(5), loop.After(loop.Steps(14)).Then(loop.Every(seconds(7)))), false},
-		{loop.Piecewise(every(5), loop.After(seconds(14)).Then(every(3))), false},
+		{every(5).Or(loop.Every(seconds(1))), false},
+		{loop.EachStep.Or(loop.Every(seconds(1))), false},
+		{every(100).Or(every(70)), true},
+		{every(5).And(odd), false},
+		{every(5).And(loop.After(seconds(20))), false},
+		{every(5).And(loop.Never), true},
+		{every(5).Then(loop.Steps(14), every(7)), false},
+		{every(13).Then(loop.Steps(14), every(7)), true},
+		{every(13).Then(loop.Steps(14), loop.Every(seconds(7))), true},
+		{every(5).Then(loop.Steps(14), loop.Every(seconds(7))), false},
+		{every(5).Then(seconds(14), every(3)), false},
 	} {
 		t.Run(row.schedule.String(), func(t *testing.T) {
 			require.Equal(t, row.never, row.schedule.IsNever(loop.Steps(10)))

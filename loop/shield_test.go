@@ -134,6 +134,6 @@ func TestSchedule_atAnEdgeOnce(t *testing.T) {
 	require.Equal(t, "at end", loop.AtEnd.AndAtEnd().String())
 	require.Equal(t, "at start", loop.AtStart.AndAtStart().String())
 	require.Equal(t, "every 5 steps, at start, at end", every(5).AndAtStart().AndAtEnd().AndAtStart().AndAtEnd().String())
-	wrong := loop.Any(loop.Not(every(0)).AndAtEnd(), loop.EachStep)
+	wrong := every(0).Not().AndAtEnd().Or(loop.EachStep)
 	require.EqualError(t, wrong.Err(), "every 0 steps: period must be positive, got 0 steps", "the innermost part has its name once")
 }

@@ -156,8 +156,8 @@ func TestB49_B53_B54_intervals(t *testing.T) {
 	result, err := loop.New(
 		loop.On(loop.EachStep, counting),
 		at("each").On(everyInner(1)), at("second").On(everyInner(2)),
-		at("late").On(loop.All(everyInner(1), loop.After(loop.Steps(25)))), // EvalSpec's should_eval_fn
-		at("last").On(loop.Any(everyInner(2), loop.At(loop.Steps(55)))),
+		at("late").On(everyInner(1).And(loop.After(loop.Steps(25)))),
+		at("last").On(everyInner(2).Or(loop.At(loop.Steps(55)))),
 	).Run(t.Context(), 0, upTo(endless), loop.Until(loop.Steps(55)))
 	require.NoError(t, err)
 	for name, want := range map[string][]float64{"each": {10, 20, 30, 40, 50}, "second": {20, 40}, "late": {30, 40, 50}, "last": {20, 40, 55}} {
@@ -316,7 +316,7 @@ func TestInnerLoops_resume(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var borders []int64
-			border := loop.Any(everyInner(1), loop.At(loop.Steps(row.total)))
+			border := everyInner(1).Or(loop.At(loop.Steps(row.total)))
 			result, err := loop.New(loop.On(loop.EachStep, counting)).Run(t.Context(), row.from, upTo(endless), loop.Until(loop.Steps(row.total)),
 				loop.Continue(loop.Elapsed{Steps: int64(row.from)}, nil), loop.Watch(border, noting(&borders)))
 			require.NoError(t, err)

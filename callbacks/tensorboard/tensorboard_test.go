@@ -29,7 +29,7 @@ func writeFixture(t *testing.T, dir string) {
 	t.Helper()
 	start := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 	elapsed := func(step int64) loop.Elapsed {
-		return loop.Elapsed{Steps: step, Date: loop.DateOf(start.Add(time.Duration(step) * time.Second / 4))}
+		return loop.Elapsed{Steps: step, Date: loop.Date(start.Add(time.Duration(step) * time.Second / 4).UnixNano())}
 	}
 	for _, run := range []struct {
 		from, until int64

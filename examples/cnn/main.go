@@ -53,7 +53,7 @@ func main() {
 	lines := callbacks.NewLines(os.Stdout) // what the summaries say: above the progress bar, not in the middle of it
 
 	// Inner loops of training, with a test and a summary at the end of each, and at the end of the run.
-	border := loop.Any(loop.Every(inner), loop.At(loop.Steps(*steps)))
+	border := loop.Every(inner).Or(loop.At(loop.Steps(*steps)))
 	fit := loop.New(
 		loop.On(loop.EachStep, trainStep),
 		loop.Evaluate("test", managed.TestStep(step), test.Batches(120)).On(border),
