@@ -180,7 +180,21 @@ func (b *bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.S
 	if until == nil || until.Length() <= 0 {
 		return first.Or(loop.Every(loop.Time(plain)))
 	}
-	return first.Or(loop.Times(int(min(10, until.Length())), until), loop.Every(loop.Time(plain)))
+	return first.Or(loop.Every(tenth(until)), loop.Every(loop.Time(plain)))
+}
+
+// tenth is a tenth of a period that has a length, rounded up.
+func tenth(p loop.Period) loop.Period {
+	n := (p.Length()-1)/10 + 1
+	switch p.(type) {
+	case loop.Samples:
+		return loop.Samples(n)
+	case loop.Epochs:
+		return loop.Epochs(n)
+	case loop.Time:
+		return loop.Time(n)
+	}
+	return loop.Steps(n)
 }
 
 // NewBar makes a bar as [ProgressBar] for a loop written by hand: call Watch after each step, and End at the end. Watch

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"path"
 	"path/filepath"
@@ -137,13 +138,16 @@ func TestFromGoMLX_hooks(t *testing.T) {
 	}
 
 	evaluate := loop.Evaluate("test", managed.TestStep(step), test.Batches(64))
+	doubling := loop.When("after 10, 20, 40, … steps", func(_, now loop.Elapsed) bool {
+		return now.Steps%10 == 0 && bits.OnesCount64(uint64(now.Steps/10)) == 1
+	})
 	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(step)),
-		evaluate.On(loop.Exponential(loop.Steps(10), 2)), // ExponentialCallback
+		evaluate.On(doubling), // ExponentialCallback
 	).Run(ctx, state, batches,
 		loop.Until(loop.Steps(100)),
 		loop.Watch(loop.Every(loop.Steps(25)), note(&every)),                   // EveryNSteps
-		loop.Watch(loop.Times(10, loop.Steps(100)), note(&often)),              // NTimesDuringLoop
+		loop.Watch(loop.Every(loop.Steps(100/10)), note(&often)),               // NTimesDuringLoop
 		loop.Watch(loop.Every(loop.Time(time.Hour)).AndAtEnd(), note(&seldom)), // PeriodicCallback with callOnEnd
 		callbacks.NonFinite(), callbacks.KeepBest("loss_test")))
 	at, losses := must.M2(result.History.Series("loss_test"))

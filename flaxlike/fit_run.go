@@ -245,11 +245,11 @@ func (f Fit) testing() loop.Schedule {
 	if len(f.ValidationAt) == 0 {
 		return loop.Every(loop.Epochs(f.ValidationEvery))
 	}
-	var at []loop.Schedule
+	at := loop.Never
 	for _, n := range f.ValidationAt {
-		at = append(at, loop.At(loop.Epochs(n)))
+		at = at.Or(loop.At(loop.Epochs(n)))
 	}
-	return loop.Any(at...)
+	return at
 }
 
 func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }

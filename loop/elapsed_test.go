@@ -132,18 +132,9 @@ func TestSince_law(t *testing.T) {
 	})
 }
 
-func TestDateOf(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		time time.Time
-		date loop.Date
-	}{
-		{"no time", time.Time{}, 0},
-		{"before 1970", time.Unix(-1, 0), 0},
-		{"a nanosecond", time.Unix(1, 1), 1e9 + 1},
-		{"the last", time.Unix(0, math.MaxInt64), math.MaxInt64},
-		{"beyond", time.Unix(1<<40, 0), math.MaxInt64},
-	} {
-		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.date, loop.Date(row.time.UnixNano())) })
+func TestDate_ofATime(t *testing.T) {
+	require.Equal(t, time.Unix(1, 1).UTC(), loop.Date(time.Unix(1, 1).UnixNano()).Time())
+	for _, no := range []time.Time{{}, time.Unix(-1, 0)} {
+		require.ErrorContains(t, loop.At(loop.Date(no.UnixNano())).Err(), "the date is not set or before 1970")
 	}
 }

@@ -166,9 +166,14 @@ func drawWhen(t *rapid.T, depth int) loop.Schedule {
 	case "at":
 		return loop.At(period())
 	case "times":
-		return loop.Times(1, period())
+		return loop.At(period())
 	case "exponential":
-		return loop.Exponential(period(), 1.5)
+		p := period()
+		unit := steps
+		if _, is := p.(loop.Samples); is {
+			unit = samples
+		}
+		return exponential(p.Length(), 1.5, unit)
 	case "after":
 		return loop.After(period())
 	case "odd":
@@ -185,7 +190,7 @@ func drawWhen(t *rapid.T, depth int) loop.Schedule {
 		return loop.Never.Then(period(), part())
 	case "phases":
 		n := int64(1 + evenly(t, 19, "from"))
-		return part().Then(loop.Steps(n), part()).Then(loop.Steps(n+10), part())
+		return part().Or().Then(loop.Steps(n), part()).Then(loop.Steps(n+10), part())
 	default:
 		return loop.Every(period())
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Often at first, then rarely: a schedule can be asked without a loop.
-func ExamplePiecewise() {
+func ExampleSchedule_Then() {
 	often := loop.Every(loop.Steps(2)).Then(
 		loop.Steps(6), loop.Every(loop.Steps(10)))
 

@@ -51,7 +51,6 @@ func TestF36_aRunCountsByTheMonotonicClock(t *testing.T) {
 
 func TestF37_absurdSchedules(t *testing.T) {
 	bad := every(0)
-	phase := func(p loop.Period, s loop.Schedule) loop.Schedule { return loop.Never.Then(p, s) }
 	const huge = 1 << 62
 	cases := 0
 	for _, row := range []struct {
@@ -69,45 +68,26 @@ func TestF37_absurdSchedules(t *testing.T) {
 		{"at zero", loop.At(seconds(0)), "period must be positive, got 0s"},
 		{"at no date", loop.At(loop.Date(0)), "the date is not set or before 1970, got 1970-01-01T00:00:00Z"},
 		{"at huge", loop.At(loop.Samples(huge)), ""},
-		{"at a date far away", loop.At(loop.Date(time.Unix(1<<40, 0).UnixNano())), ""},
+		{"at a date far away", loop.At(loop.Date(math.MaxInt64)), ""},
 		{"after nil", loop.After(nil), `schedule "after" has no period`},
-		{"after nil every", loop.Never.Then(nil, loop.Every(loop.Steps(1))), `after: schedule "after" has no period`},
+		{"after nil every", loop.Never.Then(nil, loop.Every(loop.Steps(1))), `schedule "after" has no period`},
 		{"after every zero", loop.Never.Then(loop.Steps(1), loop.Every(loop.Steps(0))), "every 0 steps: period must be positive, got 0 steps"},
 		{"after huge every huge", loop.Never.Then(loop.Steps(huge), loop.Every(loop.Steps(huge))), ""},
-		{"every without after", every(1).Every(loop.Steps(2)), "there is no point to begin at; only After(period) has Then and Every"},
 		{"at end in a phase", loop.Never.Then(loop.Steps(1), loop.AtEnd),
-			"at end: a phase has no start and end of the run; put AndAtStart and AndAtEnd behind the whole schedule"},
+			"at end: a phase has no start and end of the run; put AndAtStart and AndAtEnd after the whole schedule"},
 		{"when without function", loop.When("", nil), `schedule "when" has no function`},
-		{"any of nothing", loop.Any(), "any of no schedules"},
-		{"all of nothing", loop.All(), "all of no schedules"},
 		{"any of bad ones", bad.Or(loop.EachStep, loop.At(nil)),
 			"every 0 steps: period must be positive, got 0 steps\nat: schedule \"at\" has no period"},
 		{"nested deeply", loop.EachStep.And(bad.AndAtEnd().Not().Or(loop.EachStep)).Not(),
 			"every 0 steps: period must be positive, got 0 steps"},
 		{"not bad", bad.Not(), "every 0 steps: period must be positive, got 0 steps"},
-		{"phases out of order", loop.Piecewise(loop.EachStep, phase(loop.Steps(9), loop.EachStep), phase(loop.Steps(9), loop.EachStep)),
-			"phase 2: phases must be ascending, got 9 steps behind 9 steps"},
-		{"dates out of order", loop.Piecewise(loop.EachStep, phase(later(9), loop.EachStep), phase(later(8), loop.EachStep)),
-			"phase 2: phases must be ascending, got 2025-03-01T12:00:08Z behind 2025-03-01T12:00:09Z"},
-		{"phases in two units", loop.Piecewise(loop.EachStep, phase(loop.Steps(9), loop.EachStep), phase(seconds(10), loop.EachStep)),
-			"phase 2: phases must be in one unit, got 10s behind 9 steps"},
-		{"bad phases", loop.Piecewise(bad, phase(nil, loop.EachStep), phase(loop.Steps(1), bad)),
-			"every 0 steps: period must be positive, got 0 steps\nphase 1: after: schedule \"after\" has no period\n" +
-				"phase 2: every 0 steps: period must be positive, got 0 steps"},
-		{"huge phases", loop.Piecewise(loop.Never, phase(loop.Steps(huge), loop.EachStep), phase(loop.Steps(math.MaxInt64), loop.EachStep)), ""},
-		{"factor one", loop.Exponential(loop.Steps(1), 1), "factor must be greater than 1 (at least 1.000001) and finite, got 1"},
-		{"factor half", loop.Exponential(loop.Steps(1), 0.5), "factor must be greater than 1 (at least 1.000001) and finite, got 0.5"},
-		{"factor NaN", loop.Exponential(loop.Steps(1), math.NaN()), "factor must be greater than 1 (at least 1.000001) and finite, got NaN"},
-		{"factor infinite", loop.Exponential(loop.Steps(1), math.Inf(1)), "factor must be greater than 1 (at least 1.000001) and finite, got +Inf"},
-		{"exponential zero", loop.Exponential(loop.Steps(0), 2), "period must be positive, got 0 steps"},
-		{"exponential huge", loop.Exponential(loop.Samples(huge), math.MaxFloat64), ""},
-		{"exponential, slowest", loop.Exponential(loop.Steps(1), 1.000001), ""},
-		{"exponential largest", loop.Exponential(loop.Steps(math.MaxInt64), 2), ""},
-		{"no times", loop.Times(0, loop.Steps(10)), "the number of times must be 1 or more and fit in 10 steps, got 0"},
-		{"too many times", loop.Times(11, loop.Steps(10)), "the number of times must be 1 or more and fit in 10 steps, got 11"},
-		{"times until nil", loop.Times(1, nil), `schedule "times" has no period`},
-		{"times until a date", loop.Times(1, later(1)), "a date has no length to repeat: got 2025-03-01T12:00:01Z; use At or After"},
-		{"times huge", loop.Times(7, loop.Samples(huge)), ""},
+		{"phases out of order", loop.EachStep.Then(loop.Steps(9), loop.EachStep).Then(loop.Steps(9), loop.EachStep),
+			"points must be ascending, got 9 steps after 9 steps"},
+		{"dates out of order", loop.EachStep.Then(later(9), loop.EachStep).Then(later(8), loop.EachStep),
+			"points must be ascending, got 2025-03-01T12:00:08Z after 2025-03-01T12:00:09Z"},
+		{"bad phases", bad.Then(nil, loop.EachStep), "every 0 steps: period must be positive, got 0 steps\nschedule \"after\" has no period"},
+		{"a bad phase after a good one", loop.EachStep.Then(loop.Steps(1), bad), "every 0 steps: period must be positive, got 0 steps"},
+		{"huge phases", loop.Never.Then(loop.Steps(huge), loop.EachStep).Then(loop.Steps(math.MaxInt64), loop.EachStep), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if row.err != "" {
@@ -139,9 +119,6 @@ func TestF37_hugePeriodsFireWhereTheySay(t *testing.T) {
 	}{
 		{"every", loop.Every(loop.Samples(huge)), []int64{huge}},
 		{"at", loop.At(loop.Samples(huge)), []int64{huge}},
-		{"exponential", loop.Exponential(loop.Samples(1), 2), []int64{8, 1 << 40, 1 << 61, huge}},
-		{"exponential where the logarithm errs", loop.Exponential(loop.Samples(1), 8), []int64{8, 1 << 51}},
-		{"times", loop.Times(8, loop.Samples(huge)), []int64{huge / 8, huge / 4, huge / 8 * 7, huge}},
 		{"after every", loop.Never.Then(loop.Samples(huge), loop.Every(loop.Samples(1<<60))), []int64{huge + 1<<60, huge + 3<<60}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -45,7 +45,7 @@ func marked(s loop.Schedule, u unit, mark func(x int64) bool) specimen {
 // marking draws a schedule of one unit.
 func marking(t *rapid.T, which int) specimen {
 	u, n := units[which], rapid.Int64Range(1, 25).Draw(t, "n")
-	kinds := []string{"at", "every", "times", "exponential"}
+	kinds := []string{"at", "every"}
 	if which == dates {
 		kinds = kinds[:1]
 	}
@@ -53,26 +53,6 @@ func marking(t *rapid.T, which int) specimen {
 	switch rapid.SampledFrom(kinds).Draw(t, "kind") {
 	case "every":
 		return marked(loop.Every(p), u, func(x int64) bool { return x%n == 0 })
-	case "times":
-		times := rapid.Int64Range(1, n).Draw(t, "times")
-		return marked(loop.Times(int(times), p), u, func(x int64) bool {
-			for k := int64(1); k <= times; k++ {
-				if x == k*n/times {
-					return true
-				}
-			}
-			return false
-		})
-	case "exponential":
-		halves := rapid.Map(rapid.IntRange(1, 20), func(n int) float64 { return float64(n) + 0.5 }) // points that are rounded up
-		factor := rapid.OneOf(rapid.Float64Range(1.01, 4), halves).Draw(t, "factor")
-		return marked(loop.Exponential(p, factor), u, func(x int64) bool {
-			for k := 0.0; ; k++ {
-				if point := math.Round(float64(n) * math.Pow(factor, k)); point >= float64(x) {
-					return point == float64(x)
-				}
-			}
-		})
 	default:
 		return marked(loop.At(p), u, func(x int64) bool { return x == n })
 	}
@@ -113,7 +93,7 @@ func drawSchedule(t *rapid.T, depth int) specimen {
 	case "phases":
 		n, m := rapid.Int64Range(1, 20).Draw(t, "from"), rapid.Int64Range(1, 20).Draw(t, "long")
 		parts := []specimen{part(), part(), part()}
-		s := parts[0].Schedule.Then(loop.Steps(n), parts[1].Schedule).Then(
+		s := parts[0].Schedule.Or().Then(loop.Steps(n), parts[1].Schedule).Then(
 			loop.Steps(n+m), parts[2].Schedule)
 
 		return specimen{s, func(x, y loop.Elapsed) bool {
@@ -140,3 +120,18 @@ func drawRun(t *rapid.T) []loop.Elapsed {
 	}
 	return run
 }
+
+// exponential is due at first, and then at factor times the point before, rounded.
+func exponential(first int64, factor float64, of func(loop.Elapsed) int64) loop.Schedule {
+	next := func(x int64) int64 {
+		for k := 0.0; ; k++ {
+			if point := math.Round(float64(first) * math.Pow(factor, k)); point > float64(x) {
+				return int64(point)
+			}
+		}
+	}
+	return loop.When("exponential", func(before, after loop.Elapsed) bool { return next(of(before)) <= of(after) })
+}
+
+func steps(e loop.Elapsed) int64   { return e.Steps }
+func samples(e loop.Elapsed) int64 { return e.Samples }
