@@ -1,7 +1,7 @@
 package loop
 
-// marks is due in an iteration that reaches or crosses a mark in one unit, once for several marks. An iteration is asked
-// from its beginning to its end, so no mark is lost however a run is divided into iterations.
+// marks is due in an iteration that reaches or crosses a mark in one unit, once for several marks. The rule gets the
+// beginning and the end of an iteration, so no mark is lost however a run is divided into iterations.
 type marks struct {
 	unit Period
 	// following is the first mark after x, [never] if there is none.
