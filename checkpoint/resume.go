@@ -82,7 +82,7 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 // resume is the option for a folder that open gives. The folders of kept stay open.
 func resume(options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
-	return loop.Prepare("resume", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
+	prepare := loop.Prepare("resume", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
 		o := merged(options)
 		if err := o.check(); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w", err)
@@ -99,6 +99,12 @@ func resume(options []Options, open func(Options, loop.Job) (*Folder, error), ke
 		s.Option = option
 		return s, nil
 	})
+	best := merged(options).Best
+	if best.err != nil || best.entry == "" {
+		return prepare
+	}
+	// The plan of the run has the entry, so that one which nothing logs is found before the first step.
+	return loop.Options(prepare, loop.WatchEntry(best.entry, func(context.Context, loop.Report) error { return nil }))
 }
 
 // Close gives the folder back when the run is over.

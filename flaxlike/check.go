@@ -157,6 +157,33 @@ func (m *Model) checkWeights(s step) error {
 	return nil
 }
 
+// stream knows whether the sample weights of batches that come one by one have let an example count so far.
+type stream struct {
+	began, some bool
+}
+
+func (s *stream) look(batch data.Batch, field string) {
+	if batch.Resident != nil {
+		batch = data.Batch{Fields: batch.Resident.Fields(), Size: batch.Resident.Len()}
+	}
+	weights, err := batch.Field(field)
+	if s.some || err != nil || !isFloat(weights.Flat) || weights.Check() != nil { // the step says so, better
+		return
+	}
+	s.began = true
+	for at := 0; at < weights.Size() && !s.some; at++ {
+		s.some = counts(batch, bound{weights: field}, weights, at)
+	}
+}
+
+// check refuses batches of which no example counted.
+func (s *stream) check(field string) error {
+	if s.some || !s.began {
+		return nil
+	}
+	return failure(fmt.Errorf("field %q: the sample weights of all examples so far are 0, so none would count: %w", field, ErrValue))
+}
+
 // fieldOf is the field that a node has the numbers of, in whatever shape; "" if it has others.
 func (t *trace) fieldOf(x *managed.Node) string {
 	for {
@@ -242,7 +269,14 @@ func (m *Model) before(s step, batch data.Batch) error {
 	m.seen.mu.Unlock()
 	switch {
 	case s.set == nil:
-		return m.seen.look(batch, false)
+		if err := m.seen.look(batch, false); err != nil || s.stream == nil || m.set.weights == "" || m.state.Job() != nil { // of a job, others may have what counts
+			return err
+		}
+		s.stream.look(batch, m.set.weights)
+		if _, last, _ := batch.InEpoch(); last && s.of == m.train {
+			return s.stream.check(m.set.weights)
+		}
+		return nil
 	case *s.looked == looked:
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -108,13 +109,25 @@ func describeFile(path string) (say Description, err error) {
 		say.Policy = d.Policy.String()
 	}
 	if say.Optimizer = d.Optimizer; d.Rate != 0 {
-		say.Optimizer += fmt.Sprintf(", rate %g", d.Rate)
+		say.Optimizer += fmt.Sprintf(", rate %g", decimal(d.Rate))
 	}
 	for _, t := range content.Tensors {
 		say.Variables = append(say.Variables, fmt.Sprintf("%s %s%v", t.Name, dtype.InFiles(t.DType.String()), t.Dims))
 		say.Numbers += len(t.Data) * 8 / max(1, t.DType.Bits())
 	}
 	return say, nil
+}
+
+// decimal is the shortest decimal number that stands for the same float32, where v is one: 0.1 for 0.10000000149011612.
+func decimal(v float64) float64 {
+	if float64(float32(v)) != v {
+		return v
+	}
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', -1, 32), 64)
+	if err != nil {
+		return v
+	}
+	return short
 }
 
 // said is a line for each loss or metric.

@@ -75,7 +75,7 @@ type evaluation struct {
 
 // testOn tests on batches as they come.
 func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
-	return testBy(step{of: m.test, means: true}, batches)
+	return testBy(step{of: m.test, means: true, stream: new(stream)}, batches)
 }
 
 // testBy is a test with the names of Keras. Its figures are means over its batches: see step.BeginEvaluation.

@@ -145,7 +145,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch],
 		if isPlain { // skipped after the changes, which number the batches
 			source = loop.Data[data.Batch](f.augmented(iter.Seq2[data.Batch, error](plain)))
 		}
-		history, err = m.run(ctx, f, step{of: m.train, means: true}, nil, source)
+		history, err = m.run(ctx, f, step{of: m.train, means: true, stream: new(stream)}, nil, source)
 		m.noteFit(nil, history)
 	}
 	if err != nil {

@@ -208,7 +208,7 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 		err = graphs.Input(m.seen.look(batch, true))
 	}
 	if err != nil {
-		return nil, err
+		return nil, m.ofOtherInputs(batch, err)
 	}
 	outputs := map[string]data.Array{}
 	for e := range logs.All() {
@@ -225,6 +225,18 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 		}
 	}
 	return outputs, m.dropLeftover(batch, outputs)
+}
+
+// ofOtherInputs has the error of a batch say which of its fields are not as those that the model was built for: a
+// network may take other lengths, so that they alone are no error.
+func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
+	for _, in := range m.Inputs() {
+		f, none := batch.Field(in.Name)
+		if none == nil && len(f.Dims) > 0 && (f.DType() != in.Type || !slices.Equal(f.Dims[1:], in.Dims)) {
+			err = fmt.Errorf("%w\n  field %q is %s%v for an example, and was %s%v when the network was built", graphs.Inner(err), in.Name, f.DType(), f.Dims[1:], in.Type, in.Dims)
+		}
+	}
+	return err
 }
 
 // Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the
@@ -298,6 +310,7 @@ type step struct {
 	set    *data.Set
 	looked *int
 	part   bool
+	stream *stream // of batches that are of no set; nil for a single step
 }
 
 func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
@@ -337,9 +350,16 @@ func (s step) String() string { return s.of.String() }
 // BeginEvaluation lets the step gather its metrics apart from those of the training. A view has metrics of its own.
 func (s step) BeginEvaluation(ctx context.Context, m *Model) (end func(context.Context) error, err error) {
 	if m.view != nil {
-		return func(context.Context) error { return nil }, m.view.ResetMetrics()
+		end, err = func(context.Context) error { return nil }, m.view.ResetMetrics()
+	} else {
+		end, err = s.of.BeginEvaluation(ctx, m.state)
 	}
-	return s.of.BeginEvaluation(ctx, m.state)
+	if err != nil || s.stream == nil {
+		return end, err
+	}
+	*s.stream = stream{}
+	restore := end
+	return func(ctx context.Context) error { return errors.Join(s.stream.check(m.set.weights), restore(ctx)) }, nil
 }
 func (s step) BlockSize() int { return s.of.BlockSize() }
 

@@ -38,6 +38,11 @@ func optimizerByName(name string, rate float64) (*optim.Optimizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	rate = cmp.Or(rate, r.rate)
-	return optim.New(rate, r.chain...), nil
+	return optim.New(cmp.Or(rate, r.rate), r.chain...), nil
+}
+
+// rateByName is the rate with which an optimizer begins; a rate of 0 stands for its own.
+func rateByName(name string, rate float64) (float64, error) {
+	r, err := names.Find("optimizer", name, optimizersByName)
+	return cmp.Or(decimal(rate), r.rate), err
 }

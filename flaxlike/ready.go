@@ -109,6 +109,20 @@ func formsOf(batch data.Batch) (forms []string) {
 	return forms
 }
 
+// onlyLoss is the entry of the model's only loss, if an entry has that loss's own name, alone or behind a test's.
+func (m *Model) onlyLoss(entry string, tests []string) (of string, ok bool) {
+	if len(m.set.losses) != 1 {
+		return "", false
+	}
+	own, test := m.set.losses[0].logged(false), ""
+	for _, t := range tests {
+		if rest, is := strings.CutPrefix(entry, t+"_"); is {
+			entry, test = rest, t+"_"
+		}
+	}
+	return test + trained, entry == own || entry == own+"_"+trained
+}
+
 // find looks for the entries among those that the steps log.
 func (m *Model) find(ctx context.Context, e expected) error {
 	names, epoch := map[string]bool{epochEntry: true}, loop.Entry{Collection: progress, Name: epochEntry}
@@ -150,6 +164,8 @@ func (m *Model) find(ctx context.Context, e expected) error {
 		hint := ""
 		if at := strings.LastIndex(entry, "_"); at > 0 && names[entry[at+1:]+"_"+entry[:at]] {
 			hint = fmt.Sprintf("; did you mean %q?", entry[at+1:]+"_"+entry[:at]) // loss_val, as a train.Loop calls it
+		} else if of, ok := m.onlyLoss(entry, tests); ok && names[of] {
+			hint = fmt.Sprintf("; did you mean %q? The only loss is logged under that name", of)
 		} else if near := nearest(entry, short); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}

@@ -94,8 +94,8 @@ func (m *Model) describe() (string, error) {
 	s := &m.set
 	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
 		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.Card()}
-	if rate, err := m.LearningRate(); err == nil && float32(rate) != float32(s.rate) && s.optimizerName != "" {
-		d.Rate = rate
+	if rate, err := m.state.LearningRate(); err == nil && float32(rate) != float32(s.rate) && s.optimizerName != "" {
+		d.Rate = decimal(rate)
 	}
 	c, err := writing{}.config(m.network, "")
 	if d.Network = &c; err != nil {

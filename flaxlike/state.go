@@ -2,6 +2,8 @@ package flaxlike
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -48,8 +50,21 @@ func (m *Model) SetValue(name string, t *managed.Tensor) error {
 	return m.change(func() error { return m.state.SetValue(name, t) })
 }
 
-// LearningRate is the optimizer's learning rate.
-func (m *Model) LearningRate() (float64, error) { return m.state.LearningRate() }
+// LearningRate is the optimizer's learning rate; before the first training step the one that an optimizer by name
+// begins with, which [Open] reads from the file. See managed.State.LearningRate.
+func (m *Model) LearningRate() (float64, error) {
+	rate, err := m.state.LearningRate()
+	m.seen.mu.Lock()
+	own := m.seen.optimizer != nil
+	m.seen.mu.Unlock()
+	switch {
+	case err == nil || own || m.set.optimizerName == "" || !errors.Is(err, managed.ErrNoLearningRate):
+		return rate, err
+	case m.set.noTraining != nil:
+		return 0, fmt.Errorf("flaxlike: %w: %w", managed.ErrNoLearningRate, m.set.noTraining)
+	}
+	return rateByName(m.set.optimizerName, m.set.rate)
+}
 
 // SetLearningRate sets the optimizer's learning rate; nothing is compiled again. See managed.State.SetLearningRate.
 func (m *Model) SetLearningRate(rate float64) error { return m.state.SetLearningRate(rate) }
