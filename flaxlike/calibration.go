@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // Calibration is how the logits of an output become probabilities that are right as often as they say: by a softmax
@@ -41,7 +42,7 @@ func (c Calibration) of(logit float64) float64 { return c.Scale*logit + c.Shift 
 
 // ErrOutdated is wrapped by the error about a calibration or thresholds of which the model's weights, or for
 // thresholds its calibration, were changed since.
-var ErrOutdated = errors.New("outdated")
+var ErrOutdated = graphs.ErrOutdated
 
 // fitted is what was found on a validation set for an output, and how many changes of the model there had been.
 type fitted[T any] struct {

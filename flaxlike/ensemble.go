@@ -1,6 +1,7 @@
 package flaxlike
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,32 +92,40 @@ func (o odds) String() string {
 // or that of [Prediction.WithThresholds]: those that the models have are of their own probabilities, and are not used.
 func (e *Ensemble) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	options = slices.Clone(options)
-	return e.mean(func(m *Model) (Prediction, error) { return m.Predict(ctx, set, options...) })
+	p, failed, err := e.mean(func(m *Model) (Prediction, error) { return m.Predict(ctx, set, options...) })
+	if err == nil && len(failed) > 0 {
+		return Prediction{}, failed
+	}
+	return p, err
 }
 
 // Answer is [Model.Answer] by the means: what serve.New serves.
 func (e *Ensemble) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
-	p, err := e.mean(func(m *Model) (Prediction, error) { return m.predictBatch(ctx, batch) })
+	p, failed, err := e.mean(func(m *Model) (Prediction, error) { return m.predictBatch(ctx, batch) })
 	if err != nil {
 		return nil, err
 	}
-	return p.answers()
+	return p.answers(failed)
 }
 
-// mean is that of what each model predicts.
-func (e *Ensemble) mean(predict func(*Model) (Prediction, error)) (means Prediction, err error) {
-	sums := map[string][]float64{}
+// mean is that of what each model predicts. An output that one of them has no probabilities of has its error in failed.
+func (e *Ensemble) mean(predict func(*Model) (Prediction, error)) (means Prediction, failed graphs.OutputErrors, err error) {
+	sums, failed := map[string][]float64{}, graphs.OutputErrors{}
 	var first Prediction
 	for i, m := range e.models {
 		p, err := predict(m)
+		var without graphs.OutputErrors
 		if err == nil {
-			p, err = p.decided()
+			p, without = p.decided()
 		}
 		if err == nil && i == 0 {
 			first = p
 		}
+		for name, of := range without {
+			failed[name] = cmp.Or(failed[name], fmt.Errorf("flaxlike: predict: model %d of the ensemble: %w", i+1, graphs.Inner(of)))
+		}
 		for _, name := range p.Outputs() {
-			if err == nil {
+			if err == nil && failed[name] == nil {
 				err = add(sums, name, p.outputs[name], first.outputs[name])
 			}
 		}
@@ -124,11 +133,14 @@ func (e *Ensemble) mean(predict func(*Model) (Prediction, error)) (means Predict
 			err = fmt.Errorf("it has the outputs %q, and the first model %q", p.Outputs(), first.Outputs())
 		}
 		if err != nil {
-			return means, fmt.Errorf("flaxlike: predict: model %d of the ensemble: %w", i+1, graphs.Inner(err))
+			return means, nil, fmt.Errorf("flaxlike: predict: model %d of the ensemble: %w", i+1, graphs.Inner(err))
 		}
 	}
 	means = Prediction{outputs: map[string]data.Array{}, of: first.of}
 	for name, sum := range sums {
+		if failed[name] != nil {
+			continue
+		}
 		for i := range sum {
 			sum[i] /= float64(len(e.models))
 		}
@@ -142,7 +154,7 @@ func (e *Ensemble) mean(predict func(*Model) (Prediction, error)) (means Predict
 		}
 		means.outputs[name] = a
 	}
-	return means, nil
+	return means, failed, nil
 }
 
 // add sums up an output, which must be as that of the first model.

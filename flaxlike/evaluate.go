@@ -229,12 +229,15 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 // [Prediction.Probabilities], and OUTPUT_class, as [Prediction.Classes], with the names of the classes in place of
 // their numbers where they have names: of an example of several classes, the name of each that it has and "" for the
 // others. Any other output is answered as it is, by its own name.
+//
+// An output whose calibration or thresholds are outdated ([ErrOutdated]), or whose numbers are no class's, is an error
+// beside the answers of the others, which are given too: serve's Handler answers a request for these.
 func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	p, err := m.predictBatch(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
-	return p.answers()
+	return p.answers(nil)
 }
 
 // prediction has outputs with what makes answers of them. What was fitted to the model is current if nothing changed

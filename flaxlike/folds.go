@@ -78,14 +78,15 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 			}
 			c.Figures = append(c.Figures, figures)
 			p, err := m.Predict(ctx, fold.Test)
-			if err == nil {
-				p, err = p.decided()
+			if err != nil {
+				return err
 			}
-			if err == nil {
-				of = p.of
-				err = outputs.put(p.outputs, fold.TestRows)
+			p, failed := p.decided()
+			if len(failed) > 0 {
+				return failed
 			}
-			return err
+			of = p.of
+			return outputs.put(p.outputs, fold.TestRows)
 		}()
 		if err != nil {
 			return nil, fmt.Errorf("fold %d of %d: %w", number, folds, graphs.Inner(err))

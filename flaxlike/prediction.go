@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // Prediction is what a model predicts for examples, in their order. The first axis of each of its arrays counts the
@@ -274,9 +275,20 @@ func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 	return p
 }
 
-// answers are the arrays that a server gives for the outputs: see [Model.Answer].
-func (p Prediction) answers() (map[string]data.Array, error) {
-	all := map[string]data.Array{}
+// answers are the arrays that a server gives for the outputs: see [Model.Answer]. Outputs that failed before have no
+// array; an answer that cannot be given is in a graphs.OutputErrors, beside the others.
+func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, error) {
+	all, errs := map[string]data.Array{}, graphs.OutputErrors{}
+	give := func(name string, a data.Array, err error) {
+		if all[name] = a; err != nil {
+			delete(all, name)
+			errs[name] = err
+		}
+	}
+	for name, err := range failed {
+		give(name+"_probability", data.Array{}, err)
+		give(name+"_class", data.Array{}, err)
+	}
 	for _, name := range p.Outputs() {
 		of := p.of[name]
 		if of.odds == noOdds || of.odds == oddsUnknown {
@@ -284,14 +296,9 @@ func (p Prediction) answers() (map[string]data.Array, error) {
 			continue
 		}
 		probabilities, err := p.Probabilities(name)
-		if err != nil {
-			return nil, err
-		}
+		give(name+"_probability", probabilities, err)
 		classes, err := p.Classes(name)
-		if err != nil {
-			return nil, err
-		}
-		if of.names != nil {
+		if err == nil && of.names != nil {
 			numbers, width := classes.Flat.([]int32), lastAxis(p.outputs[name])
 			several := of.odds.kind(width) == "multi-label"
 			texts := make([]string, len(numbers))
@@ -305,25 +312,29 @@ func (p Prediction) answers() (map[string]data.Array, error) {
 			}
 			classes.Flat = texts
 		}
-		all[name+"_probability"], all[name+"_class"] = probabilities, classes
+		give(name+"_class", classes, err)
+	}
+	if len(errs) > 0 {
+		return all, errs
 	}
 	return all, nil
 }
 
-// decided is the prediction with probabilities in place of logits, and no thresholds: what means are taken of.
-func (p Prediction) decided() (Prediction, error) {
-	p.outputs, p.of = maps.Clone(p.outputs), maps.Clone(p.of)
+// decided is the prediction with probabilities in place of logits, and no thresholds: what means are taken of. Outputs
+// whose probabilities are an error have it in failed.
+func (p Prediction) decided() (_ Prediction, failed graphs.OutputErrors) {
+	p.outputs, p.of, failed = maps.Clone(p.outputs), maps.Clone(p.of), graphs.OutputErrors{}
 	for name, of := range p.of {
 		if of.odds != noOdds && of.odds != oddsUnknown {
 			a, err := p.Probabilities(name)
 			if err != nil {
-				return p, err
+				failed[name] = err
 			}
 			p.outputs[name] = a
 		}
 		p.of[name] = answering{output: name, odds: of.odds.decided(), names: of.names}
 	}
-	return p, nil
+	return p, failed
 }
 
 func (o odds) decided() odds {

@@ -218,7 +218,8 @@ func cloned(list []Tensor) []Tensor {
 
 // Answer answers one request, of 1 to MaxBatch examples: it waits for its batch. A context that ends takes the
 // request out of the queue; what has begun then goes on for the others. The batch's memory is free when Answer
-// returns.
+// returns. Where the predictor fails for some outputs alone, as a flaxlike.Model by an outdated calibration, the others
+// are given beside the error.
 func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	r, err := b.request(batch)
 	if err == nil {
@@ -230,7 +231,7 @@ func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data
 	select {
 	case a := <-r.answer:
 		if a.err != nil {
-			return nil, fmt.Errorf("serve: predict: %w", graphs.Inner(a.err))
+			return a.outputs, fmt.Errorf("serve: predict: %w", graphs.Inner(a.err))
 		}
 		return a.outputs, nil
 	case <-ctx.Done():

@@ -124,8 +124,8 @@ func (b *Batcher) stack(together []*request, size int) data.Batch {
 	return batch
 }
 
-// answer predicts for requests that were taken together. If that fails, each is tried alone, so that a fault in one
-// fails no other.
+// answer predicts for requests that were taken together. If that fails, or an output of it by what may be one request's
+// own, each is tried alone, so that a fault in one fails no other.
 func (b *Batcher) answer(together []*request, batch data.Batch) {
 	var outputs map[string]data.Array
 	shield.Call(func() (err error) {
@@ -133,10 +133,12 @@ func (b *Batcher) answer(together []*request, batch data.Batch) {
 		return err
 	}, func(err error) {
 		at := 0
+		var some graphs.OutputErrors
+		partly := errors.As(err, &some) && (len(together) == 1 || some.OfAnyInput())
 		for _, r := range together {
 			switch {
-			case err == nil:
-				r.answer <- answer{outputs: rowsOf(outputs, at, at+r.rows)}
+			case err == nil || partly:
+				r.answer <- answer{rowsOf(outputs, at, at+r.rows), err}
 			case len(together) == 1 || errors.Is(err, shield.ErrGoexit):
 				r.answer <- answer{err: err}
 			default:
@@ -151,10 +153,11 @@ func (b *Batcher) answer(together []*request, batch data.Batch) {
 	})
 }
 
-// predict runs a batch, and looks whether its outputs have as many rows.
+// predict runs a batch, and looks whether its outputs have as many rows. Where the error is a graphs.OutputErrors, it
+// is beside the other outputs.
 func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := b.of.Answer(ctx, batch)
-	if err != nil {
+	if some := (graphs.OutputErrors)(nil); err != nil && !errors.As(err, &some) {
 		if errors.Is(err, ErrInput) && !strings.HasPrefix(err.Error(), ErrInput.Error()) {
 			return nil, fmt.Errorf("%w: %w", ErrInput, graphs.Inner(err))
 		}
@@ -171,7 +174,7 @@ func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]dat
 			return nil, fmt.Errorf("output %q has dims %v for %d examples: expected one row for each, so that each request gets its own", name, a.Dims, rows)
 		}
 	}
-	return outputs, nil
+	return outputs, err
 }
 
 func rowsOf(outputs map[string]data.Array, from, to int) map[string]data.Array {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/serve"
 )
 
@@ -339,4 +341,31 @@ func TestNew_refusesWhatThePredictorDoesNotTake(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, b.Close())
 	}
+}
+
+// An error of some outputs that may be one request's own is that request's alone; it has the other outputs.
+func TestBatcher_anErrorOfOneOutput(t *testing.T) {
+	wrong := errors.New("a NaN")
+	synctest.Test(t, func(t *testing.T) {
+		d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}
+		b := batcher(t, serve.Func(func(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+			out, err := d.Answer(ctx, batch)
+			if x, _ := batch.Field("x"); err == nil && slices.Contains(x.Flat.([]float32), 3) {
+				delete(out, "call")
+				err = graphs.OutputErrors{"call": wrong}
+			}
+			return out, err
+		}), serve.Batching{MaxBatch: 4})
+		running := ask(t.Context(), b, 0)
+		<-d.begun
+		before, fault := ask(t.Context(), b, 1), ask(t.Context(), b, 3)
+		synctest.Wait()
+		close(d.hold)
+		(<-running).twice(t)
+		require.Equal(t, []float32{2}, (<-before).twice(t))
+		got := <-fault
+		require.ErrorIs(t, got.err, wrong)
+		require.Equal(t, []float32{6}, got.outputs["twice"].Flat)
+		require.Len(t, got.outputs, 1)
+	})
 }

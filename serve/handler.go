@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // Limits are those of a [Handler]. None may be below 0.
@@ -271,7 +272,8 @@ func (h *Handler) infer(r *http.Request) (any, error) {
 		defer stop()
 	}
 	outputs, err := m.Answer(ctx, batch)
-	if err != nil {
+	var without graphs.OutputErrors // those that nobody asks for fail no answer
+	if err != nil && (len(asked.Outputs) == 0 || !errors.As(err, &without)) {
 		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(outputs))
@@ -284,6 +286,9 @@ func (h *Handler) infer(r *http.Request) (any, error) {
 	answer := inferred{Model: name, Version: "1", ID: asked.ID}
 	for _, name := range names {
 		a, ok := outputs[name]
+		if err := without[name]; err != nil {
+			return nil, fmt.Errorf("serve: predict: %w", graphs.Inner(err))
+		}
 		if !ok {
 			return nil, failed(http.StatusBadRequest, "there is no output %q; there are %q", name, slices.Sorted(maps.Keys(outputs)))
 		}
