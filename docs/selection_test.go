@@ -19,8 +19,8 @@ func TestSelection_search(t *testing.T) {
 	training, _ := digits()
 	search := flaxlike.Search{
 		Space: []flaxlike.Parameter{
-			flaxlike.LogRange("rate", 1e-4, 1e-1), flaxlike.IntRange("units", 8, 64), flaxlike.Choice("activation", "relu", "tanh")},
-		Method: flaxlike.RandomSearch(6), Seed: 1, Entry: "val_accuracy", Training: training, Dir: dir,
+			{Name: "rate", Low: 1e-4, High: 1e-1, Log: true}, {Name: "units", Low: 8, High: 64, Integer: true}, {Name: "activation", Values: []any{"relu", "tanh"}}},
+		Trials: 6, Seed: 1, Entry: "val_accuracy", Training: training, Dir: dir,
 		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			model, err := flaxlike.New(ctx, nn.Sequential{nn.Flatten{},
 				nn.Dense{Units: p.Int("units")}, nn.Activation(p.Text("activation")), nn.Dense{Units: 10}},

@@ -30,8 +30,8 @@ func ExampleSearch() {
 	dir := must.M1(os.MkdirTemp("", "search"))
 	defer os.RemoveAll(dir)
 	search := flaxlike.Search{
-		Space:  []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-5, 1e-1)},
-		Method: flaxlike.GridSearch(3), Entry: "val_loss", Training: overlapping(200), Dir: dir,
+		Space: []flaxlike.Parameter{{Name: "rate", Low: 1e-5, High: 1e-1, Log: true}},
+		Grid:  3, Entry: "val_loss", Training: overlapping(200), Dir: dir,
 		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			model, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"),
 				flaxlike.WithLearningRate(p.Float("rate")))

@@ -10,13 +10,12 @@ import (
 // DirectionOf is that of an entry of a search.
 func DirectionOf(entry string, given loop.Mode) (loop.Mode, error) { return directionOf(entry, given) }
 
-// ValuesOf are the values of a method's trials.
-func ValuesOf(m Method, space []Parameter, seed uint64) ([][]any, error) {
-	return m.valuesOf(space, seed)
-}
+// ValuesOf are the values of a search's trials.
+func ValuesOf(s Search) ([][]any, error) { return s.method().valuesOf(s.Space, s.Seed) }
 
-// Rungs are the trials and the epochs of a method's rungs.
-func Rungs(m Method) (all [][2]int) {
+// Rungs are the trials and the epochs of a search's rungs.
+func Rungs(s Search) (all [][2]int) {
+	m := s.method()
 	for _, r := range m.rungs(m.trials) {
 		all = append(all, [2]int{r.trials, r.epochs})
 	}

@@ -19,11 +19,20 @@ import (
 
 // Search looks for the parameters with which a model trains best.
 type Search struct {
-	// Space are the parameters, Method says which of their values are tried, and Seed draws them: the trials of a
-	// seed are the same whatever ran before.
-	Space  []Parameter
-	Method Method
+	// Space are the parameters.
+	Space []Parameter
+	// Trials is how many are made, no two the same. Seed draws them: the trials of a seed are the same whatever ran
+	// before.
+	Trials int
 	Seed   uint64
+	// Grid, in place of Trials, tries all products of the parameters' values: of a range so many points, evenly from end
+	// to end, or its integers if these are not more.
+	Grid int
+	// FirstEpochs and Factor halve the Trials successively (Jamieson and Talwalkar, 2016): each is trained for the first
+	// epochs; then the best Trials/Factor of them, rounded down, go on to Factor times as many epochs, and so on until it
+	// would be none. A trial that goes on is the same model, with the same optimizer and order of examples as if it had
+	// never stopped. Of trials that are as good the one drawn first goes on.
+	FirstEpochs, Factor int
 	// Entry is what decides, a figure of Fit's history, as "val_loss": a trial has the best value of its epochs, and
 	// the model of that epoch. Direction says which is better; the zero [loop.Mode] knows losses, errors and the
 	// metrics by name, and is an error for others.
@@ -32,7 +41,7 @@ type Search struct {
 	// Training is what each model is trained on.
 	Training *data.Set
 	// Make gives the model of a trial, a new one each time, and how to fit it. The search does so, and closes it. With
-	// SuccessiveHalving it is called each time a trial goes on, and Epochs and Until must not be set. Checkpoints,
+	// FirstEpochs it is called each time a trial goes on, and Epochs and Until must not be set. Checkpoints,
 	// InitialEpoch, EachStep and FastDevRun are not for a search. A search that goes on in its folder calls it once
 	// more for a trial that is there, to see that its Fit is the same.
 	Make func(ctx context.Context, p *Parameters) (*Model, Fit, error)
@@ -186,7 +195,7 @@ func (s Search) check() error {
 	if err := checkSpace(s.Space); err != nil {
 		return err
 	}
-	return s.Method.check()
+	return s.checkMethod()
 }
 
 // directionOf is that of an entry. A guess would have the worst trial for the best.
@@ -225,7 +234,7 @@ func contentOf(set *data.Set) string {
 }
 
 func (s Search) plan(direction loop.Mode) plan {
-	p := plan{Version: searchVersion, Settings: []setting{{"Method", s.Method.String()}, {"Seed", fmt.Sprint(s.Seed)}, {"Entry", s.Entry},
+	p := plan{Version: searchVersion, Settings: []setting{{"Method", s.method().String()}, {"Seed", fmt.Sprint(s.Seed)}, {"Entry", s.Entry},
 		{"Direction", direction.String()}}}
 	training := fmt.Sprintf("%d examples:", s.Training.Len())
 	for _, f := range s.Training.Fields() {
@@ -236,7 +245,7 @@ func (s Search) plan(direction loop.Mode) plan {
 		p.Settings = append(p.Settings, setting{contentSetting, content})
 	}
 	for _, parameter := range s.Space {
-		p.Settings = append(p.Settings, setting{fmt.Sprintf("Space, %q", parameter.name), parameter.String()})
+		p.Settings = append(p.Settings, setting{fmt.Sprintf("Space, %q", parameter.Name), parameter.setting()})
 	}
 	return p
 }

@@ -22,7 +22,7 @@ import (
 // small is a search of two trials, whose Make other goes over.
 func small(t testing.TB, dir string, other func(p *flaxlike.Parameters, f *flaxlike.Fit) error) flaxlike.Search {
 	s := rates(t, dir)
-	s.Space, s.Method = []flaxlike.Parameter{flaxlike.Choice("rate", 0.01, 0.1)}, flaxlike.GridSearch(2)
+	s.Space, s.Grid = []flaxlike.Parameter{{Name: "rate", Values: []any{0.01, 0.1}}}, 2
 	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		f := flaxlike.Fit{Epochs: 2, Validation: s.Training, Verbose: flaxlike.Silent}
 		if err := other(p, &f); err != nil {

@@ -60,12 +60,12 @@ func (s Search) run(ctx context.Context, files vfs.FS, found *SearchResult) (err
 	if r.direction, err = directionOf(s.Entry, s.Direction); err != nil {
 		return err
 	}
-	if r.trials, err = s.Method.valuesOf(s.Space, s.Seed); err != nil {
+	if r.trials, err = s.method().valuesOf(s.Space, s.Seed); err != nil {
 		return err
 	}
 	found.Direction = r.direction
 	for _, p := range s.Space {
-		found.names = append(found.names, p.name)
+		found.names = append(found.names, p.Name)
 	}
 	if r.folder, err = openSearchFolder(files); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (r *searching) rungs(ctx context.Context) error {
 	for i := range alive {
 		alive[i] = i
 	}
-	all := r.Method.rungs(len(r.trials))
+	all := r.method().rungs(len(r.trials))
 	for level, of := range all {
 		alive = alive[:min(len(alive), of.trials)]
 		missing, last := []int(nil), level == len(all)-1
@@ -164,8 +164,8 @@ func (r *searching) end() error {
 		return err
 	}
 	for _, p := range r.Space {
-		if !r.read[p.name] {
-			return fmt.Errorf("no trial has read the parameter %q: Make is to ask for it, as by Float, or the space to be without it", p.name)
+		if !r.read[p.Name] {
+			return fmt.Errorf("no trial has read the parameter %q: Make is to ask for it, as by Float, or the space to be without it", p.Name)
 		}
 	}
 	return nil
@@ -191,7 +191,7 @@ func (r *searching) order(a, b int) int {
 func (r *searching) parametersOf(number int) map[string]any {
 	values := map[string]any{}
 	for i, p := range r.Space {
-		values[p.name] = r.trials[number][i]
+		values[p.Name] = r.trials[number][i]
 	}
 	return values
 }
@@ -434,7 +434,7 @@ func (r *searching) fits(f Fit, epochs int) error {
 	case f.Checkpoints != nil || f.InitialEpoch != 0 || f.EachStep || f.FastDevRun:
 		return errors.New("the Fit has Checkpoints, an InitialEpoch, EachStep or FastDevRun, which are not for a search: it saves the trials itself, by epochs")
 	case epochs > 0 && (f.Epochs != 0 || f.Until != nil):
-		return fmt.Errorf("the Fit has Epochs or Until, and %v says how many epochs there are: leave them out", r.Method)
+		return errors.New("the Fit has Epochs or Until, and FirstEpochs and Factor say how many epochs there are: leave them out")
 	}
 	return nil
 }

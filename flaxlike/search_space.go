@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,56 +14,33 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// Parameter is one of what a [Search] chooses: [Choice], [IntRange], [RealRange] or [LogRange].
+// Parameter is one of what a [Search] chooses: one of the Values, or a number from Low to High, both in it.
 type Parameter struct {
-	name      string
-	choices   []any   // texts, integers, real numbers or truth values; nil of a range
-	low, high float64 // of a range, both in it
-	whole     bool
-	log       bool
+	Name string
+	// Values are texts, integers, real numbers or truth values, all of one type and each once.
+	Values    []any
+	Low, High float64
+	// Integer has whole numbers alone. Log has logarithms that are as likely, as for learning rates: Low is above 0 then.
+	Integer, Log bool
 }
 
-// Choice is one of the values.
-func Choice[T string | int | float64 | bool](name string, values ...T) Parameter {
-	p := Parameter{name: name, choices: []any{}}
-	for _, v := range values {
-		p.choices = append(p.choices, v)
-	}
-	return p
-}
-
-// IntRange is an integer from low to high, both in it.
-func IntRange(name string, low, high int) Parameter {
-	return Parameter{name: name, low: float64(low), high: float64(high), whole: true}
-}
-
-// RealRange is a number from low to high, all as likely.
-func RealRange(name string, low, high float64) Parameter {
-	return Parameter{name: name, low: low, high: high}
-}
-
-// LogRange is a number from low, which is above 0, to high, whose logarithms are as likely: for learning rates.
-func LogRange(name string, low, high float64) Parameter {
-	return Parameter{name: name, low: low, high: high, log: true}
-}
-
-// String is as the functions are written.
-func (p Parameter) String() string {
-	if p.choices != nil {
+// setting is what the folder of a search has of a parameter.
+func (p Parameter) setting() string {
+	if p.Values != nil {
 		var values []string
-		for _, v := range p.choices {
+		for _, v := range p.Values {
 			values = append(values, fmt.Sprintf("%#v", v))
 		}
-		return fmt.Sprintf("Choice(%q, %s)", p.name, strings.Join(values, ", "))
+		return fmt.Sprintf("Choice(%q, %s)", p.Name, strings.Join(values, ", "))
 	}
 	kind := "RealRange"
 	switch {
-	case p.whole:
+	case p.Integer:
 		kind = "IntRange"
-	case p.log:
+	case p.Log:
 		kind = "LogRange"
 	}
-	return fmt.Sprintf("%s(%q, %s, %s)", kind, p.name, inGo(p.low), inGo(p.high))
+	return fmt.Sprintf("%s(%q, %s, %s)", kind, p.Name, inGo(p.Low), inGo(p.High))
 }
 
 func inGo(v any) string {
@@ -77,25 +55,61 @@ func checkSpace(space []Parameter) error {
 		return errors.New("the Space has no parameters")
 	}
 	for i, p := range space {
-		switch {
-		case p.name == "":
+		if p.Name == "" {
 			return fmt.Errorf("parameter %d has no name", i+1)
-		case slices.ContainsFunc(space[:i], func(q Parameter) bool { return q.name == p.name }):
-			return fmt.Errorf("the parameter %q is there twice", p.name)
-		case p.choices != nil && len(p.choices) == 0:
-			return fmt.Errorf("%v: expected one value at least", p)
-		case p.choices != nil:
-			for k, v := range p.choices {
-				if f, real := v.(float64); real && (math.IsNaN(f) || math.IsInf(f, 0)) || slices.Contains(p.choices[:k], v) {
-					return fmt.Errorf("%v: expected finite values, each once", p)
-				}
+		}
+		if slices.ContainsFunc(space[:i], func(q Parameter) bool { return q.Name == p.Name }) {
+			return fmt.Errorf("the parameter %q is there twice", p.Name)
+		}
+		if err := p.check(); err != nil {
+			return fmt.Errorf("the parameter %q: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+func (p Parameter) check() error {
+	if p.Values != nil {
+		return p.checkValues()
+	}
+	ends := fmt.Sprintf("Low is %s and High is %s", inGo(p.Low), inGo(p.High))
+	switch {
+	case !(p.Low <= p.High) || math.IsInf(p.Low, 0) || math.IsInf(p.High, 0) || math.IsInf(p.High-p.Low, 0):
+		return fmt.Errorf("%s: expected finite ends, Low not above High", ends)
+	case p.Low == 0 && p.High == 0:
+		return errors.New("it has no Values, and Low and High are 0: give one of them")
+	case p.Integer && p.Log:
+		return errors.New("both Integer and Log are set, expected one of them")
+	case p.Log && !(p.Low > 0):
+		return fmt.Errorf("%s: expected ends above 0, which have a logarithm", ends)
+	case p.Integer && (p.Low != math.Trunc(p.Low) || p.High != math.Trunc(p.High) || p.Low < -1<<53 || p.High > 1<<53):
+		return fmt.Errorf("%s: expected integers of at most 2^53", ends)
+	}
+	return nil
+}
+
+func (p Parameter) checkValues() error {
+	if p.Low != 0 || p.High != 0 || p.Integer || p.Log {
+		return errors.New("it has Values and a range, expected one of them")
+	}
+	if len(p.Values) == 0 {
+		return errors.New("it has no Values: expected one at least")
+	}
+	for i, v := range p.Values {
+		switch f := v.(type) {
+		case string, int, bool:
+		case float64:
+			if math.IsNaN(f) || math.IsInf(f, 0) {
+				return fmt.Errorf("a value is %v, expected finite numbers", f)
 			}
-		case !(p.low <= p.high) || math.IsInf(p.low, 0) || math.IsInf(p.high, 0) || math.IsInf(p.high-p.low, 0):
-			return fmt.Errorf("%v: expected finite ends, the first one not above the second", p)
-		case p.log && !(p.low > 0):
-			return fmt.Errorf("%v: expected ends above 0, which have a logarithm", p)
-		case p.whole && (p.low < -1<<53 || p.high > 1<<53):
-			return fmt.Errorf("%v: expected integers of at most 2^53", p)
+		default:
+			return fmt.Errorf("a value is a %T, expected texts, ints, float64s or truth values", v)
+		}
+		if first := p.Values[0]; reflect.TypeOf(v) != reflect.TypeOf(first) {
+			return fmt.Errorf("the values %#v and %#v are of two types, expected one", first, v)
+		}
+		if slices.Contains(p.Values[:i], v) {
+			return fmt.Errorf("the value %#v is there twice", v)
 		}
 	}
 	return nil
@@ -105,28 +119,28 @@ func checkSpace(space []Parameter) error {
 func (p Parameter) between(share float64) float64 {
 	switch {
 	case share <= 0:
-		return p.low
+		return p.Low
 	case share >= 1:
-		return p.high
-	case p.log:
-		return min(p.high, max(p.low, math.Exp(math.Log(p.low)+share*(math.Log(p.high)-math.Log(p.low)))))
+		return p.High
+	case p.Log:
+		return min(p.High, max(p.Low, math.Exp(math.Log(p.Low)+share*(math.Log(p.High)-math.Log(p.Low)))))
 	}
-	return min(p.high, max(p.low, p.low+share*(p.high-p.low)))
+	return min(p.High, max(p.Low, p.Low+share*(p.High-p.Low)))
 }
 
 // grid are so many values of a range at most, its ends among them, or all choices.
 func (p Parameter) grid(points int) (values []any) {
 	switch {
-	case p.choices != nil:
-		return p.choices
-	case p.low == p.high:
+	case p.Values != nil:
+		return p.Values
+	case p.Low == p.High:
 		points = 1
-	case p.whole && p.high-p.low < float64(points):
-		points = int(p.high-p.low) + 1
+	case p.Integer && p.High-p.Low < float64(points):
+		points = int(p.High-p.Low) + 1
 	}
 	for i := range points {
 		v := p.between(float64(i) / float64(max(1, points-1)))
-		if p.whole {
+		if p.Integer {
 			values = append(values, int(math.Round(v)))
 		} else {
 			values = append(values, v)
@@ -137,10 +151,10 @@ func (p Parameter) grid(points int) (values []any) {
 
 func (p Parameter) draw(random *rand.Rand) any {
 	switch {
-	case p.choices != nil:
-		return p.choices[random.IntN(len(p.choices))]
-	case p.whole:
-		return int(p.low) + int(random.Int64N(int64(p.high-p.low)+1))
+	case p.Values != nil:
+		return p.Values[random.IntN(len(p.Values))]
+	case p.Integer:
+		return int(p.Low) + int(random.Int64N(int64(p.High-p.Low)+1))
 	}
 	return p.between(random.Float64())
 }
@@ -148,78 +162,76 @@ func (p Parameter) draw(random *rand.Rand) any {
 // size is how many values there are; +Inf of real numbers.
 func (p Parameter) size() float64 {
 	switch {
-	case p.choices != nil:
-		return float64(len(p.choices))
-	case p.whole:
-		return p.high - p.low + 1
-	case p.low == p.high:
+	case p.Values != nil:
+		return float64(len(p.Values))
+	case p.Integer:
+		return p.High - p.Low + 1
+	case p.Low == p.High:
 		return 1
 	}
 	return math.Inf(1)
 }
 
-// Method is how a [Search] chooses its trials: [GridSearch], [RandomSearch] or [SuccessiveHalving].
-type Method struct {
+// method is how a [Search] chooses its trials, and kind what its folder calls that.
+type method struct {
 	kind                           string
 	points, trials, epochs, factor int
 }
 
-// GridSearch tries all products of the parameters' values: of a range so many points, evenly from end to end, or its
-// integers if these are not more.
-func GridSearch(points int) Method { return Method{kind: "grid", points: points} }
-
-// RandomSearch tries so many trials, no two the same, drawn by the search's seed.
-func RandomSearch(trials int) Method { return Method{kind: "random", trials: trials} }
-
-// SuccessiveHalving begins with so many random trials (Jamieson and Talwalkar, 2016): each is trained for the first
-// epochs; then the best trials/factor of them, rounded down, go on to factor times as many epochs, and so on until it
-// would be none. A trial that goes on is the same model, with the same optimizer and order of examples as if it had
-// never stopped. Of trials that are as good the one drawn first goes on.
-func SuccessiveHalving(trials, epochs, factor int) Method {
-	return Method{"halving", 0, trials, epochs, factor}
+func (s Search) method() method {
+	switch {
+	case s.Grid != 0:
+		return method{kind: "GridSearch", points: s.Grid}
+	case s.FirstEpochs != 0 || s.Factor != 0:
+		return method{"SuccessiveHalving", 0, s.Trials, s.FirstEpochs, s.Factor}
+	}
+	return method{kind: "RandomSearch", trials: s.Trials}
 }
 
-// String is as the functions are written.
-func (m Method) String() string {
+// String is what the folder of a search has of it.
+func (m method) String() string {
 	switch m.kind {
-	case "grid":
+	case "GridSearch":
 		return fmt.Sprintf("GridSearch(%d)", m.points)
-	case "random":
-		return fmt.Sprintf("RandomSearch(%d)", m.trials)
-	case "halving":
+	case "SuccessiveHalving":
 		return fmt.Sprintf("SuccessiveHalving(%d, %d, %d)", m.trials, m.epochs, m.factor)
 	}
-	return "none"
+	return fmt.Sprintf("RandomSearch(%d)", m.trials)
 }
 
 // mostTrials is far above what a search can make, and below what fills a memory.
 const mostTrials = 1_000_000
 
-func (m Method) check() error {
+func (s Search) checkMethod() error {
+	m := s.method()
 	switch {
-	case m.kind == "":
-		return errors.New("there is no Method: expected GridSearch, RandomSearch or SuccessiveHalving")
-	case m.kind == "grid" && m.points < 2:
-		return fmt.Errorf("%v: expected two points of a range at least, its ends", m)
-	case m.kind != "grid" && (m.trials < 1 || m.trials > mostTrials):
-		return fmt.Errorf("%v: expected 1 to %d trials", m, mostTrials)
-	case m.kind == "halving" && (m.epochs < 1 || m.factor < 2):
-		return fmt.Errorf("%v: expected one epoch at least, and a factor of 2 at least", m)
+	case s.Grid == 0 && s.Trials == 0:
+		return errors.New("both Trials and Grid are 0: expected how many trials to draw, or how many points of a range to try")
+	case s.Grid != 0 && (s.Trials != 0 || s.FirstEpochs != 0 || s.Factor != 0):
+		return errors.New("Grid is given beside Trials, FirstEpochs or Factor: a grid has all trials")
+	case s.Grid != 0 && s.Grid < 2:
+		return fmt.Errorf("Grid is %d: expected two points of a range at least, its ends", s.Grid)
+	case s.Grid == 0 && (s.Trials < 1 || s.Trials > mostTrials):
+		return fmt.Errorf("Trials is %d: expected 1 to %d", s.Trials, mostTrials)
+	case m.halving() && (m.epochs < 1 || m.factor < 2):
+		return fmt.Errorf("FirstEpochs is %d and Factor is %d: expected one epoch at least, and a factor of 2 at least", m.epochs, m.factor)
 	}
 	for _, r := range m.rungs(m.trials) {
 		if r.epochs > math.MaxInt32 {
-			return fmt.Errorf("%v: the last trials would have %d epochs", m, r.epochs)
+			return fmt.Errorf("Trials, FirstEpochs and Factor are %d, %d and %d: the last trials would have %d epochs", m.trials, m.epochs, m.factor, r.epochs)
 		}
 	}
 	return nil
 }
 
+func (m method) halving() bool { return m.kind == "SuccessiveHalving" }
+
 // rung is how many trials are trained until which epoch; 0 stands for what the Fit says.
 type rung struct{ trials, epochs int }
 
 // rungs are those of so many trials.
-func (m Method) rungs(trials int) (all []rung) {
-	if m.kind != "halving" {
+func (m method) rungs(trials int) (all []rung) {
+	if !m.halving() {
 		return []rung{{trials, 0}}
 	}
 	for n, epochs := trials, m.epochs; n >= 1; n, epochs = n/m.factor, epochs*m.factor {
@@ -232,13 +244,13 @@ func (m Method) rungs(trials int) (all []rung) {
 }
 
 // trials are the values of all trials, in the order of the space.
-func (m Method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err error) {
-	if m.kind == "grid" {
+func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err error) {
+	if m.points > 0 {
 		trials = [][]any{nil}
 		for _, p := range space {
 			values, longer := p.grid(m.points), [][]any(nil)
 			if len(trials)*len(values) > mostTrials {
-				return nil, fmt.Errorf("%v: the grid has more than %d trials", m, mostTrials)
+				return nil, fmt.Errorf("Grid is %d: that is more than %d trials", m.points, mostTrials)
 			}
 			for _, t := range trials {
 				for _, v := range values {
@@ -254,7 +266,7 @@ func (m Method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 		size *= p.size()
 	}
 	if size < float64(m.trials) {
-		return nil, fmt.Errorf("%v: the space has %g trials that differ: take fewer, or GridSearch", m, size)
+		return nil, fmt.Errorf("Trials is %d: the space has %g trials that differ: take fewer, or Grid", m.trials, size)
 	}
 	drawn := map[string]bool{}
 	for i := range m.trials {
@@ -273,7 +285,7 @@ func (m Method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 				break
 			}
 			if tries == 1_000_000 { // ranges of real numbers that are all but points
-				return nil, fmt.Errorf("%v: no further trial was found that differs from the %d before: take fewer", m, i)
+				return nil, fmt.Errorf("Trials is %d: no further trial was found that differs from the %d before: take fewer", m.trials, i)
 			}
 		}
 	}
@@ -290,16 +302,16 @@ type Parameters struct {
 	err    error
 }
 
-// Text is the value of a [Choice] of texts.
+// Text is the value of a parameter whose Values are texts.
 func (p *Parameters) Text(name string) string { return valueOf[string](p, name) }
 
-// Int is the value of an [IntRange], or of a [Choice] of integers.
+// Int is the value of a parameter that is Integer, or whose Values are integers.
 func (p *Parameters) Int(name string) int { return valueOf[int](p, name) }
 
-// Float is the value of a [RealRange] or a [LogRange], or of a [Choice] of real numbers.
+// Float is the value of a range that is not Integer, or of a parameter whose Values are real numbers.
 func (p *Parameters) Float(name string) float64 { return valueOf[float64](p, name) }
 
-// Bool is the value of a [Choice] of truth values.
+// Bool is the value of a parameter whose Values are truth values.
 func (p *Parameters) Bool(name string) bool { return valueOf[bool](p, name) }
 
 func valueOf[T any](p *Parameters, name string) (v T) {

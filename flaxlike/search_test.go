@@ -25,8 +25,8 @@ import (
 func rates(t testing.TB, dir string) flaxlike.Search {
 	set := line(t, 64)
 	return flaxlike.Search{
-		Space:  []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-5, 10), flaxlike.Choice("optimizer", "sgd", "momentum")},
-		Method: flaxlike.GridSearch(4), Entry: "val_loss", Training: set, Dir: dir,
+		Space: []flaxlike.Parameter{{Name: "rate", Low: 1e-5, High: 10, Log: true}, {Name: "optimizer", Values: []any{"sgd", "momentum"}}},
+		Grid:  4, Entry: "val_loss", Training: set, Dir: dir,
 		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(p.Text("optimizer")),
 				flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)), flaxlike.WithSeed(int64(p.Number)), flaxlike.WithBatchSize(8))
@@ -100,8 +100,8 @@ func TestSearch_findsTheBest(t *testing.T) {
 // With halving the trials that go on are as if they had never stopped, and those trained are the best before.
 func TestSearch_halving(t *testing.T) {
 	s := rates(t, t.TempDir())
-	s.Space = []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-4, 1), flaxlike.IntRange("units", 1, 3), flaxlike.RealRange("unused", 0, 1)}
-	s.Method, s.Seed = flaxlike.SuccessiveHalving(9, 2, 3), 3
+	s.Space = []flaxlike.Parameter{{Name: "rate", Low: 1e-4, High: 1, Log: true}, {Name: "units", Low: 1, High: 3, Integer: true}, {Name: "unused", Low: 0, High: 1}}
+	s.Grid, s.Trials, s.FirstEpochs, s.Factor, s.Seed = 0, 9, 2, 3, 3
 	epochs := 0
 	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		p.Float("unused")
@@ -137,11 +137,11 @@ func TestSearch_halving(t *testing.T) {
 // A search that was cancelled in the middle of a trial goes on from there, and comes to the same table.
 func TestSearch_cancelled(t *testing.T) {
 	whole := rates(t, t.TempDir())
-	whole.Method, whole.Space[0] = flaxlike.RandomSearch(3), flaxlike.LogRange("rate", 1e-4, 0.1)
+	whole.Grid, whole.Trials, whole.Space[0] = 0, 3, flaxlike.Parameter{Name: "rate", Low: 1e-4, High: 0.1, Log: true}
 	want, err := whole.Run(t.Context())
 	require.NoError(t, err)
 	s := rates(t, t.TempDir())
-	s.Method, s.Space = whole.Method, whole.Space
+	s.Grid, s.Trials, s.Space = 0, whole.Trials, whole.Space
 	why := errors.New("enough")
 	stops, inner := 0, s.Make
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -171,31 +171,36 @@ func TestSearch_cancelled(t *testing.T) {
 func TestSearch_refuses(t *testing.T) {
 	dir := t.TempDir()
 	s := rates(t, dir)
-	s.Method, s.Space[0] = flaxlike.RandomSearch(1), flaxlike.LogRange("rate", 1e-4, 1e-2)
+	s.Grid, s.Trials, s.Space[0] = 0, 1, flaxlike.Parameter{Name: "rate", Low: 1e-4, High: 1e-2, Log: true}
 	_, err := s.Run(t.Context())
 	require.NoError(t, err)
 	for want, change := range map[string]func(*flaxlike.Search){
-		"flaxlike: search: Method is RandomSearch(2), and that of the folder's search RandomSearch(1)": func(s *flaxlike.Search) { s.Method = flaxlike.RandomSearch(2) },
+		"flaxlike: search: Method is RandomSearch(2), and that of the folder's search RandomSearch(1)": func(s *flaxlike.Search) { s.Trials = 2 },
 		"Seed is 7, and that of the folder's search 0":                                                 func(s *flaxlike.Search) { s.Seed = 7 },
 		"Entry is loss, and that of the folder's search val_loss":                                      func(s *flaxlike.Search) { s.Entry = "loss" },
 		`Space, "rate" is LogRange("rate", 1e-05, 1), and that of the folder's search LogRange("rate", 0.0001, 0.01)`: func(s *flaxlike.Search) {
-			s.Space = []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-5, 1), s.Space[1]}
+			s.Space = []flaxlike.Parameter{{Name: "rate", Low: 1e-5, High: 1, Log: true}, s.Space[1]}
 		},
 		`Space, "optimizer" is nothing, and that of the folder's search Choice("optimizer", "sgd", "momentum")`: func(s *flaxlike.Search) { s.Space = s.Space[:1] },
-		"stand in another order":                               func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{s.Space[1], s.Space[0]} },
-		"Training is 32 examples:":                             func(s *flaxlike.Search) { s.Training = line(t, 32) },
-		"there is no Entry that decides":                       func(s *flaxlike.Search) { s.Entry = "" },
-		`whether lower or higher is better: set Direction`:     func(s *flaxlike.Search) { s.Entry = "val_size" },
-		"the Space has no parameters":                          func(s *flaxlike.Search) { s.Space = nil },
-		`the parameter "rate" is there twice`:                  func(s *flaxlike.Search) { s.Space = append(s.Space[:2:2], s.Space[0]) },
-		`LogRange("a", 0, 1): expected ends above 0`:           func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{flaxlike.LogRange("a", 0, 1)} },
-		`RealRange("a", 2, 1): expected finite ends`:           func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{flaxlike.RealRange("a", 2, 1)} },
-		`Choice("a", 1, 1): expected finite values, each once`: func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{flaxlike.Choice("a", 1, 1)} },
-		"GridSearch(1): expected two points":                   func(s *flaxlike.Search) { s.Method = flaxlike.GridSearch(1) },
-		"there is no Method":                                   func(s *flaxlike.Search) { s.Method = flaxlike.Method{} },
-		"and a factor of 2 at least":                           func(s *flaxlike.Search) { s.Method = flaxlike.SuccessiveHalving(9, 1, 1) },
-		"RandomSearch(7): the space has 6 trials that differ": func(s *flaxlike.Search) {
-			s.Space, s.Method = []flaxlike.Parameter{flaxlike.IntRange("a", 1, 3), flaxlike.Choice("b", true, false)}, flaxlike.RandomSearch(7)
+		"stand in another order":                                           func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{s.Space[1], s.Space[0]} },
+		"Training is 32 examples:":                                         func(s *flaxlike.Search) { s.Training = line(t, 32) },
+		"there is no Entry that decides":                                   func(s *flaxlike.Search) { s.Entry = "" },
+		`whether lower or higher is better: set Direction`:                 func(s *flaxlike.Search) { s.Entry = "val_size" },
+		"the Space has no parameters":                                      func(s *flaxlike.Search) { s.Space = nil },
+		`the parameter "rate" is there twice`:                              func(s *flaxlike.Search) { s.Space = append(s.Space[:2:2], s.Space[0]) },
+		`the parameter "a": Low is 0 and High is 1: expected ends above 0`: func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Low: 0, High: 1, Log: true}} },
+		`the parameter "a": Low is 2 and High is 1: expected finite ends`:  func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Low: 2, High: 1}} },
+		`the parameter "a": the value 1 is there twice`:                    func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1, 1}}} },
+		"Grid is 1: expected two points":                                   func(s *flaxlike.Search) { s.Trials, s.Grid = 0, 1 },
+		"both Trials and Grid are 0":                                       func(s *flaxlike.Search) { s.Trials = 0 },
+		"Grid is given beside Trials":                                      func(s *flaxlike.Search) { s.Grid = 3 },
+		`the parameter "a": it has no Values, and Low and High are 0`:      func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a"}} },
+		`the values 1 and "x" are of two types`:                            func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1, "x"}}} },
+		"it has Values and a range":                                        func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1}, High: 2}} },
+		"expected integers":                                                func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", High: 2.5, Integer: true}} },
+		"and a factor of 2 at least":                                       func(s *flaxlike.Search) { s.Trials, s.FirstEpochs, s.Factor = 9, 1, 1 },
+		"Trials is 7: the space has 6 trials that differ": func(s *flaxlike.Search) {
+			s.Space, s.Trials = []flaxlike.Parameter{{Name: "a", Low: 1, High: 3, Integer: true}, {Name: "b", Values: []any{true, false}}}, 7
 		},
 		"the function Make is nil": func(s *flaxlike.Search) { s.Make = nil },
 		"the folder has no name":   func(s *flaxlike.Search) { s.Dir = "" },
@@ -236,12 +241,12 @@ func TestSearch_refuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	other := s
-	other.Dir, other.Space = t.TempDir(), append(s.Space[:2:2], flaxlike.Choice("more", true))
+	other.Dir, other.Space = t.TempDir(), append(s.Space[:2:2], flaxlike.Parameter{Name: "more", Values: []any{true}})
 	_, err = other.Run(t.Context())
 	require.ErrorContains(t, err, `no trial has read the parameter "more"`)
-	other.Dir, other.Space, other.Method = t.TempDir(), s.Space, flaxlike.SuccessiveHalving(2, 1, 2)
+	other.Dir, other.Space, other.Grid, other.Trials, other.FirstEpochs, other.Factor = t.TempDir(), s.Space, 0, 2, 1, 2
 	_, err = other.Run(t.Context())
-	require.ErrorContains(t, err, "the Fit has Epochs or Until, and SuccessiveHalving(2, 1, 2) says how many epochs there are")
+	require.ErrorContains(t, err, "the Fit has Epochs or Until, and FirstEpochs and Factor say how many epochs there are")
 }
 
 // Known names have their direction; others are to be told.
@@ -261,8 +266,8 @@ func TestSearch_direction(t *testing.T) {
 
 // The trials of a seed are the same, whatever else was drawn; a grid has all products; the budgets of halving add up.
 func TestSearch_laws(t *testing.T) {
-	space := []flaxlike.Parameter{flaxlike.Choice("a", "x", "y"), flaxlike.IntRange("b", 2, 4), flaxlike.LogRange("c", 1e-4, 1), flaxlike.RealRange("d", -1, 1), flaxlike.IntRange("e", 0, 100)}
-	grid, err := flaxlike.ValuesOf(flaxlike.GridSearch(5), space, 0)
+	space := []flaxlike.Parameter{{Name: "a", Values: []any{"x", "y"}}, {Name: "b", Low: 2, High: 4, Integer: true}, {Name: "c", Low: 1e-4, High: 1, Log: true}, {Name: "d", Low: -1, High: 1}, {Name: "e", Low: 0, High: 100, Integer: true}}
+	grid, err := flaxlike.ValuesOf(flaxlike.Search{Grid: 5, Space: space})
 	require.NoError(t, err)
 	require.Len(t, grid, 2*3*5*5*5)
 	seen := map[string]bool{}
@@ -274,12 +279,12 @@ func TestSearch_laws(t *testing.T) {
 	require.Equal(t, []any{"y", 4, 1.0, 1.0, 100}, grid[len(grid)-1])
 	require.InEpsilon(t, 0.01, grid[2*25][2], 1e-12)
 
-	long, err := flaxlike.ValuesOf(flaxlike.RandomSearch(500), space, 11)
+	long, err := flaxlike.ValuesOf(flaxlike.Search{Trials: 500, Space: space, Seed: 11})
 	require.NoError(t, err)
-	short, err := flaxlike.ValuesOf(flaxlike.RandomSearch(20), space, 11)
+	short, err := flaxlike.ValuesOf(flaxlike.Search{Trials: 20, Space: space, Seed: 11})
 	require.NoError(t, err)
 	require.Equal(t, long[:20], short)
-	other, err := flaxlike.ValuesOf(flaxlike.RandomSearch(20), space, 12)
+	other, err := flaxlike.ValuesOf(flaxlike.Search{Trials: 20, Space: space, Seed: 12})
 	require.NoError(t, err)
 	require.NotEqual(t, short, other)
 	below, integers := 0, map[int]bool{}
@@ -293,12 +298,12 @@ func TestSearch_laws(t *testing.T) {
 	}
 	require.InDelta(t, 250, below, 50, "half of the logarithms are below 0.01")
 	require.Equal(t, map[int]bool{2: true, 3: true, 4: true}, integers)
-	all, err := flaxlike.ValuesOf(flaxlike.RandomSearch(6), []flaxlike.Parameter{flaxlike.IntRange("a", 1, 3), flaxlike.Choice("b", true, false)}, 0)
+	all, err := flaxlike.ValuesOf(flaxlike.Search{Trials: 6, Space: []flaxlike.Parameter{{Name: "a", Low: 1, High: 3, Integer: true}, {Name: "b", Values: []any{true, false}}}})
 	require.NoError(t, err)
 	require.Len(t, all, 6)
 
 	for _, of := range []struct{ trials, epochs, factor int }{{27, 1, 3}, {9, 2, 3}, {10, 1, 2}, {1, 5, 4}, {81, 1, 3}, {100, 3, 4}} {
-		rungs := flaxlike.Rungs(flaxlike.SuccessiveHalving(of.trials, of.epochs, of.factor))
+		rungs := flaxlike.Rungs(flaxlike.Search{Trials: of.trials, FirstEpochs: of.epochs, Factor: of.factor})
 		trials, epochs := of.trials, of.epochs
 		for _, r := range rungs {
 			require.Equal(t, [2]int{trials, epochs}, r)
@@ -306,13 +311,13 @@ func TestSearch_laws(t *testing.T) {
 		}
 		require.Zero(t, trials)
 	}
-	require.Equal(t, [][2]int{{27, 1}, {9, 3}, {3, 9}, {1, 27}}, flaxlike.Rungs(flaxlike.SuccessiveHalving(27, 1, 3)))
+	require.Equal(t, [][2]int{{27, 1}, {9, 3}, {3, 9}, {1, 27}}, flaxlike.Rungs(flaxlike.Search{Trials: 27, FirstEpochs: 1, Factor: 3}))
 }
 
 // A callback that stops early or keeps the best has its say, also when a trial goes on.
 func TestSearch_withCallbacks(t *testing.T) {
 	s := rates(t, t.TempDir())
-	s.Method = flaxlike.SuccessiveHalving(4, 2, 2)
+	s.Grid, s.Trials, s.FirstEpochs, s.Factor = 0, 4, 2, 2
 	inner := s.Make
 	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		m, f, err := inner(ctx, p)
@@ -330,7 +335,7 @@ func TestSearch_withCallbacks(t *testing.T) {
 func TestSearch_killedAtEachRecord(t *testing.T) {
 	of := func(dir string) flaxlike.Search {
 		s := rates(t, dir)
-		s.Space[0], s.Method = flaxlike.LogRange("rate", 1e-4, 0.1), flaxlike.SuccessiveHalving(4, 1, 2)
+		s.Space[0], s.Grid, s.Trials, s.FirstEpochs, s.Factor = flaxlike.Parameter{Name: "rate", Low: 1e-4, High: 0.1, Log: true}, 0, 4, 1, 2
 		inner := s.Make
 		s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			m, f, err := inner(ctx, p)

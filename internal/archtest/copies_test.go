@@ -103,7 +103,7 @@ var fieldsThatAreLists = map[string]string{
 	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.DepthwiseConv.Window": "call", "nn.DepthwiseConv.Strides": "call",
 	"nn.DepthwiseConv.Dilation": "call", "nn.SeparableConv.Window": "call", "nn.SeparableConv.Strides": "call", "nn.SeparableConv.Dilation": "call",
 	"nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call",
-	"nn.Recurrent.Initial": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call", "dist/launch.Options.Env": "call",
+	"flaxlike.Parameter.Values": "call", "nn.Recurrent.Initial": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call", "dist/launch.Options.Env": "call",
 	// A value that a sequence or a set is made of, which its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data.CSV.Fields": "kept", "data.CSV.Missing": "kept", "data.CSVField.Columns": "kept",
 	"data.CSVField.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",
