@@ -251,7 +251,7 @@ func TestKeepBest_bestIsOfTheEarlierRun(t *testing.T) {
 			}
 			require.ErrorContains(t, err, "the best state is gone")
 			require.ErrorContains(t, err, `"x" was best in the earlier run, 3 at step 2, and its copy was not kept: the state is that of the last step, 6`)
-			require.ErrorContains(t, err, `checkpoint.Options{Best: checkpoint.Lowest(1, "x")}`)
+			require.ErrorContains(t, err, `checkpoint.Options{Best: "x", Mode: loop.Lowest}`)
 			_, values, err := result.History.Series("x")
 			require.NoError(t, err)
 			require.Len(t, values, 6, "the history is whole")

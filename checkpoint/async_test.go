@@ -134,7 +134,7 @@ func TestAsyncRefusesWhileATensorIsWritten(t *testing.T) {
 
 func TestAsyncFromManyGoroutines(t *testing.T) {
 	m := &vfs.Mem{}
-	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
+	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 3}}})
 	a := checkpoint.NewAsync(f)
 	var group sync.WaitGroup
 	for g := range 4 {
@@ -162,7 +162,7 @@ func TestAsyncFromManyGoroutines(t *testing.T) {
 }
 
 func BenchmarkAsyncSave(b *testing.B) {
-	f, err := checkpoint.Open(b.TempDir(), checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	f, err := checkpoint.Open(b.TempDir(), checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{{Last: 1}}})
 	require.NoError(b, err)
 	defer f.Close()
 	a := checkpoint.NewAsync(f)
@@ -177,7 +177,7 @@ func BenchmarkAsyncSave(b *testing.B) {
 func BenchmarkSave(b *testing.B) {
 	for name, readBack := range map[string]bool{"each": true, "the first": false} {
 		b.Run(name, func(b *testing.B) {
-			options := checkpoint.Options{Log: quiet, ReadBack: readBack, Keep: []checkpoint.Retention{checkpoint.Last(1)}}
+			options := checkpoint.Options{Log: quiet, ReadBack: readBack, Keep: []checkpoint.Retention{{Last: 1}}}
 			f, err := checkpoint.Open(b.TempDir(), options)
 			require.NoError(b, err)
 			defer f.Close()

@@ -2,13 +2,15 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
 	"slices"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
-// Best loads the checkpoint that a retention by metric ([Lowest], [Highest]) puts first, as Best(ctx, Lowest(1,
-// "loss_test")). [ErrNone] if no checkpoint has a finite value of the metric.
-func (f *Folder) Best(ctx context.Context, by Retention) (*Checkpoint, error) {
+// Best loads the checkpoint with the best value of a metric ([Content.Metrics]). The zero [loop.Mode] decides by the
+// name of the metric. [ErrNone] if no checkpoint has a finite value of it.
+func (f *Folder) Best(ctx context.Context, metric string, mode loop.Mode) (*Checkpoint, error) {
+	by := Retention{Best: 1, Metric: metric, Mode: mode}
 	step, err := f.bestStep(ctx, by)
 	if err != nil {
 		return nil, f.wrap(err, "best by %v", by)
@@ -17,7 +19,7 @@ func (f *Folder) Best(ctx context.Context, by Retention) (*Checkpoint, error) {
 }
 
 func (f *Folder) bestStep(ctx context.Context, by Retention) (Step, error) {
-	if err := by.checkBest(); err != nil {
+	if err := by.check(); err != nil {
 		return 0, err
 	}
 	list, err := f.List(ctx)
@@ -37,15 +39,4 @@ func (f *Folder) rules() []Retention {
 		return append(slices.Clip(f.options.Keep), *best)
 	}
 	return f.options.Keep
-}
-
-// checkBest tells whether it names one checkpoint, the best by a metric.
-func (r Retention) checkBest() error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	if !r.byMetric || r.n != 1 {
-		return errors.New("expected Lowest(1, …) or Highest(1, …)")
-	}
-	return nil
 }

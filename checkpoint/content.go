@@ -20,7 +20,8 @@ import (
 // Content is what a checkpoint is made of.
 type Content struct {
 	Tensors []Tensor
-	// Metrics are what [Lowest] and [Highest] go by; they are kept to the last bit, NaN and infinities too.
+	// Metrics are what the best checkpoints are kept by ([Retention]). They are saved to the last bit, NaN and infinities
+	// too.
 	Metrics map[string]float64
 	// Sections are everything else, by name: what encoding/json can write. [Checkpoint.Section] reads them back into the
 	// same types. Integers are exact there. [Params] keep the types of values that are not known beforehand, NaN,

@@ -183,7 +183,7 @@ func TestNewestHasAllFailures(t *testing.T) {
 	require.NoError(t, m.Remove(dir(1)+"/COMMIT"))
 	write(t, m, dir(2)+"/manifest.json", []byte("{}"))
 	write(t, m, dir(3)+"/state.safetensors", nil)
-	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 	_, err := f.Newest(t.Context())
 	require.NotErrorIs(t, err, checkpoint.ErrNone)
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -210,7 +210,7 @@ func TestPruneKeepsOneThatIsRight(t *testing.T) {
 		text[len(text)-1] ^= 1
 		write(t, m, path, text)
 	}
-	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 	require.NoError(t, f.Prune(t.Context()))
 	require.Equal(t, []checkpoint.Step{2, 3, 4}, steps(t, f))
 	c, err := f.Newest(t.Context())
@@ -229,7 +229,7 @@ func TestF39_newerFormat(t *testing.T) {
 	text := bytes.Replace(read(t, m, dir(2)+"/manifest.json"), []byte(`"format": 1`), []byte(`"format": 3, "more": []`), 1)
 	write(t, m, dir(2)+"/manifest.json", text)
 	write(t, m, dir(2)+"/COMMIT", []byte(checkpoint.Commit(text)))
-	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 	_, err := f.Newest(t.Context())
 	require.ErrorIs(t, err, checkpoint.ErrNewer)
 	require.ErrorContains(t, err, "format 3, this lazo reads up to 2")

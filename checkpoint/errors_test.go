@@ -44,7 +44,7 @@ func TestF05_eachCallFails(t *testing.T) {
 				m := before.Crash(1, nil)
 				rule := &failing{n: k, on: on, err: errno}
 				counted := vfs.Count(m)
-				f := openMem(t, vfs.Hook(counted, rule.before), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+				f := openMem(t, vfs.Hook(counted, rule.before), checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}})
 				rule.armed = true
 				err := f.Save(t.Context(), 3, content(3))
 				rule.armed = false

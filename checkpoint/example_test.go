@@ -26,7 +26,7 @@ func Example() {
 	ctx := context.Background()
 
 	folder, err := checkpoint.Open(dir, checkpoint.Options{
-		Keep: []checkpoint.Retention{checkpoint.Last(2), checkpoint.Lowest(1, "loss")},
+		Keep: []checkpoint.Retention{{Last: 2, Best: 1, Metric: "loss"}},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -2,119 +2,140 @@ package checkpoint
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
-// Retention says which checkpoints are worth keeping: [Last], [Lowest], [Highest], [EverySteps], [EveryTime]. Several
-// of them in [Options.Keep] keep what any of them keeps.
+// Retention says which checkpoints stay: those that any of its fields keeps. A field that is zero keeps none.
 //
-// Each is a function of what is in the folder (step, time, metrics), so nothing of it is lost in a restart: Keras and
-// Flax forget their best value, and then take the first one for the best.
+//	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"} // the three newest, and the two with the lowest loss
+//
+// The rules go by what is in the folder (step, time, metrics), so they hold over restarts. Keras and Flax forget their
+// best value, and then take the first one for the best.
 type Retention struct {
-	name string
-	n    int64 // what must be positive
-	last bool  // it is a Last
-	mark func(list []Info, keep []bool)
-	// entry is the metric that it goes by, if it does.
-	entry    string
-	byMetric bool
-	sign     float64 // 1 where less is better, -1 where more is
-	err      error
+	// Last keeps the n newest, by their steps.
+	Last int
+	// EverySteps keeps the first checkpoint in each stretch of n steps (0 to n-1, n to 2n-1, …): with checkpoints at
+	// multiples of n, all of them.
+	EverySteps Step
+	// EveryTime keeps the first checkpoint in each stretch of this length, by the clock at which it was saved. The
+	// stretches are counted from 1970, so 24 hours is a day of UTC.
+	EveryTime time.Duration
+	// Best keeps the n with the best values of Metric ([Content.Metrics]). Of equal values the earlier steps win. A
+	// checkpoint without the metric, or where it is not finite, is never among them.
+	Best int
+	// Metric is the name that Best goes by.
+	Metric string
+	// Mode says whether lower or higher values of Metric are better. The zero Mode decides by its name.
+	Mode loop.Mode
 }
 
-func (r Retention) String() string { return r.name }
+// String is its fields that are set, as they are written in a program.
+func (r Retention) String() string {
+	var fields []string
+	add := func(name string, x any, set bool) {
+		if set {
+			fields = append(fields, fmt.Sprintf("%s: %v", name, x))
+		}
+	}
+	add("Last", r.Last, r.Last != 0)
+	add("EverySteps", int64(r.EverySteps), r.EverySteps != 0)
+	add("EveryTime", r.EveryTime, r.EveryTime != 0)
+	add("Best", r.Best, r.Best != 0)
+	add("Metric", fmt.Sprintf("%q", r.Metric), r.Metric != "")
+	add("Mode", r.Mode, r.Mode != 0)
+	return "{" + strings.Join(fields, ", ") + "}"
+}
 
-// Metric is the name of the metric that it goes by, "" if it goes by none.
-func (r Retention) Metric() string { return r.entry }
-
-// Kept says for each checkpoint of a list in the order of steps whether it stays. The zero Retention, which [Open]
-// refuses, keeps none.
+// Kept says for each checkpoint of a list in the order of steps whether it stays. A Retention that [Open] refuses keeps
+// none.
 func (r Retention) Kept(list []Info) []bool {
 	keep := make([]bool, len(list))
-	if r.check() == nil {
-		r.mark(list, keep)
+	if r.check() != nil {
+		return keep
+	}
+	for i := max(0, len(list)-r.Last); i < len(list); i++ {
+		keep[i] = true
+	}
+	if r.EverySteps > 0 {
+		first(list, keep, func(i Info) int64 { return int64(i.Step / r.EverySteps) })
+	}
+	if r.EveryTime > 0 {
+		first(list, keep, func(i Info) int64 { return i.Time.UnixNano() / int64(r.EveryTime) })
+	}
+	if r.Best > 0 {
+		r.markBest(list, keep)
 	}
 	return keep
 }
 
+// first marks the first of each stretch.
+func first(list []Info, keep []bool, stretch func(Info) int64) {
+	seen := map[int64]bool{}
+	for i := range list {
+		if s := stretch(list[i]); !seen[s] {
+			seen[s], keep[i] = true, true
+		}
+	}
+}
+
+func (r Retention) markBest(list []Info, keep []bool) {
+	mode, err := r.Mode.Of(r.Metric)
+	if err != nil {
+		return // check has refused it
+	}
+	sign := 1.0
+	if mode == loop.Highest {
+		sign = -1
+	}
+	var order []int
+	value := func(i int) float64 { return sign * list[i].Metrics[r.Metric] }
+	for i := range list {
+		if _, ok := list[i].Metrics[r.Metric]; ok && !math.IsNaN(value(i)) && !math.IsInf(value(i), 0) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(value(i), value(j)) })
+	for _, i := range order[:min(r.Best, len(order))] {
+		keep[i] = true
+	}
+}
+
 func (r Retention) check() error {
 	switch {
-	case r.err != nil:
-		return r.err
-	case r.mark == nil:
-		return fmt.Errorf("a Retention without content; use Last, Lowest, Highest, EverySteps or EveryTime")
-	case r.n < 1:
-		return fmt.Errorf("%s: the number must be positive", r.name)
-	case r.byMetric && r.entry == "":
-		return fmt.Errorf("%s: the metric has no name", r.name)
+	case r.Last < 0 || r.EverySteps < 0 || r.EveryTime < 0 || r.Best < 0:
+		return fmt.Errorf("%v: the numbers must be positive", r)
+	case r.Best == 0 && (r.Metric != "" || r.Mode != 0):
+		return fmt.Errorf("%v: Best must say how many stay by Metric and Mode: Best: 1, for example", r)
+	case r.Best == 0 && r.Last == 0 && r.EverySteps == 0 && r.EveryTime == 0:
+		return errors.New("a Retention without content keeps nothing: set Last, EverySteps, EveryTime, or Best and Metric")
+	case r.Best == 0:
+		return nil
+	case r.Metric == "":
+		return fmt.Errorf("%v: the metric has no name", r)
+	}
+	if _, err := r.Mode.Of(r.Metric); err != nil {
+		return fmt.Errorf("%v: %w: set Mode to loop.Lowest or loop.Highest", r, err)
 	}
 	return nil
 }
 
-// Last keeps the n newest, by their steps.
-func Last(n int) Retention {
-	return Retention{name: fmt.Sprintf("Last(%d)", n), n: int64(n), last: true, mark: func(list []Info, keep []bool) {
-		for i := max(0, len(list)-n); i < len(list); i++ {
-			keep[i] = true
-		}
-	}}
-}
-
-// Lowest keeps the k with the lowest values of a metric ([Content.Metrics]), for losses. Of equal values the earlier
-// steps win. A checkpoint without the metric, or where it is not finite, is never among them.
-func Lowest(k int, entry string) Retention { return best("Lowest", k, entry, 1) }
-
-// Highest is [Lowest] for metrics where more is better, as accuracies.
-func Highest(k int, entry string) Retention { return best("Highest", k, entry, -1) }
-
-func best(name string, k int, entry string, sign float64) Retention {
-	mark := func(list []Info, keep []bool) {
-		var order []int
-		value := func(i int) float64 { return sign * list[i].Metrics[entry] }
-		for i := range list {
-			if _, ok := list[i].Metrics[entry]; ok && !math.IsNaN(value(i)) && !math.IsInf(value(i), 0) {
-				order = append(order, i)
-			}
-		}
-		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(value(i), value(j)) })
-		for _, i := range order[:min(k, len(order))] {
-			keep[i] = true
-		}
-	}
-	return Retention{name: fmt.Sprintf("%s(%d, %q)", name, k, entry), n: int64(k), mark: mark, entry: entry, byMetric: true, sign: sign}
-}
-
-// EverySteps keeps the first checkpoint in each stretch of n steps (0 to n-1, n to 2n-1, …): with checkpoints at
-// multiples of n, all of them.
-func EverySteps(n Step) Retention {
-	return first(fmt.Sprintf("EverySteps(%d)", n), int64(n), func(i Info) int64 { return int64(i.Step / n) })
-}
-
-// EveryTime keeps the first checkpoint in each stretch of time of this length, by the clock at which it was saved; the
-// stretches are counted from 1970, so 24 hours is a day of UTC.
-func EveryTime(d time.Duration) Retention {
-	return first(fmt.Sprintf("EveryTime(%v)", d), int64(d), func(i Info) int64 { return i.Time.UnixNano() / int64(d) })
-}
-
-func first(name string, n int64, stretch func(Info) int64) Retention {
-	return Retention{name: name, n: n, mark: func(list []Info, keep []bool) {
-		seen := map[int64]bool{}
-		for i := range list {
-			if s := stretch(list[i]); !seen[s] {
-				seen[s], keep[i] = true, true
-			}
-		}
-	}}
-}
+// best is the part of it that goes by its metric.
+func (r Retention) best() Retention { return Retention{Best: r.Best, Metric: r.Metric, Mode: r.Mode} }
 
 // kept marks what stays of a list in the order of steps. What one call keeps, the next one keeps too.
 func kept(rules []Retention, list []Info) []bool {
 	keep := make([]bool, len(list))
 	for _, r := range rules {
-		r.mark(list, keep)
+		for i, k := range r.Kept(list) {
+			keep[i] = keep[i] || k
+		}
 	}
 	if len(rules) == 0 {
 		for i := range keep {

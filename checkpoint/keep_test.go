@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 func TestRetention(t *testing.T) {
@@ -32,16 +33,16 @@ func TestRetention(t *testing.T) {
 		want  steps
 	}{
 		{"none", nil, steps{10, 20, 30, 40, 50, 60, 70, 80}},
-		{"last", []checkpoint.Retention{checkpoint.Last(2)}, steps{70, 80}},
-		{"last of more than there are", []checkpoint.Retention{checkpoint.Last(9)}, steps{10, 20, 30, 40, 50, 60, 70, 80}},
-		{"lowest: earlier of equals, not NaN, not -Inf", []checkpoint.Retention{checkpoint.Lowest(3, "loss")}, steps{20, 40, 70}},
-		{"highest", []checkpoint.Retention{checkpoint.Highest(1, "loss")}, steps{10}},
-		{"highest of more than there are", []checkpoint.Retention{checkpoint.Highest(9, "loss")}, steps{10, 20, 40, 50, 70}},
-		{"a metric that none has", []checkpoint.Retention{checkpoint.Lowest(3, "lost")}, nil},
-		{"every 20 steps", []checkpoint.Retention{checkpoint.EverySteps(20)}, steps{10, 20, 40, 60, 80}},
-		{"every 10 steps", []checkpoint.Retention{checkpoint.EverySteps(10)}, steps{10, 20, 30, 40, 50, 60, 70, 80}},
-		{"every day", []checkpoint.Retention{checkpoint.EveryTime(24 * time.Hour)}, steps{10, 40, 60}},
-		{"the last and the best", []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "loss")}, steps{40, 80}},
+		{"last", []checkpoint.Retention{{Last: 2}}, steps{70, 80}},
+		{"last of more than there are", []checkpoint.Retention{{Last: 9}}, steps{10, 20, 30, 40, 50, 60, 70, 80}},
+		{"lowest: earlier of equals, not NaN, not -Inf", []checkpoint.Retention{{Best: 3, Metric: "loss"}}, steps{20, 40, 70}},
+		{"highest", []checkpoint.Retention{{Best: 1, Metric: "loss", Mode: loop.Highest}}, steps{10}},
+		{"highest of more than there are", []checkpoint.Retention{{Best: 9, Metric: "loss", Mode: loop.Highest}}, steps{10, 20, 40, 50, 70}},
+		{"a metric that none has", []checkpoint.Retention{{Best: 3, Metric: "lost", Mode: loop.Lowest}}, nil},
+		{"every 20 steps", []checkpoint.Retention{{EverySteps: 20}}, steps{10, 20, 40, 60, 80}},
+		{"every 10 steps", []checkpoint.Retention{{EverySteps: 10}}, steps{10, 20, 30, 40, 50, 60, 70, 80}},
+		{"every day", []checkpoint.Retention{{EveryTime: 24 * time.Hour}}, steps{10, 40, 60}},
+		{"the last and the best", []checkpoint.Retention{{Last: 1, Best: 1, Metric: "loss"}}, steps{40, 80}},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, checkpoint.Kept(c.rules, list)) })
 	}
@@ -51,12 +52,13 @@ func TestRetention(t *testing.T) {
 func TestRetentionIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.Custom(func(t *rapid.T) checkpoint.Retention {
-			n := rapid.IntRange(1, 5).Draw(t, "n")
-			return rapid.SampledFrom([]checkpoint.Retention{
-				checkpoint.Last(n), checkpoint.Lowest(n, "m"), checkpoint.Highest(n, "m"), checkpoint.EverySteps(checkpoint.Step(n)),
-				checkpoint.EveryTime(time.Duration(n) * time.Second),
-			}).Draw(t, "rule")
-		})
+			n := func(name string) int { return rapid.IntRange(0, 5).Draw(t, name) }
+			r := checkpoint.Retention{Last: n("last"), EverySteps: checkpoint.Step(n("steps")), EveryTime: time.Duration(n("time")) * time.Second}
+			if r.Best = n("best"); r.Best > 0 {
+				r.Metric, r.Mode = "m", rapid.SampledFrom([]loop.Mode{loop.Lowest, loop.Highest}).Draw(t, "mode")
+			}
+			return r
+		}).Filter(func(r checkpoint.Retention) bool { return r != checkpoint.Retention{} })
 		rules := rapid.SliceOfN(rule, 1, 3).Draw(t, "rules")
 		var list []checkpoint.Info
 		for i, m := range rapid.SliceOfN(rapid.IntRange(-3, 3), 0, 20).Draw(t, "list") {
@@ -74,7 +76,7 @@ func TestRetentionIsStable(t *testing.T) {
 func TestBestSurvivesARestart(t *testing.T) {
 	m := &vfs.Mem{}
 	for i, loss := range []float64{5, 1, 4, 3, 2} {
-		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Lowest(1, "loss"), checkpoint.Last(1)}})
+		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "loss"}}})
 		c := content(i + 1)
 		c.Metrics["loss"] = loss
 		require.NoError(t, f.Save(t.Context(), checkpoint.Step(i+1), c))
@@ -93,28 +95,28 @@ func TestBestSurvivesARestart(t *testing.T) {
 func TestSaveWarnsOfAMetricThatIsNotThere(t *testing.T) {
 	var log bytes.Buffer
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{
-		Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "lost")}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "lost", Mode: loop.Lowest}}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	save(t, f, 1)
-	require.Contains(t, log.String(), `keep="Lowest(1, \"lost\")" metrics=[loss]`)
+	require.Contains(t, log.String(), `keep="{Last: 1, Best: 1, Metric: \"lost\", Mode: lowest}" metrics=[loss]`)
 }
 
 func TestSaveOfAnEarlierStepIsKept(t *testing.T) {
 	m := saved(t, 10, 20)
-	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 	save(t, f, 11)
 	require.Equal(t, []checkpoint.Step{11, 20}, steps(t, f))
 	save(t, f, 12)
 	require.Equal(t, []checkpoint.Step{12, 20}, steps(t, f))
 
 	m = saved(t, 10, 15, 20)
-	f = openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Highest(1, "loss")}})
+	f = openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Best: 1, Metric: "loss", Mode: loop.Highest}}})
 	save(t, f, 11)
 	require.Equal(t, []checkpoint.Step{10, 11, 20}, steps(t, f), "the best, the saved one, the newest")
 }
 
 func TestTimeIsTheClocks(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.EveryTime(time.Hour)}})
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{EveryTime: time.Hour}}})
 	now := time.Date(2026, 5, 1, 12, 30, 0, 123456789, time.FixedZone("", 7200))
 	for i := range checkpoint.Step(5) {
 		f.SetClock(func() time.Time { return now.Add(time.Duration(i) * 20 * time.Minute) })
@@ -134,7 +136,7 @@ func TestTimeIsTheClocks(t *testing.T) {
 // What Open refuses keeps nothing, and does not panic.
 func TestKept_ofARetentionThatIsRefused(t *testing.T) {
 	list := []checkpoint.Info{{Step: 1}, {Step: 2}}
-	for _, r := range []checkpoint.Retention{{}, checkpoint.EverySteps(0), checkpoint.EveryTime(0), checkpoint.Lowest(-1, "loss"), checkpoint.Last(-1)} {
+	for _, r := range []checkpoint.Retention{{}, {EverySteps: -1}, {EveryTime: -1}, {Best: -1, Metric: "loss"}, {Last: -1}, {Last: 1, Metric: "loss"}} {
 		require.Equal(t, []bool{false, false}, r.Kept(list), r.String())
 	}
 }

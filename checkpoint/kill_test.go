@@ -49,7 +49,7 @@ func TestChild(t *testing.T) {
 	require.NoError(t, err)
 	options := checkpoint.Options{Log: quiet}
 	if keep > 0 {
-		options.Keep = []checkpoint.Retention{checkpoint.Last(keep), checkpoint.Lowest(1, "loss")}
+		options.Keep = []checkpoint.Retention{{Last: keep, Best: 1, Metric: "loss"}}
 	}
 	f, err := checkpoint.Open(dir, options)
 	require.NoError(t, err)

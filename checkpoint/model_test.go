@@ -48,7 +48,7 @@ type model struct {
 	rule    *failing
 	folder  *checkpoint.Folder
 	options checkpoint.Options
-	// last and best are Last(last) and Lowest(best, "loss"); 0 is none of it.
+	// last and best are numbers of a Retention; 0 is none of it.
 	last, best int
 	all        []one // by step, again
 	version    int
@@ -58,10 +58,10 @@ func (m *model) open() {
 	m.rule = &failing{}
 	m.options = checkpoint.Options{Overwrite: m.options.Overwrite}
 	if m.last > 0 {
-		m.options.Keep = append(m.options.Keep, checkpoint.Last(m.last))
+		m.options.Keep = append(m.options.Keep, checkpoint.Retention{Last: m.last})
 	}
 	if m.best > 0 {
-		m.options.Keep = append(m.options.Keep, checkpoint.Lowest(m.best, "loss"))
+		m.options.Keep = append(m.options.Keep, checkpoint.Retention{Best: m.best, Metric: "loss"})
 	}
 	m.folder = openMem(m.t, vfs.Hook(m.mem, m.rule.before), m.options)
 }

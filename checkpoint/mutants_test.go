@@ -48,7 +48,7 @@ func (s *troubled) Delete(ctx context.Context, key string) error {
 }
 
 func openTroubled(t *testing.T, s *troubled) *checkpoint.Folder {
-	options := checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{checkpoint.Last(1)}, ReadBack: true}
+	options := checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{{Last: 1}}, ReadBack: true}
 	f, err := checkpoint.OpenStore(t.Context(), s, "store", options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })

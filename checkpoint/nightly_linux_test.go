@@ -38,7 +38,7 @@ func TestF05_realSmallDisk(t *testing.T) {
 	}
 	require.NoError(t, err, "this test mounts a tmpfs: as root, or where users may have namespaces")
 	defer unix.Unmount(mount, unix.MNT_DETACH) // the folder goes with the test
-	f, err := checkpoint.Open(mount+"/run", checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	f, err := checkpoint.Open(mount+"/run", checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{{Last: 1}}})
 	require.NoError(t, err)
 	defer f.Close()
 	require.NoError(t, f.Save(t.Context(), 1, payload(1, 400<<10)))

@@ -18,7 +18,7 @@ import (
 // checkpoints.
 type Options struct {
 	// Keep says which checkpoints stay: those that any of them keeps. None keeps all. With [Resume] the two newest stay
-	// too, unless Keep has a [Last]. The newest complete checkpoint stays in any case, as does the one just saved.
+	// too, unless one of Keep has a Last. The newest complete checkpoint stays in any case, as does the one just saved.
 	Keep []Retention
 	// Overwrite lets Save put a new checkpoint in the place of one with the same step. Without, that is [ErrExists],
 	// unless the one there is damaged. With Overwrite, a run may begin before the newest checkpoint of its folder: its
@@ -42,8 +42,10 @@ type Options struct {
 
 	// When is the schedule of the saves, if Every does not say it. The default is every 10 minutes.
 	When loop.Schedule
-	// Best is [KeepBest] by any metric: Lowest(1, "energy").
-	Best Retention
+	// Best is the name of the metric that the best checkpoint is kept by: see [KeepBest].
+	Best string
+	// Mode says whether lower or higher values of Best are better. The zero Mode decides by its name.
+	Mode loop.Mode
 	// Tolerate is the number of saves that may fail before the run ends. Each failure is logged, and the next save is
 	// made when it is due. The last save of a run must succeed.
 	Tolerate int
@@ -71,22 +73,20 @@ func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 
 // KeepBest keeps the checkpoint with the best value of a metric, beside the newest ones: a run is saved in each
 // iteration that logs a better value. At a normal end of the run, the best state is put back into the state. The name
-// says whether lower or higher is better ([loop.Mode]); for other names there is [Options].Best.
+// says whether lower or higher is better; for other names set Best and Mode of [Options].
 //
 // It needs no copy in memory, and it knows the best of all runs that were resumed from one another. The last step is
 // saved before: [loop.Result].Elapsed is that of the last iteration, and a longer run continues from there. A run that
 // was cancelled or has failed keeps its last state, as does one without a finite value of the metric.
 func KeepBest(metric string) Options {
-	best := Lowest(1, metric)
-	mode, err := loop.Mode(0).Of(metric)
-	if mode == loop.Highest {
-		best = Highest(1, metric)
+	if metric == "" {
+		return Options{Mode: -1} // a Mode without a Best is an error, no Best would be none
 	}
-	if err != nil {
-		best.err = fmt.Errorf("%w: give Options{Best: checkpoint.Lowest(1, %q)} or Highest", err, metric)
-	}
-	return Options{Best: best}
+	return Options{Best: metric}
 }
+
+// bestRule keeps the best by Best.
+func (o Options) bestRule() Retention { return Retention{Best: 1, Metric: o.Best, Mode: o.Mode} }
 
 // firstOfRun is the number of the first field that only Resume reads; only opening a folder reads those before it.
 var firstOfRun = func() int {
@@ -126,12 +126,16 @@ func (o Options) opening() Options {
 	return o
 }
 
-// merged joins options: lists are joined, and of each other field the last one that is set counts.
+// merged joins options: lists are joined, and of each other field the last one that is set counts. Mode belongs to
+// Best.
 func merged(list []Options) Options {
 	var all Options
 	to := reflect.ValueOf(&all).Elem()
 	for _, o := range list {
 		keep, also := append(all.Keep, o.Keep...), maps.Clone(all.Also)
+		if o.Best != "" {
+			all.Mode = 0
+		}
 		from := reflect.ValueOf(o)
 		for i := range to.NumField() {
 			if !from.Field(i).IsZero() {
@@ -165,12 +169,14 @@ func (o *Options) check() error {
 			errs = append(errs, fmt.Errorf("option Also %q: expected a pointer to what is saved and read again, got %T", name, x))
 		}
 	}
-	if isSet(o.Best) {
-		mode := loop.Lowest
-		if o.Best.sign < 0 {
-			mode = loop.Highest
+	if o.Best != "" {
+		_, err := o.Mode.Of(o.Best)
+		if err != nil {
+			err = fmt.Errorf("%w: give Options{Best: %q, Mode: loop.Lowest} or loop.Highest", err, o.Best)
 		}
-		errs = append(errs, cmp.Or(o.Best.checkBest(), mode.Against(o.Best.entry)))
+		errs = append(errs, cmp.Or(err, o.Mode.Against(o.Best)))
+	} else if o.Mode != 0 {
+		errs = append(errs, errors.New("KeepBest, or Mode, without the name of a metric: give the name to KeepBest, or set Best"))
 	}
 	return errors.Join(errs...)
 }

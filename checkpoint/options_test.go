@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Any number in an option is an error that names it, or it works.
@@ -16,11 +17,13 @@ func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
 		options func(n int) checkpoint.Options
 		works   func(n int) bool
 	}{
-		"Last":       {keep(checkpoint.Last), positive},
-		"Lowest":     {keep(func(n int) checkpoint.Retention { return checkpoint.Lowest(n, "loss") }), positive},
-		"Highest":    {keep(func(n int) checkpoint.Retention { return checkpoint.Highest(n, "loss") }), positive},
-		"EverySteps": {keep(func(n int) checkpoint.Retention { return checkpoint.EverySteps(checkpoint.Step(n)) }), positive},
-		"EveryTime":  {keep(func(n int) checkpoint.Retention { return checkpoint.EveryTime(time.Duration(n)) }), positive},
+		"Last":   {keep(func(n int) checkpoint.Retention { return checkpoint.Retention{Last: n} }), positive},
+		"Lowest": {keep(func(n int) checkpoint.Retention { return checkpoint.Retention{Best: n, Metric: "loss"} }), positive},
+		"Highest": {keep(func(n int) checkpoint.Retention {
+			return checkpoint.Retention{Best: n, Metric: "loss", Mode: loop.Highest}
+		}), positive},
+		"EverySteps": {keep(func(n int) checkpoint.Retention { return checkpoint.Retention{EverySteps: checkpoint.Step(n)} }), positive},
+		"EveryTime":  {keep(func(n int) checkpoint.Retention { return checkpoint.Retention{EveryTime: time.Duration(n)} }), positive},
 	} {
 		for _, n := range []int{math.MinInt, -1, 0, 1, math.MaxInt} {
 			f, err := checkpoint.Open(t.TempDir(), row.options(n))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // clones is how many random crashes there are of each operation, beside the two where all and nothing is lost.
@@ -73,11 +74,11 @@ func TestF02_powerIsLost(t *testing.T) {
 		options checkpoint.Options
 		steps   []checkpoint.Step
 	}{
-		{"last 1", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}}, []checkpoint.Step{1, 2, 3}},
-		{"last 2 and best 1", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2), checkpoint.Highest(1, "loss")}}, []checkpoint.Step{1, 2, 3, 4}},
+		{"last 1", checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}}, []checkpoint.Step{1, 2, 3}},
+		{"last 2 and best 1", checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2, Best: 1, Metric: "loss", Mode: loop.Highest}}}, []checkpoint.Step{1, 2, 3, 4}},
 		{"all", checkpoint.Options{}, []checkpoint.Step{1, 2}},
 		{"overwriting", checkpoint.Options{Overwrite: true}, []checkpoint.Step{1, 1, 1}},
-		{"last 1, not read back", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}}, []checkpoint.Step{1, 2, 3}},
+		{"last 1, not read back", checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}}, []checkpoint.Step{1, 2, 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &power{t: t, mem: &vfs.Mem{}, options: c.options, random: rand.New(rand.NewPCG(1, 2))}
@@ -103,7 +104,7 @@ func TestF02_powerIsLostAfterAnError(t *testing.T) {
 	run := func(k int, done bool) (hit []vfs.Call) {
 		rule := &failing{n: k, err: syscall.EIO}
 		p := &power{t: t, mem: before.Crash(1, nil), random: rand.New(rand.NewPCG(uint64(k), 2)), acknowledged: 2, going: 3}
-		p.options = checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{checkpoint.Last(2)}}
+		p.options = checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{{Last: 2}}}
 		f := openMem(t, vfs.Hook(p.mem, func(c vfs.Call) error {
 			if err := rule.before(c); err != nil {
 				if done && c.Op == vfs.OpSyncDir {

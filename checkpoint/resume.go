@@ -57,8 +57,8 @@ import (
 func Resume(dir string, options ...Options) loop.Option {
 	return resume(options, func(o Options, job loop.Job) (*Folder, error) {
 		// The newest two stay besides what Keep says, unless that says how many: a damaged one leaves another to resume from.
-		if !slices.ContainsFunc(o.Keep, func(r Retention) bool { return r.last }) {
-			o.Keep = append(slices.Clip(o.Keep), Last(2))
+		if !slices.ContainsFunc(o.Keep, func(r Retention) bool { return r.Last != 0 }) {
+			o.Keep = append(slices.Clip(o.Keep), Retention{Last: 2})
 		}
 		return openTogether(dir, o.opening(), job)
 	})
@@ -100,11 +100,11 @@ func resume(options []Options, open func(Options, loop.Job) (*Folder, error), ke
 		return s, nil
 	})
 	best := merged(options).Best
-	if best.err != nil || best.entry == "" {
+	if best == "" {
 		return prepare
 	}
 	// The plan of the run has the entry, so that one which nothing logs is found before the first step.
-	return loop.Options(prepare, loop.WatchEntry(best.entry, func(context.Context, loop.Report) error { return nil }))
+	return loop.Options(prepare, loop.WatchEntry(best, func(context.Context, loop.Report) error { return nil }))
 }
 
 // Close gives the folder back when the run is over.
@@ -136,8 +136,9 @@ func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option,
 	if !ok {
 		return nil, fmt.Errorf("checkpoint: a state of type %T cannot be saved and restored: give it the methods Content and Restore of checkpoint.State", from.State())
 	}
-	if isSet(s.Best) {
-		s.folder.best.Store(&s.Best)
+	if s.Best != "" {
+		best := s.bestRule()
+		s.folder.best.Store(&best)
 	}
 	start, err := s.restore(ctx, state)
 	if err != nil {
@@ -171,7 +172,7 @@ func (s *saving) restore(ctx context.Context, state State) (*resumption, error) 
 // continued are the options of a run that begins at a start.
 func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option, error) {
 	options := s.options()
-	if isSet(s.Best) {
+	if s.Best != "" {
 		options = append(options, s.bestBack())
 	}
 	if start == nil {

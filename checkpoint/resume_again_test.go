@@ -288,7 +288,7 @@ func TestR26_aFolderIsSilent(t *testing.T) {
 	defer func() { os.Stderr = stderr; slog.SetDefault(def) }()
 	m := &vfs.Mem{}
 	for _, until := range []loop.Steps{10, 20} {
-		f, err := checkpoint.OpenFS(m, "folder", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Lowest(2, "test")}})
+		f, err := checkpoint.OpenFS(m, "folder", checkpoint.Options{Keep: []checkpoint.Retention{{Best: 2, Metric: "test", Mode: loop.Lowest}}})
 		require.NoError(t, err)
 		resumed(t, f, until)
 		require.NoError(t, f.Close())
@@ -316,7 +316,7 @@ func TestR26_aFolderIsSilent(t *testing.T) {
 
 // Saves between two evaluations are no reason for a line of the log each; a metric that no save ever had is, once.
 func TestR38_savesBetweenEvaluationsAreNoMistake(t *testing.T) {
-	keep := []checkpoint.Retention{checkpoint.Last(2), checkpoint.Lowest(1, "test")}
+	keep := []checkpoint.Retention{{Last: 2, Best: 1, Metric: "test", Mode: loop.Lowest}}
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: keep, Log: log})
@@ -334,7 +334,7 @@ func TestR38_savesBetweenEvaluationsAreNoMistake(t *testing.T) {
 // One option serves runs at once, each with what is its own: a second one on the folder is refused, and the first one's
 // saves go on.
 func TestResume_twoRunsAtOnce(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(9), checkpoint.Lowest(1, "loss")}})
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 9, Best: 1, Metric: "loss"}}})
 	save := f.Resume(checkpoint.Every(loop.Steps(2)))
 	try := func(until loop.Steps, each func(step int64)) error {
 		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {

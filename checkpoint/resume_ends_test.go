@@ -50,7 +50,7 @@ func heedingLoop() loop.Loop[heeding, int64] {
 func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 	for _, where := range []string{"a watcher before", "the copy", "at the end"} {
 		t.Run(where, func(t *testing.T) {
-			f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "loss")}})
+			f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "loss"}}})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			state := heeding{counter: &counter{Rate: 1}}
 			watch := loop.Never

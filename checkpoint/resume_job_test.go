@@ -173,7 +173,7 @@ var cutLoop = loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *cut
 func TestJob_savesAndResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &vfs.Mem{}
-		options := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "loss")}}
+		options := checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "loss"}}}
 		open := func(rank int) *checkpoint.Folder {
 			options := options
 			options.ReadOnly = rank > 0

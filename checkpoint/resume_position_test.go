@@ -122,8 +122,8 @@ func TestResume_keepsTheNewestBesidesTheBest(t *testing.T) {
 		want []checkpoint.Step
 	}{
 		{nil, []checkpoint.Step{4, 6}},
-		{[]checkpoint.Retention{checkpoint.Lowest(1, "loss")}, []checkpoint.Step{2, 4, 6}},
-		{[]checkpoint.Retention{checkpoint.Last(1)}, []checkpoint.Step{6}},
+		{[]checkpoint.Retention{{Best: 1, Metric: "loss"}}, []checkpoint.Step{2, 4, 6}},
+		{[]checkpoint.Retention{{Last: 1}}, []checkpoint.Step{6}},
 	} {
 		t.Run(fmt.Sprint(row.keep), func(t *testing.T) {
 			dir := t.TempDir()

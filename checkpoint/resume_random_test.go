@@ -141,10 +141,10 @@ func (p randomProgram) data() loop.Source[example] {
 
 // run runs the program on a folder, as a process that is started does.
 func (p randomProgram) run(t *testing.T, ctx context.Context, disk *vfs.Mem, more ...loop.Option) (loop.Result[*learner], error) {
-	keep := []checkpoint.Retention{checkpoint.Last(2)}
+	keep := []checkpoint.Retention{{Last: 2}}
 	best := p.keepBest && p.evaluations > 0
 	if best {
-		keep = append(keep, checkpoint.Lowest(1, "loss_a"))
+		keep = append(keep, checkpoint.Retention{Best: 1, Metric: "loss_a"})
 	}
 	folder := openMem(t, disk, checkpoint.Options{Keep: keep})
 	defer func() { require.NoError(t, folder.Close()) }()

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,7 +23,7 @@ func TestF10_resumeIsTheSameRun(t *testing.T) {
 	whole, _ := resumed(t, openMem(t, &vfs.Mem{}, checkpoint.Options{}), steps)
 	random := rand.New(rand.NewPCG(10, 10))
 	for range 20 {
-		f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2), checkpoint.Lowest(1, "test")}})
+		f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2, Best: 1, Metric: "test", Mode: loop.Lowest}}})
 		at := loop.Steps(1 + random.IntN(steps-1))
 		first, from := resumed(t, f, at)
 		require.Zero(t, from.Steps)
@@ -55,7 +56,7 @@ func TestSaveLooksLast(t *testing.T) {
 }
 
 func TestBestIsSavedOffSchedule(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(2, "test")}})
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 2, Metric: "test", Mode: loop.Lowest}}})
 	result, _ := resumed(t, f, 100)
 	at, values, err := result.History.Series("test")
 	require.NoError(t, err)
@@ -77,13 +78,31 @@ func TestBestIsSavedOffSchedule(t *testing.T) {
 	require.Len(t, steps(t, f), 3)
 	_, first, err := result.History.Best("test", loop.Lowest)
 	require.NoError(t, err)
-	c, err := f.Best(t.Context(), checkpoint.Lowest(1, "test"))
+	c, err := f.Best(t.Context(), "test", loop.Lowest)
 	require.NoError(t, err)
 	require.EqualValues(t, first.Steps, c.Step)
-	_, err = f.Best(t.Context(), checkpoint.Lowest(1, "other"))
+	_, err = f.Best(t.Context(), "other", loop.Lowest)
 	require.ErrorIs(t, err, checkpoint.ErrNone)
-	_, err = f.Best(t.Context(), checkpoint.Last(1))
-	require.ErrorContains(t, err, "expected Lowest(1, …)")
+	for name, want := range map[string]string{"test": "set Mode to loop.Lowest or loop.Highest", "": "the metric has no name"} {
+		_, err = f.Best(t.Context(), name, 0)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// A value that is no better is not worth a save, though the Retention with the metric keeps the last one too.
+func TestBestIsNotTheLast(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "loss"}}})
+	saved := 0
+	f.SetClock(func() time.Time { saved++; return time.Now() })
+	worse := loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Loss("loss", float64(batch))
+		return c, logs, nil
+	})
+	_, _, err := run(t.Context(), loop.New(worse), &counter{Rate: 1}, saves(f, loop.Never), loop.Until(loop.Steps(20)))
+	require.NoError(t, err)
+	require.Equal(t, []checkpoint.Step{1, 20}, steps(t, f))
+	require.Equal(t, 2, saved)
 }
 
 // What ends a run decides what is saved at its end.
@@ -161,18 +180,19 @@ func TestResume_refuses(t *testing.T) {
 		{"a nil pointer", folder().Resume(checkpoint.Options{Also: map[string]any{"position": (*int)(nil)}}), "got *int"},
 		{"a negative number", folder().Resume(checkpoint.Options{Tolerate: -1}), "Tolerate is -1: expected a number that is not negative"},
 		{"no period", folder().Resume(checkpoint.Every(nil)), "period"},
-		{"a metric of an unknown kind", folder().Resume(checkpoint.KeepBest("test")), `the name "test" does not say whether lower or higher is better: give Options{Best: checkpoint.Lowest(1, "test")} or Highest`},
-		{"a metric without a name", folder().Resume(checkpoint.KeepBest("")), "does not say"},
-		{"the other direction", folder().Resume(checkpoint.Options{Best: checkpoint.Highest(1, "test_loss")}), `by its name "test_loss" is better the lower it is`},
-		{"more than one best", folder().Resume(checkpoint.Options{Best: checkpoint.Lowest(2, "test")}), "expected Lowest(1, …) or Highest(1, …)"},
-		{"the best of no metric", folder().Resume(checkpoint.Options{Best: checkpoint.Last(1)}), "expected Lowest(1, …) or Highest(1, …)"},
+		{"a metric of an unknown kind", folder().Resume(checkpoint.KeepBest("test")), `the name "test" does not say whether lower or higher is better: give Options{Best: "test", Mode: loop.Lowest} or loop.Highest`},
+		{"a metric without a name", folder().Resume(checkpoint.KeepBest("")), "without the name of a metric"},
+		{"the other direction", folder().Resume(checkpoint.Options{Best: "test_loss", Mode: loop.Highest}), `by its name "test_loss" is better the lower it is`},
+		{"a mode that is none", folder().Resume(checkpoint.Options{Best: "test", Mode: 7}), "mode must be Lowest or Highest"},
+		{"a mode of no metric", folder().Resume(checkpoint.Options{Mode: loop.Lowest}), "without the name of a metric"},
+		{"a mode of another best", folder().Resume(checkpoint.Options{Best: "loss", Mode: loop.Lowest}, checkpoint.KeepBest("test")), "does not say"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			require.ErrorContains(t, try(row.option), row.want)
 			require.Zero(t, made)
 		})
 	}
-	require.ErrorContains(t, try(folder(checkpoint.Lowest(1, "accuracy")).Resume()), `accuracy`, "no entry has that name")
+	require.ErrorContains(t, try(folder(checkpoint.Retention{Best: 1, Metric: "accuracy", Mode: loop.Lowest}).Resume()), `accuracy`, "no entry has that name")
 	for name, option := range map[string]checkpoint.Options{"Tolerate": {Tolerate: 1}, "When or Every": checkpoint.Every(loop.Steps(3)), "Best or KeepBest": checkpoint.KeepBest("loss"), "Same": {Same: 1}} {
 		_, err := checkpoint.Open(t.TempDir(), option)
 		require.ErrorContains(t, err, name+" is an option of Resume; give it there")

@@ -82,9 +82,9 @@ func TestResume_savesAfterAllCallbacks(t *testing.T) {
 // The best state of the whole run comes back, whichever of its processes had it; the folder keeps it beside the newest.
 func TestKeepBest_survivesRestarts(t *testing.T) {
 	try := func(m *vfs.Mem, until loop.Steps) loop.Result[*counter] {
-		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 		result, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(until),
-			f.Resume(checkpoint.Every(loop.Steps(20)), checkpoint.Options{Best: checkpoint.Lowest(1, "test")}))
+			f.Resume(checkpoint.Every(loop.Steps(20)), checkpoint.Options{Best: "test", Mode: loop.Lowest}))
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(steps(t, f)), 2)
 		require.NoError(t, f.Close())

@@ -22,7 +22,7 @@ func TestF10_resumeFromAStore(t *testing.T) {
 	whole, _ := resumed(t, openStore(t, &storetest.Memory{}, checkpoint.Options{}), until)
 	s := &storetest.Memory{}
 	for _, at := range []loop.Steps{30, 77, 150, until} {
-		f := openStore(t, s, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+		f := openStore(t, s, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}})
 		result, _ := resumed(t, f, at)
 		require.EqualValues(t, at, result.Elapsed.Steps)
 		if at == until {
@@ -77,7 +77,7 @@ func TestResume_sectionsOfOneName(t *testing.T) {
 
 // A run that goes on reads what it resumes from, and nothing older: a folder may hold many large checkpoints.
 func TestResume_readsNothingOlder(t *testing.T) {
-	m, keep := &vfs.Mem{}, []checkpoint.Retention{checkpoint.Last(5)}
+	m, keep := &vfs.Mem{}, []checkpoint.Retention{{Last: 5}}
 	for _, until := range []loop.Steps{20, 40} {
 		f := openMem(t, m, checkpoint.Options{Keep: keep})
 		resumed(t, f, until)
@@ -104,7 +104,7 @@ func TestB104_newestCommonStep(t *testing.T) {
 	ctx := t.Context()
 	one, two := &vfs.Mem{}, &vfs.Mem{}
 	upTo := func(m *vfs.Mem, until loop.Steps) {
-		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
+		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 3}}})
 		resumed(t, f, until)
 		require.NoError(t, f.Close())
 	}

@@ -110,7 +110,7 @@ func TestResumeMessages(t *testing.T) {
 
 // Saving again and again does not make checkpoints grow.
 func TestF21_restarts(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 	var sizes []int64
 	for i := range 100 {
 		resumed(t, f, loop.Steps(7*(i+1)), loop.Limit(20))

@@ -9,12 +9,13 @@ import (
 
 // bestBack puts the best state back at a normal end.
 func (s *saving) bestBack() loop.Option {
-	return loop.Change{Name: "keep best", When: loop.Never, Start: func(loop.Beginning) (loop.Changer, error) { return &bestBack{s.folder, s.Best, s.job}, nil }}
+	return loop.Change{Name: "keep best", When: loop.Never, Start: func(loop.Beginning) (loop.Changer, error) { return &bestBack{s.folder, s.Best, s.Mode, s.job}, nil }}
 }
 
 type bestBack struct {
 	folder *Folder
-	by     Retention
+	metric string
+	mode   loop.Mode
 	job    loop.Job // of the run, nil where this process is alone
 }
 
@@ -27,7 +28,7 @@ func (b *bestBack) End(ctx context.Context, e loop.Ending, s loop.State) error {
 	if !e.Normal() || !ok {
 		return nil
 	}
-	find := func() (*Checkpoint, error) { return b.folder.Best(ctx, b.by) }
+	find := func() (*Checkpoint, error) { return b.folder.Best(ctx, b.metric, b.mode) }
 	err := chosen(ctx, b.folder, b.job, find, func(c *Checkpoint) error {
 		_, err := b.folder.restore(ctx, state, c, nil, nil)
 		return err

@@ -72,8 +72,8 @@ func (s *saving) options() []loop.Option {
 // rules are those that checkpoints of this run are kept by.
 func (s *saving) rules() []Retention {
 	keep := s.folder.Options().Keep
-	if isSet(s.Best) {
-		keep = append(keep, s.Best)
+	if s.Best != "" {
+		keep = append(keep, s.bestRule())
 	}
 	return keep
 }
@@ -81,7 +81,7 @@ func (s *saving) rules() []Retention {
 // metricNames are the names that the rules go by.
 func (s *saving) metricNames() (names []string) {
 	for _, k := range s.rules() {
-		if name := k.Metric(); name != "" && !slices.Contains(names, name) {
+		if name := k.Metric; name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -185,10 +185,10 @@ func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
 func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
 	list := append(s.others(r), Info{Step: Step(r.Elapsed.Steps), Metrics: metrics})
 	for _, k := range s.rules() {
-		if x, ok := metrics[k.Metric()]; !ok || math.IsNaN(x) || math.IsInf(x, 0) {
+		if x, ok := metrics[k.Metric]; !ok || math.IsNaN(x) || math.IsInf(x, 0) {
 			continue
 		}
-		if k.Kept(list)[len(list)-1] {
+		if k.best().Kept(list)[len(list)-1] {
 			return true
 		}
 	}

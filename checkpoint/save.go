@@ -103,8 +103,8 @@ func (f *Folder) missing(d *draft) {
 		f.settled[name] = true
 	}
 	for _, r := range f.rules() {
-		if r.byMetric && !f.settled[r.entry] && !f.reserved.Load() {
-			f.settled[r.entry] = true
+		if r.Best > 0 && !f.settled[r.Metric] && !f.reserved.Load() {
+			f.settled[r.Metric] = true
 			f.options.Log.Warn("checkpoint: a checkpoint without the metric that Keep goes by", "step", int64(d.manifest.step),
 				"keep", r.String(), "metrics", sortedKeys(d.manifest.metrics))
 		}

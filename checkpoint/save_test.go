@@ -16,6 +16,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
@@ -188,12 +189,14 @@ func TestOpenRefuses(t *testing.T) {
 		{"a name for a shell", "~/run", checkpoint.Options{}, "only a shell knows"},
 		{"a file", file, checkpoint.Options{}, "not a directory"},
 		{"none to read", file + "s", checkpoint.Options{ReadOnly: true}, "no such file"},
-		{"none kept", t.TempDir(), keep(checkpoint.Last(2), checkpoint.Last(0)), "keep 2 of 2: Last(0): the number must be positive"},
-		{"no best", t.TempDir(), keep(checkpoint.Highest(-1, "acc")), `Highest(-1, "acc")`},
-		{"best of nothing", t.TempDir(), keep(checkpoint.Lowest(1, "")), "the metric has no name"},
+		{"none kept", t.TempDir(), keep(checkpoint.Retention{Last: 2}, checkpoint.Retention{Last: -1}), "keep 2 of 2: {Last: -1}: the numbers must be positive"},
+		{"no best", t.TempDir(), keep(checkpoint.Retention{Best: -1, Metric: "acc"}), `{Best: -1, Metric: "acc"}`},
+		{"best of nothing", t.TempDir(), keep(checkpoint.Retention{Best: 1, Mode: loop.Lowest}), "the metric has no name"},
+		{"a metric that is not counted", t.TempDir(), keep(checkpoint.Retention{Last: 1, Metric: "loss"}), "Best must say how many stay"},
+		{"a metric of an unknown kind", t.TempDir(), keep(checkpoint.Retention{Best: 1, Metric: "energy"}), "set Mode to loop.Lowest or loop.Highest"},
 		{"an empty retention", t.TempDir(), keep(checkpoint.Retention{}), "without content"},
-		{"no stretch", t.TempDir(), keep(checkpoint.EverySteps(0)), "EverySteps(0)"},
-		{"no time", t.TempDir(), keep(checkpoint.EveryTime(0)), "EveryTime(0s)"},
+		{"no stretch", t.TempDir(), keep(checkpoint.Retention{EverySteps: -1}), "EverySteps: -1"},
+		{"no time", t.TempDir(), keep(checkpoint.Retention{EveryTime: -1}), "EveryTime: -1ns"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := checkpoint.Open(c.dir, c.options)

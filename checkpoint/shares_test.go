@@ -174,7 +174,7 @@ func TestShares(t *testing.T) {
 				return f
 			},
 		} {
-			keep := []checkpoint.Retention{checkpoint.Last(2)}
+			keep := []checkpoint.Retention{{Last: 2}}
 			for step := range checkpoint.Step(4) {
 				for rank, err := range saveShares(step, n, func(rank int) *checkpoint.Folder {
 					return open(checkpoint.Options{ReadOnly: rank > 0, ReadBack: true, Keep: keep, Log: quiet})

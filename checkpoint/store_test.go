@@ -14,6 +14,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 func openStore(t T, s checkpoint.Store, options checkpoint.Options) *checkpoint.Folder {
@@ -119,11 +120,11 @@ var storeRuns = []struct {
 	options checkpoint.Options
 	steps   []checkpoint.Step
 }{
-	{"last 1", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}}, []checkpoint.Step{1, 2, 3}},
-	{"last 2 and best 1", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2), checkpoint.Highest(1, "loss")}}, []checkpoint.Step{1, 2, 3, 4, 5}},
+	{"last 1", checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}}, []checkpoint.Step{1, 2, 3}},
+	{"last 2 and best 1", checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2, Best: 1, Metric: "loss", Mode: loop.Highest}}}, []checkpoint.Step{1, 2, 3, 4, 5}},
 	{"all", checkpoint.Options{ReadBack: true}, []checkpoint.Step{1, 2}},
 	{"overwriting", checkpoint.Options{Overwrite: true}, []checkpoint.Step{1, 1, 1}},
-	{"not read back", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}}, []checkpoint.Step{1, 2, 3}},
+	{"not read back", checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}}, []checkpoint.Step{1, 2, 3}},
 }
 
 func TestF02_aStoreWhoseProcessDies(t *testing.T) {
@@ -152,7 +153,7 @@ func TestF05_eachCallOfAStoreFails(t *testing.T) {
 	for _, made := range []bool{false, true} {
 		for _, on := range []bool{false, true} {
 			for k := 1; ; k++ {
-				p := &crashing{t: t, store: before.Clone(), acknowledged: 2, going: 3, options: checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}}}
+				p := &crashing{t: t, store: before.Clone(), acknowledged: 2, going: 3, options: checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}}}
 				armed, calls, hit := false, 0, ""
 				rule := func(c storetest.Call) error {
 					if !armed {
@@ -231,7 +232,7 @@ func TestStoreLosesBits(t *testing.T) {
 // A step can be read while another process removes the older ones.
 func TestStoreIsReadWhileAnotherSaves(t *testing.T) {
 	s := &storetest.Memory{}
-	options := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}}
+	options := checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}}
 	writer := openStore(t, s, options)
 	save(t, writer, 1)
 	next := checkpoint.Step(2)

@@ -59,7 +59,7 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(adamw), managed.WithSeed(0)))
 	defer state.Close()
 
-	keep := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}} // two, if nothing is said
+	keep := checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}} // two, if nothing is said
 	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(classify)),
 	).Run(ctx, state, batches,

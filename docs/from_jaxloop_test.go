@@ -60,7 +60,7 @@ func TestFromJaxloop_colab(t *testing.T) {
 	state := must.M1(managed.New(parallel, managed.WithOptimizer(sgd), managed.WithSeed(0)))
 	defer state.Close()
 
-	keep := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}
+	keep := checkpoint.Options{Keep: []checkpoint.Retention{{Last: 3}}}
 	saving := checkpoint.Resume(filepath.Join(dir, "checkpoints"), checkpoint.Every(loop.Steps(50)), keep) // from the newest, if there is one
 
 	const inner = loop.Steps(10) // the length of an inner loop
@@ -173,7 +173,7 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	state := fresh(t)
 	for _, steps := range []loop.Steps{10, 20, 30} { // each run saves at its end
 		fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(report)))
-		_, err := fit.Run(ctx, state, batches, loop.Until(steps), checkpoint.Resume(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
+		_, err := fit.Run(ctx, state, batches, loop.Until(steps), checkpoint.Resume(dir, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 3}}}))
 		require.NoError(t, err)
 	}
 	state = fresh(t)

@@ -180,7 +180,7 @@ func Example_kerasBackup() {
 	training, _ := digits()
 	run := func(epochs int) int {
 		model := newClassifier(ctx)
-		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}}))
+		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}}))
 		history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
 			Epochs: epochs, Checkpoints: folder, CheckpointEvery: loop.Steps(100), Verbose: flaxlike.Silent}))
 		must.M(folder.Close())

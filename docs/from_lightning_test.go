@@ -121,7 +121,7 @@ func Example_lightningResume() {
 	training := line(64)
 	run := func(steps int64) (rows int) {
 		state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.1, optim.Adam{}))))
-		keep := []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(3, "loss")} // save_last, save_top_k=3, monitor
+		keep := []checkpoint.Retention{{Last: 1, Best: 3, Metric: "loss"}} // save_last, save_top_k=3, monitor
 		fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(regression)))
 		result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(1)),
 			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(20)), checkpoint.Options{Keep: keep}), // ckpt_path="last"

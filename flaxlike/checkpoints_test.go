@@ -98,8 +98,7 @@ func TestFit_killedAndStartedAgain(t *testing.T) {
 // The folder's own rules hold: what it keeps, and the best.
 func TestFit_keepsTheBestCheckpoint(t *testing.T) {
 	set := line(t, 128)
-	best := checkpoint.Lowest(1, "val_loss")
-	folder := openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), best}})
+	folder := openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "val_loss"}}})
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Validation: set, Checkpoints: folder}))
 	require.NoError(t, err)

@@ -32,7 +32,7 @@ func TestF50Child(t *testing.T) {
 			fmt.Println("silent")
 			_, _ = os.Stdin.Read(make([]byte, 1))
 		}
-		folder, err := checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "val_loss")}})
+		folder, err := checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "val_loss"}}})
 		require.NoError(t, err)
 		set := line(t, 128)
 		_, err = newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(32+i)).Fit(t.Context(), set,

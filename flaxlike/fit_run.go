@@ -170,8 +170,8 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 	e.entries = append(e.entries, plan.Entries...)
 	if f.Checkpoints != nil {
 		for _, k := range f.Checkpoints.Options().Keep {
-			if k.Metric() != "" {
-				e.entries = append(e.entries, k.Metric())
+			if k.Metric != "" {
+				e.entries = append(e.entries, k.Metric)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestB86_simpleTrainer(t *testing.T) {
 	for name, strategy := range map[string]strategies.Strategy{"one device": jit(t), "data parallel": both} {
 		t.Run(name, func(t *testing.T) {
 			summary := filepath.Join(t.TempDir(), "summary.jsonl")
-			folder := openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+			folder := openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}})
 			set := line(t, 96)
 			m := newModel(t, network, half, flaxlike.WithStrategy(strategy))
 			ends := 0

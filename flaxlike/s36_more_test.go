@@ -86,7 +86,7 @@ func TestS36_bestByALossOfOnesOwn(t *testing.T) {
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss(own))
 	for entry, hint := range map[string]string{"own_loss": `"loss"`, "val_own_loss": `"val_loss"`} {
 		for _, option := range []loop.Option{callbacks.KeepBest(entry), checkpoint.Resume(t.TempDir(), checkpoint.KeepBest(entry)),
-			checkpoint.Resume(t.TempDir(), checkpoint.Options{Best: checkpoint.Lowest(1, entry)})} {
+			checkpoint.Resume(t.TempDir(), checkpoint.Options{Best: entry, Mode: loop.Lowest})} {
 			_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Validation: set, Callbacks: []loop.Option{option}}))
 			require.ErrorContains(t, err, "before the first step: a callback waits for \""+entry+"\": no such entry; did you mean "+hint)
 			require.ErrorIs(t, err, loop.ErrNoEntry)

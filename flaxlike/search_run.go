@@ -391,7 +391,7 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	if epochs > 0 {
 		f.Epochs = epochs
 	}
-	folder, err := checkpoint.Open(filepath.Join(r.Dir, checkpointsOf(p.Number)), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+	folder, err := checkpoint.Open(filepath.Join(r.Dir, checkpointsOf(p.Number)), checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}})
 	if err != nil {
 		return errOfSearch{err}
 	}

@@ -37,7 +37,7 @@ func TestContentIsCopiedOnce(t *testing.T) {
 	const saves, numbers = 6, 1 << 20
 	for _, way := range []string{"async", "sync"} {
 		t.Run(way, func(t *testing.T) {
-			f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+			f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 			strategy := &fetches{Strategy: strategies.Jit(plugintest.CPU(t)), into: map[*byte]int{}}
 			state, err := managed.New(strategy)
 			require.NoError(t, err)

@@ -23,7 +23,7 @@ var restarts = 8
 func TestF21_restartsOfAState(t *testing.T) {
 	r := plugintest.CPU(t) // is closed last
 	s := newSession(t)
-	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 	var sizes []int // of the state; the rows of the history are bounded, the digits of their steps and times are not
 	var first, last *checkpoint.Checkpoint
 	for i := range restarts {

@@ -30,7 +30,7 @@ func layered(t *testing.T, names ...string) *managed.Stepper {
 
 func TestB56_savedAtEachInnerLoop(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 64)
-	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}})
 	state, step := newState(t, r, managed.WithOptimizer(adam())), layered(t, "one", "two")
 	// A save that a later one overtakes is not made: each inner loop waits for that of the one before.
 	waits := loop.Watch(loop.Every(loop.Steps(2)), func(ctx context.Context, r loop.Report) error {

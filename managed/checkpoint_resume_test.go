@@ -109,7 +109,7 @@ func TestF10_resumedRunMakesTheSameBits(t *testing.T) {
 	until := stoppedSteps
 	whole := s.run(strategies.Jit(r), folder(t, checkpoint.Options{}), until)
 	want := bits(t, whole.State)
-	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 	random := rand.New(rand.NewPCG(10, 1))
 	var last loop.Result[*managed.State]
 	at, cuts := int64(0), 0

@@ -71,7 +71,7 @@ func TestF19_epochs(t *testing.T) {
 	test := stepper(t, managed.TestStep(noisy))
 	evaluation := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, test)),
 		Data: line(t, 64).Batches(16)}
-	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}})
 	var warm, end footprint
 	measure := func(into *footprint) func(context.Context, loop.Report) error {
 		return func(context.Context, loop.Report) error { *into = takeFootprint(t); return nil }

@@ -168,7 +168,7 @@ func concurrent(t *testing.T, store checkpoint.Store) {
 }
 
 func checkpoints(t *testing.T, store checkpoint.Store) {
-	options := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}, ReadBack: true, Log: slog.New(slog.DiscardHandler)}
+	options := checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}, ReadBack: true, Log: slog.New(slog.DiscardHandler)}
 	f, err := checkpoint.OpenStore(t.Context(), store, "store", options)
 	require.NoError(t, err)
 	_, err = f.Newest(t.Context())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // ckptCommand looks after folders of checkpoints.
@@ -177,17 +178,14 @@ type ckptPrune struct {
 
 func (c ckptPrune) Run(s session) (err error) {
 	var keep []checkpoint.Retention
-	if c.Last > 0 {
-		keep = append(keep, checkpoint.Last(c.Last))
-	}
-	if c.Every > 0 {
-		keep = append(keep, checkpoint.EverySteps(checkpoint.Step(c.Every)))
+	if c.Last > 0 || c.Every > 0 {
+		keep = append(keep, checkpoint.Retention{Last: c.Last, EverySteps: checkpoint.Step(c.Every)})
 	}
 	for _, m := range c.Lowest {
-		keep = append(keep, checkpoint.Lowest(1, m))
+		keep = append(keep, checkpoint.Retention{Best: 1, Metric: m, Mode: loop.Lowest})
 	}
 	for _, m := range c.Highest {
-		keep = append(keep, checkpoint.Highest(1, m))
+		keep = append(keep, checkpoint.Retention{Best: 1, Metric: m, Mode: loop.Highest})
 	}
 	if len(keep) == 0 || c.Last < 0 || c.Every < 0 {
 		return errors.New("say what to keep: --last, --every, --lowest, --highest; numbers must be positive")

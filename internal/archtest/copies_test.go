@@ -445,13 +445,13 @@ func TestR11_laterChangesAreNotSeen(t *testing.T) {
 	}
 	options := []loop.Option{watch("first")}
 	after := loop.Options(options...)
-	rules := []checkpoint.Retention{checkpoint.Last(3)}
+	rules := []checkpoint.Retention{{Last: 3}}
 	folder, err := checkpoint.Open(t.TempDir(), checkpoint.Options{Keep: rules})
 	require.NoError(t, err)
 	defer folder.Close()
 
 	chain[0], changes[0] = optim.ScaleBySchedule(optim.Constant(7)), data.RandomCrop(9, 9, 0)
-	sources[0], options[0], rules[0] = data.Items([]int{7}), watch("other"), checkpoint.Last(1)
+	sources[0], options[0], rules[0].Last = data.Items([]int{7}), watch("other"), 1
 
 	require.Equal(t, 0.5, optimizer.RateAt(0))
 	_, err = augment(data.Batch{Size: 1, Fields: []data.Field{data.X([]float32{1, 2, 3, 4}, 1, 2, 2, 1)}})
