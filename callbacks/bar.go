@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Bar has the settings of [ProgressBar] and [NewBar]. The zero Bar works. Where several are given, the last one that
-// sets a field counts.
+// Bar has the settings of [ProgressBar]. The zero Bar works. Where several are given, the last one that sets a field
+// counts.
 type Bar struct {
 	// Off shows nothing, for a flag of a program.
 	Off bool
@@ -126,6 +126,9 @@ const (
 //
 // A writer that fails is not written to again and does not end the run, not even if it is a standard output that nobody
 // reads any more. With a nil writer nothing is shown.
+//
+// In a loop written by hand, call Start, then Watch after each step, which writes a line if one is due, and End at the
+// end.
 func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	s := joinedBar(settings)
 	probe := newBar(w, s)
@@ -197,17 +200,13 @@ func tenth(p loop.Period) loop.Period {
 	return loop.Steps(n)
 }
 
-// NewBar makes a bar as [ProgressBar] for a loop written by hand: call Watch after each step, and End at the end. Watch
-// writes a line if one is due, and End the last one.
-func NewBar(w io.Writer, settings ...Bar) loop.Attendant { return newBar(w, joinedBar(settings)) }
-
 func newBar(w io.Writer, s Bar) *bar {
 	b := &bar{shown: s.Shows, err: s.check()}
 	if s.Shows == nil {
 		b.shown = []loop.Collection{loop.Losses, loop.Metrics, loop.Stateful}
 	}
 	if l, ok := w.(*Lines); ok && l != nil {
-		w, b.above = l.given, []*Lines{l}
+		w, b.above = l.Out, []*Lines{l}
 	}
 	b.above = append(b.above, s.Below...)
 	b.screen.out = w

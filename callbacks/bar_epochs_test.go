@@ -124,7 +124,7 @@ func TestBarEpochs_units(t *testing.T) {
 			}
 			from := loop.Continue(loop.Elapsed{Steps: row.from, Samples: 3 * row.from}, nil)
 			_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, loop.Data[sized](batches), loop.Until(row.until), from,
-				callbacks.ProgressBar(callbacks.NewLines(&out), callbacks.Bar{Epoch: row.epoch}))
+				callbacks.ProgressBar(&callbacks.Lines{Out: &out}, callbacks.Bar{Epoch: row.epoch}))
 			require.NoError(t, err)
 			var got []string
 			for line := range strings.Lines(out.String()) {
@@ -215,7 +215,11 @@ func TestBarEpochs_ofNoLength(t *testing.T) {
 
 // Outside a terminal there is a line for each epoch. By hand, the reports can come from anywhere.
 func ExampleBar() {
-	bar := callbacks.NewBar(os.Stdout, callbacks.Bar{Epoch: loop.Steps(10)})
+	bar, err := callbacks.ProgressBar(os.Stdout, callbacks.Bar{Epoch: loop.Steps(10)}).Start(loop.Beginning{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	var report loop.Report
 	for step := int64(1); step <= 30; step++ {
 		report = loop.Report{Until: loop.Steps(30), Elapsed: loop.Elapsed{Steps: step, Samples: 32 * step, Time: time.Duration(step) * time.Second}}

@@ -1,5 +1,14 @@
 package callbacks
 
+import (
+	"io"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// NewBar makes the bar of a run without the goroutine that shows what the run waits for.
+func NewBar(w io.Writer, settings ...Bar) loop.Attendant { return newBar(w, joinedBar(settings)) }
+
 // Coloured has a bar write colours.
 var Coloured = Bar{drawing: func(b *bar) { b.coloured = true }}
 

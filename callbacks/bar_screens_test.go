@@ -44,7 +44,7 @@ func (c *compiled) compile(d time.Duration, look func()) {
 // called in several moments. The clock is that of synctest, so each number is always the same.
 func training(t *testing.T, w io.Writer, look func(moment string), options ...callbacks.Bar) {
 	synctest.Test(t, func(t *testing.T) {
-		epoch, lines := loop.Steps(20), callbacks.NewLines(w)
+		epoch, lines := loop.Steps(20), &callbacks.Lines{Out: w}
 		logger := slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Attr{}

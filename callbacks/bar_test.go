@@ -158,7 +158,9 @@ func TestBar_byHandIsThatOfARun(t *testing.T) {
 	}
 	byHand := func(t *testing.T, options ...callbacks.Bar) string {
 		var out bytes.Buffer
-		bar, sum, report, start := callbacks.NewBar(&out, options...), 0, loop.Report{}, time.Now()
+		bar, err := callbacks.ProgressBar(&out, options...).Start(loop.Beginning{})
+		require.NoError(t, err)
+		sum, report, start := 0, loop.Report{}, time.Now()
 		for pass, err := range loop.Over(numbers(100), loop.Until(loop.Steps(100))) {
 			require.NoError(t, err)
 			var logs loop.Logs
@@ -174,6 +176,19 @@ func TestBar_byHandIsThatOfARun(t *testing.T) {
 	for _, options := range [][]callbacks.Bar{nil, {callbacks.Terminal(func() int { return 90 })}} {
 		synctest.Test(t, func(t *testing.T) { require.Equal(t, run(t, options...), byHand(t, options...)) })
 	}
+}
+
+// By hand too, a bar that is off or has no writer shows nothing.
+func TestBar_byHandShowsNothing(t *testing.T) {
+	var out bytes.Buffer
+	for _, bar := range []loop.Callback{callbacks.ProgressBar(nil), callbacks.ProgressBar(&out, callbacks.Bar{Off: true})} {
+		a, err := bar.Start(loop.Beginning{})
+		require.NoError(t, err)
+		report := loop.Report{Elapsed: loop.Elapsed{Steps: 1}}
+		require.NoError(t, a.Watch(t.Context(), report))
+		require.NoError(t, a.End(t.Context(), loop.Ending{Report: report}))
+	}
+	require.Empty(t, out.String())
 }
 
 func slowAdd(ctx context.Context, s, n int) (int, loop.Logs, error) {

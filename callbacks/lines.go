@@ -2,6 +2,7 @@ package callbacks
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -9,47 +10,53 @@ import (
 
 // Lines is a writer for output above a progress bar. It clears the bar, writes, and draws the bar again below:
 //
-//	lines := callbacks.NewLines(os.Stdout)
+//	lines := &callbacks.Lines{Out: os.Stdout}
 //	bar := callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}})
 //	…
 //	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in a task or a callback
 //
-// For the standard logger call log.SetOutput(NewLines(os.Stderr)) and give those Lines to the bar too.
+// For the standard logger call log.SetOutput(lines).
 //
 // While a bar is shown, only whole lines are written, and the rest of a line waits for its end. Lines may be used from
 // several goroutines.
 type Lines struct {
-	out   io.Writer
-	given io.Writer // what out writes to
+	// Out is the writer, which may be another one than the bar's. It must be set before the first use. If it is a
+	// standard output that nobody reads any more, Write returns the error and does not end the process.
+	Out io.Writer
 
-	mu   sync.Mutex
-	bar  *screen // the one that is shown, nil if there is none
-	rest []byte  // of a line that has no end yet
+	mu    sync.Mutex
+	quiet io.Writer // Out without a signal for a broken pipe, nil before the first use
+	bar   *screen   // the one that is shown, nil if there is none
+	rest  []byte    // of a line that has no end yet
 }
 
-// NewLines makes Lines that write to w, which may be another writer than the bar's. If that is a standard output that
-// nobody reads any more, Write returns the error and does not end the process.
-func NewLines(w io.Writer) *Lines {
-	given := w
-	if f, ok := w.(*os.File); ok {
-		w = quietPipe(f)
+// out is called with mu held.
+func (l *Lines) out() io.Writer {
+	if l.quiet == nil {
+		l.quiet = l.Out
+		if f, ok := l.Out.(*os.File); ok {
+			l.quiet = quietPipe(f)
+		}
 	}
-	return &Lines{out: w, given: given}
+	return l.quiet
 }
 
 // Write writes p, or while a bar is shown the whole lines that there are so far.
 func (l *Lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.bar == nil {
-		return l.out.Write(p)
+	switch {
+	case l.Out == nil:
+		return 0, errors.New("callbacks: Lines have no writer: set Out")
+	case l.bar == nil:
+		return l.out().Write(p)
 	}
 	l.rest = append(l.rest, p...)
 	whole := bytes.LastIndexByte(l.rest, '\n') + 1
 	if whole == 0 {
 		return len(p), nil
 	}
-	err := l.bar.above(l.out, l.rest[:whole])
+	err := l.bar.above(l.out(), l.rest[:whole])
 	l.rest = append(l.rest[:0], l.rest[whole:]...)
 	if err != nil {
 		return 0, err
@@ -73,7 +80,7 @@ func (l *Lines) leave(bar *screen) {
 	}
 	l.bar = nil
 	if len(l.rest) > 0 {
-		_, _ = l.out.Write(l.rest) // there is nobody to return an error to
+		_, _ = l.out().Write(l.rest) // there is nobody to return an error to
 		l.rest = nil
 	}
 }

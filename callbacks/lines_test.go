@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -58,7 +59,7 @@ func TestLines_aboveTheBar(t *testing.T) {
 	}{{"terminal", []callbacks.Bar{wide}}, {"plain", nil}} {
 		t.Run(row.name, func(t *testing.T) {
 			var screen terminal
-			lines, logger := callbacks.NewLines(&screen), callbacks.NewLines(&screen)
+			lines, logger := &callbacks.Lines{Out: &screen}, &callbacks.Lines{Out: &screen}
 			// What it says last has no end when the bar's last line is written.
 			say := loop.Watch(loop.Every(loop.Steps(2)), func(_ context.Context, r loop.Report) error {
 				fmt.Fprintf(lines, " of %d", r.Elapsed.Steps)
@@ -96,7 +97,7 @@ func TestLines_aboveTheBar(t *testing.T) {
 // Lines of many goroutines, while bars come and go.
 func TestLines_fromGoroutines(t *testing.T) {
 	var screen terminal
-	lines := callbacks.NewLines(&screen)
+	lines := &callbacks.Lines{Out: &screen}
 	const writers, each = 4, 50
 	var done sync.WaitGroup
 	for i := range writers {
@@ -129,7 +130,7 @@ func (w noWriter) Write([]byte) (int, error) { return 0, w.err }
 func TestLines_whereNobodyReads(t *testing.T) {
 	boom := errors.New("boom")
 	var screen terminal
-	lines := callbacks.NewLines(noWriter{boom})
+	lines := &callbacks.Lines{Out: noWriter{boom}}
 	var failed []error
 	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(&screen, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}),
 		loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
@@ -143,7 +144,7 @@ func TestLines_whereNobodyReads(t *testing.T) {
 
 	// And the bar's writer: the lines go on.
 	var out bytes.Buffer
-	lines = callbacks.NewLines(&out)
+	lines = &callbacks.Lines{Out: &out}
 	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(noWriter{boom}, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}),
 		loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
 			_, err := fmt.Fprintln(lines, "line")
@@ -153,9 +154,17 @@ func TestLines_whereNobodyReads(t *testing.T) {
 	require.Equal(t, "line\nline\n", out.String())
 }
 
+func TestLines_withoutAWriter(t *testing.T) {
+	lines := &callbacks.Lines{}
+	_, err := fmt.Fprintln(lines, "line")
+	require.ErrorContains(t, err, "Lines have no writer: set Out")
+	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(lines), callbacks.ProgressBar(io.Discard, callbacks.Bar{Below: []*callbacks.Lines{lines}}))
+	require.NoError(t, err, "it shows nothing")
+}
+
 // A line of the program's own, in two parts: the bar stands on the standard error, below it.
 func ExampleLines() {
-	lines := callbacks.NewLines(os.Stdout)
+	lines := &callbacks.Lines{Out: os.Stdout}
 	say := loop.Watch(loop.At(loop.Steps(3)), func(context.Context, loop.Report) error {
 		fmt.Fprint(lines, "half of ")
 		fmt.Fprintln(lines, "the way")

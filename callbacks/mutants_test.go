@@ -67,7 +67,7 @@ func TestBar_figures(t *testing.T) {
 // Lines above a bar keep io.Writer's contract, with whole lines and with parts of one.
 func TestLines_tellHowMuchTheyTook(t *testing.T) {
 	var out bytes.Buffer
-	lines := callbacks.NewLines(&out)
+	lines := &callbacks.Lines{Out: &out}
 	bar := callbacks.NewBar(&out, callbacks.Bar{Below: []*callbacks.Lines{lines}}, callbacks.Terminal(func() int { return 60 }))
 	require.NoError(t, bar.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: 1}, Logs: metric("v", 1)}))
 	for _, text := range []string{"whole\n", "a part", " and its end\nand more"} {

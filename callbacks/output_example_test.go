@@ -14,8 +14,12 @@ import (
 )
 
 // Outside a terminal the bar writes plain lines. By hand, the reports can come from anywhere.
-func ExampleNewBar() {
-	bar := callbacks.NewBar(os.Stdout)
+func ExampleProgressBar_byHand() {
+	bar, err := callbacks.ProgressBar(os.Stdout).Start(loop.Beginning{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	var report loop.Report
 	for step := int64(1); step <= 100; step++ {
 		report = loop.Report{Until: loop.Steps(100), Elapsed: loop.Elapsed{Steps: step, Samples: 32 * step, Time: time.Duration(step) * time.Second}}

@@ -108,7 +108,7 @@ func TestFromCiclo_byHand(t *testing.T) {
 	defer folder.Close()
 
 	trainStep := managed.TrainStep(classify)
-	history, bar := &loop.History{}, callbacks.NewBar(os.Stderr)
+	history, bar := &loop.History{}, must.M1(callbacks.ProgressBar(os.Stderr).Start(loop.Beginning{}))
 	var report loop.Report
 	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(100))) {
 		must.M(err)

@@ -47,7 +47,7 @@ func out(w io.Writer) *callbacks.Lines {
 	if w == nil {
 		w = os.Stderr
 	}
-	return callbacks.NewLines(w) // a closed pipe does not end the program
+	return &callbacks.Lines{Out: w} // a closed pipe does not end the program
 }
 
 // say shows a line. An error of the writer is ignored: the output is no part of the run.

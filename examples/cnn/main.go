@@ -50,7 +50,7 @@ func main() {
 	must.M(trainStep.Prepare(ctx, state, sample))
 	fmt.Print(state.Summary())
 
-	lines := callbacks.NewLines(os.Stdout) // what the summaries say: above the progress bar, not in the middle of it
+	lines := &callbacks.Lines{Out: os.Stdout} // what the summaries say: above the progress bar, not in the middle of it
 
 	// Inner loops of training, with a test and a summary at the end of each, and at the end of the run.
 	border := loop.Every(inner).Or(loop.At(loop.Steps(*steps)))

@@ -41,7 +41,8 @@ func inLoop(ctx context.Context, p problem) *loop.History {
 }
 
 func byHand(ctx context.Context, p problem) *loop.History {
-	history, bar, report := &loop.History{}, callbacks.NewBar(os.Stderr), loop.Report{}
+	history, report := &loop.History{}, loop.Report{}
+	bar := must.M1(callbacks.ProgressBar(os.Stderr).Start(loop.Beginning{}))
 	for pass, err := range loop.Over(p.batches, loop.Until(p.until)) {
 		must.M(err)
 		_, logs := must.M2(trainStep.Step(ctx, p.state, pass.Batch))

@@ -36,7 +36,7 @@ func main() {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.001, optim.Adam{}))))
 	trainStep, testStep := managed.TrainStep(linear), managed.TestStep(linear)
 
-	history, bar := &loop.History{}, callbacks.NewBar(os.Stderr)
+	history, bar := &loop.History{}, must.M1(callbacks.ProgressBar(os.Stderr).Start(loop.Beginning{}))
 	report := loop.Report{}
 	for pass, err := range loop.Over(train.Batches(32, data.Shuffle(0)), loop.Until(loop.Steps(1000))) {
 		must.M(err)

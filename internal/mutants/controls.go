@@ -685,6 +685,8 @@ var controls = []control{
 		edits: []edit{{"if metric == \"\" {", "if false {"}}},
 	{name: "the mode of another best", file: "checkpoint/options.go", pkg: "checkpoint", test: "TestResume_refuses",
 		edits: []edit{{"all.Mode = 0", ""}}},
+	{name: "lines without a writer", file: "callbacks/lines.go", pkg: "callbacks", test: "TestLines_withoutAWriter",
+		edits: []edit{{"case l.Out == nil:", "case false:"}}},
 	{name: "an outdated output that fails the others", file: "serve/handler.go", pkg: "flaxlike", test: "TestServe_outdatedOutput",
 		edits: []edit{{"len(asked.Outputs) == 0 || !errors.As(err, &without)", "true"}}},
 	{name: "requests tried alone for what no input changes", file: "internal/graphs/outputs.go", pkg: "flaxlike", test: "TestServe_outdatedOutput",
