@@ -208,17 +208,17 @@ func (s Search) checkMethod() error {
 	case s.Grid == 0 && s.Trials == 0:
 		return errors.New("both Trials and Grid are 0: expected how many trials to draw, or how many points of a range to try")
 	case s.Grid != 0 && (s.Trials != 0 || s.FirstEpochs != 0 || s.Factor != 0):
-		return errors.New("Grid is given beside Trials, FirstEpochs or Factor: a grid has all trials")
+		return errors.New("got Grid with Trials, FirstEpochs or Factor: expected Grid alone, since a grid makes all trials")
 	case s.Grid != 0 && s.Grid < 2:
-		return fmt.Errorf("Grid is %d: expected two points of a range at least, its ends", s.Grid)
+		return fmt.Errorf("got Grid %d: expected at least two points of a range, its ends", s.Grid)
 	case s.Grid == 0 && (s.Trials < 1 || s.Trials > mostTrials):
-		return fmt.Errorf("Trials is %d: expected 1 to %d", s.Trials, mostTrials)
+		return fmt.Errorf("got Trials %d: expected 1 to %d", s.Trials, mostTrials)
 	case m.halving() && (m.epochs < 1 || m.factor < 2):
-		return fmt.Errorf("FirstEpochs is %d and Factor is %d: expected one epoch at least, and a factor of 2 at least", m.epochs, m.factor)
+		return fmt.Errorf("got FirstEpochs %d and Factor %d: expected at least one epoch, and a factor of at least 2", m.epochs, m.factor)
 	}
 	for _, r := range m.rungs(m.trials) {
 		if r.epochs > math.MaxInt32 {
-			return fmt.Errorf("Trials, FirstEpochs and Factor are %d, %d and %d: the last trials would have %d epochs", m.trials, m.epochs, m.factor, r.epochs)
+			return fmt.Errorf("got Trials %d, FirstEpochs %d and Factor %d: the last trials would have %d epochs", m.trials, m.epochs, m.factor, r.epochs)
 		}
 	}
 	return nil
@@ -250,7 +250,7 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 		for _, p := range space {
 			values, longer := p.grid(m.points), [][]any(nil)
 			if len(trials)*len(values) > mostTrials {
-				return nil, fmt.Errorf("Grid is %d: that is more than %d trials", m.points, mostTrials)
+				return nil, fmt.Errorf("got Grid %d: that makes more than %d trials", m.points, mostTrials)
 			}
 			for _, t := range trials {
 				for _, v := range values {
@@ -266,7 +266,7 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 		size *= p.size()
 	}
 	if size < float64(m.trials) {
-		return nil, fmt.Errorf("Trials is %d: the space has %g trials that differ: take fewer, or Grid", m.trials, size)
+		return nil, fmt.Errorf("got Trials %d: the space has only %g different trials: draw fewer, or use Grid", m.trials, size)
 	}
 	drawn := map[string]bool{}
 	for i := range m.trials {
@@ -285,7 +285,7 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 				break
 			}
 			if tries == 1_000_000 { // ranges of real numbers that are all but points
-				return nil, fmt.Errorf("Trials is %d: no further trial was found that differs from the %d before: take fewer", m.trials, i)
+				return nil, fmt.Errorf("got Trials %d: found no trial that differs from the first %d: draw fewer", m.trials, i)
 			}
 		}
 	}

@@ -191,15 +191,15 @@ func TestSearch_refuses(t *testing.T) {
 		`the parameter "a": Low is 0 and High is 1: expected ends above 0`: func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Low: 0, High: 1, Log: true}} },
 		`the parameter "a": Low is 2 and High is 1: expected finite ends`:  func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Low: 2, High: 1}} },
 		`the parameter "a": the value 1 is there twice`:                    func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1, 1}}} },
-		"Grid is 1: expected two points":                                   func(s *flaxlike.Search) { s.Trials, s.Grid = 0, 1 },
+		"got Grid 1: expected at least two points":                         func(s *flaxlike.Search) { s.Trials, s.Grid = 0, 1 },
 		"both Trials and Grid are 0":                                       func(s *flaxlike.Search) { s.Trials = 0 },
-		"Grid is given beside Trials":                                      func(s *flaxlike.Search) { s.Grid = 3 },
+		"got Grid with Trials":                                             func(s *flaxlike.Search) { s.Grid = 3 },
 		`the parameter "a": it has no Values, and Low and High are 0`:      func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a"}} },
 		`the values 1 and "x" are of two types`:                            func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1, "x"}}} },
 		"it has Values and a range":                                        func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1}, High: 2}} },
 		"expected integers":                                                func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", High: 2.5, Integer: true}} },
-		"and a factor of 2 at least":                                       func(s *flaxlike.Search) { s.Trials, s.FirstEpochs, s.Factor = 9, 1, 1 },
-		"Trials is 7: the space has 6 trials that differ": func(s *flaxlike.Search) {
+		"and a factor of at least 2":                                       func(s *flaxlike.Search) { s.Trials, s.FirstEpochs, s.Factor = 9, 1, 1 },
+		"got Trials 7: the space has only 6 different trials": func(s *flaxlike.Search) {
 			s.Space, s.Trials = []flaxlike.Parameter{{Name: "a", Low: 1, High: 3, Integer: true}, {Name: "b", Values: []any{true, false}}}, 7
 		},
 		"the function Make is nil": func(s *flaxlike.Search) { s.Make = nil },
