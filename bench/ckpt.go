@@ -43,7 +43,7 @@ func ckpt(ctx context.Context, b *bench) (err error) {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	defer func() { err = errors.Join(err, folder.Close(), os.RemoveAll(dir)) }()
-	s := &ckptState{dir: dir, folder: folder, async: checkpoint.NewAsync(folder), content: ckptContent()}
+	s := &ckptState{dir: dir, folder: folder, async: folder.Async(), content: ckptContent()}
 	if b.wants(ckptOfState) {
 		if err := s.open(ctx, b); err != nil {
 			return err

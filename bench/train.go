@@ -99,7 +99,7 @@ func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 	}
 	task := loop.On(loop.EachStep, m.step)
 	if m.variant == oneByOne {
-		task = loop.OnFunc(loop.EachStep, m.step.Step)
+		task = loop.On(loop.EachStep, loop.StepFunc(m.step.Step))
 	}
 	result, err := loop.New(task).Run(ctx, m.state, m.data, options...)
 	if err != nil {

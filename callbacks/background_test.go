@@ -66,7 +66,7 @@ func TestF35_slowWritersInTheBackground(t *testing.T) {
 		background := callbacks.Background{Queue: 4, Dropped: func(name string, n int64) { dropped[name] = n }}
 		start := time.Now()
 		var ran time.Duration
-		result, err := loop.New(loop.OnFunc(loop.EachStep, tick)).Run(t.Context(), 0, numbers(1000),
+		result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(tick))).Run(t.Context(), 0, numbers(1000),
 			attend("clock", loop.EachStep, func() loop.Attendant {
 				return &attendant{watch: func() { ran = time.Since(start) }}
 			}),
@@ -119,7 +119,7 @@ func TestF35_errorsInTheBackground(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &writer{fails: row.fails}
-				result, err := loop.New(loop.OnFunc(loop.EachStep, tick)).Run(t.Context(), 0, numbers(9),
+				result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(tick))).Run(t.Context(), 0, numbers(9),
 					callbacks.Background{Strict: row.strict}.Of(w.option("tracker")))
 				if row.err == "" {
 					require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestBackground_keepsOrderAndValues(t *testing.T) {
 			seen = append(seen, report.Elapsed.Steps)
 			return nil
 		})
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(r.Context(), 0, numbers(n),
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(r.Context(), 0, numbers(n),
 			callbacks.Background{Queue: queue, Dropped: func(_ string, n int64) { dropped = n }}.Of(look))
 		require.NoError(r, err)
 		require.IsNonDecreasing(r, append(seen, int64(n)))
@@ -221,7 +221,7 @@ func TestBackground_takesOptionsThatAreMadeLate(t *testing.T) {
 		options := loop.Options(b.Of(callbacks.ProgressBar(&out)), b.Of(callbacks.JSONL(path, loop.EachStep)), nil,
 			b.Of(loop.WatchEntry("n", func(context.Context, loop.Report) error { late.Add(1); return nil })))
 		for range 2 {
-			_, err := loop.New(loop.OnFunc(loop.EachStep, tick)).Run(t.Context(), 0, numbers(50), loop.Until(loop.Steps(50)), options)
+			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(tick))).Run(t.Context(), 0, numbers(50), loop.Until(loop.Steps(50)), options)
 			require.NoError(t, err)
 			require.Equal(t, "50/50 - 0.1s - n: 49.0000 - 1,000 examples/s", lastLine(out.String()))
 			lines, err := os.ReadFile(path)
@@ -245,7 +245,7 @@ func TestBackground_refuses(t *testing.T) {
 		{"no watcher", callbacks.Background{}.Of(loop.Watch(loop.EachStep, nil)), "loop: callback 1 (each step): no function given"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), row.option)
+			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), row.option)
 			require.EqualError(t, err, row.err)
 		})
 	}
@@ -268,7 +268,7 @@ func TestBackground_refusesByHandToo(t *testing.T) {
 		_, err := byHand(c)
 		require.ErrorContains(t, err, name)
 	}
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9),
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9),
 		callbacks.Background{}.Of(attend("o", loop.EachStep, func() loop.Attendant { return &observer{} })))
 	require.ErrorContains(t, err, "loop: at the start: step 0: each step: o: background: a *callbacks_test.observer is asked")
 }
@@ -282,7 +282,7 @@ func TestF35_aWriterThatHangs(t *testing.T) {
 			return &attendant{watch: func() { <-release }, end: func() { ended = true }}
 		})
 		start := time.Now()
-		result, err := loop.New(loop.OnFunc(loop.EachStep, tick)).Run(t.Context(), 0, numbers(9), callbacks.Background{Deadline: 5 * time.Second}.Of(hangs))
+		result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(tick))).Run(t.Context(), 0, numbers(9), callbacks.Background{Deadline: 5 * time.Second}.Of(hangs))
 		require.EqualError(t, err, "loop: at the end: step 9: each step: hangs: not done 6s after the end of the run: its goroutine is left behind")
 		require.EqualValues(t, 9, result.Elapsed.Steps)
 		require.Equal(t, 6*time.Second+9*time.Millisecond, time.Since(start))
@@ -293,7 +293,7 @@ func TestF35_aWriterThatHangs(t *testing.T) {
 }
 
 func BenchmarkBackgroundTurn(b *testing.B) {
-	l := loop.New(loop.OnFunc(loop.EachStep, threeLogs))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(threeLogs)))
 	b.ReportAllocs()
 	_, err := l.Run(context.Background(), 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)), loop.Keep(loop.Never),
 		callbacks.Background{}.Of(loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { return nil })))
@@ -336,7 +336,7 @@ func TestBackground_ofACancelledRun(t *testing.T) {
 			time.Sleep(400 * time.Millisecond)
 			return s, loop.Logs{}, nil
 		}
-		result, err := loop.New(loop.OnFunc(loop.EachStep, slow)).Run(ctx, 0, numbers(1000), callbacks.Background{}.Of(write))
+		result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(slow))).Run(ctx, 0, numbers(1000), callbacks.Background{}.Of(write))
 		require.Equal(t, loop.Cancelled, result.Reason)
 		require.ErrorIs(t, err, context.Canceled)
 		require.NotContains(t, err.Error(), "background")

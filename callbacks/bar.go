@@ -118,7 +118,7 @@ const (
 // losses and metrics, examples a second. On a terminal it is one line that is redrawn at most 20 times a second;
 // elsewhere it is plain lines: after the first turn, for each tenth of [loop.Until], every 30 seconds, and at the end.
 // Values are read (and fetched from a device) only when a line is written, and blocks of steps are not split between
-// the lines (see [loop.BlockStepper]). Progress is shown in the unit of Until, and for a [loop.Date] in the time to it.
+// the lines (see [loop.Stepper]). Progress is shown in the unit of Until, and for a [loop.Date] in the time to it.
 //
 // Other output while the bar is shown is mixed with it, unless it is written through [Lines]. A bar on Lines is drawn
 // below them, on their writer. Colours are for terminals that have them, unless the environment has a NO_COLOR that is

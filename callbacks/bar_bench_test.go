@@ -25,7 +25,7 @@ func BenchmarkBarTurn(b *testing.B) {
 		work()
 		return threeLogs(ctx, s, n)
 	}
-	l := loop.New(loop.OnFunc(loop.EachStep, step))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(step)))
 	run := func(options ...loop.Option) time.Duration {
 		start := processorTime(b)
 		_, err := l.Run(context.Background(), 0, loop.Data[int](forever), append(options, loop.Until(loop.Steps(steps)), loop.Keep(loop.Never))...)

@@ -123,7 +123,7 @@ func TestBarEpochs_units(t *testing.T) {
 				}
 			}
 			from := loop.Continue(loop.Elapsed{Steps: row.from, Samples: 3 * row.from}, nil)
-			_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, loop.Data[sized](batches), loop.Until(row.until), from,
+			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, loop.Data[sized](batches), loop.Until(row.until), from,
 				callbacks.ProgressBar(&callbacks.Lines{Out: &out}, callbacks.Bar{Epoch: row.epoch}))
 			require.NoError(t, err)
 			var got []string
@@ -180,7 +180,7 @@ func TestBarEpochs_thatTheRunCounts(t *testing.T) {
 						}
 					}
 				})
-				_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, batches, loop.Until(row.until), loop.Continue(row.from, row.history),
+				_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, batches, loop.Until(row.until), loop.Continue(row.from, row.history),
 					callbacks.ProgressBar(&out, callbacks.Terminal(func() int { return 200 }), callbacks.Bar{Epoch: loop.Epochs(1), EpochSteps: row.steps}))
 				require.NoError(t, err)
 				var got []string
@@ -204,7 +204,7 @@ func (e ending) InEpoch() (epoch int64, last, known bool) { return 0, bool(e), t
 
 func TestBarEpochs_ofNoLength(t *testing.T) {
 	for _, length := range []loop.Period{loop.Steps(0), loop.Date(5)} {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), callbacks.ProgressBar(io.Discard, callbacks.Bar{Epoch: length}))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), callbacks.ProgressBar(io.Discard, callbacks.Bar{Epoch: length}))
 		require.ErrorContains(t, err, "progress bar): every")
 		_, err = callbacks.ProgressBar(io.Discard, callbacks.Bar{Epoch: length}).Start(loop.Beginning{})
 		require.ErrorContains(t, err, "callbacks: progress bar: ")

@@ -24,7 +24,7 @@ import (
 
 func TestF34_barOutsideATerminal(t *testing.T) {
 	var out bytes.Buffer
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), callbacks.ProgressBar(&out))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), callbacks.ProgressBar(&out))
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	require.Len(t, lines, 11, out.String())
@@ -48,7 +48,7 @@ func (w *brokenPipe) Write([]byte) (int, error) {
 
 func TestF34_barOnABrokenPipe(t *testing.T) {
 	w := &brokenPipe{}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), callbacks.ProgressBar(w))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), callbacks.ProgressBar(w))
 	require.NoError(t, err)
 	require.EqualValues(t, 200, result.Elapsed.Steps)
 	require.Equal(t, 1, w.writes, "a writer that failed is left alone")
@@ -63,7 +63,7 @@ func TestF34_barOnABrokenPipe(t *testing.T) {
 		return errors.Join(err, read.Close())
 	})
 	left.Order = 1
-	result, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), callbacks.ProgressBar(write), left)
+	result, err = loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), callbacks.ProgressBar(write), left)
 	require.NoError(t, err)
 	require.EqualValues(t, 200, result.Elapsed.Steps)
 	require.NoError(t, write.Close())
@@ -121,7 +121,7 @@ func TestF34_barOnATerminal(t *testing.T) {
 			return s, logs, nil
 		}
 		lines := &lineWidths{&out, &columns, widest}
-		_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(10_000), loop.Until(loop.Steps(10_000)),
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(10_000), loop.Until(loop.Steps(10_000)),
 			callbacks.ProgressBar(lines, callbacks.Terminal(func() int { return columns })))
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(out.String(), "\n"))
@@ -185,7 +185,7 @@ func TestF34_barOnAClosedStandardError(t *testing.T) {
 			fmt.Fprintln(os.Stderr, "line")
 			return nil
 		})}
-		result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(500), loop.Until(loop.Steps(500)), bars[os.Getenv("LAZO_TEST_CLOSED")])
+		result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(500), loop.Until(loop.Steps(500)), bars[os.Getenv("LAZO_TEST_CLOSED")])
 		fmt.Println("finished", result.Elapsed.Steps, err)
 		return
 	}

@@ -88,7 +88,7 @@ func training(t *testing.T, w io.Writer, look func(moment string), options ...ca
 			_, logs, err := test.Run(ctx, turn.State)
 			turn.Logs.Merge(logs)
 			evaluations++
-			turn.Logs.Set(loop.Losses, "loss_val", loop.Number([]float64{0.9, 0.5, 0.4, 0.3, 0.35, 0.31, 0.32}[evaluations-1]))
+			turn.Logs.Set(loop.Losses, "loss_val", []float64{0.9, 0.5, 0.4, 0.3, 0.35, 0.31, 0.32}[evaluations-1])
 			return err
 		}).Named("evaluation val")
 		looked := loop.Watch(loop.At(loop.Steps(60)), func(context.Context, loop.Report) error { look("an epoch has ended"); return nil })

@@ -20,19 +20,20 @@ import (
 
 func TestBar_showsAValueThatIsNotLoggedInEachStep(t *testing.T) {
 	var out bytes.Buffer
-	rare := loop.OnFunc(loop.Every(loop.Steps(7)), func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	rare := loop.On(loop.Every(loop.Steps(7)), loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Metric("rare", 0.25)
 		return s, logs, nil
-	})
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add), rare).Run(t.Context(), 0, numbers(9), callbacks.ProgressBar(&out))
+	}))
+
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), rare).Run(t.Context(), 0, numbers(9), callbacks.ProgressBar(&out))
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "9 steps - ")
 	require.Contains(t, out.String(), "rare: 0.2500")
 }
 
 func TestBar_nilShowsNothing(t *testing.T) {
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), callbacks.ProgressBar(nil))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), callbacks.ProgressBar(nil))
 	require.NoError(t, err)
 }
 
@@ -78,7 +79,7 @@ func TestD11_barEndsAtTheTotal(t *testing.T) {
 					} else {
 						settings = append(settings, loop.Until(until)) // the bar comes before it
 					}
-					_, err := loop.New(loop.OnFunc(loop.EachStep, sleepy)).Run(t.Context(), 0, source, settings...)
+					_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(sleepy))).Run(t.Context(), 0, source, settings...)
 					require.NoError(t, err)
 					require.True(t, strings.HasSuffix(out.String(), "\n"))
 					got := lastLine(out.String())
@@ -118,7 +119,7 @@ func TestBar_shows(t *testing.T) {
 	logs.Metric("inf", math.Inf(-1))
 	logs.Stateful("accuracy", 0.25)
 	logs.Output("image", []int{1})
-	logs.Set("mine", "x", loop.Number(3))
+	logs.Set("mine", "x", 3)
 	logs.Set("mine", "text", word("a"))
 	for _, row := range []struct {
 		name    string
@@ -152,7 +153,7 @@ func (w word) Any() (any, error)       { return string(w), nil }
 func TestBar_byHandIsThatOfARun(t *testing.T) {
 	run := func(t *testing.T, options ...callbacks.Bar) string {
 		var out bytes.Buffer
-		_, err := loop.New(loop.OnFunc(loop.EachStep, slowAdd)).Run(t.Context(), 0, numbers(100), loop.Until(loop.Steps(100)), callbacks.ProgressBar(&out, options...))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(slowAdd))).Run(t.Context(), 0, numbers(100), loop.Until(loop.Steps(100)), callbacks.ProgressBar(&out, options...))
 		require.NoError(t, err)
 		return out.String()
 	}
@@ -207,14 +208,14 @@ func TestBar_readsOnlyWhatItWrites(t *testing.T) {
 			return s, logs, nil
 		}
 		var out bytes.Buffer
-		_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)),
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)),
 			callbacks.ProgressBar(&out, callbacks.Terminal(func() int { return 80 })))
 		require.NoError(t, err)
 		require.Equal(t, strings.Count(out.String(), "\r"), reads)
 		t.Logf("elegy #141: %d reads in 1000 steps of 1 ms", reads)
 
 		reads = 0
-		_, err = loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)),
+		_, err = loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)),
 			callbacks.ProgressBar(&brokenPipe{}, callbacks.Terminal(func() int { return 80 })))
 		require.NoError(t, err)
 		require.Equal(t, 1, reads, "nobody sees the others")

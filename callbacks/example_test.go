@@ -26,7 +26,7 @@ func Example() {
 		logs.Loss("loss", loss)
 		return steps + 1, logs, nil
 	}
-	training := loop.New(loop.OnFunc(loop.EachStep, step))
+	training := loop.New(loop.On(loop.EachStep, loop.StepFunc(step)))
 	result, err := training.Run(context.Background(), 0, loop.Data[float64](data.Items([]float64{5, 3, 4, 3.5, 6, 7})),
 		callbacks.StopEarly("loss", callbacks.Evaluations(2)),
 		callbacks.KeepBest("loss"),

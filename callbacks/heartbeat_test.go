@@ -19,7 +19,7 @@ func TestB76_heartbeatHoldsTheSteps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "steps")
 	require.NoError(t, os.WriteFile(path, []byte("of an earlier run\n"), 0o600))
 	synctest.Test(t, func(t *testing.T) {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, slowAdd)).Run(t.Context(), 0, numbers(7), callbacks.Heartbeat(path, loop.Every(loop.Steps(3))))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(slowAdd))).Run(t.Context(), 0, numbers(7), callbacks.Heartbeat(path, loop.Every(loop.Steps(3))))
 		require.NoError(t, err)
 	})
 	// The clock of a synctest begins in 2000.
@@ -47,7 +47,7 @@ func TestB64_heartbeatAtStepOne(t *testing.T) {
 
 func TestF35_heartbeatInADirectoryThatGoes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
-	l := loop.New(loop.OnFunc(loop.EachStep, add))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	result, err := l.Run(t.Context(), 0, numbers(9), callbacks.Heartbeat(filepath.Join(dir, "steps"), loop.EachStep))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "at the end: ")

@@ -37,11 +37,11 @@ func (c counted) Float() (float64, error) { *c.reads++; return 1, nil }
 
 // counting is a test step that logs how many batches the state has counted.
 func counting(c loop.Collection) loop.Loop[int, int] {
-	return loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	return loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		var logs loop.Logs
-		logs.Set(c, "count", loop.Number(s+1))
+		logs.Set(c, "count", s+1)
 		return s + 1, logs, nil
-	}))
+	})))
 }
 
 // evaluation logs the state under a name; it changes nothing.

@@ -42,12 +42,13 @@ func (c *cell) SetLearningRate(rate float64) error { c.rate = rate; return nil }
 
 // followingInPlace is following with a state that changes in place.
 func followingInPlace(entry string, values ...float64) (loop.Loop[*cell, int], loop.Data[int]) {
-	step := loop.OnFunc(loop.EachStep, func(_ context.Context, c *cell, i int) (*cell, loop.Logs, error) {
+	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *cell, i int) (*cell, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Loss(entry, values[i])
 		c.n = i + 1
 		return c, logs, nil
-	})
+	}))
+
 	return loop.New(step), numbers(len(values))
 }
 
@@ -104,7 +105,7 @@ func TestKeepBest_endings(t *testing.T) {
 }
 
 func TestKeepBest_refusesWhatCannotBeCopied(t *testing.T) {
-	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s *int, _ int) (*int, loop.Logs, error) { return s, loop.Logs{}, nil })
+	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s *int, _ int) (*int, loop.Logs, error) { return s, loop.Logs{}, nil }))
 	for _, option := range []loop.Option{callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}), callbacks.NonFinite(callbacks.Recovery{Limit: 1}), callbacks.NonFinite(callbacks.Recovery{Limit: 1, Copies: loop.EachStep})} {
 		_, err := loop.New(step).Run(t.Context(), new(int), numbers(1), option)
 		require.ErrorContains(t, err, "a state of type *int changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes")
@@ -123,8 +124,8 @@ func TestKeepBest_copyFails(t *testing.T) {
 
 // The state before the first step can be the best one, if it is evaluated.
 func TestKeepBest_atTheStart(t *testing.T) {
-	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s + 1, loop.Logs{}, nil })
-	evaluate := loop.OnFunc(loop.Every(loop.Steps(2)).AndAtStart(), evaluation)
+	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s + 1, loop.Logs{}, nil }))
+	evaluate := loop.On(loop.Every(loop.Steps(2)).AndAtStart(), loop.StepFunc(evaluation))
 	result, err := loop.New(step, evaluate).Run(t.Context(), 7, numbers(6), callbacks.KeepBest("evaluated", callbacks.Monitor{Mode: loop.Lowest}))
 	require.NoError(t, err)
 	require.Equal(t, 7, result.State)

@@ -72,7 +72,7 @@ func TestLines_aboveTheBar(t *testing.T) {
 			})
 			fmt.Fprint(lines, "before: ")
 			fmt.Fprint(lines, "at once\n")
-			_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(5),
+			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(5),
 				callbacks.ProgressBar(&screen, append(row.options, callbacks.Bar{Below: []*callbacks.Lines{lines, logger}})...), say, loop.Until(loop.Steps(5)))
 			require.NoError(t, err)
 			fmt.Fprint(lines, "!\n")
@@ -108,7 +108,7 @@ func TestLines_fromGoroutines(t *testing.T) {
 		})
 	}
 	for range 10 {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(20), callbacks.ProgressBar(&screen, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(20), callbacks.ProgressBar(&screen, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}))
 		require.NoError(t, err)
 	}
 	done.Wait()
@@ -132,7 +132,7 @@ func TestLines_whereNobodyReads(t *testing.T) {
 	var screen terminal
 	lines := &callbacks.Lines{Out: noWriter{boom}}
 	var failed []error
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(&screen, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}),
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(&screen, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}),
 		loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
 			_, err := fmt.Fprintln(lines, "line")
 			failed = append(failed, err)
@@ -145,7 +145,7 @@ func TestLines_whereNobodyReads(t *testing.T) {
 	// And the bar's writer: the lines go on.
 	var out bytes.Buffer
 	lines = &callbacks.Lines{Out: &out}
-	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(noWriter{boom}, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}),
+	_, err = loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(noWriter{boom}, wide, callbacks.Bar{Below: []*callbacks.Lines{lines}}),
 		loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
 			_, err := fmt.Fprintln(lines, "line")
 			return err
@@ -158,7 +158,7 @@ func TestLines_withoutAWriter(t *testing.T) {
 	lines := &callbacks.Lines{}
 	_, err := fmt.Fprintln(lines, "line")
 	require.ErrorContains(t, err, "Lines have no writer: set Out")
-	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(lines), callbacks.ProgressBar(io.Discard, callbacks.Bar{Below: []*callbacks.Lines{lines}}))
+	_, err = loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(2), callbacks.ProgressBar(lines), callbacks.ProgressBar(io.Discard, callbacks.Bar{Below: []*callbacks.Lines{lines}}))
 	require.NoError(t, err, "it shows nothing")
 }
 
@@ -170,7 +170,7 @@ func ExampleLines() {
 		fmt.Fprintln(lines, "the way")
 		return nil
 	})
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(6), callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}}), say)
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(context.Background(), 0, numbers(6), callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}}), say)
 	fmt.Println(err)
 	// Output:
 	// half of the way

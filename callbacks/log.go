@@ -55,10 +55,8 @@ func attribute(e loop.Entry) slog.Attr {
 	if err == nil {
 		return slog.Float64(e.Path(), v)
 	}
-	if p, ok := e.Value.(loop.Payload); ok {
-		if v, err := p.Any(); err == nil {
-			return slog.Any(e.Path(), brief(v))
-		}
+	if v, err := e.Any(); err == nil {
+		return slog.Any(e.Path(), brief(v))
 	}
 	return slog.String(e.Path(), err.Error())
 }

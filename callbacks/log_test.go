@@ -32,7 +32,7 @@ func TestLog(t *testing.T) {
 		logs.Set(loop.Losses, "c", late{new(int), 0, errors.New("lost")})
 		return s, logs, nil
 	}
-	_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(6), callbacks.Log(slog.New(handler), loop.Every(loop.Steps(2))))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(6), callbacks.Log(slog.New(handler), loop.Every(loop.Steps(2))))
 	require.NoError(t, err)
 	require.Equal(t, `level=INFO msg=step elapsed.samples=2 elapsed.steps=2 losses.a=0.25 losses.b=0.5 losses.c=lost metrics.sum=1 outputs.image=[1]
 level=INFO msg=step elapsed.samples=6 elapsed.steps=6 losses.a=0.25 losses.b=0.5 losses.c=lost metrics.sum=5 outputs.image=[5]
@@ -47,7 +47,7 @@ func TestLog_readsNothingThatNobodySees(t *testing.T) {
 		return s, logs, nil
 	}
 	quiet := slog.New(slog.NewTextHandler(&bytes.Buffer{}, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(6), callbacks.Log(quiet, loop.EachStep), callbacks.Log(nil, loop.EachStep))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(6), callbacks.Log(quiet, loop.EachStep), callbacks.Log(nil, loop.EachStep))
 	require.NoError(t, err)
 	require.Zero(t, fetched)
 }

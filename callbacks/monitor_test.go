@@ -18,11 +18,12 @@ var nan, inf = math.NaN(), math.Inf(1)
 
 // following is a loop that logs a loss after another, and the data for it; its state is the number of the step.
 func following(entry string, values ...float64) (loop.Loop[int, int], loop.Data[int]) {
-	step := loop.OnFunc(loop.EachStep, func(_ context.Context, _, i int) (int, loop.Logs, error) {
+	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, _, i int) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Loss(entry, values[i])
 		return i + 1, logs, nil
-	})
+	}))
+
 	return loop.New(step), numbers(len(values))
 }
 

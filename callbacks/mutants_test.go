@@ -39,13 +39,13 @@ func TestMonitors_ofAnEntryThatCannotBeRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			step := func(_ context.Context, s, n int) (int, loop.Logs, error) {
 				var logs loop.Logs
-				logs.Set(loop.Losses, "loss", loop.Number(float64(n)))
+				logs.Set(loop.Losses, "loss", float64(n))
 				if n == 3 {
 					logs.Set(loop.Losses, "loss", unread{})
 				}
 				return s + 1, logs, nil
 			}
-			_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(10), option)
+			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(10), option)
 			require.ErrorIs(t, err, errRead)
 			require.ErrorContains(t, err, "step 4")
 		})
@@ -86,7 +86,7 @@ func TestNot_ofATime(t *testing.T) {
 			return s, loop.Logs{}, nil
 		}
 		count := func(_ context.Context, r loop.Report) error { at = append(at, r.Elapsed.Steps); return nil }
-		_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(6), loop.Watch(loop.Every(seconds(3)).Not(), count))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(6), loop.Watch(loop.Every(seconds(3)).Not(), count))
 		require.NoError(t, err)
 		require.Equal(t, []int64{1, 2, 4, 5}, at)
 	})
@@ -113,7 +113,7 @@ func TestHistory_meanOfNoExamples(t *testing.T) {
 func TestBackground_itsContextEnds(t *testing.T) {
 	var given context.Context
 	watch := func(ctx context.Context, _ loop.Report) error { given = ctx; return nil }
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(3), callbacks.Background{}.Of(loop.Watch(loop.EachStep, watch)))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(3), callbacks.Background{}.Of(loop.Watch(loop.EachStep, watch)))
 	require.NoError(t, err)
 	require.Error(t, given.Err())
 }
@@ -121,7 +121,7 @@ func TestBackground_itsContextEnds(t *testing.T) {
 // A profile leaves no file open.
 func TestProfile_leavesNothingOpen(t *testing.T) {
 	dir := t.TempDir()
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(20), callbacks.Profile(dir, loop.Steps(2), loop.Steps(3)))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(20), callbacks.Profile(dir, loop.Steps(2), loop.Steps(3)))
 	require.NoError(t, err)
 	written, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)

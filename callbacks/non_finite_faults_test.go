@@ -62,21 +62,21 @@ func (f fault) run(t *testing.T, inPlace bool, policy loop.Option) (sum float64,
 		return nil
 	})
 	if inPlace {
-		result, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, w *weights, i int) (*weights, loop.Logs, error) {
+		result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, w *weights, i int) (*weights, loop.Logs, error) {
 			var logs loop.Logs
 			var loss float64
 			w.sum, loss = f.next(w.sum, i+1)
 			logs.Loss("loss", loss)
 			return w, logs, nil
-		})).Run(t.Context(), &weights{}, numbers(faultySteps), save, policy)
+		}))).Run(t.Context(), &weights{}, numbers(faultySteps), save, policy)
 		return result.State.sum, saved, result.Elapsed.Steps, result.Reason, err
 	}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s float64, i int) (float64, loop.Logs, error) {
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s float64, i int) (float64, loop.Logs, error) {
 		var logs loop.Logs
 		s, loss := f.next(s, i+1)
 		logs.Loss("loss", loss)
 		return s, logs, nil
-	})).Run(t.Context(), 0.0, numbers(faultySteps), save, policy)
+	}))).Run(t.Context(), 0.0, numbers(faultySteps), save, policy)
 	return result.State, saved, result.Elapsed.Steps, result.Reason, err
 }
 
@@ -176,11 +176,11 @@ func TestF12_limits(t *testing.T) {
 		require.Equal(t, []int64{5, 8}, undone)
 		require.Less(t, result.State, 11, "what comes back is an earlier state")
 	}
-	l := loop.New(loop.OnFunc(loop.AtStart, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	l := loop.New(loop.On(loop.AtStart, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Loss("x_test", nan)
 		return s, logs, nil
-	}))
+	})))
 	_, err := l.Run(t.Context(), 0, numbers(2), callbacks.NonFinite(callbacks.Recovery{Limit: 9}))
 	require.ErrorIs(t, err, loop.ErrNonFinite)
 	require.ErrorContains(t, err, "there is no earlier copy: the first values seen are bad")
@@ -202,7 +202,7 @@ func TestNonFinite_provenCopies(t *testing.T) {
 		{name: "nor do they between two bad ones", policy: callbacks.Recovery{Limit: 2}, spoil: []int{4}, logged: 3, undone: []int64{6, 9}, lost: []int{3, 4, 5, 6, 7, 8, 9}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			step := loop.OnFunc(loop.EachStep, func(_ context.Context, s float64, i int) (float64, loop.Logs, error) {
+			step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s float64, i int) (float64, loop.Logs, error) {
 				var logs loop.Logs
 				if (i+1)%row.logged == 0 {
 					logs.Loss("loss", 0*s)
@@ -211,7 +211,8 @@ func TestNonFinite_provenCopies(t *testing.T) {
 					return nan, logs, nil
 				}
 				return s + float64(i+1), logs, nil
-			})
+			}))
+
 			var undone []int64
 			note := callbacks.Recovery{OnUndo: func(_ context.Context, r loop.Report, _ error) error {
 				undone = append(undone, r.Elapsed.Steps)

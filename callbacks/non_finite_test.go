@@ -26,7 +26,7 @@ func TestB67_nanNamesTheEntry(t *testing.T) {
 
 func TestNonFinite_whatIsLookedAt(t *testing.T) {
 	values := []float64{1, nan, 1, nan, 1, 1}
-	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, i int) (int, loop.Logs, error) {
+	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, i int) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Loss("loss", 1)
 		logs.Metric("norm", values[i])
@@ -34,7 +34,8 @@ func TestNonFinite_whatIsLookedAt(t *testing.T) {
 			logs.Metric("rare", values[i])
 		}
 		return s + 1, logs, nil
-	})
+	}))
+
 	for _, row := range []struct {
 		name    string
 		options []callbacks.Recovery
@@ -53,7 +54,7 @@ func TestNonFinite_whatIsLookedAt(t *testing.T) {
 		{name: "misspelt, found at once", options: []callbacks.Recovery{{Entries: []string{"nrm"}}}, err: `loop: step 3: `},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			every3 := loop.OnFunc(loop.Every(loop.Steps(3)), func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil })
+			every3 := loop.On(loop.Every(loop.Steps(3)), loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
 			_, err := loop.New(step, every3).Run(t.Context(), 0, numbers(6), callbacks.NonFinite(row.options...))
 			if row.err == "" {
 				require.NoError(t, err)
@@ -91,11 +92,12 @@ func TestNonFinite_readsOnItsSchedule(t *testing.T) {
 		reads   int
 	}{{nil, 100}, {[]callbacks.Recovery{{When: loop.Every(loop.Steps(25))}}, 4}} {
 		reads := 0
-		step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 			var logs loop.Logs
 			logs.Set(loop.Losses, "loss", counted{&reads})
 			return s, logs, nil
-		})
+		}))
+
 		_, err := loop.New(step).Run(t.Context(), 0, numbers(100), callbacks.NonFinite(row.options...))
 		require.NoError(t, err)
 		require.Equal(t, row.reads, reads)
@@ -156,16 +158,18 @@ func TestNonFinite_byHand(t *testing.T) {
 }
 
 func TestNonFinite_aBadEvaluationAtTheEnd(t *testing.T) {
-	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Loss("loss", 1)
 		return s + 1, logs, nil
-	})
-	test := loop.OnFunc(loop.AtEnd, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	}))
+
+	test := loop.On(loop.AtEnd, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Loss("loss_test", nan)
 		return s, logs, nil
-	})
+	}))
+
 	result, err := loop.New(step, test).Run(t.Context(), 0, numbers(5), callbacks.NonFinite(callbacks.Recovery{Limit: 1}))
 	require.NoError(t, err)
 	require.Equal(t, 4, result.State, "the state before, which has led to a finite loss")
@@ -176,12 +180,13 @@ func TestNonFinite_aBadEvaluationAtTheEnd(t *testing.T) {
 
 func TestNonFinite_valuesThatCannotBeRead(t *testing.T) {
 	boom := errors.New("the device is gone")
-	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Set(loop.Losses, "x", broken{boom})
 		logs.Loss("y", 1, loop.Metrics)
 		return s, logs, nil
-	})
+	}))
+
 	for _, row := range []struct {
 		option callbacks.Recovery
 		want   error

@@ -42,7 +42,7 @@ func ExampleProgressBar_byHand() {
 
 // A bar that shows the losses alone.
 func ExampleProgressBar() {
-	training := loop.New(loop.OnFunc(loop.EachStep, add))
+	training := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	result, err := training.Run(context.Background(), 0, numbers(1000), loop.Until(loop.Steps(1000)),
 		callbacks.ProgressBar(os.Stderr, callbacks.Bar{Shows: []loop.Collection{loop.Losses}}, callbacks.Bar{Off: true}))
 	fmt.Println(result.State, err)
@@ -66,7 +66,7 @@ func ExampleBackground() {
 	}
 	path := filepath.Join(dir, "run.jsonl")
 	background := callbacks.Background{Queue: 1000, Dropped: func(watcher string, n int64) { fmt.Println(watcher, "missed", n) }}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(100),
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(context.Background(), 0, numbers(100),
 		background.Of(callbacks.JSONL(path, loop.EachStep)), background.Of(loop.Watch(loop.Every(loop.Steps(10)), send)))
 	lines, readErr := os.ReadFile(path)
 	fmt.Println(result.Elapsed.Steps, sent, strings.Count(string(lines), "\n"), err, readErr)
@@ -89,7 +89,7 @@ func ExampleTiming() {
 // How fast a loop goes, as entries of its history.
 func ExampleLogThroughput() {
 	training := loop.New(
-		loop.OnFunc(loop.EachStep, add),
+		loop.On(loop.EachStep, loop.StepFunc(add)),
 		callbacks.LogThroughput[int, int](loop.Every(loop.Steps(50))))
 	result, err := training.Run(context.Background(), 0, numbers(100))
 	at, rates, seriesErr := result.History.Series("samples_per_second")
@@ -128,7 +128,7 @@ func ExampleHeartbeat() {
 		return
 	}
 	defer os.Remove(file.Name())
-	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(100), callbacks.Heartbeat(file.Name(), loop.Every(loop.Steps(50))))
+	_, err = loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(context.Background(), 0, numbers(100), callbacks.Heartbeat(file.Name(), loop.Every(loop.Steps(50))))
 	lines, readErr := os.ReadFile(file.Name())
 	for line := range strings.Lines(string(lines)) {
 		_, steps, _ := strings.Cut(strings.TrimSpace(line), ",")
@@ -148,7 +148,7 @@ func ExampleProfile() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(100), callbacks.Profile(dir, loop.Steps(50), loop.Steps(10)))
+	_, err = loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(context.Background(), 0, numbers(100), callbacks.Profile(dir, loop.Steps(50), loop.Steps(10)))
 	files, readErr := os.ReadDir(dir)
 	for _, f := range files {
 		fmt.Println(f.Name())

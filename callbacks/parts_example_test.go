@@ -123,7 +123,7 @@ func ExampleReduceOnPlateau() {
 }
 
 func ExampleTimeLimit() {
-	training := loop.New(loop.OnFunc(loop.EachStep, add))
+	training := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	result, err := training.Run(context.Background(), 0, loop.Data[int](forever), callbacks.TimeLimit(time.Millisecond))
 	fmt.Println(result.Reason, errors.Is(result.Stop, loop.ErrStop), err)
 	// Output:

@@ -183,12 +183,13 @@ func (u unbuilt) LearningRate() (float64, error) {
 // Of a state that has no rate at the start, the first value shows that it is below the lowest.
 func TestMinRate_aboveTheRateOfTheFirstStep(t *testing.T) {
 	run := func(lowest float64) error {
-		step := loop.OnFunc(loop.EachStep, func(_ context.Context, u unbuilt, i int) (unbuilt, loop.Logs, error) {
+		step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, u unbuilt, i int) (unbuilt, loop.Logs, error) {
 			var logs loop.Logs
 			logs.Loss("x", 1)
 			u.n = i + 1
 			return u, logs, nil
-		})
+		}))
+
 		_, err := loop.New(step).Run(t.Context(), unbuilt{&cell{rate: 0.001}}, numbers(4),
 			callbacks.ReduceOnPlateau("x", 0.5, callbacks.Evaluations(1), callbacks.Monitor{MinRate: lowest, Mode: loop.Lowest}))
 		return err

@@ -37,13 +37,14 @@ func (p dumper) DumpXLA(dir string) error {
 
 // tracing notes at which steps a trace was going on.
 func tracing(at *[]int) loop.Task[dumper, int] {
-	return loop.OnFunc(loop.EachStep, func(_ context.Context, p dumper, _ int) (dumper, loop.Logs, error) {
+	return loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, p dumper, _ int) (dumper, loop.Logs, error) {
 		p.steps++
 		if trace.IsEnabled() {
 			*at = append(*at, p.steps)
 		}
 		return p, loop.Logs{}, nil
-	})
+	}))
+
 }
 
 func TestProfile(t *testing.T) {
@@ -86,14 +87,16 @@ func TestProfile(t *testing.T) {
 // what only waits for it.
 func TestR39_aProfileHasSamples(t *testing.T) {
 	dir := t.TempDir()
-	inner := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	inner := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		waits()
 		return s, loop.Logs{}, nil
-	}))
+	})))
 	test := loop.Evaluation[int, int]{Name: "test", Loop: inner, Data: numbers(1)}
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		return s + spins(), loop.Logs{}, nil
-	}), test.On(loop.EachStep))
+	})),
+
+		test.On(loop.EachStep))
 	many, done := make(chan struct{}), make(chan struct{})
 	for range 100 { // more than are looked at at first
 		go func() { <-many; done <- struct{}{} }()
@@ -234,7 +237,7 @@ func TestProfile_refuses(t *testing.T) {
 		{loop.Date(1), loop.Date(1), "the window must be longer than nothing and not begin before zero, got 1970-01-01T00:00:00Z from 1970-01-01T00:00:00Z"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), callbacks.Profile("nowhere", row.from, row.length))
+			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(1), callbacks.Profile("nowhere", row.from, row.length))
 			require.EqualError(t, err, "loop: callback 1 (never: profile nowhere): "+row.err)
 			_, err = byHand(callbacks.Profile("nowhere", row.from, row.length))
 			require.EqualError(t, err, "callbacks: profile: "+row.err)

@@ -32,7 +32,7 @@ func TestB93_progressEveryFourSteps(t *testing.T) {
 			return add(ctx, s, n)
 		}
 		var out bytes.Buffer
-		_, err := loop.New(loop.OnFunc(loop.EachStep, slow)).Run(t.Context(), 0, numbers(10), loop.Until(loop.Steps(10)),
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(slow))).Run(t.Context(), 0, numbers(10), loop.Until(loop.Steps(10)),
 			callbacks.LogProgress(messages(&out), loop.Every(loop.Steps(4)).AndAtEnd()))
 		require.NoError(t, err)
 		require.Equal(t, []string{
@@ -88,7 +88,7 @@ func TestLogProgress_readsNothing(t *testing.T) {
 		logs.Set(loop.Losses, "loss", counted{&reads})
 		return s, logs, nil
 	}
-	_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(6), loop.Until(loop.Steps(6)),
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(6), loop.Until(loop.Steps(6)),
 		callbacks.LogProgress(messages(&bytes.Buffer{}), loop.EachStep), callbacks.LogProgress(nil, loop.EachStep))
 	require.NoError(t, err)
 	require.Zero(t, reads)

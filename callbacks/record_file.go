@@ -27,7 +27,7 @@ import (
 // another callback of this process is writing is an error at the start.
 //
 // A full disk does not end the run: where writing fails, or a value cannot be read or its name cannot be written, the
-// run goes on, and the first such error is one of its end. A [loop.Payload] that is no number is left out.
+// run goes on, and the first such error is one of its end. A value that is not a number is left out.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }

@@ -98,10 +98,10 @@ func TestWriter_inARun(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
 		option := form.option(path, loop.Every(loop.Steps(2)))
 		for range 2 { // one option, two runs: each begins at step 0 and writes the file anew
-			result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), option)
+			result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), option)
 			require.NoError(t, err)
 			require.Equal(t, []float64{2, 4, 6, 8}, form.stepsIn(t, path))
-			_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), result.State, rest(numbers(3)), option, loop.Continue(result.Elapsed, nil))
+			_, err = loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), result.State, rest(numbers(3)), option, loop.Continue(result.Elapsed, nil))
 			require.NoError(t, err)
 			require.Equal(t, []float64{2, 4, 6, 8, 10, 12}, form.stepsIn(t, path))
 		}
@@ -133,7 +133,7 @@ func TestWriter_resume(t *testing.T) {
 func TestWriter_resumeWithOtherSchedules(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
 		run := func(steps int, from loop.Elapsed, when loop.Schedule) {
-			step := loop.OnFunc(when, add) // logs also at the start, where it is asked for
+			step := loop.On(when, loop.StepFunc(add)) // logs also at the start, where it is asked for
 			_, err := loop.New(step).Run(t.Context(), 0, rest(numbers(steps)), form.option(path, when), loop.Continue(from, nil))
 			require.NoError(t, err)
 		}
@@ -190,7 +190,7 @@ func TestWriter_leavesOtherFilesAlone(t *testing.T) {
 
 func TestWriter_noFolder(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), form.option(filepath.Join(path, "x"), loop.EachStep))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), form.option(filepath.Join(path, "x"), loop.EachStep))
 		require.ErrorIs(t, err, os.ErrNotExist)
 		require.ErrorContains(t, err, "loop: step 1: each step: ")
 	})
@@ -228,7 +228,7 @@ func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 			logs.Set(loop.Losses, "loss", late{new(int), 0, lost})
 			return s + 1, logs, nil
 		}
-		result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(5), form.option(path, loop.EachStep))
+		result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(5), form.option(path, loop.EachStep))
 		require.ErrorIs(t, err, records.ErrName, "the first error")
 		require.ErrorContains(t, err, "at the end: ")
 		require.Equal(t, 5, result.State)
@@ -253,13 +253,15 @@ func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 // Two callbacks of one file would each take the other's lines for its own: the second is refused before the first step,
 // and the file is free again behind the run.
 func TestWriter_oneFileTwice(t *testing.T) {
+	var oneLoss loop.Logs
+	oneLoss.Loss("loss", 1)
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
 		steps := 0
 		run := func(options ...loop.Option) error {
-			_, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 				steps++
-				return s, loop.NewLogs([]loop.Entry{{Collection: loop.Losses, Name: "loss", Value: loop.Number(1)}}), nil
-			})).Run(t.Context(), 0, loop.Data[int](func(yield func(int, error) bool) { yield(1, nil) }), options...)
+				return s, oneLoss, nil
+			}))).Run(t.Context(), 0, loop.Data[int](func(yield func(int, error) bool) { yield(1, nil) }), options...)
 			return err
 		}
 		other := filepath.Join(filepath.Dir(path), ".", "x", "..", filepath.Base(path))

@@ -36,7 +36,7 @@ func TestWriterChild(t *testing.T) {
 		}
 		return s + 1, logs, nil
 	}
-	_, _ = loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, loop.Data[int](forever), form.option(path, loop.EachStep))
+	_, _ = loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, loop.Data[int](forever), form.option(path, loop.EachStep))
 }
 
 func TestF29_writerSurvivesAKill(t *testing.T) {

@@ -38,7 +38,7 @@ func fifo(t *testing.T) string {
 func TestHeartbeat_pipe(t *testing.T) {
 	path := fifo(t)
 	err := returns(t, func() error {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), callbacks.Heartbeat(path, loop.EachStep))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), callbacks.Heartbeat(path, loop.EachStep))
 		return err
 	})
 	require.ErrorContains(t, err, path+": is no regular file")
@@ -49,7 +49,7 @@ func TestProfile_pipe(t *testing.T) {
 	path := filepath.Join(dir, "trace.out")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	err := returns(t, func() error {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), callbacks.Profile(dir, loop.Steps(1), loop.Steps(2)))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), callbacks.Profile(dir, loop.Steps(1), loop.Steps(2)))
 		return err
 	})
 	require.ErrorContains(t, err, path+": is no regular file")
@@ -59,7 +59,7 @@ func TestWriter_pipe(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, _ string) {
 		path := fifo(t)
 		err := returns(t, func() error {
-			_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), form.option(path, loop.EachStep))
+			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), form.option(path, loop.EachStep))
 			return err
 		})
 		require.ErrorContains(t, err, path+": is no regular file")

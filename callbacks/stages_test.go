@@ -28,7 +28,7 @@ func fed(n int) (loop.Loop[int, sized], stages, loop.Data[sized]) {
 		time.Sleep(time.Second)
 		return state, loop.Logs{}, nil
 	}
-	return loop.New(loop.OnFunc(loop.EachStep, step)), s, func(yield func(sized, error) bool) {
+	return loop.New(loop.On(loop.EachStep, loop.StepFunc(step))), s, func(yield func(sized, error) bool) {
 		for range n {
 			time.Sleep(3 * time.Second)
 			s["read"] += time.Second

@@ -94,12 +94,13 @@ func TestD17_noPatienceIsAnError(t *testing.T) {
 // Ciclo takes the time from the start of the loop, and would end this run at its seventh second.
 func TestD05_timeIsMeasuredFromTheBest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		slow := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 			time.Sleep(time.Second)
 			var logs loop.Logs
-			logs.Loss("loss", math.Max(0, float64(10-s))) // better for ten seconds
+			logs.Loss("loss", math.Max(0, float64(10-s)))
 			return s + 1, logs, nil
-		})
+		}))
+
 		result, err := loop.New(slow).Run(t.Context(), 0, numbers(100), callbacks.StopEarly("loss", loop.Time(7*time.Second)))
 		require.NoError(t, err)
 		require.Equal(t, loop.Stopped, result.Reason)
@@ -173,11 +174,12 @@ func (b broken) Float() (float64, error) { return 0, b.err }
 
 func TestStopEarly_valueThatCannotBeRead(t *testing.T) {
 	boom := errors.New("the device is gone")
-	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Set(loop.Losses, "x", broken{boom})
 		return s, logs, nil
-	})
+	}))
+
 	_, err := loop.New(step).Run(t.Context(), 0, numbers(2), callbacks.StopEarly("x", loop.Steps(9), callbacks.Monitor{Mode: loop.Lowest}))
 	require.ErrorIs(t, err, boom)
 }

@@ -30,7 +30,7 @@ func batchesOf(sizes ...int) loop.Data[sized] {
 
 func TestB40_throughputOfSamplesAndSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := loop.New(loop.OnFunc(loop.EachStep, slowBatch), callbacks.LogThroughput[int, sized](loop.Every(loop.Steps(2))))
+		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(slowBatch)), callbacks.LogThroughput[int, sized](loop.Every(loop.Steps(2))))
 		for range 2 { // each run measures anew
 			result, err := l.Run(t.Context(), 0, batchesOf(1, 3, 2, 2, 10, 30, 5))
 			require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestB40_throughputOfSamplesAndSteps(t *testing.T) {
 // Runs of one loop at the same time must not measure each other.
 func TestLogThroughput_severalRunsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := loop.New(loop.OnFunc(loop.EachStep, slowBatch), callbacks.LogThroughput[int, sized](loop.EachStep))
+		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(slowBatch)), callbacks.LogThroughput[int, sized](loop.EachStep))
 		var runs sync.WaitGroup
 		for n := 1; n <= 4; n++ {
 			runs.Go(func() {

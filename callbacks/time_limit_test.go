@@ -32,12 +32,13 @@ func TestTimeLimit(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				slow := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+				slow := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 					time.Sleep(time.Second)
 					var logs loop.Logs
 					logs.Metric("n", 1)
 					return s, logs, nil
-				})
+				}))
+
 				result, err := loop.New(slow).Run(t.Context(), 0, rest(numbers(30)), row.options...)
 				require.NoError(t, err)
 				require.Equal(t, row.seconds*time.Second, result.Elapsed.Time)
@@ -49,7 +50,7 @@ func TestTimeLimit(t *testing.T) {
 		})
 	}
 	for _, d := range []time.Duration{0, -time.Second} {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), callbacks.TimeLimit(d))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(1), callbacks.TimeLimit(d))
 		require.EqualError(t, err, "loop: callback 1 (never: time limit): it must be positive, got "+d.String())
 	}
 }

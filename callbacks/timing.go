@@ -34,7 +34,7 @@ type Part struct {
 	Kind string
 	// Name is the schedule, and the name if there is one, as in errors; or "data".
 	Name string
-	// Calls is the number of calls: a block of steps is one (see [loop.BlockStepper]), a callback's start and end are
+	// Calls is the number of calls: a block of steps is one (see [loop.Stepper]), a callback's start and end are
 	// two.
 	Calls          int64
 	Total, Longest time.Duration

@@ -71,7 +71,7 @@ func TestB40_measureWhereTheTimeGoes(t *testing.T) {
 		save := attend("save", loop.Every(loop.Steps(4)), func() loop.Attendant {
 			return &attendant{watch: func() { time.Sleep(3 * time.Second) }, end: func() { time.Sleep(time.Second) }}
 		})
-		l := loop.New(loop.OnFunc(loop.EachStep, step).Named("train"), loop.OnFunc(loop.Every(loop.Steps(2)), test).Named("test"))
+		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(step)).Named("train"), loop.On(loop.Every(loop.Steps(2)), loop.StepFunc(test)).Named("test"))
 		timing, err := measuredRun(t, l, data, save)
 		require.NoError(t, err)
 		require.Equal(t, 46*time.Second, timing.Total)
@@ -104,18 +104,18 @@ func TestB40_measureWhereTheTimeGoes(t *testing.T) {
 
 func TestMeasure_tellsOfARunThatFailed(t *testing.T) {
 	boom := errors.New("boom")
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, b sized) (int, loop.Logs, error) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s int, b sized) (int, loop.Logs, error) {
 		if len(b) == 3 {
 			return s, loop.Logs{}, boom
 		}
 		return s, loop.Logs{}, nil
-	}))
+	})))
 	timing, err := measuredRun(t, l, batchesOf(1, 2, 3))
 	require.ErrorIs(t, err, boom)
 	require.EqualValues(t, 2, timing.Steps)
 }
 
 func TestMeasure_needsAFunction(t *testing.T) {
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), callbacks.Measure(nil))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(1), callbacks.Measure(nil))
 	require.EqualError(t, err, "loop: callback 1 (at end: measure): no function given")
 }

@@ -26,7 +26,7 @@ func slowPlaces(at func(place string)) (loop.Loop[int, int], loop.Data[int], []l
 			return s + 1, loop.Logs{}, nil
 		}
 	}
-	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, step("inner step"))),
+	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(step("inner step")))),
 		Data: loop.From(func(position int64) iter.Seq2[int, error] { at("inner data"); return numbers(2).From(position) })}
 	data := func(yield func(int, error) bool) {
 		for i := range 3 {
@@ -41,8 +41,8 @@ func slowPlaces(at func(place string)) (loop.Loop[int, int], loop.Data[int], []l
 		turn.Logs.Metric("m", 1)
 		return nil
 	}
-	l := loop.New(loop.OnFunc(loop.EachStep, step("task")).Named("train"), loop.OnTurn(loop.EachStep, turn),
-		test.On(loop.At(loop.Steps(2))), loop.OnFunc(loop.AtEnd, step("last task")))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(step("task"))).Named("train"), loop.OnTurn(loop.EachStep, turn),
+		test.On(loop.At(loop.Steps(2))), loop.On(loop.AtEnd, loop.StepFunc(step("last task"))))
 	return l, data, []loop.Option{
 		loop.Watch(loop.Every(loop.Steps(2)), func(context.Context, loop.Report) error { at("watcher"); return nil }),
 		loop.WatchEntry("m", func(context.Context, loop.Report) error { at("entry"); return nil }),
@@ -118,10 +118,11 @@ func TestF15_watchdogIsSilentWhileThingsGoOn(t *testing.T) {
 
 func TestF15_watchdogReportsEachHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+		slow := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) {
 			time.Sleep(time.Duration(n%2) * time.Minute)
 			return s, loop.Logs{}, nil
-		})
+		}))
+
 		var out bytes.Buffer
 		_, err := loop.New(slow).Run(t.Context(), 0, numbers(6), callbacks.Watchdog(time.Second, &out))
 		require.NoError(t, err)
@@ -135,10 +136,11 @@ func (w *panickingWriter) Write([]byte) (int, error) { w.writes++; panic("boom")
 
 func TestF15_watchdogWithABrokenWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hang := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		hang := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 			time.Sleep(time.Minute)
 			return s + 1, loop.Logs{}, nil
-		})
+		}))
+
 		failing, panicking := &brokenPipe{}, &panickingWriter{}
 		for _, w := range []io.Writer{failing, panicking} {
 			result, err := loop.New(hang).Run(t.Context(), 0, numbers(3), callbacks.Watchdog(time.Second, w))
@@ -160,7 +162,7 @@ func TestWatchdog_refusesBadSettings(t *testing.T) {
 		{-time.Second, io.Discard, "loop: callback 1 (never: watchdog): limit must be positive, got -1s"},
 		{time.Second, nil, "loop: callback 1 (never: watchdog): no writer given"},
 	} {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), callbacks.Watchdog(row.limit, row.out))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(1), callbacks.Watchdog(row.limit, row.out))
 		require.EqualError(t, err, row.err)
 	}
 }
@@ -184,7 +186,7 @@ func ExampleWatchdog() {
 		}
 		return s + 1, loop.Logs{}, nil
 	}
-	training := loop.New(loop.OnFunc(loop.EachStep, step).Named("train step"))
+	training := loop.New(loop.On(loop.EachStep, loop.StepFunc(step)).Named("train step"))
 	_, err := training.Run(context.Background(), 0, numbers(5), callbacks.Watchdog(100*time.Millisecond, reports))
 	fmt.Println(err)
 	// Output:

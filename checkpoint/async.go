@@ -34,9 +34,9 @@ type Async struct {
 	closed   bool
 }
 
-// NewAsync gives a background saver for a folder. Nothing else should save into the folder meanwhile.
-func NewAsync(folder *Folder) *Async {
-	a := &Async{folder: folder}
+// Async returns a background saver for the folder. Nothing else should save into the folder meanwhile.
+func (f *Folder) Async() *Async {
+	a := &Async{folder: f}
 	a.idle.L = &a.mu
 	return a
 }

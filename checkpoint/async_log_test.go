@@ -23,7 +23,7 @@ func TestAsync_aReplacedCheckpointIsNoWarning(t *testing.T) {
 			disk := &slow{going: make(chan struct{})}
 			f := openMem(t, vfs.Hook(&vfs.Mem{}, disk.before), checkpoint.Options{
 				Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: row.level}))})
-			a := checkpoint.NewAsync(f)
+			a := f.Async()
 			for i := 1; i <= 10; i++ {
 				require.NoError(t, a.Save(t.Context(), checkpoint.Step(i), content(i)))
 			}

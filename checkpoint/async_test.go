@@ -43,7 +43,7 @@ func diskSlowerThanTheInterval(t *testing.T) {
 	m := &vfs.Mem{}
 	disk := &slow{going: make(chan struct{})}
 	f := openMem(t, vfs.Hook(m, disk.before), checkpoint.Options{})
-	a := checkpoint.NewAsync(f)
+	a := f.Async()
 	var c checkpoint.Content
 	const n = 50
 	begin := time.Now()
@@ -78,7 +78,7 @@ func TestAsyncErrorsAreNotLost(t *testing.T) {
 	m := &vfs.Mem{}
 	rule := vfs.Rule{Op: vfs.OpCreate, Name: "*/state.safetensors", N: 2, Err: syscall.ENOSPC}
 	f := openMem(t, vfs.Fail(m, rule), checkpoint.Options{})
-	a := checkpoint.NewAsync(f)
+	a := f.Async()
 	require.NoError(t, a.Save(t.Context(), 1, content(1)))
 	require.NoError(t, a.Wait(t.Context()))
 	// The save may be over, and its error here, before Save looks for errors.
@@ -99,7 +99,7 @@ func TestAsyncErrorsAreNotLost(t *testing.T) {
 func TestAsyncSaveGivesAnEarlierErrorAndSaves(t *testing.T) {
 	m := saved(t, 1)
 	f := openMem(t, m, checkpoint.Options{})
-	a := checkpoint.NewAsync(f)
+	a := f.Async()
 	synctest.Test(t, func(t *testing.T) {
 		first := a.Save(t.Context(), 1, content(1)) // has the error if the save is over already
 		synctest.Wait()
@@ -112,7 +112,7 @@ func TestAsyncSaveGivesAnEarlierErrorAndSaves(t *testing.T) {
 
 func TestAsyncRefusesWhileATensorIsWritten(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	a := checkpoint.NewAsync(f)
+	a := f.Async()
 	endless := checkpoint.Tensor{Name: "w", DType: safetensors.U8, Dims: []int{10}, Write: func(w io.Writer) error {
 		for {
 			if _, err := w.Write(make([]byte, 7)); err != nil {
@@ -135,7 +135,7 @@ func TestAsyncRefusesWhileATensorIsWritten(t *testing.T) {
 func TestAsyncFromManyGoroutines(t *testing.T) {
 	m := &vfs.Mem{}
 	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 3}}})
-	a := checkpoint.NewAsync(f)
+	a := f.Async()
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {
@@ -165,7 +165,7 @@ func BenchmarkAsyncSave(b *testing.B) {
 	f, err := checkpoint.Open(b.TempDir(), checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{{Last: 1}}})
 	require.NoError(b, err)
 	defer f.Close()
-	a := checkpoint.NewAsync(f)
+	a := f.Async()
 	c := payload(1, 64<<20)
 	b.SetBytes(64 << 20)
 	for i := 0; b.Loop(); i++ {

@@ -7,14 +7,15 @@ import (
 	"slices"
 )
 
-// Common is the newest step that all of the folders have, with all checksums right: from there processes that each save
-// their part of a run into a folder of their own can go on together, by [Options].At. Each opens its own folder, and
-// those of the others ReadOnly. Damaged checkpoints are passed over, as in [Folder.Newest]. [ErrNone] if there is no
-// such step. A folder that has newer steps goes on if it may [Options.Overwrite].
+// Common returns the newest step that this folder and all others have, with all checksums right: from there processes
+// that each save their part of a run into a folder of their own can go on together, by [Options].At. Each opens its own
+// folder, and those of the others ReadOnly. Damaged checkpoints are passed over, as in [Folder.Newest]. [ErrNone] if
+// there is no such step. A folder that has newer steps goes on if it may [Options.Overwrite].
 //
 // clu's MultihostCheckpoint takes the newest step that is there; ours is read whole, because one host that cannot load
 // it would leave the others waiting.
-func Common(ctx context.Context, folders ...*Folder) (Step, error) {
+func (f *Folder) Common(ctx context.Context, others ...*Folder) (Step, error) {
+	folders := slices.Concat([]*Folder{f}, others)
 	var steps []Step
 	for i, f := range folders {
 		list, err := f.List(ctx)

@@ -97,7 +97,7 @@ func ExampleAsync() {
 	}
 	defer folder.Close()
 
-	background := checkpoint.NewAsync(folder)
+	background := folder.Async()
 	weights := []byte{1, 2, 3}
 	err = background.Save(context.Background(), 10, checkpoint.Content{
 		Tensors: []checkpoint.Tensor{{Name: "w", DType: safetensors.U8, Dims: []int{3}, Data: weights}},

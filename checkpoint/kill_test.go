@@ -64,7 +64,7 @@ func TestChild(t *testing.T) {
 	} else {
 		require.ErrorIs(t, err, checkpoint.ErrNone)
 	}
-	a := checkpoint.NewAsync(f)
+	a := f.Async()
 	for step := first; ; step++ {
 		at := checkpoint.Step(step)
 		if mode == "sync" {

@@ -91,7 +91,7 @@ func resume(options []Options, open func(Options, loop.Job) (*Folder, error), ke
 		if err != nil {
 			return nil, err
 		}
-		s := &saving{Options: o, folder: folder, async: NewAsync(folder), job: from.Job, closes: !slices.Contains(kept, folder)}
+		s := &saving{Options: o, folder: folder, async: folder.Async(), job: from.Job, closes: !slices.Contains(kept, folder)}
 		option, err := s.prepare(ctx, from)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())

@@ -29,10 +29,10 @@ func mark(t T, f *checkpoint.Folder, number float64, from checkpoint.Step, optio
 	if number > 1 {
 		until = loop.Steps(from) + 15
 	}
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
 		c.Weight = number
 		return c, loop.Logs{}, nil
-	}))
+	})))
 	resume := checkpoint.Every(loop.Steps(10))
 	if from > 0 {
 		resume.At = &from
@@ -159,12 +159,12 @@ func TestR09_aFailedSaveRemovesNothing(t *testing.T) {
 func stopping(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Option) (loop.Result[*counter], int) {
 	t.Helper()
 	made := 0
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 		made++
 		var logs loop.Logs
-		logs.Set(loop.Losses, "loss", loop.Number(max(20-float64(batch), 1)))
+		logs.Set(loop.Losses, "loss", max(20-float64(batch), 1))
 		return c, logs, nil
-	}))
+	})))
 	result, _, err := run(context.Background(), l, &counter{Rate: 1}, append(options, loop.Until(until), f.Resume(checkpoint.Every(loop.Steps(5))))...)
 	require.NoError(t, err)
 	return result, made
@@ -243,10 +243,10 @@ func (c *configured) Settings() []checkpoint.Setting {
 // Settings of the program that differ from those of the saved run are reported, with the value that counts: before the
 // run, or after its first step.
 func TestR13_changedSettingsAreTold(t *testing.T) {
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *configured, _ int64) (*configured, loop.Logs, error) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *configured, _ int64) (*configured, loop.Logs, error) {
 		c.stepped = true
 		return c, loop.Logs{}, nil
-	}))
+	})))
 	m := &vfs.Mem{}
 	f := openMem(t, m, checkpoint.Options{})
 	_, _, err := run(t.Context(), l, &configured{rate: "0.003", clip: "1", batch: "32"}, loop.Until(loop.Steps(4)), saves(f, loop.Never))
@@ -337,10 +337,10 @@ func TestResume_twoRunsAtOnce(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 9, Best: 1, Metric: "loss"}}})
 	save := f.Resume(checkpoint.Every(loop.Steps(2)))
 	try := func(until loop.Steps, each func(step int64)) error {
-		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 			each(batch + 1)
 			return c, c.step(batch), nil
-		}))
+		})))
 		_, _, err := run(t.Context(), l, &counter{Rate: 1}, loop.Until(until), save)
 		return err
 	}

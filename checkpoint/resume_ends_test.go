@@ -41,9 +41,9 @@ func (h heeding) Content(ctx context.Context) (checkpoint.Content, error) {
 }
 
 func heedingLoop() loop.Loop[heeding, int64] {
-	return loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, h heeding, batch int64) (heeding, loop.Logs, error) {
+	return loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, h heeding, batch int64) (heeding, loop.Logs, error) {
 		return h, h.step(batch), nil
-	}))
+	})))
 }
 
 // A run that is cancelled in the turn of a checkpoint has that checkpoint, wherever in the turn it was.
@@ -136,13 +136,13 @@ func TestR12_theSavedPlaceIsThatOfTheStep(t *testing.T) {
 						}
 					}
 				}
-				steps := loop.New(loop.OnFunc(loop.EachStep, func(ctx context.Context, h heeding, batch int64) (heeding, loop.Logs, error) {
+				steps := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(ctx context.Context, h heeding, batch int64) (heeding, loop.Logs, error) {
 					if batch == row.heeds {
 						cancel(errHome)
 						return h, loop.Logs{}, context.Cause(ctx)
 					}
 					return h, h.step(batch), nil
-				}))
+				})))
 				_, err := steps.Run(ctx, heeding{counter: &counter{Rate: 1}}, loop.Data[int64](source),
 					saves(f, loop.At(loop.Steps(5)), checkpoint.Options{Also: map[string]any{"position": &position}}))
 				require.ErrorIs(t, err, errHome)
@@ -198,9 +198,9 @@ func TestS03_aPlaceThatIsAheadIsNotSaved(t *testing.T) {
 						}
 					}
 				}
-				steps := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, h heeding, batch int64) (heeding, loop.Logs, error) {
+				steps := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, h heeding, batch int64) (heeding, loop.Logs, error) {
 					return h, h.step(batch), nil
-				}))
+				})))
 				_, err := steps.Run(ctx, heeding{counter: &counter{Rate: 1}}, loop.Data[int64](source),
 					saves(f, loop.Every(loop.Steps(row.every)), checkpoint.Options{Also: map[string]any{"position": &position}}), row.options)
 				close(let)

@@ -64,7 +64,7 @@ func (c *counter) SetLearningRate(rate float64) error { c.Rate = rate; return ni
 func (c *counter) step(batch int64) loop.Logs {
 	c.Weight = math.Sin(c.Weight*3 + float64(batch)*c.Rate)
 	var logs loop.Logs
-	logs.Set(loop.Losses, "loss", loop.Number(c.Weight))
+	logs.Set(loop.Losses, "loss", c.Weight)
 	return logs
 }
 
@@ -80,11 +80,12 @@ func numbered(from int64) iter.Seq2[int64, error] {
 func counting() loop.Loop[*counter, int64] {
 	return loop.New(
 		loop.On[*counter, int64](loop.EachStep, blocks{}),
-		loop.OnFunc(loop.Every(loop.Steps(7)), func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+		loop.On(loop.Every(loop.Steps(7)), loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 			var logs loop.Logs
-			logs.Set(loop.Metrics, "test", loop.Number(math.Cos(c.Weight*5)))
+			logs.Set(loop.Metrics, "test", math.Cos(c.Weight*5))
 			return c, logs, nil
-		}))
+		})),
+	)
 }
 
 type blocks struct{}
@@ -141,7 +142,7 @@ func saves(f *checkpoint.Folder, when loop.Schedule, options ...checkpoint.Optio
 
 // looked restores what a folder has into a state, and makes no step.
 func looked[S checkpoint.State](f *checkpoint.Folder, state S, options ...checkpoint.Options) (loop.Result[S], error) {
-	none := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s S, _ int64) (S, loop.Logs, error) { return s, loop.Logs{}, nil }))
+	none := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s S, _ int64) (S, loop.Logs, error) { return s, loop.Logs{}, nil })))
 	return none.Run(context.Background(), state, loop.From(numbered), saves(f, loop.Never, append(options, checkpoint.Options{IgnoreEnd: true})...), loop.Until(loop.Steps(0)))
 }
 

@@ -145,9 +145,9 @@ func TestJob_failsInTheCopy(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &vfs.Mem{}
 				begin := time.Now()
-				step := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c twoCut, batch int64) (twoCut, loop.Logs, error) {
+				step := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c twoCut, batch int64) (twoCut, loop.Logs, error) {
 					return c, c.step(batch), nil
-				}))
+				})))
 				for rank, err := range together(3, func(rank int, state *cut) error {
 					f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0})
 					_, _, err := run(t.Context(), step, twoCut{state, fails.fails, fails.content}, loop.Until(loop.Steps(20)), f.Resume(checkpoint.Every(loop.Steps(5))))
@@ -164,9 +164,9 @@ func TestJob_failsInTheCopy(t *testing.T) {
 	}
 }
 
-var cutLoop = loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *cut, batch int64) (*cut, loop.Logs, error) {
+var cutLoop = loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *cut, batch int64) (*cut, loop.Logs, error) {
 	return c, c.step(batch), nil
-}))
+})))
 
 // Rank 0 writes, all take part in the fetches, and all go on from the checkpoint that rank 0 chooses, with the best
 // state at the end.
@@ -234,9 +234,7 @@ func TestJob_fullDisk(t *testing.T) {
 		})
 		require.ErrorIs(t, errs[0], syscall.ENOSPC)
 		for _, err := range errs[1:] {
-			var ranked *loop.RankError
-			require.ErrorAs(t, err, &ranked)
-			require.Zero(t, ranked.Rank)
+			require.ErrorContains(t, err, "rank 0: ")
 			require.ErrorContains(t, err, "no space left on device")
 		}
 	})
@@ -478,9 +476,9 @@ func (c lateCut) Restore(ctx context.Context, from *checkpoint.Checkpoint) error
 // A value that was left in its files can be read after the run has given the folder back.
 func TestJob_readsAfterTheRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c lateCut, batch int64) (lateCut, loop.Logs, error) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c lateCut, batch int64) (lateCut, loop.Logs, error) {
 		return c, c.step(batch), nil
-	}))
+	})))
 	for i := range 2 {
 		for rank, err := range together(3, func(rank int, state *cut) error {
 			late := lateCut{state, new(checkpoint.Tensor)}

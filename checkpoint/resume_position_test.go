@@ -29,7 +29,7 @@ func (d *digest) take(b data.Batch) loop.Logs {
 		d.Weight = math.Sin(d.Weight*3 + float64(x))
 	}
 	var logs loop.Logs
-	logs.Set(loop.Losses, "loss", loop.Number(d.Weight))
+	logs.Set(loop.Losses, "loss", d.Weight)
 	return logs
 }
 
@@ -52,9 +52,10 @@ func TestS02_resumeIsOneOption(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := func(dir string, killedAt int64, log *slog.Logger) (loop.Result[*digest], error) {
-				step := loop.OnFunc(loop.EachStep, func(_ context.Context, d *digest, b data.Batch) (*digest, loop.Logs, error) {
+				step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, d *digest, b data.Batch) (*digest, loop.Logs, error) {
 					return d, d.take(b), nil
-				})
+				}))
+
 				kill := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
 					if r.Elapsed.Steps == killedAt {
 						return errKilled
@@ -96,9 +97,9 @@ func TestS06_epochsGoOn(t *testing.T) {
 		for i := int64(0); i < 5 && yield(i, nil); i++ {
 		}
 	})
-	step := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+	step := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 		return c, c.step(batch), nil
-	}))
+	})))
 	var epochs []int64
 	for _, until := range []loop.Epochs{2, 3, 6} {
 		result, err := step.Run(t.Context(), &counter{Rate: 1}, five, loop.Until(until), checkpoint.Resume(dir))
@@ -138,15 +139,16 @@ func TestResume_keepsTheNewestBesidesTheBest(t *testing.T) {
 				}
 				return steps
 			}
-			step := loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+			step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 				saved := checkpoint.Step(batch - batch%2)
-				for saved > 0 && !slices.Contains(steps(), saved) { // or a newer save would take its place
+				for saved > 0 && !slices.Contains(steps(), saved) {
 					runtime.Gosched()
 				}
 				var logs loop.Logs
 				logs.Loss("loss", math.Abs(float64(batch-1)))
 				return c, logs, nil
-			})
+			}))
+
 			six := loop.Data[int64](func(yield func(int64, error) bool) {
 				for i := int64(0); i < 6 && yield(i, nil); i++ {
 				}

@@ -156,13 +156,13 @@ func (p randomProgram) run(t *testing.T, ctx context.Context, disk *vfs.Mem, mor
 	})
 	for i := range p.evaluations {
 		e := loop.Evaluate(string(rune('a'+i)), test, loop.Source[example](held))
-		e.Aggregate = map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}
+		e.Aggregate = map[loop.Collection]loop.Aggregation{loop.Metrics: {}}
 		tasks = append(tasks, e.On(loop.Every(p.every[i])))
 	}
-	tasks = append(tasks, loop.OnFunc(loop.Every(p.every[2]), func(_ context.Context, l *learner, _ example) (*learner, loop.Logs, error) {
+	tasks = append(tasks, loop.On(loop.Every(p.every[2]), loop.StepFunc(func(_ context.Context, l *learner, _ example) (*learner, loop.Logs, error) {
 		delete(l.Gathered, "train")
 		return l, loop.Logs{}, nil
-	}))
+	})))
 	settings := []checkpoint.Options{checkpoint.Every(p.saves)}
 	if best {
 		settings = append(settings, checkpoint.KeepBest("loss_a"))

@@ -94,11 +94,12 @@ func TestBestIsNotTheLast(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "loss"}}})
 	saved := 0
 	f.SetClock(func() time.Time { saved++; return time.Now() })
-	worse := loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+	worse := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Loss("loss", float64(batch))
 		return c, logs, nil
-	})
+	}))
+
 	_, _, err := run(t.Context(), loop.New(worse), &counter{Rate: 1}, saves(f, loop.Never), loop.Until(loop.Steps(20)))
 	require.NoError(t, err)
 	require.Equal(t, []checkpoint.Step{1, 20}, steps(t, f))
@@ -122,9 +123,10 @@ func TestEndings(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			l := loop.New(loop.On[*counter, int64](loop.EachStep, blocks{}),
-				loop.OnFunc(loop.At(loop.Steps(10)), func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
+				loop.On(loop.At(loop.Steps(10)), loop.StepFunc(func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
 					return c, loop.Logs{}, row.task(cancel)
-				}))
+				})),
+			)
 			_, _, _ = run(ctx, l, &counter{Rate: 1}, f.Resume(checkpoint.Every(loop.Steps(4))), loop.Until(loop.Steps(50)))
 			all := steps(t, f)
 			require.EqualValues(t, row.want, all[len(all)-1])
@@ -204,10 +206,10 @@ func TestResume_refuses(t *testing.T) {
 	h := folder()
 	require.ErrorContains(t, try(h.Resume(), h.Resume()), "another run saves into this folder")
 
-	ints := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ int64) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
+	ints := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s int, _ int64) (int, loop.Logs, error) { return s, loop.Logs{}, nil })))
 	_, _, err := run(t.Context(), ints, 0, folder().Resume(), loop.Until(loop.Steps(3)))
 	require.ErrorContains(t, err, "a state of type int cannot be saved and restored: give it the methods Content and Restore of checkpoint.State")
-	savesNamed := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s named, _ int64) (named, loop.Logs, error) { return s, loop.Logs{}, nil }))
+	savesNamed := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s named, _ int64) (named, loop.Logs, error) { return s, loop.Logs{}, nil })))
 	_, _, err = run(t.Context(), savesNamed, named{"own"}, folder().Resume(), loop.Until(loop.Steps(3)))
 	require.ErrorContains(t, err, "a state of type checkpoint_test.named cannot be saved and restored: give it the methods Content and Restore of checkpoint.State")
 

@@ -28,13 +28,13 @@ func TestF05_aFailedSaveEndsTheRunAtTheNextStep(t *testing.T) {
 		})
 		f := openMem(t, full, checkpoint.Options{})
 		// The disk says no while step failed is made; the step waits until the background knows.
-		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 			if batch+1 == failed {
 				close(closed)
 				synctest.Wait()
 			}
 			return c, c.step(batch), nil
-		}))
+		})))
 		result, _, err := run(t.Context(), l, &counter{Rate: 1}, loop.Until(loop.Steps(5000)), saves(f, loop.At(loop.Steps(saved))))
 		require.ErrorIs(t, err, syscall.ENOSPC)
 		require.ErrorContains(t, err, "loop: step 15: a save has failed: checkpoint: ")

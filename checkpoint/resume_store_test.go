@@ -67,9 +67,9 @@ func TestResume_sectionsOfOneName(t *testing.T) {
 	two := 2
 	for name, also := range map[string]map[string]any{"loop": nil, "versions": nil, "own": {"own": &two}} {
 		f := openStore(t, &storetest.Memory{}, checkpoint.Options{})
-		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s restoring, _ int64) (restoring, loop.Logs, error) {
+		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s restoring, _ int64) (restoring, loop.Logs, error) {
 			return s, loop.Logs{}, nil
-		}))
+		})))
 		_, _, err := run(t.Context(), l, restoring{named{name}}, loop.Until(loop.Steps(3)), saves(f, loop.EachStep, checkpoint.Options{Also: also}))
 		require.ErrorContains(t, err, "there is a section", name)
 	}
@@ -124,7 +124,7 @@ func TestB104_newestCommonStep(t *testing.T) {
 			other := openMem(t, row.other, checkpoint.Options{ReadOnly: true})
 			all := steps(t, own)
 			require.EqualValues(t, row.has, all[len(all)-1])
-			step, err := checkpoint.Common(ctx, own, other)
+			step, err := own.Common(ctx, other)
 			require.NoError(t, err)
 			_, from, err := run(ctx, counting(), &counter{}, loop.Until(loop.Steps(20)), saves(own, loop.Never, at(step)))
 			require.Equal(t, row.resumed, from.Steps)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,21 +114,20 @@ func TestF21_restarts(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
 	var sizes []int64
 	for i := range 100 {
-		resumed(t, f, loop.Steps(7*(i+1)), loop.Limit(20))
+		resumed(t, f, loop.Steps(7*(i+1)), loop.Thin(20))
 		list, err := f.List(t.Context())
 		require.NoError(t, err)
 		sizes = append(sizes, list[len(list)-1].Bytes)
 	}
-	last := sizes[len(sizes)-1]
-	require.InEpsilon(t, sizes[20], last, 0.1, "dates and steps have more digits")
+	require.Less(t, float64(slices.Max(sizes[50:])), 1.5*float64(slices.Max(sizes[:50])), "10 to 20 rows, whose dates and steps have more digits")
 	c, err := f.Newest(t.Context())
 	require.NoError(t, err)
 	require.Len(t, c.Tensors, 2)
-	t.Logf("F21: 100 restarts of a run with a history of 20 rows: from %d to %d bytes, %d tensors all along", sizes[20], last, len(c.Tensors))
+	t.Logf("F21: 100 restarts of a run with a history of at most 20 rows: at most %d bytes in the first 50, %d in the others, %d tensors all along", slices.Max(sizes[:50]), slices.Max(sizes[50:]), len(c.Tensors))
 }
 
 func TestHistoryComesAsItIs(t *testing.T) {
-	for _, bound := range []loop.Option{loop.Limit(7), loop.Thin(7), loop.Keep(loop.Every(loop.Steps(3)))} {
+	for _, bound := range []loop.Option{loop.Thin(7), loop.Keep(loop.Every(loop.Steps(3)))} {
 		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 		result, _ := resumed(t, f, 90, bound)
 		again, err := looked(f, &counter{})

@@ -42,13 +42,13 @@ func (v *valued) Versions() map[string]string { return v.runsOn }
 // saveOnce runs one step from somewhere, that logs these numbers, and saves.
 func saveOnce(t T, f *checkpoint.Folder, state *valued, from loop.Elapsed, logged []float64, options ...checkpoint.Options) {
 	t.Helper()
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, v *valued, _ int64) (*valued, loop.Logs, error) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, v *valued, _ int64) (*valued, loop.Logs, error) {
 		var logs loop.Logs
 		for i, x := range logged {
-			logs.Set(loop.Metrics, fmt.Sprint("entry", i), loop.Number(x))
+			logs.Set(loop.Metrics, fmt.Sprint("entry", i), x)
 		}
 		return v, logs, nil
-	}))
+	})))
 	one := func(int64) iter.Seq2[int64, error] {
 		return func(yield func(int64, error) bool) { yield(0, nil) }
 	}

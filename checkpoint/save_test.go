@@ -98,7 +98,7 @@ func TestSaveRefusesContent(t *testing.T) {
 			}
 			require.Empty(t, leftovers(t, m))
 			require.Empty(t, steps(t, f))
-			a := checkpoint.NewAsync(f)
+			a := f.Async()
 			require.ErrorContains(t, errors.Join(a.Save(t.Context(), c.step, c.content), a.Close()), c.want)
 			require.Empty(t, leftovers(t, m))
 		})
@@ -217,7 +217,7 @@ func TestFolderThatIsClosedOrReadOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, version(t, c))
 	require.NoError(t, f.Close())
-	a := checkpoint.NewAsync(f)
+	a := f.Async()
 	require.NoError(t, a.Close())
 	_, newest := f.Newest(t.Context())
 	_, load := f.Load(t.Context(), 1)

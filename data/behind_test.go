@@ -69,7 +69,7 @@ func TestSourceThatGoesOnBehindYieldsFalse(t *testing.T) {
 				}
 			}()
 			go func() {
-				result, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ data.Batch) (int, loop.Logs, error) { return s + 1, loop.Logs{}, nil })).
+				result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s int, _ data.Batch) (int, loop.Logs, error) { return s + 1, loop.Logs{}, nil }))).
 					Run(t.Context(), 0, loop.Data[data.Batch](source), loop.Until(loop.Steps(8)))
 				ends <- end{nil, err, result.State}
 			}()

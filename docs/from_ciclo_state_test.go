@@ -136,7 +136,7 @@ func TestFromCiclo_ownState(t *testing.T) {
 
 	type turn = loop.Turn[params, float64]
 	result := must.M1(loop.New(
-		loop.OnFunc(loop.EachStep, step),
+		loop.On(loop.EachStep, loop.StepFunc(step)),
 		loop.OnTurn(loop.Never.Then(loop.Steps(100), loop.Every(loop.Steps(50))), func(_ context.Context, t *turn) error {
 			t.Logs.Metric("slope", t.State.slope)
 			return nil

@@ -16,7 +16,7 @@ import (
 func TestPanic_saysItsLine(t *testing.T) {
 	batch := data.Batch{Fields: []data.Field{data.X([]float32{1}, 1)}}
 	one := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) { yield(batch, nil) })
-	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ data.Batch) (int, loop.Logs, error) { return s, loop.Logs{}, nil })
+	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s int, _ data.Batch) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
 	none := []float32(nil)
 	changed := data.ParallelMap(one.From(0), 2, func(b data.Batch) (data.Batch, error) {
 		_ = none[b.Size+3]

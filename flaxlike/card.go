@@ -85,7 +85,7 @@ func (m *Model) noteFit(set *data.Set, history *loop.History) {
 func figuresOf(logs loop.Logs) func(yield func(string, float64) bool) {
 	return func(yield func(string, float64) bool) {
 		for e := range logs.All() {
-			if _, whole := e.Value.(loop.Payload); whole {
+			if !e.IsNumber() {
 				continue
 			}
 			if v, err := e.Value.Float(); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && !yield(e.Name, v) {

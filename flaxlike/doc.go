@@ -19,7 +19,7 @@
 //	weighted_metrics                                        Metric.Weighted
 //	mixed_precision, auto_scale_…                            WithPolicy
 //	run_eagerly, distribution      strategy                 WithStrategy
-//	steps_per_execution                                     automatic, see loop.BlockStepper
+//	steps_per_execution                                     automatic, see loop.Stepper
 //	fit                            train_loop               Fit, FitBatches
 //	epochs, initial_epoch          stop                     Fit.Epochs, Fit.InitialEpoch
 //	validation_data, _split, …     test_dataset             Fit.Validation, Validations, ValidationSplit, …

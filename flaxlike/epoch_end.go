@@ -24,14 +24,14 @@ func (f Fit) epochEnd() loop.Option {
 // numbersOfEpoch are the figures of an epoch's logs that are one number each.
 func numbersOfEpoch(logs loop.Logs) (figures loop.Logs, err error) {
 	for e := range logs.All() {
-		if _, whole := e.Value.(loop.Payload); whole || e.Collection == progress {
+		if !e.IsNumber() || e.Collection == progress {
 			continue
 		}
 		v, err := e.Value.Float()
 		if err != nil {
 			return figures, fmt.Errorf("%s: %w", e.Path(), err)
 		}
-		figures.Set(e.Collection, e.Name, loop.Number(v))
+		figures.Set(e.Collection, e.Name, v)
 	}
 	return figures, nil
 }

@@ -48,7 +48,7 @@ func (m *Model) evaluate(ctx context.Context, test evaluation, options []loop.Op
 	}
 	found := map[string]float64{}
 	for e := range logs.All() {
-		if _, whole := e.Value.(loop.Payload); whole {
+		if !e.IsNumber() {
 			continue
 		}
 		if found[e.Name], err = e.Value.Float(); err != nil {
@@ -82,7 +82,7 @@ func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
 func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	e := evaluation{loop.Evaluate[*Model, data.Batch]("", s, batches), s}
 	e.Prefix = true
-	e.Aggregate = map[loop.Collection]loop.Aggregation{loop.Losses: loop.Last, loop.Metrics: loop.Last}
+	e.Aggregate = map[loop.Collection]loop.Aggregation{loop.Losses: {}, loop.Metrics: {}}
 	return e
 }
 

@@ -62,7 +62,8 @@ func asShown(steps []loop.Logs) []loop.Logs {
 				all = append(all, loop.Entry{Collection: e.Collection, Name: e.Name, Value: entries[shown[k]].Value})
 			}
 		}
-		steps[i] = loop.NewLogs(all[from:len(all):len(all)])
+		steps[i] = loop.Logs{}
+		steps[i].SetAll(all[from:len(all):len(all)])
 	}
 	return steps
 }
@@ -107,7 +108,9 @@ func shownOf(paths []string) []loop.Entry {
 		collection, name, _ := strings.Cut(path, ".")
 		logs[i] = loop.Entry{Collection: loop.Collection(collection), Name: name}
 	}
-	return appendTo(nil, asShown([]loop.Logs{loop.NewLogs(logs)})[0])
+	steps := make([]loop.Logs, 1)
+	steps[0].SetAll(logs)
+	return appendTo(nil, asShown(steps)[0])
 }
 
 // renamed are the logs of a run that an older lazo saved, with the names of today.

@@ -95,7 +95,7 @@ func restored(h *loop.History, epochSteps int64, tests []evaluation) (*loop.Hist
 	for elapsed, logs := range h.Rows() {
 		if none != nil {
 			if logs = renamed(logs, tests); elapsed.Steps%epochSteps == 0 {
-				logs.Set(progress, epochEntry, loop.Number(elapsed.Steps/epochSteps))
+				logs.Set(progress, epochEntry, elapsed.Steps/epochSteps)
 			}
 		}
 		if n, err := logs.Float(epochPath); err == nil {

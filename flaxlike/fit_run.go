@@ -54,7 +54,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 		}
 	}
 	training.Tasks = append(training.Tasks, loop.OnTurn(eachEpoch, func(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
-		turn.Logs.Set(progress, epochEntry, loop.Number(turn.Elapsed.Epochs))
+		turn.Logs.Set(progress, epochEntry, turn.Elapsed.Epochs)
 		return nil
 	}))
 	until := f.Until

@@ -212,11 +212,10 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	}
 	outputs := map[string]data.Array{}
 	for e := range logs.All() {
-		p, ok := e.Value.(loop.Payload)
-		if !ok || e.Collection != loop.Outputs {
+		if e.IsNumber() || e.Collection != loop.Outputs {
 			continue // a loss or metric of the network's own
 		}
-		v, err := p.Any()
+		v, err := e.Any()
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", e.Name, err)
 		}
@@ -321,8 +320,8 @@ func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
 }
 
 var (
-	_ loop.BlockStepper[*Model, data.Batch] = step{}
-	_ abilities.Awaiter[*Model]             = step{}
+	_ loop.Stepper[*Model, data.Batch] = step{}
+	_ abilities.Awaiter[*Model]        = step{}
 )
 
 // own is an error of this package in a step.

@@ -45,7 +45,7 @@ func TestServe_besideAFit(t *testing.T) {
 	var fitting, asking sync.WaitGroup
 	fitting.Go(func() {
 		_, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Verbose: flaxlike.Silent,
-			Callbacks: []loop.Option{loop.Limit(1), loop.Watch(loop.At(loop.Steps(1)), func(context.Context, loop.Report) error { close(begun); return nil })}})
+			Callbacks: []loop.Option{loop.Thin(1), loop.Watch(loop.At(loop.Steps(1)), func(context.Context, loop.Report) error { close(begun); return nil })}})
 	})
 	<-begun
 	for g := range 8 {

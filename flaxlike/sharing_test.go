@@ -107,7 +107,7 @@ func TestR02_predictBesideAFit(t *testing.T) {
 	var fitting sync.WaitGroup
 	fitting.Go(func() {
 		history, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Verbose: flaxlike.Silent, Validation: filled(t, 8, 1),
-			Callbacks: []loop.Option{loop.Limit(50), loop.Watch(loop.At(loop.Steps(1)), func(context.Context, loop.Report) error { close(begun); return nil })}})
+			Callbacks: []loop.Option{loop.Thin(50), loop.Watch(loop.At(loop.Steps(1)), func(context.Context, loop.Report) error { close(begun); return nil })}})
 	})
 	<-begun
 	var calls, steps, evaluations atomic.Int64
@@ -257,7 +257,7 @@ func TestF46_modelBesideAFit(t *testing.T) {
 		var wg sync.WaitGroup
 		var fitErr error
 		wg.Go(func() {
-			_, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Verbose: flaxlike.Silent, Callbacks: []loop.Option{loop.Limit(10),
+			_, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Verbose: flaxlike.Silent, Callbacks: []loop.Option{loop.Thin(10),
 				loop.Watch(loop.Every(loop.Steps(16)), func(context.Context, loop.Report) error { // from inside, too
 					once.Do(func() { close(begun) })
 					_, err := m.Predict(ctx, filled(t, 6, 1))

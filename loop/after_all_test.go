@@ -36,7 +36,7 @@ func TestAfterAllLooksBehindTheOthers(t *testing.T) {
 		c.Order = place
 		return c
 	}
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil })))
 	_, err := l.Run(t.Context(), 0, loop.Data[int](func(yield func(int, error) bool) { yield(1, nil) }), loop.Options(attend("a", 1), nil, attend("b", 1)),
 		attend("c", 0), attend("d", 0), attend("e", -1))
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestEndingPartial(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			task := func(fail error) loop.Task[int, int] {
-				return loop.OnFunc(loop.EachStep, func(_ context.Context, s, b int) (int, loop.Logs, error) {
+				return loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, b int) (int, loop.Logs, error) {
 					if b == 3 && row.cancels {
 						cancel()
 					}
@@ -72,7 +72,8 @@ func TestEndingPartial(t *testing.T) {
 						return s, loop.Logs{}, fail
 					}
 					return s, loop.Logs{}, nil
-				})
+				}))
+
 			}
 			var said []string
 			var end loop.Ending

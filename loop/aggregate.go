@@ -8,36 +8,31 @@ import (
 
 // Aggregation makes one value of the values that were logged under one name, such as those of an [Evaluation]. Without
 // one, [Losses] and [Metrics] get the mean weighted by the examples of each batch, which is the mean over all examples
-// (or the plain mean if no row had examples, as rows of [AtEnd] have none), and other collections get [Last].
+// (or the plain mean if no row had examples, as rows of [AtEnd] have none), and other collections get the newest value.
+// The zero Aggregation takes the newest value, which need not be a number.
 type Aggregation struct {
-	// Name appears in errors.
+	// Name appears in errors. An Aggregation with a name needs the function.
 	Name string
 	// Of computes the value from the values of all rows that had the name, at least one and oldest first, and the
 	// numbers of examples in their batches. The values must be numbers.
-	Of   func(values, samples []float64) float64
-	last bool
+	Of func(values, samples []float64) float64
 }
-
-// Last takes the newest value, which need not be a number.
-var Last = Aggregation{Name: "last", last: true}
 
 var weightedMean = Aggregation{Name: "sample mean", Of: sampleMean}
 
 func aggregationOf(as map[Collection]Aggregation, c Collection) Aggregation {
-	if a, ok := as[c]; ok {
-		return a
-	}
-	if c == Losses || c == Metrics {
+	a, ok := as[c]
+	if !ok && (c == Losses || c == Metrics) {
 		return weightedMean
 	}
-	return Last
+	return a
 }
 
 // checkAggregations returns which of the aggregations have no function.
 func checkAggregations(as map[Collection]Aggregation) error {
 	var errs []error
 	for c, a := range as {
-		if !a.last && a.Of == nil {
+		if a.Name != "" && a.Of == nil {
 			errs = append(errs, fmt.Errorf("aggregation of %s: %w", c, errNoFunction))
 		}
 	}
@@ -56,7 +51,7 @@ func (h *History) Aggregate(as map[Collection]Aggregation) Logs {
 }
 
 func (h *History) aggregate(c *column, a Aggregation) Value {
-	if a.last {
+	if a.Of == nil {
 		return c.value(c.cells.Len() - 1)
 	}
 	return &aggregate{history: h, path: Entry{Collection: c.collection, Name: c.name}.Path(), by: a}

@@ -56,7 +56,7 @@ func TestB26_B28_aggregations(t *testing.T) {
 			var logs loop.Logs
 			for _, name := range []string{"A", "B", "C", "D"} {
 				if v, ok := row[name]; ok {
-					logs.Set(c, name, loop.Number(v))
+					logs.Set(c, name, v)
 				}
 			}
 			h.Commit(at(int64(i)), logs, []int64{4, 1, 1}[i])
@@ -71,7 +71,7 @@ func TestB26_B28_aggregations(t *testing.T) {
 		abc, d     float64
 	}{
 		{"B26: sum", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}, 1, 0},
-		{"last", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}, 1, 0},
+		{"last", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: {}}, 1, 0},
 		{"first", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateFirst}, 1, 1},
 		{"mean", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateMean}, 1, 0},
 		{"sample mean", loop.Stateful, map[loop.Collection]loop.Aggregation{loop.Stateful: aggregateSampleMean}, 1, 0.5},
@@ -132,7 +132,7 @@ func TestSampleMean_isTheMeanOverAllExamples(t *testing.T) {
 // What a task logs at the end of the inner run has no examples: the row is not that of a batch.
 func TestSampleMean_ofRowsWithoutExamplesIsTheMean(t *testing.T) {
 	compute := func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, metric("accuracy", 0.75), nil }
-	result, err := loop.New(loop.OnFunc(loop.AtEnd, compute)).Run(t.Context(), 0, numbers(3))
+	result, err := loop.New(loop.On(loop.AtEnd, loop.StepFunc(compute))).Run(t.Context(), 0, numbers(3))
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{"metrics.accuracy": 0.75}, floats(t, result.History.Aggregate(nil)))
 
@@ -150,7 +150,7 @@ func TestAggregate_notANumber(t *testing.T) {
 	for _, a := range []loop.Aggregation{aggregateSum, aggregateMean, aggregateSampleMean, aggregateMin, aggregateMax} {
 		require.True(t, math.IsNaN(floats(t, h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: a}))["metrics.m"]), a.Name)
 	}
-	require.Equal(t, 1.0, floats(t, h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}))["metrics.m"])
+	require.Equal(t, 1.0, floats(t, h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: {}}))["metrics.m"])
 }
 
 func TestAggregate_readsEachValueOnceAndNoneUnasked(t *testing.T) {
@@ -159,7 +159,7 @@ func TestAggregate_readsEachValueOnceAndNoneUnasked(t *testing.T) {
 		by    loop.Aggregation
 		reads int
 	}{
-		{"sum", aggregateSum, 5}, {"sample mean", aggregateSampleMean, 5}, {"min", aggregateMin, 5}, {"last", loop.Last, 1}, {"first", aggregateFirst, 5},
+		{"sum", aggregateSum, 5}, {"sample mean", aggregateSampleMean, 5}, {"min", aggregateMin, 5}, {"last", loop.Aggregation{}, 1}, {"first", aggregateFirst, 5},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h, reads := &loop.History{}, 0
@@ -189,9 +189,7 @@ func TestAggregate_payload(t *testing.T) {
 	}
 	e, err := h.Aggregate(nil).Get("image")
 	require.NoError(t, err)
-	payload, ok := e.Value.(loop.Payload)
-	require.True(t, ok, "the last value stays what it is")
-	image, err := payload.Any()
+	image, err := e.Any()
 	require.NoError(t, err)
 	require.Equal(t, []int{2}, image)
 

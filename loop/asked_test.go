@@ -66,9 +66,9 @@ func samplesOf[B any](t *testing.T, batches ...B) (all []int64) {
 		require.NoError(t, err)
 		all = append(all, pass.Elapsed.Samples)
 	}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ B) (int, loop.Logs, error) {
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s int, _ B) (int, loop.Logs, error) {
 		return s, loop.Logs{}, nil
-	})).Run(t.Context(), 0, loop.Data[B](source))
+	}))).Run(t.Context(), 0, loop.Data[B](source))
 	require.NoError(t, err)
 	require.Equal(t, all[len(all)-1], result.Elapsed.Samples)
 	return all
@@ -79,12 +79,13 @@ func samplesOf[B any](t *testing.T, batches ...B) (all []int64) {
 func TestR10_statesOfAnyForm(t *testing.T) {
 	t.Run("a value whose pointer has the methods", func(t *testing.T) {
 		values := []float64{3, 1, 2}
-		train := loop.OnFunc(loop.EachStep, func(_ context.Context, s table, i int) (table, loop.Logs, error) {
+		train := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s table, i int) (table, loop.Logs, error) {
 			var logs loop.Logs
 			logs.Metric("x", values[i])
 			s.of["x"] = values[i]
 			return s, logs, nil
-		})
+		}))
+
 		result, err := loop.New(train).Run(t.Context(), table{of: map[string]float64{}, rate: 1}, numbers(3), callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}),
 			callbacks.ReduceOnPlateau("x", 0.5, callbacks.Evaluations(1), callbacks.Monitor{Mode: loop.Lowest}))
 		require.NoError(t, err)
@@ -92,11 +93,12 @@ func TestR10_statesOfAnyForm(t *testing.T) {
 		require.Equal(t, 1.0, result.State.rate, "the best one's")
 	})
 	t.Run("an interface hides a map", func(t *testing.T) {
-		train := loop.OnFunc(loop.EachStep, func(_ context.Context, s any, i int) (any, loop.Logs, error) {
+		train := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s any, i int) (any, loop.Logs, error) {
 			var logs loop.Logs
 			logs.Metric("x", float64(i))
 			return s, logs, nil
-		})
+		}))
+
 		_, err := loop.New(train).Run(t.Context(), any(map[string]int{}), numbers(3), callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}))
 		require.EqualError(t, err, "loop: at the start: step 0: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes")
 	})
@@ -156,11 +158,11 @@ func TestR27_aRateThatCannotFallFurther(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			cuts := 0
-			l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s *heldRate, _ int) (*heldRate, loop.Logs, error) {
+			l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s *heldRate, _ int) (*heldRate, loop.Logs, error) {
 				var logs loop.Logs
 				logs.Metric("x", 1)
 				return s, logs, nil
-			}))
+			})))
 			result, err := l.Run(t.Context(), &heldRate{1, row.hold}, numbers(400), callbacks.ReduceOnPlateau("x", 0.5, callbacks.Evaluations(1),
 				append([]callbacks.Monitor{{Mode: loop.Lowest}}, append(row.options, callbacks.Monitor{OnReduce: func(context.Context, loop.Report, float64, float64) error { cuts++; return nil }})...)...))
 			require.NoError(t, err)

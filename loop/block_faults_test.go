@@ -168,9 +168,9 @@ func TestBlocks_stopInFront(t *testing.T) {
 					ten := loop.At(loop.Steps(10))
 					after, watched := 0, int64(0)
 					l := loop.New(
-						loop.OnFunc(ten, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, loop.ErrStop }).Named("first"),
+						loop.On(ten, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, loop.ErrStop })).Named("first"),
 						loop.On(loop.EachStep, step).Named("step"),
-						loop.OnFunc(ten, func(_ context.Context, s, _ int) (int, loop.Logs, error) { after++; return s, loop.Logs{}, nil }))
+						loop.On(ten, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { after++; return s, loop.Logs{}, nil })))
 					result, err := l.Run(t.Context(), 0, numbers(30), loop.Watch(ten, func(_ context.Context, r loop.Report) error {
 						watched = r.Elapsed.Steps
 						return nil
@@ -304,8 +304,8 @@ func TestBlocks_brokenPromises(t *testing.T) {
 				tasks := []loop.Task[int, int]{loop.On[int, int](row.when, row.step)}
 				if row.front {
 					first := loop.When("first", func(before, _ loop.Elapsed) bool { return before.Steps == 0 })
-					tasks = slices.Insert(tasks, 0, loop.OnFunc(first, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s + 100, loop.Logs{}, nil }),
-						loop.OnFunc(ten, evaluation))
+					tasks = slices.Insert(tasks, 0, loop.On(first, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s + 100, loop.Logs{}, nil })),
+						loop.On(ten, loop.StepFunc(evaluation)))
 				}
 				result, err := loop.New(tasks...).Run(t.Context(), 0, numbers(20), row.options...)
 				require.Equal(t, row.reason, result.Reason)

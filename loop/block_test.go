@@ -62,15 +62,16 @@ func (a adder) StepBlock(ctx context.Context, sum int, batches []int) (int, []lo
 // alone is an adder that is no block stepper.
 func (a adder) alone() loop.Stepper[int, int] { return loop.StepFunc[int, int](a.Step) }
 
-// ExampleBlockStepper gives the steps between two evaluations to the task at once.
-func ExampleBlockStepper() {
+// ExampleStepper gives the steps between two evaluations to the task at once.
+func ExampleStepper() {
 	var sizes []int
 	training := loop.New(
 		loop.On[int, int](loop.EachStep, adder{size: 16, sizes: &sizes}),
-		loop.OnFunc(loop.Every(loop.Steps(10)), func(_ context.Context, sum, _ int) (int, loop.Logs, error) {
+		loop.On(loop.Every(loop.Steps(10)), loop.StepFunc(func(_ context.Context, sum, _ int) (int, loop.Logs, error) {
 			fmt.Println("the sum is", sum)
 			return sum, loop.Logs{}, nil
-		}))
+		})),
+	)
 	if _, err := training.Run(context.Background(), 0, numbers(30)); err != nil {
 		fmt.Println(err)
 	}
@@ -87,7 +88,7 @@ func quiet(context.Context, loop.Report) error { return nil }
 func TestBlocks_sizes(t *testing.T) {
 	ten := loop.Every(loop.Steps(10))
 	idle := func(when loop.Schedule) loop.Task[int, int] {
-		return loop.OnFunc(when, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil })
+		return loop.On(when, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
 	}
 	watch := func(when loop.Schedule) []loop.Option { return []loop.Option{loop.Watch(when, quiet)} }
 	entry := func(name string) []loop.Option { return []loop.Option{loop.WatchEntry(name, quiet)} }
@@ -120,9 +121,9 @@ func TestBlocks_sizes(t *testing.T) {
 		{name: "what is kept has no say", adder: adder{size: 8, log: "sum"}, options: []loop.Option{loop.Keep(ten)}, steps: 15, want: []int{1, 2, 4, 8}},
 		{name: "resumed", adder: adder{size: 8}, options: append(watch(ten), loop.Continue(fiveFirst, nil)), steps: 10, want: []int{1, 2, 2, 5}},
 		{name: "an entry of its own", adder: adder{size: 8, log: "sum"}, options: entry("sum"), steps: 4, want: []int{1, 1, 1, 1}},
-		{name: "an entry of a task behind", adder: adder{size: 8}, after: []loop.Task[int, int]{loop.OnFunc(ten, evaluation)}, options: entry("evaluated"),
+		{name: "an entry of a task behind", adder: adder{size: 8}, after: []loop.Task[int, int]{loop.On(ten, loop.StepFunc(evaluation))}, options: entry("evaluated"),
 			steps: 20, want: []int{1, 2, 4, 3, 8, 2}},
-		{name: "an entry of a task in front", adder: adder{size: 8}, front: []loop.Task[int, int]{loop.OnFunc(ten, evaluation)}, options: entry("evaluated"),
+		{name: "an entry of a task in front", adder: adder{size: 8}, front: []loop.Task[int, int]{loop.On(ten, loop.StepFunc(evaluation))}, options: entry("evaluated"),
 			steps: 20, want: []int{1, 2, 4, 2, 1, 8, 1, 1}},
 		{name: "a task behind", adder: adder{size: 8}, after: []loop.Task[int, int]{idle(ten)}, steps: 20, want: []int{1, 2, 4, 3, 8, 2}},
 		{name: "a task in front", adder: adder{size: 8}, front: []loop.Task[int, int]{idle(ten)}, steps: 20, want: []int{1, 2, 4, 2, 8, 2, 1}},
@@ -189,7 +190,7 @@ func TestBlocks_time(t *testing.T) {
 		var sizes []int
 		var front int
 		l := loop.New(
-			loop.OnFunc(loop.Every(loop.Time(100*time.Millisecond)), func(_ context.Context, s, _ int) (int, loop.Logs, error) { front++; return s, loop.Logs{}, nil }),
+			loop.On(loop.Every(loop.Time(100*time.Millisecond)), loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { front++; return s, loop.Logs{}, nil })),
 			loop.On[int, int](loop.EachStep, adder{size: 1000, log: "sum", takes: time.Millisecond, sizes: &sizes}))
 		result, err := l.Run(t.Context(), 0, numbers(1<<20), loop.Until(loop.Time(2*time.Second)),
 			loop.Watch(loop.Every(loop.Time(100*time.Millisecond)), func(_ context.Context, r loop.Report) error {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// blocks lets batches wait, to give several at once to a [BlockStepper]. The iterations of a block are made as
-// without blocks, but for the time at which things are asked: in all of them nothing is due but the block's step,
+// blocks lets batches wait, to give several at once to a [Stepper] with StepBlock. The iterations of a block are made
+// as without blocks, but for the time at which things are asked: in all of them nothing is due but the block's step,
 // except before the first step and after the last one.
 type blocks[B any] struct {
 	on      bool
@@ -48,7 +48,7 @@ func (r *run[S, B]) startBlocks() {
 }
 
 // blockOfOne makes a single step by StepBlock.
-func blockOfOne[S, B any](ctx context.Context, s BlockStepper[S, B], turn *Turn[S, B]) error {
+func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[S, B]) error {
 	state, logs, err := s.StepBlock(ctx, turn.State, []B{turn.Batch})
 	if err == nil && len(logs) != 1 {
 		return fmt.Errorf("a block of 1 batch must give logs for it, got %d", len(logs))

@@ -40,8 +40,8 @@ func TestS05_whatIsNotReachedIsNoError(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			steps := 0
-			each := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { steps++; return s, loop.Logs{}, nil })
-			_, err := loop.New(each, loop.OnFunc(row.when, add).Named("rare")).Run(t.Context(), 0, numbers(10), row.options...)
+			each := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { steps++; return s, loop.Logs{}, nil }))
+			_, err := loop.New(each, loop.On(row.when, loop.StepFunc(add)).Named("rare")).Run(t.Context(), 0, numbers(10), row.options...)
 			_, watchErr := loop.New(each).Run(t.Context(), 0, numbers(10),
 				append(row.options, attend("rare", row.when, func() loop.Attendant { return &attendant{} }))...)
 			if row.err == "" {
@@ -58,13 +58,14 @@ func TestS05_whatIsNotReachedIsNoError(t *testing.T) {
 
 func TestCheck_entriesThatNothingLogs(t *testing.T) {
 	logging := func(name string, when loop.Schedule) loop.Task[int, int] {
-		return loop.OnFunc(when, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, metric(name, 1), nil })
+		return loop.On(when, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, metric(name, 1), nil }))
 	}
-	twice := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	twice := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Loss("loss", 1, loop.Metrics)
 		return s, logs, nil
-	})
+	}))
+
 	train := logging("loss", loop.EachStep)
 	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(train), Data: ten}
 	every := loop.Every(loop.Steps(4))

@@ -30,10 +30,10 @@
 //
 // # Loops in loops, and blocks
 //
-// An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A [BlockStepper] is given
-// several batches at once where nothing else is due between them; the results are the same with or without. Data that
-// depends on the state reads one with the method OnRead ([State]), which shows every step whose batch has been handed
-// out. (The tests compare runs with a plain model of all this: model_reference_test.go.)
+// An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A step with StepBlock
+// ([Stepper]) is given several batches at once where nothing else is due between them; the results are the same with or
+// without. Data that depends on the state reads one with the method OnRead ([State]), which shows every step whose
+// batch has been handed out. (The tests compare runs with a plain model of all this: model_reference_test.go.)
 //
 // # Several processes
 //

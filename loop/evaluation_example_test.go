@@ -14,7 +14,7 @@ func ExampleEvaluation() {
 		logs.Metric("sum", float64(sum+n))
 		return sum + n, logs, nil
 	}
-	testing := loop.New(loop.OnFunc(loop.EachStep, step))
+	testing := loop.New(loop.On(loop.EachStep, loop.StepFunc(step)))
 	test := loop.Evaluation[int, int]{
 		Name: "test", Loop: testing,
 		Data:      numbers(3),
@@ -24,7 +24,7 @@ func ExampleEvaluation() {
 	quick.Name, quick.Options = "quick", []loop.Option{loop.Until(loop.Steps(1))}
 
 	training := loop.New(
-		loop.OnFunc(loop.EachStep, step),
+		loop.On(loop.EachStep, loop.StepFunc(step)),
 		quick.On(loop.Every(loop.Steps(2))),
 		test.On(loop.AtEnd))
 	result, err := training.Run(context.Background(), 0, numbers(5))
@@ -50,7 +50,7 @@ func ExampleEvaluation() {
 // In a loop that is written by hand, an evaluation is a call.
 func ExampleEvaluation_Run() {
 	test := loop.Evaluation[int, int]{
-		Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add)),
+		Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add))),
 		Data: numbers(4),
 	}
 	_, logs, err := test.Run(context.Background(), 10)
@@ -78,7 +78,7 @@ func ExampleAggregation() {
 		}
 		return high - low
 	}}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(5))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(context.Background(), 0, numbers(5))
 	if err != nil {
 		fmt.Println(err)
 		return

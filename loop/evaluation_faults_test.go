@@ -13,28 +13,28 @@ import (
 )
 
 func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
-	inner := loop.New(loop.OnFunc(loop.EachStep, add))
+	inner := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	for _, row := range []struct {
 		name, err string
 		test      loop.Evaluation[int, int]
 	}{
-		{"no aggregation", "aggregation of metrics: no function given", loop.Evaluation[int, int]{Loop: inner, Data: ten, Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: {}}}},
+		{"no aggregation", "aggregation of metrics: no function given", loop.Evaluation[int, int]{Loop: inner, Data: ten, Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: {Name: "mean"}}}},
 		{"no function", "aggregation of losses: no function given", loop.Evaluation[int, int]{Loop: inner, Data: ten, Aggregate: map[loop.Collection]loop.Aggregation{loop.Losses: {Name: "mine"}}}},
 		{"no data", "no data given", loop.Evaluation[int, int]{Loop: inner}},
 		{"F37: length 0", "until: the length of an evaluation must be positive, got 0 steps", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Until(loop.Steps(0))}}},
 		{"F37: negative length", "until: period must be zero or positive, got -3 samples", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Until(loop.Samples(-3))}}},
 		{"an inner task", "task 1 (every 0 steps): period must be positive, got 0 steps",
-			loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.Every(loop.Steps(0)), add)), Data: ten}},
+			loop.Evaluation[int, int]{Loop: loop.New(loop.On(loop.Every(loop.Steps(0)), loop.StepFunc(add))), Data: ten}},
 		{"an impossible inner task", "task 1 (each step and never): never due, however long the run is: its parts exclude each other; to leave it out, say loop.Never",
-			loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.EachStep.And(loop.Never), add)), Data: ten, Options: []loop.Option{loop.Until(loop.Steps(2))}}},
-		{"an inner option", "limit: rows must be positive, got 0", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Limit(0)}}},
+			loop.Evaluation[int, int]{Loop: loop.New(loop.On(loop.EachStep.And(loop.Never), loop.StepFunc(add))), Data: ten, Options: []loop.Option{loop.Until(loop.Steps(2))}}},
+		{"an inner option", "thin: rows must be positive, got 0", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Thin(0)}}},
 		{"all at once", "aggregation of metrics: no function given\nno data given\nuntil: the length of an evaluation must be positive, got 0s",
-			loop.Evaluation[int, int]{Loop: inner, Options: []loop.Option{loop.Until(loop.Time(0))}, Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: {}}}},
+			loop.Evaluation[int, int]{Loop: inner, Options: []loop.Option{loop.Until(loop.Time(0))}, Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: {Name: "mean"}}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.test.Name = "test"
 			steps := 0
-			l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { steps++; return s, loop.Logs{}, nil }),
+			l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { steps++; return s, loop.Logs{}, nil })),
 				row.test.On(loop.Every(loop.Steps(2))))
 			_, err := l.Run(t.Context(), 0, numbers(10))
 			require.EqualError(t, err, "loop: task 2 (every 2 steps: evaluation test): "+row.err)
@@ -51,12 +51,13 @@ func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
 
 func TestEvaluation_errorsNameBothLoops(t *testing.T) {
 	boom := errors.New("boom")
-	fails := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+	fails := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) {
 		if n == 2 {
 			return s, loop.Logs{}, boom
 		}
 		return s + 1, loop.Logs{}, nil
-	}).Named("test step"))
+	})).
+		Named("test step"))
 	end := attend("closer", loop.AtEnd, func() loop.Attendant { return ender{func() error { return boom }} })
 	for _, row := range []struct {
 		name, err string
@@ -72,7 +73,7 @@ func TestEvaluation_errorsNameBothLoops(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.test.Name = "test"
-			result, err := loop.New(loop.OnFunc(loop.EachStep, add), row.test.On(loop.Every(loop.Steps(4)))).Run(t.Context(), 0, numbers(10))
+			result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), row.test.On(loop.Every(loop.Steps(4)))).Run(t.Context(), 0, numbers(10))
 			require.EqualError(t, err, "loop: step 4: every 4 steps: evaluation test: "+row.err)
 			if row.name != "no data" && row.name != "empty data" {
 				require.ErrorIs(t, err, boom)
@@ -94,7 +95,7 @@ func TestEvaluation_aFailureIsNoWishToStop(t *testing.T) {
 		name string
 		test loop.Evaluation[int, int]
 	}{
-		{"a panic", loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.EachStep, stop)), Data: ten}},
+		{"a panic", loop.Evaluation[int, int]{Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(stop))), Data: ten}},
 		{"data", loop.Evaluation[int, int]{Loop: counting(loop.Metrics), Data: failing(1, loop.ErrStop)}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -108,16 +109,16 @@ func TestEvaluation_aFailureIsNoWishToStop(t *testing.T) {
 }
 
 func TestEvaluation_anEntryThatIsThereAlready(t *testing.T) {
-	unnamed := loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.EachStep, add)), Data: ten}
+	unnamed := loop.Evaluation[int, int]{Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add))), Data: ten}
 	twice := loop.Evaluation[int, int]{Name: "test", Loop: unnamed.Loop, Data: ten}
 	const hint = " is logged in this turn already: give each evaluation a name of its own"
 	for _, row := range []struct {
 		name, err string
 		loop      loop.Loop[int, int]
 	}{
-		{"the step's", "loop: step 3: every 3 steps: evaluation: metrics.sum" + hint, loop.New(loop.OnFunc(loop.EachStep, add), unnamed.On(loop.Every(loop.Steps(3))))},
+		{"the step's", "loop: step 3: every 3 steps: evaluation: metrics.sum" + hint, loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), unnamed.On(loop.Every(loop.Steps(3))))},
 		{"another evaluation's", "loop: step 1: each step: evaluation test: metrics.sum_test" + hint, loop.New(twice.On(loop.EachStep), twice.On(loop.EachStep))},
-		{"in turns of their own", "", loop.New(loop.OnFunc(loop.EachStep, add), unnamed.On(loop.AtStart))},
+		{"in turns of their own", "", loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), unnamed.On(loop.AtStart))},
 		{"alone", "", loop.New(unnamed.On(loop.EachStep))},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -151,11 +152,12 @@ func TestD09_cancelledInsideAnEvaluation(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			trained := int64(0)
-			train := loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+			train := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) {
 				trained++
 				return s + n, metric("sum", float64(s+n)), nil
-			})
-			test := loop.Evaluation[int, int]{Name: "test", Data: ten, Loop: loop.New(loop.OnFunc(loop.EachStep, func(ctx context.Context, s, n int) (int, loop.Logs, error) {
+			}))
+
+			test := loop.Evaluation[int, int]{Name: "test", Data: ten, Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(func(ctx context.Context, s, n int) (int, loop.Logs, error) {
 				if n == 3 && trained == row.counts {
 					cancel(cause)
 					if row.heeds && ctx.Err() != nil {
@@ -163,7 +165,7 @@ func TestD09_cancelledInsideAnEvaluation(t *testing.T) {
 					}
 				}
 				return s, metric("m", 1), nil
-			}))}.On(loop.Every(loop.Steps(2)))
+			})))}.On(loop.Every(loop.Steps(2)))
 			training := loop.New(train, test)
 			if row.front {
 				training = loop.New(test, train)

@@ -20,11 +20,11 @@ func dataOf(n int, asked *int) loop.Source[int] {
 
 // counting is a test step that logs how many batches the state has counted.
 func counting(c loop.Collection) loop.Loop[int, int] {
-	return loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	return loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		var logs loop.Logs
-		logs.Set(c, "count", loop.Number(s+1))
+		logs.Set(c, "count", s+1)
 		return s + 1, logs, nil
-	}))
+	})))
 }
 
 // stepsOf are the steps of the rows that have an entry.
@@ -45,7 +45,7 @@ func TestB03_theLastValueUnderTheSuffixedName(t *testing.T) {
 		want       float64
 	}{
 		{"stateful, unsaid", loop.Stateful, nil, 4},
-		{"metrics, said", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}, 4},
+		{"metrics, said", loop.Metrics, map[loop.Collection]loop.Aggregation{loop.Metrics: {}}, 4},
 		{"metrics, unsaid: other than in Ciclo, the mean of all examples", loop.Metrics, nil, 2.5},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -70,14 +70,14 @@ func TestB06_aNestedLoopDoesNotDisturbTheOuterOne(t *testing.T) {
 	}
 	reset := func(_ context.Context, _, _ int) (int, loop.Logs, error) { return 100, loop.Logs{}, nil }
 	validation := loop.Evaluation[int, int]{Name: "valid", Data: ten, Options: []loop.Option{loop.Until(loop.Steps(1))},
-		Loop: loop.New(loop.OnFunc(loop.AtStart, reset), loop.OnFunc(loop.EachStep, both))}
+		Loop: loop.New(loop.On(loop.AtStart, loop.StepFunc(reset)), loop.On(loop.EachStep, loop.StepFunc(both)))}
 	var best []float64
 	monitor := loop.WatchEntry("accuracy_valid", func(_ context.Context, r loop.Report) error {
 		v, err := r.Logs.Float("accuracy_valid")
 		best = append(best, v)
 		return err
 	})
-	result, err := loop.New(loop.OnFunc(loop.EachStep, both), validation.On(loop.Every(loop.Steps(2)))).
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(both)), validation.On(loop.Every(loop.Steps(2)))).
 		Run(t.Context(), 0, numbers(100), loop.Until(loop.Steps(12)), monitor)
 	require.NoError(t, err)
 	require.Equal(t, 12, result.History.Len())
@@ -90,7 +90,7 @@ func TestB06_aNestedLoopDoesNotDisturbTheOuterOne(t *testing.T) {
 }
 
 func TestB16_theSameNameInsideAndOutside(t *testing.T) {
-	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add)), Data: dataOf(3, new(int))}
+	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add))), Data: dataOf(3, new(int))}
 	for _, row := range []struct {
 		name       string
 		when       loop.Schedule
@@ -103,7 +103,7 @@ func TestB16_theSameNameInsideAndOutside(t *testing.T) {
 			[]float64{4.0 / 3, 45 + 4.0/3, 190 + 4.0/3}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			result, err := loop.New(loop.OnFunc(loop.EachStep, add), test.On(row.when)).Run(t.Context(), 0, numbers(25))
+			result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), test.On(row.when)).Run(t.Context(), 0, numbers(25))
 			require.NoError(t, err)
 			require.Equal(t, row.steps, stepsOf(t, result.History, "sum_test"))
 			require.Len(t, stepsOf(t, result.History, "sum"), 25)
@@ -119,8 +119,8 @@ func TestB16_theSameNameInsideAndOutside(t *testing.T) {
 
 // Entries of which some rows of the inner run have none are aggregated over those that have them.
 func TestInnerLoop_rowsThatLackAnEntry(t *testing.T) {
-	odd := loop.OnFunc(loop.Every(loop.Steps(2)), func(_ context.Context, s, n int) (int, loop.Logs, error) { return s, metric("odd", float64(n)), nil })
-	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add), odd), Data: ten,
+	odd := loop.On(loop.Every(loop.Steps(2)), loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) { return s, metric("odd", float64(n)), nil }))
+	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), odd), Data: ten,
 		Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}}
 	_, logs, err := test.Run(t.Context(), 0)
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestInnerLoop_rowsThatLackAnEntry(t *testing.T) {
 }
 
 func TestInnerLoop_nothingLogged(t *testing.T) {
-	quiet := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s + 1, loop.Logs{}, nil }))
+	quiet := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s + 1, loop.Logs{}, nil })))
 	for _, test := range []loop.Evaluation[int, int]{
 		{Name: "quiet", Loop: quiet, Data: ten},
 		{Name: "no tasks", Data: ten},
@@ -152,7 +152,7 @@ func TestEvaluations_eachWithItsOwn(t *testing.T) {
 	var train, test, final int
 	sum := map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}
 	l := loop.New(
-		loop.OnFunc(loop.EachStep, add),
+		loop.On(loop.EachStep, loop.StepFunc(add)),
 		loop.Evaluation[int, int]{Name: "train", Loop: counting(loop.Metrics), Data: dataOf(5, &train), Options: []loop.Option{loop.Until(loop.Steps(2))}, Aggregate: sum}.
 			On(loop.Every(loop.Steps(2))),
 		loop.Evaluation[int, int]{Name: "test", Loop: counting(loop.Metrics), Data: dataOf(3, &test), Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateMax}}.
@@ -176,10 +176,10 @@ func TestEvaluations_eachWithItsOwn(t *testing.T) {
 }
 
 func TestEvaluations_twoLevelsDeep(t *testing.T) {
-	third := loop.Evaluation[int, int]{Name: "c", Loop: counting(loop.Metrics), Data: dataOf(2, new(int)), Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}}
-	second := loop.Evaluation[int, int]{Name: "b", Loop: loop.New(loop.OnFunc(loop.EachStep, add), third.On(loop.Every(loop.Steps(2)))), Data: dataOf(4, new(int)),
+	third := loop.Evaluation[int, int]{Name: "c", Loop: counting(loop.Metrics), Data: dataOf(2, new(int)), Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: {}}}
+	second := loop.Evaluation[int, int]{Name: "b", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), third.On(loop.Every(loop.Steps(2)))), Data: dataOf(4, new(int)),
 		Aggregate: map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add), second.On(loop.AtEnd)).Run(t.Context(), 0, numbers(3))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), second.On(loop.AtEnd)).Run(t.Context(), 0, numbers(3))
 	require.NoError(t, err)
 	require.Equal(t, 3, result.State)
 	last, err := result.History.Last("count_c_b")
@@ -197,7 +197,7 @@ func TestEvaluation_fetchesNothingThatNobodyReads(t *testing.T) {
 		logs.Set(loop.Losses, "loss", late{&reads, 1, nil})
 		return s, logs, nil
 	}
-	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, step)), Data: ten}
+	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(step))), Data: ten}
 	seen := 0
 	result, err := loop.New(test.On(loop.Every(loop.Steps(2)))).Run(t.Context(), 0, numbers(10), loop.Thin(5),
 		loop.WatchEntry("loss_test", func(context.Context, loop.Report) error { seen++; return nil }))
@@ -226,7 +226,7 @@ func TestEvaluation_optionsAreThoseOfTheInnerRun(t *testing.T) {
 		return nil
 	})
 	test := loop.Evaluation[int, int]{Name: "test", Loop: counting(loop.Metrics), Data: ten, Options: []loop.Option{watch, loop.Keep(loop.Every(loop.Steps(2)))}}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add), test.On(loop.Every(loop.Steps(2)))).Run(t.Context(), 0, numbers(4))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), test.On(loop.Every(loop.Steps(2)))).Run(t.Context(), 0, numbers(4))
 	require.NoError(t, err)
 	require.Equal(t, loop.DataEnded, result.Reason, "a wish to stop within ends the evaluation alone")
 	require.Equal(t, []int64{1, 2, 1, 2}, inner)
@@ -240,7 +240,7 @@ func TestEvaluation_optionsAreThoseOfTheInnerRun(t *testing.T) {
 func TestEvaluation_notAtTheStartOfAResumedRun(t *testing.T) {
 	for _, start := range []int64{0, 2, 3} {
 		test := loop.Evaluation[int, int]{Name: "test", Loop: counting(loop.Metrics), Data: ten}
-		l := loop.New(loop.OnFunc(loop.EachStep, add), test.On(loop.Every(loop.Steps(2)).AndAtStart()))
+		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), test.On(loop.Every(loop.Steps(2)).AndAtStart()))
 		called := 0
 		watch := loop.WatchEntry("count_test", func(context.Context, loop.Report) error { called++; return nil })
 		first, err := l.Run(t.Context(), 0, ten, loop.Until(loop.Steps(start)), watch)

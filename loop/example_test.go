@@ -19,7 +19,7 @@ func Example() {
 		fmt.Printf("after %s: %g\n", loop.Steps(r.Elapsed.Steps), sum)
 		return err
 	}
-	adding := loop.New(loop.OnFunc(loop.EachStep, step))
+	adding := loop.New(loop.On(loop.EachStep, loop.StepFunc(step)))
 	result, err := adding.Run(context.Background(), 0, numbers(100), loop.Until(loop.Steps(10)), loop.Watch(loop.Every(loop.Steps(5)), show))
 	fmt.Println(result.State, result.Reason, err)
 	// Output:

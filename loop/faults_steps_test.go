@@ -107,18 +107,20 @@ func TestF13_failureAtEachStep(t *testing.T) {
 				}
 				training := func(at func(string, int64) error) (loop.Loop[int64, int64], func(from int64) loop.Data[int64], []loop.Option) {
 					step := func(place string, by int64) loop.Task[int64, int64] {
-						return loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int64) (int64, loop.Logs, error) {
+						return loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int64) (int64, loop.Logs, error) {
 							err := at(place, n)
 							var logs loop.Logs
 							logs.Set(loop.Metrics, place, value(func() (float64, error) { return float64(n), at("value", n) }))
 							return s + by*n, logs, err
-						})
+						}))
+
 					}
 					test := loop.Evaluation[int64, int64]{Data: loop.Data[int64](func(yield func(int64, error) bool) { yield(1, nil) })}
 					inner := func(n int64) loop.Task[int64, int64] {
-						return loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int64) (int64, loop.Logs, error) {
+						return loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int64) (int64, loop.Logs, error) {
 							return s, loop.Logs{}, at("evaluation", n)
-						})
+						}))
+
 					}
 					evaluate := loop.OnTurn(loop.EachStep, func(ctx context.Context, turn *loop.Turn[int64, int64]) error {
 						test.Loop = loop.New(inner(turn.Batch))
@@ -250,7 +252,7 @@ func TestF16_dataFailsAtEachBatch(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { // it fails where a goroutine is stuck
 					for k := range 51 {
 						w := workers{fault: row.fault, bad: k}
-						result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, w.data(count))
+						result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, w.data(count))
 						require.ErrorIs(t, err, boom)
 						require.ErrorContains(t, err, fmt.Sprintf("loop: step %d: data: ", k+1))
 						require.Equal(t, loop.Failed, result.Reason)

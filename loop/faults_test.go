@@ -113,7 +113,7 @@ func newHooks(place string, at func() error) *hooks {
 	}
 	ends := attend("witness", loop.Never, func() loop.Attendant { return ender{func() error { h.ended++; return nil }} })
 
-	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, step("inner task")).Named("inner")),
+	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(step("inner task"))).Named("inner")),
 		Data: loop.From(func(int64) iter.Seq2[int, error] {
 			err := call("evaluation's data")
 			return func(yield func(int, error) bool) {
@@ -130,16 +130,16 @@ func newHooks(place string, at func() error) *hooks {
 		first = loop.On(loop.EachStep, loop.Stepper[int, int](callingBlocks{callingStepper{func() error { return call("block") }}}))
 	}
 	h.loop = loop.New(first,
-		loop.OnFunc(loop.EachStep, step("on func")).Named("function"),
+		loop.On(loop.EachStep, loop.StepFunc(step("on func"))).Named("function"),
 		loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, int]) error {
 			turn.Logs.Set(loop.Metrics, "m", value(func() (float64, error) { return 1, call("value") }))
 			return call("on turn")
 		}).Named("turn"),
-		loop.OnFunc(loop.AtStart, step("at start")).Named("first task"),
-		loop.OnFunc(loop.AtEnd, step("at end")).Named("last task"),
-		loop.OnFunc(when("when of a task"), step("")).Named("rare task"),
+		loop.On(loop.AtStart, loop.StepFunc(step("at start"))).Named("first task"),
+		loop.On(loop.AtEnd, loop.StepFunc(step("at end"))).Named("last task"),
+		loop.On(when("when of a task"), loop.StepFunc(step(""))).Named("rare task"),
 		test.On(loop.EachStep),
-		loop.OnFunc(loop.EachStep, add).Named("adder"))
+		loop.On(loop.EachStep, loop.StepFunc(add)).Named("adder"))
 	h.data = func(yield func(int, error) bool) {
 		for range 2 {
 			if !yield(1, nil) {

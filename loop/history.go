@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// History is what was logged in a run: one row for each turn that was kept (see [Keep], [Limit] and [Thin]) and that
+// History is what was logged in a run: one row for each turn that was kept (see [Keep] and [Thin]) and that
 // logged anything. The zero History is empty. It must not be used from several goroutines at once.
 //
 // Names are those of [Logs.Get]. They are looked up in the whole history, so a name that is a loss in one row and a
@@ -22,11 +22,12 @@ import (
 //	elapsed.epochs   complete passes over the data so far
 //	elapsed.date     seconds since 1970, NaN if the run had no date
 //
-// A [Value] is read from the device when it is first asked for, and is kept as a number from then on. A [Payload] is
-// not.
+// A [Value] is read from the device when it is first asked for, and is kept as a number from then on. An array
+// is not.
 type History struct {
-	bounds  bounds
+	most    int   // rows that it keeps at most, no bound where 0: see [Thin]
 	every   int64 // in a thinned history: rows with a number that this divides are there to stay
+	fixed   int   // rows that callbacks follow
 	number  int64 // of the newest row; rows that are gone count too, and the first is 1
 	rows    pieces.List[row]
 	columns []*column
@@ -39,6 +40,7 @@ type row struct {
 	number  int64
 	elapsed Elapsed
 	batch   int64 // examples of the turn's own batch: the weight of a mean
+	fixed   bool  // a callback follows one of its values, and reads it again when the run is resumed
 }
 
 type entryKey struct {
@@ -49,15 +51,43 @@ type entryKey struct {
 // Commit adds a row, for loops written by hand: what was logged in the turn that elapsed ends with, and the number of
 // examples in its batch. The entries are copied.
 func (h *History) Commit(elapsed Elapsed, logs Logs, samples int64) {
+	h.commit(elapsed, logs, samples, false)
+}
+
+func (h *History) commit(elapsed Elapsed, logs Logs, samples int64, fixed bool) {
 	h.dropProvisional()
 	h.number++
-	h.rows.Push(row{h.number, elapsed, samples})
+	h.rows.Push(row{h.number, elapsed, samples, false})
 	for i := range logs.entries {
 		if e := &logs.entries[i]; e.Collection != elapsedCollection {
 			h.columnOf(i, e).add(h.number, e.Value)
 		}
 	}
+	if fixed {
+		h.fix(h.rows.Len() - 1)
+	}
 	h.bound()
+}
+
+// fix keeps a row whatever the bounds are.
+func (h *History) fix(i int) {
+	if r := h.rows.At(i); !r.fixed {
+		r.fixed = true
+		h.fixed++
+	}
+}
+
+// follow fixes the rows of which is says that a callback follows them.
+func (h *History) follow(is func(before, after Elapsed, logs Logs) bool) {
+	var before Elapsed
+	all := h.cursors()
+	for i := range h.rows.Len() {
+		r := h.rows.At(i)
+		if is(before, r.elapsed, entriesAt(all, r.number)) {
+			h.fix(i)
+		}
+		before = r.elapsed
+	}
 }
 
 // columnOf finds or makes the column of the i-th entry of a row.

@@ -21,7 +21,7 @@ func threeLogs(_ context.Context, s, n int) (int, loop.Logs, error) {
 }
 
 func BenchmarkKeptTurn(b *testing.B) {
-	l := loop.New(loop.OnFunc(loop.EachStep, threeLogs))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(threeLogs)))
 	b.ReportAllocs()
 	result, err := l.Run(context.Background(), 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)))
 	if err != nil || result.History.Len() != b.N {
@@ -30,7 +30,7 @@ func BenchmarkKeptTurn(b *testing.B) {
 }
 
 func BenchmarkUnkeptTurn(b *testing.B) {
-	l := loop.New(loop.OnFunc(loop.EachStep, threeLogs))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(threeLogs)))
 	b.ReportAllocs()
 	_, err := l.Run(context.Background(), 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)), loop.Keep(loop.Schedule{}))
 	if err != nil {
@@ -39,9 +39,9 @@ func BenchmarkUnkeptTurn(b *testing.B) {
 }
 
 func BenchmarkLimitedTurn(b *testing.B) {
-	l := loop.New(loop.OnFunc(loop.EachStep, threeLogs))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(threeLogs)))
 	b.ReportAllocs()
-	_, err := l.Run(context.Background(), 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)), loop.Limit(1000))
+	_, err := l.Run(context.Background(), 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)), loop.Thin(1000))
 	if err != nil {
 		b.Fatal(err)
 	}

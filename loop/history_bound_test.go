@@ -16,12 +16,9 @@ func TestHistory_laws(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.IntRange(1, 9).Draw(t, "rows")
-		bound := rapid.SampledFrom([]string{"none", "limit", "thin"}).Draw(t, "bound")
+		bound := rapid.SampledFrom([]string{"none", "thin"}).Draw(t, "bound")
 		h := &loop.History{}
-		switch bound {
-		case "limit":
-			h = loop.Restricted(loop.Limit(rows))
-		case "thin":
+		if bound == "thin" {
 			h = loop.Restricted(loop.Thin(rows))
 		}
 		var model []map[string]float64
@@ -44,9 +41,6 @@ func TestHistory_laws(t *testing.T) {
 			}
 			h.Commit(at(int64(i+1)), logs, int64(i+1))
 			model = append(model, r)
-			if bound == "limit" && len(model) > rows {
-				model = model[1:]
-			}
 			if rapid.Bool().Draw(t, "read") && ever["a"] {
 				_, _ = h.Last("a")
 			}
@@ -98,7 +92,7 @@ func TestHistory_laws(t *testing.T) {
 // A value that nobody has read leaves with its row, also where it was the only one of its entry.
 func TestThin_dropsAnUnreadValue(t *testing.T) {
 	h, fetched := loop.Restricted(loop.Thin(2)), 0
-	commit := func(step int64, v loop.Value) {
+	commit := func(step int64, v any) {
 		var logs loop.Logs
 		if v != nil {
 			logs.Set(loop.Metrics, "a", v)
@@ -109,7 +103,7 @@ func TestThin_dropsAnUnreadValue(t *testing.T) {
 		commit(step+1, nil)
 	}
 	commit(5, late{&fetched, 5, nil}) // the newest, which the next one replaces
-	commit(6, loop.Number(6))
+	commit(6, 6.0)
 	got, err := h.Collect("steps", "a")
 	require.NoError(t, err)
 	require.Equal(t, [][]float64{{6}, {6}}, got)
@@ -118,9 +112,9 @@ func TestThin_dropsAnUnreadValue(t *testing.T) {
 
 // thinned is the rule of Thin, said in another way: the smallest power of two of which the multiples, and the newest,
 // are not too many.
-func thinned(all []map[string]float64, rows int) []map[string]float64 {
+func thinned[R any](all []R, rows int) []R {
 	for every := 1; ; every *= 2 {
-		var kept []map[string]float64
+		var kept []R
 		for i, r := range all {
 			if (i+1)%every == 0 || i == len(all)-1 {
 				kept = append(kept, r)
@@ -132,32 +126,29 @@ func thinned(all []map[string]float64, rows int) []map[string]float64 {
 	}
 }
 
-func TestLimit_and_Thin_inARun(t *testing.T) {
+func TestThin_inARun(t *testing.T) {
 	steps := func(options ...loop.Option) []float64 {
-		result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(100), options...)
+		result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(100), options...)
 		require.NoError(t, err)
 		columns, err := result.History.Collect("steps", "sum")
 		require.NoError(t, err)
 		require.Len(t, columns[1], len(columns[0]))
 		return columns[0]
 	}
-	require.Equal(t, []float64{97, 98, 99, 100}, steps(loop.Limit(4)))
 	require.Equal(t, []float64{16, 32, 48, 64, 80, 96, 100}, steps(loop.Thin(8)))
 	require.Equal(t, []float64{100}, steps(loop.Thin(1)))
-	require.Equal(t, []float64{99, 100}, steps(loop.Thin(8), loop.Limit(2)), "the last one holds")
-	require.Equal(t, []float64{95, 100}, steps(loop.Keep(loop.Every(loop.Steps(5))), loop.Limit(2)))
-	for _, option := range []func(int) loop.Option{loop.Limit, loop.Thin} {
-		for _, rows := range []int{0, -1} {
-			_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), option(rows))
-			require.ErrorContains(t, err, fmt.Sprintf(": rows must be positive, got %d", rows))
-		}
+	require.Equal(t, []float64{16, 32, 48, 64, 80, 96, 100}, steps(loop.Thin(2), loop.Thin(8)), "the last one counts")
+	require.Equal(t, []float64{80, 100}, steps(loop.Keep(loop.Every(loop.Steps(5))), loop.Thin(2)))
+	for _, rows := range []int{0, -1} {
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(1), loop.Thin(rows))
+		require.ErrorContains(t, err, fmt.Sprintf(": rows must be positive, got %d", rows))
 	}
 }
 
-func TestLimit_dropsUnread(t *testing.T) {
-	for name, option := range map[string]loop.Option{"limit": loop.Limit(5), "thin": loop.Thin(5)} {
+func TestThin_dropsUnread(t *testing.T) {
+	for name, rows := range map[string]int{"5 rows": 5} {
 		t.Run(name, func(t *testing.T) {
-			h := loop.Restricted(option)
+			h := loop.Restricted(loop.Thin(rows))
 			fetched, freed := 0, make(chan struct{}, 100)
 			var early loop.Logs
 			for i := range int64(100) {
@@ -183,10 +174,10 @@ func TestLimit_dropsUnread(t *testing.T) {
 	}
 }
 
-func TestLimit_memoryIsFlat(t *testing.T) {
-	for name, option := range map[string]loop.Option{"limit": loop.Limit(1000), "thin": loop.Thin(1000)} {
+func TestThin_memoryIsFlat(t *testing.T) {
+	for name, rows := range map[string]int{"1000 rows": 1000} {
 		t.Run(name, func(t *testing.T) {
-			h := loop.Restricted(option)
+			h := loop.Restricted(loop.Thin(rows))
 			fill := func(n int64) uint64 {
 				for i := range n {
 					logs := metric("loss", float64(i))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/pieces"
 	"github.com/lazo-ml/lazo/internal/records"
 )
@@ -25,12 +26,12 @@ type cell struct {
 // add puts a value at the newest row.
 func (c *column) add(row int64, v Value) {
 	c.pop(row) // if an entry comes twice in one row, the last one stays
-	var number Number
-	p, known := v.(*Number)
+	var n number
+	p, known := v.(*number)
 	if known {
-		number = *p // it points into an array of its logs, which must not be kept alive
+		n = *p // it points into an array of its logs, which must not be kept alive
 	} else {
-		number, known = v.(Number)
+		n, known = v.(number)
 	}
 	if known {
 		v = nil
@@ -39,20 +40,9 @@ func (c *column) add(row int64, v Value) {
 			c.unread.Push(nil)
 		}
 	}
-	c.cells.Push(cell{row, float64(number)})
+	c.cells.Push(cell{row, float64(n)})
 	if !known || c.unread.Len() > 0 {
 		c.unread.Push(v)
-	}
-}
-
-// shift drops the value of the oldest row, if it has one.
-func (c *column) shift(row int64) {
-	if c.cells.Len() == 0 || c.cells.At(0).row != row {
-		return
-	}
-	c.cells.Shift()
-	if c.unread.Len() > 0 {
-		c.unread.Shift()
 	}
 }
 
@@ -91,7 +81,7 @@ func (c *column) number(i int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, ok := late.(Payload); !ok {
+	if _, ok := late.(abilities.Payload); !ok {
 		c.cells.At(i).number, *c.unread.At(i) = v, nil
 	}
 	return v, nil
@@ -101,8 +91,8 @@ func (c *column) number(i int) (float64, error) {
 func (c *column) value(i int) Value {
 	switch late := c.unreadAt(i).(type) {
 	case nil:
-		return Number(c.cells.At(i).number)
-	case Payload:
+		return number(c.cells.At(i).number)
+	case abilities.Payload:
 		return late
 	}
 	return stored{c, c.cells.At(i).row}

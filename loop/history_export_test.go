@@ -5,6 +5,6 @@ package loop
 // Restricted is an empty history with the bounds that the option sets.
 func Restricted(o Option) *History {
 	h := &History{}
-	h.restrict(newSettings([]Option{o}, nil).bounds)
+	h.restrict(newSettings([]Option{o}, nil).rows)
 	return h
 }

@@ -11,12 +11,12 @@ const elapsedCollection Collection = records.Collection
 
 // WriteJSON writes all rows as an array of flat objects, one a line: {"elapsed.steps":1,…,"losses.loss":0.5}. It reads
 // all values. Numbers come back to the last bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity".
-// A [Payload] that is no number is left out. Names must be UTF-8 without control characters; others are an error.
+// A value that is not a number is left out. Names must be UTF-8 without control characters; others are an error.
 func (h *History) WriteJSON(w io.Writer) error { return written(records.WriteJSON(w, h.records)) }
 
 // WriteCSV writes all rows under a line of column names: the parts of the elapsed time, then collection.name. A row
-// that lacks an entry has an empty cell. Numbers come back to the last bit. It reads all values; a [Payload] that is no
-// number is left out. Names are those of [History.WriteJSON].
+// that lacks an entry has an empty cell. Numbers come back to the last bit. It reads all values; a value that is not
+// a number is left out. Names are those of [History.WriteJSON].
 func (h *History) WriteCSV(w io.Writer) error { return written(records.WriteCSV(w, h.records)) }
 
 // ReadJSON adds the rows of an array as [History.WriteJSON] makes it, or of objects one after another as a file of
@@ -98,8 +98,8 @@ func (h *History) add(r *records.Row) error {
 		if err != nil {
 			return err
 		}
-		entries[i] = Entry{Collection(collection), name, Number(r.Numbers[i])}
+		entries[i] = Entry{Collection(collection), name, number(r.Numbers[i])}
 	}
-	h.Commit(Elapsed{Steps: r.Steps, Samples: r.Samples, Epochs: r.Epochs, Time: r.Time, Date: Date(r.Date)}, NewLogs(entries), r.Batch)
+	h.Commit(Elapsed{Steps: r.Steps, Samples: r.Samples, Epochs: r.Epochs, Time: r.Time, Date: Date(r.Date)}, Logs{entries: entries}, r.Batch)
 	return nil
 }

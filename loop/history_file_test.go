@@ -68,7 +68,7 @@ func TestF40_filesAreExact(t *testing.T) {
 							v = math.NaN() // all NaN are one
 						}
 						c := rapid.SampledFrom([]loop.Collection{loop.Losses, loop.Metrics, "größe, \"x\"", " "}).Draw(t, "collection")
-						logs.Set(c, rapid.SampledFrom([]string{"a", "b.c", `"`, ",", "<script>", "é 世界", " x ", `\.`, "#", "\ufeff"}).Draw(t, "name"), loop.Number(v))
+						logs.Set(c, rapid.SampledFrom([]string{"a", "b.c", `"`, ",", "<script>", "é 世界", " x ", `\.`, "#", "\ufeff"}).Draw(t, "name"), v)
 						numbers++
 					}
 					steps = rapid.Int64Range(steps, 1<<62).Draw(t, "steps")
@@ -121,20 +121,22 @@ func TestHistory_writeErrors(t *testing.T) {
 			name       string
 			collection loop.Collection
 			entry      string
-			value      loop.Value
+			value      any
 			is         error
 			err        string
 		}{
-			{name: "no name", collection: "x", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: column "x.", want collection.name`},
-			{name: "no collection", entry: "x", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: column ".x", want collection.name`},
-			{name: "a dot in the collection", collection: "x.y", entry: "z", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: the collection "x.y" has a dot`},
-			{name: "a line end", collection: "x", entry: "y\nz", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: column "x.y\nz" has control characters or is not UTF-8`},
-			{name: "no UTF-8", collection: "x", entry: "\xff", value: loop.Number(1), is: records.ErrName, err: `loop: write history: malformed name: column "x.\xff" has control characters or is not UTF-8`},
+			{name: "no name", collection: "x", value: 1.0, is: records.ErrName, err: `loop: write history: malformed name: column "x.", want collection.name`},
+			{name: "no collection", entry: "x", value: 1.0, is: records.ErrName, err: `loop: write history: malformed name: column ".x", want collection.name`},
+			{name: "a dot in the collection", collection: "x.y", entry: "z", value: 1.0, is: records.ErrName, err: `loop: write history: malformed name: the collection "x.y" has a dot`},
+			{name: "a line end", collection: "x", entry: "y\nz", value: 1.0, is: records.ErrName, err: `loop: write history: malformed name: column "x.y\nz" has control characters or is not UTF-8`},
+			{name: "no UTF-8", collection: "x", entry: "\xff", value: 1.0, is: records.ErrName, err: `loop: write history: malformed name: column "x.\xff" has control characters or is not UTF-8`},
 			{name: "a value", collection: "x", entry: "y", value: late{new(int), 0, lost}, is: lost, err: `loop: write history: step 1: x.y: device lost`},
 		} {
 			t.Run(form.name+" "+row.name, func(t *testing.T) {
 				var h loop.History
-				h.Commit(at(1), loop.NewLogs([]loop.Entry{{Collection: row.collection, Name: row.entry, Value: row.value}}), 1)
+				var logs loop.Logs
+				logs.Set(row.collection, row.entry, row.value)
+				h.Commit(at(1), logs, 1)
 				err := form.write(&h, io.Discard)
 				require.ErrorIs(t, err, row.is)
 				require.EqualError(t, err, row.err)

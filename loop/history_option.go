@@ -2,75 +2,59 @@ package loop
 
 import "fmt"
 
-// bounds is how many rows a history keeps, and which.
-type bounds struct {
-	rows   int // no bound where 0
-	spread bool
-}
-
-// Limit keeps only the newest rows of the history, so that its memory is bounded, on the device too. Dropped values are
-// not read. Of Limit and [Thin] the last option holds. rows must be positive.
-func Limit(rows int) Option { return setBounds("limit", bounds{rows: rows}) }
-
-// Thin keeps at most so many rows of the history, spread over the whole run: every k-th row and the newest. When there
-// are too many, k is doubled and every second row dropped. [History.Mean] is the mean of the rows that are left. rows
-// must be positive.
-func Thin(rows int) Option { return setBounds("thin", bounds{rows: rows, spread: true}) }
-
-func setBounds(name string, b bounds) Option {
+// Thin keeps at most so many rows of the history, spread over the whole run: every k-th row and the newest. Its memory
+// is bounded then, on the device too. When there are too many rows, k is doubled and every second row dropped. Dropped
+// values are not read. Rows with a value that a callback follows ([Callback].Monitor) are kept as well, because a
+// resumed run reads them again. [History.Mean] is the mean of the rows that are left. rows must be positive.
+func Thin(rows int) Option {
 	return setting(func(s *settings) {
-		if b.rows <= 0 {
-			s.errs = append(s.errs, fmt.Errorf("%s: rows must be positive, got %d", name, b.rows))
+		if rows <= 0 {
+			s.errs = append(s.errs, fmt.Errorf("thin: rows must be positive, got %d", rows))
 			return
 		}
-		s.bounds = b
+		s.rows = rows
 	})
 }
 
-// restrict sets the bounds, if there are any, and drops surplus rows.
-func (h *History) restrict(b bounds) {
-	if b.rows > 0 {
-		h.bounds = b
+// restrict sets the bound, if there is one, and drops surplus rows.
+func (h *History) restrict(rows int) {
+	if rows > 0 {
+		h.most = rows
 		h.bound()
 	}
 }
 
 // dropProvisional drops the newest row of a thinned history if it was kept only because it is the newest.
 func (h *History) dropProvisional() {
-	if !h.bounds.spread || h.rows.Len() == 0 {
+	if h.most == 0 || h.rows.Len() == 0 {
 		return
 	}
-	newest := h.rows.At(h.rows.Len() - 1).number
+	newest := h.rows.At(h.rows.Len() - 1)
 	if h.stays(newest) {
 		return
 	}
 	for _, c := range h.columns {
-		c.pop(newest)
+		c.pop(newest.number)
 	}
 	h.rows.Pop()
 }
 
-// bound drops rows until there are no more than the bound.
+// bound drops rows until there are no more than the bound, of those that no callback follows.
 func (h *History) bound() {
-	for h.bounds.rows > 0 && h.rows.Len() > h.bounds.rows {
-		if h.bounds.spread {
-			h.every = max(2*h.every, 2)
-			h.thin()
-			continue
-		}
-		for _, c := range h.columns {
-			c.shift(h.rows.At(0).number)
-		}
-		h.rows.Shift()
+	for h.most > 0 && h.rows.Len()-h.fixed > h.most {
+		h.every = max(2*h.every, 2)
+		h.keepRows(func(r *row) bool { return h.stays(r) || r.number == h.number })
 	}
 }
 
-func (h *History) thin() {
-	stays := func(row int64) bool { return h.stays(row) || row == h.number }
+func (h *History) keepRows(stay func(*row) bool) {
+	stays := func(number int64) bool {
+		return stay(h.rows.At(h.rows.Search(func(r *row) bool { return r.number >= number })))
+	}
 	for _, c := range h.columns {
 		c.keep(stays)
 	}
-	h.rows.Keep(func(i int) bool { return stays(h.rows.At(i).number) })
+	h.rows.Keep(func(i int) bool { return stay(h.rows.At(i)) })
 }
 
-func (h *History) stays(row int64) bool { return row%max(h.every, 1) == 0 }
+func (h *History) stays(r *row) bool { return r.fixed || r.number%max(h.every, 1) == 0 }

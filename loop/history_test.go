@@ -21,7 +21,7 @@ func metric(name string, v float64) (logs loop.Logs) {
 func at(steps int64) loop.Elapsed { return loop.Elapsed{Steps: steps, Samples: 10 * steps} }
 
 func TestHistory_missingNamesListWhatThereIs(t *testing.T) {
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(3))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(3))
 	require.NoError(t, err)
 	const there = "; there are: elapsed.steps, elapsed.samples, elapsed.batch, elapsed.time, elapsed.date, elapsed.epochs, metrics.sum"
 	_, _, err = result.History.Series("loss")
@@ -60,20 +60,22 @@ func TestD10_rowsThatLackAFullNameAreLeftOut(t *testing.T) {
 
 // Ciclo counts before a step, so its rows with an evaluation start at 0; here at the first period.
 func TestB16_trainAndTestMetricOfOneName(t *testing.T) {
-	test := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+	test := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) {
 		return s, metric("accuracy", float64(n)), nil
-	}))
-	train := loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+	})))
+	train := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) {
 		return s, metric("accuracy", float64(1000+n)), nil
-	})
-	evaluate := loop.OnFunc(loop.Every(loop.Steps(10)), func(ctx context.Context, s, _ int) (int, loop.Logs, error) {
+	}))
+
+	evaluate := loop.On(loop.Every(loop.Steps(10)), loop.StepFunc(func(ctx context.Context, s, _ int) (int, loop.Logs, error) {
 		inner, err := test.Run(ctx, s, numbers(3))
 		if err != nil {
 			return s, loop.Logs{}, err
 		}
 		last, err := inner.History.Last("accuracy")
 		return s, metric("accuracy", last).Suffix("test"), err
-	})
+	}))
+
 	result, err := loop.New(train, evaluate).Run(t.Context(), 0, numbers(30))
 	require.NoError(t, err)
 	columns, err := result.History.Collect("steps", "accuracy", "accuracy_test")
@@ -128,7 +130,7 @@ func TestHistory_fetchesOnceAndOnlyWhatIsRead(t *testing.T) {
 		logs.Set(loop.Metrics, "other", late{&fetched, 0, nil})
 		return s, logs, nil
 	}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(1000))
 	require.NoError(t, err)
 	h := result.History
 	for range h.Rows() {
@@ -186,10 +188,10 @@ func TestHistory_errorOfAValue(t *testing.T) {
 // A step may use its logs again: the history has the values, not the slice.
 func TestHistory_aStepMayReuseItsLogs(t *testing.T) {
 	var logs loop.Logs
-	result, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) {
 		logs.Metric("n", float64(n))
 		return s, logs, nil
-	})).Run(t.Context(), 0, numbers(3))
+	}))).Run(t.Context(), 0, numbers(3))
 	require.NoError(t, err)
 	_, values, err := result.History.Series("n")
 	require.NoError(t, err)
@@ -209,7 +211,7 @@ func TestHistory_payloads(t *testing.T) {
 	for _, logs := range h.Rows() {
 		e, err := logs.Get("prediction")
 		require.NoError(t, err)
-		v, err := e.Value.(loop.Payload).Any()
+		v, err := e.Any()
 		require.NoError(t, err)
 		all = append(all, v.([]float64)...)
 	}
@@ -218,7 +220,9 @@ func TestHistory_payloads(t *testing.T) {
 
 func TestHistory_elapsedIsNoCollectionToLogIn(t *testing.T) {
 	var h loop.History
-	logs := loop.NewLogs([]loop.Entry{{Collection: "elapsed", Name: "steps", Value: loop.Number(99)}, {Collection: "x", Name: "y", Value: loop.Number(1)}})
+	var logs loop.Logs
+	logs.Set("elapsed", "steps", 99)
+	logs.Set("x", "y", 1)
 	h.Commit(at(1), logs, 1)
 	v, err := h.Last("elapsed.steps")
 	require.NoError(t, err)
@@ -228,12 +232,15 @@ func TestHistory_elapsedIsNoCollectionToLogIn(t *testing.T) {
 func TestHistory_anEntryThatComesTwiceInARow(t *testing.T) {
 	var h loop.History
 	twice := func(a, b loop.Value) loop.Logs {
-		return loop.NewLogs([]loop.Entry{{Collection: "x", Name: "y", Value: a}, {Collection: "x", Name: "y", Value: b}})
+		var logs loop.Logs
+		logs.SetAll([]loop.Entry{{Collection: "x", Name: "y", Value: a}, {Collection: "x", Name: "y", Value: b}})
+		return logs
 	}
+	known := func(v float64) loop.Value { return late{new(int), v, nil} }
 	fetched := 0
-	h.Commit(at(1), twice(loop.Number(1), loop.Number(2)), 1)
-	h.Commit(at(2), twice(late{&fetched, 3, nil}, loop.Number(4)), 1)
-	h.Commit(at(3), twice(loop.Number(5), late{&fetched, 6, nil}), 1)
+	h.Commit(at(1), twice(known(1), known(2)), 1)
+	h.Commit(at(2), twice(late{&fetched, 3, nil}, known(4)), 1)
+	h.Commit(at(3), twice(known(5), late{&fetched, 6, nil}), 1)
 	_, values, err := h.Series("y")
 	require.NoError(t, err)
 	require.Equal(t, []float64{2, 4, 6}, values, "the last one stays")

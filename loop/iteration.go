@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // take makes the iteration of the newest batch, or lets the batch wait for its step; end reports that the run is
@@ -159,10 +160,20 @@ func (r *run[S, B]) noteCalled() {
 
 // keepRow adds the logs of an iteration to the history.
 func (r *run[S, B]) keepRow() {
-	if r.turn.Logs.Len() > 0 && (r.keep.always() || r.keep.Due(r.last.history, r.elapsed)) {
-		r.history.Commit(r.elapsed, r.turn.Logs, r.elapsed.Samples-r.last.tasks.Samples)
+	if r.turn.Logs.Len() > 0 {
+		followed := r.monitors && r.follows(r.last.history, r.elapsed, r.turn.Logs)
+		if followed || r.keep.always() || r.keep.Due(r.last.history, r.elapsed) {
+			r.history.commit(r.elapsed, r.turn.Logs, r.elapsed.Samples-r.last.tasks.Samples, followed)
+		}
 	}
 	r.last.history = r.elapsed
+}
+
+// follows reports whether a callback follows a value of an iteration: a resumed run reads it again from the history.
+func (r *run[S, B]) follows(before, after Elapsed, logs Logs) bool {
+	return slices.ContainsFunc(r.hooks, func(h hook) bool {
+		return h.Monitor && hasEntry(h.Entry, logs) && (!h.scheduled || h.When.Due(before, after))
+	})
 }
 
 // callDue calls the changes or the callbacks that are due in this iteration, or at an edge of the run.
@@ -240,7 +251,7 @@ func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 		return false, err
 	}
 	if r.turn.Logs.Len() > 0 {
-		r.history.Commit(r.elapsed, r.turn.Logs, 0)
+		r.history.commit(r.elapsed, r.turn.Logs, 0, r.monitors && r.follows(r.last.history, r.elapsed, r.turn.Logs))
 	}
 	return stop, r.callCallbacks(edge, &stop)
 }

@@ -57,9 +57,9 @@ func jobOf(state, pointer any) (job Job, err error) {
 	return job, err
 }
 
-// RankError is the error of a run that another process of its [Job] has ended, by an error, by data that it could not
+// rankError is the error of a run that another process of its [Job] has ended, by an error, by data that it could not
 // read, or because its context ended. As [Result].Stop it wraps [ErrStop].
-type RankError struct {
+type rankError struct {
 	// Rank is the process that ended the run.
 	Rank int
 	// Message is what it said, at most 448 bytes of it.
@@ -68,11 +68,11 @@ type RankError struct {
 	reason  Reason
 }
 
-func (e *RankError) Error() string { return "loop: " + e.Point() }
-func (e *RankError) Unwrap() error { return e.cause }
+func (e *rankError) Error() string { return "loop: " + e.Point() }
+func (e *rankError) Unwrap() error { return e.cause }
 
 // Point is the error without the name of this package.
-func (e *RankError) Point() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
+func (e *rankError) Point() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
 
 // running has the jobs on which a run is being made. The processes of a job meet in one order, which two runs beside
 // each other have not; a job is one of the process, and so is this.

@@ -115,10 +115,10 @@ func (m *memberRun) run(job loop.Job, timed bool) {
 		options = append(options, loop.Until(m.until))
 	}
 	if timed { // what happens when is seen in the state
-		tasks = append(tasks, loop.OnFunc(loop.Every(loop.Time(100*time.Millisecond)), func(_ context.Context, s member, _ batch) (member, loop.Logs, error) {
+		tasks = append(tasks, loop.On(loop.Every(loop.Time(100*time.Millisecond)), loop.StepFunc(func(_ context.Context, s member, _ batch) (member, loop.Logs, error) {
 			s.value = s.value*31 + 11
 			return s, loop.Logs{}, nil
-		}))
+		})))
 		options = append(options, loop.Change{When: loop.Every(loop.Time(70 * time.Millisecond)), Start: func(loop.Beginning) (loop.Changer, error) { return timedChange{}, nil }},
 			loop.Watch(loop.Every(loop.Time(30*time.Millisecond)), func(_ context.Context, r loop.Report) error {
 				m.trace = append(m.trace, fmt.Sprint("at ", r.Elapsed.Time))

@@ -43,7 +43,7 @@ func memberAdd(_ context.Context, s member, n int) (member, loop.Logs, error) {
 	return s, logs, nil
 }
 
-var memberLoop = loop.New(loop.OnFunc(loop.EachStep, memberAdd))
+var memberLoop = loop.New(loop.On(loop.EachStep, loop.StepFunc(memberAdd)))
 
 func TestJob_messages(t *testing.T) {
 	fails := func(when loop.Schedule, err error) loop.Option {
@@ -164,7 +164,7 @@ func TestJob_aRunOfOne(t *testing.T) {
 				if rank != 1 {
 					return nil
 				}
-				_, err := loop.New(loop.OnFunc(loop.Every(loop.Steps(2)), memberAdd)).Run(ctx, s, numbers(3))
+				_, err := loop.New(loop.On(loop.Every(loop.Steps(2)), loop.StepFunc(memberAdd))).Run(ctx, s, numbers(3))
 				return err
 			}))
 		})
@@ -201,7 +201,7 @@ func TestJob_signal(t *testing.T) {
 					}
 					return memberAdd(c, s, n)
 				}
-				l := loop.New(loop.OnFunc(loop.EachStep, counted))
+				l := loop.New(loop.On(loop.EachStep, loop.StepFunc(counted)))
 				if within {
 					test := loop.Evaluation[member, int]{Name: "test", Loop: l, Data: numbers(3)}
 					l = loop.New(test.On(loop.EachStep))
@@ -276,10 +276,11 @@ func (interrupts) End(context.Context, loop.Ending) error     { return nil }
 func TestJob_interrupter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := together(2, func(rank int, s member) (loop.Result[member], error) {
-			slow := loop.OnFunc(loop.EachStep, func(c context.Context, s member, n int) (member, loop.Logs, error) {
+			slow := loop.On(loop.EachStep, loop.StepFunc(func(c context.Context, s member, n int) (member, loop.Logs, error) {
 				time.Sleep(time.Second)
 				return memberAdd(c, s, n)
-			})
+			}))
+
 			return loop.New(slow).Run(t.Context(), s, numbers(10), loop.Callback{Name: "save", Start: func(loop.Beginning) (loop.Attendant, error) {
 				return interrupts{rank == 1, time.Now().Add(3500 * time.Millisecond), fs.ErrPermission}, nil
 			}})

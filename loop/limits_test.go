@@ -28,8 +28,8 @@ func (h hungry) StepBlock(_ context.Context, s int, batches []int) (int, []loop.
 
 func TestF37_absurdLimits(t *testing.T) {
 	const huge = 1 << 62
-	count := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s + 1, metric("m", 1), nil })
-	rare := loop.OnFunc(loop.Every(loop.Steps(huge)), add)
+	count := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s + 1, metric("m", 1), nil }))
+	rare := loop.On(loop.Every(loop.Steps(huge)), loop.StepFunc(add))
 	cases := 0
 	for _, row := range []struct {
 		name    string
@@ -54,9 +54,7 @@ func TestF37_absurdLimits(t *testing.T) {
 		{name: "data that never ends", data: forever, options: []loop.Option{loop.Until(loop.Steps(100))}, steps: 100, reason: loop.UntilReached},
 		{name: "no tasks", tasks: []loop.Task[int, int]{}, data: forever, options: []loop.Option{loop.Until(loop.Steps(100))}, steps: 100, reason: loop.UntilReached},
 		{name: "no tasks, no data", tasks: []loop.Task[int, int]{}, data: numbers(0)},
-		{name: "limit huge", options: []loop.Option{loop.Limit(huge)}, steps: 3},
 		{name: "thin huge", options: []loop.Option{loop.Thin(huge)}, steps: 3},
-		{name: "limit 0", options: []loop.Option{loop.Limit(0)}, reason: loop.Failed, err: "loop: limit: rows must be positive, got 0"},
 		{name: "thin negative", options: []loop.Option{loop.Thin(-huge)}, reason: loop.Failed, err: "loop: thin: rows must be positive, got -4611686018427387904"},
 		{name: "every huge", tasks: []loop.Task[int, int]{count, rare}, steps: 3},
 		{name: "every huge, until huge", tasks: []loop.Task[int, int]{count, rare}, options: []loop.Option{loop.Until(loop.Steps(huge))}, steps: 3},
@@ -114,16 +112,17 @@ func TestF36_datesMoveWithMonotonicTime(t *testing.T) {
 		}
 		return start
 	}
-	l := loop.New(loop.OnFunc(loop.EachStep, add))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	result, err := l.Run(t.Context(), 0, numbers(2000))
 	require.NoError(t, err)
 	check(result.History)
 
 	synctest.Test(t, func(t *testing.T) {
-		slow := loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+		slow := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) {
 			time.Sleep(time.Minute)
 			return s, metric("m", 1), nil
-		})
+		}))
+
 		begin := loop.Date(time.Now().UnixNano())
 		first, err := loop.New(slow).Run(t.Context(), 0, numbers(30))
 		require.NoError(t, err)

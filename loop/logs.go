@@ -5,6 +5,8 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
 // Collection groups log entries by their kind. Any name without a dot is allowed; those below have a meaning to lazo.
@@ -29,6 +31,20 @@ type Entry struct {
 // Path is the full name of the entry: collection.name.
 func (e Entry) Path() string { return string(e.Collection) + "." + e.Name }
 
+// IsNumber reports whether the value is a single number, and not an array or anything else that was logged.
+func (e Entry) IsNumber() bool {
+	_, payload := e.Value.(abilities.Payload)
+	return !payload
+}
+
+// Any is the value: an array or whatever else was logged, or a float64. It may wait for a device.
+func (e Entry) Any() (any, error) {
+	if p, ok := e.Value.(abilities.Payload); ok {
+		return p.Any()
+	}
+	return e.Value.Float()
+}
+
 // Logs is what the tasks of a turn reported, in their order. The zero value is empty and ready for use.
 type Logs struct {
 	entries []Entry
@@ -39,19 +55,29 @@ type Logs struct {
 // loss and a metric; with four of each, logging three took 15 ns more.
 type inline struct {
 	entries [3]Entry
-	numbers [3]Number
+	numbers [3]number
 	filled  int
 }
 
-// NewLogs makes logs of entries; it keeps the slice. No two may have the same collection and name, and none a nil
-// value.
-func NewLogs(entries []Entry) Logs { return Logs{entries: entries} }
+// SetAll logs entries, as [Logs.Set] does one by one. Empty logs keep the slice: then no two may have the same
+// collection and name, and none a nil value.
+func (l *Logs) SetAll(entries []Entry) { l.Merge(Logs{entries: entries}) }
 
-// Set logs a value; an entry with the same collection and name is replaced.
-func (l *Logs) Set(c Collection, name string, v Value) {
-	if v == nil {
-		v = anyValue{}
+// Set logs a value: a number of any type, a [Value], or anything else ([Entry.Any]). An entry with the same collection
+// and name is replaced.
+func (l *Logs) Set(c Collection, name string, v any) {
+	value, ok := v.(Value)
+	if !ok {
+		value = anyValue{v}
+		if n, err := value.Float(); err == nil {
+			l.number(c, name, n)
+			return
+		}
 	}
+	l.set(c, name, value)
+}
+
+func (l *Logs) set(c Collection, name string, v Value) {
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
 			l.copyBeforeWrite()
@@ -77,7 +103,7 @@ func (l *Logs) copyBeforeWrite() {
 func (l *Logs) number(c Collection, name string, v float64) {
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
-			l.Set(c, name, Number(v))
+			l.set(c, name, number(v))
 			return
 		}
 	}
@@ -85,10 +111,10 @@ func (l *Logs) number(c Collection, name string, v float64) {
 	at := len(l.entries)
 	var value Value
 	if at < len(l.inline.numbers) {
-		l.inline.numbers[at] = Number(v)
+		l.inline.numbers[at] = number(v)
 		value = &l.inline.numbers[at]
 	} else {
-		value = Number(v)
+		value = number(v)
 	}
 	l.entries = append(l.entries, Entry{c, name, value})
 	l.inline.filled = len(l.entries)
@@ -109,13 +135,13 @@ func (l *Logs) Metric(name string, v float64) { l.number(Metrics, name, v) }
 // Stateful logs a number in [Stateful].
 func (l *Logs) Stateful(name string, v float64) { l.number(Stateful, name, v) }
 
-// Output logs any value in [Outputs]. What is no [Value] becomes a [Payload].
+// Output logs any value in [Outputs]. A number keeps its type.
 func (l *Logs) Output(name string, v any) {
 	value, ok := v.(Value)
 	if !ok {
 		value = anyValue{v}
 	}
-	l.Set(Outputs, name, value)
+	l.set(Outputs, name, value)
 }
 
 // Merge adds the entries of other; where both have an entry, the value of other is used. Later changes of l do not
@@ -131,7 +157,7 @@ func (l *Logs) Merge(other Logs) {
 		return
 	}
 	for _, e := range other.entries {
-		l.Set(e.Collection, e.Name, e.Value)
+		l.set(e.Collection, e.Name, e.Value)
 	}
 }
 
@@ -143,7 +169,7 @@ func (l *Logs) update(other Logs) {
 			l.entries[i].Value = e.Value // the usual case: each turn logs the same
 			continue
 		}
-		l.Set(e.Collection, e.Name, e.Value)
+		l.set(e.Collection, e.Name, e.Value)
 	}
 }
 
@@ -209,26 +235,20 @@ func (l Logs) Float(name string) (float64, error) {
 
 // Value is a logged value. It is read lazily: Float may wait for a device and copy from there. It may be called more
 // than once, with the same result each time.
+//
+// One that may be more than a number, such as an array or a text, has the method Any() (any, error) too, which may wait
+// for a device: see [Entry.Any]. Files of a history leave out those that are not numbers.
 type Value interface {
 	// Float is the value as a number. For a value that is none, such as an array, it returns an error.
 	Float() (float64, error)
 }
 
-// Payload is a [Value] that may be more than a number, such as an array or a text. Files of a history leave out those
-// that are no number.
-type Payload interface {
-	Value
-	// Any is the value. It may wait for a device.
-	Any() (any, error)
-}
+// number is a [Value] that is already known.
+type number float64
 
-// Number is a [Value] that is already known.
-type Number float64
+func (n number) Float() (float64, error) { return float64(n), nil }
 
-// Float is the number.
-func (n Number) Float() (float64, error) { return float64(n), nil }
-
-// anyValue is a Go value as a [Payload].
+// anyValue is a Go value as a [Value].
 type anyValue struct{ v any }
 
 func (g anyValue) Any() (any, error) { return g.v, nil }

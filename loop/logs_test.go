@@ -19,8 +19,8 @@ func TestLogs_lookUp(t *testing.T) {
 	logs.Loss("loss", 1, loop.Metrics)
 	logs.Metric("loss", 2)
 	logs.Metric("accuracy", 3)
-	logs.Set("layer", "1.norm", loop.Number(4))
-	logs.Set("other", "layer.1.norm", loop.Number(5))
+	logs.Set("layer", "1.norm", 4)
+	logs.Set("other", "layer.1.norm", 5)
 	const all = "losses.loss, metrics.loss, metrics.accuracy, layer.1.norm, other.layer.1.norm"
 	for _, row := range []struct {
 		name string
@@ -75,11 +75,12 @@ func TestB02_logsWithoutAState(t *testing.T) {
 	n := 0
 	step := func(_ context.Context, s any, _ int) (any, loop.Logs, error) {
 		n++
-		return s, loop.NewLogs([]loop.Entry{
-			{Collection: "a", Name: "x", Value: loop.Number(n)}, {Collection: "b", Name: "y", Value: loop.Number(10 * n)},
-		}), nil
+		var logs loop.Logs
+		logs.Set("a", "x", n)
+		logs.Set("b", "y", 10*n)
+		return s, logs, nil
 	}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), nil, loop.Data[int](forever), loop.Until(loop.Steps(3)))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), nil, loop.Data[int](forever), loop.Until(loop.Steps(3)))
 	require.NoError(t, err)
 	require.Nil(t, result.State)
 	columns, err := result.History.Collect("x", "y")
@@ -93,8 +94,8 @@ func TestB10_eachCollection(t *testing.T) {
 	logs.Loss("l", 1)
 	logs.Metric("m", 2)
 	logs.Stateful("s", 3)
-	logs.Output("o", loop.Number(4))
-	logs.Set("mine", "x", loop.Number(5))
+	logs.Output("o", 4)
+	logs.Set("mine", "x", 5)
 	logs.Loss("both", 6, loop.Metrics)
 	var got []string
 	for e := range logs.All() {
@@ -164,7 +165,7 @@ func TestLogs_mergeLaws(t *testing.T) {
 		require.Equal(t, entries(a), entries(merge(a, loop.Logs{})))
 		require.Equal(t, entries(a), entries(merge(loop.Logs{}, a)))
 		for _, e := range entries(a) {
-			merged.Set(e.Collection, e.Name, loop.Number(-1))
+			merged.Set(e.Collection, e.Name, -1)
 		}
 		require.Equal(t, beforeB, entries(b), "the source is not touched")
 		for e := range merged.All() {
@@ -187,7 +188,7 @@ func merge(all ...loop.Logs) (merged loop.Logs) {
 func someLogs(t *rapid.T, label string) (logs loop.Logs) {
 	for range rapid.IntRange(0, 6).Draw(t, label) {
 		logs.Set(rapid.SampledFrom([]loop.Collection{loop.Losses, loop.Metrics, "x"}).Draw(t, "collection"),
-			rapid.SampledFrom([]string{"a", "b", "a.b", "metrics.a"}).Draw(t, "name"), loop.Number(rapid.IntRange(0, 99).Draw(t, "value")))
+			rapid.SampledFrom([]string{"a", "b", "a.b", "metrics.a"}).Draw(t, "name"), rapid.IntRange(0, 99).Draw(t, "value"))
 	}
 	return logs
 }
@@ -230,7 +231,7 @@ func TestLogs_outputsOfAnyType(t *testing.T) {
 			require.Equal(t, row.want, v)
 			e, err := logs.Get("o")
 			require.NoError(t, err)
-			got, err := e.Value.(loop.Payload).Any()
+			got, err := e.Any()
 			require.NoError(t, err)
 			require.Equal(t, row.output, got)
 		})
@@ -262,7 +263,7 @@ func TestLogs_errorOfAValue(t *testing.T) {
 func TestLogs_allocations(t *testing.T) {
 	var source loop.Logs
 	source.Metric("m", 1)
-	number := loop.Value(loop.Number(2))
+	number := loop.Value(late{new(int), 2, nil})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		var turn loop.Logs
 		turn.Merge(source)

@@ -30,7 +30,7 @@ func numbers(n int) loop.Data[int] {
 	}
 }
 
-// stepEach makes the steps of a block one by one, as [loop.BlockStepper] wants it.
+// stepEach makes the steps of a block one by one, as [loop.Stepper] wants it.
 func stepEach[S, B any](ctx context.Context, step func(context.Context, S, B) (S, loop.Logs, error), state S, batches []B) (S, []loop.Logs, error) {
 	var all []loop.Logs
 	for _, b := range batches {
@@ -57,7 +57,7 @@ func add(_ context.Context, sum, n int) (int, loop.Logs, error) {
 }
 
 func TestRun_addsUp(t *testing.T) {
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(10))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(10))
 	require.NoError(t, err)
 	require.Equal(t, 45, result.State)
 	require.Equal(t, loop.DataEnded, result.Reason)
@@ -82,7 +82,7 @@ func TestRun_orderInATurn(t *testing.T) {
 			return nil
 		}
 	}
-	l := loop.New(loop.OnFunc(loop.Every(loop.Steps(2)), note("even")), loop.OnFunc(loop.EachStep, note("each")))
+	l := loop.New(loop.On(loop.Every(loop.Steps(2)), loop.StepFunc(note("even"))), loop.On(loop.EachStep, loop.StepFunc(note("each"))))
 	_, err := l.Run(t.Context(), 0, numbers(3), loop.Watch(loop.EachStep, watch("w1")), loop.Watch(loop.At(loop.Steps(3)), watch("w2")))
 	require.NoError(t, err)
 	require.Equal(t, []string{"each", "w1@1", "even", "each", "w1@2", "each", "w1@3", "w2@3"}, trace)
@@ -91,12 +91,13 @@ func TestRun_orderInATurn(t *testing.T) {
 func TestRun_endings(t *testing.T) {
 	boom := errors.New("boom")
 	stopAt := func(n int, err error) loop.Task[int, int] {
-		return loop.OnFunc(loop.EachStep, func(ctx context.Context, s, b int) (int, loop.Logs, error) {
+		return loop.On(loop.EachStep, loop.StepFunc(func(ctx context.Context, s, b int) (int, loop.Logs, error) {
 			if b == n {
 				return s + 100, loop.Logs{}, err
 			}
 			return s + b, loop.Logs{}, nil
-		}).Named("adder")
+		})).
+			Named("adder")
 	}
 	for _, row := range []struct {
 		name    string
@@ -151,12 +152,12 @@ func failing(at int, err error) loop.Data[int] {
 func TestRun_cancel(t *testing.T) {
 	cause := errors.New("the user went home")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, b int) (int, loop.Logs, error) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, b int) (int, loop.Logs, error) {
 		if b == 4 {
 			cancel(cause)
 		}
 		return s + 1, loop.Logs{}, nil
-	}))
+	})))
 	result, err := l.Run(ctx, 0, numbers(1000))
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, loop.Cancelled, result.Reason)
@@ -169,13 +170,13 @@ func TestRun_cancelInsideATask(t *testing.T) {
 	cause := errors.New("the user went home")
 	for _, report := range []func(context.Context) error{context.Cause, func(ctx context.Context) error { return ctx.Err() }} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, b int) (int, loop.Logs, error) {
+		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, b int) (int, loop.Logs, error) {
 			if b == 4 {
 				cancel(cause)
 				return s, loop.Logs{}, fmt.Errorf("step: %w", report(ctx))
 			}
 			return s + 1, loop.Logs{}, nil
-		}))
+		})))
 		result, err := l.Run(ctx, 0, numbers(1000))
 		require.ErrorIs(t, err, report(ctx))
 		require.Equal(t, loop.Cancelled, result.Reason)
@@ -200,10 +201,11 @@ func TestF13_panics(t *testing.T) {
 					panic(value)
 				}
 				ended := 0
-				l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+				l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 					boom("task")
 					return s + 1, loop.Logs{}, nil
-				}).Named("task"))
+				})).
+					Named("task"))
 				data := func(yield func(int, error) bool) {
 					yield(1, nil)
 					boom("data")
@@ -259,7 +261,7 @@ func TestEnd_lastFirst_and_errorsJoined(t *testing.T) {
 	end := func(name string, err error) loop.Option {
 		return attend(name, loop.EachStep, func() loop.Attendant { return ender{func() error { order = append(order, name); return err }} })
 	}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), end("a", one), end("b", two))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(2), end("a", one), end("b", two))
 	require.Equal(t, []string{"b", "a"}, order)
 	require.ErrorIs(t, err, one)
 	require.ErrorIs(t, err, two)
@@ -273,7 +275,7 @@ func (ender) Watch(context.Context, loop.Report) error { return nil }
 func (e ender) End(context.Context, loop.Ending) error { return e.end() }
 
 func TestRun_refusesBadSettings(t *testing.T) {
-	ok := loop.OnFunc(loop.EachStep, add)
+	ok := loop.On(loop.EachStep, loop.StepFunc(add))
 	for _, row := range []struct {
 		name, err string
 		tasks     []loop.Task[int, int]
@@ -281,11 +283,11 @@ func TestRun_refusesBadSettings(t *testing.T) {
 		data      loop.Data[int]
 	}{
 		{name: "zero period", err: "loop: task 2 (every 0 steps: late): period must be positive, got 0 steps", data: numbers(1),
-			tasks: []loop.Task[int, int]{ok, loop.OnFunc(loop.Every(loop.Steps(0)), add).Named("late")}},
+			tasks: []loop.Task[int, int]{ok, loop.On(loop.Every(loop.Steps(0)), loop.StepFunc(add)).Named("late")}},
 		{name: "negative time", err: "loop: task 1 (at -1s): period must be positive, got -1s", data: numbers(1),
-			tasks: []loop.Task[int, int]{loop.OnFunc(loop.At(loop.Time(-time.Second)), add)}},
-		{name: "no period", err: `loop: task 1 (every): schedule "every" has no period`, data: numbers(1), tasks: []loop.Task[int, int]{loop.OnFunc(loop.Every(nil), add)}},
-		{name: "no function", err: "loop: task 1 (each step): no function given", data: numbers(1), tasks: []loop.Task[int, int]{loop.OnFunc[int, int](loop.EachStep, nil)}},
+			tasks: []loop.Task[int, int]{loop.On(loop.At(loop.Time(-time.Second)), loop.StepFunc(add))}},
+		{name: "no period", err: `loop: task 1 (every): schedule "every" has no period`, data: numbers(1), tasks: []loop.Task[int, int]{loop.On(loop.Every(nil), loop.StepFunc(add))}},
+		{name: "no function", err: "loop: task 1 (each step): no function given", data: numbers(1), tasks: []loop.Task[int, int]{loop.On(loop.EachStep, loop.StepFunc[int, int](nil))}},
 		{name: "no watcher", err: "loop: callback 1 (each step): no function given", data: numbers(1), tasks: []loop.Task[int, int]{ok}, options: []loop.Option{loop.Watch(loop.EachStep, nil)}},
 		{name: "negative until", err: "loop: until: period must be zero or positive, got -1 steps", data: numbers(1), tasks: []loop.Task[int, int]{ok}, options: []loop.Option{loop.Until(loop.Steps(-1))}},
 		{name: "no data", err: "loop: no data given", tasks: []loop.Task[int, int]{ok}},
@@ -301,7 +303,7 @@ func TestRun_refusesBadSettings(t *testing.T) {
 
 func TestOnTurn_seesAndChangesAll(t *testing.T) {
 	l := loop.New(
-		loop.OnFunc(loop.EachStep, add),
+		loop.On(loop.EachStep, loop.StepFunc(add)),
 		loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, int]) error {
 			sum, err := turn.Logs.Float("sum")
 			turn.Logs.Metric("twice", 2*sum)
@@ -351,7 +353,7 @@ func idleTurns(b *testing.B, ctx context.Context) {
 		for yield(1, nil) {
 		}
 	}
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) { return s + n, loop.Logs{}, nil }))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) { return s + n, loop.Logs{}, nil })))
 	b.ReportAllocs()
 	b.ResetTimer()
 	result, err := l.Run(ctx, 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)))
@@ -364,17 +366,19 @@ func idleTurns(b *testing.B, ctx context.Context) {
 // and the history ask at different moments of a turn.
 func TestTimeSchedules_seeOneLineOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+		slow := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) {
 			time.Sleep(time.Second)
 			var logs loop.Logs
 			logs.Metric("n", float64(n))
 			return s, logs, nil
-		})
+		}))
+
 		tasks, watchers := 0, 0
-		count := loop.OnFunc(loop.Every(loop.Time(3*time.Second)), func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		count := loop.On(loop.Every(loop.Time(3*time.Second)), loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 			tasks++
 			return s, loop.Logs{}, nil
-		})
+		}))
+
 		var last time.Duration
 		result, err := loop.New(slow, count).Run(t.Context(), 0, numbers(30), loop.Keep(loop.Every(loop.Time(10*time.Second))),
 			loop.Watch(loop.Every(loop.Time(3*time.Second)), func(_ context.Context, r loop.Report) error {

@@ -19,7 +19,7 @@ func evaluation(_ context.Context, s, _ int) (int, loop.Logs, error) {
 }
 
 func TestMarks_startAndEndAreRowsOfTheirOwn(t *testing.T) {
-	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(2)).AndAtStart().AndAtEnd(), evaluation))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), loop.On(loop.Every(loop.Steps(2)).AndAtStart().AndAtEnd(), loop.StepFunc(evaluation)))
 	var seen []int64
 	watch := loop.Watch(loop.AtStart.AndAtEnd(), func(_ context.Context, r loop.Report) error {
 		seen = append(seen, r.Elapsed.Steps)
@@ -63,8 +63,8 @@ func TestMarks_endings(t *testing.T) {
 			mark := func(err error) func(context.Context, int, int) (int, loop.Logs, error) {
 				return func(_ context.Context, s, _ int) (int, loop.Logs, error) { marks++; return s, loop.Logs{}, err }
 			}
-			l := loop.New(loop.OnFunc(loop.AtStart, mark(row.start)), loop.OnFunc(loop.AtEnd, mark(row.end)),
-				loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { turns++; return s, loop.Logs{}, row.step }))
+			l := loop.New(loop.On(loop.AtStart, loop.StepFunc(mark(row.start))), loop.On(loop.AtEnd, loop.StepFunc(mark(row.end))),
+				loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { turns++; return s, loop.Logs{}, row.step })))
 			result, err := l.Run(t.Context(), 0, row.data)
 			if row.err == "" {
 				require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestMarks_endings(t *testing.T) {
 func TestDates(t *testing.T) {
 	now := time.Now()
 	fired := func(when loop.Schedule, from loop.Elapsed) (n int) {
-		_, err := loop.New(loop.OnFunc(when, func(_ context.Context, s, _ int) (int, loop.Logs, error) { n++; return s, loop.Logs{}, nil })).
+		_, err := loop.New(loop.On(when, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { n++; return s, loop.Logs{}, nil }))).
 			Run(t.Context(), 0, rest(numbers(5)), loop.Continue(from, nil))
 		require.NoError(t, err)
 		return n

@@ -19,6 +19,7 @@ type outcome struct {
 	stop   string   // the text of Result.Stop
 	errs   []string // all are in the text of the error
 	rows   []string
+	all    []string // those that a bound has dropped too
 	trace  []event
 }
 
@@ -38,7 +39,7 @@ type reference struct {
 
 // follow runs the program from where an earlier outcome ended.
 func (p program) follow(from outcome) outcome {
-	r := &reference{program: p, outcome: outcome{state: from.state, at: from.at, rows: slices.Clone(from.rows)}, ran: map[int]bool{}}
+	r := &reference{program: p, outcome: outcome{state: from.state, at: from.at, rows: slices.Clone(from.rows), all: slices.Clone(from.all)}, ran: map[int]bool{}}
 	if err := r.turns(); err != "" {
 		r.errs = append(r.errs, err)
 	}
@@ -263,9 +264,10 @@ func (r *reference) commit(size int) {
 	if len(r.logs) == 0 {
 		return
 	}
-	r.rows = append(r.rows, rowOf(r.at, size, r.logs))
-	if r.limit > 0 && len(r.rows) > r.limit {
-		r.rows = r.rows[len(r.rows)-r.limit:]
+	r.all = append(r.all, rowOf(r.at, size, r.logs))
+	r.rows = r.all
+	if r.limit > 0 {
+		r.rows = thinned(r.all, r.limit)
 	}
 }
 

@@ -35,7 +35,7 @@ func (p program) run(t require.TestingT, from outcome, history *loop.History) *r
 		options = append(options, loop.Until(p.until))
 	}
 	if p.limit > 0 {
-		options = append(options, loop.Limit(p.limit))
+		options = append(options, loop.Thin(p.limit))
 	}
 	for i := range p.watchers {
 		w := &p.watchers[i]

@@ -82,6 +82,7 @@ func compare(t require.TestingT, what string, want, got outcome) {
 	}
 	require.Equal(t, len(want.errs) > 0, text != "", "%s: %s", what, text)
 	want.errs, got.errs = nil, nil
+	want.all = nil // what a bound has dropped cannot be read
 	require.Equal(t, want, got, what)
 }
 

@@ -97,7 +97,7 @@ func closeAll(made []Option) (err error) {
 type settings struct {
 	until   Period
 	keep    Schedule
-	bounds  bounds // of the history
+	rows    int // that the history keeps at most
 	from    Elapsed
 	resumed *History
 	job     Job  // nil where this process is alone
@@ -205,7 +205,7 @@ func (s settings) checkOver(noData bool) error {
 	if noData {
 		errs = append(errs, errNoData)
 	}
-	if len(s.hooks) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || len(s.prepares) > 0 || s.monitored != nil || s.single {
+	if len(s.hooks) > 0 || s.keep.name != EachStep.name || s.rows > 0 || s.resumed != nil || s.endedBy != nil || len(s.prepares) > 0 || s.monitored != nil || s.single {
 		errs = append(errs, errors.New("over: takes Until and Continue without a history; call callbacks by hand, with Pass.Report"))
 	}
 	if len(errs) == 0 {

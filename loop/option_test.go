@@ -20,11 +20,11 @@ func TestSamples(t *testing.T) {
 		_ = yield(sized{1, 2, 3}, nil) && yield(sized{4}, nil) && yield(sized{5, 6}, nil)
 	}
 	var at []int64
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, b sized) (int, loop.Logs, error) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s int, b sized) (int, loop.Logs, error) {
 		var logs loop.Logs
 		logs.Metric("first", float64(b[0]))
 		return s + len(b), logs, nil
-	}))
+	})))
 	result, err := l.Run(t.Context(), 0, loop.Data[sized](data), loop.Watch(loop.Every(loop.Samples(2)), func(_ context.Context, r loop.Report) error {
 		at = append(at, r.Elapsed.Samples)
 		return nil
@@ -38,7 +38,7 @@ func TestSamples(t *testing.T) {
 }
 
 func TestKeep(t *testing.T) {
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(10), loop.Keep(loop.Every(loop.Steps(4))))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(10), loop.Keep(loop.Every(loop.Steps(4))))
 	require.NoError(t, err)
 	at, _, err := result.History.Series("sum")
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestNothingIsReadUnasked(t *testing.T) {
 		return s, logs, nil
 	}
 	var out bytes.Buffer
-	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)), callbacks.ProgressBar(&out))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)), callbacks.ProgressBar(&out))
 	require.NoError(t, err)
 	require.LessOrEqual(t, reads, 11, "a plain bar reads at the start, for each tenth, and at the end")
 	reads = 0
@@ -69,14 +69,13 @@ func TestNothingIsReadUnasked(t *testing.T) {
 }
 
 func TestLimitAndThin_boundTheHistoryOfARun(t *testing.T) {
-	l := loop.New(loop.OnFunc(loop.EachStep, add))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	for _, row := range []struct {
 		name   string
 		option loop.Option
 		most   int
 		last   []int64
 	}{
-		{"limit", loop.Limit(3), 3, []int64{998, 999, 1000}},
 		{"thin", loop.Thin(10), 10, nil},
 	} {
 		result, err := l.Run(t.Context(), 0, numbers(1000), row.option)
@@ -89,6 +88,6 @@ func TestLimitAndThin_boundTheHistoryOfARun(t *testing.T) {
 			require.Equal(t, want, at[i].Steps)
 		}
 	}
-	_, err := l.Run(t.Context(), 0, numbers(1), loop.Limit(0))
-	require.EqualError(t, err, "loop: limit: rows must be positive, got 0")
+	_, err := l.Run(t.Context(), 0, numbers(1), loop.Thin(0))
+	require.EqualError(t, err, "loop: thin: rows must be positive, got 0")
 }

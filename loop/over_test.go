@@ -76,7 +76,7 @@ func TestFrom_resumedRunIsTheSameRun(t *testing.T) {
 		total := rapid.IntRange(1, 40).Draw(t, "total")
 		cut := rapid.IntRange(0, total).Draw(t, "cut")
 		every := loop.Every(loop.Steps(rapid.Int64Range(1, int64(min(7, max(cut, 1)))).Draw(t, "every"))) // else it is unreachable in the first part
-		l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(every, add).Named("again"))
+		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), loop.On(every, loop.StepFunc(add)).Named("again"))
 		skip := func(n int) loop.Data[int] {
 			return func(yield func(int, error) bool) {
 				for i := n; yield(i, nil); i++ {
@@ -107,7 +107,7 @@ func TestFrom_resumedRunIsTheSameRun(t *testing.T) {
 
 // D02: resuming at or beyond the end makes no turn.
 func TestFrom_beyondTheEndMakesNoTurn(t *testing.T) {
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 7, numbers(3), loop.Until(loop.Steps(5)), loop.Continue(loop.Elapsed{Steps: 9}, nil))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 7, numbers(3), loop.Until(loop.Steps(5)), loop.Continue(loop.Elapsed{Steps: 9}, nil))
 	require.NoError(t, err)
 	require.Equal(t, 7, result.State)
 	require.Equal(t, loop.UntilReached, result.Reason)

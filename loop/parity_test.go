@@ -12,11 +12,11 @@ import (
 type counters struct{ each, second int }
 
 func TestB01_twoTasksCountForThemselves(t *testing.T) {
-	count := func(which func(*counters) *int) loop.StepFunc[counters, int] {
-		return func(_ context.Context, c counters, _ int) (counters, loop.Logs, error) {
+	count := func(which func(*counters) *int) loop.Stepper[counters, int] {
+		return loop.StepFunc(func(_ context.Context, c counters, _ int) (counters, loop.Logs, error) {
 			*which(&c)++
 			return c, loop.Logs{}, nil
-		}
+		})
 	}
 	l := loop.New(
 		loop.On[counters, int](loop.EachStep, count(func(c *counters) *int { return &c.each })),

@@ -29,7 +29,7 @@ func TestPipeChild(t *testing.T) {
 	if how != "bar" {
 		ctx, stop = loop.WithSignals(ctx)
 	}
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(ctx, 0, numbers(5), callbacks.ProgressBar(os.Stderr), loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(ctx, 0, numbers(5), callbacks.ProgressBar(os.Stderr), loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
 		if how == "signals" { // the user's own printing
 			_, _ = fmt.Fprintln(os.Stderr, "a step")
 		}

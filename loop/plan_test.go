@@ -16,9 +16,9 @@ import (
 
 // The plan of a run says what is due when, before anything is done.
 func ExampleLoop_Plan() {
-	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add)), Data: ten}
+	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add))), Data: ten}
 	training := loop.New(
-		loop.OnFunc(loop.EachStep, add).Named("train step"),
+		loop.On(loop.EachStep, loop.StepFunc(add)).Named("train step"),
 		test.On(loop.Every(loop.Steps(500)).AndAtStart()))
 	plan, err := training.Plan(loop.Until(loop.Steps(2000)),
 		loop.Watch(loop.Every(loop.Time(time.Minute)), nothing),
@@ -65,15 +65,15 @@ func TestPlan_stepsAreThoseOfTheRun(t *testing.T) {
 }
 
 func TestPlan_checksAsRunDoes(t *testing.T) {
-	l := loop.New(loop.OnFunc(loop.Every(loop.Steps(0)), add))
+	l := loop.New(loop.On(loop.Every(loop.Steps(0)), loop.StepFunc(add)))
 	_, planErr := l.Plan()
 	_, runErr := l.Run(t.Context(), 0, numbers(1))
 	require.EqualError(t, planErr, runErr.Error())
 }
 
 func TestPlan_says(t *testing.T) {
-	l := loop.New(loop.OnFunc(loop.Every(loop.Samples(64)), add), loop.OnFunc(loop.Never, add).Named("spare"),
-		loop.OnFunc(loop.When("odd", func(_, e loop.Elapsed) bool { return e.Steps%2 == 1 }), add), loop.OnFunc(loop.AtEnd, add))
+	l := loop.New(loop.On(loop.Every(loop.Samples(64)), loop.StepFunc(add)), loop.On(loop.Never, loop.StepFunc(add)).Named("spare"),
+		loop.On(loop.When("odd", func(_, e loop.Elapsed) bool { return e.Steps%2 == 1 }), loop.StepFunc(add)), loop.On(loop.AtEnd, loop.StepFunc(add)))
 	plan, err := l.Plan(loop.Continue(loop.Elapsed{Steps: 5}, nil), callbacks.JSONL(os.DevNull, loop.Every(loop.Steps(3))), callbacks.ProgressBar(io.Discard))
 	require.NoError(t, err)
 	text := plan.String()

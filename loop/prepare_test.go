@@ -44,7 +44,7 @@ func TestPrepare(t *testing.T) {
 			return nil, nil
 		}),
 		loop.Continue(loop.Elapsed{Steps: 1}, nil), loop.Until(loop.Steps(5)))
-	l := loop.New(loop.OnFunc(loop.EachStep, add))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	for range 2 {
 		did = nil
 		result, err := l.Run(t.Context(), 0, numbers(9), options)
@@ -65,7 +65,7 @@ func TestBeginning_skipped(t *testing.T) {
 	for want, data := range map[int64]loop.Source[int]{3: numbers(9), 0: loop.From(numbers(9).From)} {
 		skipped := int64(-1)
 		begins := loop.Callback{When: loop.Never, Start: func(from loop.Beginning) (loop.Attendant, error) { skipped = from.Skipped; return spoiled{}, nil }}
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, data, loop.Continue(loop.Elapsed{Steps: 3}, nil), begins)
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, data, loop.Continue(loop.Elapsed{Steps: 3}, nil), begins)
 		require.NoError(t, err)
 		require.Equal(t, want, skipped)
 	}
@@ -92,7 +92,7 @@ func TestPrepare_fails(t *testing.T) {
 			first := prepare("first", func(context.Context, loop.Beginning) (loop.Option, error) {
 				return opened{loop.Options(), func() error { closed++; return nil }}, nil
 			})
-			result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 7, numbers(9), append([]loop.Option{first}, row.options...)...)
+			result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 7, numbers(9), append([]loop.Option{first}, row.options...)...)
 			require.ErrorContains(t, err, row.want)
 			require.Equal(t, 1, closed)
 			require.Equal(t, loop.Failed, result.Reason)
@@ -104,7 +104,7 @@ func TestPrepare_fails(t *testing.T) {
 	leaves := prepare("first", func(context.Context, loop.Beginning) (loop.Option, error) {
 		return opened{loop.Options(), func() error { return errNo }}, nil
 	})
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), leaves)
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(2), leaves)
 	require.ErrorIs(t, err, errNo)
 	require.Equal(t, loop.Failed, result.Reason)
 	require.EqualValues(t, 2, result.Elapsed.Steps)

@@ -12,10 +12,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// SingleSteps makes each step before the run takes the next batch: a [BlockStepper] is given one batch at a time. A run
-// needs it where its data depends on the steps in a way that the state cannot see, as by a file, or where data reads
-// the state and several processes make the run. data.Prefetch takes batches ahead nevertheless, and so does a run that
-// counts in [Epochs] if the batches do not say where an epoch ends (see [Stepper]).
+// SingleSteps makes each step before the run takes the next batch: StepBlock ([Stepper]) is given one batch at a time.
+// A run needs it where its data depends on the steps in a way that the state cannot see, as by a file, or where data
+// reads the state and several processes make the run. data.Prefetch takes batches ahead nevertheless, and so does a run
+// that counts in [Epochs] if the batches do not say where an epoch ends (see [Stepper]).
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
 // reading lets the state be read while batches wait for their steps. Whichever goroutine reads it makes these steps

@@ -511,11 +511,11 @@ func TestS03_aRunWithinTheData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, seen := &weight{}, []int{}
 		training := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8}))
-		test := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, w *weight, _ int) (*weight, loop.Logs, error) {
+		test := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, w *weight, _ int) (*weight, loop.Logs, error) {
 			v, err := w.read()
 			seen = append(seen, v)
 			return w, loop.Logs{}, err
-		}))
+		})))
 		data := func(yield func(int, error) bool) {
 			for i := range 9 {
 				if i%4 == 3 {

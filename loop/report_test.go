@@ -30,7 +30,7 @@ func TestReport_latest(t *testing.T) {
 		got = append(got, seen{r.Elapsed.Steps, evaluated, sum, now})
 		return errors.Join(err, sumErr)
 	}
-	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(2)).AndAtStart(), evaluation))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), loop.On(loop.Every(loop.Steps(2)).AndAtStart(), loop.StepFunc(evaluation)))
 	_, err := l.Run(t.Context(), 0, numbers(4), loop.Watch(loop.EachStep, watch))
 	require.NoError(t, err)
 	require.Equal(t, []seen{{1, 0, 0, -1}, {2, 1, 1, 1}, {3, 1, 3, -1}, {4, 6, 6, 6}}, got)
@@ -38,7 +38,7 @@ func TestReport_latest(t *testing.T) {
 
 func TestReport_state(t *testing.T) {
 	var states []any
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 100, numbers(3), loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 100, numbers(3), loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
 		states = append(states, r.State())
 		return nil
 	}))
@@ -54,7 +54,7 @@ func TestReport_state(t *testing.T) {
 
 func TestWatchEntry_onlyWhereItWasLogged(t *testing.T) {
 	var at []int64
-	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(3)).AndAtStart().AndAtEnd(), evaluation))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), loop.On(loop.Every(loop.Steps(3)).AndAtStart().AndAtEnd(), loop.StepFunc(evaluation)))
 	_, err := l.Run(t.Context(), 0, numbers(7), loop.WatchEntry("metrics.evaluated", func(_ context.Context, r loop.Report) error {
 		_, err := r.Logs.Float("evaluated")
 		at = append(at, r.Elapsed.Steps)
@@ -65,8 +65,8 @@ func TestWatchEntry_onlyWhereItWasLogged(t *testing.T) {
 }
 
 func TestWatchEntry_aNameThatNothingLogs(t *testing.T) {
-	train := loop.OnFunc(loop.EachStep, add)
-	test := loop.OnFunc(loop.Every(loop.Steps(3)), evaluation)
+	train := loop.On(loop.EachStep, loop.StepFunc(add))
+	test := loop.On(loop.Every(loop.Steps(3)), loop.StepFunc(evaluation))
 	fail := func(context.Context, loop.Report) error { return errors.New("called") }
 	for _, row := range []struct {
 		name, entry, want string
@@ -91,7 +91,7 @@ func TestWatchEntry_aNameThatNothingLogs(t *testing.T) {
 }
 
 func TestResult_stop(t *testing.T) {
-	l := loop.New(loop.OnFunc(loop.EachStep, add))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	enough := func(context.Context, loop.Report) error { return loop.ErrStop }
 	result, err := l.Run(t.Context(), 0, numbers(9), loop.Watch(loop.Every(loop.Steps(4)), enough))
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestS05_whatIsNotReachedIsLoggedAndPlanned(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
 	defer slog.SetDefault(before)
-	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(5000)), evaluation).Named("test"))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), loop.On(loop.Every(loop.Steps(5000)), loop.StepFunc(evaluation)).Named("test"))
 	options := []loop.Option{loop.Until(loop.Steps(2000)), loop.Watch(loop.At(loop.Steps(2001)), nothing)}
 	plan, err := l.Plan(options...)
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestS05_whatIsNotReachedIsLoggedAndPlanned(t *testing.T) {
 	_, err = l.Run(t.Context(), 0, numbers(9))
 	require.NoError(t, err)
 	require.Equal(t, 2, strings.Count(text.String(), "not due"), "nothing is known of a run without an end")
-	spare := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Never, evaluation), loop.OnFunc(loop.Every(loop.Steps(5)).AndAtEnd(), evaluation))
+	spare := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), loop.On(loop.Never, loop.StepFunc(evaluation)), loop.On(loop.Every(loop.Steps(5)).AndAtEnd(), loop.StepFunc(evaluation)))
 	_, err = spare.Run(t.Context(), 0, numbers(9), loop.Until(loop.Steps(3)))
 	require.NoError(t, err, "Never is meant, and the end is reached")
 }
@@ -141,7 +141,7 @@ func TestReport_logsAreTheWatchersOwn(t *testing.T) {
 		seen = append(seen, v)
 		return err
 	})
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(4), meddle, look)
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(4), meddle, look)
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 1, 3, 6}, seen)
 }

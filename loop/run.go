@@ -26,6 +26,7 @@ type run[S, B any] struct {
 	// readsClock is false where the time of an iteration cannot be observed: reading the clock takes longer than the
 	// rest of it.
 	readsClock, untilByClock bool
+	monitors                 bool       // a callback follows the values of an entry
 	size                     func() int // of the newest batch, nil if it counts as one
 	elapsed                  Elapsed
 	last                     lastIteration
@@ -62,7 +63,10 @@ type lastIteration struct{ tasks, callbacks, history Elapsed }
 func (r *run[S, B]) start() error {
 	r.stage = "at the start: "
 	defer func() { r.stage = "" }()
-	r.history.restrict(r.bounds)
+	if r.monitors = slices.ContainsFunc(r.hooks, func(h hook) bool { return h.Monitor }); r.monitors {
+		r.history.follow(r.follows)
+	}
+	r.history.restrict(r.rows)
 	if err := r.startTasks(); err != nil {
 		return err
 	}

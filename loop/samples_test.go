@@ -89,7 +89,7 @@ func TestB31_anyStateWorks(t *testing.T) {
 		logs.Loss("loss", loss)
 		return m.applyGradients(2 * (m.weight - float64(x))), logs, nil
 	}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), module{1}, loop.Data[int](forever), loop.Until(loop.Steps(3)))
+	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), module{1}, loop.Data[int](forever), loop.Until(loop.Steps(3)))
 	require.NoError(t, err)
 	at, _, err := result.History.Series("loss")
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestB31_anyStateWorks(t *testing.T) {
 func TestB23_stepsAndTurns(t *testing.T) {
 	var got []int64
 	l := loop.New(
-		loop.OnFunc(loop.EachStep, func(_ context.Context, s, b int) (int, loop.Logs, error) { return s + b, loop.Logs{}, nil }),
+		loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, b int) (int, loop.Logs, error) { return s + b, loop.Logs{}, nil })),
 		loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, int]) error {
 			got = append(got, int64(turn.State), int64(turn.Batch), turn.Elapsed.Steps)
 			return nil

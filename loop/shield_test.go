@@ -26,7 +26,7 @@ func TestRun_aPanicOfTheData(t *testing.T) {
 		"ParallelMap": {loop.Data[int](data.ParallelMap(numbers(3).From(0), 2, func(int) (int, error) { panic("no luck") })),
 			"parallel map: the function: panic: no luck"},
 	} {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, row.data)
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, row.data)
 		var p *loop.PanicError
 		require.ErrorAs(t, err, &p, name)
 		require.Equal(t, "no luck", p.Value)
@@ -54,7 +54,7 @@ func (spoiled) Watch(context.Context, loop.Report) error { return nil }
 func (spoiled) End(context.Context, loop.Ending) error   { return nil }
 
 // spoiledSize panics when it is asked how long its blocks are.
-type spoiledSize struct{ loop.StepFunc[int, int] }
+type spoiledSize struct{ loop.Stepper[int, int] }
 
 func (spoiledSize) BlockSize() int { panic("bad") }
 func (spoiledSize) StepBlock(context.Context, int, []int) (int, []loop.Logs, error) {
@@ -63,7 +63,7 @@ func (spoiledSize) StepBlock(context.Context, int, []int) (int, []loop.Logs, err
 
 // No function that the user gives panics out of a run, a plan or an evaluation by hand, and each error has its name.
 func TestRun_everyFunctionIsShielded(t *testing.T) {
-	step := loop.OnFunc(loop.EachStep, add)
+	step := loop.On(loop.EachStep, loop.StepFunc(add))
 	start := func(s spoiled) loop.Option {
 		return loop.Callback{Name: "spoiled", When: loop.EachStep, Start: func(loop.Beginning) (loop.Attendant, error) { return s, nil }}
 	}
@@ -82,7 +82,7 @@ func TestRun_everyFunctionIsShielded(t *testing.T) {
 			"loop: callback 2 (late): panic: bad", true},
 		{"WhenRun of a change", []loop.Task[int, int]{step}, []loop.Option{later, loop.Change{Name: "rate", WhenRun: whenRun, Start: noChange}},
 			"loop: change 1 (rate): panic: bad", true},
-		{"BlockSize", []loop.Task[int, int]{loop.On[int, int](loop.EachStep, spoiledSize{add})}, nil, "block size: panic: bad", true},
+		{"BlockSize", []loop.Task[int, int]{loop.On[int, int](loop.EachStep, spoiledSize{loop.StepFunc(add)})}, nil, "block size: panic: bad", true},
 		{"OnTurnOf", []loop.Task[int, int]{loop.OnTurnOf(loop.EachStep, func() func(context.Context, *loop.Turn[int, int]) error { panic("bad") })}, nil,
 			"loop: at the start: step 0: each step: panic: bad", false},
 		{"At", []loop.Task[int, int]{step}, []loop.Option{start(spoiled{at: true}), later}, "loop: at the start: step 0: each step: spoiled: panic: bad", false},
@@ -116,7 +116,7 @@ func noChange(loop.Beginning) (loop.Changer, error) { return nil, errors.New("no
 func TestCheck_countsAsTheOptionsDo(t *testing.T) {
 	fine, first := loop.Watch(loop.EachStep, nothing), loop.Watch(loop.EachStep, nil)
 	first.Order = -1
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), fine, loop.Change{When: loop.EachStep}, fine, first)
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(1), fine, loop.Change{When: loop.EachStep}, fine, first)
 	require.EqualError(t, err, "loop: callback 3 (each step): no function given\nchange 1 (each step): no function given")
 }
 
@@ -124,7 +124,7 @@ func TestCheck_countsAsTheOptionsDo(t *testing.T) {
 func TestCheck_aMistypedEntryNamesItsCallback(t *testing.T) {
 	late := loop.WatchEntry("smu", nothing)
 	late.Name = "keep best"
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add).Named("train")).Run(t.Context(), 0, numbers(1), late)
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)).Named("train")).Run(t.Context(), 0, numbers(1), late)
 	require.EqualError(t, err,
 		`loop: step 1: on each smu: keep best: all tasks had a turn: no such entry: "smu" (did you mean metrics.sum?); there are: metrics.sum`)
 	require.ErrorIs(t, err, loop.ErrNoEntry)

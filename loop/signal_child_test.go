@@ -83,7 +83,7 @@ func TestSignalChild(t *testing.T) {
 		}
 		return work("a step that is deaf")(ctx, s, n)
 	}
-	test := loop.Evaluation[int, int]{Name: "test", Data: ten, Loop: loop.New(loop.OnFunc(loop.EachStep, work("an evaluation")))}
+	test := loop.Evaluation[int, int]{Name: "test", Data: ten, Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(work("an evaluation"))))}
 	saver := attend("saver", loop.EachStep, func() loop.Attendant { return saver{os.Getenv(childSaves), enter} })
 	source := forever
 	if place == "the data" {
@@ -101,7 +101,7 @@ func TestSignalChild(t *testing.T) {
 	if place == "the end" {
 		until = loop.Until(loop.Steps(3))
 	}
-	_, err := loop.New(loop.OnFunc(loop.EachStep, train), test.On(loop.Every(loop.Steps(3)))).Run(ctx, 0, loop.Data[int](source), until, saver)
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(train)), test.On(loop.Every(loop.Steps(3)))).Run(ctx, 0, loop.Data[int](source), until, saver)
 	stop()
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(loop.ExitCode(err))

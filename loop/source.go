@@ -27,7 +27,7 @@ type Source[B any] interface {
 // leaves out the batches before ([Beginning].Skipped counts them). Where [Until] is in [Epochs], the run ranges over it
 // once for each epoch, so it must begin anew each time.
 //
-// A batch must not change until its step is over; a [BlockStepper] holds several at once. Package data has functions to
+// A batch must not change until its step is over; a block of steps holds several at once. Package data has functions to
 // prefetch, change or shorten an iterator.
 //
 // An iterator runs on a goroutine of the run. If it waits for something, it should end when the run's context ends;

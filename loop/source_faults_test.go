@@ -92,7 +92,7 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 						}
 						tasks, given := []loop.Task[int, int]{loop.On(loop.EachStep, stepper)}, source
 						if row.inner {
-							tasks = append(tasks, loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add)),
+							tasks = append(tasks, loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add))),
 								Data: source}.On(loop.EachStep))
 							given = numbers(n)
 						}
@@ -135,9 +135,9 @@ func TestR24_whatIsLeftBehindHoldsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	state := func() weak.Pointer[[1 << 20]byte] {
 		state := new([1 << 20]byte)
-		_, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s *[1 << 20]byte, _ int) (*[1 << 20]byte, loop.Logs, error) {
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s *[1 << 20]byte, _ int) (*[1 << 20]byte, loop.Logs, error) {
 			return s, loop.Logs{}, nil
-		})).Run(ctx, state, loop.Data[int](func(yield func(int, error) bool) {
+		}))).Run(ctx, state, loop.Data[int](func(yield func(int, error) bool) {
 			yield(1, nil)
 			cancel()
 			<-let
@@ -260,7 +260,7 @@ func TestR12_whatIsDueByTimeInABlock(t *testing.T) {
 			}
 		}
 		looks := 0
-		first := loop.OnFunc(loop.Every(loop.Steps(7)), add) // in front of the block, which it so breaks up
+		first := loop.On(loop.Every(loop.Steps(7)), loop.StepFunc(add)) // in front of the block, which it so breaks up
 		result, err := loop.New(first, loop.On[int, int](loop.EachStep, adder{size: 8, takes: time.Millisecond})).Run(t.Context(), 0, loop.Data[int](source),
 			loop.Until(loop.Time(300*time.Millisecond)), loop.Watch(loop.Every(loop.Time(5*time.Millisecond)), func(_ context.Context, r loop.Report) error {
 				looks++
@@ -294,7 +294,7 @@ func TestSource_panicsWhenStopped(t *testing.T) {
 			}
 		},
 	} {
-		result, err := loop.New(loop.OnFunc(loop.Every(loop.Steps(3)), add)).Run(t.Context(), 0, source, loop.Until(loop.Steps(3)))
+		result, err := loop.New(loop.On(loop.Every(loop.Steps(3)), loop.StepFunc(add))).Run(t.Context(), 0, source, loop.Until(loop.Steps(3)))
 		require.EqualError(t, err, "loop: step 3: data: "+want)
 		require.Equal(t, loop.Failed, result.Reason)
 		require.Equal(t, int64(3), result.Elapsed.Steps)

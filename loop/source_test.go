@@ -49,7 +49,7 @@ func seen(all, ends *[]int64) loop.Loop[int, placed] {
 			return s + 1, loop.Logs{}, nil
 		}
 	}
-	return loop.New(loop.OnFunc(loop.EachStep, note(all)), loop.OnFunc(loop.Every(loop.Epochs(1)), note(ends)))
+	return loop.New(loop.On(loop.EachStep, loop.StepFunc(note(all))), loop.On(loop.Every(loop.Epochs(1)), loop.StepFunc(note(ends))))
 }
 
 // Whatever the source knows of its epochs, they are counted in the turn of their last batch, and a run that is cut
@@ -135,7 +135,7 @@ func TestSource_aPlainIteratorIsSkippedThrough(t *testing.T) {
 }
 
 func TestSource_mistakes(t *testing.T) {
-	l := loop.New(loop.OnFunc(loop.EachStep, add))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	for name, data := range map[string]loop.Source[int]{"nil": nil, "a nil iterator": loop.Data[int](nil), "a nil function": loop.From[int](nil)} {
 		_, err := l.Run(t.Context(), 0, data)
 		require.EqualError(t, err, "loop: no data given", name)
@@ -151,7 +151,7 @@ func TestSource_isAskedForThePositionOfTheRun(t *testing.T) {
 		asked = append(asked, position)
 		return numbers(4).From(0)
 	})
-	l := loop.New(loop.OnFunc(loop.EachStep, add))
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
 	_, err := l.Run(t.Context(), 0, source, loop.Until(loop.Epochs(3)))
 	require.NoError(t, err)
 	require.Equal(t, []int64{0, 4, 8}, asked)
@@ -168,7 +168,7 @@ func TestEvaluate_dataThatIsUsedUp(t *testing.T) {
 		}
 	})
 	test := loop.Evaluate("test", loop.StepFunc[int, int](add), once)
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add), test.On(loop.Every(loop.Steps(2)))).Run(t.Context(), 0, numbers(9))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), test.On(loop.Every(loop.Steps(2)))).Run(t.Context(), 0, numbers(9))
 	require.EqualError(t, err, "loop: step 4: every 2 steps: evaluation test: no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up")
 }
 
@@ -191,7 +191,7 @@ type sums struct{ of map[string]int }
 // S01: an evaluation starts with empty metrics, leaves those of the training alone, and shares nothing with another
 // one of the same step. Without BeginEvaluation the sums would be 3, 6, 9 and more.
 func TestS01_evaluationsStartEmpty(t *testing.T) {
-	last := map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}
+	last := map[loop.Collection]loop.Aggregation{loop.Metrics: {}}
 	train, step := gathering{"train"}, gathering{"test"}
 	one, two := loop.Evaluate("one", step, numbers(3)), loop.Evaluate("two", step, numbers(5))
 	own := loop.Evaluate("own", train, numbers(2))
@@ -214,7 +214,7 @@ func TestS01_evaluationsStartEmpty(t *testing.T) {
 func TestEvaluation_Reset(t *testing.T) {
 	plain := loop.StepFunc[*sums, int](gathering{"test"}.Step)
 	test := loop.Evaluate("test", loop.Stepper[*sums, int](plain), loop.Source[int](numbers(3)))
-	test.Aggregate = map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}
+	test.Aggregate = map[loop.Collection]loop.Aggregation{loop.Metrics: {}}
 	resets := 0
 	test.Reset = func(_ context.Context, s *sums) (*sums, error) {
 		resets++

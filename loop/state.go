@@ -18,7 +18,7 @@ import (
 //	LearningRate() (float64, error)
 //	SetLearningRate(rate float64) error
 //
-// A state that can be read while batches of a run wait for their steps (see [BlockStepper]), as by data that depends on
+// A state that can be read while batches of a run wait for their steps (see [Stepper]), as by data that depends on
 // what was learnt, has
 //
 //	OnRead(f func() error) (remove func(), err error)

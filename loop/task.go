@@ -9,10 +9,9 @@ import (
 )
 
 // Stepper makes one step: from a state and a batch to the next state and the logs. If it returns an error other than
-// [ErrStop], the returned state is not used and the old one must still be valid. A Stepper that is a [BlockStepper]
-// makes several steps at once.
+// [ErrStop], the returned state is not used and the old one must still be valid.
 //
-// A run asks it for two further methods. Steps that may still be running when Step returns, as on a device, have
+// A run asks a Stepper for further methods. Steps that may still be running when Step returns, as on a device, have
 //
 //	Await(ctx context.Context, state S) error
 //
@@ -28,34 +27,48 @@ import (
 // A batch with the method Samples() int says how many examples it holds; any other counts as one. One with the method
 // InEpoch() (epoch int64, last, known bool) says which epoch it belongs to, and whether it is the last one there if it
 // knows; the epoch of any other ends with its iterator.
+//
+// # Blocks
+//
+// Steps that are faster several at once, as small ones on a device, have
+//
+//	BlockSize() int
+//	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
+//
+// The loop then gives them several batches, never across a point where another task, a callback or the end of the run
+// is due. The run is the same, except that schedules of time are looked at between blocks. A block ends with the first
+// batch that comes 50 ms after its first one, when its steps are expected to take 50 ms, or when the data reads the
+// state (see [State]). [SingleSteps] turns blocks off.
+//
+// BlockSize is the largest number of steps at once. It is called when a run starts. Below 2 the loop calls Step;
+// otherwise it calls StepBlock only, for a single batch too, so that a step computes the same in blocks of any length.
+// StepBlock makes the steps of the batches in their order and returns the logs of each, which must have the same names
+// in each step. With an error, ErrStop included, it returns the logs of the steps that were made before it and the
+// state after them. A panic loses all steps of the block. If StepBlock ends early because the context is cancelled,
+// batches that were taken from the data are not in the state ([Report].Ahead).
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }
 
-// StepFunc is a function as a [Stepper].
-type StepFunc[S, B any] func(ctx context.Context, state S, batch B) (S, Logs, error)
-
-// Step calls the function.
-func (f StepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, error) {
-	return f(ctx, state, batch)
+// blockStepper is a [Stepper] that can make several steps at once.
+type blockStepper[S, B any] interface {
+	Stepper[S, B]
+	BlockSize() int
+	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 }
 
-// BlockStepper is a [Stepper] that can make several steps at once, which is faster where a step is small. The loop
-// then gives it several batches, never across a point where another task, a callback or the end of the run is due.
-// The run is the same, except that schedules of time are looked at between blocks. A block ends with the first batch
-// that comes 50 ms after its first one, when its steps are expected to take 50 ms, or when the data reads the state
-// (see [State]). [SingleSteps] turns blocks off.
-type BlockStepper[S, B any] interface {
-	Stepper[S, B]
-	// BlockSize is the largest number of steps at once. It is called when a run starts. Below 2 the loop calls Step;
-	// otherwise it calls StepBlock only, for a single batch too, so that a step computes the same in blocks of any
-	// length.
-	BlockSize() int
-	// StepBlock makes the steps of the batches in their order and returns the logs of each, which must have the same
-	// names in each step. With an error, [ErrStop] included, it returns the logs of the steps that were made before
-	// it and the state after them. A panic loses all steps of the block. If StepBlock ends early because the context
-	// is cancelled, batches that were taken from the data are not in the state ([Report].Ahead).
-	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
+// StepFunc makes a [Stepper] of a function.
+func StepFunc[S, B any](f func(ctx context.Context, state S, batch B) (S, Logs, error)) Stepper[S, B] {
+	if f == nil {
+		return nil
+	}
+	return stepFunc[S, B](f)
+}
+
+type stepFunc[S, B any] func(ctx context.Context, state S, batch B) (S, Logs, error)
+
+func (f stepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, error) {
+	return f(ctx, state, batch)
 }
 
 // Turn is what a task is given: the batch, and the state and logs after the tasks before it.
@@ -77,13 +90,13 @@ type Task[S, B any] struct {
 	ignoresTime bool
 	steps       bool                   // it is a Stepper
 	evaluates   bool                   // it is an Evaluation
-	block       BlockStepper[S, B]     // nil if it makes one step at a time
+	block       blockStepper[S, B]     // nil if it makes one step at a time
 	await       abilities.Awaiter[S]   // nil if its steps are over when they return
 	evaluation  abilities.Evaluator[S] // nil if its steps gather nothing
 	err         error
 }
 
-// On makes a task of a [Stepper], which may be a [BlockStepper]. An [Evaluation] has a method On of its own. If it is a
+// On makes a task of a [Stepper]. An [Evaluation] has a method On of its own. If it is a
 // [fmt.Stringer], its text is the task's name.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
@@ -98,21 +111,13 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		turn.Logs.Merge(logs)
 		return err
 	}}
-	task.block, _ = stepper.(BlockStepper[S, B])
+	task.block, _ = stepper.(blockStepper[S, B])
 	task.await, _ = stepper.(abilities.Awaiter[S])
 	task.evaluation, _ = stepper.(abilities.Evaluator[S])
 	if s, ok := stepper.(fmt.Stringer); ok {
 		task.name = fmt.Sprint(s) // not s.String(): fmt makes a panic of it a text
 	}
 	return task
-}
-
-// OnFunc makes a task of a step function.
-func OnFunc[S, B any](when Schedule, step func(ctx context.Context, state S, batch B) (S, Logs, error)) Task[S, B] {
-	if step == nil {
-		return Task[S, B]{when: when, err: errNoFunction}
-	}
-	return On[S, B](when, StepFunc[S, B](step))
 }
 
 // OnTurn makes a task of a function that may read and change all of the turn.

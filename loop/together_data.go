@@ -132,7 +132,7 @@ func (p *ranks[S, B]) haltCancelled(code, all int64, rank int) error {
 	if err != nil {
 		return p.unlessFailed(nil, err)
 	}
-	p.halt.err = &RankError{Rank: rank, Message: "cancelled: " + message, cause: causeOf(code), reason: Cancelled}
+	p.halt.err = &rankError{Rank: rank, Message: "cancelled: " + message, cause: causeOf(code), reason: Cancelled}
 	return nil
 }
 
@@ -143,7 +143,7 @@ func (p *ranks[S, B]) haltFailed(rank int) error {
 		return p.unlessFailed(nil, err)
 	}
 	if p.halt.err = p.refused; p.refused == nil {
-		p.halt.err = &RankError{Rank: rank, Message: message, reason: Failed}
+		p.halt.err = &rankError{Rank: rank, Message: message, reason: Failed}
 	}
 	return nil
 }

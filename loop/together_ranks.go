@@ -134,7 +134,7 @@ func (p *ranks[S, B]) agree(where place, failure error) error {
 		rank := int(w[factFailed] - 1)
 		message, err := p.tell(rank, failure)
 		if err == nil {
-			err = &RankError{Rank: rank, Message: message, reason: Failed}
+			err = &rankError{Rank: rank, Message: message, reason: Failed}
 		}
 		return p.unlessFailed(failure, err)
 	}
@@ -234,7 +234,7 @@ func (p *ranks[S, B]) agreeOnStop() error {
 		if most == 1 {
 			cause = ErrPause
 		}
-		p.stop = &RankError{Rank: rank, Message: message, cause: cause, reason: Stopped}
+		p.stop = &rankError{Rank: rank, Message: message, cause: cause, reason: Stopped}
 	}
 	return nil
 }
@@ -320,7 +320,7 @@ func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
 // cancelledElsewhere reports whether an error says that the context of another process ended, in a run within this
 // one.
 func cancelledElsewhere(err error) bool {
-	var ranked *RankError
+	var ranked *rankError
 	return errors.As(err, &ranked) && ranked.reason == Cancelled
 }
 

@@ -14,7 +14,7 @@ import (
 type traced struct {
 	program              // its watchers are among those that follow
 	attached  []attached // in the order of the options
-	thin      bool       // the limit of the history is a Thin
+	thin      bool       // of no effect since there is one bound of the history: it keeps the draws of later fields
 	monitored bool       // there is a MonitorsWhen
 	monitors  loop.Schedule
 	cut       int  // the run ends there and is resumed; not where -1

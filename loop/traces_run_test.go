@@ -144,11 +144,8 @@ func (r *tracer) options() []loop.Option {
 	if r.until != nil {
 		options = append(options, loop.Until(r.until))
 	}
-	switch {
-	case r.limit > 0 && r.thin:
+	if r.limit > 0 {
 		options = append(options, loop.Thin(r.limit))
-	case r.limit > 0:
-		options = append(options, loop.Limit(r.limit))
 	}
 	if r.monitored {
 		options = append(options, loop.MonitorsWhen(r.monitors))

@@ -50,7 +50,7 @@ func TestContentIsCopiedOnce(t *testing.T) {
 			}))
 			require.NoError(t, step.Prepare(t.Context(), state, first(t, line(t, 1).Batches(1))))
 			values := len(state.Names())
-			async := checkpoint.NewAsync(f)
+			async := f.Async()
 			save := func(n int) {
 				content, err := state.Content(t.Context())
 				require.NoError(t, err)

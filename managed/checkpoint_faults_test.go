@@ -27,7 +27,7 @@ func TestF21_restartsOfAState(t *testing.T) {
 	var sizes []int // of the state; the rows of the history are bounded, the digits of their steps and times are not
 	var first, last *checkpoint.Checkpoint
 	for i := range restarts {
-		result := s.run(strategies.Jit(r), f, 40+3*int64(i), loop.Limit(20))
+		result := s.run(strategies.Jit(r), f, 40+3*int64(i), loop.Thin(20))
 		require.LessOrEqual(t, result.History.Len(), 20)
 		c, err := f.Newest(t.Context())
 		require.NoError(t, err)

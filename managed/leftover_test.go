@@ -189,10 +189,10 @@ func TestR08_aBatchWithoutSizeIsCounted(t *testing.T) {
 	x := data.X([]float32{1, 2, 3}, 3, 1)
 	batch := data.Batch{Fields: []data.Field{x}}
 	steps := 0
-	_, err := loop.New(loop.OnFunc(loop.EachStep, func(context.Context, int, data.Batch) (int, loop.Logs, error) {
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(context.Context, int, data.Batch) (int, loop.Logs, error) {
 		steps++
 		return 0, loop.Logs{}, nil
-	})).Run(t.Context(), 0, loop.Data[data.Batch](data.Items([]data.Batch{batch, batch, batch, batch})), loop.Until(loop.Samples(6)))
+	}))).Run(t.Context(), 0, loop.Data[data.Batch](data.Items([]data.Batch{batch, batch, batch, batch})), loop.Until(loop.Samples(6)))
 	require.NoError(t, err)
 	require.Equal(t, 2, steps, "until 6 examples, by 3")
 	odd := data.Batch{Fields: []data.Field{x, data.Named("z", []float32{1, 2}, 2)}}

@@ -15,7 +15,7 @@ import (
 // packedDType is the type in which numbers are logged, float64 ones too: one small array of one type.
 const packedDType = dtypes.Float32
 
-// output is an array as a [loop.Payload].
+// output is an array as a [loop.Value].
 type output struct{ store.Remote }
 
 func (o *output) Any() (any, error) {
@@ -41,11 +41,10 @@ func Array(logs loop.Logs, name string) (data.Array, error) {
 	if err != nil {
 		return data.Array{}, fmt.Errorf("managed: array: %w", err)
 	}
-	p, ok := e.Value.(loop.Payload)
-	if !ok {
+	if e.IsNumber() {
 		return data.Array{}, fmt.Errorf("managed: array: %s is a single number: Logs.Float reads it", e.Path())
 	}
-	v, err := p.Any()
+	v, err := e.Any()
 	if err != nil {
 		return data.Array{}, err
 	}
@@ -106,7 +105,7 @@ func newLogs(layout []logged, steps int) (*packed, []loop.Logs) {
 		entries[i] = loop.Entry{Collection: layout[i%n].collection, Name: layout[i%n].name, Value: &p.scalars[i]}
 	}
 	for i := range logs {
-		logs[i] = loop.NewLogs(entries[i*n : (i+1)*n : (i+1)*n])
+		logs[i].SetAll(entries[i*n : (i+1)*n : (i+1)*n])
 	}
 	return p, logs
 }

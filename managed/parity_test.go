@@ -26,7 +26,7 @@ func array(t *testing.T, l loop.Logs, name string) *managed.Tensor {
 	t.Helper()
 	e, err := l.Get(name)
 	require.NoError(t, err)
-	v, err := e.Value.(loop.Payload).Any()
+	v, err := e.Any()
 	require.NoError(t, err)
 	return v.(*managed.Tensor)
 }

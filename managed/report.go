@@ -130,7 +130,7 @@ func (b *Builder) Mean(name string, v *Node) {
 // padding is in it.
 var ErrPadded = errors.New("the batch is padded")
 
-// Output reports an array, as what a model says to each example. It is logged as a [loop.Payload] whose Any is a
+// Output reports an array, as what a model says to each example. It is logged as a value whose Any is a
 // [*Tensor], and stays on the device until it is read. A step with outputs is made one at a time, not in blocks.
 func (b *Builder) Output(name string, v *Node) { b.whole(loop.Outputs, name, v) }
 

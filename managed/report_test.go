@@ -90,7 +90,7 @@ func TestTrack(t *testing.T) {
 			if !block {
 				e, err := logs[3].Get("near")
 				require.NoError(t, err)
-				matrix, err := e.Value.(loop.Payload).Any()
+				matrix, err := e.Any()
 				require.NoError(t, err)
 				flat := tensors.MustCopyFlatData[float64](matrix.(*managed.Tensor))
 				require.Equal(t, 64.0, flat[0]+flat[1]+flat[2]+flat[3], "all examples so far")
@@ -130,7 +130,7 @@ func TestOutput(t *testing.T) {
 	for _, l := range logs {
 		e, err := l.Get("outputs.preds")
 		require.NoError(t, err)
-		v, err := e.Value.(loop.Payload).Any()
+		v, err := e.Any()
 		require.NoError(t, err)
 		flat := tensors.MustCopyFlatData[float32](v.(*managed.Tensor))
 		require.Len(t, flat, 16)

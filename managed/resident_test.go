@@ -69,7 +69,7 @@ func TestOnDevice(t *testing.T) {
 				step := managed.TrainStep(weighed)
 				task := loop.On(loop.EachStep, step)
 				if row.one {
-					task = loop.OnFunc(loop.EachStep, step.Step)
+					task = loop.On(loop.EachStep, loop.StepFunc(step.Step))
 				}
 				result, err := loop.New(task).Run(t.Context(), state, batches, loop.Until(loop.Steps(row.steps)))
 				require.NoError(t, err)

@@ -49,7 +49,7 @@ func TestF19_longRun(t *testing.T) {
 	}
 	result, err := loop.New(loop.On(loop.EachStep, train), evaluation.On(loop.Every(loop.Steps(500)))).
 		Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(warmUp+steps)),
-			loop.Limit(kept), callbacks.ProgressBar(io.Discard),
+			loop.Thin(kept), callbacks.ProgressBar(io.Discard),
 			loop.Watch(loop.At(loop.Steps(warmUp)), measure(&warm)), loop.Watch(loop.At(loop.Steps(warmUp+steps)), measure(&end)))
 	require.NoError(t, err)
 	require.Equal(t, warmUp+steps, result.Elapsed.Steps)
@@ -79,7 +79,7 @@ func TestF19_epochs(t *testing.T) {
 	epoch := loop.Every(loop.Steps(perEpoch))
 	result, err := loop.New(loop.On(loop.EachStep, train), evaluation.On(epoch)).
 		Run(t.Context(), state, line(t, 16*perEpoch).Batches(16, data.Shuffle(3)),
-			loop.Until(loop.Steps((warmUp+epochs)*perEpoch)), loop.Limit(100), f.Resume(checkpoint.Options{When: epoch}),
+			loop.Until(loop.Steps((warmUp+epochs)*perEpoch)), loop.Thin(100), f.Resume(checkpoint.Options{When: epoch}),
 			loop.Watch(loop.At(loop.Steps(warmUp*perEpoch)), measure(&warm)),
 			loop.Watch(loop.At(loop.Steps((warmUp+epochs)*perEpoch)), measure(&end)))
 	require.NoError(t, err)

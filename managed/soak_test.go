@@ -151,7 +151,7 @@ func TestF18_soak(t *testing.T) {
 				}
 			}
 			result, err := loop.New(loop.On(loop.EachStep, s.train), loop.On(loop.Every(loop.Steps(100)), s.test)).
-				Run(t.Context(), s.state, loop.Data[data.Batch](batches), loop.Until(loop.Steps(steps)), loop.Limit(1000))
+				Run(t.Context(), s.state, loop.Data[data.Batch](batches), loop.Until(loop.Steps(steps)), loop.Thin(1000))
 			require.NoError(t, err)
 			require.EqualValues(t, steps, result.Elapsed.Steps)
 		}},

@@ -166,10 +166,10 @@ func ExampleState_embedded() {
 		}),
 		Epoch: loop.Steps(5),
 		Tasks: []loop.Task[*curriculum, data.Batch]{
-			loop.OnFunc(loop.Every(loop.Steps(5)), func(_ context.Context, c *curriculum, _ data.Batch) (*curriculum, loop.Logs, error) {
+			loop.On(loop.Every(loop.Steps(5)), loop.StepFunc(func(_ context.Context, c *curriculum, _ data.Batch) (*curriculum, loop.Logs, error) {
 				c.level++
 				return c, loop.Logs{}, c.SetLearningRate(0.1 / float64(c.level))
-			}),
+			})),
 		},
 	}
 	batches := func(yield func(data.Batch, error) bool) {

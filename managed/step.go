@@ -48,9 +48,9 @@ type stepSettings struct {
 }
 
 var (
-	_ loop.BlockStepper[*State, data.Batch] = (*Stepper)(nil)
-	_ abilities.Awaiter[*State]             = (*Stepper)(nil)
-	_ abilities.Evaluator[*State]           = (*Stepper)(nil)
+	_ loop.Stepper[*State, data.Batch] = (*Stepper)(nil)
+	_ abilities.Awaiter[*State]        = (*Stepper)(nil)
+	_ abilities.Evaluator[*State]      = (*Stepper)(nil)
 )
 
 // StepOption is a setting of a step.
@@ -146,7 +146,7 @@ func (s *Stepper) failed(err error) error {
 // BlockSize is how many steps the loop may give to StepBlock.
 func (s *Stepper) BlockSize() int { return blocks.Steps }
 
-// StepBlock makes the steps of several batches, as many as fit in one program run: see [loop.BlockStepper]. How many
+// StepBlock makes the steps of several batches, as many as fit in one program run: see [loop.Stepper]. How many
 // that are is a matter of the model's and the batches' size (see [strategies.Program]); the steps compute the same bits
 // however they are divided. A context that ends is not heeded: the batches are taken from the data, and a run is to end
 // where that is.

@@ -119,7 +119,7 @@ func collect(h *loop.History, names []string) (found []series, epochs series, er
 				continue
 			}
 			v, err := e.Value.Float()
-			if _, array := e.Value.(loop.Payload); err != nil && array && !named {
+			if err != nil && !e.IsNumber() && !named {
 				continue
 			}
 			if err != nil {

@@ -157,9 +157,9 @@ func TestHistory_ofFit(t *testing.T) {
 				logs.Stateful("avg_loss", 7)
 				logs.Metric("val_recall", float64(i)/10)
 				logs.Metric("custom", 1)
-				logs.Set("epochs", "learning_rate", loop.Number(0.1))
+				logs.Set("epochs", "learning_rate", 0.1)
 				if i == 3 {
-					logs.Set("epochs", "learning_rate", loop.Number(last))
+					logs.Set("epochs", "learning_rate", last)
 				}
 				if half == 1 {
 					logs.Metric("epoch", float64(i+1))

@@ -130,7 +130,7 @@ func TestB44_stopFromAnAction(t *testing.T) {
 	evaluated, others := 0, 0
 	test := loop.StepFunc[int, int](func(ctx context.Context, s, b int) (int, loop.Logs, error) {
 		evaluated++
-		return counting(ctx, s, b)
+		return counting.Step(ctx, s, b)
 	})
 	fit := loop.New(loop.On(loop.EachStep, counting), loop.Evaluate[int, int]("test", test, upTo(2)).On(everyInner(1)))
 	enough := loop.Watch(everyInner(1), func(context.Context, loop.Report) error { return fmt.Errorf("good: %w", loop.ErrStop) })
@@ -212,7 +212,7 @@ func TestB75_background(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				slow := loop.StepFunc[int, int](func(ctx context.Context, s, b int) (int, loop.Logs, error) {
 					time.Sleep(time.Second)
-					return counting(ctx, s, b)
+					return counting.Step(ctx, s, b)
 				})
 				save := loop.Watch(everyInner(1), func(_ context.Context, r loop.Report) error {
 					time.Sleep(5 * time.Second) // the training goes on

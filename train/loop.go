@@ -20,7 +20,7 @@ import (
 //  4. Hooks.BatchEnd
 //  5. Tasks
 type Loop[S, B any] struct {
-	// Step is the training step. A [loop.BlockStepper] makes several steps at once as long as no hook or task is due in
+	// Step is the training step. One with StepBlock makes several steps at once as long as no hook or task is due in
 	// each turn.
 	Step loop.Stepper[S, B]
 	// Reset empties the metrics that the state gathers over an epoch. It is called after the last step of an epoch has
@@ -66,10 +66,11 @@ func (l Loop[S, B]) tasks() []loop.Task[S, B] {
 	err = errors.Join(l.err, err, l.checkTests())
 	var ends []loop.Task[S, B]
 	if l.Reset != nil {
-		ends = append(ends, loop.OnFunc(epoch, func(ctx context.Context, state S, _ B) (S, loop.Logs, error) {
+		ends = append(ends, loop.On(epoch, loop.StepFunc(func(ctx context.Context, state S, _ B) (S, loop.Logs, error) {
 			state, err := l.Reset(ctx, state)
 			return state, loop.Logs{}, err
-		}).Named("reset"))
+		})).
+			Named("reset"))
 	}
 	ends = append(ends, call(epoch, "after reset", hooks, func(h Hooks[S, B]) hook[S, B] { return h.AfterReset })...)
 	for _, t := range l.Tests {

@@ -177,7 +177,7 @@ func count(list []string, what string) (n int) {
 
 // blocks steps singly or in blocks, and notes how many there were at once.
 type blocks struct {
-	loop.StepFunc[int, int]
+	loop.Stepper[int, int]
 	sizes *[]int
 }
 

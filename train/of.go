@@ -30,9 +30,10 @@ func TestOf[S interface {
 	TestStep(ctx context.Context, batch B) (S, loop.Logs, error)
 }, B any](data loop.Source[B], hooks ...Hooks[S, B]) loop.Evaluation[S, B] {
 	reset, err := resetOf[S]()
-	step := loop.OnFunc(loop.EachStep, func(ctx context.Context, state S, batch B) (S, loop.Logs, error) {
+	step := loop.On(loop.EachStep, loop.StepFunc(func(ctx context.Context, state S, batch B) (S, loop.Logs, error) {
 		return state.TestStep(ctx, batch)
-	})
+	}))
+
 	t := test("test", step.WithErr(err), data, hooks)
 	t.Reset = reset
 	return t

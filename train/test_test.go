@@ -31,7 +31,7 @@ func TestTest_oneRowABatch(t *testing.T) {
 
 func TestTest_lengthAndAggregation(t *testing.T) {
 	test := testOn(100, step)
-	test.Options, test.Aggregate = []loop.Option{loop.Until(loop.Steps(3))}, map[loop.Collection]loop.Aggregation{loop.Metrics: loop.Last}
+	test.Options, test.Aggregate = []loop.Option{loop.Until(loop.Steps(3))}, map[loop.Collection]loop.Aggregation{loop.Metrics: {}}
 	result, logs, err := test.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, loop.UntilReached, result.Reason)

@@ -32,7 +32,7 @@ func ExampleWrite() {
 		return nil
 	}
 	often, seldom := loop.Every(loop.Steps(10)), loop.Every(loop.Steps(50))
-	_, err = loop.New(loop.OnFunc(loop.EachStep, step), loop.OnTurn(seldom, look)).Run(context.Background(), nil, numbers(100),
+	_, err = loop.New(loop.On(loop.EachStep, loop.StepFunc(step)), loop.OnTurn(seldom, look)).Run(context.Background(), nil, numbers(100),
 		tensorboard.Write(dir, often, tensorboard.Hyperparameters(map[string]any{"rate": 0.1, "layers": []int{64, 10}})))
 	fmt.Println(err)
 	files, _ := filepath.Glob(filepath.Join(dir, "train", "events.out.tfevents.*"))

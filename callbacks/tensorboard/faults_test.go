@@ -107,7 +107,7 @@ func TestF35_aSlowDiskDropsAndSaysSo(t *testing.T) {
 				return curve(t.Context(), s, 0)
 			}
 			start, ran := time.Now(), time.Duration(0)
-			_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000),
+			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(1000),
 				loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { ran = time.Since(start); return nil }),
 				tensorboard.Write(dir, loop.EachStep, tensorboard.InBackground(b),
 					tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return file, nil })))
@@ -154,7 +154,7 @@ func TestF29_hostileNames(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{want}, got.tags())
 	}
-	got, err := write(t, func(l *loop.Logs) { l.Set("a/b", "c", loop.Number(1)); l.Set("a", "b/c", loop.Number(1)) })
+	got, err := write(t, func(l *loop.Logs) { l.Set("a/b", "c", 1); l.Set("a", "b/c", 1) })
 	require.NoError(t, err)
 	require.Equal(t, []string{"a%2Fb/c", "a/b/c"}, got.tags())
 }

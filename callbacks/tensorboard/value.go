@@ -12,12 +12,11 @@ import (
 )
 
 // encode makes a Summary.Value of a value, nil if it is of a type that is left out.
-func encode(tag string, v loop.Value) (message, error) {
-	payload, ok := v.(loop.Payload)
-	if !ok {
-		return scalar(tag, v)
+func encode(tag string, e loop.Entry) (message, error) {
+	if e.IsNumber() {
+		return scalar(tag, e.Value)
 	}
-	what, err := payload.Any()
+	what, err := e.Any()
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +40,7 @@ func encode(tag string, v loop.Value) (message, error) {
 	case Histogram:
 		return histogram(tag, what), nil
 	}
-	if m, err := scalar(tag, v); err == nil {
+	if m, err := scalar(tag, e.Value); err == nil {
 		return m, nil
 	}
 	return nil, nil

@@ -260,7 +260,7 @@ func TestValues_inOtherWriters(t *testing.T) {
 		return s, logs, nil
 	}
 	file := filepath.Join(t.TempDir(), "run.jsonl")
-	_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1), callbacks.Log(logger, loop.EachStep), callbacks.JSONL(file, loop.EachStep))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(1), callbacks.Log(logger, loop.EachStep), callbacks.JSONL(file, loop.EachStep))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"outputs.voice":"audio of 16000 samples, 2 channels, 8000 Hz","outputs.weights":"histogram of 3 values from -1 to 2",
 		"outputs.nothing":"histogram of 0 values","outputs.image":"image 3x2","outputs.images":"1 images"}`, out.String())

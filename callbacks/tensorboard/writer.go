@@ -122,7 +122,7 @@ func (w *writer) Watch(_ context.Context, r loop.Report) error {
 				r.Elapsed.Steps, e.Path(), tag, loop.Stateful, e.Name))
 			continue
 		}
-		v, err := encode(tag, e.Value)
+		v, err := encode(tag, e)
 		if err != nil {
 			w.note(fmt.Errorf("step %d: %s: %w", r.Elapsed.Steps, e.Path(), err))
 		}

@@ -41,9 +41,9 @@ func curve(_ context.Context, s, _ int) (int, loop.Logs, error) {
 
 // training is a loop with an evaluation "val" at the start and every 5 steps.
 func training() loop.Loop[int, int] {
-	val := loop.Evaluation[int, int]{Name: "val", Loop: loop.New(loop.OnFunc(loop.EachStep, curve)),
+	val := loop.Evaluation[int, int]{Name: "val", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(curve))),
 		Data: numbers(1)}
-	return loop.New(loop.OnFunc(loop.EachStep, curve), val.On(loop.Every(loop.Steps(5)).AndAtStart()))
+	return loop.New(loop.On(loop.EachStep, loop.StepFunc(curve)), val.On(loop.Every(loop.Steps(5)).AndAtStart()))
 }
 
 func TestWrite_trainingAndEvaluationsAreRunsOfTheirOwn(t *testing.T) {
@@ -103,7 +103,7 @@ func TestEvaluations(t *testing.T) {
 				logs.Loss(row.entry, 1)
 				return s, logs, nil
 			}
-			result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(3), tensorboard.Write(dir, loop.EachStep, row.options...))
+			result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(3), tensorboard.Write(dir, loop.EachStep, row.options...))
 			if row.err != "" {
 				require.ErrorContains(t, err, "loop: callback 1 (each step: tensorboard "+dir+"): "+row.err)
 				require.EqualValues(t, 0, result.Elapsed.Steps)
@@ -228,7 +228,7 @@ func TestWrite_readsOnlyWhatIsDue(t *testing.T) {
 		logs.Set(loop.Losses, "loss", late{&fetched, nil})
 		return s, logs, nil
 	}
-	_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000), tensorboard.Write(t.TempDir(), loop.Every(loop.Steps(100))))
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(1000), tensorboard.Write(t.TempDir(), loop.Every(loop.Steps(100))))
 	require.NoError(t, err)
 	require.Equal(t, 10, fetched)
 }
@@ -267,7 +267,7 @@ func TestTags_ofStatefulMetrics(t *testing.T) {
 	w := tensorboard.New(t.TempDir())
 	for step, collection := range []loop.Collection{loop.Stateful, loop.Metrics} {
 		var logs loop.Logs
-		logs.Set(collection, "late", loop.Number(1))
+		logs.Set(collection, "late", 1)
 		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: int64(step + 1)}, Logs: logs}))
 	}
 	require.EqualError(t, w.End(t.Context(), loop.Ending{}), "tensorboard: step 2: metrics.late: the tag metrics/late has had the values of "+

@@ -14,7 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -54,7 +53,7 @@ func TestInteropFlax(t *testing.T) {
 		require.NoError(t, err)
 		entry, err := logs.Get("out")
 		require.NoError(t, err)
-		matrix, err := entry.Value.(loop.Payload).Any()
+		matrix, err := entry.Any()
 		require.NoError(t, err)
 		for _, row := range matrix.(*managed.Tensor).Value().([][]float32) {
 			y = append(y, row...)

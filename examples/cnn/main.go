@@ -57,10 +57,10 @@ func main() {
 	fit := loop.New(
 		loop.On(loop.EachStep, trainStep),
 		loop.Evaluate("test", managed.TestStep(step), test.Batches(120)).On(border),
-		loop.OnFunc(border, func(ctx context.Context, state *managed.State, _ data.Batch) (*managed.State, loop.Logs, error) {
-			state, err := managed.Reset(ctx, state) // of what an inner loop has tracked
+		loop.On(border, loop.StepFunc(func(ctx context.Context, state *managed.State, _ data.Batch) (*managed.State, loop.Logs, error) {
+			state, err := managed.Reset(ctx, state)
 			return state, loop.Logs{}, err
-		}),
+		})),
 	)
 	options := []loop.Option{loop.Until(loop.Steps(*steps)), loop.Watch(border, summary(lines)),
 		callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}})}

@@ -26,8 +26,8 @@ func (m *model) Restore(_ context.Context, c *checkpoint.Checkpoint) error {
 }
 
 // step is one of gradient descent on the mean cross-entropy of a batch; with the rate 0 it measures alone.
-func step(rate float64) loop.StepFunc[model, data.Batch] {
-	return func(_ context.Context, m model, b data.Batch) (model, loop.Logs, error) {
+func step(rate float64) loop.Stepper[model, data.Batch] {
+	return loop.StepFunc(func(_ context.Context, m model, b data.Batch) (model, loop.Logs, error) {
 		x, y := b.Fields[0].Array.Flat.([]float32), b.Fields[1].Array.Flat.([]int32)
 		next, loss, right := m, 0.0, 0.0
 		for i, label := range y {
@@ -50,7 +50,7 @@ func step(rate float64) loop.StepFunc[model, data.Batch] {
 		logs.Loss("loss", loss/float64(b.Size))
 		logs.Metric("accuracy", right/float64(b.Size))
 		return next, logs, nil
-	}
+	})
 }
 
 // probabilities are those of the classes, and the class of the largest.

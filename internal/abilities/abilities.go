@@ -19,6 +19,13 @@ type InEpoch interface {
 	InEpoch() (epoch int64, last, known bool)
 }
 
+// Payload is a logged value that may be more than a number, such as an array or a text.
+type Payload interface {
+	Float() (float64, error)
+	// Any is the value. It may wait for a device.
+	Any() (any, error)
+}
+
 // Awaiter is a step that may still be running when its method has returned. Await waits for all steps that were begun
 // on the state and returns the error of one that failed.
 type Awaiter[S any] interface {

@@ -6,11 +6,9 @@ import "sort"
 // piece is how many elements of a list lie together.
 const piece = 512
 
-// List grows at its end and shrinks at both ends. It consists of pieces, so that a long one is not copied when it
-// grows, and what was dropped at its front is freed.
+// List grows and shrinks at its end. It consists of pieces, so that a long one is not copied when it grows.
 type List[T any] struct {
 	pieces [][]T
-	first  int // index of the first element, in the first piece
 	n      int
 }
 
@@ -19,13 +17,12 @@ func (l *List[T]) Len() int { return l.n }
 
 // At is the i-th element.
 func (l *List[T]) At(i int) *T {
-	i += l.first
 	return &l.pieces[i/piece][i%piece]
 }
 
 // Push adds an element at the end.
 func (l *List[T]) Push(v T) {
-	end := l.first + l.n
+	end := l.n
 	if end/piece == len(l.pieces) {
 		var p []T // the first piece begins small: most columns of a short run are short
 		if end > 0 {
@@ -38,24 +35,12 @@ func (l *List[T]) Push(v T) {
 	l.n++
 }
 
-// Shift drops the first element.
-func (l *List[T]) Shift() {
-	var zero T
-	*l.At(0) = zero // so that what it points to can be freed
-	l.n--
-	if l.first++; l.first == piece {
-		l.pieces[0] = nil
-		l.pieces, l.first = l.pieces[1:], 0
-	}
-}
-
 // Pop drops the last element.
 func (l *List[T]) Pop() {
 	var zero T
 	*l.At(l.n - 1) = zero
 	l.n--
-	end := l.first + l.n
-	l.pieces[end/piece] = l.pieces[end/piece][:end%piece]
+	l.pieces[l.n/piece] = l.pieces[l.n/piece][:l.n%piece]
 }
 
 // Keep drops all elements but those for which stays is true. It is called in order.

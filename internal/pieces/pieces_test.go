@@ -18,17 +18,12 @@ func TestList(t *testing.T) {
 		next := 0
 		for range rapid.IntRange(1, 30).Draw(t, "actions") {
 			n := rapid.SampledFrom([]int{1, 3, 511, 512, 700}).Draw(t, "n")
-			switch rapid.SampledFrom([]string{"push", "push", "shift", "pop", "keep"}).Draw(t, "action") {
+			switch rapid.SampledFrom([]string{"push", "push", "pop", "keep"}).Draw(t, "action") {
 			case "push":
 				for range n {
 					l.Push(next)
 					want = append(want, next)
 					next++
-				}
-			case "shift":
-				for range min(n, len(want)) {
-					l.Shift()
-					want = want[1:]
 				}
 			case "pop":
 				for range min(n, len(want)) {

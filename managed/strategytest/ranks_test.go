@@ -86,7 +86,7 @@ func agreementsOfAStep(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
 	run := func(steps int64) (calls int64) {
 		before := job.Calls()
-		_, err := loop.New(loop.OnFunc(loop.EachStep, step.Step)).Run(t.Context(), state, wave(t, 256).Batches(32), loop.Until(loop.Steps(steps)))
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step.Step))).Run(t.Context(), state, wave(t, 256).Batches(32), loop.Until(loop.Steps(steps)))
 		require.NoError(t, err)
 		return int64(job.Calls() - before)
 	}

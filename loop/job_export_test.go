@@ -1,0 +1,4 @@
+package loop
+
+// RankError lets tests ask which rank ended a run.
+type RankError = rankError
