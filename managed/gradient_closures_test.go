@@ -42,7 +42,7 @@ func TestTrainStep_refusesClosuresOfGoMLX(t *testing.T) {
 	}{
 		"If beside another way":    {func(w *managed.Node) *managed.Node { return graph.Add(w, branch(w)) }, refused},
 		"While beside another way": {func(w *managed.Node) *managed.Node { return graph.Mul(w, loop(w)) }, refused},
-		"without its gradient": {func(w *managed.Node) *managed.Node { return graph.Add(w, graph.StopGradient(branch(w))) }, ""},
+		"without its gradient":     {func(w *managed.Node) *managed.Node { return graph.Add(w, graph.StopGradient(branch(w))) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(optim.New(0.5)))

@@ -307,8 +307,8 @@ func resumes(t *testing.T, s strategies.Strategy) {
 var lateSteps = []string{"head", "head", "head", "body", "head", "body", "all", "body", "all", "head", "all", "all"}
 
 // late trains a model whose parameters join the optimizer's groups one after the other: the head alone at first, then
-// in turns with the body, whose updates are the means of two, and at last with a layer that only the third step has. The
-// run is saved and resumed after each number of steps; it gives the losses and the values of the state.
+// in turns with the body, whose updates are the means of two, and at last with a layer that only the third step has.
+// The run is saved and resumed after each number of steps; it gives the losses and the values of the state.
 func late(t *testing.T, s strategies.Strategy, until ...int) (losses []float64, values map[string][]float64) {
 	hidden := func(b *managed.Builder, name string) *managed.Node {
 		return graph.Tanh(layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, 16))
