@@ -74,6 +74,8 @@ func (s *State) inherited(r *restored, v *variable) (*Tensor, error) {
 	link := strings.TrimSuffix(place, parameter)
 	_, name := model.SplitPath(link)
 	switch {
+	case parameter == "" && r.recorded && len(s.model.numbers[path]) > 0 && !slices.ContainsFunc(s.model.numbers[path], r.trained):
+		return nil, nil // of a group of which no step had trained anything
 	case parameter == "": // of a schedule, which may be new
 		names = []string{scope + inOptimizers + "updates"}
 	case slot == "count" && counts.own:

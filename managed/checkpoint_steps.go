@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
@@ -58,6 +60,7 @@ type asking struct {
 	usedStep
 	place           string               // of its function; "" if it is not known
 	gathers, ofRule func(*variable) bool // which variables gather a metric, and which its rule keeps
+	numbers         map[string][]string  // see definition
 }
 
 // asking is the step as it was built for a state.
@@ -70,7 +73,7 @@ func (s *Stepper) asking(state *State, b *Builder, used []*variable) asking {
 		func(v *variable) bool {
 			return slices.ContainsFunc(b.resets, func(r reset) bool { return r.variable == v })
 		},
-		func(v *variable) bool { return state.model.ofOptimizer[v] }}
+		func(v *variable) bool { return state.model.ofOptimizer[v] }, state.model.numbers}
 }
 
 func paths(variables []*variable) []string {
@@ -130,7 +133,7 @@ func (r *restored) same(id stepID) []usedStep {
 }
 
 // hadRule reports whether the step's rule had the variable of that name before the checkpoint: it keeps one for each
-// parameter that it has trained, and those of its own from its first step on.
+// parameter that it has trained, and those of several parameters from the first step on that trains one of them.
 func (r *restored) hadRule(step *asking, name string) bool {
 	parameter := owner(name, step.Trains)
 	if !r.recorded { // another parameter has such a variable: then it was the same rule, and did not train this one
@@ -140,7 +143,15 @@ func (r *restored) hadRule(step *asking, name string) bool {
 		})
 	}
 	return slices.ContainsFunc(r.steps, func(s usedStep) bool {
-		return s.Train && s.By == step.By && len(s.Trains) > 0 && (parameter == "" || slices.Contains(s.Trains, parameter))
+		trains := func(name string) bool { return slices.Contains(s.Trains, name) }
+		switch several := step.numbers[name]; {
+		case !s.Train || s.By != step.By || len(s.Trains) == 0:
+			return false
+		case parameter != "":
+			return trains(parameter)
+		default:
+			return len(several) == 0 || slices.ContainsFunc(several, trains)
+		}
 	})
 }
 
@@ -155,6 +166,11 @@ func owner(name string, parameters []string) (parameter string) {
 	return parameter
 }
 
+// ofOptimizers reports whether a name is one that rules give to what they keep.
+func ofOptimizers(name string) bool {
+	return strings.Contains(name, "/"+optimizer.Scope+"/") || strings.Contains(name, "/"+optimizer.AdamDefaultScope)
+}
+
 // left are the tensors that the step used before the checkpoint and does not ask for now. Of several steps that may be
 // the given one, it is the one of which the fewest are left.
 func (r *restored) left(step *asking, waits func(name string) bool) (names []string) {
@@ -164,6 +180,9 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 			o := r.origins[name]
 			parameter := owner(name, s.Trains)
 			untrained := !o.Trainable && parameter != "" && !slices.Contains(step.Trains, parameter)
+			if !o.Trainable && parameter == "" && ofOptimizers(name) { // it may be a group's, of which this step trains none
+				untrained = slices.ContainsFunc(s.Trains, func(p string) bool { return !slices.Contains(step.Trains, p) })
+			}
 			if waits(name) && !untrained && (o.Trainable || step.Train && o.Train) {
 				left = append(left, name)
 			}
@@ -180,7 +199,7 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 func (s *State) checkKnown(r *restored, known []*variable, given map[string]*Tensor) error {
 	gathers := func(v *variable) bool { _, ok := s.model.resets[v]; return ok }
 	ofRule := func(v *variable) bool { return s.model.ofOptimizer[v] }
-	all := asking{gathers: gathers, ofRule: ofRule}
+	all := asking{gathers: gathers, ofRule: ofRule, numbers: s.model.numbers}
 	e := &MismatchError{Step: r.step, transfer: r.from != nil}
 	rest, others := map[string]*variable{}, map[string]*Tensor{}
 	maps.Copy(others, s.pending())
@@ -200,7 +219,7 @@ func (s *State) checkKnown(r *restored, known []*variable, given map[string]*Ten
 				delete(rest, v.Path())
 			}
 		}
-		r.check(e, &asking{step, placeOf(step.stepID), gathers, ofRule}, variables, given, others)
+		r.check(e, &asking{step, placeOf(step.stepID), gathers, ofRule, s.model.numbers}, variables, given, others)
 	}
 	if r.recorded {
 		known, all.Train = slices.DeleteFunc(slices.Clone(known), func(v *variable) bool { return rest[v.Path()] == nil }), false

@@ -66,6 +66,43 @@ func TestClipByExample(t *testing.T) {
 	require.ErrorContains(t, err, "ClipByExample: the limit is 0, expected a positive number")
 }
 
+// The norm of an example is that of the parameters that the step updates: those that the optimizer freezes, and those
+// that the step leaves out, have no part in it.
+func TestClipByExample_withoutTheFrozen(t *testing.T) {
+	const limit, rate = 2.0, 0.5
+	for _, row := range []struct {
+		name  string
+		chain []optim.Transformation
+		only  []managed.StepOption
+		want  float32 // how far w goes
+	}{
+		{"all", nil, nil, rate * limit / 100.005}, // the norm of 1 and 100
+		{"frozen", []optim.Transformation{optim.Frozen(optim.Under("/fixed"))}, nil, rate},
+		{"left out", nil, []managed.StepOption{managed.TrainOnly(func(name string) bool { return name == "/w" })}, rate},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.New(rate, row.chain...)))
+			require.NoError(t, err)
+			defer func() { require.NoError(t, state.Close()) }()
+			step := managed.TrainStep(func(b *managed.Builder) {
+				weight := func(name string) *managed.Node {
+					return b.Scope().VariableWithValue(name, float32(3)).NodeValue(b.Graph())
+				}
+				b.Loss("loss", b.ClipByExample(limit, []*managed.Node{b.Field("x")}, func(example []*managed.Node) *managed.Node {
+					x := graph.Reshape(example[0])
+					return graph.Add(graph.Mul(x, weight("w")), graph.MulScalar(graph.Mul(x, weight("fixed")), 100))
+				}))
+			}, row.only...)
+			defer func() { require.NoError(t, step.Close()) }()
+			_, _, err = step.Step(t.Context(), state, data.Batch{Fields: []data.Field{data.X([]float32{1, 1}, 2, 1)}})
+			require.NoError(t, err)
+			v, err := state.Value("/w")
+			require.NoError(t, err)
+			require.InDelta(t, 3-row.want, tensors.ToScalar[float32](v), 1e-5)
+		})
+	}
+}
+
 // TestS18_layersInABody: layers by In within ClipByExample, Scan and While, whose functions Eager calls once for each
 // example and turn.
 func TestS18_layersInABody(t *testing.T) {

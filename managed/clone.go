@@ -101,6 +101,9 @@ func (s *State) cloneVariables(c *State) ([]*variable, error) {
 		if s.model.ofOptimizer[v] {
 			c.model.ofOptimizer[made] = true
 		}
+		if of := s.model.numbers[v.Path()]; of != nil {
+			c.model.numbers[v.Path()] = slices.Clone(of)
+		}
 	}
 	return all, nil
 }

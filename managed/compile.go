@@ -185,7 +185,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 
 // awaiting is what the state tells those who build a step: the values of a checkpoint that wait.
 func (s *State) awaiting() *awaited.Values {
-	a := &awaited.Values{Shapes: map[string]Shape{}}
+	a := &awaited.Values{Shapes: map[string]Shape{}, Numbers: s.model.numbers}
 	for name, t := range s.model.given.Tensors {
 		a.Shapes[name] = t.Shape()
 	}

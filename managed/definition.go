@@ -20,7 +20,8 @@ type definition struct {
 	// brought in.
 	resets      map[*variable]metrics.Accumulator
 	ofOptimizer map[*variable]bool
-	given       store.Given // values for variables to come
+	numbers     map[string][]string // awaited.Values.Numbers
+	given       store.Given         // values for variables to come
 }
 
 // slots are the variables that a graph uses, and what becomes of them.

@@ -54,6 +54,13 @@ var later = map[string]program{
 	"unfreeze with a rule of optim": {of: []int{0, 0, 0, 1, 1, 1}, steps: func() []*managed.Stepper {
 		return []*managed.Stepper{managed.TrainStep(headOnBody, below("/head/")), managed.TrainStep(headOnBody)}
 	}, optimizer: func() *optim.Optimizer { return optim.New(0.01, optim.Accumulate(2), optim.Adam{}) }},
+	"groups that join": {of: []int{0, 0, 1, 0, 2, 2, 1}, steps: func() []*managed.Stepper {
+		return []*managed.Stepper{managed.TrainStep(headOnBody, below("/head/")), managed.TrainStep(headOnBody, below("/body/")), managed.TrainStep(headOnBody)}
+	}, optimizer: func() *optim.Optimizer {
+		return optim.New(0.01, optim.SkipNonFinite(), optim.Groups(
+			optim.Group{Name: "head", Match: optim.Under("/head"), Chain: optim.Chain{optim.SkipNonFinite(), optim.Adam{}, optim.ScaleBySchedule(optim.Linear(1, 0.5, 4))}},
+			optim.Group{Name: "body", Chain: optim.Chain{optim.Accumulate(2), optim.Adam{}, optim.ScaleBySchedule(optim.Linear(1, 0.5, 4))}}))
+	}},
 	"generator first": {of: []int{0, 0, 1, 0, 1, 1}, steps: func() []*managed.Stepper {
 		generated := func(b *managed.Builder) *managed.Node { return layer(b, "generator", b.Field("x"), 1) }
 		judged := func(b *managed.Builder, x *managed.Node) *managed.Node {

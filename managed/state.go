@@ -105,7 +105,7 @@ func usable(strategy strategies.Strategy, suchAs string) error {
 func blank(strategy strategies.Strategy) *State {
 	s := &State{
 		model: definition{store: model.NewStore(), resets: map[*variable]metrics.Accumulator{},
-			ofOptimizer: map[*variable]bool{}},
+			ofOptimizer: map[*variable]bool{}, numbers: map[string][]string{}},
 		saved:    saved{origins: map[string]origin{}},
 		settings: settings{rules: map[string]*optim.Optimizer{}},
 	}

@@ -62,7 +62,7 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 	var steps *model.Variable // GoMLX's Adam goes on from it; ours counts for each parameter
 	s.each(func(p *Parameter) *graph.Node {
 		if steps == nil {
-			steps = s.model.Store().VariableWithShape(adamPath(s.model.Scope(), link, "step"), shapes.Make(s.dtype), initializer.Zero).SetTrainable(false)
+			steps = s.ofAll(s.model.Store().VariableWithShape(adamPath(s.model.Scope(), link, "step"), shapes.Make(s.dtype), initializer.Zero))
 			s.Set(steps, graph.AddScalar(steps.NodeValue(s.graph), 1))
 		}
 		mean := graph.Mul(s.average(moment(p, "_1st_moment"), b1, p.Update), s.unbias(p, b1, 0))

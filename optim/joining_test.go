@@ -225,6 +225,53 @@ func TestS11_groupsAsOptax(t *testing.T) {
 	t.Logf("%d chains by mode", all)
 }
 
+// everySecond holds its parameters back in the first step and in every second one after it.
+type everySecond struct{}
+
+func (everySecond) Name() string { return "every_second" }
+
+func (everySecond) Update(s *optim.Step) {
+	odd := s.Number("odd", false)
+	due := odd.NodeValue(s.Graph())
+	odd.SetNodeValue(graph.LogicalNot(due))
+	s.Require(due)
+}
+
+// What holds one group back, whatever link does it, leaves the momentum and the values of the others alone. Of a slope
+// of 1, momentum 0.5 makes 1, 1.5, 1.75, 1.875.
+func TestS11_requireInAGroup(t *testing.T) {
+	const rate = 0.25
+	sums := []float64{1, 2.5, 4.25, 6.125} // of the updates of a momentum that is never held back
+	for name, held := range map[string]optim.Transformation{"Require": everySecond{}, "Accumulate": optim.Accumulate(2)} {
+		late := optim.Chain{held, optim.Momentum(0.5)}
+		for form, chain := range map[string]optim.Chain{
+			"Groups": {optim.Groups(optim.Group{Name: "late", Match: optim.Under("/late"), Chain: late}, optim.Group{Name: "rest", Chain: optim.Chain{optim.Momentum(0.5)}})},
+			"Masked": {optim.Masked(optim.Under("/late"), late...), optim.Masked(optim.Not(optim.Under("/late")), optim.Momentum(0.5))},
+			"last":   {optim.Masked(optim.Not(optim.Under("/late")), optim.Momentum(0.5)), optim.Masked(optim.Under("/late"), late...)},
+		} {
+			t.Run(name+", "+form, func(t *testing.T) {
+				state := newState(t, plugintest.CPU(t), optim.New(rate, chain...))
+				step := managed.TrainStep(func(b *managed.Builder) {
+					of := func(name string) *managed.Node {
+						return b.Scope().VariableWithValue(name, float32(8)).NodeValue(b.Graph())
+					}
+					b.Loss("loss", graph.Add(of("late"), of("other")))
+				})
+				defer func() { require.NoError(t, step.Close()) }()
+				for i := range sums {
+					train(t, step, state, []data.Batch{batchOf(t, []float32{1}, 1)})
+					require.InDelta(t, 8-rate*sums[i], floats(t, state, "/other")[0], 1e-6, "step %d", i+1)
+					want := 8.0
+					if n := (i + 1) / 2; n > 0 {
+						want -= rate * sums[n-1]
+					}
+					require.InDelta(t, want, floats(t, state, "/late")[0], 1e-6, "step %d", i+1)
+				}
+			})
+		}
+	}
+}
+
 // alone are the links that do not mix parameters, nor count for all of them: without groups, too, they go on for each
 // parameter where a fresh optax goes.
 var alone = []string{"momentum", "nesterov", "adam", "adamax", "rmsprop", "adagrad", "adadelta", "nadam", "lion", "lamb", "adafactor", "masked", "accumulate",

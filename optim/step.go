@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
+
+	"github.com/lazo-ml/lazo/internal/awaited"
 )
 
 // Transformation is one link of an optimizer's chain: it changes the updates of a step on their way from the gradients
@@ -159,7 +161,19 @@ func (s *Step) numberOf(p *Parameter, slot string, start any) *model.Variable {
 
 // Number is a variable of the link: a scalar that starts with the given value, of its type.
 func (s *Step) Number(slot string, start any) *model.Variable {
-	return s.model.Store().VariableWithValue(model.JoinPath(s.scope, slot), start).SetTrainable(false)
+	return s.ofAll(s.model.Store().VariableWithValue(model.JoinPath(s.scope, slot), start))
+}
+
+// ofAll notes that a variable is kept for all parameters of the link.
+func (s *Step) ofAll(v *model.Variable) *model.Variable {
+	if numbers := awaited.Of(s.graph).Numbers; numbers != nil {
+		for p := range s.Parameters() {
+			if name := p.Name(); !slices.Contains(numbers[v.Path()], name) {
+				numbers[v.Path()] = append(numbers[v.Path()], name)
+			}
+		}
+	}
+	return v.SetTrainable(false)
 }
 
 // Set gives a variable its value after the step. It keeps the old one if a link before this one holds the step back:

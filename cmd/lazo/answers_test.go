@@ -68,6 +68,7 @@ func noisy(t *testing.T, kind string) *data.Set {
 // Every door gives the same answers: a model, for one example, a batch and a set; its saved file, opened and by lazo
 // model predict; a server; and the page of package report. So it is before anything was fitted, with Evaluate too, and
 // for a model that is calibrated, with thresholds, names and weights of classes.
+// S34: the files of lazo model predict and the server name the classes.
 func TestS32_everyDoorGivesTheSameAnswers(t *testing.T) {
 	for kind, row := range map[string]struct {
 		loss  string

@@ -13,6 +13,9 @@ type Values struct {
 	Shapes map[string]shapes.Shape
 	// Bring makes the variable of such a value, as one that an optimizer keeps.
 	Bring func(name string) *model.Variable
+	// Numbers are what links of an optimizer keep for several parameters, by the full names of both: a group of
+	// parameters has its own from the first step on that trains one of them.
+	Numbers map[string][]string
 	// Open tells that the graph depends on which variables there are: with more of them it is to be built again.
 	Open bool
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -38,9 +39,10 @@ const tolerance = 1e-5
 const comparedSteps = 100
 
 // Run runs the suite; among the rest, 100 Adam steps of a model with loops and branches must give jit's losses and
-// values to 1e-5, and a run that is saved and resumed must end with the bits of the unbroken one. open gives the
-// strategy on a runtime that the test closes, of the CPU or of GoMLX's backend in Go; that has neither branches nor
-// batch normalisation, so its model has none, and it is compared with jit on that backend.
+// values to 1e-5, and a run that is saved and resumed must end with the bits of the unbroken one, also where parameters
+// join the optimizer's groups after it was saved. open gives the strategy on a runtime that the test closes, of the CPU
+// or of GoMLX's backend in Go; that has neither branches nor batch normalisation, so its model has none, and it is
+// compared with jit on that backend.
 func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
 	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })
@@ -48,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("agrees with jit", func(t *testing.T) { agreesWithJit(t, open(t)) })
 	t.Run("blocks", func(t *testing.T) { blocks(t, open(t)) })
 	t.Run("a run is resumed", func(t *testing.T) { resumes(t, open(t)) })
+	t.Run("parameters that join late", func(t *testing.T) { joinLate(t, open(t)) })
 	t.Run("evaluations", func(t *testing.T) { evaluations(t, open(t)) })
 	t.Run("nothing is left", func(t *testing.T) { nothingIsLeft(t, open(t)) })
 }
@@ -300,6 +303,75 @@ func resumes(t *testing.T, s strategies.Strategy) {
 	require.Equal(t, whole, run(broken, 6))
 }
 
+// lateSteps are the steps of a run whose parameters join late: which of the three each one is.
+var lateSteps = []string{"head", "head", "head", "body", "head", "body", "all", "body", "all", "head", "all", "all"}
+
+// late trains a model whose parameters join the optimizer's groups one after the other: the head alone at first, then
+// in turns with the body, whose updates are the means of two, and at last with a layer that only the third step has.
+// The run is saved and resumed after each number of steps; it gives the losses and the values of the state.
+func late(t *testing.T, s strategies.Strategy, until ...int) (losses []float64, values map[string][]float64) {
+	hidden := func(b *managed.Builder, name string) *managed.Node {
+		return graph.Tanh(layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, 16))
+	}
+	head := func(b *managed.Builder, h *managed.Node) {
+		b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("head"), h, true, 1), b.Field("y"))))
+	}
+	few := func(b *managed.Builder) { head(b, hidden(b, "body")) }
+	all := func(b *managed.Builder) { head(b, graph.Add(hidden(b, "body"), hidden(b, "extra"))) }
+	under := func(scope string) managed.StepOption {
+		return managed.TrainOnly(func(name string) bool { return strings.HasPrefix(name, scope) })
+	}
+	dir := folder(t, s)
+	for _, n := range until {
+		state, err := managed.New(s, managed.WithOptimizer(optim.New(0.01, optim.Groups(
+			optim.Group{Name: "body", Match: optim.Under("/body"), Chain: optim.Chain{optim.Accumulate(2), optim.Adam{}}},
+			optim.Group{Name: "rest", Chain: optim.Chain{optim.Adam{}, optim.WeightDecay{Rate: 0.01}}}))))
+		require.NoError(t, err)
+		var tasks []loop.Task[*managed.State, data.Batch]
+		steps := []*managed.Stepper{managed.TrainStep(few, under("/head/")), managed.TrainStep(few, under("/body/")), managed.TrainStep(all)}
+		for i, name := range []string{"head", "body", "all"} {
+			due := func(_, after loop.Elapsed) bool { return lateSteps[after.Steps-1] == name }
+			tasks = append(tasks, loop.On(loop.When(name, due), steps[i]))
+		}
+		result, err := loop.New(tasks...).Run(t.Context(), state, wave(t, 128).Batches(32, data.Shuffle(3)), loop.Until(loop.Steps(n)),
+			checkpoint.Resume(dir, checkpoint.Options{When: loop.AtEnd, ReadBack: true}))
+		require.NoError(t, err)
+		_, losses, err = result.History.Series("loss")
+		require.NoError(t, err)
+		values = valuesOf(t, state)
+		require.NoError(t, state.Close())
+		for _, step := range steps {
+			require.NoError(t, step.Close())
+		}
+	}
+	return losses, values
+}
+
+// joinLate: what is counted for each parameter is that of its own updates, the figures are jit's, and a run that is
+// saved before a parameter joins ends with the bits of the unbroken one.
+func joinLate(t *testing.T, s strategies.Strategy) {
+	losses, values := late(t, s, len(lateSteps))
+	_, resumed := late(t, s, 3, 6, len(lateSteps))
+	require.Equal(t, values, resumed)
+	// The body is trained by its own steps and by those of all: 7, which make 3 updates, and one is left.
+	require.Equal(t, []float64{1}, values["/optimizers/groups/body/accumulate/body/dense/weights/batches"])
+	require.Equal(t, []float64{3}, values["/optimizers/groups/body/accumulate/body/dense/weights/count"])
+	for name, updates := range map[string]float64{"head": 9, "extra": 4} {
+		require.Equal(t, []float64{updates}, values["/optimizers/parameters/"+name+"/dense/weights/count"], name)
+	}
+	open := plugintest.CPU
+	if onGo(s) {
+		open = plugintest.Go
+	}
+	wantLosses, want := late(t, strategies.Jit(open(t)), len(lateSteps))
+	require.InDeltaSlice(t, wantLosses, losses, tolerance)
+	require.Len(t, values, len(want))
+	for name := range want {
+		require.InDeltaSlice(t, want[name], values[name], tolerance, name)
+	}
+	t.Logf("%d values of parameters that join late at most %g from jit's", len(values), tolerance)
+}
+
 // folder returns a temporary folder, the same one in all processes of the strategy's job.
 func folder(t *testing.T, s strategies.Strategy) string {
 	job := s.Runtime().Job()
@@ -327,6 +399,10 @@ func numbers(t *testing.T, v *tensors.Tensor) (all []float64) {
 		case []float32:
 			for _, f := range flat {
 				all = append(all, float64(f))
+			}
+		case []int32:
+			for _, n := range flat {
+				all = append(all, float64(n))
 			}
 		case []int64:
 			for _, n := range flat {
