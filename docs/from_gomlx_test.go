@@ -88,7 +88,7 @@ func TestFromGoMLX_modelAsItIs(t *testing.T) {
 	dataset, testDataset, runtime := inMemory(t, cpu(), training).Shuffle(), inMemory(t, cpu(), test), cpu()
 
 	step := func(b *managed.Builder) {
-		labels, logits := []*managed.Node{b.Field("label")}, []*managed.Node{mlp(b.Scope(), b.Field("image"))}
+		labels, logits := []*graph.Node{b.Field("label")}, []*graph.Node{mlp(b.Scope(), b.Field("image"))}
 		b.Loss("loss", loss.SparseCategoricalCrossEntropyLogits(labels, logits))
 		b.Metric("accuracy", metric.SparseCategoricalAccuracyGraph(b.Scope(), labels, logits))
 		b.Track("mean_accuracy", metrics.Accuracy(), nil, graph.Squeeze(labels[0], -1), logits[0]) // since the last reset

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -86,15 +87,15 @@ func Example_kerasOwn() {
 	ctx, strategy := context.Background(), jit()
 	set := must.M1(data.New(data.Named("left", []float32{1, 2, 3, 4}, 4, 1), data.Named("right", []float32{4, 3, 2, 1}, 4, 1),
 		data.Named("sum", []float32{5, 5, 5, 5}, 4, 1), data.Named("larger", []float32{0, 0, 1, 1}, 4)))
-	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
-		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
+	network := func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
+		both := graph.Concatenate([]*graph.Node{input("left"), input("right")}, -1)
 		h := nn.Sequential{nn.Dense{Units: 8}, nn.Activation("tanh")}.Apply(scope.In("trunk"), both)
-		return map[string]*managed.Node{
+		return map[string]*graph.Node{
 			"sum":    nn.Dense{Units: 1}.Apply(scope.In("sum"), h),
 			"larger": nn.Dense{Units: 1}.Apply(scope.In("larger"), h),
 		}
 	}
-	pinball := func(labels, output *managed.Node) *managed.Node { // of the quantile 0.9: a value for each example
+	pinball := func(labels, output *graph.Node) *graph.Node { // of the quantile 0.9: a value for each example
 		off := graph.Sub(labels, output)
 		return graph.Max(graph.MulScalar(off, 0.9), graph.MulScalar(off, -0.1))
 	}
@@ -117,14 +118,14 @@ func Example_kerasSequences() {
 	source, target, next := []int32{5, 6, 7, 0}, []int32{1, 7, 6, 5, 0}, []int32{7, 6, 5, 2, 0}
 	set := must.M1(data.New(data.Named("source", source, 1, 4), data.Named("target", target, 1, 5), data.Y(next, 1, 5)))
 	words := nn.Embedding{Vocabulary: 20, Width: 8, Padding: new(0)}
-	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
+	network := func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 		memory := words.Apply(scope.In("words"), input("source"))
 		memory = nn.GRU{Units: 8}.Apply(scope.In("encoder"), memory)
 		h := words.Apply(scope.Shared("words"), input("target"))
 		h = nn.Attention{Heads: 2, Width: 4, Causal: true}.Apply(scope.In("itself"), h)
 		seen := nn.Attention{Heads: 2, Mask: nn.MaskOf(memory)}.Cross(scope.In("across"), h, memory)
 		logits := words.Logits(scope.Shared("words"), graph.Add(h, seen))
-		return map[string]*managed.Node{"next": nn.Masked(logits, nn.MaskOf(h))} // Add and Logits hand no mask on
+		return map[string]*graph.Node{"next": nn.Masked(logits, nn.MaskOf(h))} // Add and Logits hand no mask on
 	}
 	model := must.M1(flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy), flaxlike.WithLearningRate(0.1),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
@@ -258,7 +259,7 @@ func Example_kerasTables() {
 // scaled is a layer of one's own with a setting.
 type scaled struct{ By float64 }
 
-func (s scaled) Apply(_ *managed.Scope, x *managed.Node) *managed.Node {
+func (s scaled) Apply(_ *model.Scope, x *graph.Node) *graph.Node {
 	return graph.MulScalar(x, s.By)
 }
 
@@ -314,7 +315,7 @@ func Example_kerasAverage() {
 	ctx, strategy, set := context.Background(), jit(), line(64)
 	network := nn.Dense{Units: 1}
 	average := optim.Average{Decay: 0.9}
-	averaged := func(scope *managed.Scope, x *managed.Node) (output *managed.Node) {
+	averaged := func(scope *model.Scope, x *graph.Node) (output *graph.Node) {
 		if scope.IsTraining(x.Graph()) {
 			return network.Apply(scope, x)
 		}

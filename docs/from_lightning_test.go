@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -137,13 +138,13 @@ func Example_lightningResume() {
 func Example_lightningOptimizers() {
 	ctx, strategy := context.Background(), jit()
 	training := line(64)
-	network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	network := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return nn.Dense{Units: 1}.Apply(scope.In("out"), graph.Tanh(nn.Dense{Units: 8}.Apply(scope.In("hidden"), x)))
 	}
-	fake := func(b *managed.Builder) *managed.Node {
+	fake := func(b *managed.Builder) *graph.Node {
 		return network(b.Scope().In("generator"), b.Scope().RandomNormal(b.Graph(), b.Field("y").Shape()))
 	}
-	judged := func(b *managed.Builder, x *managed.Node, sign float64) *managed.Node {
+	judged := func(b *managed.Builder, x *graph.Node, sign float64) *graph.Node {
 		return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(network(b.Scope().At("discriminator"), x), sign)))
 	}
 	discriminate := func(b *managed.Builder) {

@@ -103,7 +103,7 @@ func TestNamesTellApart(t *testing.T) {
 	known := exported(t, false)
 	for name, there := range map[string]bool{
 		"callbacks.StopEarly": true, "loop.StopLate": false, "loop.Elapsed.Steps": true, "loop.Elapsed.Stops": false, "Fit.Epochs": true, "Fit.Periods": false,
-		"model.Fit": true, "model.SetLearningRate": true, "model.Fits": false, "model.Scope.In": true, "model.Scope.Out": false, "managed.Scope.In": true, "managed.Scope.Out": false, "lop.Steps": false,
+		"model.Fit": true, "model.SetLearningRate": true, "model.Fits": false, "model.Scope.In": true, "model.Scope.Out": false, "lop.Steps": false,
 		"loop.History.Collect": true, "flaxlike.Bar": true, "layers.Dense": true, "slog.Logger": true, "optim.Adamax": true,
 		"parquet.Open": true, "parquet.Shut": false, "etcd.Embed": true, "shield.Do": false,
 	} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -19,7 +20,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
@@ -60,9 +60,9 @@ func TestS30_oneExampleIsOne(t *testing.T) {
 // a value; logits become probabilities for the name.
 func TestS35_averagePrecision(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{-2, 1, 0.5, 3, -1, 2}, 6, 1), data.Y([]int32{0, 1, 0, 1, 1, 0}, 6)))
-	same := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x })
-	own := flaxlike.Metric{Name: "own", Metric: metrics.MapInputs(metrics.AveragePrecision(200), func(in []*managed.Node) []*managed.Node {
-		return []*managed.Node{in[0], graph.Sigmoid(in[1])}
+	same := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x })
+	own := flaxlike.Metric{Name: "own", Metric: metrics.MapInputs(metrics.AveragePrecision(200), func(in []*graph.Node) []*graph.Node {
+		return []*graph.Node{in[0], graph.Sigmoid(in[1])}
 	})}
 	m := newModel(t, same, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics(own), flaxlike.WithMetrics("average_precision", "auc"))
 	figures := must.M1(m.Evaluate(t.Context(), set))

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/plots"
 )
@@ -28,7 +28,7 @@ func asFloat32(of []float64) []float32 {
 
 // logits is a model whose output is its input, with a loss of classes.
 func logits(t *testing.T, loss string) *flaxlike.Model {
-	return newModel(t, nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x }), flaxlike.WithLoss(loss), flaxlike.WithBatchSize(64))
+	return newModel(t, nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x }), flaxlike.WithLoss(loss), flaxlike.WithBatchSize(64))
 }
 
 // Temperatures are scipy's, and Platt's scaling is scikit-learn's (testdata/calibration.py).
@@ -239,7 +239,7 @@ func TestCalibrate_refuses(t *testing.T) {
 
 // Thresholds are the best ones there are: no other one, tried one by one, does better.
 func TestChooseThresholds(t *testing.T) {
-	same := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node { // with a variable, so that it can be saved
+	same := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node { // with a variable, so that it can be saved
 		return graph.Add(x, graph.MulScalar(nn.Dense{Units: 1}.Apply(scope.In("none"), x), 0))
 	})
 	x := []float32{-3, -2, -1, -1, 0, 1, 1, 2, 3, 4}

@@ -185,7 +185,7 @@ func (s *stream) check(field string) error {
 }
 
 // fieldOf is the field that a node has the numbers of, in whatever shape; "" if it has others.
-func (t *trace) fieldOf(x *managed.Node) string {
+func (t *trace) fieldOf(x *graph.Node) string {
 	for {
 		if name := t.inputs[x]; name != "" {
 			return name
@@ -203,7 +203,7 @@ func (t *trace) fieldOf(x *managed.Node) string {
 
 // numbersAlone says that the network's inputs of floats have no NaN, but for one of which the network asks itself where
 // it has.
-func (t *trace) numbersAlone(g *managed.Graph) {
+func (t *trace) numbersAlone(g *graph.Graph) {
 	asked := map[string]bool{}
 	for _, n := range g.Nodes() {
 		if in := n.Inputs(); len(in) > 0 && (n.Type() == graph.NodeTypeIsNaN || n.Type() == graph.NodeTypeIsFinite ||
@@ -223,7 +223,7 @@ func (t *trace) numbersAlone(g *managed.Graph) {
 const rounding = 1e-5
 
 // labelsOf says what labels a loss by name takes.
-func labelsOf(l Loss, field string, output *managed.Node, weights string) bound {
+func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 	r := bound{field: field, kind: "label", weights: weights, low: -math.MaxFloat32, high: math.MaxFloat32, why: l.Name + " takes finite numbers"}
 	switch l.Name {
 	case "sparse_categorical_crossentropy", maskedSparse:
@@ -249,7 +249,7 @@ func labelsOf(l Loss, field string, output *managed.Node, weights string) bound 
 func (r bound) classes() bool { return r.class || r.signs || r.high < 2 }
 
 // rowsOf says that labels are probabilities of classes, which are 1 together.
-func rowsOf(l Loss, field string, output *managed.Node, weights string) (r bound, ok bool) {
+func rowsOf(l Loss, field string, output *graph.Node, weights string) (r bound, ok bool) {
 	ok = slices.Contains([]string{"categorical_crossentropy", "categorical_focal_crossentropy", "kl_divergence"}, l.Name)
 	return bound{field: field, kind: "sum of labels", weights: weights, row: outputs.Classes(output),
 		why: l.Name + " takes probabilities, whose sum is 1 (or 0 where an example is not to count)"}, ok

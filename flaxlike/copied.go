@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -163,7 +164,7 @@ func (m *Model) content() (*checkpoint.Checkpoint, error) {
 }
 
 // tensorOf is a value as a file has it.
-func tensorOf(value *managed.Tensor) (t checkpoint.Tensor, err error) {
+func tensorOf(value *tensors.Tensor) (t checkpoint.Tensor, err error) {
 	a, err := managed.ArrayOf(value)
 	if err != nil {
 		return t, err

@@ -6,19 +6,19 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
 // A network of GoMLX's functions and Fit with callbacks.
 func ExampleModel_Fit() {
-	gated := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	gated := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Mul(layers.Dense(scope.In("value"), x, true, 32), graph.Sigmoid(layers.Dense(scope.In("gate"), x, true, 32)))
 	}
 	training, test := must.M2(data.Digits())
@@ -37,10 +37,10 @@ func ExampleModel_Fit() {
 
 // Two inputs and two outputs, each with a loss of its own.
 func ExampleFunctional() {
-	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
-		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
+	network := func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
+		both := graph.Concatenate([]*graph.Node{input("left"), input("right")}, -1)
 		sum, larger := nn.Dense{Units: 1}.Apply(scope.In("sum"), both), nn.Dense{Units: 1}.Apply(scope.In("larger"), both)
-		return map[string]*managed.Node{"sum": sum, "larger": larger}
+		return map[string]*graph.Node{"sum": sum, "larger": larger}
 	}
 	model := must.M1(flaxlike.New(context.Background(), flaxlike.Functional(network), flaxlike.WithLoss(
 		flaxlike.Loss{Name: "mse", Output: "sum"},

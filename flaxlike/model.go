@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/gate"
@@ -17,7 +19,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -220,7 +221,7 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", e.Name, err)
 		}
-		if outputs[e.Name], err = managed.ArrayOf(v.(*managed.Tensor)); err != nil {
+		if outputs[e.Name], err = managed.ArrayOf(v.(*tensors.Tensor)); err != nil {
 			return nil, fmt.Errorf("output %q: %w", e.Name, err)
 		}
 	}
@@ -408,7 +409,7 @@ func (s step) Await(ctx context.Context, m *Model) error {
 // variable is one of the network.
 type variable struct {
 	name      string
-	shape     metrics.Shape
+	shape     shapes.Shape
 	trainable bool
 }
 

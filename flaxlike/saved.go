@@ -12,12 +12,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/strategies"
@@ -65,9 +65,9 @@ type description struct {
 
 // described is a field of a batch.
 type described struct {
-	Name string        `json:"name"`
-	Type managed.DType `json:"type"`
-	Dims []int         `json:"dims"`
+	Name string       `json:"name"`
+	Type dtypes.DType `json:"type"`
+	Dims []int        `json:"dims"`
 }
 
 // judge is a loss or a metric.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -35,9 +36,9 @@ const wide = 256
 
 // counted is a network of two variables, all of whose numbers are how many training steps there were: what is said of
 // two moments shows. It says the input, twice as large, and the variables.
-func counted(scope *managed.Scope, x *managed.Node) *managed.Node {
+func counted(scope *model.Scope, x *graph.Node) *graph.Node {
 	n := x.Shape().Dimensions[0]
-	all := []*managed.Node{graph.MulScalar(x, 2)}
+	all := []*graph.Node{graph.MulScalar(x, 2)}
 	for _, name := range []string{"one", "two"} {
 		v := scope.VariableWithValue(name, make([]float32, wide)).NodeValue(x.Graph())
 		all = append(all, graph.BroadcastToDims(graph.ExpandAxes(v, 0), n, wide))
@@ -46,7 +47,7 @@ func counted(scope *managed.Scope, x *managed.Node) *managed.Node {
 }
 
 // counts has a gradient of -1 for each number of counted. It says, of each example, minus the sum of all numbers.
-func counts(_, output *managed.Node) *managed.Node {
+func counts(_, output *graph.Node) *graph.Node {
 	return graph.Neg(graph.ReduceSum(graph.Slice(output, graph.AxisRange(), graph.AxisRange(1)), -1))
 }
 

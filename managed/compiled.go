@@ -7,8 +7,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed/internal/store"
@@ -32,12 +34,12 @@ type compiled struct {
 	layout []logged
 	wholes []logged
 	// cast are the variables that a policy casts; nil before the first build.
-	cast []*variable
+	cast []*model.Variable
 	// changed says which of the values the program changes, metrics which of them gather a metric, nil for the others.
 	changed []bool
 	metrics []*metrics.Accumulator
 	// sets are those of the resident set, which the program is given behind the state's values.
-	sets []strategies.Buffer
+	sets []compute.Buffer
 	// spare are *arguments, for the runs that are being made.
 	spare sync.Pool
 	used  int64 // when, in the cache's count of uses

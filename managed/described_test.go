@@ -103,7 +103,7 @@ var drawn atomic.Int64
 
 // sixteen is a layer whose parameters eight devices divide.
 func sixteen(b *managed.Builder) {
-	undrawn := b.Scope().WithInitializer(func(g *graph.Graph, shape shapes.Shape) *managed.Node {
+	undrawn := b.Scope().WithInitializer(func(g *graph.Graph, shape shapes.Shape) *graph.Node {
 		drawn.Add(1)
 		return graph.Zeros(g, shape)
 	})
@@ -114,7 +114,7 @@ func sixteen(b *managed.Builder) {
 // Given values are taken without their numbers, and steps of an epoch run through a loop.
 func TestDescribed_loop(t *testing.T) {
 	r := plugintest.Described(t, 1)
-	given := map[string]*managed.Tensor{"/dense/weights": tensors.FromValue([][]float32{make([]float32, 16)}), "/dense/biases": tensors.FromValue(make([]float32, 16))}
+	given := map[string]*tensors.Tensor{"/dense/weights": tensors.FromValue([][]float32{make([]float32, 16)}), "/dense/biases": tensors.FromValue(make([]float32, 16))}
 	state := stateOn(t, strategies.Jit(r), managed.WithValues(given))
 	step := managed.TrainStep(sixteen)
 	t.Cleanup(func() { require.NoError(t, step.Close()) })

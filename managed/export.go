@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -32,16 +33,16 @@ func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ...
 }
 
 // Function is a model: from the fields of a batch to values by name.
-type Function func(b *Builder) map[string]*Node
+type Function func(b *Builder) map[string]*graph.Node
 
 // ExportModel writes a model for inference as [Stepper.Export] writes a step: the function is built as in a [TestStep],
 // the state has the variables that the function uses, and the outputs are the function's, sorted by name. What the
 // function reports as loss or metric comes too. A field of the batch that the function makes no use of, as the labels
 // of a prediction, is no input.
 func ExportModel(dir string, state *State, batch data.Batch, f Function, options ...ExportOption) error {
-	var outputs map[string]*Node
+	var outputs map[string]*graph.Node
 	s := newStepper(stepSettings{name: "model", build: func(b *Builder) { outputs = f(b) }}, nil)
-	if err := s.export(dir, state, batch, func() map[string]*Node { return outputs }, options); err != nil {
+	if err := s.export(dir, state, batch, func() map[string]*graph.Node { return outputs }, options); err != nil {
 		return fmt.Errorf("managed: export model: %w", err)
 	}
 	return nil
@@ -65,7 +66,7 @@ func Sizes(sizes ...int) ExportOption {
 	return func(x *exporting) { x.sizes = append(x.sizes, sizes...) }
 }
 
-func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs func() map[string]*Node, options []ExportOption) error {
+func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs func() map[string]*graph.Node, options []ExportOption) error {
 	if state == nil {
 		return errors.New("the state is nil")
 	}
@@ -178,7 +179,7 @@ func (s *Stepper) lower(ctx context.Context, c *compiled, x *exporting) error {
 // exporting writes down the program of a step in place of compiling it.
 type exporting struct {
 	runtime            *xla.Runtime
-	outputs            func() map[string]*Node // beside those of a step
+	outputs            func() map[string]*graph.Node // beside those of a step
 	noWeights, example bool
 	sizes              []int
 	program            export.Program
@@ -200,7 +201,7 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 			p.Inputs[n.GetParameterHandle()] = export.Value{Name: s.Batch[i].Name, Role: export.Batch, Shape: n.Shape()}
 		}
 		out := xla.Built{InPlace: map[int]int{}}
-		add := func(v export.Value, n *Node) {
+		add := func(v export.Value, n *graph.Node) {
 			v.Shape = n.Shape()
 			p.Outputs, out.Outputs = append(p.Outputs, v), append(out.Outputs, n)
 		}
@@ -253,7 +254,7 @@ func (x *exporting) fill(state *State, batch data.Batch) (err error) {
 		return nil
 	}
 	p := &x.program
-	p.Weights = map[string]*Tensor{}
+	p.Weights = map[string]*tensors.Tensor{}
 	var names []string
 	for _, v := range p.Inputs {
 		if v.Role == export.State {
@@ -285,7 +286,7 @@ func runOnce(p *export.Program, on *xla.Runtime, batch data.Batch) (e *export.Ex
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	e = &export.Example{Inputs: map[string]*Tensor{}}
+	e = &export.Example{Inputs: map[string]*tensors.Tensor{}}
 	for _, f := range batch.Fields {
 		if !slices.ContainsFunc(p.Inputs, func(v export.Value) bool { return v.Role == export.Batch && v.Name == f.Name }) {
 			continue

@@ -81,9 +81,9 @@ func TestExport_sameBitsAsTheStep(t *testing.T) {
 	}
 }
 
-func predictor(b *managed.Builder) map[string]*managed.Node {
+func predictor(b *managed.Builder) map[string]*graph.Node {
 	h := graph.Tanh(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4))
-	return map[string]*managed.Node{"y": layers.Dense(b.Scope().In("out"), h, true, 1), "hidden": h}
+	return map[string]*graph.Node{"y": layers.Dense(b.Scope().In("out"), h, true, 1), "hidden": h}
 }
 
 func TestExportModel(t *testing.T) {
@@ -115,9 +115,9 @@ func TestR34_exportIsPlainAndNeedsNoLabels(t *testing.T) {
 	state := newState(t, plugintest.CPU(t))
 	batch := first(t, line(t, 64).Batches(16))
 	batch.Fields[0], batch.Fields[1] = batch.Fields[1], batch.Fields[0] // what is left has another place
-	model := func(b *managed.Builder) map[string]*managed.Node {
+	model := func(b *managed.Builder) map[string]*graph.Node {
 		b.Field("y")
-		return map[string]*managed.Node{"gelu": activation.Gelu(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4))}
+		return map[string]*graph.Node{"gelu": activation.Gelu(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4))}
 	}
 	dir := filepath.Join(t.TempDir(), "model")
 	require.NoError(t, managed.ExportModel(dir, state, batch, model, managed.WithExample()))
@@ -213,8 +213,8 @@ func TestExport_mistakes(t *testing.T) {
 		})
 	}
 	require.ErrorIs(t, step.Export(taken, state, batch), fs.ErrExist)
-	err := managed.ExportModel(filepath.Join(taken, "nil"), state, batch, func(*managed.Builder) map[string]*managed.Node {
-		return map[string]*managed.Node{"y": nil}
+	err := managed.ExportModel(filepath.Join(taken, "nil"), state, batch, func(*managed.Builder) map[string]*graph.Node {
+		return map[string]*graph.Node{"y": nil}
 	})
 	require.ErrorContains(t, err, `managed: export model: `)
 	require.ErrorContains(t, err, `output "y" is nil`)

@@ -48,8 +48,8 @@ func TestExportModel_sizes(t *testing.T) {
 	}
 	require.NoError(t, loaded.Close())
 
-	mean := func(b *managed.Builder) map[string]*managed.Node {
-		return map[string]*managed.Node{"mean": graph.ReduceAllMean(b.Field("x"))}
+	mean := func(b *managed.Builder) map[string]*graph.Node {
+		return map[string]*graph.Node{"mean": graph.ReduceAllMean(b.Field("x"))}
 	}
 	err = managed.ExportModel(filepath.Join(t.TempDir(), "mean"), state, batch, mean, managed.Sizes(2))
 	require.EqualError(t, err, `managed: export model: for a batch of 2: output "mean" is (Float32), and of 4 examples (Float32): expected a row for each`)

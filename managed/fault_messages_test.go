@@ -134,7 +134,7 @@ var mistakes = []mistake{
 		return m.train(func(b *managed.Builder) { layers.Embedding(b.Scope(), b.Field("x"), dtypes.Float32, 10, 4, false) })
 	}},
 	{"node of another graph", func(m desk) error {
-		var kept *managed.Node
+		var kept *graph.Node
 		build := func(b *managed.Builder) {
 			if kept == nil {
 				kept = b.Field("x")
@@ -364,7 +364,7 @@ var mistakes = []mistake{
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.LossScale{}))), m.batch, regression)
 	}},
 	{"given value of another shape", func(m desk) error {
-		values := managed.WithValues(map[string]*managed.Tensor{"/dense/dense/weights": tensors.FromValue([]float32{1}), "/dense/biases": tensors.FromValue([]float32{1})})
+		values := managed.WithValues(map[string]*tensors.Tensor{"/dense/dense/weights": tensors.FromValue([]float32{1}), "/dense/biases": tensors.FromValue([]float32{1})})
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(sgd()), values), m.batch, regression)
 	}},
 	{"value of another shape", func(m desk) error {

@@ -38,12 +38,12 @@ const wide = 512
 func counted(b *managed.Builder) {
 	x := b.Field("x")
 	n := x.Shape().Dimensions[0]
-	variable := func(name string) *managed.Node {
+	variable := func(name string) *graph.Node {
 		v := b.Scope().VariableWithValue(name, make([]float32, wide)).NodeValue(b.Graph())
 		return graph.BroadcastToDims(graph.ExpandAxes(v, 0), n, wide)
 	}
 	one, two := variable("one"), variable("two")
-	all := graph.Concatenate([]*managed.Node{graph.MulScalar(x, 2), one, two}, -1)
+	all := graph.Concatenate([]*graph.Node{graph.MulScalar(x, 2), one, two}, -1)
 	// The gradient of each number is -1.
 	b.Loss("loss", graph.Neg(graph.Add(graph.ReduceSum(one, -1), graph.ReduceSum(two, -1))))
 	if !b.Training() {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -53,14 +54,14 @@ func (f *failingStrategy) fail(call string) error {
 	return fmt.Errorf("%s: %w", call, errInjected)
 }
 
-func (f *failingStrategy) Put(name string, t *tensors.Tensor) (strategies.Buffer, error) {
+func (f *failingStrategy) Put(name string, t *tensors.Tensor) (compute.Buffer, error) {
 	if err := f.fail("put"); err != nil {
 		return nil, err
 	}
 	return f.Strategy.Put(name, t)
 }
 
-func (f *failingStrategy) Fetch(b strategies.Buffer) (*tensors.Tensor, error) {
+func (f *failingStrategy) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	if err := f.fail("fetch"); err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (f *failingStrategy) Fetch(b strategies.Buffer) (*tensors.Tensor, error) {
 }
 
 // Free frees, and then fails: what could not be freed cannot be told from what was.
-func (f *failingStrategy) Free(buffers ...strategies.Buffer) error {
+func (f *failingStrategy) Free(buffers ...compute.Buffer) error {
 	return errors.Join(f.Strategy.Free(buffers...), f.fail("free"))
 }
 
@@ -85,7 +86,7 @@ type failingProgram struct {
 	of *failingStrategy
 }
 
-func (p *failingProgram) Start(state []strategies.Buffer, batches []data.Batch) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
+func (p *failingProgram) Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running strategies.Running, err error) {
 	if err := p.of.fail("start"); err != nil {
 		return nil, nil, nil, err
 	}

@@ -170,7 +170,7 @@ func TestClone_beforeTheFirstStep(t *testing.T) {
 	r := plugintest.CPU(t)
 	weights := tensors.FromValue([][]float32{{7}})
 	state := newState(t, r, managed.WithOptimizer(sgd()), managed.WithSeed(5),
-		managed.WithValues(map[string]*managed.Tensor{"/dense/dense/weights": weights}), managed.DrawMissing(func(string) bool { return true }))
+		managed.WithValues(map[string]*tensors.Tensor{"/dense/dense/weights": weights}), managed.DrawMissing(func(string) bool { return true }))
 	require.NoError(t, state.SetLearningRate(0.25))
 	clone, err := state.Clone(t.Context(), state.Strategy())
 	require.NoError(t, err)

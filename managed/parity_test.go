@@ -22,13 +22,13 @@ import (
 )
 
 // array is an array that was logged.
-func array(t *testing.T, l loop.Logs, name string) *managed.Tensor {
+func array(t *testing.T, l loop.Logs, name string) *tensors.Tensor {
 	t.Helper()
 	e, err := l.Get(name)
 	require.NoError(t, err)
 	v, err := e.Value.(loop.Payload).Any()
 	require.NoError(t, err)
-	return v.(*managed.Tensor)
+	return v.(*tensors.Tensor)
 }
 
 // on gives a state on one device and on four.

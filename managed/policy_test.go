@@ -26,7 +26,7 @@ import (
 )
 
 // perceptron has two layers.
-func perceptron(b *managed.Builder) *managed.Node {
+func perceptron(b *managed.Builder) *graph.Node {
 	x := graph.Reshape(b.Field("x"), -1, 64)
 	x = activation.Relu(layers.Dense(b.Scope().In("hidden"), x, true, 32))
 	return b.ToOutputType(layers.Dense(b.Scope().In("logits"), x, true, 10))
@@ -171,10 +171,10 @@ func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 // and on four devices.
 func TestWithPolicy_throughTheStack(t *testing.T) {
 	average := optim.Average{Decay: 0.9}
-	model := func(b *managed.Builder) *managed.Node {
+	model := func(b *managed.Builder) *graph.Node {
 		require.NotEqual(t, dtypes.InvalidDType, b.DType())
 		x := layers.Dense(b.Scope().In("first"), b.Field("x"), true, 8)
-		x = managed.FullPrecision(b.Scope(), x, func(x *managed.Node) *managed.Node {
+		x = managed.FullPrecision(b.Scope(), x, func(x *graph.Node) *graph.Node {
 			require.Equal(t, dtypes.Float32, x.DType())
 			return norm.BatchNorm(b.Scope().In("norm"), x, -1).Done()
 		})

@@ -75,7 +75,7 @@ func ExampleWithValues() {
 	ctx := context.Background()
 	runtime := must(xla.Open(ctx, xla.CPU))
 	defer runtime.Close()
-	state := must(managed.New(strategies.Jit(runtime), managed.WithValues(map[string]*managed.Tensor{
+	state := must(managed.New(strategies.Jit(runtime), managed.WithValues(map[string]*tensors.Tensor{
 		"/dense/weights": tensors.FromValue([][]float32{{2}}),
 		"/dense/biases":  tensors.FromValue([]float32{0}),
 	}), managed.DrawMissing(func(name string) bool { return strings.HasPrefix(name, "/head/") })))

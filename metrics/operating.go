@@ -34,25 +34,25 @@ func SpecificityAtSensitivity(sensitivity float64, thresholds int) Metric {
 
 // rate is a figure at each threshold from how much of label 1 and of label 0 is above it, of how much there is.
 type rate struct {
-	of func(hits, misses, ones, zeros *Node) *Node
+	of func(hits, misses, ones, zeros *graph.Node) *graph.Node
 	// zeros: without an example of label 0 it says nothing.
 	zeros bool
 }
 
 var (
-	precisionAt   = rate{of: func(hits, misses, _, _ *Node) *Node { return ratio(hits, graph.Add(hits, misses)) }}
-	recallAt      = rate{of: func(hits, _, ones, _ *Node) *Node { return graph.Div(hits, ones) }}
-	specificityAt = rate{of: func(_, misses, _, zeros *Node) *Node { return graph.Div(graph.Sub(zeros, misses), zeros) }, zeros: true}
+	precisionAt   = rate{of: func(hits, misses, _, _ *graph.Node) *graph.Node { return ratio(hits, graph.Add(hits, misses)) }}
+	recallAt      = rate{of: func(hits, _, ones, _ *graph.Node) *graph.Node { return graph.Div(hits, ones) }}
+	specificityAt = rate{of: func(_, misses, _, zeros *graph.Node) *graph.Node { return graph.Div(graph.Sub(zeros, misses), zeros) }, zeros: true}
 )
 
 func newOperating(name string, least float64, thresholds int, wanted, condition rate) Metric {
 	name = fmt.Sprintf("%s(%g)", name, least)
-	return newCurve(name, thresholds, func(ones, zeros *Node) *Node {
+	return newCurve(name, thresholds, func(ones, zeros *graph.Node) *graph.Node {
 		if !(least >= 0 && least <= 1) {
 			panic(fmt.Errorf("metrics: %s(%d): expected a share from 0 to 1", name, thresholds))
 		}
 		none := graph.Zeros(ones.Graph(), shapes.Make(dtype, 1)) // above the last threshold there is nothing
-		above := func(bins *Node) *Node { return graph.Concatenate([]*Node{atLeast(bins), none}, 0) }
+		above := func(bins *graph.Node) *graph.Node { return graph.Concatenate([]*graph.Node{atLeast(bins), none}, 0) }
 		hits, misses, allOnes, allZeros := above(ones), above(zeros), graph.ReduceAllSum(ones), graph.ReduceAllSum(zeros)
 		reached := graph.GreaterOrEqual(condition.of(hits, misses, allOnes, allZeros), graph.Scalar(ones.Graph(), dtype, least))
 		values := wanted.of(hits, misses, allOnes, allZeros)

@@ -87,7 +87,7 @@ func TestPenalty(t *testing.T) {
 	step := managed.TrainStep(func(b *managed.Builder) {
 		s := b.Scope().In("dense")
 		s.SetParam(regularizer.ParamL2, 0.5)
-		y := nn.Dense{Units: 3, Kernel: nn.Constant(2), Bias: nn.Ones}.Apply(s, b.Field("x"))
+		y := nn.Dense{Units: 3, Kernel: nn.Constant(2), Bias: nn.Initial("ones")}.Apply(s, b.Field("x"))
 		b.Loss("loss", graph.ReduceAllMean(y))
 	})
 	defer func() { require.NoError(t, step.Close()) }()

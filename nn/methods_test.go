@@ -413,7 +413,7 @@ func (m method) run(t *testing.T, name string, peer followed, kind dtypes.DType)
 }
 
 // someOf are 16 elements at most.
-func someOf(t *managed.Tensor) (list []float64) {
+func someOf(t *tensors.Tensor) (list []float64) {
 	wide, ok := tensors.MustCopyFlatData[float64], t.DType() == dtypes.Float64
 	if ok {
 		list = wide(t)

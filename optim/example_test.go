@@ -28,7 +28,7 @@ func Example() {
 		optim.WeightDecay{Rate: 0.001, Match: optim.RankFrom(1)},
 		optim.ScaleBySchedule(optim.Linear(0, 1, 20).Then(20, optim.Cosine(1, 0, 280))),
 		average)
-	loss := func(b *managed.Builder) *managed.Node {
+	loss := func(b *managed.Builder) *graph.Node {
 		w := b.Scope().VariableWithValue("w", []float32{0, 0}).NodeValue(b.Graph())
 		predicted := graph.ReduceSum(graph.Mul(b.Field("x"), graph.InsertAxes(w, 0)), -1)
 		return graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted))

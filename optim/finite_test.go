@@ -86,7 +86,7 @@ func TestLossScale_float16(t *testing.T) {
 	const tiny = 1e-8 // float16 ends at 6e-8
 	policy := optim.MixedFloat16()
 	require.True(t, policy.NeedsLossScale())
-	build := func(loss func(b *managed.Builder, l *managed.Node) *managed.Node) managed.Build {
+	build := func(loss func(b *managed.Builder, l *graph.Node) *graph.Node) managed.Build {
 		return func(b *managed.Builder) {
 			w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 			y := graph.Mul(policy.In(w), policy.In(graph.ReduceAllMean(b.Field("x"))))
@@ -106,7 +106,7 @@ func TestLossScale_float16(t *testing.T) {
 				chain = append(chain, scale)
 			}
 			state := newState(t, r, optim.New(1e6, chain...))
-			step := trainStep(t, build(func(b *managed.Builder, l *managed.Node) *managed.Node {
+			step := trainStep(t, build(func(b *managed.Builder, l *graph.Node) *graph.Node {
 				if row.scale {
 					l = scale.Loss(b.Scope(), l)
 				}

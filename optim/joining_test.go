@@ -266,8 +266,8 @@ func TestS15_accumulateInTurns(t *testing.T) {
 }
 
 // line is a model of a body and a head, each a number, trained to 0; a step can train either.
-func line(b *managed.Builder) *managed.Node {
-	of := func(name string) *managed.Node {
+func line(b *managed.Builder) *graph.Node {
+	of := func(name string) *graph.Node {
 		return b.Scope().At("%s", name).VariableWithValue("v", float32(1)).NodeValue(b.Graph())
 	}
 	return graph.Add(graph.MulScalar(of("body"), 10), of("head"))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -117,7 +118,7 @@ func TestDataParallel_severalDevicesOfAProcess(t *testing.T) {
 		require.NoError(t, err)
 		state, err := s.Put("/w", tensors.FromValue([]float32{0, 0, 0, 0}))
 		require.NoError(t, err)
-		buffers := []strategies.Buffer{state}
+		buffers := []compute.Buffer{state}
 		for range 3 {
 			_, _, running, err := p.Start(buffers, []data.Batch{b})
 			require.NoError(t, err)

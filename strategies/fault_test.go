@@ -3,6 +3,7 @@ package strategies_test
 import (
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -38,7 +39,7 @@ func TestF41_useAfterClose(t *testing.T) {
 			"fetch": func() error { _, err := s.Fetch(b); return err },
 			"free":  func() error { return s.Free(b) },
 			"start": func() error {
-				_, _, _, err := p.Start([]strategies.Buffer{b}, []data.Batch{{Fields: []data.Field{data.X([]float32{1, 2}, 2)}}})
+				_, _, _, err := p.Start([]compute.Buffer{b}, []data.Batch{{Fields: []data.Field{data.X([]float32{1, 2}, 2)}}})
 				return err
 			},
 		} {

@@ -152,13 +152,13 @@ func (p *parallel) Compile(s Step) (Program, error) { return compile(p, s, p.pla
 
 // divided is a value of which each device has a part, or all.
 type divided struct {
-	parts []Buffer // of this process's devices
+	parts []compute.Buffer // of this process's devices
 	split xla.Split
 	shape shapes.Shape // of the whole; not known of what a step gave
 	name  string       // as it was put
 }
 
-var _ Buffer = (*divided)(nil)
+var _ compute.Buffer = (*divided)(nil)
 
 // Finalize frees all parts.
 func (v *divided) Finalize() error {
@@ -185,14 +185,14 @@ func (v *divided) Data() (any, error)                                     { retu
 func (v *divided) CopyToDevice(compute.DeviceNum) (compute.Buffer, error) { return nil, errDivided }
 
 // partOf is what a device has of a value.
-func partOf(b Buffer, device int) Buffer {
+func partOf(b compute.Buffer, device int) compute.Buffer {
 	if v, ok := b.(*divided); ok {
 		return v.parts[device]
 	}
 	return b
 }
 
-func (p *parallel) Put(name string, t *tensors.Tensor) (Buffer, error) {
+func (p *parallel) Put(name string, t *tensors.Tensor) (compute.Buffer, error) {
 	if p.devices == 1 {
 		return p.first.Put(name, t)
 	}
@@ -257,7 +257,7 @@ func (p *parallel) same(t *tensors.Tensor) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
+func (p *parallel) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	v, ok := b.(*divided)
 	if !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.Fetch(partOf(b, 0))
@@ -323,7 +323,7 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 }
 
 // Parts gives a part that several devices have to the process of the first of them.
-func (p *parallel) Parts(b Buffer) (parts []Part, cut bool) {
+func (p *parallel) Parts(b compute.Buffer) (parts []Part, cut bool) {
 	v, ok := b.(*divided)
 	if !ok || len(v.split) == 0 || p.runtime.Job() == nil {
 		return nil, false
@@ -349,7 +349,7 @@ func (p *parallel) Parts(b Buffer) (parts []Part, cut bool) {
 }
 
 // FetchInto puts a divided value together first, and then copies it.
-func (p *parallel) FetchInto(b Buffer, memory []byte) error {
+func (p *parallel) FetchInto(b compute.Buffer, memory []byte) error {
 	if v, ok := b.(*divided); !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.FetchInto(partOf(b, 0), memory)
 	}
@@ -373,10 +373,10 @@ func (p *parallel) FetchInto(b Buffer, memory []byte) error {
 	return nil
 }
 
-func (p *parallel) Free(buffers ...Buffer) error {
+func (p *parallel) Free(buffers ...compute.Buffer) error {
 	var first error
 	for _, b := range buffers {
-		parts := []Buffer{b}
+		parts := []compute.Buffer{b}
 		if v, ok := b.(*divided); ok {
 			parts = v.parts
 		}
@@ -387,8 +387,8 @@ func (p *parallel) Free(buffers ...Buffer) error {
 	return first
 }
 
-func (p *parallel) send(device int, t *tensors.Tensor) (Buffer, error) {
-	var b Buffer
+func (p *parallel) send(device int, t *tensors.Tensor) (compute.Buffer, error) {
+	var b compute.Buffer
 	var err error
 	flatErr := t.ConstFlatData(func(flat any) {
 		b, err = p.runtime.BufferFromFlatData(compute.DeviceNum(device), flat, t.Shape())

@@ -43,7 +43,7 @@ import (
 
 type settings struct {
 	folder, tokenizer        string
-	model                    model
+	model                    network
 	steps, batch, evaluation int
 	rate                     float64
 	seed                     uint64

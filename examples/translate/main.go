@@ -69,7 +69,7 @@ func main() {
 	others := data.Filter(sentences(0, *clauses), func(p pair) bool { return !isHeld[strings.Join(p.source, " ")] })
 	both := wordsOf(first(5000, others))
 
-	m := model{len(both.source), len(both.target), *layers}
+	m := network{len(both.source), len(both.target), *layers}
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(m.learn)))
 	until := loop.Until(loop.Steps(*steps))
 	must.M1(training.Run(ctx, state, loop.Data[data.Batch](both.batches(others)), until, callbacks.ProgressBar(os.Stderr)))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -169,7 +170,7 @@ func (r Run) card(d draft) []plots.Part {
 	return slices.DeleteFunc(card, func(p plots.Part) bool { return len(p.Rows) == 0 })
 }
 
-func shown(s managed.Shape) string { return fmt.Sprint(s.DType, " ", s.Dimensions) }
+func shown(s shapes.Shape) string { return fmt.Sprint(s.DType, " ", s.Dimensions) }
 
 // builtWith are the versions in this binary.
 func builtWith() map[string]string {

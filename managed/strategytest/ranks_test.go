@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -237,7 +238,7 @@ func unequalData(t *testing.T, job *dist.Job, s strategies.Strategy) {
 // otherValues: ranks that fetch values of one shape in another order would put parts of two together.
 func otherValues(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	n := job.Size()
-	put := func(name string) strategies.Buffer {
+	put := func(name string) compute.Buffer {
 		b, err := s.Put(name, tensors.FromFlatDataAndDimensions(make([]float32, 64*n), 8*n, 8))
 		require.NoError(t, err)
 		return b
@@ -246,7 +247,7 @@ func otherValues(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	if job.Rank() == n-1 {
 		a, b = b, a
 	}
-	for _, v := range []strategies.Buffer{a, b} {
+	for _, v := range []compute.Buffer{a, b} {
 		_, err := s.Fetch(v)
 		require.ErrorIs(t, err, xla.ErrDisagree)
 		require.ErrorContains(t, err, "fetches another value")

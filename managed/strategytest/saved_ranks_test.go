@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -37,14 +39,14 @@ type fetched struct {
 	whole, bytes int
 }
 
-func (f *fetched) Fetch(b strategies.Buffer) (*managed.Tensor, error) {
+func (f *fetched) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	if _, cut := f.Parts(b); cut {
 		f.whole++
 	}
 	return f.Strategy.Fetch(b)
 }
 
-func (f *fetched) FetchInto(b strategies.Buffer, memory []byte) error {
+func (f *fetched) FetchInto(b compute.Buffer, memory []byte) error {
 	f.bytes += len(memory)
 	return f.Strategy.FetchInto(b, memory)
 }

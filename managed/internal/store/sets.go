@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -16,7 +17,7 @@ import (
 const DataPrefix = "data:"
 
 // Reside gives a set's fields where the strategy keeps them; it moves a set that is not there yet.
-func (s *Store) Reside(set *data.Resident) (buffers []strategies.Buffer, err error) {
+func (s *Store) Reside(set *data.Resident) (buffers []compute.Buffer, err error) {
 	if set == nil {
 		return nil, nil
 	}
@@ -25,7 +26,7 @@ func (s *Store) Reside(set *data.Resident) (buffers []strategies.Buffer, err err
 	}
 	for _, f := range set.Fields() {
 		t, err := TensorOf(f.Array)
-		var b strategies.Buffer
+		var b compute.Buffer
 		if err == nil {
 			b, err = s.strategy.Put(DataPrefix+f.Name, t)
 		}
