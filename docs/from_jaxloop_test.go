@@ -56,8 +56,8 @@ func TestFromJaxloop_colab(t *testing.T) {
 
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(2))))
 	defer runtime.Close()
-	parallel := must.M1(strategies.DataParallel(runtime))
-	sgd := optim.New(0.005, optim.Momentum(0.9))
+	parallel := must.M1(strategies.DataParallel(runtime, strategies.Parallel{}))
+	sgd := optim.New(0.005, optim.Momentum{Decay: 0.9})
 	state := must.M1(managed.New(parallel, managed.WithOptimizer(sgd), managed.WithSeed(0)))
 	defer state.Close()
 

@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"os"
@@ -69,7 +70,7 @@ func Example_kerasFit() {
 		flaxlike.WithOptimizer("adam"), flaxlike.WithLearningRate(0.01),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
 	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
-		BatchSize: 16, Epochs: 8, ValidationSplit: 0.125, Verbose: flaxlike.Silent}))
+		BatchSize: 16, Epochs: 8, ValidationSplit: 0.125, Output: io.Discard}))
 	losses := must.M1(history.Collect("loss", "val_loss")) // one value an epoch
 	figures := must.M1(model.Evaluate(ctx, test))          // figures["accuracy"]
 	predicted := must.M1(model.Predict(ctx, test))         // predicted.Output(): logits, Probabilities(), Classes(), Labels()
@@ -104,7 +105,7 @@ func Example_kerasOwn() {
 			flaxlike.Loss{Name: "pinball", Func: pinball, Output: "sum"},
 			flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5}),
 		flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "larger"})))
-	must.M(must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 4, Epochs: 2, Verbose: flaxlike.Silent})).WriteCSV(new(strings.Builder)))
+	must.M(must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 4, Epochs: 2, Output: io.Discard})).WriteCSV(new(strings.Builder)))
 	figures := must.M1(model.Evaluate(ctx, set))
 	_, there := figures["larger_accuracy"]
 	fmt.Println(there)
@@ -129,7 +130,7 @@ func Example_kerasSequences() {
 	}
 	model := must.M1(flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy), flaxlike.WithLearningRate(0.1),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
-	must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 1, Epochs: 20, Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 1, Epochs: 20, Output: io.Discard}))
 	fmt.Println("it knows the four words:", must.M1(model.Evaluate(ctx, set))["accuracy"])
 	must.M(model.Close())
 	// Output:
@@ -162,7 +163,7 @@ func Example_kerasCallbacks() {
 			return err
 		}),
 	}
-	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: beside, Verbose: flaxlike.Silent}))
+	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: beside, Output: io.Discard}))
 	best, _ := must.M2(history.Best("val_accuracy", loop.Highest))
 	fmt.Println("best accuracy above 0.6:", best > 0.6, "of", history.Len(), "epochs")
 	for _, file := range must.M1(os.ReadDir(dir)) {
@@ -183,7 +184,7 @@ func Example_kerasBackup() {
 		model := newClassifier(ctx)
 		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}}))
 		history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
-			Epochs: epochs, Checkpoints: folder, CheckpointEvery: loop.Steps(100), Verbose: flaxlike.Silent}))
+			Epochs: epochs, Checkpoints: folder, CheckpointEvery: loop.Steps(100), Output: io.Discard}))
 		must.M(folder.Close())
 		must.M(model.Close())
 		return history.Len()
@@ -205,7 +206,7 @@ func Example_kerasTrainStep() {
 			b.Loss("slope_penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(slope)), 1e-4))
 		}
 	}
-	state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.01, optim.ClipByGlobalNorm(1), optim.Adam{}))))
+	state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.01, optim.Clip{GlobalNorm: 1}, optim.Adam{}))))
 	fit := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
 		Epoch: loop.Steps(training.Len() / 16),
@@ -231,7 +232,7 @@ func Example_kerasData() {
 		return data.Prefetch(augmented, 2)                                // prefetch
 	})
 	history := must.M1(model.FitBatches(ctx, pipeline, flaxlike.Fit{
-		StepsPerEpoch: training.Len() / 32, Epochs: 2, Verbose: flaxlike.Silent}))
+		StepsPerEpoch: training.Len() / 32, Epochs: 2, Output: io.Discard}))
 	fmt.Println("epochs:", history.Len())
 	must.M(model.Close())
 	// Output:
@@ -270,11 +271,11 @@ func Example_kerasSave() {
 	strategy, path := jit(), filepath.Join(dir, "digits.safetensors")
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, scaled{0.5}, nn.Dense{Units: 10}}, flaxlike.WithStrategy(strategy),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithClasses([]string{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"})))
-	must.M1(model.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Output: io.Discard}))
 	must.M(model.Save(path)) // network, values, losses, metrics, classes, and a card of what it was trained on
 	again := must.M1(flaxlike.Open(ctx, path, flaxlike.WithStrategy(strategy), flaxlike.WithLayer("scaled", scaled{})))
 	labels := must.M1(must.M1(again.Predict(ctx, test)).Labels()) // labels[0] is ["three"]
-	fmt.Println(len(labels[0]), again.Card().Examples, len(labels))
+	fmt.Println(len(labels[0]), again.Describe().Card.Examples, len(labels))
 	must.M(model.Close())
 	must.M(again.Close())
 	// Output:
@@ -289,7 +290,7 @@ func Example_kerasFineTuning() {
 		nn.Named{Name: "body", Layer: nn.Sequential{nn.Dense{Units: 32}, nn.Activation("relu")}},
 		nn.Named{Name: "head", Layer: nn.Dense{Units: 10}}}
 	old, path := must.M1(flaxlike.New(ctx, network, flaxlike.WithStrategy(jit()), flaxlike.WithLoss("sparse_categorical_crossentropy"))), filepath.Join(dir, "w.safetensors")
-	must.M1(old.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
+	must.M1(old.Fit(ctx, training, flaxlike.Fit{Output: io.Discard}))
 	must.M(old.Save(path))
 	strategy := jit()
 	frozen := optim.New(1e-3, optim.Frozen(optim.Under("/model/1/body")), optim.Adam{}) // body.trainable = False
@@ -298,7 +299,7 @@ func Example_kerasFineTuning() {
 	first := must.M1(data.Peek(training.Batches(32).All()))
 	must.M(model.Init(ctx, first)) // makes the variables, as Keras's build
 	copied := must.M1(model.LoadSome(ctx, path, optim.Under("/model/1/body")))
-	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Output: io.Discard}))
 	same := func(name string) bool {
 		return must.M1(old.Value(name)).Equal(must.M1(model.Value(name)))
 	}
@@ -324,7 +325,7 @@ func Example_kerasAverage() {
 	}
 	model := must.M1(flaxlike.New(ctx, nn.Func(averaged), flaxlike.WithStrategy(strategy),
 		flaxlike.WithOptimizer(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse")))
-	history := must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
+	history := must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Output: io.Discard}))
 	figures := must.M1(model.Evaluate(ctx, set))
 	fmt.Println("the average follows behind:", figures["loss"] > must.M1(history.Last("loss")))
 	must.M(model.Close())

@@ -77,7 +77,7 @@ func Example_lightningTrainer() {
 	defer os.RemoveAll(dir)
 	optimizer := optim.New(0.1,
 		optim.Accumulate(4),       // accumulate_grad_batches=4
-		optim.ClipByGlobalNorm(1), // gradient_clip_val=1
+		optim.Clip{GlobalNorm: 1}, // gradient_clip_val=1
 		optim.Adam{},
 		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)})
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optimizer),
@@ -104,8 +104,8 @@ func Example_lightningDevices() {
 	ctx := context.Background()
 	training := line(64)
 	step := regression
-	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", 2))) // accelerator
-	strategy := must.M1(strategies.DataParallel(runtime, strategies.Devices(2)))        // devices=2, strategy="ddp"
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", 2)))    // accelerator
+	strategy := must.M1(strategies.DataParallel(runtime, strategies.Parallel{Devices: 2})) // devices=2, strategy="ddp"
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.1))))
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	result := must.M1(fit.Run(ctx, state, training.Batches(16), loop.Until(loop.Steps(200))))

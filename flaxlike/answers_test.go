@@ -79,12 +79,12 @@ func TestS36_thresholdsOfOneOutput(t *testing.T) {
 	set := must.M1(data.New(data.Named("a", []float32{-1, 1, 2, 3}, 4, 1), data.Named("b", []float32{3, 1, 2, 1.5}, 4, 1),
 		data.Named("c", make([]float32, 8), 4, 2), data.Y([]int32{0, 1, 0, 1}, 4)))
 	must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}))
-	before := m.Thresholds()
+	before := m.Describe().Thresholds
 	require.Len(t, before, 2)
 	found := must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 1}, "a"))
 	require.Len(t, found, 1)
-	require.NotEqual(t, before["a"], m.Thresholds()["a"])
-	require.Equal(t, before["b"], m.Thresholds()["b"])
+	require.NotEqual(t, before["a"], m.Describe().Thresholds["a"])
+	require.Equal(t, before["b"], m.Describe().Thresholds["b"])
 	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "c")
 	require.ErrorContains(t, err, "of which the likeliest is predicted")
 	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "d")
@@ -116,9 +116,9 @@ func TestS36_cardOfTheBestEpoch(t *testing.T) {
 			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(1)), checkpoint.KeepBest("val_loss")),
 			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(1)), checkpoint.KeepBest("val_loss"))} { // the run has ended: nothing is trained
 			m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate), flaxlike.WithBatchSize(4))
-			history := must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 4, Validation: set, Verbose: flaxlike.Silent, Callbacks: []loop.Option{best}}))
+			history := must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 4, Validation: set, Output: io.Discard, Callbacks: []loop.Option{best}}))
 			losses := series(t, history, "val_loss")
-			require.Equal(t, slices.Min(losses), m.Card().Fit["val_loss"])
+			require.Equal(t, slices.Min(losses), m.Describe().Card.Fit["val_loss"])
 			require.Equal(t, rate == 0.3, slices.Min(losses) != losses[3])
 			require.InDelta(t, slices.Min(losses), must.M1(m.Evaluate(t.Context(), set))["loss"], 1e-6*losses[0])
 		}
@@ -130,7 +130,7 @@ func TestS36_nilContext(t *testing.T) {
 	var none context.Context
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	set := must.M1(data.New(data.X([]float32{1, 2}, 2, 1), data.Y([]float32{2, 4}, 2, 1)))
-	must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 1, Verbose: flaxlike.Silent}))
+	must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 1, Output: io.Discard}))
 	path := filepath.Join(t.TempDir(), "m.safetensors")
 	must.M(m.Save(path))
 	folder := must.M1(checkpoint.Open(t.TempDir(), checkpoint.Options{}))

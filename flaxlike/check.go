@@ -29,9 +29,6 @@ var ErrLabelRange = errors.New("outside of the classes")
 // 2 for binary_crossentropy.
 var ErrValue = errors.New("out of range")
 
-// ErrNoLoss is wrapped by the error about a model that is to train without a loss.
-var ErrNoLoss = errors.New("no loss")
-
 // seen is what a model has learned while it was built.
 type seen struct {
 	mu        sync.Mutex     // guards all; a list that is there is not changed
@@ -258,7 +255,7 @@ func rowsOf(l Loss, field string, output *graph.Node, weights string) (r bound, 
 // before looks at a batch before its step.
 func (m *Model) before(s step, batch data.Batch) error {
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
-		return fmt.Errorf("the model has %w: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()", ErrNoLoss)
+		return errors.New("the model has no loss: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()")
 	}
 	if err := cmp.Or(m.set.noTests, m.set.noTraining); err != nil && s.of != m.predict && (s.of == m.train || m.set.noTests != nil) {
 		return err

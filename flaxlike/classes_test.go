@@ -2,6 +2,7 @@ package flaxlike_test
 
 import (
 	"context"
+	"io"
 	"math"
 	"testing"
 
@@ -159,7 +160,7 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 		figures loop.Logs
 	}
 	var ends []end
-	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 9, Verbose: flaxlike.Silent, ValidationBatches: batches,
+	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 9, Output: io.Discard, ValidationBatches: batches,
 		OnEpochEnd: func(_ context.Context, epoch int, figures loop.Logs) error {
 			if ends = append(ends, end{epoch, figures}); epoch == 2 {
 				return loop.ErrStop
@@ -199,14 +200,14 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 
 	_, err = m.EvaluateBatches(t.Context(), nil)
 	require.EqualError(t, err, "flaxlike: evaluate: the batches are nil")
-	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Validation: set, ValidationBatches: batches, Verbose: flaxlike.Silent})
+	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Validation: set, ValidationBatches: batches, Output: io.Discard})
 	require.ErrorContains(t, err, "both ValidationBatches and a set to validate on are given")
 	var got error
 	for _, err := range m.PredictBatches(t.Context(), nil) {
 		got = err
 	}
 	require.ErrorContains(t, got, "flaxlike: predict: ")
-	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent, ValidationBatches: loop.Data[data.Batch](func(func(data.Batch, error) bool) {})})
+	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Output: io.Discard, ValidationBatches: loop.Data[data.Batch](func(func(data.Batch, error) bool) {})})
 	require.ErrorContains(t, err, `test "val": `)
 }
 
@@ -214,12 +215,12 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 func TestSetOptimizer(t *testing.T) {
 	m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithBatchSize(6))
 	set := sorted(t, 12)
-	fit := flaxlike.Fit{Verbose: flaxlike.Silent, InOrder: true}
+	fit := flaxlike.Fit{Output: io.Discard, InOrder: true}
 	_, err := m.Fit(t.Context(), set, fit)
 	require.NoError(t, err)
 	before, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
-	require.NoError(t, m.SetOptimizer(t.Context(), optim.New(0.25, optim.Momentum(0.9))))
+	require.NoError(t, m.SetOptimizer(t.Context(), optim.New(0.25, optim.Momentum{Decay: 0.9})))
 	after, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	require.Equal(t, before, after)

@@ -3,6 +3,7 @@ package flaxlike_test
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -24,7 +25,7 @@ func ExampleModel_Fit() {
 	training, test := must.M2(data.Digits())
 	model := must.M1(flaxlike.New(context.Background(), nn.Sequential{nn.Flatten{}, nn.Func(gated), nn.Dense{Units: 10}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01)))
-	history := must.M1(model.Fit(context.Background(), training, flaxlike.Fit{Epochs: 50, ValidationSplit: 0.1, Verbose: flaxlike.Silent,
+	history := must.M1(model.Fit(context.Background(), training, flaxlike.Fit{Epochs: 50, ValidationSplit: 0.1, Output: io.Discard,
 		Callbacks: []loop.Option{callbacks.StopEarly("val_loss", callbacks.Evaluations(3)), callbacks.KeepBest("val_loss")}}))
 	found := must.M1(model.Evaluate(context.Background(), test))
 	fmt.Println("stopped early:", history.Len() < 50)
@@ -47,7 +48,7 @@ func ExampleFunctional() {
 		flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5})))
 	set := must.M1(data.New(data.Named("left", []float32{1, 2, 3, 4}, 4, 1), data.Named("right", []float32{4, 3, 2, 1}, 4, 1),
 		data.Named("sum", []float32{5, 5, 5, 5}, 4), data.Named("larger", []float32{0, 0, 1, 1}, 4)))
-	must.M1(model.Fit(context.Background(), set, flaxlike.Fit{BatchSize: 4, Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(context.Background(), set, flaxlike.Fit{BatchSize: 4, Output: io.Discard}))
 	for _, l := range model.Summary().Layers {
 		fmt.Println(l.Name, l.Kind, l.Output)
 	}

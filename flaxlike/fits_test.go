@@ -127,7 +127,7 @@ var fits = map[string]func() fit{
 		}), []flaxlike.Option{
 			flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.5}),
 			flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "kind"}, flaxlike.Metric{Name: "mae", Output: "size"}),
-			flaxlike.WithOptimizer(optim.New(0.05, optim.Momentum(0.9)))},
+			flaxlike.WithOptimizer(optim.New(0.05, optim.Momentum{Decay: 0.9}))},
 			[]data.Field{data.X(x, 400, 6), data.Named("kind", kind, 400), data.Named("size", size, 400, 1)}}
 	},
 	"regression": func() fit {

@@ -188,8 +188,12 @@ func scored(name string) figure {
 }
 
 var scoresByName = map[string]func(classes int, average metrics.Average) metrics.Metric{
-	"precision": metrics.Precision, "recall": metrics.Recall, "f1_score": metrics.F1, "f1": metrics.F1,
+	"precision": metrics.Precision, "recall": metrics.Recall, "f1_score": f1, "f1": f1,
 	"mean_iou": func(classes int, _ metrics.Average) metrics.Metric { return metrics.MeanIoU(classes) },
+}
+
+func f1(classes int, average metrics.Average) metrics.Metric {
+	return metrics.FBeta(1, classes, average)
 }
 
 func oneEach(output *graph.Node) bool { return output.Rank() < 2 || outputs.Classes(output) == 1 }

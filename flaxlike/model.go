@@ -231,7 +231,7 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 // ofOtherInputs has the error of a batch say which of its fields are not as those that the model was built for: a
 // network may take other lengths, so that they alone are no error.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
-	for _, in := range m.Inputs() {
+	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
 		if none == nil && len(f.Dims) > 0 && (f.DType() != in.Type || !slices.Equal(f.Dims[1:], in.Dims)) {
 			err = fmt.Errorf("%w\n  field %q is %s%v for an example, and was %s%v when the network was built", graphs.Inner(err), in.Name, f.DType(), f.Dims[1:], in.Type, in.Dims)
@@ -242,8 +242,8 @@ func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 
 // Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the
 // shapes, and needs the inputs alone.
-func (m *Model) Export(dir string, batch data.Batch, options ...managed.ExportOption) error {
-	return managed.ExportModel(dir, m.state, batch, m.outputs, options...)
+func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
+	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }
 
 // Close gives up the state, the programs, and, if it was the last model of those that New gave a runtime, that runtime.

@@ -25,7 +25,7 @@ func TestB86_simpleTrainer(t *testing.T) {
 	half := flaxlike.WithLoss(flaxlike.Loss{Name: "mse", Weight: 0.5})
 	network := nn.Sequential{nn.Dense{Units: 8}, nn.Dropout{Rate: 0.3}, nn.Dense{Units: 1}}
 	r := plugintest.Devices(t, 2)
-	both, err := strategies.DataParallel(r)
+	both, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
 	for name, strategy := range map[string]strategies.Strategy{"one device": jit(t), "data parallel": both} {
 		t.Run(name, func(t *testing.T) {

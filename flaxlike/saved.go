@@ -89,11 +89,11 @@ func judgesOf(losses []Loss) (judges []judge) {
 	return judges
 }
 
-// describe is what a file is to say of the model.
-func (m *Model) describe() (string, error) {
+// description is what a file is to say of the model.
+func (m *Model) description() description {
 	s := &m.set
 	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
-		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.Card()}
+		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.card()}
 	if rate, err := m.state.LearningRate(); err == nil && float32(rate) != float32(s.rate) && s.optimizerName != "" {
 		d.Rate = decimal(rate)
 	}
@@ -112,13 +112,19 @@ func (m *Model) describe() (string, error) {
 	for _, f := range s.metrics {
 		d.Metrics = append(d.Metrics, judge{Name: f.Name, Code: f.Func != nil || f.Metric != nil, Output: f.Output, Label: f.Label, Weighted: f.Weighted})
 	}
+	return d
+}
+
+// describe is the text of a file, which says with what it was saved.
+func (m *Model) describe() (string, error) {
+	d := m.description()
 	d.Card.Versions = m.Versions()
 	for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "GoMLX": "github.com/gomlx/gomlx"} {
 		d.Card.Versions[name] = moduleVersion(path)
 	}
 	d.Card.Saved = nil
-	if s.clock != nil {
-		now := s.clock().UTC().Truncate(time.Second)
+	if m.set.clock != nil {
+		now := m.set.clock().UTC().Truncate(time.Second)
 		d.Card.Saved = &now
 	}
 	text, err := json.Marshal(d)

@@ -137,9 +137,9 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"ant", "bee", "cat"}, must.M1(predicted.ClassNames()))
 	var p prepared
-	require.NoError(t, again.Preparation(&p))
+	require.NoError(t, json.Unmarshal(again.Describe().Preparation, &p))
 	require.Equal(t, prepared{2, 3}, p)
-	card := again.Card()
+	card := again.Describe().Card
 	require.Equal(t, 64, card.Examples)
 	require.Equal(t, []string{"x float32 [3]", "y int32 []"}, card.Fields)
 	require.Equal(t, 2, card.Epochs)
@@ -238,7 +238,7 @@ func TestOpen_code(t *testing.T) {
 	_, err = opened(t, "testdata/attention_gomlx_v0.26.safetensors")
 	require.ErrorContains(t, err, "the file has values of variables and no model")
 	require.ErrorContains(t, newModel(t, nn.Dense{Units: 3}, flaxlike.WithClasses([]string{"a", "b"})).Init(t.Context(), first(t, set, 32)), "WithClasses names 2 classes, and the output (Float32)[32, 3] has 3")
-	require.ErrorIs(t, m.Preparation(new(prepared)), flaxlike.ErrNoPreparation)
+	require.Empty(t, m.Describe().Preparation)
 }
 
 // A network with another number of classes than the file has names for is an error that says where the names come from.
@@ -270,7 +270,7 @@ func TestOpen_refusesAnotherPreparation(t *testing.T) {
 	same, err := opened(t, path, flaxlike.WithPreparation(prepared{2, 3}))
 	require.NoError(t, err)
 	var p prepared
-	require.NoError(t, same.Preparation(&p))
+	require.NoError(t, json.Unmarshal(same.Describe().Preparation, &p))
 	require.Equal(t, prepared{2, 3}, p)
 
 	m = newModel(t, nn.Dense{Units: 3})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -107,7 +108,7 @@ func TestR02_predictBesideAFit(t *testing.T) {
 	var wg sync.WaitGroup
 	var fitting sync.WaitGroup
 	fitting.Go(func() {
-		history, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Verbose: flaxlike.Silent, Validation: filled(t, 8, 1),
+		history, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Output: io.Discard, Validation: filled(t, 8, 1),
 			Callbacks: []loop.Option{loop.Limit(50), loop.Watch(loop.At(loop.Steps(1)), func(context.Context, loop.Report) error { close(begun); return nil })}})
 	})
 	<-begun
@@ -162,7 +163,7 @@ func TestR02_predictBesideAFit(t *testing.T) {
 			}
 		})
 	}
-	_, err := m.Fit(t.Context(), filled(t, 4, 1), flaxlike.Fit{Verbose: flaxlike.Silent})
+	_, err := m.Fit(t.Context(), filled(t, 4, 1), flaxlike.Fit{Output: io.Discard})
 	wg.Wait()
 	close(done)
 	evaluating.Wait()
@@ -237,7 +238,7 @@ func TestF46_modelBesideAFit(t *testing.T) {
 		"Save":            func(m *flaxlike.Model) error { return m.Save(path) },
 		"Summary":         func(m *flaxlike.Model) error { _ = m.Summary().String(); return nil },
 		"Fit": func(m *flaxlike.Model) error {
-			_, err := m.Fit(ctx, filled(t, 4, 1), flaxlike.Fit{Verbose: flaxlike.Silent})
+			_, err := m.Fit(ctx, filled(t, 4, 1), flaxlike.Fit{Output: io.Discard})
 			return err
 		},
 		"Load": func(m *flaxlike.Model) error { // by a name of its own, which is whole
@@ -258,7 +259,7 @@ func TestF46_modelBesideAFit(t *testing.T) {
 		var wg sync.WaitGroup
 		var fitErr error
 		wg.Go(func() {
-			_, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Verbose: flaxlike.Silent, Callbacks: []loop.Option{loop.Limit(10),
+			_, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Output: io.Discard, Callbacks: []loop.Option{loop.Limit(10),
 				loop.Watch(loop.Every(loop.Steps(16)), func(context.Context, loop.Report) error { // from inside, too
 					once.Do(func() { close(begun) })
 					_, err := m.Predict(ctx, filled(t, 6, 1))
@@ -326,7 +327,7 @@ func TestF46_aReaderThatNeverEnds(t *testing.T) {
 		}))
 	})
 	<-inside
-	_, fitErr := m.Fit(t.Context(), filled(t, 32, 1), flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent})
+	_, fitErr := m.Fit(t.Context(), filled(t, 32, 1), flaxlike.Fit{Epochs: 3, Output: io.Discard})
 	require.NoError(t, fitErr)
 	close(leave)
 	wg.Wait()

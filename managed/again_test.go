@@ -42,7 +42,7 @@ func stack(again bool) managed.Build {
 // The gradient of a block that is computed again is that of one that is kept, with the same random numbers and
 // statistics, and takes less memory.
 func TestCheckpointedBlocks(t *testing.T) {
-	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{})
 	require.NoError(t, err)
 	set := line(t, 512)
 	for _, row := range []struct {

@@ -59,14 +59,14 @@ type oldRun struct {
 
 // oldRuns are the runs that lazo saved before GoMLX v0.28.
 func oldRuns(t *testing.T) map[string]oldRun {
-	chain := optim.New(0.02, optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01},
+	chain := optim.New(0.02, optim.Clip{GlobalNorm: 1}, optim.Adam{}, optim.WeightDecay{Rate: 0.01},
 		optim.ScaleBySchedule(optim.Cosine(1, 0.5, 40)), optim.Average{Decay: 0.9})
 	whole := []*managed.Stepper{stepper(t, managed.TrainStep(oldWhole))}
 	return map[string]oldRun{
 		"adam":  {oldAdam(), whole, "/last/dense/weights"},
 		"chain": {chain, whole, "/last/dense/weights"},
 		"two": {nil, []*managed.Stepper{stepper(t, oldPart("one", oldAdam())),
-			stepper(t, oldPart("two", optim.New(0.02, optim.Adam{}, optim.Momentum(0.5))))}, "/one/last/dense/weights"},
+			stepper(t, oldPart("two", optim.New(0.02, optim.Adam{}, optim.Momentum{Decay: 0.5})))}, "/one/last/dense/weights"},
 	}
 }
 

@@ -109,6 +109,6 @@ func TestS18_layersInABody(t *testing.T) {
 	r := plugintest.CPU(t)
 	want := run(strategies.Jit(r), nil)
 	require.Less(t, want[4], want[0], "it learns")
-	require.InDeltaSlice(t, want, run(strategies.DataParallel(r)), 1e-5)
+	require.InDeltaSlice(t, want, run(strategies.DataParallel(r, strategies.Parallel{})), 1e-5)
 	require.InDeltaSlice(t, want, run(strategies.Eager(r), nil), 1e-5)
 }

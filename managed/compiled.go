@@ -207,7 +207,7 @@ func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, 
 		}
 		rows := graph.InsertAxes(batch[i], -1)
 		for _, f := range c.resident.Fields() {
-			whole := graph.Parameter(g, store.DataPrefix+f.Name, shapes.Make(strategies.DTypeOf(f.Array), f.Array.Dims...))
+			whole := graph.Parameter(g, store.DataPrefix+f.Name, shapes.Make(store.DType(f.Array), f.Array.Dims...))
 			sets = append(sets, strategies.Slot{Parameter: whole, Data: true})
 			names, nodes = append(names, f.Name), append(nodes, graph.Gather(whole, rows))
 		}

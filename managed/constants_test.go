@@ -31,7 +31,7 @@ func TestR40_largeConstantInAStep(t *testing.T) {
 		hidden := layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4)
 		return graph.ReduceAndKeep(graph.Mul(hidden, row), graph.ReduceSum, -1)
 	}
-	parallel, err := strategies.DataParallel(r)
+	parallel, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
 	last := map[string]float64{}
 	for name, on := range map[string]strategies.Strategy{"jit": strategies.Jit(r), "parallel": parallel, "eager": strategies.Eager(r)} {
@@ -52,7 +52,7 @@ func TestR40_largeConstantInAStep(t *testing.T) {
 			batch := first(t, line(t, 64).Batches(16))
 			require.NoError(t, managed.ExportModel(dir, state, batch, func(b *managed.Builder) map[string]*graph.Node {
 				return map[string]*graph.Node{"y": model(b)}
-			}, managed.WithExample()))
+			}, managed.ExportOptions{Example: true}))
 			p, err := export.Load(dir)
 			require.NoError(t, err)
 			require.Greater(t, len(p.Text), 4*len(flat))

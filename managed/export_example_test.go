@@ -40,7 +40,7 @@ func ExampleExportModel() {
 	defer os.RemoveAll(parent)
 	dir := filepath.Join(parent, "model")
 	batch := data.Batch{Fields: []data.Field{data.X(make([]float32, 2*4), 2, 4)}} // its shapes count
-	if err := managed.ExportModel(dir, state, batch, model); err != nil {
+	if err := managed.ExportModel(dir, state, batch, model, managed.ExportOptions{}); err != nil {
 		log.Fatal(err)
 	}
 

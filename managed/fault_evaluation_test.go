@@ -84,9 +84,9 @@ func shown(t *testing.T, logs loop.Logs) string {
 func strategiesOf(t *testing.T) map[string]strategies.Strategy {
 	t.Helper()
 	two := plugintest.Devices(t, 2)
-	parallel, err := strategies.DataParallel(two)
+	parallel, err := strategies.DataParallel(two, strategies.Parallel{})
 	require.NoError(t, err)
-	sharded, err := strategies.DataParallel(two, strategies.ShardState(strategies.FullyShard(2, 2)))
+	sharded, err := strategies.DataParallel(two, strategies.Parallel{Shard: strategies.FullyShard(2, 2)})
 	require.NoError(t, err)
 	return map[string]strategies.Strategy{
 		"jit": strategies.Jit(plugintest.CPU(t)), "eager": strategies.Eager(plugintest.CPU(t)), "data parallel": parallel, "sharded": sharded}

@@ -114,8 +114,8 @@ func values(t *testing.T, state *managed.State) map[string][]float32 {
 func TestF17_failCallK(t *testing.T) {
 	four := plugintest.Devices(t, 4)
 	failCallK(t, strategies.Jit(plugintest.CPU(t)), regression)
-	failCallK(t, onFour(t, four), regression)
-	failCallK(t, onFour(t, four, strategies.ShardState(strategies.FullyShard(4, 4))), hiddenFour)
+	failCallK(t, onFour(t, four, strategies.Parallel{}), regression)
+	failCallK(t, onFour(t, four, strategies.Parallel{Shard: strategies.FullyShard(4, 4)}), hiddenFour)
 }
 
 // hiddenFour has a layer of four units, of which four devices can have one each.
@@ -125,9 +125,9 @@ func hiddenFour(b *managed.Builder) {
 }
 
 // onFour is data parallel on four devices.
-func onFour(t *testing.T, r *xla.Runtime, options ...strategies.ParallelOption) strategies.Strategy {
+func onFour(t *testing.T, r *xla.Runtime, options strategies.Parallel) strategies.Strategy {
 	t.Helper()
-	s, err := strategies.DataParallel(r, options...)
+	s, err := strategies.DataParallel(r, options)
 	require.NoError(t, err)
 	return s
 }

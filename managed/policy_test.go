@@ -184,12 +184,12 @@ func TestWithPolicy_throughTheStack(t *testing.T) {
 	loss := func(b *managed.Builder) {
 		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), model(b))))
 	}
-	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{})
 	require.NoError(t, err)
 	for _, s := range []strategies.Strategy{strategies.Jit(plugintest.CPU(t)), strategies.Eager(plugintest.CPU(t)), four} {
 		t.Run(s.String(), func(t *testing.T) {
 			state, err := managed.New(s, managed.WithPolicy(optim.MixedBFloat16()),
-				managed.WithOptimizer(optim.New(0.02, optim.Frozen(optim.Under("/first")), optim.ClipByGlobalNorm(1), optim.Adam{}, average)))
+				managed.WithOptimizer(optim.New(0.02, optim.Frozen(optim.Under("/first")), optim.Clip{GlobalNorm: 1}, optim.Adam{}, average)))
 			require.NoError(t, err)
 			defer func() { require.NoError(t, state.Close()) }()
 			train := stepper(t, managed.TrainStep(loss, managed.RunningAverages()))

@@ -101,7 +101,7 @@ func ExampleState_MoveTo() {
 
 	clone := must(state.Clone(ctx, state.Strategy()))
 	defer clone.Close()
-	check(state.MoveTo(ctx, must(strategies.DataParallel(runtime))))
+	check(state.MoveTo(ctx, must(strategies.DataParallel(runtime, strategies.Parallel{}))))
 	same := func(name string) bool { return must(clone.Value(name)).Equal(must(state.Value(name))) }
 	fmt.Println(clone.Strategy(), same("/dense/weights"))
 	_, _, err = step.Step(ctx, state, exampleBatch())

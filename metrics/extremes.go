@@ -45,7 +45,7 @@ func (e extreme) Compute(acc []*graph.Node) []Value {
 }
 
 // Last is the weighted mean of the last batch that had an example: of all elements of its input, values of any shape.
-// It is a [Reducer]: what devices saw at the same time is averaged, as clu's LastValue does.
+// It has a Reduce: what devices saw at the same time is averaged, as clu's LastValue does.
 func Last() Metric { return last{} }
 
 type last struct{}

@@ -58,18 +58,15 @@ type Value struct {
 	Node *graph.Node
 }
 
-// Reducer is a metric that joins what was gathered at the same time, on several devices or processes, in another way
-// than what was gathered one after the other. Of the metrics here, [Last] is one.
-type Reducer interface {
-	Metric
-	// Reduce joins a and b, which were gathered at the same time.
+// reducer is a metric with the method of [Reduce].
+type reducer interface {
 	Reduce(a, b []*graph.Node) []*graph.Node
 }
 
-// Reduce joins what several devices or processes gathered at the same time: the Reduce of a [Reducer], the Merge of any
-// other.
+// Reduce joins what several devices or processes gathered at the same time: by the metric's Merge, or by its method
+// Reduce(a, b []*graph.Node) []*graph.Node, if it has one that joins these otherwise, as [Last] has.
 func Reduce(m Metric, a, b []*graph.Node) []*graph.Node {
-	if r, ok := m.(Reducer); ok {
+	if r, ok := m.(reducer); ok {
 		return r.Reduce(a, b)
 	}
 	return m.Merge(a, b)

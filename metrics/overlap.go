@@ -27,7 +27,7 @@ func MeanIoU(classes int) Metric {
 }
 
 // FBeta is the harmonic mean of [Precision] and [Recall] in which recall counts beta² times as much (van Rijsbergen
-// 1979), for each class first; [F1] is that with beta 1. A class that is neither seen nor predicted has 0.
+// 1979), for each class first; F1 is that with beta 1. A class that is neither seen nor predicted has 0.
 func FBeta(beta float64, classes int, average Average) Metric {
 	square := beta * beta
 	f := score{"fbeta", func(hit, predicted, labelled, _ *graph.Node) *graph.Node {

@@ -43,17 +43,13 @@ func Recall(classes int, average Average) Metric {
 	return newScores("Recall", classes, average, recall)
 }
 
-// F1 is the harmonic mean of [Precision] and [Recall], for each class first. A class that is neither seen nor predicted
-// has 0.
-func F1(classes int, average Average) Metric { return newScores("F1", classes, average, f1) }
-
 // Specificity is the share of the examples not of a class that are not predicted to be. A class that all examples are
 // of has 0; without any example it is NaN.
 func Specificity(classes int, average Average) Metric {
 	return newScores("Specificity", classes, average, specificity)
 }
 
-// ClassScores are [Precision], [Recall], [F1] and [Specificity] as the values "precision", "recall", "f1" and
+// ClassScores are [Precision], [Recall], F1 and [Specificity] as the values "precision", "recall", "f1" and
 // "specificity" of one metric.
 func ClassScores(classes int, average Average) Metric {
 	return newScores("ClassScores", classes, average, precision, recall, f1, specificity)
@@ -105,7 +101,7 @@ func newScores(name string, n int, average Average, scores ...score) Metric {
 			value: func(acc []*graph.Node) []Value { return average.values(scores, acc, acc[3]) }}}
 }
 
-// MultiLabel is one of [Precision], [Recall], [F1], [FBeta], [Specificity], [ClassScores], [IoU] and [MeanIoU] for
+// MultiLabel is one of [Precision], [Recall], [FBeta], [Specificity], [ClassScores], [IoU] and [MeanIoU] for
 // examples that may be of several classes, or of none. Its inputs are labels and predictions as integers [examples…,
 // classes], 1 where the example is of the class and else 0, as [Threshold] makes them; weights are of examples.
 func MultiLabel(m Metric) Metric {
@@ -113,7 +109,7 @@ func MultiLabel(m Metric) Metric {
 		return s.multiLabel
 	}
 	return &sums{name: "MultiLabel", inputs: []string{"labels", "predictions"}, batch: func(*graph.Node, []*graph.Node) []*graph.Node {
-		panic(fmt.Errorf("metrics: MultiLabel: %T is no metric that scores classes: expected Precision, Recall, F1, FBeta, Specificity, ClassScores, IoU or MeanIoU", m))
+		panic(fmt.Errorf("metrics: MultiLabel: %T is no metric that scores classes: expected Precision, Recall, FBeta, Specificity, ClassScores, IoU or MeanIoU", m))
 	}}
 }
 

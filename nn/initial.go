@@ -76,33 +76,33 @@ func (k *kernels) take(scope *model.Scope, standard model.VariableInitializer) m
 }
 
 func glorotUniform(g *graph.Graph, shape shapes.Shape) *graph.Node {
-	in, out := fans(shape)
-	return uniform(g, shape, math.Sqrt(3/max(1, (in+out)/2)))
+	return uniform(g, shape, math.Sqrt(3/mean(shape)))
 }
-
 func glorotNormal(g *graph.Graph, shape shapes.Shape) *graph.Node {
-	in, out := fans(shape)
-	return cutNormal(g, shape, math.Sqrt(1/max(1, (in+out)/2)))
+	return cutNormal(g, shape, math.Sqrt(1/mean(shape)))
 }
-
 func heUniform(g *graph.Graph, shape shapes.Shape) *graph.Node {
-	in, _ := fans(shape)
-	return uniform(g, shape, math.Sqrt(6/max(1, in)))
+	return uniform(g, shape, math.Sqrt(6/in(shape)))
 }
-
 func heNormal(g *graph.Graph, shape shapes.Shape) *graph.Node {
-	in, _ := fans(shape)
-	return cutNormal(g, shape, math.Sqrt(2/max(1, in)))
+	return cutNormal(g, shape, math.Sqrt(2/in(shape)))
 }
-
 func lecunUniform(g *graph.Graph, shape shapes.Shape) *graph.Node {
-	in, _ := fans(shape)
-	return uniform(g, shape, math.Sqrt(3/max(1, in)))
+	return uniform(g, shape, math.Sqrt(3/in(shape)))
+}
+func lecunNormal(g *graph.Graph, shape shapes.Shape) *graph.Node {
+	return cutNormal(g, shape, math.Sqrt(1/in(shape)))
 }
 
-func lecunNormal(g *graph.Graph, shape shapes.Shape) *graph.Node {
-	in, _ := fans(shape)
-	return cutNormal(g, shape, math.Sqrt(1/max(1, in)))
+// in is how many inputs a kernel has, mean the mean of inputs and outputs, at least 1 each.
+func in(shape shapes.Shape) float64 {
+	n, _ := fans(shape)
+	return max(1, n)
+}
+
+func mean(shape shapes.Shape) float64 {
+	in, out := fans(shape)
+	return max(1, (in+out)/2)
 }
 
 // RandomNormal draws from a normal distribution around 0.

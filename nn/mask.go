@@ -26,16 +26,16 @@ func Masked(x, mask *graph.Node) *graph.Node {
 		panic(fmt.Errorf("nn: Masked: the input is %s, expected [batch, places, …]", x.Shape()))
 	}
 	if mask != nil {
-		mask = PlacesMask(mask, x.Shape().Dimensions[0], x.Shape().Dimensions[1])
+		mask = counted(mask, x.Shape().Dimensions[0], x.Shape().Dimensions[1])
 	}
 	y := graph.IdentityWithCustomGradient(x, func(_, v *graph.Node) *graph.Node { return v }) // Identity has none
 	layering.Masks(x)[y] = mask
 	return y
 }
 
-// PlacesMask says which places of sequences count, [batch, places] of bool: mask itself if it is that, or the first
-// ones where it has their number for each example, [batch] of whole numbers.
-func PlacesMask(mask *graph.Node, batch, places int) *graph.Node {
+// counted are the places of sequences that count, [batch, places] of bool: mask itself if it is that, or the first ones
+// where it has their number for each example, [batch] of whole numbers.
+func counted(mask *graph.Node, batch, places int) *graph.Node {
 	if !fitsPlaces(mask, batch, places) {
 		panic(fmt.Errorf("nn: %w", wrongMask(mask, batch, places)))
 	}
@@ -50,12 +50,12 @@ func wrongMask(mask *graph.Node, batch, places int) error {
 	return fmt.Errorf("the mask is %s, expected lengths, whole numbers [%d], or bool [%[2]d, %d]", mask.Shape(), batch, places)
 }
 
-// placesMask is PlacesMask of a layer's setting.
+// placesMask is counted of a layer's setting.
 func placesMask(layer string, scope *model.Scope, mask *graph.Node, batch, places int) *graph.Node {
 	if !fitsPlaces(mask, batch, places) {
 		fail(layer, scope, "%w", wrongMask(mask, batch, places))
 	}
-	return PlacesMask(mask, batch, places)
+	return counted(mask, batch, places)
 }
 
 // fitsPlaces tells whether a mask is lengths or places of so many sequences.

@@ -23,8 +23,8 @@ import (
 
 // links are those of testdata/joining.py, for w and for b.
 var links = map[string]func(name string) optim.Transformation{
-	"momentum":  always(optim.Momentum(0.9)),
-	"nesterov":  always(optim.Nesterov(0.9)),
+	"momentum":  always(optim.Momentum{Decay: 0.9}),
+	"nesterov":  always(optim.Momentum{Decay: 0.9, Nesterov: true}),
 	"adam":      always(optim.Adam{}),
 	"adamax":    always(optim.Adamax{}),
 	"rmsprop":   always(optim.RMSProp{}),
@@ -40,9 +40,9 @@ var links = map[string]func(name string) optim.Transformation{
 		}
 		return optim.Muon{}
 	},
-	"clip":                always(optim.Clip(0.25)),
-	"clip by norm":        always(optim.ClipByNorm(0.5)),
-	"clip by global norm": always(optim.ClipByGlobalNorm(0.75)),
+	"clip":                always(optim.Clip{Value: 0.25}),
+	"clip by norm":        always(optim.Clip{Norm: 0.5}),
+	"clip by global norm": always(optim.Clip{GlobalNorm: 0.75}),
 	"trust ratio":         always(optim.TrustRatio()),
 	"weight decay":        always(optim.WeightDecay{Rate: 0.1}),
 	"scale":               always(optim.Scale(0.5)),

@@ -19,7 +19,7 @@ import (
 // The function of a step is called once when the step is compiled, to learn its shapes, without values, and then in
 // each step. It may look at values and build something else each time, but only from variables that it used the first
 // time.
-func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
+func Eager(on *xla.Runtime, options ...func(*xla.EagerOptions)) Strategy {
 	e := &eager{firstDevice: firstDevice{on, "eager"}}
 	for _, o := range options {
 		if o != nil {
@@ -29,13 +29,10 @@ func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
 	return e
 }
 
-// EagerOption is a setting of [Eager].
-type EagerOption func(*xla.EagerOptions)
-
-// CheckFinite ends a step at the first operation that makes NaN or an infinity. The error is an [*xla.NotFiniteError],
-// and names the operation, its shapes and the line of the user's code. So a training step with a NaN loss names the
-// operation in which it began; the state is as it was.
-func CheckFinite() EagerOption { return func(o *xla.EagerOptions) { o.CheckFinite = true } }
+// CheckFinite is an option of [Eager]: it ends a step at the first operation that makes NaN or an infinity. The error
+// is an [*xla.NotFiniteError], and names the operation, its shapes and the line of the user's code. So a training
+// step with a NaN loss names the operation in which it began; the state is as it was.
+func CheckFinite(o *xla.EagerOptions) { o.CheckFinite = true }
 
 type eager struct {
 	firstDevice

@@ -70,7 +70,7 @@ func TestErrorsNameTheStrategy(t *testing.T) {
 // A runtime that is nil is an error at the first use, or where a strategy is made that can give one.
 func TestNilRuntime(t *testing.T) {
 	const none = "the runtime is nil: open one with xla.Open"
-	_, err := strategies.DataParallel(nil)
+	_, err := strategies.DataParallel(nil, strategies.Parallel{})
 	require.EqualError(t, err, "strategies: data_parallel: "+none)
 	for _, s := range []strategies.Strategy{strategies.Jit(nil), strategies.Eager(nil)} {
 		_, err := s.Batch(data.Batch{})

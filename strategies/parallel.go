@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -16,7 +17,7 @@ import (
 )
 
 // DataParallel compiles each step to one program that runs on several devices of a runtime: each has some of a batch's
-// examples, and, unless [ShardState] divides it, all of the state.
+// examples, and, unless [Parallel].Shard divides it, all of the state.
 //
 // The step is that of the whole batch: XLA's partitioner divides the one graph that was built for it and puts the
 // exchange between the devices where it is needed. So a mean over the batch, a gradient, the statistics of a batch
@@ -26,25 +27,20 @@ import (
 // On a runtime of several processes ([xla.Across]) the devices are those of all of them. Each process runs the same
 // program on the same batches, of which its devices take their part, and puts the same values; it fetches what is cut
 // over the devices in the same order as the others. Values that differ between processes are [xla.ErrDisagree].
-func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) {
+func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	if on == nil {
 		return nil, errors.New("strategies: data_parallel: the runtime is nil: open one with xla.Open")
 	}
-	p := &parallel{runtime: on, devices: on.NumDevices(), model: 1}
-	for _, o := range options {
-		if o != nil {
-			o(p)
-		}
-	}
+	p := &parallel{runtime: on, devices: cmp.Or(options.Devices, on.NumDevices()), model: cmp.Or(options.ModelDevices, 1), leftover: options.Leftover, rule: options.Shard}
 	switch has := on.NumDevices(); {
 	case p.devices < 1 || p.devices > has:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices, the runtime has %d: expected from 1 to %d; "+
 			"the CPU has as many as xla.ClientOption(\"cpu_device_count\", n) says when it is opened", p.devices, has, has)
 	case p.leftover < RefuseLeftover || p.leftover > PadLeftover:
-		return nil, fmt.Errorf("strategies: data_parallel: OnLeftover is given Leftover(%d), expected RefuseLeftover, DropLeftover or PadLeftover", p.leftover)
+		return nil, fmt.Errorf("strategies: data_parallel: Leftover is %d, expected RefuseLeftover, DropLeftover or PadLeftover", p.leftover)
 	case p.model < 1 || p.devices%p.model != 0:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
-			"the runtime has %d devices, see Devices and ModelDevices", p.model, p.devices, p.devices, has)
+			"the runtime has %d devices, see Parallel.Devices and ModelDevices", p.model, p.devices, p.devices, has)
 	case on.Job() != nil && p.devices != has:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices: the runtime has %d over %d processes: expected all, since each process has a part",
 			p.devices, has, on.Job().Size())
@@ -62,32 +58,28 @@ func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) 
 	return p, nil
 }
 
-// The axes of the mesh of devices. The batch is divided along the data axis; what [ShardState] divides, along either.
+// The axes of the mesh of devices. The batch is divided along the data axis; what [Parallel].Shard divides, along
+// either.
 const (
 	DataAxis  = "data"
 	ModelAxis = "model"
 )
 
-// ParallelOption is a setting of [DataParallel].
-type ParallelOption func(*parallel)
-
-// Devices is how many devices to use, the first ones; all of the runtime if it is not given.
-func Devices(n int) ParallelOption { return func(p *parallel) { p.devices = n } }
-
-// ModelDevices puts so many devices at a time into a group that works on the same examples, along [ModelAxis]; for
-// [ShardState].
-func ModelDevices(n int) ParallelOption { return func(p *parallel) { p.model = n } }
-
-// OnLeftover says what happens to a batch if its examples cannot be divided evenly.
-func OnLeftover(l Leftover) ParallelOption { return func(p *parallel) { p.leftover = l } }
-
-// ShardState divides values of the state over the devices, by their names ("/dense/weights") and shapes: rule says
-// along which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard].
-func ShardState(rule func(name string, shape shapes.Shape) xla.Split) ParallelOption {
-	return func(p *parallel) { p.rule = rule }
+// Parallel are the settings of [DataParallel].
+type Parallel struct {
+	// Devices is how many devices to use, the first ones; all of the runtime if it is 0.
+	Devices int
+	// ModelDevices puts so many devices at a time into a group that works on the same examples, along [ModelAxis]; for
+	// Shard. 1 if it is 0.
+	ModelDevices int
+	// Leftover says what happens to a batch if its examples cannot be divided evenly.
+	Leftover Leftover
+	// Shard divides values of the state over the devices, by their names ("/dense/weights") and shapes: it says along
+	// which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard].
+	Shard func(name string, shape shapes.Shape) xla.Split
 }
 
-// FullyShard is a rule for [ShardState] that divides each value of at least so many numbers along the data axis, so
+// FullyShard is a rule for [Parallel].Shard that divides each value of at least so many numbers along the data axis, so
 // that the devices together hold one copy of the parameters and of what the optimizer keeps, as FSDP and ZeRO do. It
 // cuts the longest axis that the number of devices divides; a value that has none stays whole.
 //

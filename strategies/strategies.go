@@ -152,7 +152,7 @@ func Parse(name string, on *xla.Runtime) (Strategy, error) {
 	case "jit", "jit_donate":
 		return Jit(on), nil
 	case "data_parallel", "data_parallel_donate":
-		return DataParallel(on)
+		return DataParallel(on, Parallel{})
 	case "eager":
 		return Eager(on), nil
 	}

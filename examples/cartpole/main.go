@@ -71,7 +71,7 @@ func main() {
 }
 
 func learn(ctx context.Context, m method, runtime *xla.Runtime, seed int64, dir string, options ...loop.Option) (loop.Result[*managed.State], error) {
-	optimizer := optim.New(m.rate, optim.ClipByGlobalNorm(0.5), optim.Adam{})
+	optimizer := optim.New(m.rate, optim.Clip{GlobalNorm: 0.5}, optim.Adam{})
 	state, err := managed.New(strategies.Jit(runtime), managed.WithSeed(seed), managed.WithOptimizer(optimizer))
 	if err != nil {
 		return loop.Result[*managed.State]{}, err

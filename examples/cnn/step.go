@@ -32,7 +32,7 @@ func step(b *managed.Builder) {
 	labels, logits := b.Field("y"), network(b.Scope(), b.Field("x"))
 	b.Loss("loss", losses.CrossEntropy(labels, logits))
 	b.Track("accuracy", metrics.Accuracy(), nil, labels, logits)
-	b.Track("f1", metrics.F1(10, metrics.Macro), nil, labels, logits)
+	b.Track("f1", metrics.FBeta(1, 10, metrics.Macro), nil, labels, logits)
 }
 
 // summary is an action: it writes the figures of an inner loop and of the test after it.

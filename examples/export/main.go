@@ -92,7 +92,7 @@ func export(dir string, on strategies.Strategy, train, test *data.Set, f network
 	}
 	// The step wants the labels too; the model takes the images alone.
 	batch := must.M1(data.Peek(test.Batches(32).All()))
-	must.M(step.Export(dir+"-step", state, batch, managed.WithExample()))
-	must.M(managed.ExportModel(dir, state, batch, predict, managed.WithExample()))
+	must.M(step.Export(dir+"-step", state, batch, managed.ExportOptions{Example: true}))
+	must.M(managed.ExportModel(dir, state, batch, predict, managed.ExportOptions{Example: true}))
 	fmt.Println("exported", dir, "and", dir+"-step")
 }

@@ -70,7 +70,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 	m := newModel(t, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 16}, nn.Activation("relu"),
 		nn.Residual{nn.Dense{Units: 16}}, nn.Dense{Units: 10}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"))
-	history, err := m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 3, Validation: test, Verbose: flaxlike.Silent})
+	history, err := m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 3, Validation: test, Output: io.Discard})
 	require.NoError(t, err)
 	names := []string{"zero", "<one>", "two", "three", "four", "five", "six", "seven", "eight", "nine & more"}
 	texts, drawings := written(t, report.Run{Title: "digits </title>", Model: m, History: history, Test: test,
@@ -161,7 +161,7 @@ func TestSave_saysOneThingOnce(t *testing.T) {
 	require.NoError(t, err)
 	layers := nn.Sequential{nn.Dense{Units: 4}, nn.BatchNorm{}, nn.Dense{Units: 1}}
 	m := newModel(t, layers, flaxlike.WithLoss("mse"))
-	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent})
+	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Output: io.Discard})
 	require.NoError(t, err)
 	texts, _ := written(t, report.Run{Model: m, History: history, Test: set})
 	all := strings.Join(texts, "\n")

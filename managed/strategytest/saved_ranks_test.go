@@ -58,7 +58,7 @@ func TestRanks_saveTheirParts(t *testing.T) {
 		trainAndSave(t)
 		return
 	}
-	devices, err := strategies.DataParallel(plugintest.Devices(t, 2))
+	devices, err := strategies.DataParallel(plugintest.Devices(t, 2), strategies.Parallel{})
 	require.NoError(t, err)
 	want := faultTraining(t, devices, nil)
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func trainAndSave(t *testing.T) {
 	require.NoError(t, err)
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)
-	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.ShardState(strategies.FullyShard(job.Size(), 2)))
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{Shard: strategies.FullyShard(job.Size(), 2)})
 	require.NoError(t, err)
 	counts := &fetched{Strategy: strategy}
 	state, err := managed.New(counts, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
@@ -177,7 +177,7 @@ func TestF65_fullDiskOfAnotherRank(t *testing.T) {
 	}
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)
-	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.ShardState(strategies.FullyShard(2, 2)))
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{Shard: strategies.FullyShard(2, 2)})
 	require.NoError(t, err)
 	train := func(until int64) error {
 		state, err := managed.New(strategy, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))

@@ -55,9 +55,9 @@ func TestTargets(t *testing.T) {
 			r, err := xla.OpenTopology(t.Context(), target.plugin, target.topology)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, r.Close()) })
-			all, err := strategies.DataParallel(r)
+			all, err := strategies.DataParallel(r, strategies.Parallel{})
 			require.NoError(t, err)
-			sharded, err := strategies.DataParallel(r, strategies.ShardState(strategies.FullyShard(r.NumDevices(), 64)))
+			sharded, err := strategies.DataParallel(r, strategies.Parallel{Shard: strategies.FullyShard(r.NumDevices(), 64)})
 			require.NoError(t, err)
 			compiled, failed := 0, 0
 			said := func(t *testing.T, strategy, name string, err error) {
@@ -206,10 +206,10 @@ func corpus(t *testing.T, examples int) []sample {
 		}})
 	}
 	for name, chain := range map[string]optim.Chain{
-		"sgd": {}, "momentum": {optim.Momentum(0.9)}, "nesterov": {optim.Nesterov(0.9)}, "adam": {optim.Adam{}}, "adamax": {optim.Adamax{}},
+		"sgd": {}, "momentum": {optim.Momentum{Decay: 0.9}}, "nesterov": {optim.Momentum{Decay: 0.9, Nesterov: true}}, "adam": {optim.Adam{}}, "adamax": {optim.Adamax{}},
 		"nadam": {optim.Nadam{}}, "lamb": {optim.LAMB{}}, "adagrad": {optim.Adagrad{}}, "adadelta": {optim.Adadelta{}}, "lion": {optim.Lion{}},
 		"rmsprop": {optim.RMSProp{}}, "adafactor": {optim.Adafactor{}}, "muon": {optim.Groups(optim.Group{Name: "matrices", Match: optim.RankFrom(2), Chain: optim.Chain{optim.Muon{}}}, optim.Group{Name: "rest"})},
-		"chain": {optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01}, optim.Accumulate(2)},
+		"chain": {optim.SkipNonFinite(), optim.Clip{GlobalNorm: 1}, optim.Adam{}, optim.WeightDecay{Rate: 0.01}, optim.Accumulate(2)},
 	} {
 		all = append(all, sample{name: "optimizer " + name, batch: pairs(examples, 8), build: mlp,
 			options: []managed.Option{managed.WithOptimizer(optim.New(1e-3, chain...))}})
@@ -252,7 +252,7 @@ func measured(batch data.Batch) (all []sample) {
 	}{
 		"mean": {metrics.Mean(), one}, "standard deviation": {metrics.StandardDeviation(), one}, "maximum": {metrics.Max(), one},
 		"squared error": {metrics.MeanSquaredError(), numbers}, "r2": {metrics.R2(1), numbers}, "pearson": {metrics.Pearson(1), numbers},
-		"auc": {metrics.AUC(100), chances}, "accuracy": {metrics.Accuracy(), classes}, "f1": {metrics.F1(8, metrics.Macro), classes},
+		"auc": {metrics.AUC(100), chances}, "accuracy": {metrics.Accuracy(), classes}, "f1": {metrics.FBeta(1, 8, metrics.Macro), classes},
 		"top 2": {metrics.TopK(2), logits}, "perplexity": {metrics.Perplexity(), logits},
 	} {
 		all = append(all, sample{name: "metric " + name, batch: batch, test: true, build: func(b *managed.Builder) {
@@ -267,9 +267,9 @@ func TestTargets_manyGPUs(t *testing.T) {
 	r, err := xla.OpenTopology(t.Context(), xla.CUDA, "h100:1x8x8")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	all, err := strategies.DataParallel(r)
+	all, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
-	sharded, err := strategies.DataParallel(r, strategies.ShardState(strategies.FullyShard(r.NumDevices(), 64)))
+	sharded, err := strategies.DataParallel(r, strategies.Parallel{Shard: strategies.FullyShard(r.NumDevices(), 64)})
 	require.NoError(t, err)
 	compiled := 0
 	for _, s := range corpus(t, 128) {

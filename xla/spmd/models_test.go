@@ -29,7 +29,7 @@ type sample struct {
 	batch    data.Batch
 	test     bool
 	optimize optim.Chain
-	options  []strategies.ParallelOption
+	options  strategies.Parallel
 }
 
 // samples are steps whose programs have exchanges of each kind that the strategies come to.
@@ -56,12 +56,12 @@ func samples(t testing.TB, devices int) map[string]sample {
 	layer := func(apply func(s *model.Scope, x *graph.Node) *graph.Node) managed.Build {
 		return func(b *managed.Builder) { end(b, apply(b.Scope().In("layer"), b.Field("x"))) }
 	}
-	sharded := []strategies.ParallelOption{strategies.ModelDevices(2), strategies.ShardState(func(_ string, shape shapes.Shape) xla.Split {
+	sharded := strategies.Parallel{ModelDevices: 2, Shard: func(_ string, shape shapes.Shape) xla.Split {
 		if shape.Rank() == 2 && shape.Dimensions[1]%2 == 0 {
 			return xla.Split{nil, {strategies.ModelAxis}}
 		}
 		return nil
-	})}
+	}}
 	figures := func(b *managed.Builder) {
 		y, x := graph.Squeeze(b.Field("y"), 1), graph.ReduceSum(b.Field("x"), 1)
 		b.Track("mean", metrics.Mean(), nil, y)
@@ -72,12 +72,12 @@ func samples(t testing.TB, devices int) map[string]sample {
 	all := map[string]sample{
 		"mlp":            {build: mlp, batch: batch(8)},
 		"wide":           {build: wide, batch: batch(300)},
-		"fsdp":           {build: mlp, batch: batch(8), options: []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(devices, 32))}},
+		"fsdp":           {build: mlp, batch: batch(8), options: strategies.Parallel{Shard: strategies.FullyShard(devices, 32)}},
 		"tensor":         {build: mlp, batch: batch(8), options: sharded},
-		"clipped":        {build: mlp, batch: batch(8), optimize: optim.Chain{optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01}}},
+		"clipped":        {build: mlp, batch: batch(8), optimize: optim.Chain{optim.SkipNonFinite(), optim.Clip{GlobalNorm: 1}, optim.Adam{}, optim.WeightDecay{Rate: 0.01}}},
 		"metrics":        {build: figures, batch: batch(8), test: true},
 		"tokens":         {build: transformer, batch: tokens},
-		"sharded tokens": {build: transformer, batch: tokens, options: []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(devices, 32))}},
+		"sharded tokens": {build: transformer, batch: tokens, options: strategies.Parallel{Shard: strategies.FullyShard(devices, 32)}},
 		"lstm": {batch: batch(6, 4), build: layer(func(s *model.Scope, x *graph.Node) *graph.Node {
 			out := nn.LSTM{Units: 8, Last: true}.Apply(s, x)
 			return out
@@ -133,7 +133,7 @@ func programs(t *testing.T, devices int, names ...string) map[string]string {
 	for _, name := range names {
 		s, ok := all[name]
 		require.True(t, ok, name)
-		on, err := strategies.DataParallel(r, s.options...)
+		on, err := strategies.DataParallel(r, s.options)
 		require.NoError(t, err)
 		chain := s.optimize
 		if chain == nil {
