@@ -95,7 +95,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 	}
 	switch {
 	case x.outputs == nil:
-		return errors.New("Sizes is for ExportModel: a step's program is of one size of batch")
+		return errors.New("option Sizes is for ExportModel: a step's program is of one size of batch")
 	case size < 1 || rows < 1:
 		return fmt.Errorf("expected sizes of 1 and up, and a batch of %d that has rows", rows)
 	case size == rows || x.program.Sizes[size] != "": // it is there
