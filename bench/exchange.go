@@ -218,7 +218,7 @@ func (e exchanging) steps(ctx context.Context, number int) (err error) {
 	if err != nil {
 		return err
 	}
-	joined, err := strategies.DataParallel(e.across)
+	joined, err := strategies.DataParallel(e.across, strategies.Parallel{})
 	if err != nil {
 		return err
 	}

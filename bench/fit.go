@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -53,7 +54,7 @@ func fit(ctx context.Context, b *bench) error {
 		return errors.Join(err, above.Close())
 	}
 	fits := func() error {
-		_, err := above.Fit(ctx, set, flaxlike.Fit{Epochs: epochs, Validation: test, Verbose: flaxlike.Silent})
+		_, err := above.Fit(ctx, set, flaxlike.Fit{Epochs: epochs, Validation: test, Output: io.Discard})
 		return err
 	}
 	hand := func() error { return below.run(ctx, set, test, batch, epochs) }
@@ -160,7 +161,7 @@ func fitDigits(ctx context.Context, b *bench, r *xla.Runtime) error {
 		if err != nil {
 			return err
 		}
-		_, err = m.Fit(ctx, set, flaxlike.Fit{Epochs: epochs, Verbose: flaxlike.Silent})
+		_, err = m.Fit(ctx, set, flaxlike.Fit{Epochs: epochs, Output: io.Discard})
 		var found map[string]float64
 		if err == nil {
 			found, err = m.Evaluate(ctx, test)

@@ -95,7 +95,7 @@ func (m generator) next(b *managed.Builder) {
 	variables := make([][2]*model.Variable, m.layers)
 	for i := range caches {
 		for k, name := range []string{"key", "value"} {
-			variables[i][k] = s.At("cache").WithInitializer(nn.Zeros).VariableWithShape(fmt.Sprintf("%s_%d", name, i), shape).SetTrainable(false)
+			variables[i][k] = s.At("cache").WithInitializer(nn.Initial("zeros")).VariableWithShape(fmt.Sprintf("%s_%d", name, i), shape).SetTrainable(false)
 		}
 		caches[i] = nn.Cache{Key: variables[i][0].NodeValue(g), Value: variables[i][1].NodeValue(g), Position: position}
 	}

@@ -85,7 +85,7 @@ func (b *bench) grow(ctx context.Context, of string, value int, s size) (median 
 	defer func() { err = errors.Join(err, r.Close()) }()
 	strategy := strategies.Jit(r)
 	if s.devices > 1 {
-		if strategy, err = strategies.DataParallel(r); err != nil {
+		if strategy, err = strategies.DataParallel(r, strategies.Parallel{}); err != nil {
 			return 0, err
 		}
 	}

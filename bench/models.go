@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/data"
@@ -22,7 +23,7 @@ type workload struct {
 	steps, warmup int
 	batches       []int
 	variants      []string
-	model         func(scope *managed.Scope, x *managed.Node) *managed.Node
+	model         func(scope *model.Scope, x *graph.Node) *graph.Node
 	regression    bool
 	optimizer     func() *optim.Optimizer
 }
@@ -49,8 +50,8 @@ func adam() *optim.Optimizer {
 	return optim.GoMLX(optimizer.Adam().LearningRate(1e-3).Epsilon(1e-8).Done())
 }
 
-func dense(sizes ...int) func(*managed.Scope, *managed.Node) *managed.Node {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+func dense(sizes ...int) func(*model.Scope, *graph.Node) *graph.Node {
+	return func(scope *model.Scope, x *graph.Node) *graph.Node {
 		for i, n := range sizes {
 			if i > 0 {
 				x = activation.Relu(x)
@@ -61,8 +62,8 @@ func dense(sizes ...int) func(*managed.Scope, *managed.Node) *managed.Node {
 	}
 }
 
-func convolutional(c1, c2, hidden int) func(*managed.Scope, *managed.Node) *managed.Node {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+func convolutional(c1, c2, hidden int) func(*model.Scope, *graph.Node) *graph.Node {
+	return func(scope *model.Scope, x *graph.Node) *graph.Node {
 		for i, c := range []int{c1, c2} {
 			x = layers.Convolution(scope.In("conv_%d", i), x).Channels(c).KernelSize(3).PadSame().Done()
 			x = graph.MeanPool(activation.Relu(x)).Window(2).Done()
@@ -88,7 +89,7 @@ func (w workload) report(variant string) managed.Build {
 	return func(b *managed.Builder) {
 		x, y := b.Field("x"), b.Field("y")
 		predicted := w.model(b.Scope(), x)
-		var loss, accuracy *managed.Node
+		var loss, accuracy *graph.Node
 		if w.regression {
 			loss = graph.ReduceAllMean(losses.SquaredError(y, predicted))
 			accuracy = graph.ScalarZero(b.Graph(), loss.DType())
@@ -106,7 +107,7 @@ func (w workload) report(variant string) managed.Build {
 	}
 }
 
-func sumUp(b *managed.Builder, name string, v *managed.Node) {
+func sumUp(b *managed.Builder, name string, v *graph.Node) {
 	sum := b.Scope().At("metrics").VariableWithValue(name, float32(0)).SetTrainable(false)
 	sum.SetNodeValue(graph.Add(sum.NodeValue(b.Graph()), graph.StopGradient(v)))
 }

@@ -9,12 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -23,7 +24,7 @@ import (
 var asking = []int{1, 8, 64}
 
 // perceptron has mlp's layers.
-func perceptron(scope *managed.Scope, x *managed.Node) *managed.Node {
+func perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
 	for i, n := range []int{512, 512, 10} {
 		if i > 0 {
 			x = activation.Relu(x)

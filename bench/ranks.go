@@ -34,7 +34,7 @@ func ranks(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	strategy, err := strategies.DataParallel(r)
+	strategy, err := strategies.DataParallel(r, strategies.Parallel{})
 	if err != nil {
 		return err
 	}

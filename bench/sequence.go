@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -87,7 +88,7 @@ func gptOf(m gpt, steps int) sequence {
 
 // apply gives the logits of [batch, places] tokens; with caches, one for each layer, those of tokens that follow the
 // places of the caches, and the caches with them.
-func (m gpt) apply(s *nn.Scope, ids *nn.Node, caches []nn.Cache) (*nn.Node, []nn.Cache) {
+func (m gpt) apply(s *model.Scope, ids *graph.Node, caches []nn.Cache) (*graph.Node, []nn.Cache) {
 	tokens, positions := nn.Embedding{Vocabulary: m.vocabulary, Width: m.width}, nn.Positions{Length: m.places}
 	if caches != nil {
 		positions.Start = caches[0].Position

@@ -33,7 +33,7 @@ import (
 //
 // The state must be a [State]. A run is saved on a schedule ([Every]), in each iteration in which a
 // metric is good enough to be kept ([KeepBest], [Options].Keep), and at its end, also if it was cancelled. A checkpoint
-// has the state, what has elapsed, and the history: bound a long one by [loop.Limit] or [loop.Thin]. Nothing is saved
+// has the state, what has elapsed, and the history: bound a long one by [loop.Thin]. Nothing is saved
 // at the end of a run that has failed, or that was cancelled inside of an iteration, as in an evaluation: it is resumed
 // from the checkpoint before. The end is marked in the folder for [Follow], unless the run has failed, was cancelled,
 // or pauses.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -28,7 +29,7 @@ import (
 func TestFromCiclo_managed(t *testing.T) {
 	ctx := t.Context()
 	training, test := digits()
-	model := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	model := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return nn.Dense{Units: 10}.Apply(scope, graph.Reshape(x, -1, 64))
 	}
 	runtime, adamw := cpu(), optim.New(1e-2, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})

@@ -72,7 +72,7 @@ func TestFromGoMLX_onLazosBackend(t *testing.T) {
 
 	var backend compute.Backend = runtime // of xla.Open(ctx, "cpu")
 	trainer := gomlx.NewTrainer(backend, model.NewStore(), mlp, loss.SparseCategoricalCrossEntropyLogits,
-		optim.New(1e-2, optim.ClipByGlobalNorm(1), optim.Adam{}), nil,
+		optim.New(1e-2, optim.Clip{GlobalNorm: 1}, optim.Adam{}), nil,
 		[]metric.Interface{metric.NewSparseCategoricalAccuracy("accuracy", "acc")})
 	must.M1(gomlx.NewLoop(trainer).RunSteps(dataset, 100))
 	figures := must.M1(trainer.Eval(testDataset))
@@ -88,7 +88,7 @@ func TestFromGoMLX_modelAsItIs(t *testing.T) {
 	dataset, testDataset, runtime := inMemory(t, cpu(), training).Shuffle(), inMemory(t, cpu(), test), cpu()
 
 	step := func(b *managed.Builder) {
-		labels, logits := []*managed.Node{b.Field("label")}, []*managed.Node{mlp(b.Scope(), b.Field("image"))}
+		labels, logits := []*graph.Node{b.Field("label")}, []*graph.Node{mlp(b.Scope(), b.Field("image"))}
 		b.Loss("loss", loss.SparseCategoricalCrossEntropyLogits(labels, logits))
 		b.Metric("accuracy", metric.SparseCategoricalAccuracyGraph(b.Scope(), labels, logits))
 		b.Track("mean_accuracy", metrics.Accuracy(), nil, graph.Squeeze(labels[0], -1), logits[0]) // since the last reset
@@ -200,7 +200,7 @@ func TestFromGoMLX_devices(t *testing.T) {
 
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(4))))
 	defer runtime.Close()
-	parallel := must.M1(strategies.DataParallel(runtime))
+	parallel := must.M1(strategies.DataParallel(runtime, strategies.Parallel{}))
 	state := must.M1(managed.New(parallel, managed.WithOptimizer(adam()), managed.WithSeed(0)))
 	defer state.Close()
 	result := must.M1(loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, batches, loop.Until(loop.Steps(50))))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -31,13 +32,13 @@ func TestFromJaxloop_colab(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	var out bytes.Buffer
 
-	cnn := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	cnn := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		for i, channels := range []int{32, 64} {
-			x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.HeNormal}.Apply(scope.In("conv_%d", i), x)
+			x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.Initial("he_normal")}.Apply(scope.In("conv_%d", i), x)
 			x = graph.MeanPool(nn.Relu(x)).Window(2).Done()
 		}
 		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-		x = nn.Relu(nn.Dense{Units: 256, Kernel: nn.HeNormal}.Apply(scope.In("hidden"), x))
+		x = nn.Relu(nn.Dense{Units: 256, Kernel: nn.Initial("he_normal")}.Apply(scope.In("hidden"), x))
 		return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 	}
 
@@ -55,8 +56,8 @@ func TestFromJaxloop_colab(t *testing.T) {
 
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(2))))
 	defer runtime.Close()
-	parallel := must.M1(strategies.DataParallel(runtime))
-	sgd := optim.New(0.005, optim.Momentum(0.9))
+	parallel := must.M1(strategies.DataParallel(runtime, strategies.Parallel{}))
+	sgd := optim.New(0.005, optim.Momentum{Decay: 0.9})
 	state := must.M1(managed.New(parallel, managed.WithOptimizer(sgd), managed.WithSeed(0)))
 	defer state.Close()
 

@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -68,7 +70,7 @@ func Example_kerasFit() {
 		flaxlike.WithOptimizer("adam"), flaxlike.WithLearningRate(0.01),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
 	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
-		BatchSize: 16, Epochs: 8, ValidationSplit: 0.125, Verbose: flaxlike.Silent}))
+		BatchSize: 16, Epochs: 8, ValidationSplit: 0.125, Output: io.Discard}))
 	losses := must.M1(history.Collect("loss", "val_loss")) // one value an epoch
 	figures := must.M1(model.Evaluate(ctx, test))          // figures["accuracy"]
 	predicted := must.M1(model.Predict(ctx, test))         // predicted.Output(): logits, Probabilities(), Classes(), Labels()
@@ -86,15 +88,15 @@ func Example_kerasOwn() {
 	ctx, strategy := context.Background(), jit()
 	set := must.M1(data.New(data.Named("left", []float32{1, 2, 3, 4}, 4, 1), data.Named("right", []float32{4, 3, 2, 1}, 4, 1),
 		data.Named("sum", []float32{5, 5, 5, 5}, 4, 1), data.Named("larger", []float32{0, 0, 1, 1}, 4)))
-	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
-		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
+	network := func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
+		both := graph.Concatenate([]*graph.Node{input("left"), input("right")}, -1)
 		h := nn.Sequential{nn.Dense{Units: 8}, nn.Activation("tanh")}.Apply(scope.In("trunk"), both)
-		return map[string]*managed.Node{
+		return map[string]*graph.Node{
 			"sum":    nn.Dense{Units: 1}.Apply(scope.In("sum"), h),
 			"larger": nn.Dense{Units: 1}.Apply(scope.In("larger"), h),
 		}
 	}
-	pinball := func(labels, output *managed.Node) *managed.Node { // of the quantile 0.9: a value for each example
+	pinball := func(labels, output *graph.Node) *graph.Node { // of the quantile 0.9: a value for each example
 		off := graph.Sub(labels, output)
 		return graph.Max(graph.MulScalar(off, 0.9), graph.MulScalar(off, -0.1))
 	}
@@ -103,7 +105,7 @@ func Example_kerasOwn() {
 			flaxlike.Loss{Name: "pinball", Func: pinball, Output: "sum"},
 			flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5}),
 		flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "larger"})))
-	must.M(must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 4, Epochs: 2, Verbose: flaxlike.Silent})).WriteCSV(new(strings.Builder)))
+	must.M(must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 4, Epochs: 2, Output: io.Discard})).WriteCSV(new(strings.Builder)))
 	figures := must.M1(model.Evaluate(ctx, set))
 	_, there := figures["larger_accuracy"]
 	fmt.Println(there)
@@ -117,18 +119,18 @@ func Example_kerasSequences() {
 	source, target, next := []int32{5, 6, 7, 0}, []int32{1, 7, 6, 5, 0}, []int32{7, 6, 5, 2, 0}
 	set := must.M1(data.New(data.Named("source", source, 1, 4), data.Named("target", target, 1, 5), data.Y(next, 1, 5)))
 	words := nn.Embedding{Vocabulary: 20, Width: 8, Padding: new(0)}
-	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
+	network := func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 		memory := words.Apply(scope.In("words"), input("source"))
 		memory = nn.GRU{Units: 8}.Apply(scope.In("encoder"), memory)
 		h := words.Apply(scope.Shared("words"), input("target"))
 		h = nn.Attention{Heads: 2, Width: 4, Causal: true}.Apply(scope.In("itself"), h)
 		seen := nn.Attention{Heads: 2, Mask: nn.MaskOf(memory)}.Cross(scope.In("across"), h, memory)
 		logits := words.Logits(scope.Shared("words"), graph.Add(h, seen))
-		return map[string]*managed.Node{"next": nn.Masked(logits, nn.MaskOf(h))} // Add and Logits hand no mask on
+		return map[string]*graph.Node{"next": nn.Masked(logits, nn.MaskOf(h))} // Add and Logits hand no mask on
 	}
 	model := must.M1(flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy), flaxlike.WithLearningRate(0.1),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
-	must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 1, Epochs: 20, Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 1, Epochs: 20, Output: io.Discard}))
 	fmt.Println("it knows the four words:", must.M1(model.Evaluate(ctx, set))["accuracy"])
 	must.M(model.Close())
 	// Output:
@@ -161,7 +163,7 @@ func Example_kerasCallbacks() {
 			return err
 		}),
 	}
-	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: beside, Verbose: flaxlike.Silent}))
+	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: beside, Output: io.Discard}))
 	best, _ := must.M2(history.Best("val_accuracy", loop.Highest))
 	fmt.Println("best accuracy above 0.6:", best > 0.6, "of", history.Len(), "epochs")
 	for _, file := range must.M1(os.ReadDir(dir)) {
@@ -182,7 +184,7 @@ func Example_kerasBackup() {
 		model := newClassifier(ctx)
 		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}}))
 		history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
-			Epochs: epochs, Checkpoints: folder, CheckpointEvery: loop.Steps(100), Verbose: flaxlike.Silent}))
+			Epochs: epochs, Checkpoints: folder, CheckpointEvery: loop.Steps(100), Output: io.Discard}))
 		must.M(folder.Close())
 		must.M(model.Close())
 		return history.Len()
@@ -204,7 +206,7 @@ func Example_kerasTrainStep() {
 			b.Loss("slope_penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(slope)), 1e-4))
 		}
 	}
-	state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.01, optim.ClipByGlobalNorm(1), optim.Adam{}))))
+	state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.01, optim.Clip{GlobalNorm: 1}, optim.Adam{}))))
 	fit := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
 		Epoch: loop.Steps(training.Len() / 16),
@@ -230,7 +232,7 @@ func Example_kerasData() {
 		return data.Prefetch(augmented, 2)                                // prefetch
 	})
 	history := must.M1(model.FitBatches(ctx, pipeline, flaxlike.Fit{
-		StepsPerEpoch: training.Len() / 32, Epochs: 2, Verbose: flaxlike.Silent}))
+		StepsPerEpoch: training.Len() / 32, Epochs: 2, Output: io.Discard}))
 	fmt.Println("epochs:", history.Len())
 	must.M(model.Close())
 	// Output:
@@ -258,7 +260,7 @@ func Example_kerasTables() {
 // scaled is a layer of one's own with a setting.
 type scaled struct{ By float64 }
 
-func (s scaled) Apply(_ *managed.Scope, x *managed.Node) *managed.Node {
+func (s scaled) Apply(_ *model.Scope, x *graph.Node) *graph.Node {
 	return graph.MulScalar(x, s.By)
 }
 
@@ -269,11 +271,11 @@ func Example_kerasSave() {
 	strategy, path := jit(), filepath.Join(dir, "digits.safetensors")
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, scaled{0.5}, nn.Dense{Units: 10}}, flaxlike.WithStrategy(strategy),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithClasses([]string{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"})))
-	must.M1(model.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Output: io.Discard}))
 	must.M(model.Save(path)) // network, values, losses, metrics, classes, and a card of what it was trained on
 	again := must.M1(flaxlike.Open(ctx, path, flaxlike.WithStrategy(strategy), flaxlike.WithLayer("scaled", scaled{})))
 	labels := must.M1(must.M1(again.Predict(ctx, test)).Labels()) // labels[0] is ["three"]
-	fmt.Println(len(labels[0]), again.Card().Examples, len(labels))
+	fmt.Println(len(labels[0]), again.Describe().Card.Examples, len(labels))
 	must.M(model.Close())
 	must.M(again.Close())
 	// Output:
@@ -288,7 +290,7 @@ func Example_kerasFineTuning() {
 		nn.Named{Name: "body", Layer: nn.Sequential{nn.Dense{Units: 32}, nn.Activation("relu")}},
 		nn.Named{Name: "head", Layer: nn.Dense{Units: 10}}}
 	old, path := must.M1(flaxlike.New(ctx, network, flaxlike.WithStrategy(jit()), flaxlike.WithLoss("sparse_categorical_crossentropy"))), filepath.Join(dir, "w.safetensors")
-	must.M1(old.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
+	must.M1(old.Fit(ctx, training, flaxlike.Fit{Output: io.Discard}))
 	must.M(old.Save(path))
 	strategy := jit()
 	frozen := optim.New(1e-3, optim.Frozen(optim.Under("/model/1/body")), optim.Adam{}) // body.trainable = False
@@ -297,7 +299,7 @@ func Example_kerasFineTuning() {
 	first := must.M1(data.Peek(training.Batches(32).All()))
 	must.M(model.Init(ctx, first)) // makes the variables, as Keras's build
 	copied := must.M1(model.LoadSome(ctx, path, optim.Under("/model/1/body")))
-	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Output: io.Discard}))
 	same := func(name string) bool {
 		return must.M1(old.Value(name)).Equal(must.M1(model.Value(name)))
 	}
@@ -314,7 +316,7 @@ func Example_kerasAverage() {
 	ctx, strategy, set := context.Background(), jit(), line(64)
 	network := nn.Dense{Units: 1}
 	average := optim.Average{Decay: 0.9}
-	averaged := func(scope *managed.Scope, x *managed.Node) (output *managed.Node) {
+	averaged := func(scope *model.Scope, x *graph.Node) (output *graph.Node) {
 		if scope.IsTraining(x.Graph()) {
 			return network.Apply(scope, x)
 		}
@@ -323,7 +325,7 @@ func Example_kerasAverage() {
 	}
 	model := must.M1(flaxlike.New(ctx, nn.Func(averaged), flaxlike.WithStrategy(strategy),
 		flaxlike.WithOptimizer(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse")))
-	history := must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
+	history := must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Output: io.Discard}))
 	figures := must.M1(model.Evaluate(ctx, set))
 	fmt.Println("the average follows behind:", figures["loss"] > must.M1(history.Last("loss")))
 	must.M(model.Close())

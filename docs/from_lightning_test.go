@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -76,7 +77,7 @@ func Example_lightningTrainer() {
 	defer os.RemoveAll(dir)
 	optimizer := optim.New(0.1,
 		optim.Accumulate(4),       // accumulate_grad_batches=4
-		optim.ClipByGlobalNorm(1), // gradient_clip_val=1
+		optim.Clip{GlobalNorm: 1}, // gradient_clip_val=1
 		optim.Adam{},
 		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)})
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optimizer),
@@ -103,8 +104,8 @@ func Example_lightningDevices() {
 	ctx := context.Background()
 	training := line(64)
 	step := regression
-	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", 2))) // accelerator
-	strategy := must.M1(strategies.DataParallel(runtime, strategies.Devices(2)))        // devices=2, strategy="ddp"
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", 2)))    // accelerator
+	strategy := must.M1(strategies.DataParallel(runtime, strategies.Parallel{Devices: 2})) // devices=2, strategy="ddp"
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.1))))
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	result := must.M1(fit.Run(ctx, state, training.Batches(16), loop.Until(loop.Steps(200))))
@@ -137,13 +138,13 @@ func Example_lightningResume() {
 func Example_lightningOptimizers() {
 	ctx, strategy := context.Background(), jit()
 	training := line(64)
-	network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	network := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return nn.Dense{Units: 1}.Apply(scope.In("out"), graph.Tanh(nn.Dense{Units: 8}.Apply(scope.In("hidden"), x)))
 	}
-	fake := func(b *managed.Builder) *managed.Node {
+	fake := func(b *managed.Builder) *graph.Node {
 		return network(b.Scope().In("generator"), b.Scope().RandomNormal(b.Graph(), b.Field("y").Shape()))
 	}
-	judged := func(b *managed.Builder, x *managed.Node, sign float64) *managed.Node {
+	judged := func(b *managed.Builder, x *graph.Node, sign float64) *graph.Node {
 		return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(network(b.Scope().At("discriminator"), x), sign)))
 	}
 	discriminate := func(b *managed.Builder) {

@@ -30,8 +30,8 @@ func whole(n, a, m int) []float32 {
 }
 
 // with begins a kernel with given numbers.
-func with(flat []float32, dims ...int) nn.Initializer {
-	return func(g *managed.Graph, _ shapes.Shape) *managed.Node {
+func with(flat []float32, dims ...int) model.VariableInitializer {
+	return func(g *graph.Graph, _ shapes.Shape) *graph.Node {
 		return graph.Const(g, tensors.FromFlatDataAndDimensions(flat, dims...))
 	}
 }
@@ -39,15 +39,15 @@ func with(flat []float32, dims ...int) nn.Initializer {
 // SAM and MAML compute layers on other values than their variables', and follow JAX.
 func TestS23_layersOnGivenValues(t *testing.T) {
 	// network has its layers at fixed places, so that it can be built several times in one step.
-	network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	network := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		h := nn.Dense{Units: 4, Kernel: with(whole(12, 5, 11), 3, 4)}.Apply(scope.At("hidden"), x)
 		return nn.Dense{Units: 1, Kernel: with(whole(4, 3, 7), 4, 1)}.Apply(scope.At("out"), graph.Tanh(h))
 	}
-	squared := func(scope *managed.Scope, x, y *managed.Node) *managed.Node {
+	squared := func(scope *model.Scope, x, y *graph.Node) *graph.Node {
 		return graph.ReduceAllMean(graph.Square(graph.Sub(network(scope, x), y)))
 	}
 	// trainable are the variables of a scope and their values.
-	trainable := func(scope *managed.Scope, g *managed.Graph) (variables []*model.Variable, values []*managed.Node) {
+	trainable := func(scope *model.Scope, g *graph.Graph) (variables []*model.Variable, values []*graph.Node) {
 		for v := range scope.IterVariables() {
 			if v.Trainable {
 				variables, values = append(variables, v), append(values, v.NodeValue(g))
@@ -56,7 +56,7 @@ func TestS23_layersOnGivenValues(t *testing.T) {
 		return variables, values
 	}
 	// given calls f while the variables have other values.
-	given := func(g *managed.Graph, variables []*model.Variable, values []*managed.Node, f func() *managed.Node) *managed.Node {
+	given := func(g *graph.Graph, variables []*model.Variable, values []*graph.Node, f func() *graph.Node) *graph.Node {
 		for i, v := range variables {
 			own := v.NodeValue(g)
 			v.SetNodeValue(values[i])
@@ -73,22 +73,22 @@ func TestS23_layersOnGivenValues(t *testing.T) {
 		for _, s := range slopes {
 			length = graph.Add(length, graph.ReduceAllSum(graph.Square(s)))
 		}
-		moved := make([]*managed.Node, len(values))
+		moved := make([]*graph.Node, len(values))
 		for i, s := range slopes {
 			moved[i] = graph.Add(values[i], graph.StopGradient(graph.Div(graph.MulScalar(s, 0.05), graph.Sqrt(length))))
 		}
-		b.Loss("loss", given(g, variables, moved, func() *managed.Node { return squared(scope, x, y) }))
+		b.Loss("loss", given(g, variables, moved, func() *graph.Node { return squared(scope, x, y) }))
 	}
 	maml := func(b *managed.Builder) {
 		g, scope, x, y := b.Graph(), b.Scope().At("model"), b.Field("x"), b.Field("y")
-		half := func(v *managed.Node, from, to int) *managed.Node { return graph.Slice(v, graph.AxisRange(from, to)) }
+		half := func(v *graph.Node, from, to int) *graph.Node { return graph.Slice(v, graph.AxisRange(from, to)) }
 		support := squared(scope, half(x, 0, 4), half(y, 0, 4))
 		variables, values := trainable(scope, g)
-		adapted := make([]*managed.Node, len(values))
+		adapted := make([]*graph.Node, len(values))
 		for i, s := range ops.Gradient(support, values...) {
 			adapted[i] = graph.Sub(values[i], graph.MulScalar(s, 0.2))
 		}
-		b.Loss("loss", given(g, variables, adapted, func() *managed.Node { return squared(scope, half(x, 4, 8), half(y, 4, 8)) }))
+		b.Loss("loss", given(g, variables, adapted, func() *graph.Node { return squared(scope, half(x, 4, 8), half(y, 4, 8)) }))
 	}
 	var want map[string]map[string][]float64
 	require.NoError(t, json.Unmarshal(must.M1(os.ReadFile("testdata/functional.json")), &want)) // written by functional.py there
@@ -122,7 +122,7 @@ func TestS23_layersOnGivenValues(t *testing.T) {
 
 // A test step trains nothing; what its build sets is kept. A nested model's variables are found by their path.
 func TestS23_nestedModels(t *testing.T) {
-	encoder := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	encoder := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		h := nn.Dense{Units: 4}.Apply(scope.In("first"), x)
 		return nn.Dense{Units: 2}.Apply(scope.In("second"), graph.Tanh(h))
 	}

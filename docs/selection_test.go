@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func TestSelection_search(t *testing.T) {
 				nn.Dense{Units: p.Int("units")}, nn.Activation(p.Text("activation")), nn.Dense{Units: 10}},
 				flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
 				flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(strategy))
-			return model, flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Verbose: flaxlike.Silent}, err
+			return model, flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Output: io.Discard}, err
 		},
 	}
 	found := must.M1(search.Run(ctx))
@@ -46,7 +47,7 @@ func TestSelection_crossValidate(t *testing.T) {
 			flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
 			flaxlike.WithStrategy(strategy))
 		if err == nil {
-			_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent})
+			_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Output: io.Discard})
 		}
 		return model, err
 	}, data.Stratified("y")))
@@ -66,7 +67,7 @@ func TestSelection_prepareWithinFolds(t *testing.T) {
 		training, test := must.M1(fold.Train.Map(preparation.Apply)), must.M1(fold.Test.Map(preparation.Apply))
 		model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 2}}, flaxlike.WithLoss("sparse_categorical_crossentropy"),
 			flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy)))
-		must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
+		must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Output: io.Discard}))
 		figures = append(figures, must.M1(model.Evaluate(ctx, test)))
 		must.M(model.Close())
 	}
@@ -83,7 +84,7 @@ func TestSelection_ensemble(t *testing.T) {
 		model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 10}}, flaxlike.WithSeed(seed),
 			flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithLearningRate(0.01), flaxlike.WithStrategy(strategy)))
 		defer model.Close()
-		must.M1(model.Fit(ctx, must.M1(training.Slice(0, 192)), flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
+		must.M1(model.Fit(ctx, must.M1(training.Slice(0, 192)), flaxlike.Fit{Epochs: 2, Output: io.Discard}))
 		models = append(models, model)
 	}
 	ensemble := must.M1(flaxlike.NewEnsemble(models...))
@@ -110,7 +111,7 @@ func TestSelection_thresholds(t *testing.T) {
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.3),
 		flaxlike.WithStrategy(jit())))
 	defer model.Close()
-	must.M1(model.Fit(ctx, validation, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(ctx, validation, flaxlike.Fit{Epochs: 5, Output: io.Discard}))
 	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.Aim{Precision: 0.8}))
 	classes := must.M1(must.M1(model.Predict(ctx, test)).Classes()) // by chosen["preds"][0].Value
 	require.GreaterOrEqual(t, chosen["preds"][0].Precision, 0.8)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -19,7 +20,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
@@ -60,9 +60,9 @@ func TestS30_oneExampleIsOne(t *testing.T) {
 // a value; logits become probabilities for the name.
 func TestS35_averagePrecision(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{-2, 1, 0.5, 3, -1, 2}, 6, 1), data.Y([]int32{0, 1, 0, 1, 1, 0}, 6)))
-	same := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x })
-	own := flaxlike.Metric{Name: "own", Metric: metrics.MapInputs(metrics.AveragePrecision(200), func(in []*managed.Node) []*managed.Node {
-		return []*managed.Node{in[0], graph.Sigmoid(in[1])}
+	same := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x })
+	own := flaxlike.Metric{Name: "own", Metric: metrics.MapInputs(metrics.AveragePrecision(200), func(in []*graph.Node) []*graph.Node {
+		return []*graph.Node{in[0], graph.Sigmoid(in[1])}
 	})}
 	m := newModel(t, same, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics(own), flaxlike.WithMetrics("average_precision", "auc"))
 	figures := must.M1(m.Evaluate(t.Context(), set))
@@ -79,12 +79,12 @@ func TestS36_thresholdsOfOneOutput(t *testing.T) {
 	set := must.M1(data.New(data.Named("a", []float32{-1, 1, 2, 3}, 4, 1), data.Named("b", []float32{3, 1, 2, 1.5}, 4, 1),
 		data.Named("c", make([]float32, 8), 4, 2), data.Y([]int32{0, 1, 0, 1}, 4)))
 	must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}))
-	before := m.Thresholds()
+	before := m.Describe().Thresholds
 	require.Len(t, before, 2)
 	found := must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 1}, "a"))
 	require.Len(t, found, 1)
-	require.NotEqual(t, before["a"], m.Thresholds()["a"])
-	require.Equal(t, before["b"], m.Thresholds()["b"])
+	require.NotEqual(t, before["a"], m.Describe().Thresholds["a"])
+	require.Equal(t, before["b"], m.Describe().Thresholds["b"])
 	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "c")
 	require.ErrorContains(t, err, "of which the likeliest is predicted")
 	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "d")
@@ -116,9 +116,9 @@ func TestS36_cardOfTheBestEpoch(t *testing.T) {
 			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(1)), checkpoint.KeepBest("val_loss")),
 			checkpoint.Resume(dir, checkpoint.Every(loop.Steps(1)), checkpoint.KeepBest("val_loss"))} { // the run has ended: nothing is trained
 			m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate), flaxlike.WithBatchSize(4))
-			history := must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 4, Validation: set, Verbose: flaxlike.Silent, Callbacks: []loop.Option{best}}))
+			history := must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 4, Validation: set, Output: io.Discard, Callbacks: []loop.Option{best}}))
 			losses := series(t, history, "val_loss")
-			require.Equal(t, slices.Min(losses), m.Card().Fit["val_loss"])
+			require.Equal(t, slices.Min(losses), m.Describe().Card.Fit["val_loss"])
 			require.Equal(t, rate == 0.3, slices.Min(losses) != losses[3])
 			require.InDelta(t, slices.Min(losses), must.M1(m.Evaluate(t.Context(), set))["loss"], 1e-6*losses[0])
 		}
@@ -130,7 +130,7 @@ func TestS36_nilContext(t *testing.T) {
 	var none context.Context
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	set := must.M1(data.New(data.X([]float32{1, 2}, 2, 1), data.Y([]float32{2, 4}, 2, 1)))
-	must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 1, Verbose: flaxlike.Silent}))
+	must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 1, Output: io.Discard}))
 	path := filepath.Join(t.TempDir(), "m.safetensors")
 	must.M(m.Save(path))
 	folder := must.M1(checkpoint.Open(t.TempDir(), checkpoint.Options{}))

@@ -9,12 +9,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers/lstm"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -159,7 +159,7 @@ func TestR04_recallIsLearnt(t *testing.T) {
 		return must.M1(data.New(data.X(x, n, 2*pairs+1), data.Y(y, n)))
 	}
 	training, test := examples(1, 16_384), examples(2, 1024)
-	last := func(_ *managed.Scope, x *managed.Node) *managed.Node {
+	last := func(_ *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Squeeze(graph.Slice(x, graph.AxisRange(), graph.AxisElem(-1)), 1)
 	}
 	block := nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: heads, Width: width / heads, Causal: true}}
@@ -201,7 +201,7 @@ func TestR04_lstmBegins(t *testing.T) {
 // GoMLX's lstm.Ragged cannot be built, as docs/layers.md says: if this fails, GoMLX has mended it, and the words there
 // go.
 func TestR32_lstmRaggedIsAnError(t *testing.T) {
-	ragged := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	ragged := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		_, last, _ := lstm.New(scope, x, 4).Ragged(graph.Const(x.Graph(), []int32{3, 2})).Done()
 		return graph.Squeeze(last, 0)
 	}

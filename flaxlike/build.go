@@ -25,16 +25,16 @@ import (
 const modelScope = "model"
 
 // outputs builds the network.
-func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
+func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	scope := b.Scope().In(modelScope)
 	var inputs []described
-	layers := trace{inputs: map[*managed.Node]string{}, seen: m.seen}
+	layers := trace{inputs: map[*graph.Node]string{}, seen: m.seen}
 	layering.SetTrace(b.Graph(), &layers)
 	taken := func() bool { return true }
 	if m.set.initializer != nil {
 		taken = nn.Kernels(scope, b.Graph(), m.set.initializer)
 	}
-	out := outputsOf(m.network, scope, func(name string) *managed.Node {
+	out := outputsOf(m.network, scope, func(name string) *graph.Node {
 		field := m.field(b, name, "the network takes as an input")
 		layers.inputs[field] = name
 		if given := uncast(field).Shape(); !slices.ContainsFunc(inputs, func(d described) bool { return d.Name == name }) {
@@ -77,7 +77,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 }
 
 // ofWhole is a loss of the whole batch without what a mask leaves out, for each example.
-func ofWhole(name string, f losses.Func, labels, output, mask *managed.Node) *managed.Node {
+func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *graph.Node {
 	if mask != nil {
 		labels = outputs.Same(name, labels, output)
 		mask = graph.BroadcastToDims(outputs.Expanded(mask, output), output.Shape().Dimensions...)
@@ -87,7 +87,7 @@ func ofWhole(name string, f losses.Func, labels, output, mask *managed.Node) *ma
 }
 
 // checkClasses refuses names of classes that an output has not.
-func (s *settings) checkClasses(out map[string]*managed.Node) {
+func (s *settings) checkClasses(out map[string]*graph.Node) {
 	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
 		output, ok := out[outputOf(out, name)]
 		if !ok {
@@ -103,7 +103,7 @@ func (s *settings) checkClasses(out map[string]*managed.Node) {
 // report builds the training and the test step.
 func (m *Model) report(b *managed.Builder) {
 	out := m.outputs(b)
-	var sample *managed.Node
+	var sample *graph.Node
 	if m.set.weights != "" {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
 		if !sample.DType().IsFloat() { // whole numbers are more likely labels or identities
@@ -114,7 +114,7 @@ func (m *Model) report(b *managed.Builder) {
 		}
 		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
 	}
-	var total *managed.Node
+	var total *graph.Node
 	single, weighed := len(m.set.losses) == 1, false
 	for _, l := range m.set.losses {
 		logged := l.logged(single)
@@ -133,7 +133,7 @@ func (m *Model) report(b *managed.Builder) {
 			}
 		}
 		places := nn.MaskOf(output)
-		var v *managed.Node
+		var v *graph.Node
 		switch {
 		case l.Func != nil || l.Name != maskedSparse && !ofBatch[l.Name]:
 			v = f(labels, output)
@@ -190,7 +190,7 @@ func (m *Model) report(b *managed.Builder) {
 	}
 }
 
-func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*managed.Node, sample *managed.Node) {
+func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.Node, sample *graph.Node) {
 	labels, output := m.judged(b, "metric", metric.Name, out, metric.Output, metric.Label)
 	sample = m.weightsOf(b, metric, out, labels, output, sample)
 	places := nn.MaskOf(output)
@@ -229,7 +229,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 
 // weightsOf are those of a weighted metric: of its examples and, while training, of their classes, where they are a
 // loss's too.
-func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*managed.Node, labels, output, sample *managed.Node) *managed.Node {
+func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*graph.Node, labels, output, sample *graph.Node) *graph.Node {
 	if !metric.Weighted {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*man
 }
 
 // besides tells whether there is such a loss of a metric's output and labels.
-func (s *settings) besides(metric Metric, out map[string]*managed.Node, such func(Loss) bool) bool {
+func (s *settings) besides(metric Metric, out map[string]*graph.Node, such func(Loss) bool) bool {
 	return slices.ContainsFunc(s.losses, func(l Loss) bool {
 		return outputOf(out, l.Output) == outputOf(out, metric.Output) && labelOf(out, l.Output, l.Label) == labelOf(out, metric.Output, metric.Label) && such(l)
 	})
@@ -253,12 +253,12 @@ func (s *settings) besides(metric Metric, out map[string]*managed.Node, such fun
 
 // masked tells whether a metric has the output and the labels of a loss that leaves out what is below 0: so does the
 // metric then.
-func (s *settings) masked(metric Metric, out map[string]*managed.Node) bool {
+func (s *settings) masked(metric Metric, out map[string]*graph.Node) bool {
 	return s.besides(metric, out, func(l Loss) bool { return l.Func == nil && l.Name == maskedSparse })
 }
 
 // outputOf is the output of a name, and the only one without it.
-func outputOf(out map[string]*managed.Node, name string) string {
+func outputOf(out map[string]*graph.Node, name string) string {
 	if name == "" && len(out) == 1 {
 		for only := range out {
 			return only
@@ -268,7 +268,7 @@ func outputOf(out map[string]*managed.Node, name string) string {
 }
 
 // judged gives the labels and the output of a loss or metric.
-func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*managed.Node, output, label string) (labels, v *managed.Node) {
+func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*graph.Node, output, label string) (labels, v *graph.Node) {
 	if output = outputOf(out, output); output == "" && len(out) > 1 {
 		panic(fmt.Errorf("%s %q: the model has the outputs %q: say of which it is, by Output", kind, name, slices.Sorted(maps.Keys(out))))
 	}
@@ -280,7 +280,7 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*ma
 }
 
 // field is a field of the batch; what says in the error what needs the field.
-func (m *Model) field(b *managed.Builder, name, what string) *managed.Node {
+func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 	if names := b.Fields(); !slices.Contains(names, name) {
 		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)", name, what, cmp.Or(strings.Join(names, ", "), "none")))
 	}
@@ -288,7 +288,7 @@ func (m *Model) field(b *managed.Builder, name, what string) *managed.Node {
 }
 
 // labelOf is the field that has what an output should be.
-func labelOf(out map[string]*managed.Node, output, label string) string {
+func labelOf(out map[string]*graph.Node, output, label string) string {
 	switch {
 	case label != "":
 		return label
@@ -299,7 +299,7 @@ func labelOf(out map[string]*managed.Node, output, label string) string {
 }
 
 // weigh multiplies values of examples by weights, which have their first axes.
-func weigh(name string, v, weights *managed.Node) *managed.Node {
+func weigh(name string, v, weights *graph.Node) *graph.Node {
 	if weights == nil {
 		return v
 	}
@@ -308,7 +308,7 @@ func weigh(name string, v, weights *managed.Node) *managed.Node {
 	return graph.Mul(v, graph.BroadcastToShape(weights, v.Shape()))
 }
 
-func checkWeights(name string, v, weights *managed.Node) {
+func checkWeights(name string, v, weights *graph.Node) {
 	w, s := weights.Shape(), v.Shape()
 	fits := w.Rank() <= s.Rank()
 	for i := 0; fits && i < w.Rank(); i++ {
@@ -320,7 +320,7 @@ func checkWeights(name string, v, weights *managed.Node) {
 }
 
 // classesOf is how many classes the labels of a loss number, 0 if they number none, and -1 if that is not known.
-func (s *settings) classesOf(l Loss, labels, output *managed.Node) int {
+func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 	switch {
 	case l.Func == nil && binaryLosses[l.Name] && oneEach(output):
 		return 2
@@ -350,7 +350,7 @@ func (s *settings) checkClassWeights(loss string, classes int) {
 }
 
 // classWeights are those of the labels' classes.
-func classWeights(labels *managed.Node, weights map[int]float64, dtype dtypes.DType) *managed.Node {
+func classWeights(labels *graph.Node, weights map[int]float64, dtype dtypes.DType) *graph.Node {
 	if s := labels.Shape(); s.Rank() > 1 && s.Dimensions[s.Rank()-1] == 1 {
 		labels = graph.Squeeze(labels, -1)
 	}
@@ -364,7 +364,7 @@ func classWeights(labels *managed.Node, weights map[int]float64, dtype dtypes.DT
 }
 
 // eachExample refuses a node with another first axis than the batch's: its mean would count as that of the examples.
-func eachExample(what string, v, labels *managed.Node) {
+func eachExample(what string, v, labels *graph.Node) {
 	if v == nil || v.Rank() == 0 || labels.Rank() == 0 || v.Shape().Dimensions[0] == labels.Shape().Dimensions[0] {
 		return
 	}
@@ -374,7 +374,7 @@ func eachExample(what string, v, labels *managed.Node) {
 }
 
 // perExample averages all axes but the first.
-func perExample(v *managed.Node) *managed.Node {
+func perExample(v *graph.Node) *graph.Node {
 	if v.Rank() < 2 {
 		return v
 	}

@@ -102,13 +102,6 @@ func (s *seen) calibrate(output string, values []Calibration, at int64) {
 	}
 }
 
-// Calibrations are those in force, by output; see [Model.Calibrate].
-func (m *Model) Calibrations() map[string][]Calibration {
-	m.seen.mu.Lock()
-	defer m.seen.mu.Unlock()
-	return valuesOf(m.seen.calibrations)
-}
-
 // SetCalibration sets that of an output, "" being the only one: a single one, or for an output of binary_crossentropy
 // one for each class. With none the output has no calibration any more.
 func (m *Model) SetCalibration(output string, of ...Calibration) error {

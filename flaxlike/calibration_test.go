@@ -2,18 +2,19 @@ package flaxlike_test
 
 import (
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/plots"
 )
@@ -28,7 +29,7 @@ func asFloat32(of []float64) []float32 {
 
 // logits is a model whose output is its input, with a loss of classes.
 func logits(t *testing.T, loss string) *flaxlike.Model {
-	return newModel(t, nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x }), flaxlike.WithLoss(loss), flaxlike.WithBatchSize(64))
+	return newModel(t, nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x }), flaxlike.WithLoss(loss), flaxlike.WithBatchSize(64))
 }
 
 // Temperatures are scipy's, and Platt's scaling is scikit-learn's (testdata/calibration.py).
@@ -83,7 +84,7 @@ func TestCalibrate_asThePeers(t *testing.T) {
 		}
 		require.InEpsilon(t, c.Temperature, found["preds"][0].Temperature(), tolerance, c.Name)
 		worstExact = max(worstExact, math.Abs(found["preds"][0].Temperature()/c.Temperature-1))
-		require.Equal(t, found, m.Calibrations())
+		require.Equal(t, found, m.Describe().Calibrations)
 		p, err := probabilitiesOf(t, m, set)
 		require.NoError(t, err)
 		compare(c.Name, c.Probabilities, p)
@@ -137,7 +138,7 @@ func tooSure(t *testing.T, n int) *data.Set {
 func TestCalibrate_isKept(t *testing.T) {
 	set := tooSure(t, 120)
 	m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.05))
-	_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent})
+	_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Output: io.Discard})
 	require.NoError(t, err)
 	plain, err := probabilitiesOf(t, m, set)
 	require.NoError(t, err)
@@ -168,7 +169,7 @@ func TestCalibrate_isKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, calibrated, again)
 
-	_, err = opened.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent})
+	_, err = opened.Fit(t.Context(), set, flaxlike.Fit{Output: io.Discard})
 	require.NoError(t, err)
 	const outdated = "flaxlike: probabilities: output \"preds\": its calibration is outdated: the model was changed since\n" +
 		"  Calibrate it anew, or do without by SetCalibration(\"preds\"); then predict again"
@@ -185,7 +186,7 @@ func TestCalibrate_isKept(t *testing.T) {
 	_, err = probabilitiesOf(t, old, set)
 	require.NoError(t, err)
 	require.NoError(t, old.SetCalibration("", flaxlike.Calibration{Scale: 0.5}))
-	require.Equal(t, 2.0, old.Calibrations()["preds"][0].Temperature())
+	require.Equal(t, 2.0, old.Describe().Calibrations["preds"][0].Temperature())
 	_, _, err = old.TrainStep(t.Context(), first(t, set, 32))
 	require.NoError(t, err)
 	_, err = probabilitiesOf(t, old, set)
@@ -223,7 +224,7 @@ func TestCalibrate_refuses(t *testing.T) {
 		_, err := m.Calibrate(t.Context(), row.set)
 		require.ErrorContains(t, err, row.want)
 		require.ErrorContains(t, err, "flaxlike: calibrate: ")
-		require.Empty(t, m.Calibrations())
+		require.Empty(t, m.Describe().Calibrations)
 	}
 	m := logits(t, sparse)
 	require.ErrorContains(t, m.SetCalibration("", flaxlike.Calibration{Scale: 1}), "the model has met no batch")
@@ -239,7 +240,7 @@ func TestCalibrate_refuses(t *testing.T) {
 
 // Thresholds are the best ones there are: no other one, tried one by one, does better.
 func TestChooseThresholds(t *testing.T) {
-	same := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node { // with a variable, so that it can be saved
+	same := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node { // with a variable, so that it can be saved
 		return graph.Add(x, graph.MulScalar(nn.Dense{Units: 1}.Apply(scope.In("none"), x), 0))
 	})
 	x := []float32{-3, -2, -1, -1, 0, 1, 1, 2, 3, 4}
@@ -291,7 +292,7 @@ func TestChooseThresholds(t *testing.T) {
 			best = max(best, row.good(at(threshold)))
 		}
 		require.InDelta(t, best, row.good(at(got.Value)), 1e-12, "%v", row.aim)
-		require.Equal(t, map[string][]float64{"preds": {got.Value}}, m.Thresholds())
+		require.Equal(t, map[string][]float64{"preds": {got.Value}}, m.Describe().Thresholds)
 		said := must.M1(classesOf(t, m, set)).Flat.([]int32)
 		for i, v := range p {
 			require.Equal(t, float64(v) > got.Value, said[i] == 1)
@@ -300,10 +301,10 @@ func TestChooseThresholds(t *testing.T) {
 	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 1})
 	require.NoError(t, err, "the highest is right")
 	y[9] = 0
-	before := m.Thresholds()
+	before := m.Describe().Thresholds
 	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 0.95})
 	require.EqualError(t, err, `flaxlike: choose thresholds: output "preds": class 0: no threshold reaches a precision of 0.95: the best one that one does is 0.5`)
-	require.Equal(t, before, m.Thresholds())
+	require.Equal(t, before, m.Describe().Thresholds)
 	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Recall: 2})
 	require.ErrorContains(t, err, "the aim is {Precision:0 Recall:2}, expected a Precision or a Recall from 0 to 1")
 	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 0.5, Recall: 0.5})
@@ -314,7 +315,7 @@ func TestChooseThresholds(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	require.NoError(t, m.Save(path))
-	require.Equal(t, m.Thresholds(), must.M1(flaxlike.Describe(path)).Thresholds)
+	require.Equal(t, m.Describe().Thresholds, must.M1(flaxlike.Describe(path)).Thresholds)
 	opened, err := flaxlike.Open(t.Context(), path, flaxlike.WithNetwork(same), flaxlike.WithStrategy(jit(t)))
 	require.NoError(t, err)
 	defer opened.Close()
@@ -343,7 +344,7 @@ func TestS36_calibratesOneOutput(t *testing.T) {
 	found := must.M1(m.Calibrate(t.Context(), set))
 	require.Len(t, found, 1)
 	require.Equal(t, found, must.M1(m.Calibrate(t.Context(), set, "a")))
-	require.Equal(t, found, m.Calibrations())
+	require.Equal(t, found, m.Describe().Calibrations)
 	_, err := m.Calibrate(t.Context(), set, "a", "b")
 	require.ErrorIs(t, err, flaxlike.ErrNoProbabilities)
 	_, err = m.Calibrate(t.Context(), set, "c")

@@ -31,9 +31,7 @@ type Card struct {
 	Saved *time.Time `json:"saved,omitempty"`
 }
 
-// Card says what the model was trained on and what came of it: here, or where it was saved, if it was opened and not
-// trained or evaluated since.
-func (m *Model) Card() Card {
+func (m *Model) card() Card {
 	m.seen.mu.Lock()
 	c, fitted := m.seen.card, m.seen.fitted
 	m.seen.mu.Unlock()

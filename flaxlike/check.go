@@ -29,9 +29,6 @@ var ErrLabelRange = errors.New("outside of the classes")
 // 2 for binary_crossentropy.
 var ErrValue = errors.New("out of range")
 
-// ErrNoLoss is wrapped by the error about a model that is to train without a loss.
-var ErrNoLoss = errors.New("no loss")
-
 // seen is what a model has learned while it was built.
 type seen struct {
 	mu        sync.Mutex     // guards all; a list that is there is not changed
@@ -185,7 +182,7 @@ func (s *stream) check(field string) error {
 }
 
 // fieldOf is the field that a node has the numbers of, in whatever shape; "" if it has others.
-func (t *trace) fieldOf(x *managed.Node) string {
+func (t *trace) fieldOf(x *graph.Node) string {
 	for {
 		if name := t.inputs[x]; name != "" {
 			return name
@@ -203,7 +200,7 @@ func (t *trace) fieldOf(x *managed.Node) string {
 
 // numbersAlone says that the network's inputs of floats have no NaN, but for one of which the network asks itself where
 // it has.
-func (t *trace) numbersAlone(g *managed.Graph) {
+func (t *trace) numbersAlone(g *graph.Graph) {
 	asked := map[string]bool{}
 	for _, n := range g.Nodes() {
 		if in := n.Inputs(); len(in) > 0 && (n.Type() == graph.NodeTypeIsNaN || n.Type() == graph.NodeTypeIsFinite ||
@@ -223,7 +220,7 @@ func (t *trace) numbersAlone(g *managed.Graph) {
 const rounding = 1e-5
 
 // labelsOf says what labels a loss by name takes.
-func labelsOf(l Loss, field string, output *managed.Node, weights string) bound {
+func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 	r := bound{field: field, kind: "label", weights: weights, low: -math.MaxFloat32, high: math.MaxFloat32, why: l.Name + " takes finite numbers"}
 	switch l.Name {
 	case "sparse_categorical_crossentropy", maskedSparse:
@@ -249,7 +246,7 @@ func labelsOf(l Loss, field string, output *managed.Node, weights string) bound 
 func (r bound) classes() bool { return r.class || r.signs || r.high < 2 }
 
 // rowsOf says that labels are probabilities of classes, which are 1 together.
-func rowsOf(l Loss, field string, output *managed.Node, weights string) (r bound, ok bool) {
+func rowsOf(l Loss, field string, output *graph.Node, weights string) (r bound, ok bool) {
 	ok = slices.Contains([]string{"categorical_crossentropy", "categorical_focal_crossentropy", "kl_divergence"}, l.Name)
 	return bound{field: field, kind: "sum of labels", weights: weights, row: outputs.Classes(output),
 		why: l.Name + " takes probabilities, whose sum is 1 (or 0 where an example is not to count)"}, ok
@@ -258,7 +255,7 @@ func rowsOf(l Loss, field string, output *managed.Node, weights string) (r bound
 // before looks at a batch before its step.
 func (m *Model) before(s step, batch data.Batch) error {
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
-		return fmt.Errorf("the model has %w: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()", ErrNoLoss)
+		return errors.New("the model has no loss: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()")
 	}
 	if err := cmp.Or(m.set.noTests, m.set.noTraining); err != nil && s.of != m.predict && (s.of == m.train || m.set.noTests != nil) {
 		return err

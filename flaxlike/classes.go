@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/outputs"
-	"github.com/lazo-ml/lazo/managed"
 )
 
 // ErrNoProbabilities is wrapped by the error of [Prediction.Probabilities], [Prediction.Classes] and their like about
@@ -28,7 +28,7 @@ const (
 )
 
 // oddsOf asks the output first, which may have gone through a softmax, and then its losses.
-func (s *settings) oddsOf(out map[string]*managed.Node, name string) odds {
+func (s *settings) oddsOf(out map[string]*graph.Node, name string) odds {
 	switch outputs.MadeBy(out[name]) {
 	case "softmax":
 		return softmaxed
@@ -52,7 +52,7 @@ func (s *settings) oddsOf(out map[string]*managed.Node, name string) odds {
 	return of
 }
 
-func oddsOfLoss(l Loss, output *managed.Node) odds {
+func oddsOfLoss(l Loss, output *graph.Node) odds {
 	switch {
 	case l.Func == nil && binaryLosses[l.Name]:
 		return sigmoid

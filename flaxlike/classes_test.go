@@ -2,10 +2,12 @@ package flaxlike_test
 
 import (
 	"context"
+	"io"
 	"math"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -18,9 +20,9 @@ import (
 )
 
 // asIs gives each input as an output of the same name, through what is said of it.
-func asIs(through map[string]func(*managed.Node) *managed.Node, names ...string) flaxlike.Functional {
-	return func(_ *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		out := map[string]*managed.Node{}
+func asIs(through map[string]func(*graph.Node) *graph.Node, names ...string) flaxlike.Functional {
+	return func(_ *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+		out := map[string]*graph.Node{}
 		for _, name := range names {
 			if out[name] = input(name); through[name] != nil {
 				out[name] = through[name](out[name])
@@ -32,15 +34,15 @@ func asIs(through map[string]func(*managed.Node) *managed.Node, names ...string)
 
 // Probabilities come by the output's loss, and what are probabilities already stay: one program has all kinds.
 func TestProbabilities(t *testing.T) {
-	softmaxed := func(x *managed.Node) *managed.Node { return graph.Softmax(x) }
-	sigmoided := func(x *managed.Node) *managed.Node { return graph.Sigmoid(x) }
-	nanOfInf := func(x *managed.Node) *managed.Node { return graph.Add(x, graph.MulScalar(x, 0)) }
+	softmaxed := func(x *graph.Node) *graph.Node { return graph.Softmax(x) }
+	sigmoided := func(x *graph.Node) *graph.Node { return graph.Sigmoid(x) }
+	nanOfInf := func(x *graph.Node) *graph.Node { return graph.Add(x, graph.MulScalar(x, 0)) }
 	names := []string{"classes", "two", "several", "number", "soft", "sig"}
 	losses := []flaxlike.Loss{
 		{Name: "sparse_categorical_crossentropy", Output: "classes"}, {Name: "binary_crossentropy", Output: "two"},
 		{Name: "binary_focal_crossentropy", Output: "several"}, {Name: "mse", Output: "number"},
 	}
-	m := newModel(t, asIs(map[string]func(*managed.Node) *managed.Node{"soft": softmaxed, "sig": sigmoided, "two": nanOfInf}, names...), flaxlike.WithLoss(losses...), flaxlike.WithBatchSize(2))
+	m := newModel(t, asIs(map[string]func(*graph.Node) *graph.Node{"soft": softmaxed, "sig": sigmoided, "two": nanOfInf}, names...), flaxlike.WithLoss(losses...), flaxlike.WithBatchSize(2))
 	log := func(p float64) float32 { return float32(math.Log(p)) }
 	logit := func(p float64) float32 { return float32(math.Log(p / (1 - p))) }
 	fields := []data.Field{
@@ -105,7 +107,7 @@ func TestProbabilities(t *testing.T) {
 }
 
 func TestProbabilities_notKnown(t *testing.T) {
-	own := func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(output, labels)) }
+	own := func(labels, output *graph.Node) *graph.Node { return graph.Square(graph.Sub(output, labels)) }
 	fields := func(names ...string) *data.Set {
 		var list []data.Field
 		for _, name := range names {
@@ -128,7 +130,7 @@ func TestProbabilities_notKnown(t *testing.T) {
 
 // A model whose layers report losses and metrics of their own predicts any number of examples.
 func TestPredict_ofAModelThatReports(t *testing.T) {
-	m := newModel(t, nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	m := newModel(t, nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		h := nn.Dense{Units: 3}.Apply(scope.In("h"), x)
 		managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(h)))
 		managed.AddMetric("largest", graph.ReduceAllMax(h))
@@ -158,7 +160,7 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 		figures loop.Logs
 	}
 	var ends []end
-	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 9, Verbose: flaxlike.Silent, ValidationBatches: batches,
+	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 9, Output: io.Discard, ValidationBatches: batches,
 		OnEpochEnd: func(_ context.Context, epoch int, figures loop.Logs) error {
 			if ends = append(ends, end{epoch, figures}); epoch == 2 {
 				return loop.ErrStop
@@ -198,14 +200,14 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 
 	_, err = m.EvaluateBatches(t.Context(), nil)
 	require.EqualError(t, err, "flaxlike: evaluate: the batches are nil")
-	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Validation: set, ValidationBatches: batches, Verbose: flaxlike.Silent})
+	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Validation: set, ValidationBatches: batches, Output: io.Discard})
 	require.ErrorContains(t, err, "both ValidationBatches and a set to validate on are given")
 	var got error
 	for _, err := range m.PredictBatches(t.Context(), nil) {
 		got = err
 	}
 	require.ErrorContains(t, got, "flaxlike: predict: ")
-	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent, ValidationBatches: loop.Data[data.Batch](func(func(data.Batch, error) bool) {})})
+	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Output: io.Discard, ValidationBatches: loop.Data[data.Batch](func(func(data.Batch, error) bool) {})})
 	require.ErrorContains(t, err, `test "val": `)
 }
 
@@ -213,12 +215,12 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 func TestSetOptimizer(t *testing.T) {
 	m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithBatchSize(6))
 	set := sorted(t, 12)
-	fit := flaxlike.Fit{Verbose: flaxlike.Silent, InOrder: true}
+	fit := flaxlike.Fit{Output: io.Discard, InOrder: true}
 	_, err := m.Fit(t.Context(), set, fit)
 	require.NoError(t, err)
 	before, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
-	require.NoError(t, m.SetOptimizer(t.Context(), optim.New(0.25, optim.Momentum(0.9))))
+	require.NoError(t, m.SetOptimizer(t.Context(), optim.New(0.25, optim.Momentum{Decay: 0.9})))
 	after, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	require.Equal(t, before, after)

@@ -27,7 +27,7 @@ func TestF50Child(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	for i, v := range []flaxlike.Verbosity{flaxlike.Silent, flaxlike.Bar, flaxlike.Lines} {
+	for i, f := range []flaxlike.Fit{{Output: io.Discard}, {}, {Lines: true}} {
 		if i == 1 { // nobody reads its stderr any more
 			fmt.Println("silent")
 			_, _ = os.Stdin.Read(make([]byte, 1))
@@ -36,10 +36,10 @@ func TestF50Child(t *testing.T) {
 		require.NoError(t, err)
 		set := line(t, 128)
 		_, err = newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(32+i)).Fit(t.Context(), set,
-			flaxlike.Fit{Epochs: 3 * (i + 1), Validation: set, Checkpoints: folder, Verbose: v})
+			flaxlike.Fit{Epochs: 3 * (i + 1), Validation: set, Checkpoints: folder, Output: f.Output, Lines: f.Lines})
 		require.NoError(t, err)
 		require.NoError(t, folder.Close())
-		fmt.Println(v)
+		fmt.Println([]string{"silent", "bar", "lines"}[i])
 	}
 }
 

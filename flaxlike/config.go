@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/nn"
@@ -143,7 +144,7 @@ func (w writing) own(name string, l nn.Layer) error {
 	return nil
 }
 
-var initializer = reflect.TypeFor[nn.Initializer]()
+var initializer = reflect.TypeFor[model.VariableInitializer]()
 
 // only are the names of the settings of layers that are no structs.
 var only = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
@@ -172,7 +173,7 @@ func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 		case !f.IsExported():
 			return nil, fmt.Errorf("its field %s is not exported", f.Name)
 		case f.Type == initializer:
-			if name := initializerName(value.Interface().(nn.Initializer)); name != "" {
+			if name := initializerName(value.Interface().(model.VariableInitializer)); name != "" {
 				settings[f.Name], _ = json.Marshal(name)
 			}
 			continue
@@ -196,10 +197,9 @@ func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 }
 
 // initializerName is the name of one of package nn that has no number of its own.
-func initializerName(i nn.Initializer) string {
+func initializerName(i model.VariableInitializer) string {
 	for _, name := range []string{"glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "orthogonal", "zeros", "ones"} {
-		of, err := nn.InitializerNamed(name)
-		if err == nil && reflect.ValueOf(of).Pointer() == reflect.ValueOf(i).Pointer() {
+		if reflect.ValueOf(nn.Initial(name)).Pointer() == reflect.ValueOf(i).Pointer() {
 			return name
 		}
 	}
@@ -235,11 +235,7 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 			if err := json.Unmarshal(settings[name], &called); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			i, err := nn.InitializerNamed(called)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			*to.(*nn.Initializer) = i
+			*to.(*model.VariableInitializer) = nn.Initial(called)
 			continue
 		}
 		if err := json.Unmarshal(settings[name], to); err != nil {

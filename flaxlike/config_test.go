@@ -28,7 +28,7 @@ func TestLayersOfOldFiles(t *testing.T) {
 		nn.Named{Name: "here", Layer: nn.Dense{Units: 2}}, nn.Residual{nn.Dense{Units: 4}, nn.Activation("relu")},
 		nn.L1{Rate: 0.1, Layers: []nn.Layer{nn.Dense{Units: 2}}}, nn.L2{Rate: 0.2, Layers: []nn.Layer{nn.Dense{Units: 3}, nn.Flatten{}}},
 		nn.Embedding{Vocabulary: 5, Width: 2, Padding: new(0)}, nn.Positions{Length: 9},
-		nn.LSTM{Units: 3, Bidirectional: true, RecurrentKernel: nn.GlorotUniform}, nn.Dense{Units: 6, NoBias: true}, nn.Sequential{}}
+		nn.LSTM{Units: 3, Bidirectional: true, RecurrentKernel: nn.Initial("glorot_uniform")}, nn.Dense{Units: 6, NoBias: true}, nn.Sequential{}}
 	got := network.(nn.Sequential)
 	require.Len(t, got, len(want))
 	for i := range want {

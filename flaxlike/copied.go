@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -21,13 +22,10 @@ type Copied struct {
 	// Taken are those that have the other one's values now.
 	Taken []string
 	// Left are those that kept their own, and why.
-	Left []Left
+	Left []struct{ Name, Why string }
 	// Unused are those of the other one that no variable took.
 	Unused []string
 }
-
-// Left is a variable that kept its own value.
-type Left struct{ Name, Why string }
 
 // String is a line for each variable that was left, behind one that counts those that were taken.
 func (c Copied) String() string {
@@ -103,7 +101,7 @@ func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match
 			c.Taken, taken[short(v.name)] = append(c.Taken, v.name), true
 			continue
 		}
-		c.Left = append(c.Left, Left{v.name, why})
+		c.Left = append(c.Left, struct{ Name, Why string }{v.name, why})
 		if takes {
 			unfit = append(unfit, v.name+": "+why)
 		}
@@ -163,7 +161,7 @@ func (m *Model) content() (*checkpoint.Checkpoint, error) {
 }
 
 // tensorOf is a value as a file has it.
-func tensorOf(value *managed.Tensor) (t checkpoint.Tensor, err error) {
+func tensorOf(value *tensors.Tensor) (t checkpoint.Tensor, err error) {
 	a, err := managed.ArrayOf(value)
 	if err != nil {
 		return t, err

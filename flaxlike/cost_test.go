@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
@@ -40,7 +42,7 @@ func (c counting) Batch(b data.Batch) (data.Batch, error) {
 	return c.Strategy.Batch(b)
 }
 
-func (c counting) Fetch(b strategies.Buffer) (*managed.Tensor, error) {
+func (c counting) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	c.fetches.Add(1)
 	return c.Strategy.Fetch(b)
 }

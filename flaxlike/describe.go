@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/managed"
 )
 
 // Input is a field that a network takes.
@@ -22,16 +23,15 @@ type Input struct {
 	Dims []int  `json:"dims"`
 }
 
-// Inputs are the fields that the network takes, as in the batch that it was built for last; nil before its first one.
-func (m *Model) Inputs() []Input {
+func (m *Model) inputs() []Input {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
 	return inputsOf(m.seen.inputs)
 }
 
-// InputNames are the names of [Model.Inputs]: package serve refuses an example that has others.
+// InputNames are the names of the fields that the network takes: package serve refuses an example that has others.
 func (m *Model) InputNames() (names []string) {
-	for _, in := range m.Inputs() {
+	for _, in := range m.inputs() {
 		names = append(names, in.Name)
 	}
 	return names
@@ -44,39 +44,48 @@ func inputsOf(of []described) (inputs []Input) {
 	return inputs
 }
 
-// Losses is a line for each loss that the model trains on, as [Description] has them: "mse, weight 2".
-func (m *Model) Losses() []string {
-	lines := said(judgesOf(m.set.losses))
-	if m.set.innerLosses {
-		lines = append(lines, ofNetwork)
-	}
-	return lines
-}
-
-const ofNetwork = "those of the network"
-
-// Description is what a file says of its model.
+// Description is what a model, or its file, says of itself.
 type Description struct {
 	// Network is a line for each layer: its place, its kind and its settings, those in others indented. It ends in
 	// "(own)" where the layer is of the program that saved the model. Code says why there is no network.
-	Network []string            `json:"network,omitempty"`
-	Code    string              `json:"code,omitempty"`
-	Inputs  []Input             `json:"inputs,omitempty"`
+	Network []string `json:"network,omitempty"`
+	Code    string   `json:"code,omitempty"`
+	// Inputs are the fields that the network takes, as in the batch that it was built for last; none before its first one.
+	Inputs []Input `json:"inputs,omitempty"`
+	// Losses and Metrics are a line for each: "mse, weight 2".
 	Losses  []string            `json:"losses,omitempty"`
 	Metrics []string            `json:"metrics,omitempty"`
 	Classes map[string][]string `json:"classes,omitempty"` // by output, "" for the only one
-	// Calibrations and Thresholds are what was fitted on a validation set, by output: see Model.Calibrate.
+	// Calibrations and Thresholds are those in force, by output, thresholds class by class: see Model.Calibrate and
+	// Model.ChooseThresholds. An output without thresholds has 0.5.
 	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
 	// Optimizer is its name and rate, Policy the types of numbers where they are not all float32.
 	Optimizer string `json:"optimizer,omitempty"`
 	Policy    string `json:"policy,omitempty"`
-	// Preparation is the JSON of what prepares the data.
+	// Preparation is the JSON of what [WithPreparation] was given, here or where the model was saved; nil for nothing.
 	Preparation json.RawMessage `json:"preparation,omitempty"`
 	// Variables are their names, types and dims, and Numbers how many numbers they have in all.
 	Variables []string `json:"variables"`
 	Numbers   int      `json:"numbers"`
-	Card      Card     `json:"card"`
+	// Card is of the training here, or where the model was saved, if it was opened and not trained or evaluated since.
+	Card Card `json:"card"`
+}
+
+// Describe says what the model is made of and what came of its training. A model that has met no batch has no variables
+// yet.
+func (m *Model) Describe() Description {
+	say := m.description().say()
+	for _, row := range m.state.Summary().Rows {
+		if row.Kind == managed.Parameter || row.Kind == managed.Fixed {
+			say.variable(strings.TrimSuffix(row.Layer, "/")+"/"+row.Name, row.Shape.DType.String(), row.Shape.Dimensions, int(row.Size))
+		}
+	}
+	return say
+}
+
+func (d *Description) variable(name, kind string, dims []int, size int) {
+	d.Variables, d.Numbers = append(d.Variables, fmt.Sprintf("%s %s%v", name, dtype.InFiles(kind), dims)), d.Numbers+size
 }
 
 // Describe reads what a file of [Model.Save] says of its model, and makes none: it needs no plugin, and no code of the
@@ -97,13 +106,22 @@ func describeFile(path string) (say Description, err error) {
 	if _, err := d.inputs(); err != nil {
 		return say, err
 	}
-	say = Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: d.Calibrations, Thresholds: d.Thresholds,
+	say = d.say()
+	for _, t := range content.Tensors {
+		say.variable(t.Name, t.DType.String(), t.Dims, len(t.Data)*8/max(1, t.DType.Bits()))
+	}
+	return say, nil
+}
+
+// say is all but the variables.
+func (d description) say() Description {
+	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: d.Calibrations, Thresholds: d.Thresholds,
 		Losses: said(d.Losses), Metrics: said(d.Metrics)}
 	if d.Network != nil {
 		say.Network = d.Network.lines(nil, "", "")
 	}
 	if d.InnerLosses {
-		say.Losses = append(say.Losses, ofNetwork)
+		say.Losses = append(say.Losses, "those of the network")
 	}
 	if d.Policy != nil {
 		say.Policy = d.Policy.String()
@@ -111,11 +129,7 @@ func describeFile(path string) (say Description, err error) {
 	if say.Optimizer = d.Optimizer; d.Rate != 0 {
 		say.Optimizer += fmt.Sprintf(", rate %g", decimal(d.Rate))
 	}
-	for _, t := range content.Tensors {
-		say.Variables = append(say.Variables, fmt.Sprintf("%s %s%v", t.Name, dtype.InFiles(t.DType.String()), t.Dims))
-		say.Numbers += len(t.Data) * 8 / max(1, t.DType.Bits())
-	}
-	return say, nil
+	return say
 }
 
 // decimal is the shortest decimal number that stands for the same float32, where v is one: 0.1 for 0.10000000149011612.

@@ -42,7 +42,7 @@ func (e *Ensemble) check() error {
 			return fmt.Errorf("model %d of %d is nil", i+1, len(e.models))
 		case slices.Contains(e.models[:i], m):
 			return fmt.Errorf("model %d of %d is there twice, and would count double", i+1, len(e.models))
-		case m.Inputs() == nil:
+		case m.inputs() == nil:
 			return fmt.Errorf("model %d of %d has met no batch, so its inputs and outputs are not known: see Model.Init", i+1, len(e.models))
 		}
 		of, first := m.means(), e.models[0]
@@ -50,7 +50,7 @@ func (e *Ensemble) check() error {
 			e.odds = of
 			continue
 		}
-		inputs := func(m *Model) string { return fmt.Sprint(slices.SortedFunc(slices.Values(m.Inputs()), byName)) }
+		inputs := func(m *Model) string { return fmt.Sprint(slices.SortedFunc(slices.Values(m.inputs()), byName)) }
 		names := func(m *Model) string { return fmt.Sprintf("%q", m.set.classes) }
 		switch own, its := inputs(first), inputs(m); {
 		case own != its:

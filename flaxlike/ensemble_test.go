@@ -3,12 +3,13 @@ package flaxlike_test
 import (
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
 )
@@ -17,8 +18,8 @@ import (
 // classes, and what is served.
 func TestEnsemble(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{1, 2, 3, 4, 5, 6}, 3, 2), data.Named("a", []int32{0, 1, 0}, 3), data.Named("b", []float32{1, 2, 3}, 3, 1)))
-	network := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		return map[string]*managed.Node{"a": nn.Dense{Units: 2}.Apply(scope.In("a"), input("x")), "b": nn.Dense{Units: 1}.Apply(scope.In("b"), input("x")),
+	network := func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+		return map[string]*graph.Node{"a": nn.Dense{Units: 2}.Apply(scope.In("a"), input("x")), "b": nn.Dense{Units: 1}.Apply(scope.In("b"), input("x")),
 			"c": nn.Dense{Units: 1}.Apply(scope.In("c"), input("x"))}
 	}
 	var models []*flaxlike.Model

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -70,13 +71,13 @@ func TestR15_rowsHaveTheMeansOfTheEpoch(t *testing.T) {
 	}
 	set := must.M1(data.New(data.Field{Name: "a", Array: x[0].Array}, data.Field{Name: "b", Array: x[0].Array},
 		data.Field{Name: "class", Array: x[1].Array}, data.Named("size", size, 70)))
-	network := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+	network := func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 		managed.AddMetric("largest", graph.ReduceMax(input("a"), -1))
 		return twoHeads(scope, input)
 	}
 	m := newModel(t, flaxlike.Functional(network), flaxlike.WithLearningRate(1e-30), flaxlike.WithBatchSize(16),
 		flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "class"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.25}),
-		flaxlike.WithMetrics(flaxlike.Metric{Name: "off", Output: "size", Func: func(labels, out *managed.Node) *managed.Node {
+		flaxlike.WithMetrics(flaxlike.Metric{Name: "off", Output: "size", Func: func(labels, out *graph.Node) *graph.Node {
 			return graph.Abs(graph.Sub(labels, graph.Squeeze(out, -1)))
 		}}))
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 1, InOrder: true, Validation: set}))
@@ -107,11 +108,11 @@ func TestR16_loggedRateIsInForce(t *testing.T) {
 
 // R31: a model with a penalty, and one with a loss or figure of the whole batch, is evaluated on a set of any size.
 func TestR31_anySizeOfASet(t *testing.T) {
-	penalised := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	penalised := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		scope.SetParam(regularizer.ParamL2, 0.1)
 		return nn.Dense{Units: 1}.Apply(scope, x)
 	})
-	active := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	active := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		y := nn.Dense{Units: 1}.Apply(scope, x)
 		managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(y)))
 		return y
@@ -161,7 +162,7 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 	nan := float32(math.NaN())
 	ids := data.X([]int32{0, 1, 2, 3, 4, 10, 6, -7}, 8, 1)
 	embedding := nn.Sequential{nn.Embedding{Vocabulary: 10, Width: 4}, nn.Flatten{}, nn.Dense{Units: 1}}
-	computed := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	computed := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return embedding.Apply(scope, graph.AddScalar(graph.MulScalar(x, 2), 1))
 	})
 	numbers := data.Y(make([]float32, 8), 8)

@@ -166,7 +166,7 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 // Predict, or a serve.Batcher, takes less time for each.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
 	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
-	inputs := m.Inputs()
+	inputs := m.inputs()
 	for i, f := range example {
 		k := slices.IndexFunc(inputs, func(in Input) bool { return in.Name == f.Name })
 		if k >= 0 && len(inputs[k].Dims) != len(f.Array.Dims) {

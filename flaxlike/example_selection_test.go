@@ -3,6 +3,7 @@ package flaxlike_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 
@@ -35,7 +36,7 @@ func ExampleSearch() {
 		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			model, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"),
 				flaxlike.WithLearningRate(p.Float("rate")))
-			return model, flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Verbose: flaxlike.Silent}, err
+			return model, flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Output: io.Discard}, err
 		},
 	}
 	found := must.M1(search.Run(context.Background()))
@@ -52,7 +53,7 @@ func ExampleCrossValidate() {
 		model, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"),
 			flaxlike.WithLearningRate(0.1))
 		if err == nil {
-			_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent})
+			_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Output: io.Discard})
 		}
 		return model, err
 	}))
@@ -69,7 +70,7 @@ func ExampleEnsemble() {
 	for seed := range int64(3) {
 		model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"),
 			flaxlike.WithLearningRate(0.1), flaxlike.WithSeed(seed)))
-		must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent}))
+		must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 3, Output: io.Discard}))
 		models = append(models, model)
 	}
 	ensemble := must.M1(flaxlike.NewEnsemble(models...))
@@ -86,7 +87,7 @@ func ExampleModel_Calibrate() {
 	ctx, set := context.Background(), overlapping(400)
 	training, validation := must.M2(set.Split(0.5, 1))
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
-	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Output: io.Discard}))
 	found := must.M1(model.Calibrate(ctx, validation))
 	fmt.Println("too careful:", found["preds"][0].Scale > 1)
 	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.Aim{Precision: 0.9}))
@@ -100,10 +101,10 @@ func ExampleModel_Calibrate() {
 func ExampleModel_ChooseThresholds() {
 	ctx, set := context.Background(), overlapping(200)
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
-	must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
+	must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Output: io.Discard}))
 	chosen := must.M1(model.ChooseThresholds(ctx, set, flaxlike.Aim{Recall: 0.95}))
 	fmt.Println("recall:", chosen["preds"][0].Recall >= 0.95)
-	fmt.Println("in force:", model.Thresholds()["preds"][0] == chosen["preds"][0].Value)
+	fmt.Println("in force:", model.Describe().Thresholds["preds"][0] == chosen["preds"][0].Value)
 	must.M(model.Close())
 	// Output:
 	// recall: true

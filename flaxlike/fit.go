@@ -75,12 +75,13 @@ type Fit struct {
 	CheckpointEvery loop.Period
 	// Changed is called for each setting of a resumed run that differs from the saved one: before the first step for
 	// optimizer, policy, seed and versions, right after it for batch size, data and order. An error ends the run.
-	// Unless the run is Silent, a line of Output shows each, too. See checkpoint.Options for which value counts.
+	// A line of Output shows each, too. See checkpoint.Options for which value counts.
 	Changed func(checkpoint.Difference) error
-	// Verbose says what to show, Output where; nil stands for os.Stderr. What is written to a callbacks.Lines that is
-	// the Output, as by a logger, stands above the bar.
-	Verbose Verbosity
-	Output  io.Writer
+	// Output is where the run shows a progress bar, or a line for each epoch where it is no terminal or Lines is set:
+	// os.Stderr if it is nil, nowhere if it is io.Discard. What is written to a callbacks.Lines that is the Output, as by
+	// a logger, stands above the bar.
+	Output io.Writer
+	Lines  bool
 	// EachStep has the history keep a row for each step, with the means since the epoch began; else it has one for each
 	// epoch that was complete.
 	EachStep bool

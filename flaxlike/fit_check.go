@@ -69,7 +69,7 @@ func (f Fit) check(m *Model) error {
 	if f.Validation != nil && counting(f.Validation) == 0 {
 		return fmt.Errorf("the set Validation has no examples that count: expected one at least, and a field %q, if it has one, that is true for those that do", data.Mask)
 	}
-	return f.Verbose.check()
+	return nil
 }
 
 // checkCallbacks refuses options that would take the place of what the fields of Fit say of where the run begins and

@@ -150,7 +150,7 @@ func TestS06_schedulesOfEpochsContinue(t *testing.T) {
 	var ended []int
 	fit := func(examples, epochs int) string {
 		var out bytes.Buffer
-		_, err := unlearning(t).Fit(t.Context(), rising(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: 32, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
+		_, err := unlearning(t).Fit(t.Context(), rising(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: 32, Checkpoints: folder, Lines: true, Output: &out,
 			Validation: rising(t, 64), ValidationEvery: 2, OnEpochEnd: func(_ context.Context, epoch int, figures loop.Logs) error {
 				_, err := figures.Float("val_loss")
 				require.Equal(t, epoch%2 == 0, err == nil)

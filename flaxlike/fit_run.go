@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"math"
@@ -62,12 +63,12 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 		until = loop.Epochs(max(f.Epochs, 1))
 	}
 	output := out(f.Output)
-	say := f.Verbose.say(output)
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(output, "fit: "+format+"\n", args...) } // the output is no part of the run
 	options := []loop.Option{loop.Until(until), loop.MonitorsWhen(eachEpoch)}
 	if !f.EachStep {
 		options = append(options, loop.Keep(eachEpoch))
 	}
-	options = append(options, f.Verbose.bar(output, loop.Steps(f.StepsPerEpoch)), f.epochEnd())
+	options = append(options, f.bar(output), f.epochEnd())
 	options = append(options, f.Callbacks...)
 	if f.Checkpoints != nil {
 		options = append(options, f.resume(say))
@@ -83,7 +84,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	if result.Reason == loop.UntilReached && begin.found && result.Elapsed.Steps == begin.Steps {
 		say("the run had finished, %s, and this one is to %s: no step was made: more Epochs, or another folder, let it go on", placeOf(begin.Elapsed, result.History), until)
 	}
-	if f.Verbose != Silent {
+	if f.Output != io.Discard { // it reads the history
 		sayNonFinite(result.History, say)
 	}
 	if err != nil && result.Elapsed.Steps == begin.Steps {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +19,7 @@ import (
 )
 
 func quiet(f flaxlike.Fit) flaxlike.Fit {
-	f.Verbose = flaxlike.Silent
+	f.Output = io.Discard
 	return f
 }
 
@@ -205,17 +207,16 @@ func TestFitBatches(t *testing.T) {
 }
 
 // An epoch that took no time by the clock, as one of few steps made together, has no rate.
-func TestVerbose(t *testing.T) {
-	for verbose, want := range map[flaxlike.Verbosity]string{
-		flaxlike.Silent: `^$`,
-		flaxlike.Lines:  `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (learning_rate: \S+ - )?val_loss: \d\.\d{4}( - \S+ examples/s)?\nepoch 2/2 - [^\n]* - val_loss: \d\.\d{4}( - \S+ examples/s)?\n$`,
-		flaxlike.Bar:    `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (learning_rate: \S+ - )?val_loss: \d\.\d{4}( - \S+ examples/s)?\nepoch 2/2 - [^\n]* - val_loss: \d\.\d{4}( - \S+ examples/s)?\n$`,
+func TestOutput(t *testing.T) {
+	for lines, want := range map[bool]string{
+		true:  `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (learning_rate: \S+ - )?val_loss: \d\.\d{4}( - \S+ examples/s)?\nepoch 2/2 - [^\n]* - val_loss: \d\.\d{4}( - \S+ examples/s)?\n$`,
+		false: `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (learning_rate: \S+ - )?val_loss: \d\.\d{4}( - \S+ examples/s)?\nepoch 2/2 - [^\n]* - val_loss: \d\.\d{4}( - \S+ examples/s)?\n$`,
 	} {
-		t.Run(verbose.String(), func(t *testing.T) {
+		t.Run(fmt.Sprint(lines), func(t *testing.T) {
 			var out bytes.Buffer
 			m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 			set := line(t, 128)
-			_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Validation: set, Verbose: verbose, Output: &out})
+			_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Validation: set, Lines: lines, Output: &out})
 			require.NoError(t, err)
 			text := out.String()
 			require.Regexp(t, want, text)

@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -120,13 +121,13 @@ var fits = map[string]func() fit{
 			kind[i], size[i] = oneIf(r[0] > 0)+oneIf(r[1] > 0.5), r[2]-2*r[3]*r[4]+1
 		}
 		trunk := nn.Sequential{nn.Dense{Units: 16}, nn.Activation("relu")}
-		return fit{flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+		return fit{flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 			h := trunk.Apply(scope.In("trunk"), input("x"))
-			return map[string]*managed.Node{"kind": nn.Dense{Units: 3}.Apply(scope.In("kind"), h), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), h)}
+			return map[string]*graph.Node{"kind": nn.Dense{Units: 3}.Apply(scope.In("kind"), h), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), h)}
 		}), []flaxlike.Option{
 			flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.5}),
 			flaxlike.WithMetrics(flaxlike.Metric{Name: "accuracy", Output: "kind"}, flaxlike.Metric{Name: "mae", Output: "size"}),
-			flaxlike.WithOptimizer(optim.New(0.05, optim.Momentum(0.9)))},
+			flaxlike.WithOptimizer(optim.New(0.05, optim.Momentum{Decay: 0.9}))},
 			[]data.Field{data.X(x, 400, 6), data.Named("kind", kind, 400), data.Named("size", size, 400, 1)}}
 	},
 	"regression": func() fit {
@@ -134,7 +135,7 @@ var fits = map[string]func() fit{
 		for i := range y {
 			y[i] = x[30*i+27] + 2*x[30*i+25]
 		}
-		penalised := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		penalised := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 			scope.SetParam(regularizer.ParamL2, 0.01)
 			return nn.Dense{Units: 1}.Apply(scope, x)
 		})

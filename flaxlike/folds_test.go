@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"testing"
 
@@ -129,7 +130,7 @@ func TestCrossValidate_classes(t *testing.T) {
 		m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.5),
 			flaxlike.WithStrategy(jit(t)), flaxlike.WithBatchSize(8))
 		if err == nil {
-			_, err = m.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent})
+			_, err = m.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Output: io.Discard})
 		}
 		return m, err
 	}

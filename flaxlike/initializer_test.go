@@ -10,12 +10,12 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -29,10 +29,10 @@ func TestWithInitializer(t *testing.T) {
 	image := must.M1(data.New(data.X(make([]float32, 2*2*2*40), 2, 2, 2, 40)))
 	network := func() nn.Layer {
 		return nn.Sequential{nn.Conv{Channels: 100, Window: []int{3, 5}}, nn.BatchNorm{}, nn.ConvTranspose{Channels: 40, Window: []int{3, 5}},
-			nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+			nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 				return nn.DepthwiseConv{Multiplier: 100, Window: []int{3, 5}}.Apply(scope, x)
 			}),
-			nn.Reshape{40, 400}, nn.Named{Name: "own", Layer: nn.Dense{Units: 400, Kernel: nn.Ones}}, nn.GRU{Units: 100, Last: true}, nn.Residual{nn.Dense{Units: 100}}}
+			nn.Reshape{40, 400}, nn.Named{Name: "own", Layer: nn.Dense{Units: 400, Kernel: nn.Initial("ones")}}, nn.GRU{Units: 100, Last: true}, nn.Residual{nn.Dense{Units: 100}}}
 	}
 	shapes := map[string]string{"0/kernel": "3 5 40 100", "2/kernel": "3 5 40 100", "3/kernel": "3 5 40 100", "6/kernel": "400 300"}
 	values := func(m *flaxlike.Model, name string) []float32 {
@@ -83,16 +83,17 @@ func TestWithInitializer(t *testing.T) {
 
 func TestWithInitializer_thatTakesNothing(t *testing.T) {
 	set := must.M1(data.New(data.X(make([]float32, 6), 2, 3)))
-	square := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) })
+	square := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Square(x) })
 	for name, network := range map[string]nn.Layer{
 		"no layer with a kernel": nn.Sequential{square, nn.LayerNorm{}},
-		"its own says all":       nn.Sequential{nn.Dense{Units: 2, Kernel: nn.HeNormal}},
+		"its own says all":       nn.Sequential{nn.Dense{Units: 2, Kernel: nn.Initial("he_normal")}},
 	} {
 		_, err := newModel(t, network, flaxlike.WithInitializer("he_normal")).Predict(t.Context(), set)
 		require.ErrorContains(t, err, "WithInitializer: no kernel takes it", name)
 	}
-	_, err := flaxlike.New(t.Context(), square, flaxlike.WithInitializer("he_norml"))
-	require.ErrorContains(t, err, `WithInitializer: no initializer "he_norml": expected one of glorot_normal`)
+	_, err := newModel(t, nn.Dense{Units: 2}, flaxlike.WithInitializer("he_norml")).Predict(t.Context(), set)
+	require.ErrorContains(t, err, `initializer "he_norml": unknown name; did you mean "he_normal"?`)
+	require.ErrorIs(t, err, flaxlike.ErrUnknownName)
 	_, err = flaxlike.New(t.Context(), square, flaxlike.WithInitializer("zeros"), flaxlike.WithInitializer("ones"))
 	require.ErrorContains(t, err, "WithInitializer: given twice")
 

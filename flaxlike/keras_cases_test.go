@@ -331,13 +331,13 @@ func ofMetric(c *kerasCase) (r replay, why string) {
 		}
 		return replay{metric: m}, ""
 	case "PrecisionAtRecall":
-		return replay{metric: metrics.PrecisionAtRecall(c.number("recall"), thresholds)}, ""
+		return replay{metric: metrics.BestAt("precision", "recall", c.number("recall"), thresholds)}, ""
 	case "RecallAtPrecision":
-		return replay{metric: metrics.RecallAtPrecision(c.number("precision"), thresholds)}, ""
+		return replay{metric: metrics.BestAt("recall", "precision", c.number("precision"), thresholds)}, ""
 	case "SensitivityAtSpecificity":
-		return replay{metric: metrics.SensitivityAtSpecificity(c.number("specificity"), thresholds)}, ""
+		return replay{metric: metrics.BestAt("recall", "specificity", c.number("specificity"), thresholds)}, ""
 	case "SpecificityAtSensitivity":
-		return replay{metric: metrics.SpecificityAtSensitivity(c.number("sensitivity"), thresholds)}, ""
+		return replay{metric: metrics.BestAt("specificity", "recall", c.number("sensitivity"), thresholds)}, ""
 	case "TruePositives":
 		return cell(1, 1)
 	case "TrueNegatives":

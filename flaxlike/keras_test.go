@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/losses"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -101,7 +101,7 @@ func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 	raw, err := os.ReadFile("testdata/keras.json")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &f))
-	own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }})
+	own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(labels, output *graph.Node) *graph.Node { return graph.Square(graph.Sub(labels, output)) }})
 	through := func(name string) nn.Layer {
 		return nn.Sequential{nn.Func(identity), nn.Activation(name)}
 	}
@@ -149,7 +149,7 @@ func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 	}
 }
 
-func clipped(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.ClipScalar(x, 0, 1) }
+func clipped(_ *model.Scope, x *graph.Node) *graph.Node { return graph.ClipScalar(x, 0, 1) }
 
 // GRU is Keras's, with its weights in their order.
 func TestGRU_asKeras(t *testing.T) {

@@ -6,25 +6,26 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/lazo-ml/lazo/internal/layering"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
 // Functional is a model of several inputs or outputs: input gives a field of the batch by its name, and the outputs are
 // nodes by name. It is built out of layers, each in a scope of its own:
 //
-//	func(scope *nn.Scope, input func(name string) *nn.Node) map[string]*nn.Node {
+//	func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 //		h := trunk.Apply(scope.In("trunk"), input("image"))
-//		return map[string]*nn.Node{"digit": digits.Apply(scope.In("digit"), h), "slant": slant.Apply(scope.In("slant"), h)}
+//		return map[string]*graph.Node{"digit": digits.Apply(scope.In("digit"), h), "slant": slant.Apply(scope.In("slant"), h)}
 //	}
 //
 // Any other layer of package nn, or of the program's own, maps as a model the field "x" to the one output "preds".
-type Functional func(scope *nn.Scope, input func(name string) *nn.Node) map[string]*nn.Node
+type Functional func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node
 
 // Apply is the network as a layer of another one, for a network with the one input "x" and one output.
-func (f Functional) Apply(scope *nn.Scope, x *nn.Node) *nn.Node {
-	out := f.outputs(scope, func(name string) *nn.Node {
+func (f Functional) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	out := f.outputs(scope, func(name string) *graph.Node {
 		if name != "x" {
 			panic(fmt.Errorf("a Functional in another layer has the one input \"x\", and it asks for %q", name))
 		}
@@ -39,7 +40,7 @@ func (f Functional) Apply(scope *nn.Scope, x *nn.Node) *nn.Node {
 	return nil
 }
 
-func (f Functional) outputs(scope *nn.Scope, input func(string) *nn.Node) map[string]*nn.Node {
+func (f Functional) outputs(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 	out := f(scope, input)
 	if len(out) == 0 {
 		panic(fmt.Errorf("the network has no output: return at least one node by name"))
@@ -56,15 +57,15 @@ func (f Functional) outputs(scope *nn.Scope, input func(string) *nn.Node) map[st
 const preds = "preds"
 
 // outputsOf builds a network.
-func outputsOf(network nn.Layer, scope *nn.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 	if f, ok := network.(Functional); ok {
 		return f.outputs(scope, input)
 	}
 	x := input("x")
 	if builtIn(network) {
-		return map[string]*managed.Node{preds: network.Apply(scope, x)}
+		return map[string]*graph.Node{preds: network.Apply(scope, x)}
 	}
-	return map[string]*managed.Node{preds: layering.Run(network, true, true, scope, x, network.Apply)}
+	return map[string]*graph.Node{preds: layering.Run(network, true, true, scope, x, network.Apply)}
 }
 
 // kinds are package nn's layers by their names in saved files, without settings. The names stay. Two are of layers that

@@ -6,18 +6,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
 // Penalties of L1 and L2 are those of Keras 3.15 (kernel_regularizer; a dense layer that is used twice has one
 // penalty): the loss before and behind a step of gradient descent, and the weights.
 func TestL1_L2_asKeras(t *testing.T) {
-	twice := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	twice := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		dense := nn.Dense{Units: 2}
 		h := dense.Apply(scope.In("d"), x)
 		return dense.Apply(scope.Shared("d"), h)

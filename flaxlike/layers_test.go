@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -56,7 +57,7 @@ func TestLayers(t *testing.T) {
 		{"group norm", nn.GroupNorm{Groups: 2}, []int{3, 3, 4}, []int{3, 3, 4}, 8, false},
 		{"residual", nn.Residual{nn.Dense{Units: 4}, nn.Activation("relu")}, []int{4}, []int{4}, 20, false},
 		{"named", nn.Named{Name: "here", Layer: nn.Dense{Units: 2}}, []int{2}, []int{2}, 6, false},
-		{"own", nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }), []int{3}, []int{3}, 0, false},
+		{"own", nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Square(x) }), []int{3}, []int{3}, 0, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			const n = 4
@@ -118,19 +119,19 @@ func TestPositionEmbedding_tooLong(t *testing.T) {
 // half is a layer of a program's own, with a setting and layers in it.
 type half struct{ Units int }
 
-func (h half) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+func (h half) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Sequential{nn.Dense{Units: h.Units}, nn.Dense{Units: h.Units}}.Apply(scope, graph.MulScalar(x, 0.5))
 }
 
 // Layers of package nn, functions, types of a program's own and whole networks of one input are layers beside those of
 // this package. Those of package nn get the mask, as Of them.
 func TestLayers_ofEveryKind(t *testing.T) {
-	network := flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		return map[string]*managed.Node{"o": nn.Dense{Units: 4}.Apply(scope, input("x"))}
+	network := flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+		return map[string]*graph.Node{"o": nn.Dense{Units: 4}.Apply(scope, input("x"))}
 	})
 	masks := 0
 	m := newModel(t, nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0)}, network, &nn.Attention{Heads: 2},
-		nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node {
+		nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node {
 			if nn.MaskOf(x) != nil {
 				masks++
 			}

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -30,11 +30,11 @@ func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y [
 			xs, ys, n = append(xs, x...), append(ys, y...), n+1
 		}
 		set := must.M1(data.New(data.X(xs, n, len(xs)/n), data.Y(ys, n, len(ys)/n)))
-		asked := func(_ *managed.Scope, x *managed.Node) *managed.Node {
+		asked := func(_ *model.Scope, x *graph.Node) *graph.Node {
 			return graph.Slice(x, graph.AxisRange(), graph.AxisRange(-len(ys)/n))
 		}
 		m := newModel(t, nn.Sequential(append(network, nn.Func(asked))), flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(rate), flaxlike.WithSeed(int64(seed)),
-			flaxlike.WithMetrics(flaxlike.Metric{Name: "hits", Func: func(labels, output *managed.Node) *managed.Node {
+			flaxlike.WithMetrics(flaxlike.Metric{Name: "hits", Func: func(labels, output *graph.Node) *graph.Node {
 				return graph.Equal(labels, graph.ArgMax(output, -1, labels.DType()))
 			}}))
 		start := time.Now()

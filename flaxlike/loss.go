@@ -10,7 +10,6 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/losses"
-	"github.com/lazo-ml/lazo/managed"
 )
 
 // Loss is a loss of a model. Only a Name that losses.Named knows, or a Func, is needed.
@@ -63,7 +62,7 @@ func (l Loss) check() error {
 func (l Loss) byName() losses.Func {
 	f, _ := losses.Named(l.Name) // which New has checked
 	if ofBatch[l.Name] {
-		return func(labels, output *managed.Node) *managed.Node {
+		return func(labels, output *graph.Node) *graph.Node {
 			if !outputs.From0To1(output) {
 				panic(fmt.Errorf("%s takes probabilities, and nothing says that the output %s has such: end the network with "+
 					"nn.Activation(\"sigmoid\") or nn.Activation(\"softmax\"); if its numbers are from 0 to 1 by other operations, end it with an nn.Func of "+
@@ -75,7 +74,7 @@ func (l Loss) byName() losses.Func {
 	if l.Smoothing == 0 {
 		return f
 	}
-	return func(labels, output *managed.Node) *managed.Node {
+	return func(labels, output *graph.Node) *graph.Node {
 		if l.Name == "sparse_categorical_crossentropy" {
 			even := graph.Neg(graph.ReduceMean(graph.LogSoftmax(output), -1))
 			return graph.Add(graph.MulScalar(f(labels, output), 1-l.Smoothing), graph.MulScalar(even, l.Smoothing))

@@ -5,18 +5,19 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
 const masked = "masked_sparse_categorical_crossentropy"
 
 // identity is a network whose outputs are the inputs.
-func identity(_ *managed.Scope, x *managed.Node) *managed.Node { return x }
+func identity(_ *model.Scope, x *graph.Node) *graph.Node { return x }
 
 // The losses and metrics by name, against what they are by their formulas.
 func TestNames(t *testing.T) {
@@ -163,8 +164,8 @@ func TestLoss_smoothing(t *testing.T) {
 	}
 	set, err := data.New(fields...)
 	require.NoError(t, err)
-	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
-		out := map[string]*managed.Node{}
+	m := newModel(t, flaxlike.Functional(func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
+		out := map[string]*graph.Node{}
 		for name := range want {
 			out[name] = input("x")
 		}
@@ -179,7 +180,7 @@ func TestLoss_smoothing(t *testing.T) {
 	for want, l := range map[string]flaxlike.Loss{
 		`loss "mse": it has no smoothing, expected it of one of ["binary_crossentropy"`: {Name: "mse", Smoothing: 0.1},
 		`loss "categorical_crossentropy": the smoothing is 1, expected a share`:         {Name: "categorical_crossentropy", Smoothing: 1},
-		`it has no smoothing`: {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *managed.Node) *managed.Node { return o }},
+		`it has no smoothing`: {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *graph.Node) *graph.Node { return o }},
 	} {
 		_, err := flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss(l))
 		require.ErrorContains(t, err, want)

@@ -17,19 +17,18 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/losses"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
 // ragged is a model of sequences, whose mask an embedding makes: a label for each place, and a number of the mean and
 // of the last state.
 func ragged() flaxlike.Functional {
-	own := func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Tanh(x) }
-	return func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+	own := func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Tanh(x) }
+	return func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 		h := nn.Embedding{Vocabulary: 7, Width: 4, Padding: new(0)}.Apply(scope.In("tokens"), input("x"))
 		h = nn.Sequential{nn.LSTM{Units: 4}, nn.Residual{nn.Attention{Heads: 2, Width: 2}}, nn.Func(own), nn.LayerNorm{}, nn.BatchNorm{},
 			nn.GRU{Units: 2, Bidirectional: true}}.Apply(scope.In("trunk"), h)
-		return map[string]*managed.Node{
+		return map[string]*graph.Node{
 			"tags": nn.Dense{Units: 3}.Apply(scope.In("tags"), h),
 			"mean": nn.Sequential{nn.GlobalMeanPool{}, nn.Dense{Units: 1}}.Apply(scope.In("mean"), h),
 			"last": nn.Sequential{nn.SimpleRNN{Units: 3, Last: true}, nn.Dense{Units: 1}}.Apply(scope.In("last"), h),
@@ -72,7 +71,7 @@ func TestMasks_asKeras(t *testing.T) {
 		}
 		set, err := data.New(data.X(ids, n, places), data.Named("tags", tags, n, places), data.Named("mean", f.Score, n, 1), data.Named("last", f.Score, n, 1))
 		require.NoError(t, err)
-		right := func(labels, output *managed.Node) *managed.Node {
+		right := func(labels, output *graph.Node) *graph.Node {
 			return graph.ConvertDType(graph.Equal(labels, graph.ArgMax(output, -1, labels.DType())), dtypes.Float32)
 		}
 		m := newModel(t, ragged(), flaxlike.WithStrategy(strategy), flaxlike.WithBatchSize(n+2), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1),
@@ -134,10 +133,10 @@ func TestMasks_asKeras(t *testing.T) {
 
 // A mask stays where batch and places do, in layers of one's own too, and is gone behind those that change them.
 func TestMaskOf(t *testing.T) {
-	half := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node {
+	half := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, 2))
 	})
-	square := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) })
+	square := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Square(x) })
 	for name, row := range map[string]struct {
 		layer nn.Layer
 		stays bool
@@ -154,7 +153,7 @@ func TestMaskOf(t *testing.T) {
 		"flat":                  {nn.Flatten{}, false},
 	} {
 		var got []bool
-		network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		network := func(scope *model.Scope, x *graph.Node) *graph.Node {
 			x = nn.Masked(x, graph.Const(x.Graph(), []int32{3, 1}))
 			y := nn.Sequential{row.layer}.Apply(scope, x)
 			got = []bool{nn.MaskOf(x) != nil, nn.MaskOf(nn.Masked(x, nil)) != nil, nn.MaskOf(y) != nil}
@@ -168,10 +167,10 @@ func TestMaskOf(t *testing.T) {
 
 // A loss that has no value for each place cannot leave places out, and says so.
 func TestMasks_ofALossOfExamples(t *testing.T) {
-	network := func(_ *managed.Scope, x *managed.Node) *managed.Node {
+	network := func(_ *model.Scope, x *graph.Node) *graph.Node {
 		return nn.Masked(x, graph.Const(x.Graph(), []int32{3, 1}))
 	}
-	of := flaxlike.Loss{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceMean(output, 1, 2) }}
+	of := flaxlike.Loss{Name: "own", Func: func(_, output *graph.Node) *graph.Node { return graph.ReduceMean(output, 1, 2) }}
 	set, err := data.New(data.X(make([]float32, 2*4*4), 2, 4, 4), data.Y(make([]float32, 2), 2))
 	require.NoError(t, err)
 	_, err = newModel(t, nn.Func(network), flaxlike.WithLoss(of), flaxlike.WithBatchSize(2)).Evaluate(t.Context(), set)
@@ -181,7 +180,7 @@ func TestMasks_ofALossOfExamples(t *testing.T) {
 // Slopes at ties are those of Keras on JAX: of relu and its kind at 0 and where they end, and of losses where two are
 // equal. GoMLX's Max, the control, has the whole slope of the first one there.
 func TestSlopesAtTies(t *testing.T) {
-	type function = func(scope *managed.Scope, x *managed.Node) *managed.Node
+	type function = func(scope *model.Scope, x *graph.Node) *graph.Node
 	type row struct {
 		name    string
 		f       function
@@ -190,8 +189,8 @@ func TestSlopesAtTies(t *testing.T) {
 	const sixth = 1.0 / 6
 	at, none := []float32{-6, -3, 0, 3, 6}, float32(math.Copysign(0, -1))
 	rows := []row{
-		{"relu of -0", func(_ *managed.Scope, x *managed.Node) *managed.Node { return nn.Relu(x) }, []float32{none}, []float32{0}},
-		{"Max", func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Max(x, graph.ZerosLike(x)) }, []float32{0}, []float32{1}},
+		{"relu of -0", func(_ *model.Scope, x *graph.Node) *graph.Node { return nn.Relu(x) }, []float32{none}, []float32{0}},
+		{"Max", func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Max(x, graph.ZerosLike(x)) }, []float32{0}, []float32{1}},
 	}
 	for name, want := range map[string][]float32{
 		"relu":         {0, 0, 0, 1, 1},
@@ -222,7 +221,7 @@ func TestSlopesAtTies(t *testing.T) {
 	} {
 		loss, err := losses.Named(of.name)
 		require.NoError(t, err)
-		rows = append(rows, row{of.name, func(_ *managed.Scope, x *managed.Node) *managed.Node {
+		rows = append(rows, row{of.name, func(_ *model.Scope, x *graph.Node) *graph.Node {
 			return loss(graph.Const(x.Graph(), [][]float32{of.labels}), x)
 		}, of.output, of.want})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -17,7 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/golden"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -129,13 +129,13 @@ var mistakes = []struct {
 		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics(flaxlike.Metric{Name: "mae", Output: "pred"}))
 	}},
 	{"loss of several outputs", func(m desk) error {
-		heads := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-			return map[string]*managed.Node{"a": nn.Dense{Units: 1}.Apply(scope.In("a"), input("x")), "b": nn.Dense{Units: 1}.Apply(scope.In("b"), input("x"))}
+		heads := func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+			return map[string]*graph.Node{"a": nn.Dense{Units: 1}.Apply(scope.In("a"), input("x")), "b": nn.Dense{Units: 1}.Apply(scope.In("b"), input("x"))}
 		}
 		return m.fit(flaxlike.Functional(heads), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"scalar loss with sample weights", func(m desk) error {
-		mean := func(labels, output *managed.Node) *managed.Node {
+		mean := func(labels, output *graph.Node) *graph.Node {
 			return graph.ReduceAllMean(graph.Square(graph.Sub(labels, output)))
 		}
 		return m.fit(nn.Dense{Units: 1}, line(m, 64, data.Named("weight", make([]float32, 64), 64)), flaxlike.Fit{},
@@ -181,7 +181,7 @@ var mistakes = []struct {
 		return m.fit(nn.Embedding{Vocabulary: 10, Width: 4}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"a layer that gives nothing", func(m desk) error {
-		return m.fit(nn.Sequential{nn.Func(func(*managed.Scope, *managed.Node) *managed.Node { return nil })}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+		return m.fit(nn.Sequential{nn.Func(func(*model.Scope, *graph.Node) *graph.Node { return nil })}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"settings of no validation", func(m desk) error {
 		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{ValidationSteps: 3}, flaxlike.WithLoss("mse"))
@@ -243,7 +243,7 @@ var mistakes = []struct {
 		return m.fit(nn.Dense{Units: 2}, set, flaxlike.Fit{}, flaxlike.WithLoss("kl_divergence"))
 	}},
 	{"accuracy beside an own loss", func(m desk) error {
-		own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }})
+		own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(labels, output *graph.Node) *graph.Node { return graph.Square(graph.Sub(labels, output)) }})
 		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(make([]float32, 64), 64, 1))
 		return m.fit(nn.Dense{Units: 1}, set, flaxlike.Fit{}, own, flaxlike.WithMetrics("accuracy"))
 	}},
@@ -252,18 +252,18 @@ var mistakes = []struct {
 	}},
 	{"perplexity of probabilities", func(m desk) error {
 		return m.fit(nn.Sequential{nn.Flatten{}, nn.Dense{Units: 3}, nn.Activation("softmax")}, m.set(images, classes), flaxlike.Fit{},
-			flaxlike.WithLoss(flaxlike.Loss{Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, -1) }}), flaxlike.WithMetrics("perplexity"))
+			flaxlike.WithLoss(flaxlike.Loss{Func: func(_, output *graph.Node) *graph.Node { return graph.ReduceSum(output, -1) }}), flaxlike.WithMetrics("perplexity"))
 	}},
 	{"several labels for accuracy", func(m desk) error {
 		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(slices.Repeat([]float32{1}, 128), 64, 2))
 		return m.fit(nn.Dense{Units: 2}, set, flaxlike.Fit{}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"))
 	}},
 	{"own loss of another axis", func(m desk) error {
-		own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, 0) }})
+		own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(_, output *graph.Node) *graph.Node { return graph.ReduceSum(output, 0) }})
 		return m.fit(nn.Dense{Units: 3}, line(m, 64), flaxlike.Fit{}, own)
 	}},
 	{"own metric of another axis", func(m desk) error {
-		own := flaxlike.WithMetrics(flaxlike.Metric{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, 0) }})
+		own := flaxlike.WithMetrics(flaxlike.Metric{Name: "own", Func: func(_, output *graph.Node) *graph.Node { return graph.ReduceSum(output, 0) }})
 		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{}, own, flaxlike.WithLoss("mse"))
 	}},
 	{"all losses off", func(m desk) error { return m.made(flaxlike.WithLoss(flaxlike.Loss{Name: "mse", Off: true})) }},

@@ -3,9 +3,9 @@ package flaxlike
 import (
 	"fmt"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/losses"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 )
 
@@ -18,7 +18,7 @@ type Metric struct {
 	// metric by name.
 	Metric metrics.Metric
 	// Func is a value for each example, or a scalar of the batch, of which the mean over all examples is the figure.
-	Func func(labels, output *managed.Node) *managed.Node
+	Func func(labels, output *graph.Node) *graph.Node
 	// Output and Label are as in [Loss].
 	Output, Label string
 	// Weighted has the sample weights count, and while training the class weights: the figure is divided by
@@ -34,7 +34,7 @@ func (m Metric) logged() string {
 }
 
 // figure makes a metric for an output: how many classes there are is known then, and what its numbers are.
-type figure func(output *managed.Node, are scale) metrics.Metric
+type figure func(output *graph.Node, are scale) metrics.Metric
 
 // metricsByName has Keras's names and the short ones.
 var metricsByName = map[string]figure{
@@ -42,7 +42,7 @@ var metricsByName = map[string]figure{
 	"acc":                               accuracy,
 	"sparse_categorical_accuracy":       fixed(metrics.Accuracy),
 	"categorical_accuracy":              fixed(metrics.Accuracy),
-	"binary_accuracy":                   func(_ *managed.Node, are scale) metrics.Metric { return are.binary(metrics.Accuracy()) },
+	"binary_accuracy":                   func(_ *graph.Node, are scale) metrics.Metric { return are.binary(metrics.Accuracy()) },
 	"top_5_accuracy":                    fixed(func() metrics.Metric { return metrics.TopK(5) }),
 	"sparse_top_k_categorical_accuracy": fixed(func() metrics.Metric { return metrics.TopK(5) }),
 	"mean_squared_error":                errorMetric(metrics.MeanSquaredError),
@@ -77,8 +77,8 @@ var metricsByName = map[string]figure{
 	"kl_divergence":                     meanOf(Loss{Name: "kl_divergence"}.byName()),
 	"categorical_crossentropy":          meanOf(Loss{Name: "categorical_crossentropy"}.byName()),
 	"binary_crossentropy":               meanOf(Loss{Name: "binary_crossentropy"}.byName()),
-	"average_precision":                 func(_ *managed.Node, are scale) metrics.Metric { return are.probable(metrics.AveragePrecision(200)) },
-	"auc":                               func(_ *managed.Node, are scale) metrics.Metric { return are.probable(metrics.AUC(200)) },
+	"average_precision":                 func(_ *graph.Node, are scale) metrics.Metric { return are.probable(metrics.AveragePrecision(200)) },
+	"auc":                               func(_ *graph.Node, are scale) metrics.Metric { return are.probable(metrics.AUC(200)) },
 }
 
 // ofClasses are those that compare classes; with a name they cannot be said of an output with one number an example, of
@@ -91,7 +91,7 @@ var ofClasses = map[string]string{
 }
 
 // byName makes the metric of a name for an output and its labels, and notes what labels it takes.
-func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, output *managed.Node) metrics.Metric {
+func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output *graph.Node) metrics.Metric {
 	weights := ""
 	if metric.Weighted {
 		weights = m.set.weights
@@ -139,7 +139,7 @@ func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, outp
 }
 
 // classLabels says what labels a metric of classes takes.
-func (m *Model) classLabels(name, field string, labels, output *managed.Node) bound {
+func (m *Model) classLabels(name, field string, labels, output *graph.Node) bound {
 	r := bound{field: field, kind: "label"}
 	switch two := oneEach(output) || name == "binary_accuracy" || name == "auc" || name == "average_precision"; {
 	case two:
@@ -154,7 +154,7 @@ func (m *Model) classLabels(name, field string, labels, output *managed.Node) bo
 }
 
 // oneClass says that labels of which the likeliest class is taken are of one class an example.
-func (m *Model) oneClass(metric Metric, field string, labels, output *managed.Node, r bound) (bound, bool) {
+func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node, r bound) (bound, bool) {
 	if labels.DType().IsInt() || oneEach(output) || r.signs || !labels.Shape().EqualDimensions(output.Shape()) || notLikeliest[metric.Name] {
 		return bound{}, false
 	}
@@ -166,11 +166,11 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *managed.No
 var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "average_precision": true, "perplexity": true, "crossentropy": true}
 
 func fixed(of func() metrics.Metric) figure {
-	return func(*managed.Node, scale) metrics.Metric { return of() }
+	return func(*graph.Node, scale) metrics.Metric { return of() }
 }
 
 // accuracy is the one that fits the output: of two classes if it has one number for each example.
-func accuracy(output *managed.Node, are scale) metrics.Metric {
+func accuracy(output *graph.Node, are scale) metrics.Metric {
 	if oneEach(output) {
 		return are.binary(metrics.Accuracy())
 	}
@@ -179,7 +179,7 @@ func accuracy(output *managed.Node, are scale) metrics.Metric {
 
 // scored is a metric of classes: macro over all, or of class 1 of two.
 func scored(name string) figure {
-	return func(output *managed.Node, are scale) metrics.Metric {
+	return func(output *graph.Node, are scale) metrics.Metric {
 		if oneEach(output) {
 			return are.binary(scoresByName[name](2, metrics.Binary))
 		}
@@ -188,24 +188,28 @@ func scored(name string) figure {
 }
 
 var scoresByName = map[string]func(classes int, average metrics.Average) metrics.Metric{
-	"precision": metrics.Precision, "recall": metrics.Recall, "f1_score": metrics.F1, "f1": metrics.F1,
+	"precision": metrics.Precision, "recall": metrics.Recall, "f1_score": f1, "f1": f1,
 	"mean_iou": func(classes int, _ metrics.Average) metrics.Metric { return metrics.MeanIoU(classes) },
 }
 
-func oneEach(output *managed.Node) bool { return output.Rank() < 2 || outputs.Classes(output) == 1 }
+func f1(classes int, average metrics.Average) metrics.Metric {
+	return metrics.FBeta(1, classes, average)
+}
+
+func oneEach(output *graph.Node) bool { return output.Rank() < 2 || outputs.Classes(output) == 1 }
 
 // errorMetric has labels [batch] fit an output [batch, 1].
 func errorMetric(of func() metrics.Metric) figure {
-	return func(*managed.Node, scale) metrics.Metric {
-		return metrics.MapInputs(of(), func(in []*managed.Node) []*managed.Node {
-			return []*managed.Node{outputs.Same("metric", in[0], in[1]), in[1]}
+	return func(*graph.Node, scale) metrics.Metric {
+		return metrics.MapInputs(of(), func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{outputs.Same("metric", in[0], in[1]), in[1]}
 		})
 	}
 }
 
 // columnMetric is the mean of a figure of each column of the output, where labels [batch] fit an output [batch, 1].
 func columnMetric(of func(columns int) metrics.Metric) figure {
-	return func(output *managed.Node, are scale) metrics.Metric {
+	return func(output *graph.Node, are scale) metrics.Metric {
 		columns := 1
 		if output.Rank() > 1 {
 			columns = outputs.Classes(output)
@@ -217,8 +221,8 @@ func columnMetric(of func(columns int) metrics.Metric) figure {
 // meanOf is the mean of a loss.
 func meanOf(f losses.Func) figure {
 	return fixed(func() metrics.Metric {
-		return metrics.MapInputs(metrics.Mean(), func(in []*managed.Node) []*managed.Node {
-			return []*managed.Node{f(in[0], in[1])}
+		return metrics.MapInputs(metrics.Mean(), func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{f(in[0], in[1])}
 		})
 	})
 }

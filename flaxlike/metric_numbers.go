@@ -7,17 +7,16 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/outputs"
-	"github.com/lazo-ml/lazo/managed"
 )
 
 // eachPearson is the correlation of the numbers of each example, as Keras's.
-func eachPearson(labels, output *managed.Node) *managed.Node {
+func eachPearson(labels, output *graph.Node) *graph.Node {
 	x, y := apart("pearson", labels, output)
 	return graph.Div(meanOfLast(graph.Mul(x, y)), graph.Mul(graph.Sqrt(meanOfLast(graph.Square(x))), graph.Sqrt(meanOfLast(graph.Square(y)))))
 }
 
 // eachConcordance is Lin's coefficient of the numbers of each example, as Keras's.
-func eachConcordance(labels, output *managed.Node) *managed.Node {
+func eachConcordance(labels, output *graph.Node) *graph.Node {
 	x, y := apart("concordance", labels, output)
 	between := graph.Square(meanOfLast(graph.Sub(graph.ConvertDType(output, x.DType()), graph.ConvertDType(labels, x.DType()))))
 	spread := graph.Add(graph.Add(meanOfLast(graph.Square(x)), meanOfLast(graph.Square(y))), between)
@@ -25,17 +24,17 @@ func eachConcordance(labels, output *managed.Node) *managed.Node {
 }
 
 // apart are labels and output less the mean of their example, as float64.
-func apart(name string, labels, output *managed.Node) (x, y *managed.Node) {
+func apart(name string, labels, output *graph.Node) (x, y *graph.Node) {
 	labels = outputs.Same(name+"_correlation", labels, output)
 	if output.Rank() < 2 || outputs.Classes(output) < 2 {
 		panic(fmt.Errorf("metric %q correlates the numbers of each example, as Keras's, and the output %s has one an example: "+
 			"expected [batch, …, n], with n of two or more; of all examples take %q", name+"_correlation", output.Shape(), name))
 	}
-	less := func(v *managed.Node) *managed.Node {
+	less := func(v *graph.Node) *graph.Node {
 		v = graph.ConvertDType(v, dtypes.Float64)
 		return graph.Sub(v, graph.ExpandAxes(meanOfLast(v), -1))
 	}
 	return less(labels), less(output)
 }
 
-func meanOfLast(x *managed.Node) *managed.Node { return graph.ReduceMean(x, -1) }
+func meanOfLast(x *graph.Node) *graph.Node { return graph.ReduceMean(x, -1) }

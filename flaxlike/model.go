@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/gate"
@@ -17,7 +19,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -219,7 +220,7 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", e.Name, err)
 		}
-		if outputs[e.Name], err = managed.ArrayOf(v.(*managed.Tensor)); err != nil {
+		if outputs[e.Name], err = managed.ArrayOf(v.(*tensors.Tensor)); err != nil {
 			return nil, fmt.Errorf("output %q: %w", e.Name, err)
 		}
 	}
@@ -229,7 +230,7 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 // ofOtherInputs has the error of a batch say which of its fields are not as those that the model was built for: a
 // network may take other lengths, so that they alone are no error.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
-	for _, in := range m.Inputs() {
+	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
 		if none == nil && len(f.Dims) > 0 && (f.DType() != in.Type || !slices.Equal(f.Dims[1:], in.Dims)) {
 			err = fmt.Errorf("%w\n  field %q is %s%v for an example, and was %s%v when the network was built", graphs.Inner(err), in.Name, f.DType(), f.Dims[1:], in.Type, in.Dims)
@@ -240,8 +241,8 @@ func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 
 // Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the
 // shapes, and needs the inputs alone.
-func (m *Model) Export(dir string, batch data.Batch, options ...managed.ExportOption) error {
-	return managed.ExportModel(dir, m.state, batch, m.outputs, options...)
+func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
+	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }
 
 // Close gives up the state, the programs, and, if it was the last model of those that New gave a runtime, that runtime.
@@ -407,7 +408,7 @@ func (s step) Await(ctx context.Context, m *Model) error {
 // variable is one of the network.
 type variable struct {
 	name      string
-	shape     metrics.Shape
+	shape     shapes.Shape
 	trainable bool
 }
 

@@ -20,7 +20,7 @@ const steps = 1500
 var maskedPlaces = []int{5, 8}
 
 func maskedOn(t *testing.T) []strategies.Strategy {
-	two, err := strategies.DataParallel(plugintest.Devices(t, 2))
+	two, err := strategies.DataParallel(plugintest.Devices(t, 2), strategies.Parallel{})
 	require.NoError(t, err)
 	return []strategies.Strategy{jit(t), two, strategies.Eager(plugintest.CPU(t))}
 }

@@ -60,7 +60,7 @@ func TestOpen_savedBefore(t *testing.T) {
 	require.NoError(t, err)
 	there := []float32{0.31553638, 0.38008082, -0.24460846, 0.58018, 0.6422984, -0.57578635, -1.3051912, -0.47787255, 1.528239}
 	require.InDeltaSlice(t, there, output(t, out).Flat, 1e-5)
-	require.Equal(t, []flaxlike.Input{{Name: "x", Type: "float32", Dims: []int{3}}}, m.Inputs())
+	require.Equal(t, []flaxlike.Input{{Name: "x", Type: "float32", Dims: []int{3}}}, m.Describe().Inputs)
 	d, err := flaxlike.Describe(path)
 	require.NoError(t, err)
 	golden.Equal(t, "testdata/saved-1.golden", d.String()+"\n")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -33,7 +34,7 @@ func TestOneLayer_ownStepAndFit(t *testing.T) {
 		classes = append(classes, i%3)
 		ids[(i+1)*16-1], ids[(i+1)*16-2] = 0, 0
 	}
-	square := nn.Func(func(_ *nn.Scope, x *nn.Node) *nn.Node { return graph.Square(x) })
+	square := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Square(x) })
 	convolutions := nn.Sequential{nn.Reshape{4, 4, 1}, nn.Conv{Channels: 4, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.MaxPool{Window: 2},
 		nn.Residual{nn.Dense{Units: 4}, nn.LayerNorm{}, nn.Dropout{Rate: 0.2}}, nn.Named{Name: "square", Layer: square}, nn.Flatten{}, nn.BatchNorm{},
 		nn.L2{Rate: 0.01, Layers: []nn.Layer{nn.Dense{Units: 3}}}}

@@ -18,8 +18,8 @@ const epsilon = 1e-7
 
 var optimizersByName = map[string]rule{
 	"sgd":       {rate: 0.01},
-	"momentum":  {0.01, []optim.Transformation{optim.Momentum(0.9)}},
-	"nesterov":  {0.01, []optim.Transformation{optim.Nesterov(0.9)}},
+	"momentum":  {0.01, []optim.Transformation{optim.Momentum{Decay: 0.9}}},
+	"nesterov":  {0.01, []optim.Transformation{optim.Momentum{Decay: 0.9, Nesterov: true}}},
 	"adam":      {0.001, []optim.Transformation{optim.Adam{Epsilon: epsilon}}},
 	"adamw":     {0.001, []optim.Transformation{optim.Adam{Epsilon: epsilon}, optim.WeightDecay{Rate: 0.004}}},
 	"adamax":    {0.001, []optim.Transformation{optim.Adamax{Epsilon: epsilon}}},

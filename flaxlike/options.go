@@ -10,7 +10,9 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -42,7 +44,7 @@ type settings struct {
 	preparation   json.RawMessage
 	namesClasses  namesClasses
 	clock         func() time.Time
-	initializer   nn.Initializer // of kernels; nil: each layer's
+	initializer   model.VariableInitializer // of kernels; nil: each layer's
 	// Of Open: the network, layers by their names in the file, and why the model cannot be tested or trained.
 	network             nn.Layer
 	layers              map[string]nn.Layer
@@ -157,19 +159,16 @@ func WithLearningRate(rate float64) Option {
 }
 
 // WithInitializer has the kernels of the network's layers begin as an initializer says: one of package nn, as
-// nn.RandomNormal(0.02), or its name, as "he_normal", see nn.InitializerNamed. It is for the kernels of package nn's
+// nn.RandomNormal(0.02), or its name, as "he_normal", see nn.Initial. It is for the kernels of package nn's
 // layers whose settings do not say it: not for those of a recurrence's state, biases and embeddings. A network in which
 // no kernel takes it is an error.
-func WithInitializer[I string | ~func(*nn.Graph, nn.Shape) *nn.Node](initializer I) Option {
+func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](initializer I) Option {
 	return func(s *settings) (err error) {
-		var initial nn.Initializer
-		switch v := reflect.ValueOf(initializer); v.Kind() {
-		case reflect.String:
-			if initial, err = nn.InitializerNamed(v.String()); err != nil {
-				return fmt.Errorf("WithInitializer: %w", graphs.Inner(err))
-			}
-		default:
-			initial = v.Convert(reflect.TypeFor[nn.Initializer]()).Interface().(nn.Initializer)
+		var initial model.VariableInitializer
+		if v := reflect.ValueOf(initializer); v.Kind() == reflect.String {
+			initial = nn.Initial(v.String())
+		} else {
+			initial = v.Convert(reflect.TypeFor[model.VariableInitializer]()).Interface().(model.VariableInitializer)
 		}
 		switch {
 		case initial == nil:

@@ -6,10 +6,10 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -19,10 +19,10 @@ type scaledDense struct {
 	Scale float64
 }
 
-func (d scaledDense) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+func (d scaledDense) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	y := nn.Dense{Units: d.Units}.Apply(scope.In("dense"), x) // layers in it have scopes of their own
 	shape := shapes.Make(x.DType(), d.Units)                  // and weights of one's own stand at the scope
-	gain := scope.WithInitializer(nn.Ones).VariableWithShape("gain", shape).NodeValue(x.Graph())
+	gain := scope.WithInitializer(nn.Initial("ones")).VariableWithShape("gain", shape).NodeValue(x.Graph())
 	return graph.Mul(y, graph.MulScalar(graph.ExpandLeftToRank(gain, y.Rank()), d.Scale))
 }
 

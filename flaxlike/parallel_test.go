@@ -19,7 +19,7 @@ import (
 // that two devices cannot divide.
 func TestDataParallel(t *testing.T) {
 	r := plugintest.Devices(t, 2)
-	two, err := strategies.DataParallel(r)
+	two, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
 	set := sorted(t, 79)
 	learn := func(options ...flaxlike.Option) (*flaxlike.Model, []float64) {
@@ -58,7 +58,7 @@ func TestR06_rowsAreDividedAndExamplesCounted(t *testing.T) {
 	compared, refused := 0, 0
 	for devices, r := range runtimes {
 		for _, leftover := range []strategies.Leftover{strategies.RefuseLeftover, strategies.DropLeftover, strategies.PadLeftover} {
-			on, err := strategies.DataParallel(r, strategies.OnLeftover(leftover))
+			on, err := strategies.DataParallel(r, strategies.Parallel{Leftover: leftover})
 			require.NoError(t, err)
 			for _, batch := range []int{2, 5, 6} {
 				m := model(on, batch)
@@ -108,7 +108,7 @@ func TestR06_rowsAreDividedAndExamplesCounted(t *testing.T) {
 	require.Greater(t, compared, 60)
 	t.Logf("%d figures as on one device, %d refused", compared, refused)
 
-	dropped, err := strategies.DataParallel(runtimes[2], strategies.OnLeftover(strategies.DropLeftover))
+	dropped, err := strategies.DataParallel(runtimes[2], strategies.Parallel{Leftover: strategies.DropLeftover})
 	require.NoError(t, err)
 	_, err = model(dropped, 5).Predict(t.Context(), whole)
 	require.ErrorContains(t, err, "strategies.DropLeftover left out 1 of the batch's 5 examples: take strategies.PadLeftover")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -24,7 +25,7 @@ func TestB86_simpleTrainer(t *testing.T) {
 	half := flaxlike.WithLoss(flaxlike.Loss{Name: "mse", Weight: 0.5})
 	network := nn.Sequential{nn.Dense{Units: 8}, nn.Dropout{Rate: 0.3}, nn.Dense{Units: 1}}
 	r := plugintest.Devices(t, 2)
-	both, err := strategies.DataParallel(r)
+	both, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
 	for name, strategy := range map[string]strategies.Strategy{"one device": jit(t), "data parallel": both} {
 		t.Run(name, func(t *testing.T) {
@@ -60,9 +61,9 @@ func TestB86_simpleTrainer(t *testing.T) {
 
 // Jaxloop's TransformerStep: what the mask leaves out is in neither sum, and a batch with nothing in it costs nothing.
 func TestTransformerStep(t *testing.T) {
-	decoder := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+	decoder := func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 		h := nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 8}, nn.Attention{Heads: 2, Width: 4}, nn.LayerNorm{}, nn.Dropout{Rate: 0.1}, nn.Dense{Units: 5}}
-		return map[string]*managed.Node{"logits": h.Apply(scope, input("input_ids"))}
+		return map[string]*graph.Node{"logits": h.Apply(scope, input("input_ids"))}
 	}
 	ids, mask, err := data.PadSequences([][]int32{{1, 2, 3, 4}, {2, 3}, {4}, {3, 4, 1}}, -100)
 	require.NoError(t, err)
@@ -117,7 +118,7 @@ func TestElegy(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, h.Len())
 	// A metric that sees the inputs too, as a test step's arguments do, is the network's own.
-	seen := newModel(t, nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	seen := newModel(t, nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		y := nn.Dense{Units: 1}.Apply(scope, x)
 		managed.AddMetric("slope", graph.ReduceAllMean(graph.Div(y, graph.AddScalar(x, 10))))
 		return y

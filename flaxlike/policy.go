@@ -45,7 +45,7 @@ func (s *settings) scaled(o *optim.Optimizer) (*optim.Optimizer, error) {
 }
 
 // scaleLoss gives a loss with a scaled gradient.
-func (s *settings) scaleLoss(b *managed.Builder, v *managed.Node) *managed.Node {
+func (s *settings) scaleLoss(b *managed.Builder, v *graph.Node) *graph.Node {
 	if s.scale == nil {
 		return v
 	}
@@ -61,13 +61,13 @@ func (s *settings) scalePenalties(b *managed.Builder) {
 	for _, key := range []string{train.TrainerMainLossGraphParamKey, train.TrainerRegularizationLossGraphParamKey} {
 		path := model.JoinPath(train.TrainerAbsoluteScope, key)
 		if v, ok := model.GetGraphParam(b.Graph(), path); ok {
-			model.SetGraphParam(b.Graph(), path, s.scale.Loss(b.Scope(), v.(*managed.Node)))
+			model.SetGraphParam(b.Graph(), path, s.scale.Loss(b.Scope(), v.(*graph.Node)))
 		}
 	}
 }
 
 // uncast is a field of the batch as it came in: under a policy, layers see it in fewer bits.
-func uncast(field *managed.Node) *managed.Node {
+func uncast(field *graph.Node) *graph.Node {
 	if field.Type() == graph.NodeTypeConvertDType {
 		return field.Inputs()[0]
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -68,13 +68,13 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 // should, and what vanishes without a scale does not.
 func TestWithPolicy_float16(t *testing.T) {
 	const tiny = 1e-9 // of which float16 has 0
-	network := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	network := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		scope.SetParam(regularizer.ParamL2, 0.25)
 		return nn.Dense{Units: 1}.Apply(scope, x)
 	})
 	moved := func(options ...flaxlike.Option) (w, b float32) {
 		set := must.M1(data.New(data.X([]float32{1, 1}, 2, 1), data.Y([]float32{0, 0}, 2, 1)))
-		loss := flaxlike.Loss{Name: "tiny", Func: func(_, output *managed.Node) *managed.Node { return graph.MulScalar(output, tiny) }}
+		loss := flaxlike.Loss{Name: "tiny", Func: func(_, output *graph.Node) *graph.Node { return graph.MulScalar(output, tiny) }}
 		m := newModel(t, network, append(options, flaxlike.WithLoss(loss), flaxlike.WithBatchSize(2))...)
 		require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
 		require.NoError(t, m.SetValue("/model/kernel", tensor([][]float32{{0.5}})))
@@ -100,7 +100,7 @@ func TestWithPolicy_float16(t *testing.T) {
 // Labels keep their digits, of which bfloat16 has three.
 func TestWithPolicy_labelsStay(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{0, 0}, 2, 1), data.Y([]float32{1000.5, 1001.5}, 2, 1), data.Named("w", []float32{1.001, 1.001}, 2)))
-	loss := flaxlike.Loss{Name: "label", Func: func(labels, output *managed.Node) *managed.Node {
+	loss := flaxlike.Loss{Name: "label", Func: func(labels, output *graph.Node) *graph.Node {
 		return graph.Add(labels, graph.MulScalar(output, 0))
 	}}
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithPolicy(optim.MixedBFloat16()), flaxlike.WithLoss(loss), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(2))
@@ -135,7 +135,7 @@ func TestWithPolicy_errors(t *testing.T) {
 		flaxlike.WithLoss(sparse), flaxlike.WithPolicy(optim.MixedBFloat16())), "went through a softmax")
 }
 
-func tensor(v any) *managed.Tensor { return tensors.MustFromAnyValue(v) }
+func tensor(v any) *tensors.Tensor { return tensors.MustFromAnyValue(v) }
 
 // flat is the only number of a variable.
 func flat(t testing.TB, m *flaxlike.Model, name string) float32 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"testing"
@@ -66,7 +67,7 @@ func joined(t *testing.T) (*dist.Job, strategies.Strategy) {
 	t.Helper()
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)
-	parallel, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
+	parallel, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{})
 	require.NoError(t, err)
 	return job, parallel
 }
@@ -87,7 +88,7 @@ func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
 	model, err := flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithStrategy(parallel), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(8))
 	require.NoError(t, err)
 	ends := 0
-	_, err = model.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent, OnEpochEnd: func(ctx context.Context, epoch int, figures loop.Logs) error {
+	_, err = model.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Output: io.Discard, OnEpochEnd: func(ctx context.Context, epoch int, figures loop.Logs) error {
 		ends++
 		found, err := model.Evaluate(ctx, set)
 		if err != nil {
@@ -127,7 +128,7 @@ func fitEarly(t *testing.T, s strategies.Strategy) (*loop.History, map[string]fl
 		flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mae"), flaxlike.WithLearningRate(0.01))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, model.Close()) }()
-	history, err := model.Fit(t.Context(), set, flaxlike.Fit{Epochs: 40, BatchSize: 16, ValidationSplit: 0.25, Verbose: flaxlike.Silent,
+	history, err := model.Fit(t.Context(), set, flaxlike.Fit{Epochs: 40, BatchSize: 16, ValidationSplit: 0.25, Output: io.Discard,
 		Callbacks: []loop.Option{callbacks.StopEarly("val_loss", callbacks.Evaluations(2))}})
 	require.NoError(t, err)
 	found, err := model.Evaluate(t.Context(), set)

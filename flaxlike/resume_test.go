@@ -29,7 +29,7 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 	fit := func(examples, batch, epochs int, o *optim.Optimizer, seed int64) (told []string, said string) {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(o), flaxlike.WithSeed(seed))
 		var out bytes.Buffer
-		_, err := m.Fit(t.Context(), line(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: batch, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
+		_, err := m.Fit(t.Context(), line(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: batch, Checkpoints: folder, Lines: true, Output: &out,
 			Changed: func(c checkpoint.Difference) error { told = append(told, c.String()); return nil }})
 		require.NoError(t, err)
 		return told, out.String()
@@ -37,7 +37,7 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 	content := func(n int) string { return first(t, line(t, n), 1).Deal.Content }
 	told, _ := fit(64, 16, 1, optim.New(0.003), 1)
 	require.Empty(t, told)
-	told, said := fit(96, 32, 4, optim.New(0.1, optim.Clip(1)), 2)
+	told, said := fit(96, 32, 4, optim.New(0.1, optim.Clip{Value: 1}), 2)
 	want := []string{"optimizer was gradient descent and is clip", "optimizer.rate was 0.003 and is 0.1; the saved one counts",
 		"seed was 1 and is 2; the saved one counts", "batch was 16 and is 32",
 		"data was 64 examples: x float32[1], y float32[1] and is 96 examples: x float32[1], y float32[1]",
@@ -73,34 +73,32 @@ func TestFit_tellsOtherDataOfTheSameSize(t *testing.T) {
 	}
 }
 
-// A Fit that had come to its end and is started again makes no step, and says so, unless it is to be silent.
+// A Fit that had come to its end and is started again makes no step, and says so.
 func TestFit_saysThatItHadFinished(t *testing.T) {
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
-	fit := func(epochs int, verbose flaxlike.Verbosity) string {
+	fit := func(epochs int, lines bool) string {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 		var out bytes.Buffer
-		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: epochs, Checkpoints: folder, Verbose: verbose, Output: &out})
+		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: epochs, Checkpoints: folder, Lines: lines, Output: &out})
 		require.NoError(t, err)
 		return out.String()
 	}
-	require.NotContains(t, fit(2, flaxlike.Bar), "finished")
-	require.Equal(t, "fit: the run had finished, at epoch 2, and this one is to 2 epochs: no step was made: more Epochs, or another folder, let it go on\n", fit(2, flaxlike.Bar))
-	require.Contains(t, fit(1, flaxlike.Lines), "fit: the run had finished, at epoch 2, and this one is to 1 epoch")
-	require.Empty(t, fit(2, flaxlike.Silent))
+	require.NotContains(t, fit(2, false), "finished")
+	require.Equal(t, "fit: the run had finished, at epoch 2, and this one is to 2 epochs: no step was made: more Epochs, or another folder, let it go on\n", fit(2, false))
+	require.Contains(t, fit(1, true), "fit: the run had finished, at epoch 2, and this one is to 1 epoch")
 }
 
 // A run whose loss is no number to its end says so and since when.
 func TestFit_saysThatTheLossIsNaN(t *testing.T) {
-	fit := func(rate float64, verbose flaxlike.Verbosity) string {
+	fit := func(rate float64) string {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate))
 		var out bytes.Buffer
-		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: 4, Verbose: verbose, Output: &out})
+		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: 4, Lines: true, Output: &out})
 		require.NoError(t, err)
 		return out.String()
 	}
-	require.Regexp(t, `fit: the loss is (NaN|\+Inf), and was no finite number in any row since that at epoch [12]: `, fit(1e30, flaxlike.Lines))
-	require.Empty(t, fit(1e30, flaxlike.Silent))
-	require.NotContains(t, fit(1e-3, flaxlike.Lines), "fit: ")
+	require.Regexp(t, `fit: the loss is (NaN|\+Inf), and was no finite number in any row since that at epoch [12]: `, fit(1e30))
+	require.NotContains(t, fit(1e-3), "fit: ")
 }
 
 // The run has one beginning and one end, of which the fields of Fit say where they are.
@@ -113,7 +111,7 @@ func TestFit_refusesAnotherEndAmongItsCallbacks(t *testing.T) {
 		_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{nil, option}}))
 		require.EqualError(t, err, want)
 	}
-	require.Empty(t, m.Inputs(), "before the first step")
+	require.Empty(t, m.Describe().Inputs, "before the first step")
 }
 
 // A name that can be no file is told by what was asked for.
@@ -133,7 +131,7 @@ func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 	fit := func(patience callbacks.Evaluations) (epochs int, said string) {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
 		var out bytes.Buffer
-		h, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 50, Validation: set, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
+		h, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 50, Validation: set, Checkpoints: folder, Lines: true, Output: &out,
 			Callbacks: []loop.Option{callbacks.StopEarly("val_loss", patience)}})
 		require.NoError(t, err)
 		return h.Len(), out.String()

@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -82,7 +81,7 @@ func TestS36_weightsOfAStream(t *testing.T) {
 // as "loss", whatever its name.
 func TestS36_bestByALossOfOnesOwn(t *testing.T) {
 	set := line(t, 8)
-	own := flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }}
+	own := flaxlike.Loss{Name: "own", Func: func(labels, output *graph.Node) *graph.Node { return graph.Square(graph.Sub(labels, output)) }}
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss(own))
 	for entry, hint := range map[string]string{"own_loss": `"loss"`, "val_own_loss": `"val_loss"`} {
 		for _, option := range []loop.Option{callbacks.KeepBest(entry), checkpoint.Resume(t.TempDir(), checkpoint.KeepBest(entry)),

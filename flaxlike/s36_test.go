@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/losses"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -32,7 +32,7 @@ func TestS36_nanInInputs(t *testing.T) {
 	_, _, err = m.TrainStep(t.Context(), first(t, set, 4))
 	require.ErrorContains(t, err, want)
 
-	filled := newModel(t, nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	filled := newModel(t, nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return nn.Dense{Units: 1}.Apply(scope, graph.Where(graph.IsNaN(x), graph.ZerosLike(x), x))
 	}), flaxlike.WithLoss("mse"))
 	_, err = filled.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
@@ -59,5 +59,5 @@ func TestS36_imagesWithoutChannels(t *testing.T) {
 	}
 	require.ErrorContains(t, of(nn.Func(identity)), "looks as images without an axis of channels")
 	require.NoError(t, of(nn.Reshape{8, 8, 1}))
-	require.NoError(t, of(nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Identity(x) })))
+	require.NoError(t, of(nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Identity(x) })))
 }

@@ -12,12 +12,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/strategies"
@@ -65,9 +65,9 @@ type description struct {
 
 // described is a field of a batch.
 type described struct {
-	Name string        `json:"name"`
-	Type managed.DType `json:"type"`
-	Dims []int         `json:"dims"`
+	Name string       `json:"name"`
+	Type dtypes.DType `json:"type"`
+	Dims []int        `json:"dims"`
 }
 
 // judge is a loss or a metric.
@@ -89,11 +89,11 @@ func judgesOf(losses []Loss) (judges []judge) {
 	return judges
 }
 
-// describe is what a file is to say of the model.
-func (m *Model) describe() (string, error) {
+// description is what a file is to say of the model.
+func (m *Model) description() description {
 	s := &m.set
 	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
-		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.Card()}
+		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.card()}
 	if rate, err := m.state.LearningRate(); err == nil && float32(rate) != float32(s.rate) && s.optimizerName != "" {
 		d.Rate = decimal(rate)
 	}
@@ -112,13 +112,19 @@ func (m *Model) describe() (string, error) {
 	for _, f := range s.metrics {
 		d.Metrics = append(d.Metrics, judge{Name: f.Name, Code: f.Func != nil || f.Metric != nil, Output: f.Output, Label: f.Label, Weighted: f.Weighted})
 	}
+	return d
+}
+
+// describe is the text of a file, which says with what it was saved.
+func (m *Model) describe() (string, error) {
+	d := m.description()
 	d.Card.Versions = m.Versions()
 	for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "GoMLX": "github.com/gomlx/gomlx"} {
 		d.Card.Versions[name] = moduleVersion(path)
 	}
 	d.Card.Saved = nil
-	if s.clock != nil {
-		now := s.clock().UTC().Truncate(time.Second)
+	if m.set.clock != nil {
+		now := m.set.clock().UTC().Truncate(time.Second)
 		d.Card.Saved = &now
 	}
 	text, err := json.Marshal(d)

@@ -107,22 +107,6 @@ func (s *settings) nameClasses() error {
 	return nil
 }
 
-// ErrNoPreparation: the model has no preparation of its data.
-var ErrNoPreparation = errors.New("the model has no preparation of its data")
-
-// Preparation reads what [WithPreparation] was given, here or where the model was saved, into a pointer, as
-// new(data.Preparation).
-func (m *Model) Preparation(into any) error {
-	err := error(ErrNoPreparation)
-	if m.set.preparation != nil {
-		err = json.Unmarshal(m.set.preparation, into)
-	}
-	if err != nil {
-		return fmt.Errorf("flaxlike: preparation: %w", err)
-	}
-	return nil
-}
-
 // WithClock has [Model.Save] write down the time by this clock, as time.Now. Without it a file has no time in it, so
 // that two saves of one model are the same to the last bit.
 func WithClock(now func() time.Time) Option {

@@ -13,12 +13,12 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -39,14 +39,14 @@ type scaled struct {
 	Units []int
 }
 
-func (s scaled) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+func (s scaled) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Dense{Units: s.Units[0]}.Apply(scope, graph.MulScalar(x, s.By))
 }
 
-func squared(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }
+func squared(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Square(x) }
 
-func leftAndRight(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-	return map[string]*managed.Node{"a": nn.Dense{Units: 2}.Apply(scope.In("a"), input("left")), "b": scaled{2, []int{3}}.Apply(scope.In("b"), input("right"))}
+func leftAndRight(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+	return map[string]*graph.Node{"a": nn.Dense{Units: 2}.Apply(scope.In("a"), input("left")), "b": scaled{2, []int{3}}.Apply(scope.In("b"), input("right"))}
 }
 
 // What Open makes of a file computes the same bits as the model that was saved, whatever layers it has.
@@ -69,12 +69,12 @@ func TestOpen_everyLayer(t *testing.T) {
 		fields  []data.Field
 		options []flaxlike.Option
 	}{
-		"images": {nn.Sequential{nn.Conv{Channels: 4, Window: []int{3}}, nn.MaxPool{Window: 2}, nn.BatchNorm{}, nn.Conv{Channels: 4, Window: []int{3, 2}, Strides: []int{2}, Kernel: nn.HeNormal, NoBias: true},
+		"images": {nn.Sequential{nn.Conv{Channels: 4, Window: []int{3}}, nn.MaxPool{Window: 2}, nn.BatchNorm{}, nn.Conv{Channels: 4, Window: []int{3, 2}, Strides: []int{2}, Kernel: nn.Initial("he_normal"), NoBias: true},
 			nn.GroupNorm{Groups: 2}, nn.Residual{nn.L2{Rate: 0.1, Layers: []nn.Layer{nn.Dense{Units: 4}}}, nn.Activation("gelu")}, nn.MeanPool{Window: 2}, nn.Named{Name: "last", Layer: nn.Sequential{nn.Reshape{-1}, nn.Dropout{Rate: 0.5},
 				nn.Func(squared), &scaled{0.5, []int{3}}}}}, []data.Field{numbers(2, 8, 8, 2)}, []flaxlike.Option{flaxlike.WithLayer("scaled", &scaled{}), flaxlike.WithLayer("squared", nn.Func(squared))}},
 		"convolutions": {nn.Sequential{nn.DepthwiseConv{Window: []int{3}}, nn.SeparableConv{Channels: 4, Window: []int{3}}, nn.ConvTranspose{Channels: 3, Window: []int{3}, Strides: []int{2}},
 			nn.Conv{Channels: 4, Window: []int{2}, Strides: []int{2}, Dilation: []int{2}, Groups: 1}, nn.DepthwiseConv{Window: []int{3}, Multiplier: 2, Strides: []int{2}, Valid: true},
-			nn.SeparableConv{Channels: 3, Window: []int{1, 2}, Depthwise: nn.HeNormal, Pointwise: nn.Orthogonal},
+			nn.SeparableConv{Channels: 3, Window: []int{1, 2}, Depthwise: nn.Initial("he_normal"), Pointwise: nn.Initial("orthogonal")},
 			nn.ConvTranspose{Channels: 2, Window: []int{2}, Strides: []int{3}, OutputPadding: []int{0}, Valid: true}}, []data.Field{numbers(2, 8, 8, 2)}, nil},
 		"causal": {nn.Conv{Channels: 2, Window: []int{3}, Dilation: []int{2}, Causal: true}, []data.Field{numbers(2, 8, 2)}, nil},
 		"words": {nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0), Initial: nn.RandomNormal(0.3)}, nn.Positions{Length: 6},
@@ -137,9 +137,9 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"ant", "bee", "cat"}, must.M1(predicted.ClassNames()))
 	var p prepared
-	require.NoError(t, again.Preparation(&p))
+	require.NoError(t, json.Unmarshal(again.Describe().Preparation, &p))
 	require.Equal(t, prepared{2, 3}, p)
-	card := again.Card()
+	card := again.Describe().Card
 	require.Equal(t, 64, card.Examples)
 	require.Equal(t, []string{"x float32 [3]", "y int32 []"}, card.Fields)
 	require.Equal(t, 2, card.Epochs)
@@ -202,7 +202,7 @@ func TestOpen_code(t *testing.T) {
 		return path
 	}
 	by := 2.0
-	closure := nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.MulScalar(x, by) })
+	closure := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.MulScalar(x, by) })
 	network := nn.Sequential{nn.Dense{Units: 3}, nn.Named{Name: "twice", Layer: closure}}
 	path := save("closure", network)
 	_, err := opened(t, path)
@@ -216,7 +216,7 @@ func TestOpen_code(t *testing.T) {
 	_, err = opened(t, save("hidden", nn.Sequential{hidden{by: 2}, nn.Dense{Units: 3}}))
 	require.ErrorContains(t, err, `the layer "0", hidden, cannot be written down: its field by is not exported`)
 
-	own := flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.ReduceMean(output, 1) }}
+	own := flaxlike.Loss{Name: "own", Func: func(labels, output *graph.Node) *graph.Node { return graph.ReduceMean(output, 1) }}
 	path = save("loss", nn.Dense{Units: 3}, flaxlike.WithLoss(own), flaxlike.WithOptimizer(optim.New(0.1)))
 	m, err = opened(t, path)
 	require.NoError(t, err)
@@ -238,13 +238,13 @@ func TestOpen_code(t *testing.T) {
 	_, err = opened(t, "testdata/attention_gomlx_v0.26.safetensors")
 	require.ErrorContains(t, err, "the file has values of variables and no model")
 	require.ErrorContains(t, newModel(t, nn.Dense{Units: 3}, flaxlike.WithClasses([]string{"a", "b"})).Init(t.Context(), first(t, set, 32)), "WithClasses names 2 classes, and the output (Float32)[32, 3] has 3")
-	require.ErrorIs(t, m.Preparation(new(prepared)), flaxlike.ErrNoPreparation)
+	require.Empty(t, m.Describe().Preparation)
 }
 
 // A network with another number of classes than the file has names for is an error that says where the names come from.
 func TestOpen_anotherNumberOfClasses(t *testing.T) {
 	network := func(classes int) nn.Layer {
-		return nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 			return graph.OneHot(graph.ConvertDType(nn.Dense{Units: 3}.Apply(scope, x), dtypes.Int32), classes, dtypes.Float32)
 		})
 	}
@@ -270,7 +270,7 @@ func TestOpen_refusesAnotherPreparation(t *testing.T) {
 	same, err := opened(t, path, flaxlike.WithPreparation(prepared{2, 3}))
 	require.NoError(t, err)
 	var p prepared
-	require.NoError(t, same.Preparation(&p))
+	require.NoError(t, json.Unmarshal(same.Describe().Preparation, &p))
 	require.Equal(t, prepared{2, 3}, p)
 
 	m = newModel(t, nn.Dense{Units: 3})
@@ -283,7 +283,7 @@ func TestOpen_refusesAnotherPreparation(t *testing.T) {
 // hidden keeps its setting to itself.
 type hidden struct{ by float64 }
 
-func (h hidden) Apply(_ *managed.Scope, x *managed.Node) *managed.Node {
+func (h hidden) Apply(_ *model.Scope, x *graph.Node) *graph.Node {
 	return graph.MulScalar(x, h.by)
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/outputs"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 )
 
@@ -28,7 +27,7 @@ const (
 )
 
 // scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has.
-func (s *settings) scaleOf(metric Metric, out map[string]*managed.Node, output *managed.Node) scale {
+func (s *settings) scaleOf(metric Metric, out map[string]*graph.Node, output *graph.Node) scale {
 	if outputs.MadeBy(output) != "" {
 		return scale{metric.Name, areProbabilities}
 	}
@@ -42,7 +41,7 @@ func (s *settings) scaleOf(metric Metric, out map[string]*managed.Node, output *
 }
 
 // numbersOf is what a loss takes, of an output.
-func numbersOf(l Loss, output *managed.Node) numbers {
+func numbersOf(l Loss, output *graph.Node) numbers {
 	if l.Func != nil || ofBatch[l.Name] && !outputs.From0To1(output) {
 		return areUntold
 	}
@@ -60,7 +59,7 @@ func numbersOf(l Loss, output *managed.Node) numbers {
 
 // binary has classes made of an output, and of labels that are 0 or 1 in any type.
 func (s scale) binary(m metrics.Metric) metrics.Metric {
-	return metrics.MapInputs(m, func(in []*managed.Node) []*managed.Node {
+	return metrics.MapInputs(m, func(in []*graph.Node) []*graph.Node {
 		labels, x, border := outputs.Same(fmt.Sprintf("metric %q", s.metric), in[0], in[1]), in[1], 0.5
 		switch s.are {
 		case areLogits:
@@ -70,13 +69,13 @@ func (s scale) binary(m metrics.Metric) metrics.Metric {
 		case areUntold:
 			s.refuse(x)
 		}
-		return []*managed.Node{metrics.Threshold(labels, 0.5), metrics.Threshold(x, border)}
+		return []*graph.Node{metrics.Threshold(labels, 0.5), metrics.Threshold(x, border)}
 	})
 }
 
 // probable has probabilities made of an output.
 func (s scale) probable(m metrics.Metric) metrics.Metric {
-	return metrics.MapInputs(m, func(in []*managed.Node) []*managed.Node {
+	return metrics.MapInputs(m, func(in []*graph.Node) []*graph.Node {
 		x, l := in[1], in[0].Shape()
 		if l.DType.IsInt() && x.Rank() == l.Rank()+1 && outputs.Classes(x) > 1 {
 			panic(fmt.Errorf("metric %q is of two classes, and the output %s has %d, of which the labels %s are numbers: "+
@@ -95,11 +94,11 @@ func (s scale) probable(m metrics.Metric) metrics.Metric {
 		case areUntold:
 			s.refuse(x)
 		}
-		return []*managed.Node{labels, x}
+		return []*graph.Node{labels, x}
 	})
 }
 
-func (s scale) refuse(output *managed.Node) {
+func (s scale) refuse(output *graph.Node) {
 	panic(fmt.Errorf("metric %q: no loss by name has the output %s, so nobody can tell whether its numbers are logits, "+
 		"whose border is 0, or probabilities, whose is 0.5\n  end the network with nn.Activation(\"sigmoid\"), or say it by WithMetrics: a Metric of "+
 		"metrics.MapInputs(metrics.Accuracy(), …), in which metrics.Threshold(output, 0) makes the classes", s.metric, output.Shape()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,7 +25,7 @@ func small(t testing.TB, dir string, other func(p *flaxlike.Parameters, f *flaxl
 	s := rates(t, dir)
 	s.Space, s.Grid = []flaxlike.Parameter{{Name: "rate", Values: []any{0.01, 0.1}}}, 2
 	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
-		f := flaxlike.Fit{Epochs: 2, Validation: s.Training, Verbose: flaxlike.Silent}
+		f := flaxlike.Fit{Epochs: 2, Validation: s.Training, Output: io.Discard}
 		if err := other(p, &f); err != nil {
 			return nil, f, err
 		}
@@ -166,7 +167,7 @@ func TestSetThresholds_number(t *testing.T) {
 	m := newModel(t, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"))
 	must.M1(m.Predict(t.Context(), set))
 	require.ErrorContains(t, m.SetThresholds("preds", 0.2, 0.3), `output "preds": there are 2 thresholds for 1 classes: expected one, or one for each`)
-	require.Empty(t, m.Thresholds())
+	require.Empty(t, m.Describe().Thresholds)
 	require.NoError(t, m.SetThresholds("preds", 0.2))
 }
 
@@ -174,7 +175,7 @@ func TestSetThresholds_number(t *testing.T) {
 func TestFit_minRateAboveTheRate(t *testing.T) {
 	set := line(t, 16)
 	m := newModel(t, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(0.001))
-	_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent,
+	_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Output: io.Discard,
 		Callbacks: []loop.Option{callbacks.ReduceOnPlateau("loss", 0.5, callbacks.Evaluations(1), callbacks.Monitor{MinRate: 1})}})
 	require.ErrorContains(t, err, "the learning rate is 0.001, below MinRate, 1")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func rates(t testing.TB, dir string) flaxlike.Search {
 		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(p.Text("optimizer")),
 				flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)), flaxlike.WithSeed(int64(p.Number)), flaxlike.WithBatchSize(8))
-			return m, flaxlike.Fit{Epochs: 8, Validation: set, Verbose: flaxlike.Silent}, err
+			return m, flaxlike.Fit{Epochs: 8, Validation: set, Output: io.Discard}, err
 		},
 	}
 }
@@ -107,7 +108,7 @@ func TestSearch_halving(t *testing.T) {
 		p.Float("unused")
 		m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: p.Int("units")}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"),
 			flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)))
-		return m, flaxlike.Fit{Validation: s.Training, Verbose: flaxlike.Silent, OnEpochEnd: func(context.Context, int, loop.Logs) error { epochs++; return nil }}, err
+		return m, flaxlike.Fit{Validation: s.Training, Output: io.Discard, OnEpochEnd: func(context.Context, int, loop.Logs) error { epochs++; return nil }}, err
 	}
 	var rungs []int
 	s.OnTrial = func(trial flaxlike.Trial) { rungs = append(rungs, trial.Epochs) }
@@ -121,7 +122,7 @@ func TestSearch_halving(t *testing.T) {
 	// The best one, trained in one go.
 	m := newModel(t, nn.Sequential{nn.Dense{Units: best.Parameters["units"].(int)}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"),
 		flaxlike.WithLearningRate(best.Parameters["rate"].(float64)))
-	history, err := m.Fit(t.Context(), s.Training, flaxlike.Fit{Epochs: 18, Validation: s.Training, Verbose: flaxlike.Silent})
+	history, err := m.Fit(t.Context(), s.Training, flaxlike.Fit{Epochs: 18, Validation: s.Training, Output: io.Discard})
 	require.NoError(t, err)
 	whole, _, err := history.Best("val_loss", loop.Lowest)
 	require.NoError(t, err)

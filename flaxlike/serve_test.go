@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,7 +45,7 @@ func TestServe_besideAFit(t *testing.T) {
 	begun := make(chan struct{})
 	var fitting, asking sync.WaitGroup
 	fitting.Go(func() {
-		_, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Verbose: flaxlike.Silent,
+		_, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Output: io.Discard,
 			Callbacks: []loop.Option{loop.Thin(1), loop.Watch(loop.At(loop.Steps(1)), func(context.Context, loop.Report) error { close(begun); return nil })}})
 	})
 	<-begun

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -35,9 +37,9 @@ const wide = 256
 
 // counted is a network of two variables, all of whose numbers are how many training steps there were: what is said of
 // two moments shows. It says the input, twice as large, and the variables.
-func counted(scope *managed.Scope, x *managed.Node) *managed.Node {
+func counted(scope *model.Scope, x *graph.Node) *graph.Node {
 	n := x.Shape().Dimensions[0]
-	all := []*managed.Node{graph.MulScalar(x, 2)}
+	all := []*graph.Node{graph.MulScalar(x, 2)}
 	for _, name := range []string{"one", "two"} {
 		v := scope.VariableWithValue(name, make([]float32, wide)).NodeValue(x.Graph())
 		all = append(all, graph.BroadcastToDims(graph.ExpandAxes(v, 0), n, wide))
@@ -46,7 +48,7 @@ func counted(scope *managed.Scope, x *managed.Node) *managed.Node {
 }
 
 // counts has a gradient of -1 for each number of counted. It says, of each example, minus the sum of all numbers.
-func counts(_, output *managed.Node) *managed.Node {
+func counts(_, output *graph.Node) *graph.Node {
 	return graph.Neg(graph.ReduceSum(graph.Slice(output, graph.AxisRange(), graph.AxisRange(1)), -1))
 }
 
@@ -106,7 +108,7 @@ func TestR02_predictBesideAFit(t *testing.T) {
 	var wg sync.WaitGroup
 	var fitting sync.WaitGroup
 	fitting.Go(func() {
-		history, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Verbose: flaxlike.Silent, Validation: filled(t, 8, 1),
+		history, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Output: io.Discard, Validation: filled(t, 8, 1),
 			Callbacks: []loop.Option{loop.Thin(50), loop.Watch(loop.At(loop.Steps(1)), func(context.Context, loop.Report) error { close(begun); return nil })}})
 	})
 	<-begun
@@ -161,7 +163,7 @@ func TestR02_predictBesideAFit(t *testing.T) {
 			}
 		})
 	}
-	_, err := m.Fit(t.Context(), filled(t, 4, 1), flaxlike.Fit{Verbose: flaxlike.Silent})
+	_, err := m.Fit(t.Context(), filled(t, 4, 1), flaxlike.Fit{Output: io.Discard})
 	wg.Wait()
 	close(done)
 	evaluating.Wait()
@@ -236,7 +238,7 @@ func TestF46_modelBesideAFit(t *testing.T) {
 		"Save":            func(m *flaxlike.Model) error { return m.Save(path) },
 		"Summary":         func(m *flaxlike.Model) error { _ = m.Summary().String(); return nil },
 		"Fit": func(m *flaxlike.Model) error {
-			_, err := m.Fit(ctx, filled(t, 4, 1), flaxlike.Fit{Verbose: flaxlike.Silent})
+			_, err := m.Fit(ctx, filled(t, 4, 1), flaxlike.Fit{Output: io.Discard})
 			return err
 		},
 		"Load": func(m *flaxlike.Model) error { // by a name of its own, which is whole
@@ -257,7 +259,7 @@ func TestF46_modelBesideAFit(t *testing.T) {
 		var wg sync.WaitGroup
 		var fitErr error
 		wg.Go(func() {
-			_, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Verbose: flaxlike.Silent, Callbacks: []loop.Option{loop.Thin(10),
+			_, fitErr = m.Fit(ctx, filled(t, 32, 1), flaxlike.Fit{Epochs: 1 << 20, Output: io.Discard, Callbacks: []loop.Option{loop.Thin(10),
 				loop.Watch(loop.Every(loop.Steps(16)), func(context.Context, loop.Report) error { // from inside, too
 					once.Do(func() { close(begun) })
 					_, err := m.Predict(ctx, filled(t, 6, 1))
@@ -325,7 +327,7 @@ func TestF46_aReaderThatNeverEnds(t *testing.T) {
 		}))
 	})
 	<-inside
-	_, fitErr := m.Fit(t.Context(), filled(t, 32, 1), flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent})
+	_, fitErr := m.Fit(t.Context(), filled(t, 32, 1), flaxlike.Fit{Epochs: 3, Output: io.Discard})
 	require.NoError(t, fitErr)
 	close(leave)
 	wg.Wait()

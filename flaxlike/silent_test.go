@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -13,7 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -73,11 +73,11 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 // Probabilities are refused also where something behind the softmax keeps them probabilities; what makes logits of them
 // is not.
 func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
-	graphs := func(f func(x *managed.Node) *managed.Node) nn.Layer {
-		return nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return f(x) })
+	graphs := func(f func(x *graph.Node) *graph.Node) nn.Layer {
+		return nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return f(x) })
 	}
 	softmax, sigmoid := nn.Activation("softmax"), nn.Activation("sigmoid")
-	clip := graphs(func(x *managed.Node) *managed.Node { return graph.ClipScalar(x, 1e-7, 1-1e-7) })
+	clip := graphs(func(x *graph.Node) *graph.Node { return graph.ClipScalar(x, 1e-7, 1-1e-7) })
 	places := nn.Sequential{nn.Reshape{4, 1}, nn.Dense{Units: 3}}
 	for _, row := range []struct {
 		name  string
@@ -88,7 +88,7 @@ func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
 		{"Reshape", "softmax", []nn.Layer{nn.Dense{Units: 3}, softmax, nn.Reshape{3, 1}, nn.Reshape{3}}},
 		{"Dropout", "softmax", []nn.Layer{nn.Dense{Units: 3}, softmax, nn.Dropout{Rate: 0.5}}},
 		{"clip", "softmax", []nn.Layer{nn.Dense{Units: 3}, softmax, clip}},
-		{"clamp", "sigmoid", []nn.Layer{nn.Dense{Units: 3}, sigmoid, graphs(func(x *managed.Node) *managed.Node {
+		{"clamp", "sigmoid", []nn.Layer{nn.Dense{Units: 3}, sigmoid, graphs(func(x *graph.Node) *graph.Node {
 			return graph.Clip(x, graph.Scalar(x.Graph(), x.DType(), 0.1), graph.Scalar(x.Graph(), x.DType(), 0.9))
 		})}},
 		{"mean over the places", "softmax", []nn.Layer{places, softmax, nn.GlobalMeanPool{}}},
@@ -97,13 +97,13 @@ func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
 		{"all together", "sigmoid", []nn.Layer{places, sigmoid, nn.Dropout{Rate: 0.1}, nn.MeanPool{Window: 2}, clip, nn.GlobalMeanPool{}}},
 
 		{"a layer behind it", "", []nn.Layer{nn.Dense{Units: 3}, softmax, nn.Dense{Units: 3}}},
-		{"attention", "", []nn.Layer{places, graphs(func(x *managed.Node) *managed.Node {
+		{"attention", "", []nn.Layer{places, graphs(func(x *graph.Node) *graph.Node {
 			return graph.ReduceMean(graph.Einsum("bij,bjc->bic", graph.Softmax(graph.Einsum("bic,bjc->bij", x, x)), x), 1)
 		})}},
 		{"a gate", "", []nn.Layer{nn.Dense{Units: 3}, nn.Activation("swish"), nn.Dropout{Rate: 0.5}}},
-		{"a sum", "", []nn.Layer{nn.Dense{Units: 3}, graphs(func(x *managed.Node) *managed.Node { return graph.Add(x, graph.Sigmoid(x)) })}},
+		{"a sum", "", []nn.Layer{nn.Dense{Units: 3}, graphs(func(x *graph.Node) *graph.Node { return graph.Add(x, graph.Sigmoid(x)) })}},
 		{"a logarithm", "", []nn.Layer{nn.Dense{Units: 3}, softmax, graphs(graph.Log)}},
-		{"logits of a range", "", []nn.Layer{nn.Dense{Units: 3}, sigmoid, graphs(func(x *managed.Node) *managed.Node { return graph.MulScalar(x, 10) })}},
+		{"logits of a range", "", []nn.Layer{nn.Dense{Units: 3}, sigmoid, graphs(func(x *graph.Node) *graph.Node { return graph.MulScalar(x, 10) })}},
 		{"relu and pools", "", []nn.Layer{places, nn.Activation("relu"), nn.MaxPool{Window: 2}, nn.GlobalMeanPool{}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

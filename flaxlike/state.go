@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
@@ -42,11 +43,11 @@ func (m *Model) change(f func() error) error {
 func (m *Model) Names() []string { return m.state.Names() }
 
 // Value copies a variable to the host by its full name; see managed.State.Value.
-func (m *Model) Value(name string) (*managed.Tensor, error) { return m.state.Value(name) }
+func (m *Model) Value(name string) (*tensors.Tensor, error) { return m.state.Value(name) }
 
 // SetValue gives a variable another value by its full name; see managed.State.SetValue. A calibration and thresholds
 // that were found before are outdated ([ErrOutdated]).
-func (m *Model) SetValue(name string, t *managed.Tensor) error {
+func (m *Model) SetValue(name string, t *tensors.Tensor) error {
 	return m.change(func() error { return m.state.SetValue(name, t) })
 }
 

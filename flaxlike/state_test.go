@@ -2,6 +2,7 @@ package flaxlike_test
 
 import (
 	"context"
+	"io"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -39,7 +40,7 @@ func TestS19_changesOutdateWhatWasFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.05))
-			_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent})
+			_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 3, Output: io.Discard})
 			require.NoError(t, err)
 			_, err = m.Calibrate(t.Context(), set)
 			require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -18,7 +19,7 @@ import (
 )
 
 // penalised has a loss and a metric of its own.
-func penalised(scope *managed.Scope, x *managed.Node) *managed.Node {
+func penalised(scope *model.Scope, x *graph.Node) *graph.Node {
 	y := nn.Dense{Units: 1}.Apply(scope, x)
 	managed.AddLoss("penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(y)), 0.01))
 	managed.AddMetric("size", graph.ReduceAllMax(y))
@@ -46,7 +47,7 @@ func TestB09_averagesOfAllLosses(t *testing.T) {
 func TestSteps(t *testing.T) {
 	m := newModel(t, nn.Sequential{nn.Dense{Units: 8}, nn.BatchNorm{}, nn.Dropout{Rate: 0.5}, nn.Dense{Units: 3}},
 		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"),
-		flaxlike.WithMetrics(flaxlike.Metric{Name: "largest", Func: func(_, out *managed.Node) *managed.Node { return graph.ReduceAllMax(out) }}))
+		flaxlike.WithMetrics(flaxlike.Metric{Name: "largest", Func: func(_, out *graph.Node) *graph.Node { return graph.ReduceAllMax(out) }}))
 	ctx, batch := t.Context(), first(t, sorted(t, 32), 32)
 	require.NoError(t, m.Init(ctx, batch))
 	before := values(t, m)
@@ -83,9 +84,9 @@ func TestSteps(t *testing.T) {
 }
 
 // twoHeads has two inputs and two outputs.
-func twoHeads(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-	h := graph.Concatenate([]*managed.Node{input("a"), input("b")}, -1)
-	return map[string]*managed.Node{"class": nn.Dense{Units: 3}.Apply(scope.In("class"), h), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), h)}
+func twoHeads(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+	h := graph.Concatenate([]*graph.Node{input("a"), input("b")}, -1)
+	return map[string]*graph.Node{"class": nn.Dense{Units: 3}.Apply(scope.In("class"), h), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), h)}
 }
 
 func TestInputsAndOutputsByName(t *testing.T) {
@@ -165,7 +166,7 @@ func TestClassWeights(t *testing.T) {
 
 // The whole network may say its losses itself, as an autoencoder does.
 func TestInnerLosses(t *testing.T) {
-	auto := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	auto := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		y := nn.Dense{Units: 1}.Apply(scope, x)
 		managed.AddLoss("reconstruction", graph.Square(graph.Sub(x, y)))
 		return y

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/managed"
@@ -20,7 +22,7 @@ type Summary struct {
 	Layers []LayerRow
 	Arrows []Arrow
 	// Inputs are the fields that the network takes, by their names, as in the batch that it was built for last.
-	Inputs map[string]managed.Shape
+	Inputs map[string]shapes.Shape
 }
 
 // Arrow says that a layer takes what another one gave, directly or by operations between them that are no layers.
@@ -39,7 +41,7 @@ type LayerRow struct {
 	Name string // the scope of its variables in the network: "3/0"
 	Kind string // its type, or its function: "Dense"
 	// Output is for a batch of the size that the model was built for last.
-	Output managed.Shape
+	Output shapes.Shape
 	// Size is how many numbers its variables have, those of layers in it too. Fixed are those of them that are not
 	// trained, as the statistics of a BatchNorm; the others are its parameters.
 	Size, Fixed int64
@@ -51,7 +53,7 @@ func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
 	layers, arrows, inputs := m.seen.layers, m.seen.arrows, m.seen.inputs
 	m.seen.mu.Unlock()
-	s := Summary{Summary: m.state.Summary(), Arrows: slices.Clone(arrows), Inputs: map[string]managed.Shape{}}
+	s := Summary{Summary: m.state.Summary(), Arrows: slices.Clone(arrows), Inputs: map[string]shapes.Shape{}}
 	for _, d := range inputs {
 		s.Inputs[d.Name] = shapes.Make(d.Type, d.Dims...)
 	}
@@ -151,7 +153,7 @@ type layerRow struct {
 	LayerRow
 	took map[string]bool
 	// y is the layer's output while the network is built; the rows until end are those of layers inside of it.
-	y   *managed.Node
+	y   *graph.Node
 	end int
 }
 
@@ -161,12 +163,12 @@ type trace struct {
 	// own counts the user's layers that are being run.
 	own int
 	// inputs are the fields that the network takes, by their nodes; seen is where it is noted what they may have.
-	inputs map[*managed.Node]string
+	inputs map[*graph.Node]string
 	seen   *seen
 }
 
 // Layer has a row for a layer, but for one that a user's layer calls.
-func (t *trace) Layer(l any, own, held bool, scope *managed.Scope, x *managed.Node, build layering.Build) *managed.Node {
+func (t *trace) Layer(l any, own, held bool, scope *model.Scope, x *graph.Node, build layering.Build) *graph.Node {
 	if !held && t.own > 0 {
 		return build(scope, x)
 	}
@@ -178,14 +180,14 @@ func (t *trace) Layer(l any, own, held bool, scope *managed.Scope, x *managed.No
 }
 
 // Indices has the whole numbers of a field looked at before a step.
-func (t *trace) Indices(x *managed.Node, n int) {
+func (t *trace) Indices(x *graph.Node, n int) {
 	if field := t.fieldOf(x); field != "" {
 		t.seen.take(bound{field: field, kind: "integer", input: true, high: float64(n - 1), class: true,
 			why: fmt.Sprintf("the Embedding has %d", n), hint: "make its vocabulary larger, or number from 0"})
 	}
 }
 
-func (t *trace) row(kind string, build layering.Build, scope *managed.Scope, x *managed.Node) *managed.Node {
+func (t *trace) row(kind string, build layering.Build, scope *model.Scope, x *graph.Node) *graph.Node {
 	at := len(t.rows) // the layers inside of it come behind it
 	t.rows = append(t.rows, layerRow{LayerRow: LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind}})
 	before := used(scope, x)
@@ -209,7 +211,7 @@ func (t *trace) row(kind string, build layering.Build, scope *managed.Scope, x *
 }
 
 // used are the paths of the variables that the graph uses so far.
-func used(scope *managed.Scope, x *managed.Node) map[string]bool {
+func used(scope *model.Scope, x *graph.Node) map[string]bool {
 	paths := map[string]bool{}
 	for v := range scope.Store().IterVariables() {
 		if v.InUseByGraph(x.Graph()) {
@@ -220,14 +222,14 @@ func used(scope *managed.Scope, x *managed.Node) map[string]bool {
 }
 
 // rowsOf are the rows, with the outputs that have names, and the arrows between them.
-func (t *trace) rowsOf(n nn.Layer, out map[string]*managed.Node) (rows []layerRow, arrows []Arrow) {
+func (t *trace) rowsOf(n nn.Layer, out map[string]*graph.Node) (rows []layerRow, arrows []Arrow) {
 	if _, named := n.(Functional); named {
 		for _, name := range slices.Sorted(maps.Keys(out)) {
 			row := LayerRow{Name: name, Kind: output, Output: out[name].Shape()}
 			t.rows = append(t.rows, layerRow{LayerRow: row, y: out[name], end: len(t.rows) + 1})
 		}
 	}
-	givers := map[*managed.Node][]int{}
+	givers := map[*graph.Node][]int{}
 	places := make([]int, len(t.rows))
 	for i, r := range t.rows {
 		places[i] = -1
@@ -249,10 +251,10 @@ func (t *trace) rowsOf(n nn.Layer, out map[string]*managed.Node) (rows []layerRo
 }
 
 // arrowsTo goes back through the graph from a layer's output, as far as the outputs of layers before it and the inputs.
-func (t *trace) arrowsTo(to int, givers map[*managed.Node][]int) (arrows []Arrow) {
-	been := map[*managed.Node]bool{}
-	var walk func(n *managed.Node)
-	walk = func(n *managed.Node) {
+func (t *trace) arrowsTo(to int, givers map[*graph.Node][]int) (arrows []Arrow) {
+	been := map[*graph.Node]bool{}
+	var walk func(n *graph.Node)
+	walk = func(n *graph.Node) {
 		if been[n] {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -15,7 +16,7 @@ import (
 )
 
 // gated is a layer of one's own.
-func gated(scope *managed.Scope, x *managed.Node) *managed.Node {
+func gated(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Mul(nn.Dense{Units: 4}.Apply(scope.In("value"), x), graph.Sigmoid(nn.Dense{Units: 4}.Apply(scope.In("gate"), x)))
 }
 
@@ -65,9 +66,9 @@ random         1          3     24
 }
 
 func TestSummary_ofNamedOutputs(t *testing.T) {
-	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+	m := newModel(t, flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 		h := nn.Named{Name: "trunk", Layer: nn.Dense{Units: 8}}.Apply(scope, input("x"))
-		return map[string]*managed.Node{"b": nn.Dense{Units: 1}.Apply(scope.In("b"), h), "a": h}
+		return map[string]*graph.Node{"b": nn.Dense{Units: 1}.Apply(scope.In("b"), h), "a": h}
 	}))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	var got []string
@@ -79,11 +80,11 @@ func TestSummary_ofNamedOutputs(t *testing.T) {
 
 // R35: the rows of a Functional have all of its numbers: layers that it calls directly, and GoMLX's.
 func TestR35_summaryOfAFunctional(t *testing.T) {
-	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+	m := newModel(t, flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 		h := nn.Flatten{}.Apply(scope.In("flat"), input("x"))
 		h = nn.Sequential{nn.Dense{Units: 6}, nn.Activation("relu")}.Apply(scope.In("trunk"), h)
 		h = gated(scope.In("gate"), layers.Dense(scope.In("gomlx"), h, true, 5))
-		return map[string]*managed.Node{"class": nn.Dense{Units: 3}.Apply(scope.In("class"), h)}
+		return map[string]*graph.Node{"class": nn.Dense{Units: 3}.Apply(scope.In("class"), h)}
 	}))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	s := m.Summary()
@@ -102,7 +103,7 @@ func TestR35_summaryOfAFunctional(t *testing.T) {
 // Layers that run in one scope have each its own numbers, whatever else lies in that scope, and a layer that is run
 // twice has them twice.
 func TestKerasSummary_ofLayersInOneScope(t *testing.T) {
-	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+	m := newModel(t, flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 		h := nn.Dense{Units: 10}.Apply(scope.In("h"), input("x"))
 		h = nn.LayerNorm{}.Apply(scope, h)
 		both := scope.In("both")
@@ -110,7 +111,7 @@ func TestKerasSummary_ofLayersInOneScope(t *testing.T) {
 		shared := nn.Dense{Units: 10}
 		h = shared.Apply(scope.In("shared"), h)
 		h = shared.Apply(scope.Shared("shared"), h)
-		return map[string]*managed.Node{"o": nn.Dense{Units: 1}.Apply(scope, h)}
+		return map[string]*graph.Node{"o": nn.Dense{Units: 1}.Apply(scope, h)}
 	}), flaxlike.WithLoss("mse"))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	var got []string

@@ -170,14 +170,6 @@ func (s *seen) setThresholds(output string, values []float64, at int64) {
 	}
 }
 
-// Thresholds are those that [Prediction.Classes] uses, by output and class by class; see [Model.ChooseThresholds]. An
-// output that is not there has 0.5.
-func (m *Model) Thresholds() map[string][]float64 {
-	m.seen.mu.Lock()
-	defer m.seen.mu.Unlock()
-	return valuesOf(m.seen.thresholds)
-}
-
 // SetThresholds sets those of an output, "" being the only one: one for all of its classes, or one for each. With
 // none the output has 0.5 again.
 func (m *Model) SetThresholds(output string, thresholds ...float64) error {

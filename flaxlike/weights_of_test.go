@@ -4,11 +4,11 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -17,10 +17,10 @@ import (
 func TestMetrics_weighted(t *testing.T) {
 	set, err := data.New(data.X([]float32{0, 0, 0, 0}, 4, 1), data.Y([]float32{1, 2, 3, 4}, 4, 1), data.Named("w", []float32{3, 1, 0, 0}, 4))
 	require.NoError(t, err)
-	off := func(y, o *managed.Node) *managed.Node { return graph.Abs(graph.Sub(y, o)) }
+	off := func(y, o *graph.Node) *graph.Node { return graph.Abs(graph.Sub(y, o)) }
 	for _, size := range []int{4, 3} { // 3: padded
 		m := newModel(t, nn.Func(identity), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(size), flaxlike.WithMetrics(
-			flaxlike.Metric{Name: "ones", Func: func(y, _ *managed.Node) *managed.Node { return graph.OnesLike(graph.Reshape(y, -1)) }, Weighted: true},
+			flaxlike.Metric{Name: "ones", Func: func(y, _ *graph.Node) *graph.Node { return graph.OnesLike(graph.Reshape(y, -1)) }, Weighted: true},
 			flaxlike.Metric{Name: "func", Func: off, Weighted: true},
 			flaxlike.Metric{Name: "plain", Func: off},
 			flaxlike.Metric{Name: "value", Metric: metrics.MeanAbsoluteError(), Weighted: true},
@@ -39,10 +39,10 @@ func TestMetrics_weightedByClass(t *testing.T) {
 	x := data.X([]float32{1, 0, 0, 1, 1, 0, 1, 0}, 4, 2) // its class is 0, 1, 0, 0
 	set, err := data.New(x, data.Y([]int32{0, 0, 1, 0}, 4), data.Named("w", []float32{1, 1, 1, 2}, 4))
 	require.NoError(t, err)
-	hit := func(y, o *managed.Node) *managed.Node {
+	hit := func(y, o *graph.Node) *graph.Node {
 		return graph.ConvertDType(graph.Equal(y, graph.ArgMax(o, -1, y.DType())), o.DType())
 	}
-	idle := nn.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	idle := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Add(x, graph.MulScalar(nn.Dense{Units: 2}.Apply(scope, x), 0))
 	})
 	for _, row := range []struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/xla/export"
@@ -165,7 +166,7 @@ func TestExport(t *testing.T) {
 	require.NoError(t, err)
 	batch := first(t, set, 32)
 	batch.Fields = batch.Fields[:1]
-	require.NoError(t, m.Export(dir, batch))
+	require.NoError(t, m.Export(dir, batch, managed.ExportOptions{}))
 	p, err := export.Load(dir)
 	require.NoError(t, err)
 	var outputs []string

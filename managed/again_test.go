@@ -27,7 +27,7 @@ func stack(again bool) managed.Build {
 				h = h.Checkpoint()
 			}
 			h = activation.Gelu(layers.Dense(scope.In("up"), h, true, 128))
-			h = managed.FullPrecision(scope, h, func(h *managed.Node) *managed.Node { return norm.BatchNorm(scope.In("norm"), h, -1).Done() })
+			h = managed.FullPrecision(scope, h, func(h *graph.Node) *graph.Node { return norm.BatchNorm(scope.In("norm"), h, -1).Done() })
 			h = layers.Dropout(scope, h, graph.Scalar(b.Graph(), h.DType(), 0.1))
 			h = layers.Dense(scope.In("down"), h, true, 32)
 			if again {
@@ -42,7 +42,7 @@ func stack(again bool) managed.Build {
 // The gradient of a block that is computed again is that of one that is kept, with the same random numbers and
 // statistics, and takes less memory.
 func TestCheckpointedBlocks(t *testing.T) {
-	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{})
 	require.NoError(t, err)
 	set := line(t, 512)
 	for _, row := range []struct {

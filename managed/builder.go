@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/data"
@@ -23,9 +24,9 @@ type Build func(b *Builder)
 // which it reports.
 type Builder struct {
 	graph  *graph.Graph
-	scope  *Scope
+	scope  *model.Scope
 	names  []string
-	batch  []*Node
+	batch  []*graph.Node
 	sets   []strategies.Slot // those on the device that the batch is of
 	kind   string            // "train" or "test"
 	logged []logged          // numbers, packed into one array
@@ -35,25 +36,25 @@ type Builder struct {
 	averages bool
 	// outputsAlone leaves the numbers out that are reported.
 	outputsAlone bool
-	masked       bool        // the user has seen the mask
-	given        []*Node     // the batch as it came in
-	norms        []*variable // the counts of batch normalisations that leave padding out
-	samples      *Node
+	masked       bool              // the user has seen the mask
+	given        []*graph.Node     // the batch as it came in
+	norms        []*model.Variable // the counts of batch normalisations that leave padding out
+	samples      *graph.Node
 	casting      *casting // nil without a policy
-	steps        *Node
+	steps        *graph.Node
 	awaiting     *awaited.Values
 	// optimizer is that of a train step.
 	optimizer *optim.Optimizer
 	only      func(name string) bool // what a train step updates; nil in other steps
-	trained   []*variable            // the parameters that it updates
+	trained   []*model.Variable      // the parameters that it updates
 }
 
 // Graph is the graph being built.
-func (b *Builder) Graph() *Graph { return b.graph }
+func (b *Builder) Graph() *graph.Graph { return b.graph }
 
 // Scope is the root of the model's variables, to be given to layers. It is a new one each time that the step is built:
 // in one build, a second In of one name is a mistake that GoMLX tells of; what is shared is said by Shared or At.
-func (b *Builder) Scope() *Scope { return b.scope }
+func (b *Builder) Scope() *model.Scope { return b.scope }
 
 // again gives a body that package ops calls more than once, as under Eager, another root: see [graphs.AgainParam].
 func (b *Builder) again() (done func()) {
@@ -69,7 +70,7 @@ func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 
 // Field is a field of the batch by its name ("x", "y"). It panics where the batch has no such field.
-func (b *Builder) Field(name string) *Node {
+func (b *Builder) Field(name string) *graph.Node {
 	i := slices.Index(b.names, name)
 	if i < 0 {
 		panic(fmt.Errorf("the batch has no field %q; it has: %s", name, cmp.Or(strings.Join(b.names, ", "), "none")))
@@ -80,12 +81,12 @@ func (b *Builder) Field(name string) *Node {
 
 // Mask tells which examples of the batch count, a bool for each, where the batch was padded (see [data.Pad]); nil if
 // all do.
-func (b *Builder) Mask() *Node {
+func (b *Builder) Mask() *graph.Node {
 	b.masked = true
 	return b.mask()
 }
 
-func (b *Builder) mask() *Node {
+func (b *Builder) mask() *graph.Node {
 	i := slices.Index(b.names, data.Mask)
 	if i < 0 {
 		return nil
@@ -102,7 +103,7 @@ func (b *Builder) mask() *Node {
 // and those of steps with [WithStepOptimizer]. Counted in the state, it is right in blocks of steps and in a run
 // that goes on from a checkpoint. Ciclo hands the loop's time to each step; a step of ours sees what the state has
 // been through.
-func (b *Builder) Steps() *Node {
+func (b *Builder) Steps() *graph.Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)
 		b.steps = graph.Add(own, stepsBy(b.scope).NodeValue(b.graph))
@@ -111,7 +112,7 @@ func (b *Builder) Steps() *Node {
 }
 
 // stepsBy counts the training steps with [WithStepOptimizer], whose optimizers each count their own.
-func stepsBy(scope *Scope) *variable {
+func stepsBy(scope *model.Scope) *model.Variable {
 	return scope.Store().RootScope().VariableWithValue(stepsByName, int64(0)).SetTrainable(false)
 }
 
@@ -119,7 +120,7 @@ const stepsByName = "steps_by"
 
 // Samples is how many examples the state has been trained on before this step, an int64; those of padding do not count.
 // It is counted from the first training step that asks.
-func (b *Builder) Samples() *Node {
+func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)
 	if b.samples == nil && b.Training() && len(b.batch) > 0 {
@@ -132,7 +133,7 @@ func (b *Builder) Samples() *Node {
 }
 
 // examples is how many a batch has.
-func examples(batch []*Node) int {
+func examples(batch []*graph.Node) int {
 	for _, field := range batch {
 		if field.Rank() > 0 {
 			return field.Shape().Dimensions[0]

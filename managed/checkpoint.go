@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/shares"
@@ -115,7 +116,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 	return c, nil
 }
 
-func writeTensor(w io.Writer, t *Tensor) error {
+func writeTensor(w io.Writer, t *tensors.Tensor) error {
 	if t.Shape().Size() == 0 {
 		return nil
 	}
@@ -182,12 +183,12 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return err
 		}
 	}
-	given := map[string]*Tensor{}
+	given := map[string]*tensors.Tensor{}
 	for _, t := range c.Tensors {
 		if _, ours := r.origins[t.Name]; !ours && from == nil {
 			continue
 		}
-		var loaded *Tensor
+		var loaded *tensors.Tensor
 		dtype, err := outOfFile(t.DType)
 		if err == nil {
 			loaded, err = r.late.FromFile(t, dtype)
@@ -226,7 +227,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	}
 	s.model.given = store.Given{Tensors: given, Late: r.late, MayDraw: func(string) bool { return true }} // r.check decides what may be missing
 	if from != nil {
-		s.model.given.Tensors = map[string]*Tensor{}
+		s.model.given.Tensors = map[string]*tensors.Tensor{}
 	}
 	if from == nil && given[rateName] != nil { // the saved rate is the newer one
 		s.model.startRate = nil
@@ -243,7 +244,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 
 // pending are the values of the checkpoint before that no step has asked for yet: another checkpoint of the same run
 // may have them too.
-func (s *State) pending() map[string]*Tensor {
+func (s *State) pending() map[string]*tensors.Tensor {
 	if r := s.saved.restored; r != nil && r.from == nil {
 		return s.model.given.Tensors
 	}
@@ -252,9 +253,9 @@ func (s *State) pending() map[string]*Tensor {
 
 // replace gives the variables that are there their values, all or none, and takes these out of given; those that the
 // checkpoint lacks go.
-func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tensor) error {
+func (s *State) replace(ctx context.Context, r *restored, given map[string]*tensors.Tensor) error {
 	lacks := map[string]bool{}
-	put, err := s.values.PutEach(ctx, func(at int) (*Tensor, error) {
+	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) {
 		v := s.values.Variable(at)
 		name := r.nameOf(v)
 		to, resets := s.model.resets[v]

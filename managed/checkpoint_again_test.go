@@ -55,7 +55,7 @@ func TestRestoreAgainAndAgain(t *testing.T) {
 	save(7, state) // all of step 6
 	require.Len(t, load(7).Tensors, len(load(6).Tensors))
 
-	other := newState(t, r, managed.WithOptimizer(optim.New(0.01, optim.Momentum(0.9))))
+	other := newState(t, r, managed.WithOptimizer(optim.New(0.01, optim.Momentum{Decay: 0.9})))
 	steps(t, train, other, set, 0, 2)
 	save(8, other)
 	var mismatch *managed.MismatchError

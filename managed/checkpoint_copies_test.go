@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -21,12 +23,12 @@ type fetches struct {
 	into    map[*byte]int // times, for each place
 }
 
-func (f *fetches) Fetch(b strategies.Buffer) (*managed.Tensor, error) {
+func (f *fetches) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	f.tensors++
 	return f.Strategy.Fetch(b)
 }
 
-func (f *fetches) FetchInto(b strategies.Buffer, memory []byte) error {
+func (f *fetches) FetchInto(b compute.Buffer, memory []byte) error {
 	f.into[unsafe.SliceData(memory)]++
 	return f.Strategy.FetchInto(b, memory)
 }

@@ -14,14 +14,14 @@ import (
 // oldCounts are the counts that optimizers of older versions kept for all parameters together. Package optim now counts
 // the updates of each parameter, and each takes over what was counted for all.
 type oldCounts struct {
-	values map[string]*Tensor
+	values map[string]*tensors.Tensor
 	// own tells that the checkpoint has counts of parameters.
 	own bool
 }
 
 // countsOf takes them out of the saved values. What no variable asks for any more is left out of them.
-func countsOf(given map[string]*Tensor, origins map[string]origin) *oldCounts {
-	c := &oldCounts{values: map[string]*Tensor{}}
+func countsOf(given map[string]*tensors.Tensor, origins map[string]origin) *oldCounts {
+	c := &oldCounts{values: map[string]*tensors.Tensor{}}
 	for name, t := range given {
 		scope, slot := model.SplitPath(name)
 		switch {
@@ -47,7 +47,7 @@ func isCount(name string) bool {
 }
 
 // inherited is the value of a count that an older version kept for all parameters; nil where v is none, or begins anew.
-func (s *State) inherited(r *restored, v *variable) (*Tensor, error) {
+func (s *State) inherited(r *restored, v *model.Variable) (*tensors.Tensor, error) {
 	path := v.Path()
 	counts := r.counts
 	switch {
@@ -117,7 +117,7 @@ func (s *State) inherited(r *restored, v *variable) (*Tensor, error) {
 }
 
 // stepsBy is how many steps with [WithStepOptimizer] an older version made, whose optimizers each counted their own.
-func (r *restored) stepsBy(counts *oldCounts) (*Tensor, error) {
+func (r *restored) stepsBy(counts *oldCounts) (*tensors.Tensor, error) {
 	sum := int64(0)
 	for name, t := range counts.values {
 		scope, slot := model.SplitPath(name)

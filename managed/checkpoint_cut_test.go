@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +25,7 @@ type puts struct {
 	order []string
 }
 
-func (p *puts) Put(name string, t *tensors.Tensor) (strategies.Buffer, error) {
+func (p *puts) Put(name string, t *tensors.Tensor) (compute.Buffer, error) {
 	p.order = append(p.order, "put "+name)
 	return p.Strategy.Put(name, t)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/dtype"
@@ -94,7 +96,7 @@ type restored struct {
 	// recorded tells that the checkpoint says so.
 	recorded bool
 	from     func(variable string) string // nil: variables have their names, and all must be there
-	tensors  map[string]*Tensor           // all of them where from is given, else those that are left
+	tensors  map[string]*tensors.Tensor   // all of them where from is given, else those that are left
 	all      int
 	taken    bool       // a variable has asked for a tensor
 	late     store.Late // those of the tensors that are not in memory
@@ -102,7 +104,7 @@ type restored struct {
 }
 
 // asked refuses names that take nothing of a checkpoint for a model that has parameters.
-func (r *restored) asked(variables []*variable) error {
+func (r *restored) asked(variables []*model.Variable) error {
 	var model []string
 	for _, v := range variables {
 		r.taken = r.taken || r.nameOf(v) != "" && v.Path() != store.RandomName
@@ -116,7 +118,7 @@ func (r *restored) asked(variables []*variable) error {
 	return fmt.Errorf("nothing to transfer: the names are \"\" for each variable of the model, %q; the checkpoint has %q", model, slices.Sorted(maps.Keys(r.tensors)))
 }
 
-func (r *restored) nameOf(v *variable) string {
+func (r *restored) nameOf(v *model.Variable) string {
 	if r.from == nil {
 		return v.Path()
 	}
@@ -124,7 +126,7 @@ func (r *restored) nameOf(v *variable) string {
 }
 
 // fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
-func (s *State) fit(fresh []*variable, step asking) error {
+func (s *State) fit(fresh []*model.Variable, step asking) error {
 	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors}), fresh)
 	if s.saved.restored != nil && err == nil {
 		e := &MismatchError{Step: r.step, transfer: r.from != nil}
@@ -166,9 +168,9 @@ func (s *State) fit(fresh []*variable, step asking) error {
 
 // check compares the variables of a step with the tensors that wait, and adds what is wrong to e. Of others the
 // step has to ask for none: tensors that took the place of pending ones wait on, as those did.
-func (r *restored) check(e *MismatchError, step *asking, variables []*variable, waiting, others map[string]*Tensor) {
+func (r *restored) check(e *MismatchError, step *asking, variables []*model.Variable, waiting, others map[string]*tensors.Tensor) {
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
-	var missing []*variable
+	var missing []*model.Variable
 	for _, v := range variables {
 		name := r.nameOf(v)
 		t := waiting[name]

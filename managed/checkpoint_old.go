@@ -21,7 +21,7 @@ import (
 // where it was the integer …/global_step; a dense layer of several output axes has them flattened to one; and attention
 // divides by the root of a head's width, where it divided by the width. And flaxlike has the layers of package nn,
 // whose names are others than those of GoMLX's, see olderNames. Nothing in r is changed.
-func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
+func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, error) {
 	n := *r
 	rescaled := false
 	for _, v := range variables {
@@ -89,7 +89,7 @@ func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 }
 
 // ask has a variable be given the tensor of a name, where names are given.
-func (r *restored) ask(v *variable, name string) {
+func (r *restored) ask(v *model.Variable, name string) {
 	if from := r.from; from != nil {
 		r.from = func(path string) string {
 			if path == v.Path() {
@@ -130,7 +130,7 @@ func (r *restored) older(name string) string {
 }
 
 // counts tells whether a variable is a count of steps as GoMLX's optimizers and its schedule keep it.
-func (d *definition) counts(v *variable) bool {
+func (d *definition) counts(v *model.Variable) bool {
 	scope, name := model.SplitPath(v.Path())
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
 }
@@ -150,7 +150,7 @@ func queryScale(path string, width int) float64 {
 }
 
 // rescale multiplies floating-point numbers in place.
-func rescale(t *Tensor, by float64) error {
+func rescale(t *tensors.Tensor, by float64) error {
 	var unknown error
 	err := t.MutableFlatData(func(flat any) {
 		switch numbers := flat.(type) {
@@ -184,7 +184,7 @@ func flattened(path string, saved, now shapes.Shape) bool {
 }
 
 // reshaped copies a tensor to another shape of the same size.
-func reshaped(t *Tensor, to shapes.Shape) (*Tensor, error) {
+func reshaped(t *tensors.Tensor, to shapes.Shape) (*tensors.Tensor, error) {
 	n := tensors.FromShape(to)
 	if to.Size() == 0 {
 		return n, nil

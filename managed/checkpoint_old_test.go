@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -26,7 +27,7 @@ import (
 )
 
 // oldNetwork is that of testdata/gomlx-v0.26.0/save.go.
-func oldNetwork(scope *managed.Scope, x *managed.Node) *managed.Node {
+func oldNetwork(scope *model.Scope, x *graph.Node) *graph.Node {
 	h := norm.BatchNorm(scope.In("norm"), x, -1).Done()
 	h = graph.Reshape(graph.Tanh(layers.Dense(scope.In("first"), h, true, 2, 4)), -1, 8)
 	h = layers.Dropout(scope.In("drop"), h, graph.Scalar(x.Graph(), h.DType(), 0.1))
@@ -58,14 +59,14 @@ type oldRun struct {
 
 // oldRuns are the runs that lazo saved before GoMLX v0.28.
 func oldRuns(t *testing.T) map[string]oldRun {
-	chain := optim.New(0.02, optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01},
+	chain := optim.New(0.02, optim.Clip{GlobalNorm: 1}, optim.Adam{}, optim.WeightDecay{Rate: 0.01},
 		optim.ScaleBySchedule(optim.Cosine(1, 0.5, 40)), optim.Average{Decay: 0.9})
 	whole := []*managed.Stepper{stepper(t, managed.TrainStep(oldWhole))}
 	return map[string]oldRun{
 		"adam":  {oldAdam(), whole, "/last/dense/weights"},
 		"chain": {chain, whole, "/last/dense/weights"},
 		"two": {nil, []*managed.Stepper{stepper(t, oldPart("one", oldAdam())),
-			stepper(t, oldPart("two", optim.New(0.02, optim.Adam{}, optim.Momentum(0.5))))}, "/one/last/dense/weights"},
+			stepper(t, oldPart("two", optim.New(0.02, optim.Adam{}, optim.Momentum{Decay: 0.5})))}, "/one/last/dense/weights"},
 	}
 }
 
@@ -141,7 +142,7 @@ func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
 		own := b.Scope().In("own").VariableWithValue("step", float32(7)).SetTrainable(false).NodeValue(b.Graph())
 		b.Loss("loss", graph.Mul(graph.ReduceAllMean(h), own))
 	}
-	given := map[string]*managed.Tensor{
+	given := map[string]*tensors.Tensor{
 		"/h/dense/weights":           tensors.FromValue([][][]float32{{{1, 2, 3}, {4, 5, 6}}}),
 		"/h/dense/biases":            tensors.FromValue([][]float32{{1, 2, 3}, {4, 5, 6}}),
 		"/AdamOptimizer/global_step": tensors.FromScalar(int64(41)),
@@ -154,7 +155,7 @@ func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
 	require.Equal(t, []float32{42}, floats(t, state, "/AdamOptimizer/step"))
 	require.Equal(t, []float32{7}, floats(t, state, "/own/step"), "no optimizer's")
 
-	wrong := map[string]*managed.Tensor{"/h/dense/weights": tensors.FromValue([][][]float32{{{1, 2}, {3, 4}}}), "/h/dense/biases": given["/h/dense/biases"]}
+	wrong := map[string]*tensors.Tensor{"/h/dense/weights": tensors.FromValue([][][]float32{{{1, 2}, {3, 4}}}), "/h/dense/biases": given["/h/dense/biases"]}
 	refused := newState(t, r, managed.WithOptimizer(sgd()), managed.WithValues(wrong))
 	_, _, err := stepper(t, managed.TrainStep(build)).Step(t.Context(), refused, batch)
 	require.ErrorIs(t, err, managed.ErrValues)
@@ -174,7 +175,7 @@ func TestWithValues_attentionOfBeforeGoMLX28(t *testing.T) {
 		b.Loss("loss", graph.Add(none, graph.StopGradient(step.NodeValue(b.Graph()))))
 	}
 	six := tensors.FromValue([][][]float32{{{1, 2, 3}, {4, 5, 6}}})
-	given := map[string]*managed.Tensor{"/optimizers/cosine_schedule/global_step": tensors.FromScalar(int64(41))}
+	given := map[string]*tensors.Tensor{"/optimizers/cosine_schedule/global_step": tensors.FromScalar(int64(41))}
 	for _, part := range []string{"query", "key"} {
 		path := "/MultiHeadAttention/" + part + "/dense/weights"
 		for _, name := range []string{path, "/AdamOptimizer" + path + "_1st_moment", "/AdamOptimizer" + path + "_2nd_moment"} {

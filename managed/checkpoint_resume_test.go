@@ -139,9 +139,9 @@ func TestF10_resumedRunMakesTheSameBits(t *testing.T) {
 func TestF11_otherDevices(t *testing.T) {
 	four := plugintest.Devices(t, 4)
 	s := newSession(t)
-	parallel, err := strategies.DataParallel(four)
+	parallel, err := strategies.DataParallel(four, strategies.Parallel{})
 	require.NoError(t, err)
-	two, err := strategies.DataParallel(four, strategies.Devices(2))
+	two, err := strategies.DataParallel(four, strategies.Parallel{Devices: 2})
 	require.NoError(t, err)
 	whole := s.run(parallel, folder(t, checkpoint.Options{}), 130)
 	_, want, err := whole.History.Series("loss")

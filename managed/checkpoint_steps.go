@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/managed/internal/store"
@@ -58,25 +60,25 @@ func placeOf(id stepID) string {
 // asking is a step that asks for the values of its variables.
 type asking struct {
 	usedStep
-	place           string               // of its function; "" if it is not known
-	gathers, ofRule func(*variable) bool // which variables gather a metric, and which its rule keeps
-	numbers         map[string][]string  // see definition
+	place           string                     // of its function; "" if it is not known
+	gathers, ofRule func(*model.Variable) bool // which variables gather a metric, and which its rule keeps
+	numbers         map[string][]string        // see definition
 }
 
 // asking is the step as it was built for a state.
-func (s *Stepper) asking(state *State, b *Builder, used []*variable) asking {
+func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) asking {
 	id, place := s.id()
 	if s.scope != "" { // what stands in for the count of all steps uses that too, if it is there: see apart
-		used = slices.DeleteFunc(slices.Clone(used), func(v *variable) bool { return v.Path() == globalStep })
+		used = slices.DeleteFunc(slices.Clone(used), func(v *model.Variable) bool { return v.Path() == globalStep })
 	}
 	return asking{usedStep{stepID: id, Uses: paths(used), Trains: paths(b.trained)}, place,
-		func(v *variable) bool {
+		func(v *model.Variable) bool {
 			return slices.ContainsFunc(b.resets, func(r reset) bool { return r.variable == v })
 		},
-		func(v *variable) bool { return state.model.ofOptimizer[v] }, state.model.numbers}
+		func(v *model.Variable) bool { return state.model.ofOptimizer[v] }, state.model.numbers}
 }
 
-func paths(variables []*variable) []string {
+func paths(variables []*model.Variable) []string {
 	var names []string
 	for _, v := range variables {
 		if v.Path() != store.RandomName {
@@ -99,7 +101,7 @@ func (s *saved) note(step usedStep) {
 
 // must reports whether the checkpoint must have a variable which it lacks. related tells that the step shares variables
 // with the checkpoint, or is the first after the restore, trained that it shares some of a training step.
-func (r *restored) must(step *asking, v *variable, related, trained bool) bool {
+func (r *restored) must(step *asking, v *model.Variable, related, trained bool) bool {
 	switch {
 	case r.from != nil:
 		return true
@@ -196,12 +198,12 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 
 // checkKnown compares the variables that the state has already with the checkpoint, as the steps did that brought them
 // in.
-func (s *State) checkKnown(r *restored, known []*variable, given map[string]*Tensor) error {
-	gathers := func(v *variable) bool { _, ok := s.model.resets[v]; return ok }
-	ofRule := func(v *variable) bool { return s.model.ofOptimizer[v] }
+func (s *State) checkKnown(r *restored, known []*model.Variable, given map[string]*tensors.Tensor) error {
+	gathers := func(v *model.Variable) bool { _, ok := s.model.resets[v]; return ok }
+	ofRule := func(v *model.Variable) bool { return s.model.ofOptimizer[v] }
 	all := asking{gathers: gathers, ofRule: ofRule, numbers: s.model.numbers}
 	e := &MismatchError{Step: r.step, transfer: r.from != nil}
-	rest, others := map[string]*variable{}, map[string]*Tensor{}
+	rest, others := map[string]*model.Variable{}, map[string]*tensors.Tensor{}
 	maps.Copy(others, s.pending())
 	for _, v := range known {
 		rest[v.Path()], others[v.Path()] = v, given[v.Path()]
@@ -212,7 +214,7 @@ func (s *State) checkKnown(r *restored, known []*variable, given map[string]*Ten
 		if !r.recorded {
 			continue
 		}
-		var variables []*variable
+		var variables []*model.Variable
 		for _, v := range known {
 			if slices.Contains(step.Uses, v.Path()) {
 				variables = append(variables, v)
@@ -222,7 +224,7 @@ func (s *State) checkKnown(r *restored, known []*variable, given map[string]*Ten
 		r.check(e, &asking{step, placeOf(step.stepID), gathers, ofRule, s.model.numbers}, variables, given, others)
 	}
 	if r.recorded {
-		known, all.Train = slices.DeleteFunc(slices.Clone(known), func(v *variable) bool { return rest[v.Path()] == nil }), false
+		known, all.Train = slices.DeleteFunc(slices.Clone(known), func(v *model.Variable) bool { return rest[v.Path()] == nil }), false
 	}
 	r.check(e, &all, known, given, others)
 	return e.orNil()
@@ -251,5 +253,5 @@ func (s *State) forget(names map[string]bool, lost bool) error {
 		delete(s.model.ofOptimizer, v)
 		delete(s.saved.origins, name)
 	}
-	return s.values.Keep(func(v *variable) bool { return !names[v.Path()] })
+	return s.values.Keep(func(v *model.Variable) bool { return !names[v.Path()] })
 }

@@ -16,7 +16,7 @@ import (
 // A run that is resumed on fewer devices reports it.
 func TestF11_fewerDevicesAreTold(t *testing.T) {
 	r := plugintest.CPU(t, xla.ClientOption("cpu_device_count", 2))
-	both, err := strategies.DataParallel(r)
+	both, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
 	s, f := newSession(t), folder(t, checkpoint.Options{})
 	s.run(both, f, 8)

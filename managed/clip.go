@@ -14,18 +14,18 @@ import (
 // trainable variables that the step updates, is scaled down where its norm is above a limit (Abadi et al. 2016). A step
 // that reports it ([Builder.Loss]) trains with the mean of these gradients:
 //
-//	b.Loss("loss", b.ClipByExample(1, []*managed.Node{b.Field("x"), b.Field("y")}, func(example []*managed.Node) *managed.Node {
+//	b.Loss("loss", b.ClipByExample(1, []*graph.Node{b.Field("x"), b.Field("y")}, func(example []*graph.Node) *graph.Node {
 //		return graph.ReduceAllMean(graph.ReduceAllMean(losses.CrossEntropy(example[1], model(b.Scope(), example[0]))))
 //	}))
 //
 // Fields have the batch as their first axis. The function is called once, with fields of one example, [1, …], and gives
 // a scalar. The program goes through the examples one by one, twice: for the norms, and for the gradient.
-func (b *Builder) ClipByExample(limit float64, fields []*Node, loss func(example []*Node) *Node) *Node {
+func (b *Builder) ClipByExample(limit float64, fields []*graph.Node, loss func(example []*graph.Node) *graph.Node) *graph.Node {
 	if !(limit > 0) || loss == nil {
 		panic(fmt.Errorf("ClipByExample: the limit is %g, expected a positive number, and a function of the loss", limit))
 	}
-	_, outs := ops.Scan(nil, fields, func(_, at []*Node) (next, out []*Node) {
-		example := make([]*Node, len(at))
+	_, outs := ops.Scan(nil, fields, func(_, at []*graph.Node) (next, out []*graph.Node) {
+		example := make([]*graph.Node, len(at))
 		for i, x := range at {
 			example[i] = graph.ExpandAxes(x, 0)
 		}
@@ -33,7 +33,7 @@ func (b *Builder) ClipByExample(limit float64, fields []*Node, loss func(example
 		if l == nil || l.Rank() != 0 || !l.DType().IsFloat() {
 			panic(fmt.Errorf("ClipByExample: the loss of an example is %s, expected a scalar of a floating-point type", autodiff.ShapeText(l)))
 		}
-		var wrt []*Node
+		var wrt []*graph.Node
 		for v := range b.scope.Store().IterVariables() {
 			if v.Trainable && v.InUseByGraph(b.graph) && (b.only == nil || b.only(v.Path())) {
 				wrt = append(wrt, v.NodeValue(b.graph))
@@ -46,7 +46,7 @@ func (b *Builder) ClipByExample(limit float64, fields []*Node, loss func(example
 		for _, g := range autodiff.Gradient(l, wrt...) {
 			sum = graph.Add(sum, graph.ConvertDType(graph.ReduceAllSum(graph.Square(g)), l.DType()))
 		}
-		return nil, []*Node{l, sum}
+		return nil, []*graph.Node{l, sum}
 	})
 	losses, norms := outs[0], graph.Sqrt(graph.StopGradient(outs[1]))
 	most := graph.Scalar(b.graph, losses.DType(), limit)

@@ -31,15 +31,15 @@ func TestClipByExample(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &peer))
 	run := func(limit float64) (float64, error) {
-		state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.New(0.5)), managed.WithValues(map[string]*managed.Tensor{
+		state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.New(0.5)), managed.WithValues(map[string]*tensors.Tensor{
 			"/w": tensors.FromFlatDataAndDimensions(peer.W, 3, 4), "/v": tensors.FromFlatDataAndDimensions(peer.V, 4, 1)}))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, state.Close()) }()
 		step := managed.TrainStep(func(b *managed.Builder) {
-			weight := func(name string, dims ...int) *managed.Node {
+			weight := func(name string, dims ...int) *graph.Node {
 				return b.Scope().VariableWithShape(name, shapes.Make(dtypes.Float32, dims...)).NodeValue(b.Graph())
 			}
-			b.Loss("loss", b.ClipByExample(limit, []*managed.Node{b.Field("x"), b.Field("y")}, func(example []*managed.Node) *managed.Node {
+			b.Loss("loss", b.ClipByExample(limit, []*graph.Node{b.Field("x"), b.Field("y")}, func(example []*graph.Node) *graph.Node {
 				y := graph.Dot(graph.Tanh(graph.Dot(example[0], weight("w", 3, 4)).Product()), weight("v", 4, 1)).Product()
 				return graph.ReduceAllSum(graph.Square(graph.Sub(y, example[1])))
 			}))
@@ -85,10 +85,10 @@ func TestClipByExample_withoutTheFrozen(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, state.Close()) }()
 			step := managed.TrainStep(func(b *managed.Builder) {
-				weight := func(name string) *managed.Node {
+				weight := func(name string) *graph.Node {
 					return b.Scope().VariableWithValue(name, float32(3)).NodeValue(b.Graph())
 				}
-				b.Loss("loss", b.ClipByExample(limit, []*managed.Node{b.Field("x")}, func(example []*managed.Node) *managed.Node {
+				b.Loss("loss", b.ClipByExample(limit, []*graph.Node{b.Field("x")}, func(example []*graph.Node) *graph.Node {
 					x := graph.Reshape(example[0])
 					return graph.Add(graph.Mul(x, weight("w")), graph.MulScalar(graph.Mul(x, weight("fixed")), 100))
 				}))
@@ -106,21 +106,21 @@ func TestClipByExample_withoutTheFrozen(t *testing.T) {
 // TestS18_layersInABody: layers by In within ClipByExample, Scan and While, whose functions Eager calls once for each
 // example and turn.
 func TestS18_layersInABody(t *testing.T) {
-	layer := func(b *managed.Builder, name string, x *managed.Node) *managed.Node {
+	layer := func(b *managed.Builder, name string, x *graph.Node) *graph.Node {
 		w := b.Scope().In("%s", name).VariableWithShape("w", shapes.Make(dtypes.Float32, 3, 3))
 		return graph.Tanh(graph.Dot(x, w.NodeValue(b.Graph())).Product())
 	}
 	build := func(b *managed.Builder) {
-		h, _ := ops.Scan([]*managed.Node{graph.Ones(b.Graph(), shapes.Make(dtypes.Float32, 2, 3))}, nil, func(carry, _ []*managed.Node) (next, out []*managed.Node) {
-			return []*managed.Node{graph.AddScalar(layer(b, "scanned", carry[0]), 0.25)}, nil
+		h, _ := ops.Scan([]*graph.Node{graph.Ones(b.Graph(), shapes.Make(dtypes.Float32, 2, 3))}, nil, func(carry, _ []*graph.Node) (next, out []*graph.Node) {
+			return []*graph.Node{graph.AddScalar(layer(b, "scanned", carry[0]), 0.25)}, nil
 		}, ops.Length(3))
-		turns := ops.While(func(v []*managed.Node) *managed.Node {
+		turns := ops.While(func(v []*graph.Node) *graph.Node {
 			return graph.LessThan(v[1], graph.Const(b.Graph(), float32(3)))
-		}, func(v []*managed.Node) []*managed.Node {
-			return []*managed.Node{layer(b, "asked", v[0]), graph.AddScalar(v[1], 1)}
+		}, func(v []*graph.Node) []*graph.Node {
+			return []*graph.Node{layer(b, "asked", v[0]), graph.AddScalar(v[1], 1)}
 		}, graph.StopGradient(h[0]), graph.Const(b.Graph(), float32(0)))
 		b.Metric("turned", graph.ReduceAllSum(turns[0]))
-		b.Loss("loss", b.ClipByExample(1, []*managed.Node{b.Field("x")}, func(example []*managed.Node) *managed.Node {
+		b.Loss("loss", b.ClipByExample(1, []*graph.Node{b.Field("x")}, func(example []*graph.Node) *graph.Node {
 			y := layer(b, "second", layer(b, "first", example[0]))
 			return graph.Add(graph.ReduceAllSum(graph.Square(y)), graph.ReduceAllSum(graph.Square(h[0])))
 		}))
@@ -146,6 +146,6 @@ func TestS18_layersInABody(t *testing.T) {
 	r := plugintest.CPU(t)
 	want := run(strategies.Jit(r), nil)
 	require.Less(t, want[4], want[0], "it learns")
-	require.InDeltaSlice(t, want, run(strategies.DataParallel(r)), 1e-5)
+	require.InDeltaSlice(t, want, run(strategies.DataParallel(r, strategies.Parallel{})), 1e-5)
 	require.InDeltaSlice(t, want, run(strategies.Eager(r), nil), 1e-5)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/strategies"
@@ -69,8 +70,8 @@ func (d *definition) takeSettings(of *definition) {
 
 // cloneVariables makes the variables of a clone, by places, without their values on the device. One that no step has
 // come to need yet, because the step that brought it in failed, is left out: the step makes it again.
-func (s *State) cloneVariables(c *State) ([]*variable, error) {
-	all := make([]*variable, s.values.Len())
+func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
+	all := make([]*model.Variable, s.values.Len())
 	for v := range s.model.store.IterVariables() { // in GoMLX's order, in which optimizers see them
 		at := s.values.Place(v)
 		if at < 0 && v.Path() != store.RandomName {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
@@ -147,7 +148,7 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 
 // compile builds and compiles the step; the structure is held. One function of a step is at work at a time, on whatever
 // states.
-func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variable, err error) {
+func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.Variable, err error) {
 	s.building.Lock()
 	defer s.building.Unlock()
 	state := c.state
@@ -185,11 +186,11 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 
 // awaiting is what the state tells those who build a step: the values of a checkpoint that wait.
 func (s *State) awaiting() *awaited.Values {
-	a := &awaited.Values{Shapes: map[string]Shape{}, Numbers: s.model.numbers}
+	a := &awaited.Values{Shapes: map[string]shapes.Shape{}, Numbers: s.model.numbers}
 	for name, t := range s.model.given.Tensors {
 		a.Shapes[name] = t.Shape()
 	}
-	a.Bring = func(name string) *variable {
+	a.Bring = func(name string) *model.Variable {
 		v := s.model.store.VariableWithShape(name, a.Shapes[name], initializer.Zero).SetTrainable(false)
 		s.model.ofOptimizer[v] = true
 		return v

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed/internal/store"
@@ -32,12 +34,12 @@ type compiled struct {
 	layout []logged
 	wholes []logged
 	// cast are the variables that a policy casts; nil before the first build.
-	cast []*variable
+	cast []*model.Variable
 	// changed says which of the values the program changes, metrics which of them gather a metric, nil for the others.
 	changed []bool
 	metrics []*metrics.Accumulator
 	// sets are those of the resident set, which the program is given behind the state's values.
-	sets []strategies.Buffer
+	sets []compute.Buffer
 	// spare are *arguments, for the runs that are being made.
 	spare sync.Pool
 	used  int64 // when, in the cache's count of uses
@@ -205,7 +207,7 @@ func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, 
 		}
 		rows := graph.InsertAxes(batch[i], -1)
 		for _, f := range c.resident.Fields() {
-			whole := graph.Parameter(g, store.DataPrefix+f.Name, shapes.Make(strategies.DTypeOf(f.Array), f.Array.Dims...))
+			whole := graph.Parameter(g, store.DataPrefix+f.Name, shapes.Make(store.DType(f.Array), f.Array.Dims...))
 			sets = append(sets, strategies.Slot{Parameter: whole, Data: true})
 			names, nodes = append(names, f.Name), append(nodes, graph.Gather(whole, rows))
 		}

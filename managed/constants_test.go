@@ -26,12 +26,12 @@ func TestR40_largeConstantInAStep(t *testing.T) {
 		flat[i] = float32(i%7) / 7
 	}
 	table := tensors.FromFlatDataAndDimensions(flat, len(flat)/4, 4)
-	model := func(b *managed.Builder) *managed.Node {
+	model := func(b *managed.Builder) *graph.Node {
 		row := graph.Slice(graph.Const(b.Graph(), table), graph.AxisElem(777))
 		hidden := layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4)
 		return graph.ReduceAndKeep(graph.Mul(hidden, row), graph.ReduceSum, -1)
 	}
-	parallel, err := strategies.DataParallel(r)
+	parallel, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
 	last := map[string]float64{}
 	for name, on := range map[string]strategies.Strategy{"jit": strategies.Jit(r), "parallel": parallel, "eager": strategies.Eager(r)} {
@@ -50,9 +50,9 @@ func TestR40_largeConstantInAStep(t *testing.T) {
 		if name == "jit" {
 			dir := filepath.Join(t.TempDir(), "model")
 			batch := first(t, line(t, 64).Batches(16))
-			require.NoError(t, managed.ExportModel(dir, state, batch, func(b *managed.Builder) map[string]*managed.Node {
-				return map[string]*managed.Node{"y": model(b)}
-			}, managed.WithExample()))
+			require.NoError(t, managed.ExportModel(dir, state, batch, func(b *managed.Builder) map[string]*graph.Node {
+				return map[string]*graph.Node{"y": model(b)}
+			}, managed.ExportOptions{Example: true}))
 			p, err := export.Load(dir)
 			require.NoError(t, err)
 			require.Greater(t, len(p.Text), 4*len(flat))

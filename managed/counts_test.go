@@ -3,8 +3,10 @@ package managed_test
 import (
 	"testing"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -47,22 +49,22 @@ func TestS14_stepsWithBy(t *testing.T) {
 // The averages of a batch normalisation that a step does not train stay as they are, bit for bit, however it is frozen.
 func TestS17_statisticsOfTheFrozen(t *testing.T) {
 	r := plugintest.CPU(t)
-	layers := map[string]func(scope *managed.Scope, x *managed.Node) *managed.Node{
+	layers := map[string]func(scope *model.Scope, x *graph.Node) *graph.Node{
 		"nn":    nn.BatchNorm{}.Apply,
-		"GoMLX": func(scope *managed.Scope, x *managed.Node) *managed.Node { return norm.BatchNorm(scope, x, -1).Done() },
+		"GoMLX": func(scope *model.Scope, x *graph.Node) *graph.Node { return norm.BatchNorm(scope, x, -1).Done() },
 	}
 	for layer, normal := range layers {
-		model := func(b *managed.Builder, name string) *managed.Node {
+		model := func(b *managed.Builder, name string) *graph.Node {
 			w := b.Scope().At("%s", name).VariableWithValue("w", float32(2)).NodeValue(b.Graph())
 			return normal(b.Scope().At("%s", name), graph.Mul(b.Field("x"), w))
 		}
-		loss := func(of func(*managed.Node) *managed.Node) managed.Build {
+		loss := func(of func(*graph.Node) *graph.Node) managed.Build {
 			return func(b *managed.Builder) {
 				b.Loss("loss", graph.ReduceAllMean(graph.Square(graph.Sub(model(b, "student"), of(model(b, "teacher"))))))
 			}
 		}
-		plain := func(x *managed.Node) *managed.Node { return x }
-		student := managed.TrainOnly(func(name string) bool { return optim.Under("/student").Takes(name, managed.Shape{}) })
+		plain := func(x *graph.Node) *graph.Node { return x }
+		student := managed.TrainOnly(func(name string) bool { return optim.Under("/student").Takes(name, shapes.Shape{}) })
 		for name, row := range map[string]struct {
 			chain optim.Chain
 			step  *managed.Stepper

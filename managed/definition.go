@@ -18,14 +18,14 @@ type definition struct {
 	policy    *optim.Policy // nil: types are what layers make them
 	// resets are the variables of metrics, with what they are set back to; ofOptimizer are those that optimizers
 	// brought in.
-	resets      map[*variable]metrics.Accumulator
-	ofOptimizer map[*variable]bool
+	resets      map[*model.Variable]metrics.Accumulator
+	ofOptimizer map[*model.Variable]bool
 	numbers     map[string][]string // awaited.Values.Numbers
 	given       store.Given         // values for variables to come
 }
 
 // slots are the variables that a graph uses, and what becomes of them.
-func (d *definition) slots(g *graph.Graph) (used []*variable, built strategies.Built) {
+func (d *definition) slots(g *graph.Graph) (used []*model.Variable, built strategies.Built) {
 	for v := range d.store.IterVariables() {
 		if !v.InUseByGraph(g) {
 			continue

@@ -24,14 +24,14 @@ import (
 // On a machine that is described and not there, states and steps work up to their numbers, under each strategy.
 func TestDescribed(t *testing.T) {
 	r := plugintest.Described(t, 8)
-	whole := func(options ...strategies.ParallelOption) func() (strategies.Strategy, error) {
-		return func() (strategies.Strategy, error) { return strategies.DataParallel(r, options...) }
+	whole := func(options strategies.Parallel) func() (strategies.Strategy, error) {
+		return func() (strategies.Strategy, error) { return strategies.DataParallel(r, options) }
 	}
 	for name, open := range map[string]func() (strategies.Strategy, error){
 		"jit":           func() (strategies.Strategy, error) { return strategies.Jit(r), nil },
-		"data parallel": whole(),
-		"sharded":       whole(strategies.ShardState(strategies.FullyShard(8, 8))),
-		"model axis":    whole(strategies.ModelDevices(2), strategies.ShardState(strategies.FullyShard(4, 8))),
+		"data parallel": whole(strategies.Parallel{}),
+		"sharded":       whole(strategies.Parallel{Shard: strategies.FullyShard(8, 8)}),
+		"model axis":    whole(strategies.Parallel{ModelDevices: 2, Shard: strategies.FullyShard(4, 8)}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			on, err := open()
@@ -93,8 +93,8 @@ func described(t *testing.T, on strategies.Strategy) {
 	require.NoError(t, err)
 	_, err = state.Clone(t.Context(), on)
 	require.ErrorIs(t, err, xla.ErrNotRun)
-	require.ErrorIs(t, step.Export(t.TempDir()+"/step", state, batch), xla.ErrNotRun)
-	require.NoError(t, step.Export(t.TempDir()+"/step", state, batch, managed.WithoutWeights()))
+	require.ErrorIs(t, step.Export(t.TempDir()+"/step", state, batch, managed.ExportOptions{}), xla.ErrNotRun)
+	require.NoError(t, step.Export(t.TempDir()+"/step", state, batch, managed.ExportOptions{NoWeights: true}))
 	require.NoError(t, state.DumpXLA(t.TempDir()))
 }
 
@@ -103,7 +103,7 @@ var drawn atomic.Int64
 
 // sixteen is a layer whose parameters eight devices divide.
 func sixteen(b *managed.Builder) {
-	undrawn := b.Scope().WithInitializer(func(g *graph.Graph, shape shapes.Shape) *managed.Node {
+	undrawn := b.Scope().WithInitializer(func(g *graph.Graph, shape shapes.Shape) *graph.Node {
 		drawn.Add(1)
 		return graph.Zeros(g, shape)
 	})
@@ -114,7 +114,7 @@ func sixteen(b *managed.Builder) {
 // Given values are taken without their numbers, and steps of an epoch run through a loop.
 func TestDescribed_loop(t *testing.T) {
 	r := plugintest.Described(t, 1)
-	given := map[string]*managed.Tensor{"/dense/weights": tensors.FromValue([][]float32{make([]float32, 16)}), "/dense/biases": tensors.FromValue(make([]float32, 16))}
+	given := map[string]*tensors.Tensor{"/dense/weights": tensors.FromValue([][]float32{make([]float32, 16)}), "/dense/biases": tensors.FromValue(make([]float32, 16))}
 	state := stateOn(t, strategies.Jit(r), managed.WithValues(given))
 	step := managed.TrainStep(sixteen)
 	t.Cleanup(func() { require.NoError(t, step.Close()) })

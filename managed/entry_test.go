@@ -18,7 +18,7 @@ import (
 // block, and never read past its end.
 func TestBatch_lengthAndDims(t *testing.T) {
 	r := plugintest.Devices(t, 2)
-	parallel, err := strategies.DataParallel(r)
+	parallel, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
 	const has = `field "x": dims [4 2] mean 8 elements, but Flat has`
 	whole := []float32{1, 1, 1, 1, 1, 1, 1, 999}

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/gomlx/compute"
 	"slices"
-
-	"github.com/lazo-ml/lazo/strategies"
 )
 
 // evaluating is a step that gathers its metrics apart, until the evaluation ends.
@@ -35,7 +34,7 @@ func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(c
 		return nil, s.failed(fmt.Errorf("begin an evaluation: %w", err))
 	}
 	defer state.values.LeaveValues(true)
-	e := evaluating{s, &View{of: state, on: state.values.Strategy(), moves: state.values.Moves(), live: true, metrics: map[int]strategies.Buffer{}}}
+	e := evaluating{s, &View{of: state, on: state.values.Strategy(), moves: state.values.Moves(), live: true, metrics: map[int]compute.Buffer{}}}
 	state.evaluations = append(state.evaluations, e)
 	return func(ctx context.Context) error {
 		if err := e.end(ctx); err != nil {

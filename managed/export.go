@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -19,62 +20,49 @@ import (
 
 // Export writes a single step into a new folder: its program in StableHLO, the names, shapes and types of its inputs
 // and outputs, and the state's values; see package export, which also reads it back. The batch says the shapes, and its
-// values go into the folder only with [WithExample]. The state stays as it is.
+// values go into the folder only with [ExportOptions].Example. The state stays as it is.
 //
 // The program is the one that [Stepper.Step] runs under jit, whatever strategy the state has: the fields of the batch
 // that it uses first, then the state; out come the new state and, as one array "logs" of float32, the logged numbers.
 // It is StableHLO alone: the error function (GELU) is written out, and then differs in the last bits.
-func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ...ExportOption) error {
+func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ExportOptions) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)
 	}
 	return nil
 }
 
-// Function is a model: from the fields of a batch to values by name.
-type Function func(b *Builder) map[string]*Node
-
-// ExportModel writes a model for inference as [Stepper.Export] writes a step: the function is built as in a [TestStep],
-// the state has the variables that the function uses, and the outputs are the function's, sorted by name. What the
-// function reports as loss or metric comes too. A field of the batch that the function makes no use of, as the labels
-// of a prediction, is no input.
-func ExportModel(dir string, state *State, batch data.Batch, f Function, options ...ExportOption) error {
-	var outputs map[string]*Node
+// ExportModel writes a model for inference, from the fields of a batch to values by name, as [Stepper.Export] writes a
+// step: the function is built as in a [TestStep], the state has the variables that the function uses, and the outputs
+// are the function's, sorted by name. What the function reports as loss or metric comes too. A field of the batch that
+// the function makes no use of, as the labels of a prediction, is no input.
+func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) map[string]*graph.Node, options ExportOptions) error {
+	var outputs map[string]*graph.Node
 	s := newStepper(stepSettings{name: "model", build: func(b *Builder) { outputs = f(b) }}, nil)
-	if err := s.export(dir, state, batch, func() map[string]*Node { return outputs }, options); err != nil {
+	if err := s.export(dir, state, batch, func() map[string]*graph.Node { return outputs }, options); err != nil {
 		return fmt.Errorf("managed: export model: %w", err)
 	}
 	return nil
 }
 
-// ExportOption is a setting of an export.
-type ExportOption func(*exporting)
-
-// WithoutWeights leaves the state's values out; who loads the program must have them.
-func WithoutWeights() ExportOption { return func(x *exporting) { x.noWeights = true } }
-
-// WithExample runs the program once on the batch and keeps what went in and what came out, so that others can check
-// that they compute the same (scripts/load_stablehlo.py does). The batch's data are in the folder then.
-func WithExample() ExportOption { return func(x *exporting) { x.example = true } }
-
-// Sizes has [ExportModel] write the program for batches of these sizes too, beside that of the batch: what is loaded
-// then takes any number of examples up to the largest, see export.Model.Run. Each is compiled by itself, so a few
-// powers of two do. The model must give a row for each example, and log nothing.
-func Sizes(sizes ...int) ExportOption {
-	sizes = slices.Clone(sizes)
-	return func(x *exporting) { x.sizes = append(x.sizes, sizes...) }
+// ExportOptions are the settings of an export.
+type ExportOptions struct {
+	// NoWeights leaves the state's values out; who loads the program must have them.
+	NoWeights bool
+	// Example runs the program once on the batch and keeps what went in and what came out, so that others can check that
+	// they compute the same (scripts/load_stablehlo.py does). The batch's data are in the folder then.
+	Example bool
+	// Sizes has [ExportModel] write the program for batches of these sizes too, beside that of the batch: what is loaded
+	// then takes any number of examples up to the largest, see export.Model.Run. Each is compiled by itself, so a few
+	// powers of two do. The model must give a row for each example, and log nothing.
+	Sizes []int
 }
 
-func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs func() map[string]*Node, options []ExportOption) error {
+func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs func() map[string]*graph.Node, options ExportOptions) error {
 	if state == nil {
 		return errors.New("the state is nil")
 	}
-	x := &exporting{outputs: outputs}
-	for _, o := range options {
-		if o != nil {
-			o(x)
-		}
-	}
+	x := &exporting{ExportOptions: options, outputs: outputs}
 	batch, err := batch.OnHost()
 	if err != nil {
 		return err
@@ -88,7 +76,7 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 		return err
 	}
 	c.nameLogs(x.program.Outputs)
-	for _, size := range x.sizes {
+	for _, size := range x.Sizes {
 		if err := s.exportSize(x, state, batch, size); err != nil {
 			return fmt.Errorf("for a batch of %d: %w", size, err)
 		}
@@ -107,7 +95,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 	}
 	switch {
 	case x.outputs == nil:
-		return errors.New("managed.Sizes is for ExportModel: a step's program is of one size of batch")
+		return errors.New("option Sizes is for ExportModel: a step's program is of one size of batch")
 	case size < 1 || rows < 1:
 		return fmt.Errorf("expected sizes of 1 and up, and a batch of %d that has rows", rows)
 	case size == rows || x.program.Sizes[size] != "": // it is there
@@ -177,11 +165,10 @@ func (s *Stepper) lower(ctx context.Context, c *compiled, x *exporting) error {
 
 // exporting writes down the program of a step in place of compiling it.
 type exporting struct {
-	runtime            *xla.Runtime
-	outputs            func() map[string]*Node // beside those of a step
-	noWeights, example bool
-	sizes              []int
-	program            export.Program
+	ExportOptions
+	runtime *xla.Runtime
+	outputs func() map[string]*graph.Node // beside those of a step
+	program export.Program
 }
 
 // notRun stands for the compiled program, which nobody runs.
@@ -200,7 +187,7 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 			p.Inputs[n.GetParameterHandle()] = export.Value{Name: s.Batch[i].Name, Role: export.Batch, Shape: n.Shape()}
 		}
 		out := xla.Built{InPlace: map[int]int{}}
-		add := func(v export.Value, n *Node) {
+		add := func(v export.Value, n *graph.Node) {
 			v.Shape = n.Shape()
 			p.Outputs, out.Outputs = append(p.Outputs, v), append(out.Outputs, n)
 		}
@@ -249,11 +236,11 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 
 // fill takes the weights from the state, and makes the example.
 func (x *exporting) fill(state *State, batch data.Batch) (err error) {
-	if x.noWeights && !x.example {
+	if x.NoWeights && !x.Example {
 		return nil
 	}
 	p := &x.program
-	p.Weights = map[string]*Tensor{}
+	p.Weights = map[string]*tensors.Tensor{}
 	var names []string
 	for _, v := range p.Inputs {
 		if v.Role == export.State {
@@ -267,12 +254,12 @@ func (x *exporting) fill(state *State, batch data.Batch) (err error) {
 	for i, name := range names {
 		p.Weights[name] = values[i]
 	}
-	if x.example {
+	if x.Example {
 		if p.Example, err = runOnce(p, x.runtime, batch); err != nil {
 			return fmt.Errorf("example: %w", err)
 		}
 	}
-	if x.noWeights {
+	if x.NoWeights {
 		p.Weights = nil
 	}
 	return nil
@@ -285,7 +272,7 @@ func runOnce(p *export.Program, on *xla.Runtime, batch data.Batch) (e *export.Ex
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	e = &export.Example{Inputs: map[string]*Tensor{}}
+	e = &export.Example{Inputs: map[string]*tensors.Tensor{}}
 	for _, f := range batch.Fields {
 		if !slices.ContainsFunc(p.Inputs, func(v export.Value) bool { return v.Role == export.Batch && v.Name == f.Name }) {
 			continue

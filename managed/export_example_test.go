@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 
@@ -29,8 +30,8 @@ func ExampleExportModel() {
 		log.Fatal(err)
 	}
 	defer state.Close()
-	model := func(b *managed.Builder) map[string]*managed.Node {
-		return map[string]*managed.Node{"logits": layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 3)}
+	model := func(b *managed.Builder) map[string]*graph.Node {
+		return map[string]*graph.Node{"logits": layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 3)}
 	}
 	parent, err := os.MkdirTemp("", "example-*")
 	if err != nil {
@@ -39,7 +40,7 @@ func ExampleExportModel() {
 	defer os.RemoveAll(parent)
 	dir := filepath.Join(parent, "model")
 	batch := data.Batch{Fields: []data.Field{data.X(make([]float32, 2*4), 2, 4)}} // its shapes count
-	if err := managed.ExportModel(dir, state, batch, model); err != nil {
+	if err := managed.ExportModel(dir, state, batch, model, managed.ExportOptions{}); err != nil {
 		log.Fatal(err)
 	}
 

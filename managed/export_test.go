@@ -42,7 +42,7 @@ func TestExport_sameBitsAsTheStep(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, step.Close()) })
 			batch := first(t, line(t, 64).Batches(16))
 			dir := filepath.Join(t.TempDir(), "step")
-			require.NoError(t, step.Export(dir, state, batch)) // of a state that is new: export draws the initial values
+			require.NoError(t, step.Export(dir, state, batch, managed.ExportOptions{})) // of a state that is new: export draws the initial values
 			require.Empty(t, step.StableHLO(), "nothing was compiled for the step itself")
 
 			p, err := export.Load(dir)
@@ -81,9 +81,9 @@ func TestExport_sameBitsAsTheStep(t *testing.T) {
 	}
 }
 
-func predictor(b *managed.Builder) map[string]*managed.Node {
+func predictor(b *managed.Builder) map[string]*graph.Node {
 	h := graph.Tanh(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4))
-	return map[string]*managed.Node{"y": layers.Dense(b.Scope().In("out"), h, true, 1), "hidden": h}
+	return map[string]*graph.Node{"y": layers.Dense(b.Scope().In("out"), h, true, 1), "hidden": h}
 }
 
 func TestExportModel(t *testing.T) {
@@ -91,7 +91,7 @@ func TestExportModel(t *testing.T) {
 	batch := first(t, line(t, 64).Batches(16))
 	batch.Fields = batch.Fields[:1]
 	dir := filepath.Join(t.TempDir(), "a", "model")
-	require.NoError(t, managed.ExportModel(dir, state, batch, predictor, managed.WithExample()))
+	require.NoError(t, managed.ExportModel(dir, state, batch, predictor, managed.ExportOptions{Example: true}))
 	p, err := export.Load(dir)
 	require.NoError(t, err)
 	require.Len(t, p.Inputs, 5)
@@ -115,12 +115,12 @@ func TestR34_exportIsPlainAndNeedsNoLabels(t *testing.T) {
 	state := newState(t, plugintest.CPU(t))
 	batch := first(t, line(t, 64).Batches(16))
 	batch.Fields[0], batch.Fields[1] = batch.Fields[1], batch.Fields[0] // what is left has another place
-	model := func(b *managed.Builder) map[string]*managed.Node {
+	model := func(b *managed.Builder) map[string]*graph.Node {
 		b.Field("y")
-		return map[string]*managed.Node{"gelu": activation.Gelu(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4))}
+		return map[string]*graph.Node{"gelu": activation.Gelu(layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4))}
 	}
 	dir := filepath.Join(t.TempDir(), "model")
-	require.NoError(t, managed.ExportModel(dir, state, batch, model, managed.WithExample()))
+	require.NoError(t, managed.ExportModel(dir, state, batch, model, managed.ExportOptions{Example: true}))
 	p, err := export.Load(dir)
 	require.NoError(t, err)
 	var names []string
@@ -146,8 +146,8 @@ func TestExport_options(t *testing.T) {
 	_, _, err := step.Step(t.Context(), state, batch)
 	require.NoError(t, err)
 	before, dir := bits(t, state), t.TempDir()
-	require.NoError(t, step.Export(filepath.Join(dir, "bare"), state, batch, managed.WithoutWeights()))
-	require.NoError(t, step.Export(filepath.Join(dir, "full"), state, batch, managed.WithExample()))
+	require.NoError(t, step.Export(filepath.Join(dir, "bare"), state, batch, managed.ExportOptions{NoWeights: true}))
+	require.NoError(t, step.Export(filepath.Join(dir, "full"), state, batch, managed.ExportOptions{Example: true}))
 	require.Equal(t, before, bits(t, state))
 	test := managed.TestStep(regression)
 	t.Cleanup(func() { require.NoError(t, test.Close()) })
@@ -203,7 +203,7 @@ func TestExport_mistakes(t *testing.T) {
 			if row.dir == "" {
 				row.dir = filepath.Join(t.TempDir(), "step")
 			}
-			err := step.Export(row.dir, row.state, row.batch)
+			err := step.Export(row.dir, row.state, row.batch, managed.ExportOptions{})
 			require.ErrorContains(t, err, row.want)
 			require.ErrorContains(t, err, "managed: export: ")
 			if row.dir != taken {
@@ -212,10 +212,10 @@ func TestExport_mistakes(t *testing.T) {
 			}
 		})
 	}
-	require.ErrorIs(t, step.Export(taken, state, batch), fs.ErrExist)
-	err := managed.ExportModel(filepath.Join(taken, "nil"), state, batch, func(*managed.Builder) map[string]*managed.Node {
-		return map[string]*managed.Node{"y": nil}
-	})
+	require.ErrorIs(t, step.Export(taken, state, batch, managed.ExportOptions{}), fs.ErrExist)
+	err := managed.ExportModel(filepath.Join(taken, "nil"), state, batch, func(*managed.Builder) map[string]*graph.Node {
+		return map[string]*graph.Node{"y": nil}
+	}, managed.ExportOptions{})
 	require.ErrorContains(t, err, `managed: export model: `)
 	require.ErrorContains(t, err, `output "y" is nil`)
 	// After all this the state still trains.
@@ -230,13 +230,13 @@ func TestExport_plainGo(t *testing.T) {
 	state := newState(t, r)
 	batch := first(t, line(t, 64).Batches(16))
 	dir := t.TempDir()
-	require.NoError(t, managed.ExportModel(filepath.Join(dir, "model"), state, batch, predictor))
+	require.NoError(t, managed.ExportModel(filepath.Join(dir, "model"), state, batch, predictor, managed.ExportOptions{}))
 	p, err := export.Load(filepath.Join(dir, "model"))
 	require.NoError(t, err)
 	require.Empty(t, p.StableHLO)
 	m, err := p.Compile(plugintest.CPU(t))
 	require.NoError(t, err)
 	require.NoError(t, m.Close())
-	err = managed.ExportModel(filepath.Join(dir, "example"), state, batch, predictor, managed.WithExample())
+	err = managed.ExportModel(filepath.Join(dir, "example"), state, batch, predictor, managed.ExportOptions{Example: true})
 	require.ErrorIs(t, err, xla.ErrUnimplemented)
 }

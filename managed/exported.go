@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed/internal/store"
@@ -27,7 +28,7 @@ func (e Exported) predict(batch data.Batch) (map[string]data.Array, error) {
 	if err := batch.Check(); err != nil {
 		return nil, err
 	}
-	inputs := map[string]*Tensor{}
+	inputs := map[string]*tensors.Tensor{}
 	for _, f := range batch.Fields {
 		t, err := store.TensorOf(f.Array)
 		if err != nil {

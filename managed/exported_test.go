@@ -21,7 +21,7 @@ func TestExportModel_sizes(t *testing.T) {
 	state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	batch := first(t, line(t, 64).Batches(4))
 	dir := filepath.Join(t.TempDir(), "model")
-	require.NoError(t, managed.ExportModel(dir, state, batch, predictor, managed.Sizes(1, 4, 2, 1), managed.WithExample()))
+	require.NoError(t, managed.ExportModel(dir, state, batch, predictor, managed.ExportOptions{Sizes: []int{1, 4, 2, 1}, Example: true}))
 	p, err := export.Load(dir)
 	require.NoError(t, err)
 	require.Len(t, p.Sizes, 2)
@@ -48,15 +48,15 @@ func TestExportModel_sizes(t *testing.T) {
 	}
 	require.NoError(t, loaded.Close())
 
-	mean := func(b *managed.Builder) map[string]*managed.Node {
-		return map[string]*managed.Node{"mean": graph.ReduceAllMean(b.Field("x"))}
+	mean := func(b *managed.Builder) map[string]*graph.Node {
+		return map[string]*graph.Node{"mean": graph.ReduceAllMean(b.Field("x"))}
 	}
-	err = managed.ExportModel(filepath.Join(t.TempDir(), "mean"), state, batch, mean, managed.Sizes(2))
+	err = managed.ExportModel(filepath.Join(t.TempDir(), "mean"), state, batch, mean, managed.ExportOptions{Sizes: []int{2}})
 	require.EqualError(t, err, `managed: export model: for a batch of 2: output "mean" is (Float32), and of 4 examples (Float32): expected a row for each`)
-	err = managed.ExportModel(filepath.Join(t.TempDir(), "none"), state, batch, predictor, managed.Sizes(0))
+	err = managed.ExportModel(filepath.Join(t.TempDir(), "none"), state, batch, predictor, managed.ExportOptions{Sizes: []int{0}})
 	require.ErrorContains(t, err, "for a batch of 0: expected sizes of 1 and up")
 	step := managed.TrainStep(regression)
-	err = step.Export(filepath.Join(t.TempDir(), "step"), state, batch, managed.Sizes(2))
-	require.ErrorContains(t, err, "managed.Sizes is for ExportModel")
+	err = step.Export(filepath.Join(t.TempDir(), "step"), state, batch, managed.ExportOptions{Sizes: []int{2}})
+	require.ErrorContains(t, err, "Sizes is for ExportModel")
 	require.NoError(t, step.Close())
 }

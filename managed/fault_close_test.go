@@ -19,7 +19,7 @@ import (
 // F41: everything of a state and a step after Close, twice, and while others use it.
 func TestF41_useAfterClose(t *testing.T) {
 	jit := func(r *xla.Runtime) strategies.Strategy { return strategies.Jit(r) }
-	parallel := func(r *xla.Runtime) strategies.Strategy { return onFour(t, r) }
+	parallel := func(r *xla.Runtime) strategies.Strategy { return onFour(t, r, strategies.Parallel{}) }
 	useAfterClose(t, jit, nil)
 	useAfterClose(t, parallel, []xla.Option{xla.ClientOption("cpu_device_count", 4)})
 }
@@ -103,7 +103,7 @@ func TestF41_theRuntimeIsClosedFirst(t *testing.T) {
 		options  []xla.Option
 	}{
 		{func(r *xla.Runtime) strategies.Strategy { return strategies.Jit(r) }, nil},
-		{func(r *xla.Runtime) strategies.Strategy { return onFour(t, r) }, []xla.Option{xla.ClientOption("cpu_device_count", 4)}},
+		{func(r *xla.Runtime) strategies.Strategy { return onFour(t, r, strategies.Parallel{}) }, []xla.Option{xla.ClientOption("cpu_device_count", 4)}},
 	} {
 		r, err := xla.Open(t.Context(), xla.CPU, on.options...)
 		require.NoError(t, err)

@@ -82,8 +82,8 @@ func TestF30_loopsInOneProcess(t *testing.T) {
 func TestF31_deviceCounts(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	more := `the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`
-	parallel := func(options ...strategies.ParallelOption) func() error {
-		return func() error { _, err := strategies.DataParallel(r, options...); return err }
+	parallel := func(options strategies.Parallel) func() error {
+		return func() error { _, err := strategies.DataParallel(r, options); return err }
 	}
 	open := func(n any) func() error {
 		return func() error {
@@ -103,13 +103,11 @@ func TestF31_deviceCounts(t *testing.T) {
 		what  string
 		asked string
 	}{
-		{"8 of 4", parallel(strategies.Devices(8)), four, "8"},
-		{"none", parallel(strategies.Devices(0)), four, "0"},
-		{"fewer than none", parallel(strategies.Devices(-1)), four, "-1"},
-		{"groups of none", parallel(strategies.ModelDevices(0)), group, "0 of the 4 devices"},
-		{"groups of fewer", parallel(strategies.ModelDevices(-4)), group, "-4 of the 4 devices"},
-		{"groups that do not divide", parallel(strategies.Devices(4), strategies.ModelDevices(3)), group, "3 of the 4 devices"},
-		{"a group of more than all", parallel(strategies.ModelDevices(8)), group, "8 of the 4 devices"},
+		{"8 of 4", parallel(strategies.Parallel{Devices: 8}), four, "8"},
+		{"fewer than none", parallel(strategies.Parallel{Devices: -1}), four, "-1"},
+		{"groups of fewer", parallel(strategies.Parallel{ModelDevices: -4}), group, "-4 of the 4 devices"},
+		{"groups that do not divide", parallel(strategies.Parallel{Devices: 4, ModelDevices: 3}), group, "3 of the 4 devices"},
+		{"a group of more than all", parallel(strategies.Parallel{ModelDevices: 8}), group, "8 of the 4 devices"},
 		{"a runtime of none", open(0), counts, "0"},
 		{"a runtime of fewer", open(-1), counts, "-1"},
 		{"a runtime of too many", open(int64(1) << 40), counts, "1099511627776"},
@@ -121,7 +119,7 @@ func TestF31_deviceCounts(t *testing.T) {
 	}
 	require.NoError(t, open(2)())
 	// A device cannot be named twice: they are counted, not listed. Two strategies on the same devices work side by side.
-	one, other := parallelState(t, r, strategies.Devices(4)), parallelState(t, r, strategies.Devices(4))
+	one, other := parallelState(t, r, strategies.Parallel{Devices: 4}), parallelState(t, r, strategies.Parallel{Devices: 4})
 	step := stepper(t, managed.TrainStep(regression))
 	batch := first(t, line(t, 16).Batches(16))
 	for _, state := range []*managed.State{one, other, one} {
@@ -132,9 +130,9 @@ func TestF31_deviceCounts(t *testing.T) {
 }
 
 // parallelState is a state on several devices.
-func parallelState(t *testing.T, r *xla.Runtime, options ...strategies.ParallelOption) *managed.State {
+func parallelState(t *testing.T, r *xla.Runtime, options strategies.Parallel) *managed.State {
 	t.Helper()
-	s, err := strategies.DataParallel(r, options...)
+	s, err := strategies.DataParallel(r, options)
 	require.NoError(t, err)
 	state, err := managed.New(s, managed.WithOptimizer(sgd()))
 	require.NoError(t, err)
@@ -194,7 +192,7 @@ func TestF32_leftovers(t *testing.T) {
 	worst, sizes := 0.0, 0
 	for _, on := range []int{1, 2, 4, 8} {
 		parallel := func(l strategies.Leftover) (func(n int) (float64, float64, error), func()) {
-			s, err := strategies.DataParallel(r, strategies.Devices(on), strategies.OnLeftover(l))
+			s, err := strategies.DataParallel(r, strategies.Parallel{Devices: on, Leftover: l})
 			require.NoError(t, err)
 			return test(s)
 		}
@@ -235,7 +233,7 @@ func TestF32_leftovers(t *testing.T) {
 func TestF32_accumulation(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, n := range []int{1, 3, 4, 10, 13} {
-		optimizer := optim.New(0.1, optim.Accumulate(4), optim.Momentum(0.5))
+		optimizer := optim.New(0.1, optim.Accumulate(4), optim.Momentum{Decay: 0.5})
 		step := stepper(t, managed.TrainStep(regression))
 		parts, unbroken := newState(t, r, managed.WithOptimizer(optimizer)), newState(t, r, managed.WithOptimizer(optimizer))
 		batches := func(from int) loop.Source[data.Batch] {

@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
@@ -82,9 +84,9 @@ func shown(t *testing.T, logs loop.Logs) string {
 func strategiesOf(t *testing.T) map[string]strategies.Strategy {
 	t.Helper()
 	two := plugintest.Devices(t, 2)
-	parallel, err := strategies.DataParallel(two)
+	parallel, err := strategies.DataParallel(two, strategies.Parallel{})
 	require.NoError(t, err)
-	sharded, err := strategies.DataParallel(two, strategies.ShardState(strategies.FullyShard(2, 2)))
+	sharded, err := strategies.DataParallel(two, strategies.Parallel{Shard: strategies.FullyShard(2, 2)})
 	require.NoError(t, err)
 	return map[string]strategies.Strategy{
 		"jit": strategies.Jit(plugintest.CPU(t)), "eager": strategies.Eager(plugintest.CPU(t)), "data parallel": parallel, "sharded": sharded}
@@ -156,12 +158,12 @@ type copies struct {
 	to, from atomic.Int64
 }
 
-func (c *copies) Put(name string, t *managed.Tensor) (strategies.Buffer, error) {
+func (c *copies) Put(name string, t *tensors.Tensor) (compute.Buffer, error) {
 	c.to.Add(1)
 	return c.Strategy.Put(name, t)
 }
 
-func (c *copies) Fetch(b strategies.Buffer) (*managed.Tensor, error) {
+func (c *copies) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	c.from.Add(1)
 	return c.Strategy.Fetch(b)
 }

@@ -30,7 +30,7 @@ type program struct {
 }
 
 // layer is a dense layer on another, with dropout, so that random numbers are drawn in each step.
-func layer(b *managed.Builder, name string, x *managed.Node, width int) *managed.Node {
+func layer(b *managed.Builder, name string, x *graph.Node, width int) *graph.Node {
 	h := layers.Dense(b.Scope().In("%s", name), x, true, width)
 	return layers.Dropout(b.Scope().In("%s_drop", name), h, graph.Scalar(b.Graph(), h.DType(), 0.2))
 }
@@ -62,8 +62,8 @@ var later = map[string]program{
 			optim.Group{Name: "body", Chain: optim.Chain{optim.Accumulate(2), optim.Adam{}, optim.ScaleBySchedule(optim.Linear(1, 0.5, 4))}}))
 	}},
 	"generator first": {of: []int{0, 0, 1, 0, 1, 1}, steps: func() []*managed.Stepper {
-		generated := func(b *managed.Builder) *managed.Node { return layer(b, "generator", b.Field("x"), 1) }
-		judged := func(b *managed.Builder, x *managed.Node) *managed.Node {
+		generated := func(b *managed.Builder) *graph.Node { return layer(b, "generator", b.Field("x"), 1) }
+		judged := func(b *managed.Builder, x *graph.Node) *graph.Node {
 			return layers.Dense(b.Scope().At("discriminator"), x, true, 1)
 		}
 		return []*managed.Stepper{

@@ -58,8 +58,8 @@ func (m desk) run(state *managed.State, batch data.Batch, build managed.Build, o
 }
 
 // parallel makes one train step of a batch of n examples on four devices.
-func (m desk) parallel(n int, build managed.Build, options ...strategies.ParallelOption) error {
-	return m.run(parallelState(m.T, plugintest.Devices(m.T, 4), options...), first(m.T, line(m.T, n).Batches(n)), build)
+func (m desk) parallel(n int, build managed.Build, options strategies.Parallel) error {
+	return m.run(parallelState(m.T, plugintest.Devices(m.T, 4), options), first(m.T, line(m.T, n).Batches(n)), build)
 }
 
 // closed is the state after a step, closed.
@@ -134,7 +134,7 @@ var mistakes = []mistake{
 		return m.train(func(b *managed.Builder) { layers.Embedding(b.Scope(), b.Field("x"), dtypes.Float32, 10, 4, false) })
 	}},
 	{"node of another graph", func(m desk) error {
-		var kept *managed.Node
+		var kept *graph.Node
 		build := func(b *managed.Builder) {
 			if kept == nil {
 				kept = b.Field("x")
@@ -279,20 +279,20 @@ var mistakes = []mistake{
 		return m.train(greedy)
 	}},
 	{"more devices than there are", func(m desk) error {
-		_, err := strategies.DataParallel(m.runtime, strategies.Devices(8))
+		_, err := strategies.DataParallel(m.runtime, strategies.Parallel{Devices: 8})
 		return err
 	}},
 	{"groups of devices that do not divide", func(m desk) error {
-		_, err := strategies.DataParallel(plugintest.Devices(m.T, 4), strategies.ModelDevices(3))
+		_, err := strategies.DataParallel(plugintest.Devices(m.T, 4), strategies.Parallel{ModelDevices: 3})
 		return err
 	}},
 	{"runtime of no devices", func(m desk) error {
 		_, err := xla.Open(m.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 0))
 		return err
 	}},
-	{"batch that the devices do not divide", func(m desk) error { return m.parallel(10, regression) }},
+	{"batch that the devices do not divide", func(m desk) error { return m.parallel(10, regression, strategies.Parallel{}) }},
 	{"batch of which nothing would be left", func(m desk) error {
-		return m.parallel(3, regression, strategies.OnLeftover(strategies.DropLeftover))
+		return m.parallel(3, regression, strategies.Parallel{Leftover: strategies.DropLeftover})
 	}},
 	{"field named mask that is none", func(m desk) error {
 		mask := data.Named(data.Mask, make([]float32, 16), 16, 1)
@@ -324,11 +324,11 @@ var mistakes = []mistake{
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.Frozen(optim.Under("dense"))))), m.batch, regression)
 	}},
 	{"padded batch with a loss that is one number", func(m desk) error {
-		return m.parallel(10, regression, strategies.OnLeftover(strategies.PadLeftover))
+		return m.parallel(10, regression, strategies.Parallel{Leftover: strategies.PadLeftover})
 	}},
 	{"field without examples over devices", func(m desk) error {
 		scale := data.Field{Name: "scale", Array: data.Array{Flat: []float32{2}, Dims: []int{}}}
-		state := parallelState(m.T, plugintest.Devices(m.T, 4))
+		state := parallelState(m.T, plugintest.Devices(m.T, 4), strategies.Parallel{})
 		return m.run(state, data.Batch{Size: 16, Fields: append([]data.Field{scale}, m.batch.Fields...)}, regression)
 	}},
 	{"metric without its inputs", func(m desk) error {
@@ -364,7 +364,7 @@ var mistakes = []mistake{
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.LossScale{}))), m.batch, regression)
 	}},
 	{"given value of another shape", func(m desk) error {
-		values := managed.WithValues(map[string]*managed.Tensor{"/dense/dense/weights": tensors.FromValue([]float32{1}), "/dense/biases": tensors.FromValue([]float32{1})})
+		values := managed.WithValues(map[string]*tensors.Tensor{"/dense/dense/weights": tensors.FromValue([]float32{1}), "/dense/biases": tensors.FromValue([]float32{1})})
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(sgd()), values), m.batch, regression)
 	}},
 	{"value of another shape", func(m desk) error {

@@ -24,13 +24,13 @@ func TestF14_parallelPanics(t *testing.T) {
 	cases := 0
 	for _, row := range []struct {
 		name    string
-		options []strategies.ParallelOption
+		options strategies.Parallel
 	}{
-		{"whole on each device", nil},
-		{"divided", []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(4, 4))}},
+		{"whole on each device", strategies.Parallel{}},
+		{"divided", strategies.Parallel{Shard: strategies.FullyShard(4, 4)}},
 	} {
-		state := parallelState(t, r, row.options...)
-		undisturbed := parallelState(t, r, row.options...)
+		state := parallelState(t, r, row.options)
+		undisturbed := parallelState(t, r, row.options)
 		broken := any(nil) // what the model panics with
 		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 			hiddenFour(b)
@@ -78,8 +78,8 @@ func TestF17_parallelOutOfMemory(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	batch := first(t, line(t, 16).Batches(16))
 	failed := 0
-	for _, options := range [][]strategies.ParallelOption{nil, {strategies.ShardState(strategies.FullyShard(4, 4))}} {
-		state := parallelState(t, r, options...)
+	for _, options := range []strategies.Parallel{{}, {Shard: strategies.FullyShard(4, 4)}} {
+		state := parallelState(t, r, options)
 		good := stepper(t, managed.TrainStep(hiddenFour))
 		bad := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 			hiddenFour(b)

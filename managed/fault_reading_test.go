@@ -52,7 +52,9 @@ func TestS03_stepsThatWaitAreMadeBeforeARead(t *testing.T) {
 			end, err := test.BeginEvaluation(t.Context(), state)
 			return errors.Join(err, ended(t, end))
 		},
-		"Export": func() error { return test.Export(filepath.Join(t.TempDir(), "program"), state, batch) },
+		"Export": func() error {
+			return test.Export(filepath.Join(t.TempDir(), "program"), state, batch, managed.ExportOptions{})
+		},
 		"Clone": func() error {
 			c, err := state.Clone(t.Context(), strategies.Jit(r))
 			return errors.Join(err, closed(c))

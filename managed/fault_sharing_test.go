@@ -38,12 +38,12 @@ const wide = 512
 func counted(b *managed.Builder) {
 	x := b.Field("x")
 	n := x.Shape().Dimensions[0]
-	variable := func(name string) *managed.Node {
+	variable := func(name string) *graph.Node {
 		v := b.Scope().VariableWithValue(name, make([]float32, wide)).NodeValue(b.Graph())
 		return graph.BroadcastToDims(graph.ExpandAxes(v, 0), n, wide)
 	}
 	one, two := variable("one"), variable("two")
-	all := graph.Concatenate([]*managed.Node{graph.MulScalar(x, 2), one, two}, -1)
+	all := graph.Concatenate([]*graph.Node{graph.MulScalar(x, 2), one, two}, -1)
 	// The gradient of each number is -1.
 	b.Loss("loss", graph.Neg(graph.Add(graph.ReduceSum(one, -1), graph.ReduceSum(two, -1))))
 	if !b.Training() {
@@ -269,7 +269,7 @@ func TestF46_stateBesideATraining(t *testing.T) {
 func TestF46_otherStrategies(t *testing.T) {
 	four := plugintest.CPU(t, xla.ClientOption("cpu_device_count", 4))
 	counts := beside(t, four, func(r *xla.Runtime) strategies.Strategy {
-		s, err := strategies.DataParallel(r, strategies.OnLeftover(strategies.PadLeftover))
+		s, err := strategies.DataParallel(r, strategies.Parallel{Leftover: strategies.PadLeftover})
 		require.NoError(t, err)
 		return s
 	}, slices.DeleteFunc(slices.Clone(users), func(u user) bool { return u.name == "Predict" }), besideFor/2) // its rows are padded there

@@ -49,7 +49,7 @@ func TestF46_whatAStepsFunctionAsks(t *testing.T) {
 				"Step":            func() error { _, _, err := other.Step(ctx, state, batch); return err },
 				"Prepare":         func() error { return other.Prepare(ctx, state, batch) },
 				"Await":           func() error { return other.Await(ctx, state) },
-				"Export":          func() error { return other.Export(t.TempDir(), state, batch) },
+				"Export":          func() error { return other.Export(t.TempDir(), state, batch, managed.ExportOptions{}) },
 				"Close":           func() error { return state.Close() },
 			}
 			var deep func(n int, f func() error) error

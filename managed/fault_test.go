@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -53,14 +54,14 @@ func (f *failingStrategy) fail(call string) error {
 	return fmt.Errorf("%s: %w", call, errInjected)
 }
 
-func (f *failingStrategy) Put(name string, t *tensors.Tensor) (strategies.Buffer, error) {
+func (f *failingStrategy) Put(name string, t *tensors.Tensor) (compute.Buffer, error) {
 	if err := f.fail("put"); err != nil {
 		return nil, err
 	}
 	return f.Strategy.Put(name, t)
 }
 
-func (f *failingStrategy) Fetch(b strategies.Buffer) (*tensors.Tensor, error) {
+func (f *failingStrategy) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	if err := f.fail("fetch"); err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (f *failingStrategy) Fetch(b strategies.Buffer) (*tensors.Tensor, error) {
 }
 
 // Free frees, and then fails: what could not be freed cannot be told from what was.
-func (f *failingStrategy) Free(buffers ...strategies.Buffer) error {
+func (f *failingStrategy) Free(buffers ...compute.Buffer) error {
 	return errors.Join(f.Strategy.Free(buffers...), f.fail("free"))
 }
 
@@ -85,7 +86,7 @@ type failingProgram struct {
 	of *failingStrategy
 }
 
-func (p *failingProgram) Start(state []strategies.Buffer, batches []data.Batch) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
+func (p *failingProgram) Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running strategies.Running, err error) {
 	if err := p.of.fail("start"); err != nil {
 		return nil, nil, nil, err
 	}
@@ -113,8 +114,8 @@ func values(t *testing.T, state *managed.State) map[string][]float32 {
 func TestF17_failCallK(t *testing.T) {
 	four := plugintest.Devices(t, 4)
 	failCallK(t, strategies.Jit(plugintest.CPU(t)), regression)
-	failCallK(t, onFour(t, four), regression)
-	failCallK(t, onFour(t, four, strategies.ShardState(strategies.FullyShard(4, 4))), hiddenFour)
+	failCallK(t, onFour(t, four, strategies.Parallel{}), regression)
+	failCallK(t, onFour(t, four, strategies.Parallel{Shard: strategies.FullyShard(4, 4)}), hiddenFour)
 }
 
 // hiddenFour has a layer of four units, of which four devices can have one each.
@@ -124,9 +125,9 @@ func hiddenFour(b *managed.Builder) {
 }
 
 // onFour is data parallel on four devices.
-func onFour(t *testing.T, r *xla.Runtime, options ...strategies.ParallelOption) strategies.Strategy {
+func onFour(t *testing.T, r *xla.Runtime, options strategies.Parallel) strategies.Strategy {
 	t.Helper()
-	s, err := strategies.DataParallel(r, options...)
+	s, err := strategies.DataParallel(r, options)
 	require.NoError(t, err)
 	return s
 }

@@ -18,31 +18,31 @@ import (
 // GoMLX gives 0, without a word, for a parameter that the closures of its If and While take from outside: a training
 // step refuses a loss that depends on one, wherever it is, also where the parameter reaches the loss by another way.
 func TestTrainStep_refusesClosuresOfGoMLX(t *testing.T) {
-	branch := func(w *managed.Node) *managed.Node {
+	branch := func(w *graph.Node) *graph.Node {
 		g := w.Graph()
 		return graph.If(graph.Const(g, true),
-			graph.NewClosure(g, func(*graph.Graph) []*managed.Node { return []*managed.Node{graph.Mul(w, w)} }),
-			graph.NewClosure(g, func(*graph.Graph) []*managed.Node { return []*managed.Node{w} }))[0]
+			graph.NewClosure(g, func(*graph.Graph) []*graph.Node { return []*graph.Node{graph.Mul(w, w)} }),
+			graph.NewClosure(g, func(*graph.Graph) []*graph.Node { return []*graph.Node{w} }))[0]
 	}
-	loop := func(w *managed.Node) *managed.Node {
+	loop := func(w *graph.Node) *graph.Node {
 		g := w.Graph()
-		sum := func(g *graph.Graph) *managed.Node { return graph.Parameter(g, "sum", shapes.Make(dtypes.Float32)) }
+		sum := func(g *graph.Graph) *graph.Node { return graph.Parameter(g, "sum", shapes.Make(dtypes.Float32)) }
 		return graph.While(
-			graph.NewClosure(g, func(g *graph.Graph) []*managed.Node {
-				return []*managed.Node{graph.LessThan(sum(g), graph.Const(g, float32(3)))}
+			graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
+				return []*graph.Node{graph.LessThan(sum(g), graph.Const(g, float32(3)))}
 			}),
-			graph.NewClosure(g, func(g *graph.Graph) []*managed.Node { return []*managed.Node{graph.Add(sum(g), w)} }),
+			graph.NewClosure(g, func(g *graph.Graph) []*graph.Node { return []*graph.Node{graph.Add(sum(g), w)} }),
 			graph.Const(g, float32(0)))[0]
 	}
 	const refused = "the loss depends on an If or a While, expected operations that have a gradient"
 	r := plugintest.CPU(t)
 	for name, row := range map[string]struct {
-		loss func(w *managed.Node) *managed.Node
+		loss func(w *graph.Node) *graph.Node
 		want string // of the error, "" for none
 	}{
-		"If beside another way":    {func(w *managed.Node) *managed.Node { return graph.Add(w, branch(w)) }, refused},
-		"While beside another way": {func(w *managed.Node) *managed.Node { return graph.Mul(w, loop(w)) }, refused},
-		"without its gradient":     {func(w *managed.Node) *managed.Node { return graph.Add(w, graph.StopGradient(branch(w))) }, ""},
+		"If beside another way":    {func(w *graph.Node) *graph.Node { return graph.Add(w, branch(w)) }, refused},
+		"While beside another way": {func(w *graph.Node) *graph.Node { return graph.Mul(w, loop(w)) }, refused},
+		"without its gradient":     {func(w *graph.Node) *graph.Node { return graph.Add(w, graph.StopGradient(branch(w))) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(optim.New(0.5)))

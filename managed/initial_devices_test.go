@@ -24,7 +24,7 @@ func TestInitialValues_areTheSameOnEachDevice(t *testing.T) {
 	}
 	one := initial(strategies.Jit(cpu), 5)
 	require.Greater(t, len(one), 2)
-	for _, s := range []strategies.Strategy{strategies.Jit(cpu), strategies.Jit(four), onFour(t, four), strategies.Jit(plain)} {
+	for _, s := range []strategies.Strategy{strategies.Jit(cpu), strategies.Jit(four), onFour(t, four, strategies.Parallel{}), strategies.Jit(plain)} {
 		require.Equal(t, one, initial(s, 5), "%v", s)
 	}
 	require.NotEqual(t, one, initial(strategies.Jit(cpu), 6))

@@ -75,7 +75,7 @@ func TestEager_keepsNoGraph(t *testing.T) {
 // that GoMLX draws all at once.
 func TestState_isHeldOnce(t *testing.T) {
 	const width = 1_200 // four layers and Adam's moments are 17 million numbers, 69 MB, drawn in five parts
-	hidden := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	hidden := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		for i := range 4 {
 			x = layers.Dense(scope.In("dense_%d", i), x, true, width)
 		}

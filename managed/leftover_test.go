@@ -51,7 +51,7 @@ func TestLeftover(t *testing.T) {
 		return all, last, nil
 	}
 	four := func(l strategies.Leftover) strategies.Strategy {
-		s, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.OnLeftover(l))
+		s, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{Leftover: l})
 		require.NoError(t, err)
 		return s
 	}
@@ -65,7 +65,7 @@ func TestLeftover(t *testing.T) {
 
 	_, _, err := lossesOf(four(strategies.RefuseLeftover), 10, perExample)
 	require.ErrorIs(t, err, strategies.ErrLeftover)
-	require.EqualError(t, err, "managed: train step: data_parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or OnLeftover")
+	require.EqualError(t, err, "managed: train step: data_parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or Parallel.Leftover")
 
 	eight, _, err := lossesOf(one, 8, perExample) // and a last batch of 4
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestRunningAverages_weighExamples(t *testing.T) {
 		build(b)
 	}
 	averages := map[string][2]float64{}
-	padding, err := strategies.DataParallel(r, strategies.OnLeftover(strategies.PadLeftover))
+	padding, err := strategies.DataParallel(r, strategies.Parallel{Leftover: strategies.PadLeftover})
 	require.NoError(t, err)
 	for _, row := range []struct {
 		name     string
@@ -164,15 +164,15 @@ func TestRunningAverages_weighExamples(t *testing.T) {
 func TestDataParallel_settings(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	for _, row := range []struct {
-		options []strategies.ParallelOption
+		options strategies.Parallel
 		err     string
 	}{
-		{nil, ""},
-		{[]strategies.ParallelOption{strategies.Devices(2)}, ""},
-		{[]strategies.ParallelOption{strategies.Devices(5)}, `strategies: data_parallel: asked for 5 devices, the runtime has 4: expected from 1 to 4; the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`},
-		{[]strategies.ParallelOption{strategies.ModelDevices(3)}, "strategies: data_parallel: asked for groups of 3 of the 4 devices: expected a number that divides 4; the runtime has 4 devices, see Devices and ModelDevices"},
+		{strategies.Parallel{}, ""},
+		{strategies.Parallel{Devices: 2}, ""},
+		{strategies.Parallel{Devices: 5}, `strategies: data_parallel: asked for 5 devices, the runtime has 4: expected from 1 to 4; the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`},
+		{strategies.Parallel{ModelDevices: 3}, "strategies: data_parallel: asked for groups of 3 of the 4 devices: expected a number that divides 4; the runtime has 4 devices, see Parallel.Devices and ModelDevices"},
 	} {
-		_, err := strategies.DataParallel(r, row.options...)
+		_, err := strategies.DataParallel(r, row.options)
 		if row.err == "" {
 			require.NoError(t, err)
 			continue
@@ -180,7 +180,7 @@ func TestDataParallel_settings(t *testing.T) {
 		require.EqualError(t, err, row.err)
 	}
 	host := plugintest.Go(t)
-	_, err := strategies.DataParallel(host, strategies.Devices(2))
+	_, err := strategies.DataParallel(host, strategies.Parallel{Devices: 2})
 	require.Error(t, err)
 }
 

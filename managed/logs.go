@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -48,7 +49,7 @@ func Array(logs loop.Logs, name string) (data.Array, error) {
 	if err != nil {
 		return data.Array{}, err
 	}
-	t, ok := v.(*Tensor)
+	t, ok := v.(*tensors.Tensor)
 	if !ok {
 		return data.Array{}, fmt.Errorf("managed: array: %s is a %T, expected what Builder.Output reports", e.Path(), v)
 	}
@@ -60,7 +61,7 @@ func Array(logs loop.Logs, name string) (data.Array, error) {
 }
 
 // ArrayOf copies a tensor, such as [State.Value] gives.
-func ArrayOf(t *Tensor) (data.Array, error) {
+func ArrayOf(t *tensors.Tensor) (data.Array, error) {
 	a := data.Array{Dims: slices.Clone(t.Shape().Dimensions)}
 	err := t.ConstFlatData(func(flat any) {
 		v := reflect.ValueOf(flat)

@@ -37,7 +37,7 @@ func TestMaskedCrossEntropy(t *testing.T) {
 		b.Metric("truth", losses.MaskedMean(each, graph.GreaterOrEqual(labels, graph.ZerosLike(labels))))
 		b.Metric("doubled", losses.MaskedMean(each, graph.MulScalar(b.Field("mask"), 2)))
 		b.Metric("none", losses.MaskedMean(each, b.Field("none")))
-		first := func(n *managed.Node) *managed.Node { return graph.Slice(n, graph.AxisRange(), graph.AxisRange(0, 1)) }
+		first := func(n *graph.Node) *graph.Node { return graph.Slice(n, graph.AxisRange(), graph.AxisRange(0, 1)) }
 		b.Metric("mean", graph.ReduceAllMean(losses.CrossEntropy(first(labels), first(logits)))) // [2, 1] and [2, 1, 2]
 		b.Metric("accuracy", graph.ReduceAllMean(losses.Accuracy(first(labels), first(logits))))
 	})

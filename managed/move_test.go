@@ -48,7 +48,7 @@ func turns(t require.TestingT, step *managed.Stepper, state *managed.State, set 
 // parallel is a strategy on four devices.
 func parallel(t *testing.T) strategies.Strategy {
 	t.Helper()
-	s, err := strategies.DataParallel(plugintest.Devices(t, 4))
+	s, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{})
 	require.NoError(t, err)
 	return s
 }
@@ -57,9 +57,9 @@ func parallel(t *testing.T) strategies.Strategy {
 func TestMoveTo_tenSteps(t *testing.T) {
 	r, mesh := plugintest.CPU(t), plugintest.Devices(t, 4)
 	set := line(t, 64)
-	four, err := strategies.DataParallel(mesh)
+	four, err := strategies.DataParallel(mesh, strategies.Parallel{})
 	require.NoError(t, err)
-	divided, err := strategies.DataParallel(mesh, strategies.ShardState(strategies.FullyShard(4, 8)))
+	divided, err := strategies.DataParallel(mesh, strategies.Parallel{Shard: strategies.FullyShard(4, 8)})
 	require.NoError(t, err)
 	jit, eager := strategies.Jit(r), strategies.Eager(r)
 	step := stepper(t, managed.TrainStep(everything))
@@ -114,7 +114,7 @@ func TestMoveTo_tenSteps(t *testing.T) {
 // Wherever a state goes and however often it is cloned, no bit changes.
 func TestMoveTo_law(t *testing.T) {
 	r, mesh := plugintest.CPU(t), plugintest.Devices(t, 4)
-	divided, err := strategies.DataParallel(mesh, strategies.ShardState(strategies.FullyShard(4, 1)))
+	divided, err := strategies.DataParallel(mesh, strategies.Parallel{Shard: strategies.FullyShard(4, 1)})
 	require.NoError(t, err)
 	places := []strategies.Strategy{strategies.Jit(r), divided, strategies.Eager(r), strategies.Jit(mesh)}
 	state, err := managed.New(places[0], managed.WithOptimizer(adam()))
@@ -170,7 +170,7 @@ func TestClone_beforeTheFirstStep(t *testing.T) {
 	r := plugintest.CPU(t)
 	weights := tensors.FromValue([][]float32{{7}})
 	state := newState(t, r, managed.WithOptimizer(sgd()), managed.WithSeed(5),
-		managed.WithValues(map[string]*managed.Tensor{"/dense/dense/weights": weights}), managed.DrawMissing(func(string) bool { return true }))
+		managed.WithValues(map[string]*tensors.Tensor{"/dense/dense/weights": weights}), managed.DrawMissing(func(string) bool { return true }))
 	require.NoError(t, state.SetLearningRate(0.25))
 	clone, err := state.Clone(t.Context(), state.Strategy())
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
@@ -15,21 +16,21 @@ import (
 // inStep is what package nn's layers know of the step that they are built in.
 type inStep struct{ *Builder }
 
-func (b inStep) FullPrecision(x *Node, build func(x *Node) *Node) *Node {
+func (b inStep) FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	return FullPrecision(b.scope, x, build)
 }
 
-func (b inStep) Examples() *Node { return b.padding() }
+func (b inStep) Examples() *graph.Node { return b.padding() }
 
 func (b inStep) Freezes(path string, shape shapes.Shape) bool {
 	return b.optimizer != nil && b.Training() && b.optimizer.Freezes(path, shape)
 }
 
-func (b inStep) Normalised(count *variable) { b.norms = append(b.norms, count) }
+func (b inStep) Normalised(count *model.Variable) { b.norms = append(b.norms, count) }
 
 // keepStatistics has a training step leave the averages of the batch normalisations as they are whose scale and
 // offset it does not train.
-func (b *Builder) keepStatistics(loss *Node) {
+func (b *Builder) keepStatistics(loss *graph.Node) {
 	store := b.scope.Store()
 	for v := range store.IterVariables() {
 		dir, name := model.SplitPath(v.Path())
@@ -57,7 +58,7 @@ func (b *Builder) keepStatistics(loss *Node) {
 }
 
 // padding is the mask of a padded batch; nil too where a field of that name is something else.
-func (b *Builder) padding() *Node {
+func (b *Builder) padding() *graph.Node {
 	if i := slices.Index(b.names, data.Mask); i >= 0 && b.batch[i].DType() == dtypes.Bool && b.batch[i].Rank() == 1 {
 		return b.batch[i]
 	}

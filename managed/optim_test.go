@@ -68,9 +68,9 @@ func TestOptim_accumulationUnderDataParallel(t *testing.T) {
 		learn(t, state, step, set.Batches(size), steps)
 		return state
 	}
-	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{})
 	require.NoError(t, err)
-	tail := []optim.Transformation{optim.ClipByGlobalNorm(2), optim.Adam{}, optim.ScaleBySchedule(optim.Cosine(1, 0.1, updates))}
+	tail := []optim.Transformation{optim.Clip{GlobalNorm: 2}, optim.Adam{}, optim.ScaleBySchedule(optim.Cosine(1, 0.1, updates))}
 	big := run(strategies.Jit(plugintest.CPU(t)), 64, updates, tail...)
 	small := run(four, 16, 4*updates, append([]optim.Transformation{optim.Accumulate(4)}, tail...)...)
 	worst := 0.0
@@ -103,10 +103,10 @@ func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 		policy optim.Policy
 		chain  []optim.Transformation
 	}{
-		{"accumulation in a schedule", "", float32s, []optim.Transformation{optim.Accumulate(7), optim.ClipByGlobalNorm(0.5), optim.Adam{}, optim.ScaleBySchedule(optim.OneCycle(1, 30))}},
+		{"accumulation in a schedule", "", float32s, []optim.Transformation{optim.Accumulate(7), optim.Clip{GlobalNorm: 0.5}, optim.Adam{}, optim.ScaleBySchedule(optim.OneCycle(1, 30))}},
 		{"groups and frozen parameters", "/encoder/", float32s, []optim.Transformation{optim.Frozen(optim.Under("/encoder")), optim.Groups(
 			optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}}, optim.Group{Name: "rest", Chain: optim.Chain{optim.Lion{}, optim.Scale(0.1)}})}},
-		{"averages", "", float32s, []optim.Transformation{optim.SkipNonFinite(), optim.Clip(0.1), optim.Momentum(0.9), optim.Average{Decay: 0.95}}},
+		{"averages", "", float32s, []optim.Transformation{optim.SkipNonFinite(), optim.Clip{Value: 0.1}, optim.Momentum{Decay: 0.9}, optim.Average{Decay: 0.95}}},
 		{"bfloat16", "/encoder/", optim.MixedBFloat16(), []optim.Transformation{optim.Frozen(optim.Under("/encoder")), optim.Adam{}, optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)}}},
 		{"float16", "", optim.MixedFloat16(), []optim.Transformation{scale, optim.Adafactor{}, optim.Average{Decay: 0.9}}},
 	} {
@@ -151,7 +151,7 @@ func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 func TestOptim_averageInATestStep(t *testing.T) {
 	const decay = 0.8
 	average := optim.Average{Decay: decay}
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(0.1, optim.ClipByGlobalNorm(1), average)))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(0.1, optim.Clip{GlobalNorm: 1}, average)))
 	step := stepper(t, managed.TrainStep(slope))
 	test := stepper(t, managed.TestStep(func(b *managed.Builder) { average.In(b.Scope(), b.Graph(), func() { slope(b) }) }))
 	_, _, err := test.Step(t.Context(), state, ones(t, 2))
@@ -193,14 +193,14 @@ func TestSetOptimizer(t *testing.T) {
 	train(state, 3)
 	view, err := state.View(ctx)
 	require.NoError(t, err)
-	require.NoError(t, state.SetOptimizer(ctx, optim.New(0.1, optim.Momentum(0.9))))
+	require.NoError(t, state.SetOptimizer(ctx, optim.New(0.1, optim.Momentum{Decay: 0.9})))
 	test := managed.TestStep(regression)
 	_, err = view.Step(ctx, test, batch)
 	require.ErrorIs(t, err, managed.ErrBusy)
 	require.NoError(t, view.Close())
 	require.NoError(t, test.Close())
 
-	fresh := newState(t, r, managed.WithOptimizer(optim.New(0.1, optim.Momentum(0.9))))
+	fresh := newState(t, r, managed.WithOptimizer(optim.New(0.1, optim.Momentum{Decay: 0.9})))
 	require.NoError(t, step.Prepare(ctx, fresh, batch))
 	for _, name := range state.Names() {
 		value, err := state.Value(name)
@@ -221,7 +221,7 @@ func TestSetOptimizer(t *testing.T) {
 	require.NoError(t, f.Save(ctx, 1, content))
 	saved, err := f.Load(ctx, 1)
 	require.NoError(t, err)
-	restored := newState(t, r, managed.WithOptimizer(optim.New(0.1, optim.Momentum(0.9))))
+	restored := newState(t, r, managed.WithOptimizer(optim.New(0.1, optim.Momentum{Decay: 0.9})))
 	require.NoError(t, restored.Restore(ctx, saved))
 	require.ErrorContains(t, restored.SetOptimizer(ctx, optim.New(0.01, optim.Adam{})), "values of a checkpoint wait for the steps that bring their variables in")
 	require.NoError(t, step.Prepare(ctx, restored, batch))

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/norm"
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -18,7 +19,7 @@ import (
 
 // normed is a model with a normalisation of the batch, by images of 2×2, in each of whose examples the padding would
 // show.
-func normed(penalty float64, normal func(scope *managed.Scope, x *managed.Node) *managed.Node) managed.Build {
+func normed(penalty float64, normal func(scope *model.Scope, x *graph.Node) *graph.Node) managed.Build {
 	return func(b *managed.Builder) {
 		b.Scope().SetParam(regularizer.ParamL2, penalty)
 		x := graph.Reshape(layers.Dense(b.Scope().In("in"), b.Field("x"), true, 12), -1, 2, 2, 3)
@@ -41,8 +42,8 @@ func TestR05_paddingStaysOutOfBatchNorm(t *testing.T) {
 				if options != nil {
 					penalty = 0 // GoMLX adds up penalties of one type alone
 				}
-				build := normed(penalty, func(scope *managed.Scope, x *managed.Node) *managed.Node {
-					return managed.FullPrecision(scope, x, func(x *managed.Node) *managed.Node {
+				build := normed(penalty, func(scope *model.Scope, x *graph.Node) *graph.Node {
+					return managed.FullPrecision(scope, x, func(x *graph.Node) *graph.Node {
 						if i == 2 {
 							return norm.BatchNorm(scope, x, -1).Momentum(0.6).Epsilon(0.02).Done()
 						}
@@ -83,7 +84,7 @@ func TestR05_paddingStaysOutOfBatchNorm(t *testing.T) {
 func TestR05_otherBatchNormIsRefused(t *testing.T) {
 	batch, err := data.Pad(first(t, line(t, 6).Batches(6)), 8)
 	require.NoError(t, err)
-	build := normed(0, func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	build := normed(0, func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return norm.BatchNorm(scope, x, -1).Momentum(0.6).Epsilon(0.02).Done()
 	})
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))

@@ -22,19 +22,19 @@ import (
 )
 
 // array is an array that was logged.
-func array(t *testing.T, l loop.Logs, name string) *managed.Tensor {
+func array(t *testing.T, l loop.Logs, name string) *tensors.Tensor {
 	t.Helper()
 	e, err := l.Get(name)
 	require.NoError(t, err)
 	v, err := e.Any()
 	require.NoError(t, err)
-	return v.(*managed.Tensor)
+	return v.(*tensors.Tensor)
 }
 
 // on gives a state on one device and on four.
 func on(t *testing.T, each func(t *testing.T, state *managed.State), options ...managed.Option) {
 	r := plugintest.Devices(t, 4)
-	for _, s := range []strategies.Strategy{strategies.Jit(r), onFour(t, r)} {
+	for _, s := range []strategies.Strategy{strategies.Jit(r), onFour(t, r, strategies.Parallel{})} {
 		t.Run(s.String(), func(t *testing.T) {
 			state, err := managed.New(s, options...)
 			require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestStepper_onSeveralStrategies(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	step := stepper(t, managed.TrainStep(regression))
 	var states []*managed.State
-	for _, s := range []strategies.Strategy{strategies.Jit(r), onFour(t, r), onFour(t, r, strategies.Devices(2))} {
+	for _, s := range []strategies.Strategy{strategies.Jit(r), onFour(t, r, strategies.Parallel{}), onFour(t, r, strategies.Parallel{Devices: 2})} {
 		state, err := managed.New(s, managed.WithOptimizer(sgd()))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, state.Close()) }()
@@ -223,13 +223,13 @@ func TestB79_howValuesLie(t *testing.T) {
 	lies := regexp.MustCompile(`tensor<([0-9x]+)xf32> \{sdy.sharding = #sdy.sharding<@mesh, \[([^]]*)\]>`)
 	for _, row := range []struct {
 		name    string
-		options []strategies.ParallelOption
+		options strategies.Parallel
 		weights string // of a layer of 4 units
 	}{
-		{"data parallel", nil, `1x4: {}, {}`},
-		{"by rule", []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(4, 4))}, `1x4: {}, {"data"}`},
+		{"data parallel", strategies.Parallel{}, `1x4: {}, {}`},
+		{"by rule", strategies.Parallel{Shard: strategies.FullyShard(4, 4)}, `1x4: {}, {"data"}`},
 	} {
-		state := parallelState(t, r, row.options...)
+		state := parallelState(t, r, row.options)
 		step := stepper(t, managed.TrainStep(hiddenFour))
 		_, _, err := step.Step(t.Context(), state, firstBatch(t))
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -32,7 +33,7 @@ import (
 // nothing of policies.
 func WithPolicy(p optim.Policy) Option {
 	return func(s *State) error {
-		for _, t := range []DType{p.Parameters, p.Compute, p.Outputs} {
+		for _, t := range []dtypes.DType{p.Parameters, p.Compute, p.Outputs} {
 			if !t.IsFloat() {
 				return fmt.Errorf("policy %s: expected floating-point types, as of optim.MixedBFloat16()", p)
 			}
@@ -52,7 +53,7 @@ func (s *State) warnOfScale() {
 }
 
 // DType is the type in which layers calculate: float32 unless a policy says another one.
-func (b *Builder) DType() DType {
+func (b *Builder) DType() dtypes.DType {
 	if b.casting == nil {
 		return dtypes.Float32
 	}
@@ -60,7 +61,7 @@ func (b *Builder) DType() DType {
 }
 
 // ToOutputType converts what a model says to the type of the policy's outputs, for the loss; without a policy it is x.
-func (b *Builder) ToOutputType(x *Node) *Node {
+func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 	if b.casting == nil {
 		return x
 	}
@@ -70,7 +71,7 @@ func (b *Builder) ToOutputType(x *Node) *Node {
 // FullPrecision builds a part of a model in the type that the parameters are kept in, as normalisations want it, whose
 // sums lose too much in 16 bits; what it says has x's type again. Without a policy it is build(x). It works inside the
 // step functions of this package.
-func FullPrecision(scope *Scope, x *Node, build func(x *Node) *Node) *Node {
+func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	c := builderOf(x).casting
 	if c == nil || c.dtype == c.policy.Parameters {
 		return build(x)
@@ -84,17 +85,17 @@ func FullPrecision(scope *Scope, x *Node, build func(x *Node) *Node) *Node {
 // casting is a policy at work in one graph.
 type casting struct {
 	policy optim.Policy
-	dtype  DType // in which layers calculate
+	dtype  dtypes.DType // in which layers calculate
 	casts  []cast
 }
 
 // cast is a variable that layers see in another type.
 type cast struct {
-	variable       *variable
-	fresh          bool    // it is not on the device yet
-	value          *Tensor // put aside meanwhile, of a fresh one; nil if it has none yet
-	kept, computed *Node
-	seen           *Node // by layers: computed, unless they are given something else, as averages
+	variable       *model.Variable
+	fresh          bool            // it is not on the device yet
+	value          *tensors.Tensor // put aside meanwhile, of a fresh one; nil if it has none yet
+	kept, computed *graph.Node
+	seen           *graph.Node // by layers: computed, unless they are given something else, as averages
 }
 
 // report calls the step's function. Under a policy it leaves the variables, in the graph and out of it, as they were.
@@ -143,10 +144,10 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 
 // rehearse calls the step's function in the parameters' type, for a graph that is thrown away: layers make their
 // variables in the type of their input. It gives the variables to be cast.
-func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*variable {
+func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	g := graph.NewGraph(c.state.values.Strategy().Runtime(), s.name)
 	defer g.Finalize()
-	batch := make([]*Node, len(c.inputs))
+	batch := make([]*graph.Node, len(c.inputs))
 	for i, in := range c.inputs {
 		batch[i] = graph.Parameter(g, in.Name, in.Shape)
 	}
@@ -155,7 +156,7 @@ func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*variable {
 	b.castBatch()
 	s.build(b)
 	b.finish()
-	trained := []*variable{}
+	trained := []*model.Variable{}
 	for v := range c.state.model.store.IterVariables() {
 		if v.Trainable && v.InUseByGraph(g) && v.DType().IsFloat() {
 			trained = append(trained, v)
@@ -204,7 +205,7 @@ func (k cast) restore() {
 
 // retype has a variable say that it is of a type. GoMLX takes the type from the value and checks what layers ask for
 // against it; the value is an empty one.
-func retype(v *variable, dtype DType) {
+func retype(v *model.Variable, dtype dtypes.DType) {
 	if v.DType() == dtype {
 		return
 	}

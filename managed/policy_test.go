@@ -26,7 +26,7 @@ import (
 )
 
 // perceptron has two layers.
-func perceptron(b *managed.Builder) *managed.Node {
+func perceptron(b *managed.Builder) *graph.Node {
 	x := graph.Reshape(b.Field("x"), -1, 64)
 	x = activation.Relu(layers.Dense(b.Scope().In("hidden"), x, true, 32))
 	return b.ToOutputType(layers.Dense(b.Scope().In("logits"), x, true, 10))
@@ -171,10 +171,10 @@ func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 // and on four devices.
 func TestWithPolicy_throughTheStack(t *testing.T) {
 	average := optim.Average{Decay: 0.9}
-	model := func(b *managed.Builder) *managed.Node {
+	model := func(b *managed.Builder) *graph.Node {
 		require.NotEqual(t, dtypes.InvalidDType, b.DType())
 		x := layers.Dense(b.Scope().In("first"), b.Field("x"), true, 8)
-		x = managed.FullPrecision(b.Scope(), x, func(x *managed.Node) *managed.Node {
+		x = managed.FullPrecision(b.Scope(), x, func(x *graph.Node) *graph.Node {
 			require.Equal(t, dtypes.Float32, x.DType())
 			return norm.BatchNorm(b.Scope().In("norm"), x, -1).Done()
 		})
@@ -184,12 +184,12 @@ func TestWithPolicy_throughTheStack(t *testing.T) {
 	loss := func(b *managed.Builder) {
 		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), model(b))))
 	}
-	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{})
 	require.NoError(t, err)
 	for _, s := range []strategies.Strategy{strategies.Jit(plugintest.CPU(t)), strategies.Eager(plugintest.CPU(t)), four} {
 		t.Run(s.String(), func(t *testing.T) {
 			state, err := managed.New(s, managed.WithPolicy(optim.MixedBFloat16()),
-				managed.WithOptimizer(optim.New(0.02, optim.Frozen(optim.Under("/first")), optim.ClipByGlobalNorm(1), optim.Adam{}, average)))
+				managed.WithOptimizer(optim.New(0.02, optim.Frozen(optim.Under("/first")), optim.Clip{GlobalNorm: 1}, optim.Adam{}, average)))
 			require.NoError(t, err)
 			defer func() { require.NoError(t, state.Close()) }()
 			train := stepper(t, managed.TrainStep(loss, managed.RunningAverages()))

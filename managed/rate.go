@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -100,7 +101,7 @@ func (s *State) RatesInForce() (map[string]float64, error) {
 }
 
 // reportRates gives what reports the learning rates of [LearningRates], after the update.
-func (s *Stepper) reportRates(rule *optim.Optimizer, b *Builder, scope *Scope, loss *Node) (report func()) {
+func (s *Stepper) reportRates(rule *optim.Optimizer, b *Builder, scope *model.Scope, loss *graph.Node) (report func()) {
 	if !s.rates {
 		return func() {}
 	}
@@ -225,7 +226,7 @@ func (d *definition) tryOptimizer() error {
 		g := graph.NewGraph(host, "learning rate")
 		model.SetStore(g, trial)
 		number := trial.VariableWithValue("number", float32(0)).NodeValue(g)
-		d.optimizer.UpdateGraphWithGradients(trial.RootScope(), []*Node{number}, number.DType())
+		d.optimizer.UpdateGraphWithGradients(trial.RootScope(), []*graph.Node{number}, number.DType())
 	})
 	if trial.GetVariable(rateName) != nil {
 		return nil // a rule that failed then, as Muon's, which is for matrices, may still do for the model
@@ -274,7 +275,7 @@ func (d *definition) start() {
 	}
 }
 
-func rateTensor(rate float64, dtype DType) (*Tensor, error) {
+func rateTensor(rate float64, dtype dtypes.DType) (*tensors.Tensor, error) {
 	if !dtype.IsFloat() {
 		return nil, fmt.Errorf("%s is %s, expected a floating-point number", rateName, dtype)
 	}
@@ -293,7 +294,7 @@ func rateTensor(rate float64, dtype DType) (*Tensor, error) {
 }
 
 // scalarOf reads a floating-point number of any width.
-func scalarOf(t *Tensor) (float64, error) {
+func scalarOf(t *tensors.Tensor) (float64, error) {
 	switch v := t.Value().(type) {
 	case float64:
 		return v, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -154,7 +155,7 @@ type afterwards struct {
 	do func()
 }
 
-func (o *afterwards) UpdateGraphWithGradients(scope *managed.Scope, gradients []*managed.Node, lossDType dtypes.DType) {
+func (o *afterwards) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
 	o.Interface.(*optimizer.SGDConfig).UpdateGraphWithGradients(scope, gradients, lossDType)
 	o.do()
 }
@@ -162,7 +163,7 @@ func (o *afterwards) UpdateGraphWithGradients(scope *managed.Scope, gradients []
 // fixed is an optimizer whose learning rate is a constant of the graph.
 type fixed struct{ optimizer.Interface }
 
-func (fixed) UpdateGraphWithGradients(scope *managed.Scope, gradients []*managed.Node, _ dtypes.DType) {
+func (fixed) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, _ dtypes.DType) {
 	i := 0
 	for v := range scope.IterVariables() {
 		if g := gradients[0].Graph(); v.Trainable && v.InUseByGraph(g) {
@@ -175,7 +176,7 @@ func (fixed) UpdateGraphWithGradients(scope *managed.Scope, gradients []*managed
 // panicking is an optimizer that can do nothing.
 type panicking struct{ optimizer.Interface }
 
-func (panicking) UpdateGraphWithGradients(*managed.Scope, []*managed.Node, dtypes.DType) {
+func (panicking) UpdateGraphWithGradients(*model.Scope, []*graph.Node, dtypes.DType) {
 	panic("no luck")
 }
 

@@ -19,14 +19,14 @@ import (
 type logged struct {
 	collection loop.Collection
 	name       string
-	node       *Node
+	node       *graph.Node
 }
 
 // Loss reports a loss: a floating-point value; if it is not a scalar, its mean is taken. A train step minimises the
 // sum of all its losses. The mean of a padded batch (see [Builder.Mask]) is that of the examples that count. In the
 // running mean avg_<name> of [RunningAverages] a batch weighs as many as it has examples that count, as Keras has it;
 // clu's and so Ciclo's weighs all batches the same; we do not because the last, smaller one would count for more.
-func (b *Builder) Loss(name string, v *Node) {
+func (b *Builder) Loss(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
 		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
 	}
@@ -38,7 +38,7 @@ func (b *Builder) Loss(name string, v *Node) {
 }
 
 // count is how many examples of the batch count.
-func (b *Builder) count() *Node {
+func (b *Builder) count() *graph.Node {
 	if mask := b.mask(); mask != nil {
 		return graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
 	}
@@ -47,7 +47,7 @@ func (b *Builder) count() *Node {
 
 // Metric reports a number to be logged, that of this batch; if it is not a scalar, its mean is taken. Numbers are
 // logged as float32, so whole numbers above 16,777,216 are rounded; [Builder.Output] keeps a value's own type.
-func (b *Builder) Metric(name string, v *Node) {
+func (b *Builder) Metric(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
 		v = graph.ConvertDType(v, dtypes.Float32)
 	}
@@ -61,7 +61,7 @@ func (b *Builder) Metric(name string, v *Node) {
 // an input without a row for each example that is computed from the batch is an [ErrPadded] there, unless the function
 // has asked for the mask. A metric of several values logs each under name/value; one that is an array is logged as
 // [Builder.Output] does it. What is gathered is float64; a number is logged as [Builder.Metric] does it.
-func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...*Node) {
+func (b *Builder) Track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	if mask := b.mask(); mask != nil {
 		rows := false
 		for _, v := range inputs {
@@ -82,10 +82,10 @@ func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...
 }
 
 // track is Track with weights that are 0 for examples that do not count.
-func (b *Builder) track(name string, m metrics.Metric, weights *Node, inputs ...*Node) {
+func (b *Builder) track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	scope := b.scope.Store().Scope("/metrics/" + b.kind + "/" + name)
 	list := m.Accumulators()
-	slots, acc := make([]*variable, len(list)), make([]*Node, len(list))
+	slots, acc := make([]*model.Variable, len(list)), make([]*graph.Node, len(list))
 	for i, a := range list {
 		initial, err := filled(a)
 		if err != nil {
@@ -118,7 +118,7 @@ func (b *Builder) track(name string, m metrics.Metric, weights *Node, inputs ...
 
 // Mean reports the mean over all examples since the last reset: Track with [metrics.Mean]. A scalar weighs as many as
 // the batch has examples that count.
-func (b *Builder) Mean(name string, v *Node) {
+func (b *Builder) Mean(name string, v *graph.Node) {
 	if v.IsScalar() {
 		b.track(name, metrics.Mean(), b.count(), b.mean(name, v))
 		return
@@ -132,19 +132,19 @@ var ErrPadded = errors.New("the batch is padded")
 
 // Output reports an array, as what a model says to each example. It is logged as a value whose Any is a
 // [*Tensor], and stays on the device until it is read. A step with outputs is made one at a time, not in blocks.
-func (b *Builder) Output(name string, v *Node) { b.whole(loop.Outputs, name, v) }
+func (b *Builder) Output(name string, v *graph.Node) { b.whole(loop.Outputs, name, v) }
 
 // AddLoss reports a further loss from inside a model, a penalty, say. The name is made unique, by _1, _2 and so on, so
 // that a layer that is used twice reports two. What GoMLX's own AddRegularizationLoss collects, as its regularizers do,
 // is the loss "aux_loss", and what its AddMainLoss collects is "main_loss".
-func AddLoss(name string, v *Node) {
+func AddLoss(name string, v *graph.Node) {
 	b := builderOf(v)
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
 // AddMetric reports a metric of the batch from inside a model, under a name that is made unique; with [RunningAverages]
 // its mean too.
-func AddMetric(name string, v *Node) {
+func AddMetric(name string, v *graph.Node) {
 	b := builderOf(v)
 	name = b.unique(loop.Metrics, name)
 	b.Metric(name, v)
@@ -156,7 +156,7 @@ func AddMetric(name string, v *Node) {
 // builderParam is where the graph has the builder of the step that is being built.
 const builderParam = "/lazo.builder"
 
-func builderOf(v *Node) *Builder {
+func builderOf(v *graph.Node) *Builder {
 	param, _ := model.GetGraphParam(v, builderParam)
 	b, ok := param.(*Builder)
 	if !ok {
@@ -178,7 +178,7 @@ func (b *Builder) reported(c loop.Collection, name string) bool {
 	return slices.ContainsFunc(b.logged, same) || slices.ContainsFunc(b.wholes, same)
 }
 
-func (b *Builder) number(c loop.Collection, name string, v *Node) {
+func (b *Builder) number(c loop.Collection, name string, v *graph.Node) {
 	if b.outputsAlone {
 		return
 	}
@@ -186,7 +186,7 @@ func (b *Builder) number(c loop.Collection, name string, v *Node) {
 	b.logged = append(b.logged, logged{c, name, v})
 }
 
-func (b *Builder) whole(c loop.Collection, name string, v *Node) {
+func (b *Builder) whole(c loop.Collection, name string, v *graph.Node) {
 	b.once(c, name)
 	b.wholes = append(b.wholes, logged{c, name, v})
 }
@@ -198,7 +198,7 @@ func (b *Builder) once(c loop.Collection, name string) {
 }
 
 // mean is the mean over the examples that count.
-func (b *Builder) mean(name string, v *Node) *Node {
+func (b *Builder) mean(name string, v *graph.Node) *graph.Node {
 	if v.Shape().IsScalar() && b.masked {
 		return v
 	}
@@ -221,7 +221,7 @@ func (b *Builder) mean(name string, v *Node) *Node {
 	return graph.Div(graph.ReduceAllSum(v), graph.MaxScalar(count, 1))
 }
 
-func padded(name string, v, mask *Node) error {
+func padded(name string, v, mask *graph.Node) error {
 	return fmt.Errorf("%q is %s, but %w: report a value for each of its %d examples, whose mean leaves the padding out, or use the builder's Mask",
 		name, v.Shape(), ErrPadded, mask.Shape().Dimensions[0])
 }
@@ -231,9 +231,9 @@ var withFunctions = []graph.NodeType{graph.NodeTypeCall, graph.NodeTypeWhile, gr
 
 // ofBatch tells whether a value is made of the batch's fields: one that is not, such as a penalty on weights, has no
 // padding in it.
-func (b *Builder) ofBatch(v *Node) bool {
-	seen := map[*Node]bool{}
-	for list := []*Node{v}; len(list) > 0; {
+func (b *Builder) ofBatch(v *graph.Node) bool {
+	seen := map[*graph.Node]bool{}
+	for list := []*graph.Node{v}; len(list) > 0; {
 		v, list = list[len(list)-1], list[:len(list)-1]
 		switch {
 		case slices.Contains(b.given, v), slices.Contains(withFunctions, v.Type()):
@@ -263,8 +263,8 @@ func (b *Builder) modelLosses() {
 }
 
 // loss is the sum of all losses.
-func (b *Builder) loss() *Node {
-	var sum *Node
+func (b *Builder) loss() *graph.Node {
+	var sum *graph.Node
 	for _, l := range b.logged {
 		switch {
 		case l.collection != loop.Losses:
@@ -281,11 +281,11 @@ func (b *Builder) loss() *Node {
 }
 
 // pack puts all logged numbers into one array, so that they leave the device in one copy. Nil if there are none.
-func (b *Builder) pack() *Node {
+func (b *Builder) pack() *graph.Node {
 	if len(b.logged) == 0 {
 		return nil
 	}
-	parts := make([]*Node, len(b.logged))
+	parts := make([]*graph.Node, len(b.logged))
 	for i, l := range b.logged {
 		parts[i] = graph.ReshapeWithShape(graph.ConvertDType(l.node, packedDType), shapes.Make(packedDType, 1))
 	}

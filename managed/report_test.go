@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
@@ -92,7 +93,7 @@ func TestTrack(t *testing.T) {
 				require.NoError(t, err)
 				matrix, err := e.Any()
 				require.NoError(t, err)
-				flat := tensors.MustCopyFlatData[float64](matrix.(*managed.Tensor))
+				flat := tensors.MustCopyFlatData[float64](matrix.(*tensors.Tensor))
 				require.Equal(t, 64.0, flat[0]+flat[1]+flat[2]+flat[3], "all examples so far")
 			}
 			// One test step does not mix with the 4 of training.
@@ -132,7 +133,7 @@ func TestOutput(t *testing.T) {
 		require.NoError(t, err)
 		v, err := e.Any()
 		require.NoError(t, err)
-		flat := tensors.MustCopyFlatData[float32](v.(*managed.Tensor))
+		flat := tensors.MustCopyFlatData[float32](v.(*tensors.Tensor))
 		require.Len(t, flat, 16)
 		require.Equal(t, float32(-2), flat[0])
 		_, err = e.Value.Float()
@@ -152,7 +153,7 @@ func TestAddLoss(t *testing.T) {
 	updates := 0
 	model := func(b *managed.Builder) {
 		scope := b.Scope()
-		penalty := func(v *managed.Node) {
+		penalty := func(v *graph.Node) {
 			managed.AddLoss("penalty", graph.MulScalar(graph.ReduceAllSum(graph.Square(v)), 0.01))
 			managed.AddMetric("norm", graph.ReduceAllSum(graph.Abs(v)))
 		}
@@ -162,7 +163,7 @@ func TestAddLoss(t *testing.T) {
 		scope = scope.In("b")
 		scope.SetParam(regularizer.ParamL2, 0.5)
 		y := layers.Dense(scope, h, true, 1)
-		train.AddPerStepUpdateGraphFn(scope.In("limit"), b.Graph(), func(*managed.Scope, *graph.Graph) { updates++ })
+		train.AddPerStepUpdateGraphFn(scope.In("limit"), b.Graph(), func(*model.Scope, *graph.Graph) { updates++ })
 		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), y)))
 	}
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))

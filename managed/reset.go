@@ -7,18 +7,19 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/metrics"
 )
 
 // reset is what a variable of a metric is set back to.
 type reset struct {
-	variable *variable
+	variable *model.Variable
 	to       metrics.Accumulator
 }
 
 // filled is an accumulator as it is before the first batch.
-func filled(a metrics.Accumulator) (*Tensor, error) {
+func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 	t := tensors.FromShape(a.Shape)
 	if a.Initial == 0 {
 		return t, nil

@@ -44,7 +44,7 @@ func pixels(t *testing.T, n int) *data.Set {
 // strategy, in blocks and one by one, with padding and without.
 func TestOnDevice(t *testing.T) {
 	r, four := plugintest.CPU(t), plugintest.Devices(t, 4)
-	parallel, err := strategies.DataParallel(four, strategies.OnLeftover(strategies.PadLeftover))
+	parallel, err := strategies.DataParallel(four, strategies.Parallel{Leftover: strategies.PadLeftover})
 	require.NoError(t, err)
 	rows := []struct {
 		name     string
@@ -120,7 +120,7 @@ func TestOnDevice_onlyPlacesTravel(t *testing.T) {
 func TestOnDevice_placesOutsideTheSet(t *testing.T) {
 	const bad = 5
 	r, two := plugintest.CPU(t), plugintest.Devices(t, 2)
-	parallel, err := strategies.DataParallel(two)
+	parallel, err := strategies.DataParallel(two, strategies.Parallel{})
 	require.NoError(t, err)
 	for _, strategy := range []strategies.Strategy{strategies.Jit(r), parallel, strategies.Eager(r)} {
 		for _, place := range []int32{-1, 90} {

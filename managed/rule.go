@@ -21,7 +21,7 @@ func (s *Stepper) ruleOf(state *State) *optim.Optimizer {
 }
 
 // update adds the gradient and the optimizer's rule to the graph.
-func (s *Stepper) update(state *State, b *Builder, loss *Node) {
+func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	rule, scope := s.ruleOf(state), state.model.store.RootScope()
 	if s.rule != nil {
 		state.settings.rules[s.scope] = rule
@@ -29,8 +29,8 @@ func (s *Stepper) update(state *State, b *Builder, loss *Node) {
 	if rule == nil {
 		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))
 	}
-	var trained []*variable
-	var parameters []*Node
+	var trained []*model.Variable
+	var parameters []*graph.Node
 	b.keepStatistics(loss)
 	if s.scope != "" {
 		n := stepsBy(scope)
@@ -38,7 +38,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *Node) {
 		n.SetNodeValue(graph.AddScalar(n.NodeValue(loss.Graph()), 1))
 	}
 	var left []string // out by TrainOnly
-	before := map[*variable]bool{}
+	before := map[*model.Variable]bool{}
 	for v := range state.model.store.IterVariables() {
 		before[v] = true
 		switch {

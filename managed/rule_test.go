@@ -17,7 +17,7 @@ import (
 // An optimizer in a scope makes the steps that it makes without one, and has its rate and its counts there: GoMLX's,
 // whose optimizers train what is below their scope, ours, and a user's.
 func TestBy_trainsAsWithoutAScope(t *testing.T) {
-	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{})
 	require.NoError(t, err)
 	r := plugintest.CPU(t)
 	ofAdam := []string{"/dense/AdamOptimizer/step", "/dense/optimizers/learning_rate",

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomlx/compute"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/strategies"
 )
 
 // hold is how a run has its state.
@@ -126,7 +126,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	}
 	a, _ := c.spare.Get().(*arguments)
 	if a == nil {
-		a = &arguments{buffers: append(make([]strategies.Buffer, len(c.values)), c.sets...)}
+		a = &arguments{buffers: append(make([]compute.Buffer, len(c.values)), c.sets...)}
 	}
 	defer c.spare.Put(a)
 	a.batches = append(a.batches[:0], first)
@@ -143,7 +143,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 
 // arguments is what a run of a program is given.
 type arguments struct {
-	buffers []strategies.Buffer
+	buffers []compute.Buffer
 	batches []data.Batch
 }
 
@@ -200,7 +200,7 @@ func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
 }
 
 // logs makes the logs of n steps.
-func (c *compiled) logs(outputs []strategies.Buffer, n int) (logs []loop.Logs, err error) {
+func (c *compiled) logs(outputs []compute.Buffer, n int) (logs []loop.Logs, err error) {
 	state := c.state
 	logs = make([]loop.Logs, n)
 	if len(c.layout) > 0 {

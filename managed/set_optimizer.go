@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -59,7 +60,7 @@ func (s *State) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	}
 	if r := s.saved.restored; r != nil && r.counts != nil {
 		left := oldCounts{values: maps.Clone(r.counts.values), own: r.counts.own}
-		maps.DeleteFunc(left.values, func(name string, _ *Tensor) bool { return ofState(name) })
+		maps.DeleteFunc(left.values, func(name string, _ *tensors.Tensor) bool { return ofState(name) })
 		r.counts = &left
 	}
 	for i := range s.saved.steps { // they have trained nothing with this one
@@ -67,5 +68,5 @@ func (s *State) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 			step.Trains = nil
 		}
 	}
-	return s.values.Keep(func(v *variable) bool { return s.model.store.GetVariable(v.Path()) == v })
+	return s.values.Keep(func(v *model.Variable) bool { return s.model.store.GetVariable(v.Path()) == v })
 }

@@ -56,7 +56,7 @@ func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (befor
 // which is in force.
 func TestR13_changedSettingsAreTold(t *testing.T) {
 	chain := func(rate, clip, decay float64, steps int) *optim.Optimizer {
-		return optim.New(rate, optim.ClipByGlobalNorm(clip), optim.Adam{}, optim.WeightDecay{Rate: decay},
+		return optim.New(rate, optim.Clip{GlobalNorm: clip}, optim.Adam{}, optim.WeightDecay{Rate: decay},
 			optim.ScaleBySchedule(optim.Cosine(1, 0.5, steps)), optim.Average{Decay: 0.9})
 	}
 	mixed := optim.MixedBFloat16()

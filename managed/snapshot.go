@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/xla"
@@ -47,8 +49,8 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 type snapshot struct {
 	of        *State
 	mu        sync.Mutex // guards values
-	variables []*variable
-	values    []*Tensor // nil once closed
+	variables []*model.Variable
+	values    []*tensors.Tensor // nil once closed
 }
 
 // Restore puts the values back, all or, after an error, none of them; until the last one is on the device the old ones
@@ -76,7 +78,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
 	_ = s.values.Last.Follow(nil) // whatever came of it, its values go
-	put, err := s.values.PutEach(ctx, func(at int) (*Tensor, error) { return c.values[at].LocalClone() })
+	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) { return c.values[at].LocalClone() })
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
 	}

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
@@ -206,7 +208,7 @@ type breaking struct {
 
 var errBroken = errors.New("broken on purpose")
 
-func (s *breaking) Put(name string, t *managed.Tensor) (strategies.Buffer, error) {
+func (s *breaking) Put(name string, t *tensors.Tensor) (compute.Buffer, error) {
 	if s.puts == 0 {
 		return nil, errBroken
 	}
@@ -227,7 +229,7 @@ type breakingProgram struct {
 }
 
 // Start loses the state as a device does that fails in the middle of a step: its memory is gone.
-func (p *breakingProgram) Start(state []strategies.Buffer, batches []data.Batch) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
+func (p *breakingProgram) Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running strategies.Running, err error) {
 	if p.on.runs == 0 {
 		return nil, nil, nil, errors.Join(fmt.Errorf("%w: %w", strategies.ErrStateLost, errBroken), p.on.Free(state...))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/abilities"
@@ -104,8 +105,8 @@ func usable(strategy strategies.Strategy, suchAs string) error {
 // blank is a state without variables.
 func blank(strategy strategies.Strategy) *State {
 	s := &State{
-		model: definition{store: model.NewStore(), resets: map[*variable]metrics.Accumulator{},
-			ofOptimizer: map[*variable]bool{}, numbers: map[string][]string{}},
+		model: definition{store: model.NewStore(), resets: map[*model.Variable]metrics.Accumulator{},
+			ofOptimizer: map[*model.Variable]bool{}, numbers: map[string][]string{}},
 		saved:    saved{origins: map[string]origin{}},
 		settings: settings{rules: map[string]*optim.Optimizer{}},
 	}
@@ -131,7 +132,7 @@ func (s *State) names() []string {
 }
 
 // Value copies a variable to the host by its full name, when the steps that were begun are over.
-func (s *State) Value(name string) (*Tensor, error) {
+func (s *State) Value(name string) (*tensors.Tensor, error) {
 	values, err := s.Values(name)
 	if err != nil {
 		return nil, err
@@ -140,13 +141,13 @@ func (s *State) Value(name string) (*Tensor, error) {
 }
 
 // Values copies several variables as they are at one moment, between two steps: see [State.Value].
-func (s *State) Values(names ...string) ([]*Tensor, error) {
+func (s *State) Values(names ...string) ([]*tensors.Tensor, error) {
 	done, err := s.values.Read(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("managed: value of %s: %w", quoted(names), err)
 	}
 	defer done()
-	values := make([]*Tensor, len(names))
+	values := make([]*tensors.Tensor, len(names))
 	for i, name := range names {
 		at := s.values.At(name)
 		switch {

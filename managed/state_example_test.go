@@ -75,7 +75,7 @@ func ExampleWithValues() {
 	ctx := context.Background()
 	runtime := must(xla.Open(ctx, xla.CPU))
 	defer runtime.Close()
-	state := must(managed.New(strategies.Jit(runtime), managed.WithValues(map[string]*managed.Tensor{
+	state := must(managed.New(strategies.Jit(runtime), managed.WithValues(map[string]*tensors.Tensor{
 		"/dense/weights": tensors.FromValue([][]float32{{2}}),
 		"/dense/biases":  tensors.FromValue([]float32{0}),
 	}), managed.DrawMissing(func(name string) bool { return strings.HasPrefix(name, "/head/") })))
@@ -101,7 +101,7 @@ func ExampleState_MoveTo() {
 
 	clone := must(state.Clone(ctx, state.Strategy()))
 	defer clone.Close()
-	check(state.MoveTo(ctx, must(strategies.DataParallel(runtime))))
+	check(state.MoveTo(ctx, must(strategies.DataParallel(runtime, strategies.Parallel{}))))
 	same := func(name string) bool { return must(clone.Value(name)).Equal(must(state.Value(name))) }
 	fmt.Println(clone.Strategy(), same("/dense/weights"))
 	_, _, err = step.Step(ctx, state, exampleBatch())

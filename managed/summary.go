@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -28,7 +30,7 @@ type Summary struct {
 type Row struct {
 	Layer, Name string // the variable's scope ("/dense") and its name in there ("weights")
 	Kind        Kind
-	Shape       Shape
+	Shape       shapes.Shape
 	// Size is how many numbers it has, Bytes the memory of one copy of them; under data parallel each device may have one.
 	Size, Bytes int64
 	// Mean and Std (of all numbers, not of a sample) are there if the summary has Moments; NaN where there are no numbers,
@@ -80,7 +82,7 @@ func (s *State) Summary() Summary {
 	return sum
 }
 
-func (s *State) kind(v *variable) Kind {
+func (s *State) kind(v *model.Variable) Kind {
 	_, metric := s.model.resets[v]
 	switch {
 	case v.Trainable:
@@ -104,7 +106,7 @@ func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 		row := &sum.Rows[i]
 		name := model.JoinPath(row.Layer, row.Name)
 		err := context.Cause(ctx)
-		var t *Tensor
+		var t *tensors.Tensor
 		if err == nil {
 			t, err = s.Value(name)
 		}

@@ -21,7 +21,7 @@ func TestR11_trackedInputsKeepTheirGradient(t *testing.T) {
 	for i := range trained {
 		state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-			both := []*managed.Node{b.Field("y"), layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)}
+			both := []*graph.Node{b.Field("y"), layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)}
 			if i == 1 {
 				b.Track("error", metrics.MeanSquaredError(), nil, both...)
 			}
@@ -41,7 +41,7 @@ func TestR05_trackedScalarsOfAPaddedBatch(t *testing.T) {
 	batch := data.Batch{Size: 6, Fields: []data.Field{data.X([]float32{1, 2, 3, 4, 5, 6}, 6), data.Y([]float32{1, 1, 1, 1, 1, 1}, 6)}}
 	padded, err := data.Pad(batch, 8)
 	require.NoError(t, err)
-	one := func(b *managed.Builder) *managed.Node { return graph.Scalar(b.Graph(), b.Field("x").DType(), 1) }
+	one := func(b *managed.Builder) *graph.Node { return graph.Scalar(b.Graph(), b.Field("x").DType(), 1) }
 	for name, row := range map[string]struct {
 		build managed.Build
 		want  float64 // 0: it is refused
@@ -87,6 +87,6 @@ func TestR05_trackedScalarsOfAPaddedBatch(t *testing.T) {
 // firstInput is a metric of its first input alone.
 type firstInput struct{ metrics.Metric }
 
-func (m firstInput) Update(acc []*managed.Node, weights *managed.Node, inputs ...*managed.Node) []*managed.Node {
+func (m firstInput) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node {
 	return m.Metric.Update(acc, weights, inputs[0])
 }

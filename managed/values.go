@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
@@ -22,14 +23,14 @@ var ErrValues = store.ErrValues
 // Each trainable variable must be among them ([DrawMissing] makes exceptions) and each value must have its variable's
 // shape and dtype: else the step fails with an error that names all that do not fit and wraps [ErrValues], and changes
 // nothing. Values that no step asks for are not used, as those of the optimizer in a state that only tests.
-func WithValues(values map[string]*Tensor) Option {
+func WithValues(values map[string]*tensors.Tensor) Option {
 	return func(s *State) error {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			if t := values[name]; t == nil || !strings.HasPrefix(name, "/") {
 				return fmt.Errorf("value %q: expected a tensor and a full name such as \"/dense/weights\"", name)
 			}
 		}
-		s.model.given.Tensors = make(map[string]*Tensor, len(values))
+		s.model.given.Tensors = make(map[string]*tensors.Tensor, len(values))
 		maps.Copy(s.model.given.Tensors, values)
 		return nil
 	}
@@ -44,14 +45,14 @@ func DrawMissing(match func(name string) bool) Option {
 // SetValue gives a variable another value, by its full name, when the steps that were begun are over; nothing is
 // compiled again. The tensor must have the variable's shape and dtype, is copied and stays the caller's. A state has
 // variables from its first step on, or from [Stepper.Prepare]; before it, there is [WithValues].
-func (s *State) SetValue(name string, t *Tensor) error {
+func (s *State) SetValue(name string, t *tensors.Tensor) error {
 	if err := s.setValue(name, t); err != nil {
 		return fmt.Errorf("managed: set %q: %w", name, err)
 	}
 	return nil
 }
 
-func (s *State) setValue(name string, t *Tensor) error {
+func (s *State) setValue(name string, t *tensors.Tensor) error {
 	done, err := s.values.Change(context.Background())
 	if err != nil {
 		return err

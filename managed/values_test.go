@@ -13,9 +13,9 @@ import (
 )
 
 // all reads the values of a state.
-func all(t *testing.T, state *managed.State) map[string]*managed.Tensor {
+func all(t *testing.T, state *managed.State) map[string]*tensors.Tensor {
 	t.Helper()
-	values := map[string]*managed.Tensor{}
+	values := map[string]*tensors.Tensor{}
 	for _, name := range state.Names() {
 		v, err := state.Value(name)
 		require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestWithValues_goesOn(t *testing.T) {
 // No random number is drawn for what is given: the random state is that of the seed.
 func TestWithValues_drawsNothing(t *testing.T) {
 	r := plugintest.CPU(t)
-	given := map[string]*managed.Tensor{"/dense/dense/weights": tensors.FromValue([][]float32{{2}}), "/dense/dense/biases": tensors.FromValue([]float32{1})}
+	given := map[string]*tensors.Tensor{"/dense/dense/weights": tensors.FromValue([][]float32{{2}}), "/dense/dense/biases": tensors.FromValue([]float32{1})}
 	test := stepper(t, managed.TestStep(regression))
 	random := func(options ...managed.Option) []byte {
 		state := newState(t, r, options...)
@@ -67,7 +67,7 @@ func TestWithValues_refuse(t *testing.T) {
 	r := plugintest.CPU(t)
 	w, b := tensors.FromValue([][]float32{{2}}), tensors.FromValue([]float32{1})
 	const weights, biases = "/dense/dense/weights", "/dense/dense/biases"
-	type given = map[string]*managed.Tensor
+	type given = map[string]*tensors.Tensor
 	for _, row := range []struct {
 		name   string
 		values given
@@ -152,7 +152,7 @@ func TestSetValue(t *testing.T) {
 func TestWithValues_types(t *testing.T) {
 	r := plugintest.CPU(t)
 	want := tensors.FromValue([]int64{1 << 40, -1})
-	state := newState(t, r, managed.WithValues(map[string]*managed.Tensor{"/counts": want}))
+	state := newState(t, r, managed.WithValues(map[string]*tensors.Tensor{"/counts": want}))
 	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) {
 		v := b.Scope().VariableWithValue("counts", []int64{0, 0}).SetTrainable(false)
 		b.Metric("count", v.NodeValue(b.Graph()))

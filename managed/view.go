@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gomlx/compute"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
@@ -35,7 +36,7 @@ type View struct {
 
 	mu      sync.Mutex // guards the rest
 	pins    map[int]*store.Pin
-	metrics map[int]strategies.Buffer
+	metrics map[int]compute.Buffer
 	closed  bool
 	last    store.Last // of the view's own steps
 }
@@ -47,7 +48,7 @@ func (s *State) View(ctx context.Context) (*View, error) {
 		return nil, fmt.Errorf("managed: view: %w", err)
 	}
 	defer done()
-	return &View{of: s, on: s.values.Strategy(), moves: s.values.Moves(), pins: map[int]*store.Pin{}, metrics: map[int]strategies.Buffer{}}, nil
+	return &View{of: s, on: s.values.Strategy(), moves: s.values.Moves(), pins: map[int]*store.Pin{}, metrics: map[int]compute.Buffer{}}, nil
 }
 
 // Step makes one step of a test on the view; see [Stepper.Step].
@@ -171,7 +172,7 @@ func (v *View) usable() error {
 }
 
 // value is what a step gets of the view; nil where it gets the state's own.
-func (v *View) value(c *compiled, i int) (b strategies.Buffer, err error) {
+func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 	at := c.values[i]
 	switch {
 	case v == nil || c.metrics[i] == nil && (v.live || c.changed[i]):
@@ -196,7 +197,7 @@ func (v *View) value(c *compiled, i int) (b strategies.Buffer, err error) {
 }
 
 // set takes what a step made of a value, unless it is the state's.
-func (v *View) set(c *compiled, i int, b strategies.Buffer) bool {
+func (v *View) set(c *compiled, i int, b compute.Buffer) bool {
 	if v == nil || c.metrics[i] == nil {
 		return false
 	}

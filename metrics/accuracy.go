@@ -11,7 +11,7 @@ import (
 // predictions: see the package's section on classes.
 func Accuracy() Metric {
 	const name = "Accuracy"
-	return newMean(name, func(in []*Node) *Node {
+	return newMean(name, func(in []*graph.Node) *graph.Node {
 		labels, predictions, n := classes(name, in)
 		hit := graph.ConvertDType(graph.Equal(labels, predictions), dtype)
 		return orNaN(hit, graph.LogicalOr(outside(labels, n), outside(predictions, n)))
@@ -23,7 +23,7 @@ func Accuracy() Metric {
 // section on classes.
 func TopK(k int) Metric {
 	name := fmt.Sprintf("TopK(%d)", k)
-	return newMean(name, func(in []*Node) *Node {
+	return newMean(name, func(in []*graph.Node) *graph.Node {
 		labels, predictions, n := classes(name, in)
 		if k < 1 || !in[1].DType().IsFloat() {
 			panic(fmt.Errorf("metrics: %s: expected k of at least 1 and predictions as scores, got k %d and predictions %s", name, k, in[1].Shape()))
@@ -44,8 +44,8 @@ func CrossEntropy() Metric { return crossEntropy("CrossEntropy", nil) }
 // Perplexity is e to the power of [CrossEntropy]: weights, or a mask, say which tokens count.
 func Perplexity() Metric { return crossEntropy("Perplexity", graph.Exp) }
 
-func crossEntropy(name string, after func(*Node) *Node) Metric {
-	return newMean(name, func(in []*Node) *Node {
+func crossEntropy(name string, after func(*graph.Node) *graph.Node) Metric {
+	return newMean(name, func(in []*graph.Node) *graph.Node {
 		take(name, in, "labels", "logits")
 		labels, logits := in[0], in[1]
 		if !logits.DType().IsFloat() || logits.Rank() == 0 {
@@ -65,14 +65,14 @@ func crossEntropy(name string, after func(*Node) *Node) Metric {
 			p := graph.ConvertDType(labels, dtype)
 			return graph.Neg(graph.ReduceSum(graph.Mul(p, counted(p, log)), -1)) // counted: 0 times log(0) is 0 here
 		}
-		class, _, n := classes(name, []*Node{labels, logits})
+		class, _, n := classes(name, []*graph.Node{labels, logits})
 		ofLabel := graph.ReduceSum(graph.Where(is(class, n), log, graph.ZerosLike(log)), -1)
 		return orNaN(graph.Neg(ofLabel), outside(class, n))
 	}, after, "labels", "logits")
 }
 
 // orNaN is x, or NaN where an example is invalid.
-func orNaN(x, invalid *Node) *Node {
+func orNaN(x, invalid *graph.Node) *graph.Node {
 	x = graph.ConvertDType(x, dtype)
 	return graph.Where(invalid, graph.BroadcastToShape(nan(x.Graph()), x.Shape()), x)
 }

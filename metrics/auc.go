@@ -15,7 +15,7 @@ import (
 // by at most half the share of pairs of a 1 and a 0 that are equal so; for predictions that lie on thresholds it is
 // exact. Another label, a prediction outside of 0…1 and NaN make it NaN; so does a lack of examples of one label.
 func AUC(thresholds int) Metric {
-	return newCurve("AUC", thresholds, func(ones, zeros *Node) *Node {
+	return newCurve("AUC", thresholds, func(ones, zeros *graph.Node) *graph.Node {
 		pairs := graph.Mul(zeros, graph.Sub(atLeast(ones), graph.DivScalar(ones, 2)))
 		return graph.Div(graph.ReduceAllSum(pairs), graph.Mul(graph.ReduceAllSum(ones), graph.ReduceAllSum(zeros)))
 	})
@@ -25,7 +25,7 @@ func AUC(thresholds int) Metric {
 // precision times the recall that it adds. Its inputs, thresholds and NaN are those of [AUC], but it needs no example
 // of label 0.
 func AveragePrecision(thresholds int) Metric {
-	return newCurve("AveragePrecision", thresholds, func(ones, zeros *Node) *Node {
+	return newCurve("AveragePrecision", thresholds, func(ones, zeros *graph.Node) *graph.Node {
 		hits := atLeast(ones)
 		precision := ratio(hits, graph.Add(hits, atLeast(zeros)))
 		return graph.Div(graph.ReduceAllSum(graph.Mul(ones, precision)), graph.ReduceAllSum(ones))
@@ -34,12 +34,12 @@ func AveragePrecision(thresholds int) Metric {
 
 // newCurve is a metric of how many examples of label 1 and of label 0 there are above each threshold and not above the
 // next; the first bin is for what is 0.
-func newCurve(name string, thresholds int, value func(ones, zeros *Node) *Node) Metric {
+func newCurve(name string, thresholds int, value func(ones, zeros *graph.Node) *graph.Node) Metric {
 	name = fmt.Sprintf("%s(%d)", name, thresholds)
 	bins := shapes.Make(dtype, max(thresholds, 1))
 	return &sums{name: name, inputs: []string{"labels", "predictions"},
 		keeps: []Accumulator{{Name: "ones", Shape: bins}, {Name: "zeros", Shape: bins}},
-		batch: func(weights *Node, in []*Node) []*Node {
+		batch: func(weights *graph.Node, in []*graph.Node) []*graph.Node {
 			labels, p := in[0], graph.ConvertDType(in[1], dtype)
 			if thresholds < 2 || !in[1].DType().IsFloat() || !labels.Shape().EqualDimensions(p.Shape()) {
 				panic(fmt.Errorf("metrics: %s: expected at least 2 thresholds, and labels and floating-point predictions of the same dimensions, "+
@@ -54,21 +54,21 @@ func newCurve(name string, thresholds int, value func(ones, zeros *Node) *Node) 
 			bin = graph.ConvertDType(bin, classType)
 			w, invalid := weigh(name, weights, p), graph.LogicalNot(graph.LogicalAnd(isLabel, inside))
 			bad := poison(w, invalid)
-			return []*Node{
+			return []*graph.Node{
 				graph.Add(tally(bin, graph.Where(isOne, w, zero), invalid, thresholds), bad),
 				graph.Add(tally(bin, graph.Where(isOne, zero, w), invalid, thresholds), bad),
 			}
 		},
-		value: func(acc []*Node) []Value { return single(value(acc[0], acc[1])) }}
+		value: func(acc []*graph.Node) []Value { return single(value(acc[0], acc[1])) }}
 }
 
 // atLeast is for each bin the sum of itself and all after it, in as many additions of arrays as the number of bins has
 // bits (Hillis and Steele, Data Parallel Algorithms, 1986).
-func atLeast(bins *Node) *Node {
+func atLeast(bins *graph.Node) *graph.Node {
 	n := bins.Shape().Dimensions[0]
 	for far := 1; far < n; far *= 2 {
 		none := graph.Zeros(bins.Graph(), shapes.Make(dtype, far))
-		bins = graph.Add(bins, graph.Concatenate([]*Node{graph.Slice(bins, graph.AxisRangeToEnd(far)), none}, 0))
+		bins = graph.Add(bins, graph.Concatenate([]*graph.Node{graph.Slice(bins, graph.AxisRangeToEnd(far)), none}, 0))
 	}
 	return bins
 }

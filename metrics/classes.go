@@ -16,13 +16,13 @@ const noClass = -1
 
 // Threshold makes classes of two from probabilities or scores: 1 where x is greater than the threshold, else 0, as
 // integers of x's shape. A NaN is no class.
-func Threshold(x *Node, threshold float64) *Node {
+func Threshold(x *graph.Node, threshold float64) *graph.Node {
 	above := graph.GreaterThan(graph.ConvertDType(x, dtype), graph.Scalar(x.Graph(), dtype, threshold))
 	return orNoClass(x, graph.ConvertDType(above, classType))
 }
 
 // orNoClass is class but where x is NaN.
-func orNoClass(x, class *Node) *Node {
+func orNoClass(x, class *graph.Node) *graph.Node {
 	if !x.DType().IsFloat() {
 		return class
 	}
@@ -32,7 +32,7 @@ func orNoClass(x, class *Node) *Node {
 // classes reads labels and predictions, each as integers (a class for each example) or as floats with one axis more
 // (scores, of which the greatest counts, the first one of equals). known is how many classes there are, as the scores
 // say; 0 if neither has scores.
-func classes(name string, inputs []*Node) (labels, predictions *Node, known int) {
+func classes(name string, inputs []*graph.Node) (labels, predictions *graph.Node, known int) {
 	take(name, inputs, "labels", "predictions")
 	labels, n := classOf(name, "labels", inputs[0])
 	predictions, m := classOf(name, "predictions", inputs[1])
@@ -43,7 +43,7 @@ func classes(name string, inputs []*Node) (labels, predictions *Node, known int)
 	return labels, predictions, max(n, m)
 }
 
-func classOf(name, what string, x *Node) (class *Node, classes int) {
+func classOf(name, what string, x *graph.Node) (class *graph.Node, classes int) {
 	switch s := x.Shape(); {
 	case s.DType.IsInt():
 		return graph.ConvertDType(x, classType), 0
@@ -61,7 +61,7 @@ func classOf(name, what string, x *Node) (class *Node, classes int) {
 }
 
 // outside tells which classes are not in 0…n-1; n is 0 where it is not known.
-func outside(class *Node, n int) *Node {
+func outside(class *graph.Node, n int) *graph.Node {
 	bad := graph.LessThan(class, graph.ScalarZero(class.Graph(), class.DType()))
 	if n == 0 {
 		return bad
@@ -70,7 +70,7 @@ func outside(class *Node, n int) *Node {
 }
 
 // is tells for each example and each of n classes whether the example is of the class: [examples…, n].
-func is(class *Node, n int) *Node {
+func is(class *graph.Node, n int) *graph.Node {
 	return graph.ConvertDType(graph.OneHot(class, n, dtype), dtypes.Bool)
 }
 
@@ -81,17 +81,17 @@ func ConfusionMatrix(classes int) Metric {
 	name := fmt.Sprintf("ConfusionMatrix(%d)", classes)
 	return &sums{name: name, inputs: []string{"labels", "predictions"},
 		keeps: []Accumulator{{Name: "matrix", Shape: shapes.Make(dtype, max(classes, 1), max(classes, 1))}},
-		batch: func(weights *Node, in []*Node) []*Node {
+		batch: func(weights *graph.Node, in []*graph.Node) []*graph.Node {
 			labels, predictions, w, invalid := classified(name, classes, weights, in)
 			cell := graph.Add(graph.MulScalar(labels, classes), predictions)
 			cells := graph.Reshape(tally(cell, w, invalid, classes*classes), classes, classes)
-			return []*Node{graph.Add(cells, poison(w, invalid))}
+			return []*graph.Node{graph.Add(cells, poison(w, invalid))}
 		},
-		value: func(acc []*Node) []Value { return single(acc[0]) }}
+		value: func(acc []*graph.Node) []Value { return single(acc[0]) }}
 }
 
 // classified reads labels and predictions of so many classes, with their weights, and tells which examples have none.
-func classified(name string, n int, weights *Node, in []*Node) (labels, predictions, w, invalid *Node) {
+func classified(name string, n int, weights *graph.Node, in []*graph.Node) (labels, predictions, w, invalid *graph.Node) {
 	labels, predictions, known := classes(name, in)
 	if n < 2 || known > 0 && known != n {
 		panic(fmt.Errorf("metrics: %s: expected at least 2 classes, as many as scores have, got labels %s and predictions %s", name, in[0].Shape(), in[1].Shape()))

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"github.com/gomlx/gomlx/core/graph"
 	"maps"
 	"slices"
 	"strings"
@@ -40,23 +41,23 @@ func (c Collection) Accumulators() []Accumulator {
 }
 
 // Initial gives the accumulators as they are before the first batch.
-func (c Collection) Initial(g *Graph) []*Node { return initial(c.Accumulators(), g) }
+func (c Collection) Initial(g *graph.Graph) []*graph.Node { return initial(c.Accumulators(), g) }
 
 // Update gives the accumulators with a batch added.
-func (c Collection) Update(acc []*Node, outputs map[string]*Node) []*Node {
-	find := func(e Entry, name string) *Node {
+func (c Collection) Update(acc []*graph.Node, outputs map[string]*graph.Node) []*graph.Node {
+	find := func(e Entry, name string) *graph.Node {
 		if n := outputs[name]; n != nil {
 			return n
 		}
 		names := slices.Sorted(maps.Keys(outputs))
 		panic(fmt.Errorf("metrics: collection: %q needs the output %q; there are: %s", e.Name, name, strings.Join(names, ", ")))
 	}
-	return c.each(func(e Entry, acc ...[]*Node) []*Node {
-		inputs := make([]*Node, len(e.Inputs))
+	return c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node {
+		inputs := make([]*graph.Node, len(e.Inputs))
 		for i, name := range e.Inputs {
 			inputs[i] = find(e, name)
 		}
-		var weights *Node
+		var weights *graph.Node
 		if e.Weights != "" {
 			weights = find(e, e.Weights)
 		}
@@ -65,20 +66,20 @@ func (c Collection) Update(acc []*Node, outputs map[string]*Node) []*Node {
 }
 
 // Merge joins what was gathered in a with what was gathered later, or at the same time, in b.
-func (c Collection) Merge(a, b []*Node) []*Node {
-	return c.each(func(e Entry, acc ...[]*Node) []*Node { return e.Metric.Merge(acc[0], acc[1]) }, a, b)
+func (c Collection) Merge(a, b []*graph.Node) []*graph.Node {
+	return c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node { return e.Metric.Merge(acc[0], acc[1]) }, a, b)
 }
 
 // Reduce joins what was gathered at the same time: see the function [Reduce].
-func (c Collection) Reduce(a, b []*Node) []*Node {
-	return c.each(func(e Entry, acc ...[]*Node) []*Node { return Reduce(e.Metric, acc[0], acc[1]) }, a, b)
+func (c Collection) Reduce(a, b []*graph.Node) []*graph.Node {
+	return c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node { return Reduce(e.Metric, acc[0], acc[1]) }, a, b)
 }
 
 // Compute gives the values of all metrics under names: the metric's own, and for one of several values such as
 // "scores/recall".
-func (c Collection) Compute(acc []*Node) []Value {
+func (c Collection) Compute(acc []*graph.Node) []Value {
 	var values []Value
-	c.each(func(e Entry, acc ...[]*Node) []*Node {
+	c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node {
 		for _, v := range e.Metric.Compute(acc[0]) {
 			if v.Name = e.Name + "/" + v.Name; v.Name == e.Name+"/" {
 				v.Name = e.Name
@@ -91,15 +92,15 @@ func (c Collection) Compute(acc []*Node) []Value {
 }
 
 // each calls f with each entry and its part of the accumulators, and joins what it returns.
-func (c Collection) each(f func(e Entry, acc ...[]*Node) []*Node, acc ...[]*Node) []*Node {
+func (c Collection) each(f func(e Entry, acc ...[]*graph.Node) []*graph.Node, acc ...[]*graph.Node) []*graph.Node {
 	for _, a := range acc {
 		check("collection", c.Accumulators(), a)
 	}
-	var all []*Node
+	var all []*graph.Node
 	from := 0
 	for _, e := range c {
 		to := from + len(e.Metric.Accumulators())
-		parts := make([][]*Node, len(acc))
+		parts := make([][]*graph.Node, len(acc))
 		for i, a := range acc {
 			parts[i] = a[from:to]
 		}

@@ -40,14 +40,13 @@
 //	CrossEntropy, Perplexity    CategoricalCrossentropy,                     -
 //	                            SparseCategoricalCrossentropy
 //	ConfusionMatrix             -                                            -
-//	Precision, Recall, F1       Precision, Recall, F1Score                   -
-//	FBeta                       FBetaScore                                   -
+//	Precision, Recall           Precision, Recall                            -
+//	FBeta                       F1Score, FBetaScore                          -
 //	Specificity, ClassScores    -                                            -
 //	IoU, MeanIoU                IoU, BinaryIoU, OneHotIoU, MeanIoU,          -
 //	                            OneHotMeanIoU
 //	AUC, AveragePrecision       AUC(curve="ROC"), AUC(curve="PR")            -
-//	PrecisionAtRecall and       PrecisionAtRecall and the three              -
-//	the three like it           like it
+//	BestAt                      PrecisionAtRecall and the three like it      -
 //	Pearson, Concordance        PearsonCorrelation, ConcordanceCorrelation   -
 //	MeanSquaredError, Root…     MeanSquaredError, RootMeanSquaredError       -
 //	MeanAbsoluteError, R2       MeanAbsoluteError, R2Score                   -

@@ -103,21 +103,21 @@ func (geometricMean) Accumulators() []metrics.Accumulator {
 	return []metrics.Accumulator{{Name: "logs", Shape: scalar}, {Name: "count", Shape: scalar}}
 }
 
-func (m geometricMean) Update(acc []*metrics.Node, weights *metrics.Node, inputs ...*metrics.Node) []*metrics.Node {
+func (m geometricMean) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node {
 	logs := graph.ConvertDType(graph.Log(inputs[0]), dtypes.Float64)
 	if weights == nil {
 		weights = graph.OnesLike(logs)
 	}
 	weights = graph.ConvertDType(weights, dtypes.Float64)
 	logs = graph.Where(graph.IsZero(weights), graph.ZerosLike(logs), graph.Mul(weights, logs))
-	return m.Merge(acc, []*metrics.Node{graph.ReduceAllSum(logs), graph.ReduceAllSum(weights)})
+	return m.Merge(acc, []*graph.Node{graph.ReduceAllSum(logs), graph.ReduceAllSum(weights)})
 }
 
-func (geometricMean) Merge(a, b []*metrics.Node) []*metrics.Node {
-	return []*metrics.Node{graph.Add(a[0], b[0]), graph.Add(a[1], b[1])}
+func (geometricMean) Merge(a, b []*graph.Node) []*graph.Node {
+	return []*graph.Node{graph.Add(a[0], b[0]), graph.Add(a[1], b[1])}
 }
 
-func (geometricMean) Compute(acc []*metrics.Node) []metrics.Value {
+func (geometricMean) Compute(acc []*graph.Node) []metrics.Value {
 	return []metrics.Value{{Node: graph.Exp(graph.Div(acc[0], acc[1]))}}
 }
 

@@ -18,62 +18,62 @@ func Max() Metric { return extreme{"Max", math.Inf(-1), graph.Max, graph.ReduceA
 type extreme struct {
 	name    string
 	initial float64
-	of      func(a, b *Node) *Node
-	reduce  func(*Node) *Node
+	of      func(a, b *graph.Node) *graph.Node
+	reduce  func(*graph.Node) *graph.Node
 }
 
 func (e extreme) Accumulators() []Accumulator {
 	return []Accumulator{{Name: "extreme", Shape: shapes.Make(dtype), Initial: e.initial}}
 }
 
-func (e extreme) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
+func (e extreme) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node {
 	take(e.name, inputs, "values")
 	w, x := weigh(e.name, weights, inputs[0]), graph.ConvertDType(inputs[0], dtype)
 	none := graph.FillScalar(x.Graph(), x.Shape(), e.initial)
-	return e.Merge(acc, []*Node{e.reduce(graph.Where(graph.Equal(w, graph.ZerosLike(w)), none, x))})
+	return e.Merge(acc, []*graph.Node{e.reduce(graph.Where(graph.Equal(w, graph.ZerosLike(w)), none, x))})
 }
 
-func (e extreme) Merge(a, b []*Node) []*Node {
+func (e extreme) Merge(a, b []*graph.Node) []*graph.Node {
 	check(e.name, e.Accumulators(), a)
 	check(e.name, e.Accumulators(), b)
-	return []*Node{e.of(a[0], b[0])}
+	return []*graph.Node{e.of(a[0], b[0])}
 }
 
-func (e extreme) Compute(acc []*Node) []Value {
+func (e extreme) Compute(acc []*graph.Node) []Value {
 	check(e.name, e.Accumulators(), acc)
 	return single(acc[0])
 }
 
 // Last is the weighted mean of the last batch that had an example: of all elements of its input, values of any shape.
-// It is a [Reducer]: what devices saw at the same time is averaged, as clu's LastValue does.
+// It has a Reduce: what devices saw at the same time is averaged, as clu's LastValue does.
 func Last() Metric { return last{} }
 
 type last struct{}
 
 func (last) Accumulators() []Accumulator { return scalars("total", "weight") }
 
-func (l last) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
+func (l last) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node {
 	take("Last", inputs, "values")
 	w := weigh("Last", weights, inputs[0])
-	return l.Merge(acc, []*Node{total(w, inputs[0]), graph.ReduceAllSum(w)})
+	return l.Merge(acc, []*graph.Node{total(w, inputs[0]), graph.ReduceAllSum(w)})
 }
 
 // Merge is b, or a where b has no example.
-func (l last) Merge(a, b []*Node) []*Node {
+func (l last) Merge(a, b []*graph.Node) []*graph.Node {
 	check("Last", l.Accumulators(), a)
 	check("Last", l.Accumulators(), b)
 	none := graph.Equal(b[1], graph.ScalarZero(b[1].Graph(), dtype))
-	return []*Node{graph.Where(none, a[0], b[0]), graph.Where(none, a[1], b[1])}
+	return []*graph.Node{graph.Where(none, a[0], b[0]), graph.Where(none, a[1], b[1])}
 }
 
 // Reduce is the batches of a and b as if they were one.
-func (l last) Reduce(a, b []*Node) []*Node {
+func (l last) Reduce(a, b []*graph.Node) []*graph.Node {
 	check("Last", l.Accumulators(), a)
 	check("Last", l.Accumulators(), b)
-	return []*Node{graph.Add(a[0], b[0]), graph.Add(a[1], b[1])}
+	return []*graph.Node{graph.Add(a[0], b[0]), graph.Add(a[1], b[1])}
 }
 
-func (l last) Compute(acc []*Node) []Value {
+func (l last) Compute(acc []*graph.Node) []Value {
 	check("Last", l.Accumulators(), acc)
 	return single(graph.Div(acc[0], acc[1]))
 }

@@ -18,7 +18,7 @@ import (
 func every() together {
 	both, scored := []string{"a", "b"}, []string{"labels", "scores"}
 	curve := []string{"truth", "probabilities"}
-	binary := metrics.MapInputs(metrics.F1(2, metrics.Binary), func(in []*graph.Node) []*graph.Node {
+	binary := metrics.MapInputs(metrics.FBeta(1, 2, metrics.Binary), func(in []*graph.Node) []*graph.Node {
 		return []*graph.Node{in[0], metrics.Threshold(in[1], 0.5)}
 	})
 	several := metrics.MapInputs(metrics.MultiLabel(metrics.ClassScores(3, metrics.Macro)), func(in []*graph.Node) []*graph.Node {
@@ -52,10 +52,10 @@ func every() together {
 		{Name: "mean iou", Metric: metrics.MeanIoU(3), Inputs: scored},
 		{Name: "several labels", Metric: several, Inputs: []string{"scores", "vectors"}},
 		{Name: "fbeta", Metric: metrics.FBeta(0.5, 3, metrics.Weighted), Inputs: scored},
-		{Name: "precision at recall", Metric: metrics.PrecisionAtRecall(0.5, 50), Inputs: curve},
-		{Name: "recall at precision", Metric: metrics.RecallAtPrecision(0.5, 50), Inputs: curve},
-		{Name: "sensitivity at specificity", Metric: metrics.SensitivityAtSpecificity(0.5, 50), Inputs: curve},
-		{Name: "specificity at sensitivity", Metric: metrics.SpecificityAtSensitivity(0.5, 50), Inputs: curve},
+		{Name: "precision at recall", Metric: metrics.BestAt("precision", "recall", 0.5, 50), Inputs: curve},
+		{Name: "recall at precision", Metric: metrics.BestAt("recall", "precision", 0.5, 50), Inputs: curve},
+		{Name: "sensitivity at specificity", Metric: metrics.BestAt("recall", "specificity", 0.5, 50), Inputs: curve},
+		{Name: "specificity at sensitivity", Metric: metrics.BestAt("specificity", "recall", 0.5, 50), Inputs: curve},
 		{Name: "concordance", Metric: metrics.Concordance(1), Inputs: both},
 		{Name: "ap", Metric: metrics.AveragePrecision(50), Inputs: curve},
 	}

@@ -3,11 +3,15 @@ package metrics
 import (
 	"fmt"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	_ "github.com/lazo-ml/lazo/internal/autodiff" // a loss made of a metric's numbers has the right gradient
 )
+
+// dtype is the type of all accumulators; [Metric] says why.
+const dtype = dtypes.Float64
 
 // Metric says how a figure is gathered over many batches. What was gathered so far is in accumulators, which are nodes
 // of a graph and belong to the caller: a Metric itself holds nothing that changes, and one value serves any number of
@@ -30,19 +34,19 @@ type Metric interface {
 	// weights tell how much each example counts: bool (a mask), integers or floats, none negative. Their dimensions are
 	// the first ones of the examples: for examples [batch, time] they are [batch, time], [batch], or a scalar. Nil
 	// stands for 1 each. An example of weight 0 changes nothing, even where its inputs are NaN or no class.
-	Update(acc []*Node, weights *Node, inputs ...*Node) []*Node
+	Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node
 	// Merge joins what was gathered over the batches of a with what was gathered over those of b, which came later or
 	// at the same time. Accumulators without any batch change nothing.
-	Merge(a, b []*Node) []*Node
+	Merge(a, b []*graph.Node) []*graph.Node
 	// Compute gives the figures of all batches so far: one value without a name, or several with one each. Without any
 	// example a mean is NaN.
-	Compute(acc []*Node) []Value
+	Compute(acc []*graph.Node) []Value
 }
 
 // Accumulator describes one of the values that a metric keeps from batch to batch.
 type Accumulator struct {
 	Name  string
-	Shape Shape
+	Shape shapes.Shape
 	// Initial is what all its elements are before the first batch and after a reset.
 	Initial float64
 }
@@ -51,31 +55,28 @@ type Accumulator struct {
 type Value struct {
 	// Name tells it from the other values of the same metric; it is empty where there is but one.
 	Name string
-	Node *Node
+	Node *graph.Node
 }
 
-// Reducer is a metric that joins what was gathered at the same time, on several devices or processes, in another way
-// than what was gathered one after the other. Of the metrics here, [Last] is one.
-type Reducer interface {
-	Metric
-	// Reduce joins a and b, which were gathered at the same time.
-	Reduce(a, b []*Node) []*Node
+// reducer is a metric with the method of [Reduce].
+type reducer interface {
+	Reduce(a, b []*graph.Node) []*graph.Node
 }
 
-// Reduce joins what several devices or processes gathered at the same time: the Reduce of a [Reducer], the Merge of any
-// other.
-func Reduce(m Metric, a, b []*Node) []*Node {
-	if r, ok := m.(Reducer); ok {
+// Reduce joins what several devices or processes gathered at the same time: by the metric's Merge, or by its method
+// Reduce(a, b []*graph.Node) []*graph.Node, if it has one that joins these otherwise, as [Last] has.
+func Reduce(m Metric, a, b []*graph.Node) []*graph.Node {
+	if r, ok := m.(reducer); ok {
 		return r.Reduce(a, b)
 	}
 	return m.Merge(a, b)
 }
 
 // Initial gives the accumulators as they are before the first batch.
-func Initial(m Metric, g *Graph) []*Node { return initial(m.Accumulators(), g) }
+func Initial(m Metric, g *graph.Graph) []*graph.Node { return initial(m.Accumulators(), g) }
 
-func initial(list []Accumulator, g *Graph) []*Node {
-	nodes := make([]*Node, len(list))
+func initial(list []Accumulator, g *graph.Graph) []*graph.Node {
+	nodes := make([]*graph.Node, len(list))
 	for i, a := range list {
 		nodes[i] = graph.FillScalar(g, a.Shape, a.Initial)
 	}
@@ -93,7 +94,7 @@ func scalars(names ...string) []Accumulator {
 
 // check panics where nodes are not a metric's accumulators. A leading axis too many is what accumulators of several
 // devices have before they are reduced.
-func check(name string, want []Accumulator, got []*Node) {
+func check(name string, want []Accumulator, got []*graph.Node) {
 	if len(got) != len(want) {
 		panic(fmt.Errorf("metrics: %s: %d accumulators given, expected %d", name, len(got), len(want)))
 	}
@@ -105,7 +106,7 @@ func check(name string, want []Accumulator, got []*Node) {
 }
 
 // take panics where a metric is not given the inputs that it names.
-func take(name string, inputs []*Node, names ...string) {
+func take(name string, inputs []*graph.Node, names ...string) {
 	if len(inputs) != len(names) {
 		panic(fmt.Errorf("metrics: %s: %d inputs given, expected %d: %v", name, len(inputs), len(names), names))
 	}

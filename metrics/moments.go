@@ -13,7 +13,7 @@ type columns int
 
 // read gives targets and predictions as float64 and the weight of each: [examples, columns], or of one column as they
 // are.
-func (c columns) read(name string, weights *Node, inputs []*Node) (w, targets, predictions *Node) {
+func (c columns) read(name string, weights *graph.Node, inputs []*graph.Node) (w, targets, predictions *graph.Node) {
 	targets, predictions = pair(name, inputs)
 	last := 1
 	if targets.Rank() > 1 {
@@ -25,7 +25,7 @@ func (c columns) read(name string, weights *Node, inputs []*Node) (w, targets, p
 	}
 	w = weigh(name, weights, targets)
 	if c > 1 {
-		flat := func(x *Node) *Node { return graph.Reshape(x, -1, int(c)) }
+		flat := func(x *graph.Node) *graph.Node { return graph.Reshape(x, -1, int(c)) }
 		w, targets, predictions = flat(w), flat(targets), flat(predictions)
 	}
 	return w, targets, predictions
@@ -43,7 +43,7 @@ func (c columns) accumulators(names ...string) []Accumulator {
 }
 
 // sum is that of each column.
-func (c columns) sum(x *Node) *Node {
+func (c columns) sum(x *graph.Node) *graph.Node {
 	if c > 1 {
 		return graph.ReduceSum(x, 0)
 	}
@@ -51,10 +51,12 @@ func (c columns) sum(x *Node) *Node {
 }
 
 // total is the weighted sum of each column.
-func (c columns) total(weights, x *Node) *Node { return c.sum(graph.Mul(weights, counted(weights, x))) }
+func (c columns) total(weights, x *graph.Node) *graph.Node {
+	return c.sum(graph.Mul(weights, counted(weights, x)))
+}
 
 // less is x less the mean of its column, and of no account where an example does not count.
-func (c columns) less(weights, x, mean *Node) *Node {
+func (c columns) less(weights, x, mean *graph.Node) *graph.Node {
 	if c > 1 {
 		mean = graph.ExpandAxes(mean, 0)
 	}
@@ -64,9 +66,9 @@ func (c columns) less(weights, x, mean *Node) *Node {
 // moments are the weight, the mean, and the sum of squared distances from that mean, of numbers gathered so far. Joined
 // by the rule of Chan, Golub and LeVeque (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances,
 // 1979), they keep the digits that a sum of squares loses where the mean is large.
-type moments struct{ weight, mean, squares *Node }
+type moments struct{ weight, mean, squares *graph.Node }
 
-func (c columns) moments(weights, x *Node) moments {
+func (c columns) moments(weights, x *graph.Node) moments {
 	weight := c.sum(weights)
 	mean := ratio(c.total(weights, x), weight)
 	return moments{weight, mean, c.total(weights, graph.Square(c.less(weights, x, mean)))}
@@ -83,7 +85,7 @@ func (m moments) join(n moments) moments {
 	}
 }
 
-func (m moments) variance() *Node { return graph.Div(m.squares, m.weight) }
+func (m moments) variance() *graph.Node { return graph.Div(m.squares, m.weight) }
 
 // StandardDeviation is the square root of the weighted mean squared distance of all elements of its input, values of
 // any shape, from their mean: that of a population, divided by n and not n-1.
@@ -99,20 +101,20 @@ func (standardDeviation) Accumulators() []Accumulator {
 	return scalars("weight", "mean", "squares")
 }
 
-func (s standardDeviation) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
+func (s standardDeviation) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node {
 	take(deviationName, inputs, "values")
 	m := columns(1).moments(weigh(deviationName, weights, inputs[0]), inputs[0])
-	return s.Merge(acc, []*Node{m.weight, m.mean, m.squares})
+	return s.Merge(acc, []*graph.Node{m.weight, m.mean, m.squares})
 }
 
-func (s standardDeviation) Merge(a, b []*Node) []*Node {
+func (s standardDeviation) Merge(a, b []*graph.Node) []*graph.Node {
 	check(deviationName, s.Accumulators(), a)
 	check(deviationName, s.Accumulators(), b)
 	m := moments{a[0], a[1], a[2]}.join(moments{b[0], b[1], b[2]})
-	return []*Node{m.weight, m.mean, m.squares}
+	return []*graph.Node{m.weight, m.mean, m.squares}
 }
 
-func (s standardDeviation) Compute(acc []*Node) []Value {
+func (s standardDeviation) Compute(acc []*graph.Node) []Value {
 	check(deviationName, s.Accumulators(), acc)
 	return single(graph.Sqrt(moments{acc[0], acc[1], acc[2]}.variance()))
 }
@@ -128,20 +130,20 @@ func (r r2) Accumulators() []Accumulator {
 	return r.accumulators("weight", "mean", "squares", "residual")
 }
 
-func (r r2) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
+func (r r2) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node {
 	w, targets, predictions := r.read("R2", weights, inputs)
 	m := r.moments(w, targets)
-	return r.Merge(acc, []*Node{m.weight, m.mean, m.squares, r.total(w, graph.Square(graph.Sub(predictions, targets)))})
+	return r.Merge(acc, []*graph.Node{m.weight, m.mean, m.squares, r.total(w, graph.Square(graph.Sub(predictions, targets)))})
 }
 
-func (r r2) Merge(a, b []*Node) []*Node {
+func (r r2) Merge(a, b []*graph.Node) []*graph.Node {
 	check("R2", r.Accumulators(), a)
 	check("R2", r.Accumulators(), b)
 	m := moments{a[0], a[1], a[2]}.join(moments{b[0], b[1], b[2]})
-	return []*Node{m.weight, m.mean, m.squares, graph.Add(a[3], b[3])}
+	return []*graph.Node{m.weight, m.mean, m.squares, graph.Add(a[3], b[3])}
 }
 
-func (r r2) Compute(acc []*Node) []Value {
+func (r r2) Compute(acc []*graph.Node) []Value {
 	check("R2", r.Accumulators(), acc)
 	return single(graph.ReduceAllMean(graph.OneMinus(graph.Div(acc[3], acc[2]))))
 }

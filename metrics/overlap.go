@@ -16,7 +16,7 @@ func MeanIoU(classes int) Metric {
 	s := newScores("MeanIoU", classes, PerClass, iou).(*sums)
 	s.name = fmt.Sprintf("MeanIoU(%d)", classes)
 	s.multiLabel.name = "MultiLabel(" + s.name + ")"
-	s.value = func(acc []*Node) []Value {
+	s.value = func(acc []*graph.Node) []Value {
 		each := iou.of(acc[0], acc[1], acc[2], nil)
 		union := graph.Add(acc[1], acc[2])
 		there := graph.ConvertDType(graph.NotEqual(union, graph.ZerosLike(union)), dtype)
@@ -27,10 +27,10 @@ func MeanIoU(classes int) Metric {
 }
 
 // FBeta is the harmonic mean of [Precision] and [Recall] in which recall counts beta² times as much (van Rijsbergen
-// 1979), for each class first; [F1] is that with beta 1. A class that is neither seen nor predicted has 0.
+// 1979), for each class first; F1 is that with beta 1. A class that is neither seen nor predicted has 0.
 func FBeta(beta float64, classes int, average Average) Metric {
 	square := beta * beta
-	f := score{"fbeta", func(hit, predicted, labelled, _ *Node) *Node {
+	f := score{"fbeta", func(hit, predicted, labelled, _ *graph.Node) *graph.Node {
 		if !(beta > 0) {
 			panic(fmt.Errorf("metrics: FBeta: beta is %g, expected a positive number", beta))
 		}
@@ -39,6 +39,6 @@ func FBeta(beta float64, classes int, average Average) Metric {
 	return newScores(fmt.Sprintf("FBeta(%g)", beta), classes, average, f)
 }
 
-var iou = score{"iou", func(hit, predicted, labelled, _ *Node) *Node {
+var iou = score{"iou", func(hit, predicted, labelled, _ *graph.Node) *graph.Node {
 	return ratio(hit, graph.Sub(graph.Add(predicted, labelled), hit))
 }}

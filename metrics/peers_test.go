@@ -46,15 +46,14 @@ func byName() map[string]metrics.Metric {
 			n = 2
 		}
 		for name, m := range map[string]metrics.Metric{"Precision": metrics.Precision(n, a), "Recall": metrics.Recall(n, a),
-			"F1": metrics.F1(n, a), "FBeta(2)": metrics.FBeta(2, n, a), "IoU": metrics.IoU(n, a), "Specificity": metrics.Specificity(n, a)} {
+			"F1": metrics.FBeta(1, n, a), "FBeta(2)": metrics.FBeta(2, n, a), "IoU": metrics.IoU(n, a), "Specificity": metrics.Specificity(n, a)} {
 			all[fmt.Sprintf("%s(%d, %s)", name, n, a)] = m
 		}
 	}
 	for _, at := range []float64{0.25, 0.7} {
-		for name, m := range map[string]func(float64, int) metrics.Metric{"PrecisionAtRecall": metrics.PrecisionAtRecall,
-			"RecallAtPrecision": metrics.RecallAtPrecision, "SensitivityAtSpecificity": metrics.SensitivityAtSpecificity,
-			"SpecificityAtSensitivity": metrics.SpecificityAtSensitivity} {
-			all[fmt.Sprintf("%s(%g)", name, at)] = m(at, 200)
+		for name, sides := range map[string][2]string{"PrecisionAtRecall": {"precision", "recall"}, "RecallAtPrecision": {"recall", "precision"},
+			"SensitivityAtSpecificity": {"recall", "specificity"}, "SpecificityAtSensitivity": {"specificity", "recall"}} {
+			all[fmt.Sprintf("%s(%g)", name, at)] = metrics.BestAt(sides[0], sides[1], at, 200)
 		}
 	}
 	return all

@@ -13,15 +13,15 @@ func MeanSquaredError() Metric { return squaredError("MeanSquaredError", nil) }
 // RootMeanSquaredError is the square root of [MeanSquaredError].
 func RootMeanSquaredError() Metric { return squaredError("RootMeanSquaredError", graph.Sqrt) }
 
-func squaredError(name string, after func(*Node) *Node) Metric {
-	return newMean(name, func(in []*Node) *Node { return graph.Square(difference(name, in)) }, after, "targets", "predictions")
+func squaredError(name string, after func(*graph.Node) *graph.Node) Metric {
+	return newMean(name, func(in []*graph.Node) *graph.Node { return graph.Square(difference(name, in)) }, after, "targets", "predictions")
 }
 
 // MeanAbsoluteError is the weighted mean size of the difference of targets and predictions, its two inputs, of one
 // shape: each element is an example.
 func MeanAbsoluteError() Metric {
 	const name = "MeanAbsoluteError"
-	return newMean(name, func(in []*Node) *Node { return graph.Abs(difference(name, in)) }, nil, "targets", "predictions")
+	return newMean(name, func(in []*graph.Node) *graph.Node { return graph.Abs(difference(name, in)) }, nil, "targets", "predictions")
 }
 
 // CosineSimilarity is the weighted mean cosine of the angle between targets and predictions, its two inputs, both
@@ -29,19 +29,19 @@ func MeanAbsoluteError() Metric {
 // vector of zeros is 0.
 func CosineSimilarity() Metric {
 	const name = "CosineSimilarity"
-	return newMean(name, func(in []*Node) *Node {
+	return newMean(name, func(in []*graph.Node) *graph.Node {
 		a, b := pair(name, in)
 		if a.Rank() < 2 || a.Shape().Dim(-1) < 2 {
 			panic(fmt.Errorf("metrics: %s: the predictions %s have one number an example, whose cosine is 1 or -1 whatever its size: "+
 				"expected vectors [batch, …, n], with n of two or more", name, in[1].Shape()))
 		}
-		dot := func(x, y *Node) *Node { return graph.ReduceSum(graph.Mul(x, y), -1) }
+		dot := func(x, y *graph.Node) *graph.Node { return graph.ReduceSum(graph.Mul(x, y), -1) }
 		return ratio(dot(a, b), graph.Mul(graph.Sqrt(dot(a, a)), graph.Sqrt(dot(b, b))))
 	}, nil, "targets", "predictions")
 }
 
 // pair gives targets and predictions as float64.
-func pair(name string, inputs []*Node) (targets, predictions *Node) {
+func pair(name string, inputs []*graph.Node) (targets, predictions *graph.Node) {
 	take(name, inputs, "targets", "predictions")
 	t, p := inputs[0], inputs[1]
 	if !t.Shape().EqualDimensions(p.Shape()) {
@@ -50,7 +50,7 @@ func pair(name string, inputs []*Node) (targets, predictions *Node) {
 	return graph.ConvertDType(t, dtype), graph.ConvertDType(p, dtype)
 }
 
-func difference(name string, inputs []*Node) *Node {
+func difference(name string, inputs []*graph.Node) *graph.Node {
 	targets, predictions := pair(name, inputs)
 	return graph.Sub(predictions, targets)
 }

@@ -43,17 +43,13 @@ func Recall(classes int, average Average) Metric {
 	return newScores("Recall", classes, average, recall)
 }
 
-// F1 is the harmonic mean of [Precision] and [Recall], for each class first. A class that is neither seen nor predicted
-// has 0.
-func F1(classes int, average Average) Metric { return newScores("F1", classes, average, f1) }
-
 // Specificity is the share of the examples not of a class that are not predicted to be. A class that all examples are
 // of has 0; without any example it is NaN.
 func Specificity(classes int, average Average) Metric {
 	return newScores("Specificity", classes, average, specificity)
 }
 
-// ClassScores are [Precision], [Recall], [F1] and [Specificity] as the values "precision", "recall", "f1" and
+// ClassScores are [Precision], [Recall], F1 and [Specificity] as the values "precision", "recall", "f1" and
 // "specificity" of one metric.
 func ClassScores(classes int, average Average) Metric {
 	return newScores("ClassScores", classes, average, precision, recall, f1, specificity)
@@ -63,16 +59,16 @@ func ClassScores(classes int, average Average) Metric {
 // what is of the class, and of all.
 type score struct {
 	name string
-	of   func(hit, predicted, labelled, all *Node) *Node
+	of   func(hit, predicted, labelled, all *graph.Node) *graph.Node
 }
 
 var (
-	precision = score{"precision", func(hit, predicted, _, _ *Node) *Node { return ratio(hit, predicted) }}
-	recall    = score{"recall", func(hit, _, labelled, _ *Node) *Node { return ratio(hit, labelled) }}
-	f1        = score{"f1", func(hit, predicted, labelled, _ *Node) *Node {
+	precision = score{"precision", func(hit, predicted, _, _ *graph.Node) *graph.Node { return ratio(hit, predicted) }}
+	recall    = score{"recall", func(hit, _, labelled, _ *graph.Node) *graph.Node { return ratio(hit, labelled) }}
+	f1        = score{"f1", func(hit, predicted, labelled, _ *graph.Node) *graph.Node {
 		return ratio(graph.MulScalar(hit, 2), graph.Add(predicted, labelled))
 	}}
-	specificity = score{"specificity", func(hit, predicted, labelled, all *Node) *Node {
+	specificity = score{"specificity", func(hit, predicted, labelled, all *graph.Node) *graph.Node {
 		rest := graph.Sub(all, labelled)
 		return ratio(graph.Sub(rest, graph.Sub(predicted, hit)), rest)
 	}}
@@ -83,40 +79,42 @@ func newScores(name string, n int, average Average, scores ...score) Metric {
 	each := shapes.Make(dtype, max(n, 1))
 	return &sums{name: name, inputs: []string{"labels", "predictions"},
 		keeps: []Accumulator{{Name: "hit", Shape: each}, {Name: "predicted", Shape: each}, {Name: "labelled", Shape: each}},
-		batch: func(weights *Node, in []*Node) []*Node {
+		batch: func(weights *graph.Node, in []*graph.Node) []*graph.Node {
 			if average < Macro || average > PerClass || average == Binary && n != 2 {
 				panic(fmt.Errorf("metrics: %s: no such average of %d classes", name, n))
 			}
 			labels, predictions, w, invalid := classified(name, n, weights, in)
 			bad := poison(w, invalid)
 			hit := graph.Where(graph.Equal(labels, predictions), w, graph.ZerosLike(w))
-			return []*Node{
+			return []*graph.Node{
 				graph.Add(tally(labels, hit, invalid, n), bad),
 				graph.Add(tally(predictions, w, invalid, n), bad),
 				graph.Add(tally(labels, w, invalid, n), bad),
 			}
 		},
-		value: func(acc []*Node) []Value { return average.values(scores, acc, graph.ReduceAllSum(acc[2])) },
+		value: func(acc []*graph.Node) []Value { return average.values(scores, acc, graph.ReduceAllSum(acc[2])) },
 		multiLabel: &sums{name: "MultiLabel(" + name + ")", inputs: []string{"labels", "predictions"},
 			keeps: []Accumulator{{Name: "hit", Shape: each}, {Name: "predicted", Shape: each}, {Name: "labelled", Shape: each}, {Name: "all", Shape: shapes.Make(dtype)}},
-			batch: func(weights *Node, in []*Node) []*Node { return labelled(name, n, average, weights, in[0], in[1]) },
-			value: func(acc []*Node) []Value { return average.values(scores, acc, acc[3]) }}}
+			batch: func(weights *graph.Node, in []*graph.Node) []*graph.Node {
+				return labelled(name, n, average, weights, in[0], in[1])
+			},
+			value: func(acc []*graph.Node) []Value { return average.values(scores, acc, acc[3]) }}}
 }
 
-// MultiLabel is one of [Precision], [Recall], [F1], [FBeta], [Specificity], [ClassScores], [IoU] and [MeanIoU] for
+// MultiLabel is one of [Precision], [Recall], [FBeta], [Specificity], [ClassScores], [IoU] and [MeanIoU] for
 // examples that may be of several classes, or of none. Its inputs are labels and predictions as integers [examples…,
 // classes], 1 where the example is of the class and else 0, as [Threshold] makes them; weights are of examples.
 func MultiLabel(m Metric) Metric {
 	if s, ok := m.(*sums); ok && s.multiLabel != nil {
 		return s.multiLabel
 	}
-	return &sums{name: "MultiLabel", inputs: []string{"labels", "predictions"}, batch: func(*Node, []*Node) []*Node {
-		panic(fmt.Errorf("metrics: MultiLabel: %T is no metric that scores classes: expected Precision, Recall, F1, FBeta, Specificity, ClassScores, IoU or MeanIoU", m))
+	return &sums{name: "MultiLabel", inputs: []string{"labels", "predictions"}, batch: func(*graph.Node, []*graph.Node) []*graph.Node {
+		panic(fmt.Errorf("metrics: MultiLabel: %T is no metric that scores classes: expected Precision, Recall, FBeta, Specificity, ClassScores, IoU or MeanIoU", m))
 	}}
 }
 
 // labelled counts for each class the examples that are of the class, those predicted to be, and those that are both.
-func labelled(name string, n int, average Average, weights, labels, predictions *Node) []*Node {
+func labelled(name string, n int, average Average, weights, labels, predictions *graph.Node) []*graph.Node {
 	l, p := labels.Shape(), predictions.Shape()
 	if !l.DType.IsInt() || !p.DType.IsInt() || !l.EqualDimensions(p) || l.Rank() == 0 || l.Dimensions[l.Rank()-1] != n || average == Binary {
 		panic(fmt.Errorf("metrics: MultiLabel(%s): labels %s and predictions %s do not fit: expected integers 0 and 1, both [examples…, %d classes], and an "+
@@ -129,15 +127,15 @@ func labelled(name string, n int, average Average, weights, labels, predictions 
 	one := graph.OnesLike(labels)
 	is, says := graph.Equal(labels, one), graph.Equal(predictions, one)
 	bad := poison(each, invalid)
-	count := func(where *Node) *Node {
+	count := func(where *graph.Node) *graph.Node {
 		counted := graph.Where(where, w, graph.ZerosLike(w))
 		return graph.Add(graph.ReduceSum(graph.Reshape(counted, -1, n), 0), bad)
 	}
-	return []*Node{count(graph.LogicalAnd(is, says)), count(says), count(is), graph.ReduceAllSum(each)}
+	return []*graph.Node{count(graph.LogicalAnd(is, says)), count(says), count(is), graph.ReduceAllSum(each)}
 }
 
 // values are the scores as their average has them.
-func (a Average) values(scores []score, acc []*Node, all *Node) []Value {
+func (a Average) values(scores []score, acc []*graph.Node, all *graph.Node) []Value {
 	values := make([]Value, len(scores))
 	for i, s := range scores {
 		values[i] = Value{s.name, a.of(s, acc[0], acc[1], acc[2], all)}
@@ -149,7 +147,7 @@ func (a Average) values(scores []score, acc []*Node, all *Node) []Value {
 }
 
 // of averages the scores of classes.
-func (a Average) of(s score, hit, predicted, labelled, all *Node) *Node {
+func (a Average) of(s score, hit, predicted, labelled, all *graph.Node) *graph.Node {
 	g := hit.Graph()
 	each := s.of(hit, predicted, labelled, graph.BroadcastToShape(all, labelled.Shape()))
 	v := each

@@ -9,45 +9,45 @@ type sums struct {
 	name   string
 	inputs []string
 	keeps  []Accumulator
-	batch  func(weights *Node, inputs []*Node) []*Node
-	value  func(acc []*Node) []Value
+	batch  func(weights *graph.Node, inputs []*graph.Node) []*graph.Node
+	value  func(acc []*graph.Node) []Value
 	// multiLabel is the metric for examples that may be of several classes, nil if there is none.
 	multiLabel *sums
 }
 
 func (s *sums) Accumulators() []Accumulator { return s.keeps }
 
-func (s *sums) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
+func (s *sums) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node {
 	take(s.name, inputs, s.inputs...)
 	return s.Merge(acc, s.batch(weights, inputs))
 }
 
-func (s *sums) Merge(a, b []*Node) []*Node {
+func (s *sums) Merge(a, b []*graph.Node) []*graph.Node {
 	check(s.name, s.keeps, a)
 	check(s.name, s.keeps, b)
-	both := make([]*Node, len(a))
+	both := make([]*graph.Node, len(a))
 	for i := range a {
 		both[i] = graph.Add(a[i], b[i])
 	}
 	return both
 }
 
-func (s *sums) Compute(acc []*Node) []Value {
+func (s *sums) Compute(acc []*graph.Node) []Value {
 	check(s.name, s.keeps, acc)
 	return s.value(acc)
 }
 
-func single(v *Node) []Value { return []Value{{Node: v}} }
+func single(v *graph.Node) []Value { return []Value{{Node: v}} }
 
 // newMean is the weighted mean of what each gives for each example; after, if not nil, is applied to the mean.
-func newMean(name string, each func(inputs []*Node) *Node, after func(*Node) *Node, inputs ...string) Metric {
+func newMean(name string, each func(inputs []*graph.Node) *graph.Node, after func(*graph.Node) *graph.Node, inputs ...string) Metric {
 	return &sums{name: name, inputs: inputs, keeps: scalars("total", "weight"),
-		batch: func(weights *Node, inputs []*Node) []*Node {
+		batch: func(weights *graph.Node, inputs []*graph.Node) []*graph.Node {
 			x := each(inputs)
 			w := weigh(name, weights, x)
-			return []*Node{total(w, x), graph.ReduceAllSum(w)}
+			return []*graph.Node{total(w, x), graph.ReduceAllSum(w)}
 		},
-		value: func(acc []*Node) []Value {
+		value: func(acc []*graph.Node) []Value {
 			mean := graph.Div(acc[0], acc[1])
 			if after != nil {
 				mean = after(mean)
@@ -58,27 +58,29 @@ func newMean(name string, each func(inputs []*Node) *Node, after func(*Node) *No
 
 // Mean is the weighted mean of all elements of its input, values of any shape: each element is an example.
 func Mean() Metric {
-	return newMean("Mean", func(in []*Node) *Node { return in[0] }, nil, "values")
+	return newMean("Mean", func(in []*graph.Node) *graph.Node { return in[0] }, nil, "values")
 }
 
 // Sum is the weighted sum of all elements of its input, values of any shape. Without any example it is 0.
 func Sum() Metric {
 	return &sums{name: "Sum", inputs: []string{"values"}, keeps: scalars("total"),
-		batch: func(weights *Node, in []*Node) []*Node { return []*Node{total(weigh("Sum", weights, in[0]), in[0])} },
-		value: func(acc []*Node) []Value { return single(acc[0]) }}
+		batch: func(weights *graph.Node, in []*graph.Node) []*graph.Node {
+			return []*graph.Node{total(weigh("Sum", weights, in[0]), in[0])}
+		},
+		value: func(acc []*graph.Node) []Value { return single(acc[0]) }}
 }
 
 // MapInputs is the metric m over what f makes of the inputs: MapInputs(Mean(), f) is the mean of f. f does not see the
 // weights; they must fit what it returns, or the examples of padding would count.
-func MapInputs(m Metric, f func(inputs []*Node) []*Node) Metric { return mapped{m, f} }
+func MapInputs(m Metric, f func(inputs []*graph.Node) []*graph.Node) Metric { return mapped{m, f} }
 
 type mapped struct {
 	Metric
-	f func(inputs []*Node) []*Node
+	f func(inputs []*graph.Node) []*graph.Node
 }
 
-func (m mapped) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
+func (m mapped) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node {
 	return m.Metric.Update(acc, weights, m.f(inputs)...)
 }
 
-func (m mapped) Reduce(a, b []*Node) []*Node { return Reduce(m.Metric, a, b) }
+func (m mapped) Reduce(a, b []*graph.Node) []*graph.Node { return Reduce(m.Metric, a, b) }

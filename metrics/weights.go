@@ -9,7 +9,7 @@ import (
 )
 
 // weigh gives each of the examples its weight, as float64.
-func weigh(name string, weights, examples *Node) *Node {
+func weigh(name string, weights, examples *graph.Node) *graph.Node {
 	to := shapes.Make(dtype, examples.Shape().Dimensions...)
 	if weights == nil {
 		return graph.Ones(examples.Graph(), to)
@@ -34,25 +34,25 @@ func weigh(name string, weights, examples *Node) *Node {
 
 // counted is x where an example counts, and 0 elsewhere, as float64: whatever x is in an example that does not count,
 // NaN too, is kept out.
-func counted(weights, x *Node) *Node {
+func counted(weights, x *graph.Node) *graph.Node {
 	x = graph.ConvertDType(x, dtype)
 	return graph.Where(graph.NotEqual(weights, graph.ScalarZero(x.Graph(), dtype)), x, graph.ZerosLike(x))
 }
 
 // total is the weighted sum of x.
-func total(weights, x *Node) *Node {
+func total(weights, x *graph.Node) *graph.Node {
 	return graph.ReduceAllSum(graph.Mul(weights, counted(weights, x)))
 }
 
 // ratio is a/b, and 0 where b is 0.
-func ratio(a, b *Node) *Node {
+func ratio(a, b *graph.Node) *graph.Node {
 	none := graph.Equal(b, graph.ScalarZero(b.Graph(), dtype))
 	return graph.Where(none, graph.ZerosLike(b), graph.Div(a, graph.Where(none, graph.OnesLike(b), b)))
 }
 
 // poison is NaN where any example that counts is invalid, else 0: graphs cannot raise errors, but a sum to which it is
 // added cannot be mistaken for a figure.
-func poison(weights, invalid *Node) *Node {
+func poison(weights, invalid *graph.Node) *graph.Node {
 	g := weights.Graph()
 	bad := graph.GreaterThan(graph.ReduceAllSum(counted(weights, invalid)), graph.ScalarZero(g, dtype))
 	return graph.Where(bad, nan(g), graph.ScalarZero(g, dtype))
@@ -60,11 +60,11 @@ func poison(weights, invalid *Node) *Node {
 
 // tally adds up the weights of the examples in each of n bins. An invalid example is in none: where a scatter would put
 // an index from outside is the backend's to say.
-func tally(bin, weights, invalid *Node, n int) *Node {
+func tally(bin, weights, invalid *graph.Node, n int) *graph.Node {
 	bin = graph.Where(invalid, graph.ZerosLike(bin), bin)
 	weights = graph.Where(invalid, graph.ZerosLike(weights), weights)
 	size := bin.Shape().Size()
 	return graph.Scatter(graph.Reshape(bin, size, 1), graph.Reshape(weights, size), shapes.Make(dtype, n), false, false)
 }
 
-func nan(g *Graph) *Node { return graph.Scalar(g, dtype, math.NaN()) }
+func nan(g *graph.Graph) *graph.Node { return graph.Scalar(g, dtype, math.NaN()) }

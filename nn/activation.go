@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/names"
 )
@@ -17,9 +18,9 @@ import (
 type Activation string
 
 // Apply has no variable.
-func (a Activation) Apply(scope *Scope, x *Node) *Node { return apply(a, scope, x) }
+func (a Activation) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }
 
-func (a Activation) build(scope *Scope, x *Node) *Node {
+func (a Activation) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	f, err := names.Find("activation", string(a), activations())
 	if err != nil {
 		fail("Activation", scope, "%w", err)
@@ -28,7 +29,7 @@ func (a Activation) build(scope *Scope, x *Node) *Node {
 }
 
 // Relu is x where it is above 0, and else 0. Its slope at 0 is 0.
-func Relu(x *Node) *Node {
+func Relu(x *graph.Node) *graph.Node {
 	return graph.Max(graph.ScalarZero(x.Graph(), x.DType()), x) // at a tie the slope is the first operand's
 }
 
@@ -36,16 +37,16 @@ func Relu(x *Node) *Node {
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
 // activations are GoMLX's, as leaky_relu, and others in place of those that Keras has otherwise.
-func activations() map[string]func(*Node) *Node {
-	table := map[string]func(*Node) *Node{}
+func activations() map[string]func(*graph.Node) *graph.Node {
+	table := map[string]func(*graph.Node) *graph.Node{}
 	for _, t := range activation.TypeValues() {
-		table[strings.ToLower(word.ReplaceAllString(t.String(), "${1}_$2"))] = func(x *Node) *Node { return activation.Apply(t, x) }
+		table[strings.ToLower(word.ReplaceAllString(t.String(), "${1}_$2"))] = func(x *graph.Node) *graph.Node { return activation.Apply(t, x) }
 	}
-	relu6 := func(x *Node) *Node { return graph.MinScalar(Relu(x), 6) }
-	hardSigmoid := func(x *Node) *Node { return graph.DivScalar(relu6(graph.AddScalar(x, 3)), 6) }
-	table["softmax"] = func(x *Node) *Node { return graph.Softmax(x) }
+	relu6 := func(x *graph.Node) *graph.Node { return graph.MinScalar(Relu(x), 6) }
+	hardSigmoid := func(x *graph.Node) *graph.Node { return graph.DivScalar(relu6(graph.AddScalar(x, 3)), 6) }
+	table["softmax"] = func(x *graph.Node) *graph.Node { return graph.Softmax(x) }
 	table["relu"], table["relu6"], table["hard_sigmoid"] = Relu, relu6, hardSigmoid
-	table["hard_swish"] = func(x *Node) *Node { return graph.Mul(x, hardSigmoid(x)) }
-	table["leaky_relu"] = func(x *Node) *Node { return activation.LeakyReluWith(x, 0.2) }
+	table["hard_swish"] = func(x *graph.Node) *graph.Node { return graph.Mul(x, hardSigmoid(x)) }
+	table["leaky_relu"] = func(x *graph.Node) *graph.Node { return activation.LeakyReluWith(x, 0.2) }
 	return table
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/attention"
 	"github.com/gomlx/gomlx/ml/layers/attention/pos"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
@@ -30,18 +31,18 @@ type Attention struct {
 	Rotary float64
 	// Mask says which keys are seen: lengths, whole numbers [batch]; or bool [batch, keys], [batch, queries, keys] or
 	// [batch, heads, queries, keys]; that of [MaskOf] in Apply if nil. A query that sees nothing gets 0 of the values.
-	Mask *Node
+	Mask *graph.Node
 	// Dropout is the share of the weights of the values that is set to 0 while training.
 	Dropout float64
 	NoBias  bool
-	Kernel  Initializer // GlorotUniform if nil
+	Kernel  model.VariableInitializer // "glorot_uniform" if nil
 }
 
 // Apply is the attention of a sequence with itself: [batch, places, n] to [batch, places, n]. It has the variables
 // kernel and bias in query [n, heads·width], key and value [n, keyHeads·width], and output [heads·width, n].
-func (a Attention) Apply(scope *Scope, x *Node) *Node { return apply(a, scope, x) }
+func (a Attention) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }
 
-func (a Attention) build(scope *Scope, x *Node) *Node {
+func (a Attention) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	sequence("Attention", scope, x)
 	if a.Mask == nil {
 		a.Mask = MaskOf(x)
@@ -50,7 +51,7 @@ func (a Attention) build(scope *Scope, x *Node) *Node {
 }
 
 // Cross is the attention of x to another sequence, [batch, keys, m], with the variables of Apply.
-func (a Attention) Cross(scope *Scope, x, memory *Node) *Node {
+func (a Attention) Cross(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 	if a.Causal || a.Rotary != 0 {
 		fail("Attention", scope, "Causal and Rotary go by one sequence's places, expected neither in Cross")
 	}
@@ -58,7 +59,7 @@ func (a Attention) Cross(scope *Scope, x, memory *Node) *Node {
 	return a.of(scope, x, memory)
 }
 
-func (a Attention) of(scope *Scope, x, memory *Node) *Node {
+func (a Attention) of(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 	a = a.checked(scope, x)
 	q, k, v := a.project(scope, x, memory, nil)
 	mask := a.mask(scope, q, k)
@@ -72,12 +73,12 @@ func (a Attention) of(scope *Scope, x, memory *Node) *Node {
 
 // Cache holds keys and values of the places that were decoded, so that each further one costs the same.
 type Cache struct {
-	Key, Value *Node // [batch·keyHeads, length, width], as the products read them: XLA writes these in place
-	Position   *Node // how many places are in it, a scalar of int32
+	Key, Value *graph.Node // [batch·keyHeads, length, width], as the products read them: XLA writes these in place
+	Position   *graph.Node // how many places are in it, a scalar of int32
 }
 
 // NewCache is an empty cache for so many places of sequences like x, [batch, …, n].
-func (a Attention) NewCache(scope *Scope, x *Node, length int) Cache {
+func (a Attention) NewCache(scope *model.Scope, x *graph.Node, length int) Cache {
 	a = a.checked(scope, x)
 	atLeastOne("Attention", scope, "the length of the cache", length)
 	empty := graph.Zeros(x.Graph(), shapes.Make(x.DType(), x.Shape().Dimensions[0]*a.KeyHeads, length, a.Width))
@@ -87,7 +88,7 @@ func (a Attention) NewCache(scope *Scope, x *Node, length int) Cache {
 // Decode is Apply, of a Causal attention, for places that follow those of the cache: a prompt, or one new place at a
 // time. It gives the cache with them, for the next call. Where the cache is too short, the output is NaN. Mask may be
 // lengths [batch] or bool [batch, length], for the places of the cache.
-func (a Attention) Decode(scope *Scope, x *Node, cache Cache) (*Node, Cache) {
+func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*graph.Node, Cache) {
 	a = a.checked(scope, x)
 	if !a.Causal {
 		fail("Attention", scope, "Decode gives what Apply gives only where it is Causal")
@@ -107,10 +108,12 @@ func (a Attention) Decode(scope *Scope, x *Node, cache Cache) (*Node, Cache) {
 	}
 	q, k, v := a.project(scope, x, x, cache.Position)
 	// All heads of the batch are those of one example, in front of the places.
-	flat := func(v *Node) *Node { return graph.Reshape(graph.TransposeAllAxes(v, 0, 2, 1, 3), -1, n, a.Width) }
-	wide := func(v *Node) *Node { return graph.ExpandAxes(v, 0) }
+	flat := func(v *graph.Node) *graph.Node {
+		return graph.Reshape(graph.TransposeAllAxes(v, 0, 2, 1, 3), -1, n, a.Width)
+	}
+	wide := func(v *graph.Node) *graph.Node { return graph.ExpandAxes(v, 0) }
 	zero := graph.ScalarZero(g, dtypes.Int32)
-	at := []*Node{zero, cache.Position, zero}
+	at := []*graph.Node{zero, cache.Position, zero}
 	next := Cache{Key: graph.DynamicUpdateSlice(cache.Key, flat(k), at), Value: graph.DynamicUpdateSlice(cache.Value, flat(v), at),
 		Position: graph.AddScalar(cache.Position, float64(n))}
 	square := shapes.Make(dtypes.Int32, n, length)
@@ -126,7 +129,7 @@ func (a Attention) Decode(scope *Scope, x *Node, cache Cache) (*Node, Cache) {
 }
 
 // checked has the numbers that are 0 filled in.
-func (a Attention) checked(scope *Scope, x *Node) Attention {
+func (a Attention) checked(scope *model.Scope, x *graph.Node) Attention {
 	sequence("Attention", scope, x)
 	atLeastOne("Attention", scope, "Heads", a.Heads)
 	checkRate("Attention", scope, a.Dropout)
@@ -145,13 +148,13 @@ func (a Attention) checked(scope *Scope, x *Node) Attention {
 	return a
 }
 
-func (a Attention) dense(scope *Scope, x *Node, units int) *Node {
+func (a Attention) dense(scope *model.Scope, x *graph.Node, units int) *graph.Node {
 	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.build(scope, x)
 }
 
 // project gives queries, keys and values, [batch, places, heads, width], turned by their places from start on.
-func (a Attention) project(scope *Scope, x, memory, start *Node) (q, k, v *Node) {
-	heads := func(name string, x *Node, n int) *Node {
+func (a Attention) project(scope *model.Scope, x, memory, start *graph.Node) (q, k, v *graph.Node) {
+	heads := func(name string, x *graph.Node, n int) *graph.Node {
 		dims := x.Shape().Dimensions
 		return graph.Reshape(a.dense(scope.In("%s", name), x, n*a.Width), dims[0], dims[1], n, a.Width)
 	}
@@ -165,7 +168,7 @@ func (a Attention) project(scope *Scope, x, memory, start *Node) (q, k, v *Node)
 }
 
 // mask is Mask for [batch, queries, heads, keys], where an axis may be 1; nil if there is none.
-func (a Attention) mask(scope *Scope, q, k *Node) *Node {
+func (a Attention) mask(scope *model.Scope, q, k *graph.Node) *graph.Node {
 	if a.Mask == nil {
 		return nil
 	}
@@ -186,7 +189,7 @@ func (a Attention) mask(scope *Scope, q, k *Node) *Node {
 
 // attend gives each query the mean of the values, weighed by the softmax of its products with the keys. It is GoMLX's
 // core where the backend has a fused form of it.
-func (a Attention) attend(scope *Scope, q, k, v *Node, layout attention.AxesLayout, mask *Node, causal bool) *Node {
+func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attention.AxesLayout, mask *graph.Node, causal bool) *graph.Node {
 	scale := 1 / math.Sqrt(float64(a.Width))
 	if q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {
 		options := attention.CoreOptions{Scale: scale, UseCausalMask: causal, AttentionMask: mask, Scope: scope}
@@ -198,7 +201,7 @@ func (a Attention) attend(scope *Scope, q, k, v *Node, layout attention.AxesLayo
 	}
 	// XLA's CPU multiplies matrices that lie one behind the other. With the heads behind the places it would turn over all
 	// scores and weights around each product; so queries, keys and values are, which are smaller.
-	headsFirst := func(x *Node) *Node {
+	headsFirst := func(x *graph.Node) *graph.Node {
 		if layout == attention.LayoutBSHD && x != nil {
 			x = graph.TransposeAllAxes(x, 0, 2, 1, 3)
 		}
@@ -224,20 +227,22 @@ func (a Attention) attend(scope *Scope, q, k, v *Node, layout attention.AxesLayo
 }
 
 // lowerTriangle is true at and below the diagonal.
-func lowerTriangle(g *Graph, n int) *Node {
+func lowerTriangle(g *graph.Graph, n int) *graph.Node {
 	square := shapes.Make(dtypes.Int32, n, n)
 	return graph.LessOrEqual(graph.Iota(g, square, 1), graph.Iota(g, square, 0))
 }
 
 // softmax is that of the last axis over what the mask shows, and 0 elsewhere; each row shows something where always
 // says so. Its gradient takes nothing but its result, where that of its parts would keep each of them.
-func softmax(x, mask *Node, always bool) *Node {
+func softmax(x, mask *graph.Node, always bool) *graph.Node {
 	seen := x
 	if mask != nil {
 		mask = graph.BroadcastToDims(mask, x.Shape().Dimensions...)
 		seen = graph.Where(mask, x, graph.BroadcastToDims(graph.Infinity(x.Graph(), x.DType(), -1), x.Shape().Dimensions...))
 	}
-	last := func(f func(x *Node, axes ...int) *Node, x *Node) *Node { return graph.ReduceAndKeep(x, f, -1) }
+	last := func(f func(x *graph.Node, axes ...int) *graph.Node, x *graph.Node) *graph.Node {
+		return graph.ReduceAndKeep(x, f, -1)
+	}
 	most := last(graph.ReduceMax, seen)
 	if mask != nil && !always {
 		most = graph.Where(graph.Equal(most, graph.Infinity(x.Graph(), x.DType(), -1)), graph.ZerosLike(most), most)
@@ -248,18 +253,18 @@ func softmax(x, mask *Node, always bool) *Node {
 		sum = graph.Where(graph.Equal(sum, graph.ZerosLike(sum)), graph.OnesLike(sum), sum)
 	}
 	y := graph.Div(raised, sum)
-	return autodiff.Custom(y, []*Node{x}, func(_ []*Node, y, v *Node) []*Node {
-		return []*Node{graph.Mul(y, graph.Sub(v, last(graph.ReduceSum, graph.Mul(y, v))))}
+	return autodiff.Custom(y, []*graph.Node{x}, func(_ []*graph.Node, y, v *graph.Node) []*graph.Node {
+		return []*graph.Node{graph.Mul(y, graph.Sub(v, last(graph.ReduceSum, graph.Mul(y, v))))}
 	})
 }
 
-func (a Attention) out(scope *Scope, x, y *Node) *Node {
+func (a Attention) out(scope *model.Scope, x, y *graph.Node) *graph.Node {
 	dims := y.Shape().Dimensions
 	return a.dense(scope.In("output"), graph.Reshape(y, dims[0], dims[1], a.Heads*a.Width), x.Shape().Dimensions[2])
 }
 
 // logicalAnd has axes of 1 stretched.
-func logicalAnd(a, b *Node) *Node {
+func logicalAnd(a, b *graph.Node) *graph.Node {
 	dims := make([]int, a.Rank())
 	for i := range dims {
 		dims[i] = max(a.Shape().Dimensions[i], b.Shape().Dimensions[i])

@@ -28,24 +28,24 @@ type BatchNorm struct {
 
 // Apply has the variables of GoMLX's norm.BatchNorm, in batch_normalization: scale, offset, mean, variance and
 // avg_weight, which counts the steps.
-func (n BatchNorm) Apply(scope *Scope, x *Node) *Node { return apply(n, scope, x) }
+func (n BatchNorm) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(n, scope, x) }
 
-func (n BatchNorm) build(scope *Scope, x *Node) *Node {
+func (n BatchNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	floats("BatchNorm", scope, x, 1, "[batch, …, n]")
 	if !(n.Momentum >= 0 && n.Momentum < 1) || !(n.Epsilon >= 0 && n.Epsilon < 1e30) {
 		fail("BatchNorm", scope, "Momentum is %v and Epsilon %v, expected at least 0 and below 1, and a finite number of at least 0", n.Momentum, n.Epsilon)
 	}
 	mask := MaskOf(x)
-	return precise(x, func(x *Node) *Node { return n.normal(scope, x, mask) })
+	return precise(x, func(x *graph.Node) *graph.Node { return n.normal(scope, x, mask) })
 }
 
-func (n BatchNorm) normal(scope *Scope, x, mask *Node) *Node {
+func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 	momentum, epsilon := cmp.Or(n.Momentum, 0.99), epsilon(n.Epsilon, 1e-3)
 	step, parameter := layering.StepOf(x), func(name string) string {
 		return model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name)
 	}
 	shape := shapes.Make(x.DType(), x.Shape().Dimensions[x.Rank()-1])
-	frozen, examples := false, (*Node)(nil)
+	frozen, examples := false, (*graph.Node)(nil)
 	if step != nil {
 		frozen = step.Freezes(parameter("scale"), shape) && step.Freezes(parameter("offset"), shape)
 		examples = step.Examples()
@@ -61,16 +61,16 @@ func (n BatchNorm) normal(scope *Scope, x, mask *Node) *Node {
 		fail("BatchNorm", scope, "the mask is %s, expected bool of the first axes of the input %s", mask.Shape(), x.Shape())
 	}
 	scope = scope.In(norm.BatchNormalizationScopeName)
-	of := func(name string, initial Initializer, trainable bool) *model.Variable {
+	of := func(name string, initial model.VariableInitializer, trainable bool) *model.Variable {
 		return scope.WithInitializer(initial).VariableWithShape(name, shape).SetTrainable(trainable)
 	}
-	scale, offset := of("scale", Ones, true), of("offset", Zeros, true)
-	mean, variance, steps := of("mean", Zeros, false), of("variance", Ones, false), of("avg_weight", Zeros, false)
+	scale, offset := of("scale", graph.Ones, true), of("offset", graph.Zeros, true)
+	mean, variance, steps := of("mean", graph.Zeros, false), of("variance", graph.Ones, false), of("avg_weight", graph.Zeros, false)
 
 	g, width := x.Graph(), shape.Dimensions[0]
 	rows := graph.Reshape(x, -1, width)
-	var counts *Node
-	for _, m := range []*Node{examples, mask} {
+	var counts *graph.Node
+	for _, m := range []*graph.Node{examples, mask} {
 		if m == nil {
 			continue
 		}
@@ -84,7 +84,7 @@ func (n BatchNorm) normal(scope *Scope, x, mask *Node) *Node {
 		counts = m
 	}
 	number := graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
-	meanOf := func(v *Node) *Node {
+	meanOf := func(v *graph.Node) *graph.Node {
 		return graph.ExpandAxes(graph.Div(graph.ReduceSum(graph.Where(counts, v, graph.ZerosLike(v)), 0), number), 0)
 	}
 	average := meanOf(rows)
@@ -96,7 +96,7 @@ func (n BatchNorm) normal(scope *Scope, x, mask *Node) *Node {
 	count := graph.OnePlus(steps.NodeValue(g))
 	steps.SetNodeValue(count)
 	kept := graph.MinScalar(graph.OneMinus(graph.Reciprocal(count)), momentum)
-	follow := func(v *model.Variable, now *Node) {
+	follow := func(v *model.Variable, now *graph.Node) {
 		v.SetNodeValue(graph.Add(graph.Mul(kept, v.NodeValue(g)), graph.Mul(graph.OneMinus(kept), graph.Squeeze(now, 0))))
 	}
 	follow(mean, average)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 // Conv is a convolution over the spatial axes, of any number: [batch, spatial…, n] to [batch, spatial…, channels].
@@ -17,14 +18,14 @@ type Conv struct {
 	Valid    bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
 	Causal   bool  // all of the zeros are in front, so that no place sees a later one; for one spatial axis
 	NoBias   bool
-	Kernel   Initializer // GlorotUniform if nil
-	Bias     Initializer // Zeros if nil
+	Kernel   model.VariableInitializer // "glorot_uniform" if nil
+	Bias     model.VariableInitializer // "zeros" if nil
 }
 
 // Apply has the variables kernel [window…, n/groups, channels] and bias [channels].
-func (c Conv) Apply(scope *Scope, x *Node) *Node { return apply(c, scope, x) }
+func (c Conv) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(c, scope, x) }
 
-func (c Conv) build(scope *Scope, x *Node) *Node {
+func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	w := windowsOf("Conv", scope, x, c.Window, c.Strides, c.Dilation)
 	atLeastOne("Conv", scope, "Channels", c.Channels)
 	n, groups := x.Shape().Dimensions[x.Rank()-1], max(c.Groups, 1)
@@ -38,7 +39,7 @@ func (c Conv) build(scope *Scope, x *Node) *Node {
 		}
 		paddings = [][2]int{{w.reach(0) - 1, 0}}
 	}
-	y := w.convolve(x, variable(scope, x, "kernel", c.Kernel, GlorotUniform, w.kernel(n/groups, c.Channels)...), paddings, groups)
+	y := w.convolve(x, variable(scope, x, "kernel", c.Kernel, glorotUniform, w.kernel(n/groups, c.Channels)...), paddings, groups)
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
@@ -51,14 +52,16 @@ type DepthwiseConv struct {
 	Dilation   []int // of the window, likewise; 1 if nil
 	Valid      bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
 	NoBias     bool
-	Kernel     Initializer // GlorotUniform if nil
-	Bias       Initializer // Zeros if nil
+	Kernel     model.VariableInitializer // "glorot_uniform" if nil
+	Bias       model.VariableInitializer // "zeros" if nil
 }
 
 // Apply has the variables kernel [window…, n, multiplier] and bias [n·multiplier].
-func (c DepthwiseConv) Apply(scope *Scope, x *Node) *Node { return apply(c, scope, x) }
+func (c DepthwiseConv) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	return apply(c, scope, x)
+}
 
-func (c DepthwiseConv) build(scope *Scope, x *Node) *Node {
+func (c DepthwiseConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	w := windowsOf("DepthwiseConv", scope, x, c.Window, c.Strides, c.Dilation)
 	y := w.depthwise("DepthwiseConv", "kernel", scope, x, c.Multiplier, c.Valid, c.Kernel)
 	return biased(scope, y, c.NoBias, c.Bias)
@@ -74,21 +77,23 @@ type SeparableConv struct {
 	Dilation   []int // of the window, likewise; 1 if nil
 	Valid      bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
 	NoBias     bool
-	Depthwise  Initializer // GlorotUniform if nil
-	Pointwise  Initializer // GlorotUniform if nil
-	Bias       Initializer // Zeros if nil
+	Depthwise  model.VariableInitializer // "glorot_uniform" if nil
+	Pointwise  model.VariableInitializer // "glorot_uniform" if nil
+	Bias       model.VariableInitializer // "zeros" if nil
 }
 
 // Apply has the variables depthwise_kernel [window…, n, multiplier], pointwise_kernel [1…, n·multiplier, channels] and
 // bias [channels].
-func (c SeparableConv) Apply(scope *Scope, x *Node) *Node { return apply(c, scope, x) }
+func (c SeparableConv) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	return apply(c, scope, x)
+}
 
-func (c SeparableConv) build(scope *Scope, x *Node) *Node {
+func (c SeparableConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	w := windowsOf("SeparableConv", scope, x, c.Window, c.Strides, c.Dilation)
 	atLeastOne("SeparableConv", scope, "Channels", c.Channels)
 	y := w.depthwise("SeparableConv", "depthwise_kernel", scope, x, c.Multiplier, c.Valid, c.Depthwise)
 	one := windows{ones(len(w.window)), ones(len(w.window)), ones(len(w.window))}
-	kernel := variable(scope, x, "pointwise_kernel", c.Pointwise, GlorotUniform, one.kernel(y.Shape().Dimensions[y.Rank()-1], c.Channels)...)
+	kernel := variable(scope, x, "pointwise_kernel", c.Pointwise, glorotUniform, one.kernel(y.Shape().Dimensions[y.Rank()-1], c.Channels)...)
 	return biased(scope, one.convolve(y, kernel, nil, 1), c.NoBias, c.Bias)
 }
 
@@ -108,14 +113,16 @@ type ConvTranspose struct {
 	OutputPadding []int
 	Valid         bool
 	NoBias        bool
-	Kernel        Initializer // GlorotUniform if nil
-	Bias          Initializer // Zeros if nil
+	Kernel        model.VariableInitializer // "glorot_uniform" if nil
+	Bias          model.VariableInitializer // "zeros" if nil
 }
 
 // Apply has the variables kernel [window…, channels, n] and bias [channels].
-func (c ConvTranspose) Apply(scope *Scope, x *Node) *Node { return apply(c, scope, x) }
+func (c ConvTranspose) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	return apply(c, scope, x)
+}
 
-func (c ConvTranspose) build(scope *Scope, x *Node) *Node {
+func (c ConvTranspose) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	const layer = "ConvTranspose"
 	w := windowsOf(layer, scope, x, c.Window, c.Strides, c.Dilation)
 	atLeastOne(layer, scope, "Channels", c.Channels)
@@ -146,7 +153,7 @@ func (c ConvTranspose) build(scope *Scope, x *Node) *Node {
 		}
 		paddings[i] = [2]int{low, both - low}
 	}
-	kernel := variable(scope, x, "kernel", c.Kernel, GlorotUniform, w.kernel(c.Channels, n)...)
+	kernel := variable(scope, x, "kernel", c.Kernel, glorotUniform, w.kernel(c.Channels, n)...)
 	kernel = graph.Reverse(kernel, rangeOf(0, spatial)...)
 	axes := axesOf(spatial)
 	axes.KernelInputChannels, axes.KernelOutputChannels = axes.KernelOutputChannels, axes.KernelInputChannels
@@ -157,7 +164,7 @@ func (c ConvTranspose) build(scope *Scope, x *Node) *Node {
 // windows are the windows of a convolution, by spatial axes.
 type windows struct{ window, strides, dilation []int }
 
-func windowsOf(layer string, scope *Scope, x *Node, window, strides, dilation []int) windows {
+func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides, dilation []int) windows {
 	spatial(layer, scope, x)
 	if d := x.Shape().Dimensions; len(d) == 3 && d[1] == d[2] && d[1] >= 8 && x.Type() == graph.NodeTypeParameter {
 		fail(layer, scope, "the input %s looks as images without an axis of channels, of which it would convolve one axis alone: expected "+
@@ -174,7 +181,7 @@ func windowsOf(layer string, scope *Scope, x *Node, window, strides, dilation []
 }
 
 // perAxis is a number for each spatial axis, of one for all or of one for each.
-func perAxis(layer string, scope *Scope, what string, list []int, spatial, least int) []int {
+func perAxis(layer string, scope *model.Scope, what string, list []int, spatial, least int) []int {
 	all := make([]int, spatial)
 	for i := range all {
 		switch len(list) {
@@ -200,7 +207,7 @@ func (w windows) reach(axis int) int { return (w.window[axis]-1)*w.dilation[axis
 
 // paddings are the zeros before and behind each spatial axis. GoMLX's do not heed the stride: the windows would stand
 // elsewhere than Keras's and flax's.
-func (w windows) paddings(layer string, scope *Scope, x *Node, valid bool) [][2]int {
+func (w windows) paddings(layer string, scope *model.Scope, x *graph.Node, valid bool) [][2]int {
 	paddings := make([][2]int, len(w.window))
 	for i, stride := range w.strides {
 		n := x.Shape().Dimensions[1+i]
@@ -216,28 +223,28 @@ func (w windows) paddings(layer string, scope *Scope, x *Node, valid bool) [][2]
 	return paddings
 }
 
-func (w windows) convolve(x, kernel *Node, paddings [][2]int, groups int) *Node {
+func (w windows) convolve(x, kernel *graph.Node, paddings [][2]int, groups int) *graph.Node {
 	return graph.ConvGeneral(x, kernel, axesOf(len(w.window)), w.strides, paddings, nil, w.dilation, groups, 1)
 }
 
 // depthwise convolves each channel with multiplier kernels of its own, which are [window…, n, multiplier].
-func (w windows) depthwise(layer, name string, scope *Scope, x *Node, multiplier int, valid bool, initial Initializer) *Node {
+func (w windows) depthwise(layer, name string, scope *model.Scope, x *graph.Node, multiplier int, valid bool, initial model.VariableInitializer) *graph.Node {
 	n := x.Shape().Dimensions[x.Rank()-1]
 	if multiplier < 0 {
 		fail(layer, scope, "Multiplier is %d, expected 0, which stands for 1, or more", multiplier)
 	}
 	multiplier = max(multiplier, 1)
 	paddings := w.paddings(layer, scope, x, valid)
-	kernel := variable(scope, x, name, initial, GlorotUniform, w.kernel(n, multiplier)...)
+	kernel := variable(scope, x, name, initial, glorotUniform, w.kernel(n, multiplier)...)
 	return w.convolve(x, graph.Reshape(kernel, w.kernel(1, n*multiplier)...), paddings, n)
 }
 
 // biased adds the variable bias to the channels.
-func biased(scope *Scope, y *Node, none bool, initial Initializer) *Node {
+func biased(scope *model.Scope, y *graph.Node, none bool, initial model.VariableInitializer) *graph.Node {
 	if none {
 		return y
 	}
-	bias := variable(scope, y, "bias", initial, Zeros, y.Shape().Dimensions[y.Rank()-1])
+	bias := variable(scope, y, "bias", initial, graph.Zeros, y.Shape().Dimensions[y.Rank()-1])
 	return graph.Add(y, graph.ExpandLeftToRank(bias, y.Rank()))
 }
 

@@ -3,6 +3,8 @@ package nn
 import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	gomlx "github.com/gomlx/gomlx/ml/nn"
 )
 
@@ -12,20 +14,20 @@ const boolean = dtypes.Bool
 type Dense struct {
 	Units  int
 	NoBias bool
-	Kernel Initializer // GlorotUniform if nil
-	Bias   Initializer // Zeros if nil
+	Kernel model.VariableInitializer // "glorot_uniform" if nil
+	Bias   model.VariableInitializer // "zeros" if nil
 }
 
 // Apply has the variables kernel [n, units] and bias [units].
-func (d Dense) Apply(scope *Scope, x *Node) *Node { return apply(d, scope, x) }
+func (d Dense) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(d, scope, x) }
 
-func (d Dense) build(scope *Scope, x *Node) *Node {
+func (d Dense) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	floats("Dense", scope, x, 1, "[batch, …, n]")
 	atLeastOne("Dense", scope, "Units", d.Units)
-	kernel := variable(scope, x, "kernel", d.Kernel, GlorotUniform, x.Shape().Dimensions[x.Rank()-1], d.Units)
-	var bias *Node
+	kernel := variable(scope, x, "kernel", d.Kernel, glorotUniform, x.Shape().Dimensions[x.Rank()-1], d.Units)
+	var bias *graph.Node
 	if !d.NoBias {
-		bias = variable(scope, x, "bias", d.Bias, Zeros, d.Units)
+		bias = variable(scope, x, "bias", d.Bias, graph.Zeros, d.Units)
 	}
 	return gomlx.Dense(x, kernel, bias, compute.DenseLayoutInputOutputs)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/layering"
 )
@@ -13,17 +14,19 @@ import (
 // Embedding has a vector for each number: whole numbers [batch, …] from 0 to below Vocabulary, to [batch, …, width].
 type Embedding struct {
 	Vocabulary, Width int
-	Padding           *int         // the number that stands for no token, as new(0): its vector is 0 and does not learn
-	Initial           Initializer  // RandomUniform(-0.05, 0.05) if nil
-	DType             dtypes.DType // of the numbers; that of the step if 0: float32, or what a policy says
+	Padding           *int                      // the number that stands for no token, as new(0): its vector is 0 and does not learn
+	Initial           model.VariableInitializer // RandomUniform(-0.05, 0.05) if nil
+	DType             dtypes.DType              // of the numbers; that of the step if 0: float32, or what a policy says
 }
 
 // Apply has the variable embeddings [vocabulary, width]. A number from outside gives NaN; where the numbers are a field
 // of the batch of a model of package flaxlike it is an error before the step. A Padding makes the mask of a sequence
 // [batch, places]: see [MaskOf].
-func (e Embedding) Apply(scope *Scope, ids *Node) *Node { return apply(e, scope, ids) }
+func (e Embedding) Apply(scope *model.Scope, ids *graph.Node) *graph.Node {
+	return apply(e, scope, ids)
+}
 
-func (e Embedding) build(scope *Scope, ids *Node) *Node {
+func (e Embedding) build(scope *model.Scope, ids *graph.Node) *graph.Node {
 	atLeastOne("Embedding", scope, "Vocabulary", e.Vocabulary)
 	atLeastOne("Embedding", scope, "Width", e.Width)
 	if !ids.DType().IsInt() {
@@ -35,8 +38,10 @@ func (e Embedding) build(scope *Scope, ids *Node) *Node {
 	scope.In("embeddings")
 	table, g := e.table(scope, ids), ids.Graph()
 	y := graph.Gather(table, graph.ExpandAxes(ids, -1))
-	wide := func(v *Node) *Node { return graph.BroadcastToDims(graph.ExpandAxes(v, -1), y.Shape().Dimensions...) }
-	at := func(n int) *Node { return graph.Scalar(g, ids.DType(), n) }
+	wide := func(v *graph.Node) *graph.Node {
+		return graph.BroadcastToDims(graph.ExpandAxes(v, -1), y.Shape().Dimensions...)
+	}
+	at := func(n int) *graph.Node { return graph.Scalar(g, ids.DType(), n) }
 	known := graph.LogicalAnd(graph.GreaterOrEqual(ids, at(0)), graph.LessThan(ids, at(e.Vocabulary)))
 	y = graph.Where(wide(known), y, graph.BroadcastToDims(graph.Scalar(g, y.DType(), math.NaN()), y.Shape().Dimensions...))
 	if e.Padding == nil {
@@ -55,7 +60,7 @@ func (e Embedding) build(scope *Scope, ids *Node) *Node {
 
 // Logits are the products with each vector of the table, for a model that has the same variable at both ends: [batch,
 // …, width] to [batch, …, vocabulary], at the scope that Apply was given. The padding's logit is 0 for ever.
-func (e Embedding) Logits(scope *Scope, x *Node) *Node {
+func (e Embedding) Logits(scope *model.Scope, x *graph.Node) *graph.Node {
 	floats("Embedding", scope, x, 1, "[batch, …, width]")
 	if n := x.Shape().Dimensions[x.Rank()-1]; n != e.Width {
 		fail("Embedding", scope, "the input is %s, expected vectors of %d", x.Shape(), e.Width)
@@ -69,7 +74,7 @@ func (e Embedding) Logits(scope *Scope, x *Node) *Node {
 }
 
 // table is in the type that the variable has, if there is one: a policy shows it in its own.
-func (e Embedding) table(scope *Scope, x *Node) *Node {
+func (e Embedding) table(scope *model.Scope, x *graph.Node) *graph.Node {
 	if e.Padding != nil && (*e.Padding < 0 || *e.Padding >= e.Vocabulary) {
 		fail("Embedding", scope, "the padding is %d, expected a number from 0 to %d", *e.Padding, e.Vocabulary-1)
 	}
@@ -89,30 +94,30 @@ func (e Embedding) table(scope *Scope, x *Node) *Node {
 // places.
 type Positions struct {
 	Length  int
-	Start   *Node       // the number of the first place, a scalar of whole numbers; 0 if nil
-	Initial Initializer // GlorotUniform if nil
+	Start   *graph.Node               // the number of the first place, a scalar of whole numbers; 0 if nil
+	Initial model.VariableInitializer // "glorot_uniform" if nil
 }
 
 // Apply has the variable embeddings [length, n]. A place behind the last one gives NaN.
-func (p Positions) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+func (p Positions) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
-func (p Positions) build(scope *Scope, x *Node) *Node {
+func (p Positions) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	sequence("Positions", scope, x)
 	places, n := x.Shape().Dimensions[1], x.Shape().Dimensions[2]
 	if places > p.Length {
 		fail("Positions", scope, "the input is %s, expected at most %d places in its second axis", x.Shape(), p.Length)
 	}
-	table := variable(scope, x, "embeddings", p.Initial, GlorotUniform, p.Length, n)
+	table := variable(scope, x, "embeddings", p.Initial, glorotUniform, p.Length, n)
 	if p.Start == nil {
 		return graph.Add(x, graph.ExpandAxes(graph.Slice(table, graph.AxisRangeFromStart(places)), 0))
 	}
 	start := graph.ConvertDType(p.Start, dtypes.Int32)
-	rows := graph.DynamicSlice(table, []*Node{start, graph.Scalar(x.Graph(), dtypes.Int32, 0)}, []int{places, n})
+	rows := graph.DynamicSlice(table, []*graph.Node{start, graph.Scalar(x.Graph(), dtypes.Int32, 0)}, []int{places, n})
 	return within(start, places, p.Length, graph.Add(x, graph.ExpandAxes(rows, 0)))
 }
 
 // within is x where so many places from start fit into length, and NaN else.
-func within(start *Node, places, length int, x *Node) *Node {
+func within(start *graph.Node, places, length int, x *graph.Node) *graph.Node {
 	fits := graph.LogicalAnd(graph.LessOrEqual(graph.AddScalar(start, float64(places)), graph.Scalar(x.Graph(), start.DType(), length)),
 		graph.GreaterOrEqual(start, graph.ScalarZero(x.Graph(), start.DType())))
 	return graph.Where(fits, x, graph.BroadcastToDims(graph.Scalar(x.Graph(), x.DType(), math.NaN()), x.Shape().Dimensions...))
@@ -121,26 +126,26 @@ func within(start *Node, places, length int, x *Node) *Node {
 // Sinusoidal adds sines and cosines of each place, in turns along the last axis, with wavelengths from 2π to 10,000·2π
 // (Vaswani et al. 2017): [batch, places, n], of an even n.
 type Sinusoidal struct {
-	Start *Node // the number of the first place, a scalar of whole numbers; 0 if nil
+	Start *graph.Node // the number of the first place, a scalar of whole numbers; 0 if nil
 }
 
 // Apply has no variable.
-func (w Sinusoidal) Apply(scope *Scope, x *Node) *Node { return apply(w, scope, x) }
+func (w Sinusoidal) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(w, scope, x) }
 
-func (w Sinusoidal) build(scope *Scope, x *Node) *Node {
+func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	sequence("Sinusoidal", scope, x)
 	places, n := x.Shape().Dimensions[1], x.Shape().Dimensions[2]
 	if n%2 != 0 {
 		fail("Sinusoidal", scope, "the input is %s, expected an even number in its last axis", x.Shape())
 	}
 	a := angles(x, w.Start, places, n, 1e4)
-	waves := graph.Reshape(graph.Stack([]*Node{graph.Sin(a), graph.Cos(a)}, -1), 1, places, n)
+	waves := graph.Reshape(graph.Stack([]*graph.Node{graph.Sin(a), graph.Cos(a)}, -1), 1, places, n)
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }
 
 // angles are those of places from start on, [places, n/2], each of a base^(-2i/n) of the place: in float32 at least,
 // for types of 16 bits cannot tell far places apart.
-func angles(x, start *Node, places, n int, base float64) *Node {
+func angles(x, start *graph.Node, places, n int, base float64) *graph.Node {
 	g, t := x.Graph(), widened(x).DType()
 	at := graph.Iota(g, shapes.Make(t, places, n/2), 0)
 	if start != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/nn"
@@ -19,7 +20,7 @@ func Example() {
 	}
 	defer runtime.Close()
 	store := model.NewStore()
-	classify := model.MustNewExec(runtime, store, func(s *model.Scope, ids, lengths *nn.Node) *nn.Node {
+	classify := model.MustNewExec(runtime, store, func(s *model.Scope, ids, lengths *graph.Node) *graph.Node {
 		x := nn.Embedding{Vocabulary: 100, Width: 8, Padding: new(0)}.Apply(s.In("words"), ids)
 		h := nn.LSTM{Units: 16, Bidirectional: true, Last: true, Mask: lengths}.Apply(s.In("lstm"), x)
 		return nn.Dense{Units: 3}.Apply(s.In("classes"), h)

@@ -3,6 +3,7 @@ package nn
 import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/layering"
 )
@@ -14,32 +15,32 @@ import (
 //
 //	type gated struct{ Units int }
 //
-//	func (g gated) Apply(scope *nn.Scope, x *nn.Node) *nn.Node {
+//	func (g gated) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 //		value := nn.Dense{Units: g.Units}.Apply(scope.In("value"), x)
 //		return graph.Mul(value, graph.Sigmoid(nn.Dense{Units: g.Units}.Apply(scope.In("gate"), x)))
 //	}
 type Layer interface {
-	Apply(scope *Scope, x *Node) *Node
+	Apply(scope *model.Scope, x *graph.Node) *graph.Node
 }
 
 // Func is a function as a [Layer]: any of this form, as those of GoMLX.
-type Func func(scope *Scope, x *Node) *Node
+type Func func(scope *model.Scope, x *graph.Node) *graph.Node
 
 // Apply calls the function.
-func (f Func) Apply(scope *Scope, x *Node) *Node { return f(scope, x) }
+func (f Func) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return f(scope, x) }
 
 // builtIn is a layer of this package. Its Apply is apply of itself.
 type builtIn interface {
 	Layer
-	build(scope *Scope, x *Node) *Node
+	build(scope *model.Scope, x *graph.Node) *graph.Node
 }
 
-func apply(l builtIn, scope *Scope, x *Node) *Node {
+func apply(l builtIn, scope *model.Scope, x *graph.Node) *graph.Node {
 	return layering.Run(l, false, false, scope, x, l.build)
 }
 
 // inside builds a layer that a layer of this package holds.
-func inside(l Layer, scope *Scope, x *Node) *Node {
+func inside(l Layer, scope *model.Scope, x *graph.Node) *graph.Node {
 	switch of := l.(type) {
 	case Sequential, Named: // the layers in them are noted
 		return l.Apply(scope, x)
@@ -55,9 +56,11 @@ func inside(l Layer, scope *Scope, x *Node) *Node {
 type Sequential []Layer
 
 // Apply builds the layers, each from the output of the one before it.
-func (s Sequential) Apply(scope *Scope, x *Node) *Node { return chain("Sequential", s, scope, x) }
+func (s Sequential) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	return chain("Sequential", s, scope, x)
+}
 
-func chain(layer string, layers []Layer, scope *Scope, x *Node) *Node {
+func chain(layer string, layers []Layer, scope *model.Scope, x *graph.Node) *graph.Node {
 	for i, l := range layers {
 		if layering.IsNil(l) {
 			fail(layer, scope, "layer %d of %d is nil (counted from 0)", i, len(layers))
@@ -75,7 +78,7 @@ type Named struct {
 }
 
 // Apply builds the layer in the scope of the name.
-func (n Named) Apply(scope *Scope, x *Node) *Node {
+func (n Named) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	if layering.IsNil(n.Layer) {
 		fail("Named", scope, "the layer of %q is nil", n.Name)
 	}
@@ -86,9 +89,9 @@ func (n Named) Apply(scope *Scope, x *Node) *Node {
 type Residual []Layer
 
 // Apply has the variables of the layers as [Sequential] has them.
-func (r Residual) Apply(scope *Scope, x *Node) *Node { return apply(r, scope, x) }
+func (r Residual) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
-func (r Residual) build(scope *Scope, x *Node) *Node {
+func (r Residual) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	y := chain("Residual", r, scope, x)
 	if !y.Shape().Equal(x.Shape()) {
 		fail("Residual", scope, "the layers make %s of %s; they must keep the shape, so that both can be added", y.Shape(), x.Shape())
@@ -101,9 +104,11 @@ func (r Residual) build(scope *Scope, x *Node) *Node {
 type TimeDistributed struct{ Layer Layer }
 
 // Apply has the variables of the layer, at the scope.
-func (d TimeDistributed) Apply(scope *Scope, x *Node) *Node { return apply(d, scope, x) }
+func (d TimeDistributed) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	return apply(d, scope, x)
+}
 
-func (d TimeDistributed) build(scope *Scope, x *Node) *Node {
+func (d TimeDistributed) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	const layer = "TimeDistributed"
 	if layering.IsNil(d.Layer) {
 		fail(layer, scope, "the layer is nil")
@@ -127,9 +132,9 @@ type L2 struct {
 }
 
 // Apply has the variables of the layers as [Sequential] has them.
-func (p L2) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+func (p L2) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
-func (p L2) build(scope *Scope, x *Node) *Node {
+func (p L2) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return chain("L2", p.Layers, penalized(scope, "L2", regularizer.ParamL2, p.Rate), x)
 }
 
@@ -140,14 +145,14 @@ type L1 struct {
 }
 
 // Apply has the variables of the layers as [Sequential] has them.
-func (p L1) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+func (p L1) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
-func (p L1) build(scope *Scope, x *Node) *Node {
+func (p L1) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return chain("L1", p.Layers, penalized(scope, "L1", regularizer.ParamL1, p.Rate), x)
 }
 
 // penalized is the scope with a penalty, which the kernels below it take.
-func penalized(scope *Scope, layer, param string, rate float64) *Scope {
+func penalized(scope *model.Scope, layer, param string, rate float64) *model.Scope {
 	if !(rate >= 0 && rate < 1e30) { // also NaN
 		fail(layer, scope, "the rate is %v, expected a finite number of at least 0", rate)
 	}

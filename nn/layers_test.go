@@ -62,78 +62,78 @@ func (a array) float32s() *tensors.Tensor {
 }
 
 // layersOfPeers build what testdata/layers.py has of Keras and flax, by its names: of the inputs, and of what is fixed.
-var layersOfPeers = map[string]func(s *nn.Scope, in, fixed map[string]*node) []*node{
-	"dense":       one(func(s *nn.Scope, x *node) *node { return nn.Dense{Units: 6}.Apply(s, x) }),
-	"conv1d same": one(func(s *nn.Scope, x *node) *node { return nn.Conv{Channels: 3, Window: []int{3}}.Apply(s, x) }),
-	"conv2d strides": one(func(s *nn.Scope, x *node) *node {
+var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) []*node{
+	"dense":       one(func(s *model.Scope, x *node) *node { return nn.Dense{Units: 6}.Apply(s, x) }),
+	"conv1d same": one(func(s *model.Scope, x *node) *node { return nn.Conv{Channels: 3, Window: []int{3}}.Apply(s, x) }),
+	"conv2d strides": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 3, Window: []int{3, 2}, Strides: []int{2}}.Apply(s, x)
 	}),
-	"conv2d strides, even": one(func(s *nn.Scope, x *node) *node {
+	"conv2d strides, even": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 3, Window: []int{3}, Strides: []int{2}}.Apply(s, x)
 	}),
-	"conv2d dilation": one(func(s *nn.Scope, x *node) *node {
+	"conv2d dilation": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 3, Window: []int{2}, Dilation: []int{2, 3}, Valid: true}.Apply(s, x)
 	}),
-	"conv2d groups": one(func(s *nn.Scope, x *node) *node {
+	"conv2d groups": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 6, Window: []int{3}, Groups: 2, NoBias: true}.Apply(s, x)
 	}),
-	"conv3d": one(func(s *nn.Scope, x *node) *node {
+	"conv3d": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 2, Window: []int{2}, Strides: []int{1, 2, 1}}.Apply(s, x)
 	}),
-	"conv1d causal": one(func(s *nn.Scope, x *node) *node {
+	"conv1d causal": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 3, Window: []int{3}, Dilation: []int{2}, Causal: true}.Apply(s, x)
 	}),
-	"conv1d causal strides": one(func(s *nn.Scope, x *node) *node {
+	"conv1d causal strides": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 3, Window: []int{4}, Strides: []int{3}, Causal: true}.Apply(s, x)
 	}),
-	"conv2d dilation same": one(func(s *nn.Scope, x *node) *node {
+	"conv2d dilation same": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 4, Window: []int{2, 3}, Dilation: []int{3, 2}, Groups: 2}.Apply(s, x)
 	}),
-	"conv2d strides and dilation": one(func(s *nn.Scope, x *node) *node {
+	"conv2d strides and dilation": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 3, Window: []int{2, 3}, Strides: []int{2, 3}, Dilation: []int{2, 3}}.Apply(s, x)
 	}),
-	"conv3d valid": one(func(s *nn.Scope, x *node) *node {
+	"conv3d valid": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 2, Window: []int{1, 2, 3}, Strides: []int{2, 1, 2}, Valid: true}.Apply(s, x)
 	}),
-	"depthwise2d": one(func(s *nn.Scope, x *node) *node { return nn.DepthwiseConv{Window: []int{3}}.Apply(s, x) }),
-	"depthwise2d dilation": one(func(s *nn.Scope, x *node) *node {
+	"depthwise2d": one(func(s *model.Scope, x *node) *node { return nn.DepthwiseConv{Window: []int{3}}.Apply(s, x) }),
+	"depthwise2d dilation": one(func(s *model.Scope, x *node) *node {
 		return nn.DepthwiseConv{Multiplier: 3, Window: []int{2, 3}, Dilation: []int{2}, Valid: true, NoBias: true}.Apply(s, x)
 	}),
-	"separable1d": one(func(s *nn.Scope, x *node) *node {
+	"separable1d": one(func(s *model.Scope, x *node) *node {
 		return nn.SeparableConv{Channels: 5, Window: []int{3}, Dilation: []int{2}}.Apply(s, x)
 	}),
-	"separable2d": one(func(s *nn.Scope, x *node) *node {
+	"separable2d": one(func(s *model.Scope, x *node) *node {
 		return nn.SeparableConv{Channels: 5, Multiplier: 2, Window: []int{3, 2}, Strides: []int{2}, Valid: true}.Apply(s, x)
 	}),
-	"transpose1d dilation": one(func(s *nn.Scope, x *node) *node {
+	"transpose1d dilation": one(func(s *model.Scope, x *node) *node {
 		return nn.ConvTranspose{Channels: 2, Window: []int{3}, Dilation: []int{2}}.Apply(s, x)
 	}),
-	"transpose2d": one(func(s *nn.Scope, x *node) *node {
+	"transpose2d": one(func(s *model.Scope, x *node) *node {
 		return nn.ConvTranspose{Channels: 3, Window: []int{3, 4}, Strides: []int{2, 3}, NoBias: true}.Apply(s, x)
 	}),
-	"transpose3d": one(func(s *nn.Scope, x *node) *node {
+	"transpose3d": one(func(s *model.Scope, x *node) *node {
 		return nn.ConvTranspose{Channels: 2, Window: []int{2}, Strides: []int{1, 2, 3}, Valid: true}.Apply(s, x)
 	}),
-	"layer norm":      one(func(s *nn.Scope, x *node) *node { return nn.LayerNorm{}.Apply(s, x) }),
-	"layer norm flax": one(func(s *nn.Scope, x *node) *node { return nn.LayerNorm{Epsilon: 1e-6}.Apply(s, x) }),
-	"rms norm":        one(func(s *nn.Scope, x *node) *node { return nn.RMSNorm{}.Apply(s, x) }),
-	"group norm":      one(func(s *nn.Scope, x *node) *node { return nn.GroupNorm{Groups: 2}.Apply(s, x) }),
-	"embedding": func(s *nn.Scope, _, fixed map[string]*node) []*node {
+	"layer norm":      one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{}.Apply(s, x) }),
+	"layer norm flax": one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{Epsilon: 1e-6}.Apply(s, x) }),
+	"rms norm":        one(func(s *model.Scope, x *node) *node { return nn.RMSNorm{}.Apply(s, x) }),
+	"group norm":      one(func(s *model.Scope, x *node) *node { return nn.GroupNorm{Groups: 2}.Apply(s, x) }),
+	"embedding": func(s *model.Scope, _, fixed map[string]*node) []*node {
 		return []*node{nn.Embedding{Vocabulary: 7, Width: 3}.Apply(s, fixed["ids"])}
 	},
-	"embedding tied, padding": func(s *nn.Scope, in, fixed map[string]*node) []*node {
+	"embedding tied, padding": func(s *model.Scope, in, fixed map[string]*node) []*node {
 		e := nn.Embedding{Vocabulary: 7, Width: 3, Padding: new(3)}
 		return []*node{e.Apply(s, fixed["ids"]), e.Logits(s, in["x"])}
 	},
-	"sinusoidal": one(func(s *nn.Scope, x *node) *node { return nn.Sinusoidal{}.Apply(s, x) }),
-	"positions":  one(func(s *nn.Scope, x *node) *node { return nn.Positions{Length: 8}.Apply(s, x) }),
-	"gru flax": func(s *nn.Scope, in, fixed map[string]*node) []*node {
+	"sinusoidal": one(func(s *model.Scope, x *node) *node { return nn.Sinusoidal{}.Apply(s, x) }),
+	"positions":  one(func(s *model.Scope, x *node) *node { return nn.Positions{Length: 8}.Apply(s, x) }),
+	"gru flax": func(s *model.Scope, in, fixed map[string]*node) []*node {
 		return all(nn.GRU{Units: 6, Mask: fixed["lengths"]}.ApplyStates(s, in["x"]))
 	},
-	"gru reset before": func(s *nn.Scope, in, _ map[string]*node) []*node {
+	"gru reset before": func(s *model.Scope, in, _ map[string]*node) []*node {
 		return all(nn.GRU{Units: 6, ResetBefore: true}.ApplyStates(s, in["x"]))
 	},
-	"lstm flax": func(s *nn.Scope, in, fixed map[string]*node) []*node {
+	"lstm flax": func(s *model.Scope, in, fixed map[string]*node) []*node {
 		return all(nn.LSTM{Units: 6, Mask: fixed["lengths"]}.ApplyStates(s, in["x"]))
 	},
 	"attention":         attend(nn.Attention{}),
@@ -142,7 +142,7 @@ var layersOfPeers = map[string]func(s *nn.Scope, in, fixed map[string]*node) []*
 	"attention causal":  attend(nn.Attention{Causal: true}),
 	"attention lengths": attend(nn.Attention{}),
 	"attention full":    attend(nn.Attention{}),
-	"attention cross": func(s *nn.Scope, in, _ map[string]*node) []*node {
+	"attention cross": func(s *model.Scope, in, _ map[string]*node) []*node {
 		return []*node{nn.Attention{Heads: 4, Width: 2}.Cross(s, in["x"], in["memory"])}
 	},
 	"attention causal lengths": attend(nn.Attention{Causal: true}),
@@ -153,7 +153,7 @@ var layersOfPeers = map[string]func(s *nn.Scope, in, fixed map[string]*node) []*
 
 func init() {
 	for _, n := range []int{7, 8} {
-		layersOfPeers[fmt.Sprint("depthwise1d strides ", n)] = one(func(s *nn.Scope, x *node) *node {
+		layersOfPeers[fmt.Sprint("depthwise1d strides ", n)] = one(func(s *model.Scope, x *node) *node {
 			return nn.DepthwiseConv{Multiplier: 2, Window: []int{4}, Strides: []int{3}}.Apply(s, x)
 		})
 	}
@@ -167,17 +167,19 @@ func init() {
 					said = fmt.Sprint(c.OutputPadding[0])
 				}
 				layersOfPeers[fmt.Sprintf("transpose1d %d %d %d %s %s", of[0], of[1], of[2], padding, said)] =
-					one(func(s *nn.Scope, x *node) *node { return c.Apply(s, x) })
+					one(func(s *model.Scope, x *node) *node { return c.Apply(s, x) })
 			}
 		}
 	}
-	for kind, apply := range map[string]func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node){
-		"lstm":   func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.LSTM(r).ApplyStates(s, x) },
-		"gru":    func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.GRU(r).ApplyStates(s, x) },
-		"simple": func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.SimpleRNN(r).ApplyStates(s, x) },
+	for kind, apply := range map[string]func(r nn.Recurrent, s *model.Scope, x *node) (*node, []*node){
+		"lstm": func(r nn.Recurrent, s *model.Scope, x *node) (*node, []*node) { return nn.LSTM(r).ApplyStates(s, x) },
+		"gru":  func(r nn.Recurrent, s *model.Scope, x *node) (*node, []*node) { return nn.GRU(r).ApplyStates(s, x) },
+		"simple": func(r nn.Recurrent, s *model.Scope, x *node) (*node, []*node) {
+			return nn.SimpleRNN(r).ApplyStates(s, x)
+		},
 	} {
 		add := func(name string, states bool, settings nn.Recurrent) {
-			layersOfPeers[strings.TrimSpace(kind+" "+name)] = func(s *nn.Scope, in, fixed map[string]*node) []*node {
+			layersOfPeers[strings.TrimSpace(kind+" "+name)] = func(s *model.Scope, in, fixed map[string]*node) []*node {
 				r := settings
 				r.Units, r.Mask = 6, fixed["lengths"]
 				for i := range len(in) - 1 {
@@ -200,14 +202,14 @@ func init() {
 	}
 }
 
-func one(apply func(s *nn.Scope, x *node) *node) func(s *nn.Scope, in, fixed map[string]*node) []*node {
-	return func(s *nn.Scope, in, _ map[string]*node) []*node { return []*node{apply(s, in["x"])} }
+func one(apply func(s *model.Scope, x *node) *node) func(s *model.Scope, in, fixed map[string]*node) []*node {
+	return func(s *model.Scope, in, _ map[string]*node) []*node { return []*node{apply(s, in["x"])} }
 }
 
 func all(out *node, states []*node) []*node { return append([]*node{out}, states...) }
 
-func attend(a nn.Attention) func(s *nn.Scope, in, fixed map[string]*node) []*node {
-	return func(s *nn.Scope, in, fixed map[string]*node) []*node {
+func attend(a nn.Attention) func(s *model.Scope, in, fixed map[string]*node) []*node {
+	return func(s *model.Scope, in, fixed map[string]*node) []*node {
 		a := a
 		if a.Heads == 0 {
 			a.Heads, a.Width = 4, 2
@@ -315,9 +317,7 @@ func TestInitializers(t *testing.T) {
 	require.NoError(t, store.SetRNGStateFromSeed(3))
 	scope := store.RootScope()
 	of := func(name, as string, dims []int) *model.Variable {
-		initial, err := nn.InitializerNamed(name)
-		require.NoError(t, err)
-		return scope.WithInitializer(initial).VariableWithShape(as, shapes.Make(dtypes.Float32, dims...))
+		return scope.WithInitializer(nn.Initial(name)).VariableWithShape(as, shapes.Make(dtypes.Float32, dims...))
 	}
 	variables := map[string]*model.Variable{}
 	for key := range begins {
@@ -381,6 +381,6 @@ func TestInitializers(t *testing.T) {
 			}
 		}
 	}
-	_, err := nn.InitializerNamed("glorot")
-	require.ErrorContains(t, err, `no initializer "glorot": expected one of glorot_normal, glorot_uniform, he_normal`)
+	require.PanicsWithError(t, "nn: initializer \"glorot\": unknown name; did you mean \"glorot_normal\"?\n  known: glorot_normal, glorot_uniform, he_normal, he_uniform, "+
+		"lecun_normal, lecun_uniform, ones, orthogonal, random_normal, random_uniform, truncated_normal, zeros", func() { nn.Initial("glorot")(nil, shapes.Shape{}) })
 }

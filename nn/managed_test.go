@@ -35,7 +35,7 @@ func tagger(b *managed.Builder) {
 	x = nn.LSTM{Units: 8, Mask: n}.Apply(s.In("lstm"), x)
 	x = nn.GRU{Units: 8, Mask: n}.Apply(s.In("gru"), nn.GroupNorm{Groups: 2}.Apply(s.In("group"), x))
 	logits := tokens.Logits(s.Shared("tokens"), x)
-	counts := nn.PlacesMask(n, ids.Shape().Dimensions[0], ids.Shape().Dimensions[1])
+	counts := nn.MaskOf(nn.Masked(ids, n))
 	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(y, b.ToOutputType(logits)), counts))
 }
 
@@ -87,7 +87,7 @@ func TestPenalty(t *testing.T) {
 	step := managed.TrainStep(func(b *managed.Builder) {
 		s := b.Scope().In("dense")
 		s.SetParam(regularizer.ParamL2, 0.5)
-		y := nn.Dense{Units: 3, Kernel: nn.Constant(2), Bias: nn.Ones}.Apply(s, b.Field("x"))
+		y := nn.Dense{Units: 3, Kernel: nn.Constant(2), Bias: nn.Initial("ones")}.Apply(s, b.Field("x"))
 		b.Loss("loss", graph.ReduceAllMean(y))
 	})
 	defer func() { require.NoError(t, step.Close()) }()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/layering"
 )
@@ -16,25 +17,25 @@ import (
 // out the places that do not count.
 //
 // Nodes that a function makes of others by itself have no mask: give them one by [Masked].
-func MaskOf(x *Node) *Node { return layering.Masks(x)[x] }
+func MaskOf(x *graph.Node) *graph.Node { return layering.Masks(x)[x] }
 
 // Masked is a sequence with a mask, in place of that which it may have ([MaskOf]): lengths, whole numbers [batch], or
 // bool [batch, places]; nil for none.
-func Masked(x, mask *Node) *Node {
+func Masked(x, mask *graph.Node) *graph.Node {
 	if x.Rank() < 2 {
 		panic(fmt.Errorf("nn: Masked: the input is %s, expected [batch, places, …]", x.Shape()))
 	}
 	if mask != nil {
-		mask = PlacesMask(mask, x.Shape().Dimensions[0], x.Shape().Dimensions[1])
+		mask = counted(mask, x.Shape().Dimensions[0], x.Shape().Dimensions[1])
 	}
-	y := graph.IdentityWithCustomGradient(x, func(_, v *Node) *Node { return v }) // Identity has none
+	y := graph.IdentityWithCustomGradient(x, func(_, v *graph.Node) *graph.Node { return v }) // Identity has none
 	layering.Masks(x)[y] = mask
 	return y
 }
 
-// PlacesMask says which places of sequences count, [batch, places] of bool: mask itself if it is that, or the first
-// ones where it has their number for each example, [batch] of whole numbers.
-func PlacesMask(mask *Node, batch, places int) *Node {
+// counted are the places of sequences that count, [batch, places] of bool: mask itself if it is that, or the first ones
+// where it has their number for each example, [batch] of whole numbers.
+func counted(mask *graph.Node, batch, places int) *graph.Node {
 	if !fitsPlaces(mask, batch, places) {
 		panic(fmt.Errorf("nn: %w", wrongMask(mask, batch, places)))
 	}
@@ -45,19 +46,19 @@ func PlacesMask(mask *Node, batch, places int) *Node {
 	return mask
 }
 
-func wrongMask(mask *Node, batch, places int) error {
+func wrongMask(mask *graph.Node, batch, places int) error {
 	return fmt.Errorf("the mask is %s, expected lengths, whole numbers [%d], or bool [%[2]d, %d]", mask.Shape(), batch, places)
 }
 
-// placesMask is PlacesMask of a layer's setting.
-func placesMask(layer string, scope *Scope, mask *Node, batch, places int) *Node {
+// placesMask is counted of a layer's setting.
+func placesMask(layer string, scope *model.Scope, mask *graph.Node, batch, places int) *graph.Node {
 	if !fitsPlaces(mask, batch, places) {
 		fail(layer, scope, "%w", wrongMask(mask, batch, places))
 	}
-	return PlacesMask(mask, batch, places)
+	return counted(mask, batch, places)
 }
 
 // fitsPlaces tells whether a mask is lengths or places of so many sequences.
-func fitsPlaces(mask *Node, batch, places int) bool {
+func fitsPlaces(mask *graph.Node, batch, places int) bool {
 	return mask.Shape().CheckDims(batch) == nil && mask.DType().IsInt() || mask.Shape().CheckDims(batch, places) == nil && mask.DType() == boolean
 }

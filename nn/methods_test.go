@@ -318,7 +318,7 @@ func consistent(s *stage) *node {
 }
 
 var methods = map[string]method{
-	"ppo": {data: episodes, optimizer: optim.New(3e-3, optim.ClipByGlobalNorm(0.5), optim.Adam{Epsilon: 1e-5}), turns: []turn{{loss: ppo}}},
+	"ppo": {data: episodes, optimizer: optim.New(3e-3, optim.Clip{GlobalNorm: 0.5}, optim.Adam{Epsilon: 1e-5}), turns: []turn{{loss: ppo}}},
 	"reinforce": {data: episodes, optimizer: optim.New(5e-3, optim.Adam{}), turns: []turn{
 		{trains: under("critic/"), loss: func(s *stage) *node { return meanSquare(graph.Sub(s.baseline(), s.Field("r"))) }},
 		{trains: under("actor/"), when: late, loss: reinforce}}},
@@ -339,17 +339,17 @@ var methods = map[string]method{
 			{trains: under("critic/"), own: "critics", loss: critic},
 			{trains: under("generator/"), own: "generators", when: func(i int) bool { return i%2 == 1 },
 				loss: func(s *stage) *node { return graph.Neg(graph.ReduceAllMean(s.criticized(s.made()))) }}}},
-	"sam": {data: classes, optimizer: optim.New(0.05, optim.Momentum(0.9)), turns: []turn{
+	"sam": {data: classes, optimizer: optim.New(0.05, optim.Momentum{Decay: 0.9}), turns: []turn{
 		{trains: under("layer_1"), when: early, loss: sharpness(under("layer_1"))}, {when: late, loss: sharpness(everything)}}},
-	"maml": {data: curves, optimizer: optim.New(5e-3, optim.Nesterov(0.9)), turns: []turn{
+	"maml": {data: curves, optimizer: optim.New(5e-3, optim.Momentum{Decay: 0.9, Nesterov: true}), turns: []turn{
 		{trains: under("layer_"), when: early, loss: learnedRates}, {when: late, loss: learnedRates}}},
 	"lora": {data: classes, optimizer: optim.New(1e-2, optim.Adam{}, optim.WeightDecay{Rate: 0.05}), turns: []turn{
 		{trains: func(path string) bool { return strings.Contains(path, "lora") }, when: early, loss: lora},
 		{trains: func(path string) bool { return !strings.HasSuffix(path, "kernel") }, when: late, loss: lora}}},
 	"dp-sgd": {data: func() fields { return with(classes(), "noise", uniform("noise of gradients", examples*5, 0.25), 5) },
-		optimizer: optim.New(0.05, optim.Momentum(0.9)), turns: []turn{
+		optimizer: optim.New(0.05, optim.Momentum{Decay: 0.9}), turns: []turn{
 			{trains: under("layer_1"), when: early, loss: private(under("layer_1"))}, {when: late, loss: private(everything)}}},
-	"distillation": {data: classes, optimizer: optim.New(0.05, optim.Momentum(0.9)), turns: []turn{
+	"distillation": {data: classes, optimizer: optim.New(0.05, optim.Momentum{Decay: 0.9}), turns: []turn{
 		{trains: under("student/layer_1"), when: early, loss: distilled}, {trains: under("student/"), when: late, loss: distilled}}},
 	"mean-teacher": {data: func() fields { return with(classes(), "noise", uniform("noise of places", examples*4, 0.25), 4) },
 		optimizer: optim.New(5e-3, optim.Adam{}), turns: []turn{{trains: under("student/"), loss: consistent}}},
@@ -413,7 +413,7 @@ func (m method) run(t *testing.T, name string, peer followed, kind dtypes.DType)
 }
 
 // someOf are 16 elements at most.
-func someOf(t *managed.Tensor) (list []float64) {
+func someOf(t *tensors.Tensor) (list []float64) {
 	wide, ok := tensors.MustCopyFlatData[float64], t.DType() == dtypes.Float64
 	if ok {
 		list = wide(t)

@@ -12,25 +12,14 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-type (
-	// Scope is a place among the named variables of a model.
-	Scope = model.Scope
-	// Graph is a program being built.
-	Graph = graph.Graph
-	// Node is a value of a graph.
-	Node = graph.Node
-	// Shape is the type and the dimensions of a value.
-	Shape = shapes.Shape
-)
-
 // variable is a layer's variable right below its scope. A second layer at one scope is refused, as GoMLX's layers
 // refuse it. A kernel has the scope's penalty on weights.
-func variable(scope *Scope, like *Node, name string, initial, standard Initializer, dims ...int) *Node {
+func variable(scope *model.Scope, like *graph.Node, name string, initial, standard model.VariableInitializer, dims ...int) *graph.Node {
 	scope.In("%s", name)
 	return value(scope, like.Graph(), name, initial, standard, shapes.Make(like.DType(), dims...))
 }
 
-func value(scope *Scope, g *Graph, name string, initial, standard Initializer, shape Shape) *Node {
+func value(scope *model.Scope, g *graph.Graph, name string, initial, standard model.VariableInitializer, shape shapes.Shape) *graph.Node {
 	if initial == nil {
 		initial = standard
 		if of, ok := scope.Store().RootScope().GetGraphParam(g, kernelsParam); ok && kernelNames[name] {
@@ -48,7 +37,7 @@ func value(scope *Scope, g *Graph, name string, initial, standard Initializer, s
 
 // penalize adds the scope's penalties on weights to what is trained on. They are no more than that: GoMLX's own L1 also
 // sets small weights to 0 after each step.
-func penalize(scope *Scope, weights *Node) {
+func penalize(scope *model.Scope, weights *graph.Node) {
 	if rate := model.GetParamOr(scope, regularizer.ParamL2, 0.0); rate > 0 {
 		train.AddRegularizationLoss(graph.MulScalar(graph.ReduceAllSum(graph.Square(weights)), rate))
 	}
@@ -61,30 +50,30 @@ func penalize(scope *Scope, weights *Node) {
 type Dropout struct{ Rate float64 }
 
 // Apply is GoMLX's layers.DropoutStatic, with a rate that is looked at.
-func (d Dropout) Apply(scope *Scope, x *Node) *Node { return apply(d, scope, x) }
+func (d Dropout) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(d, scope, x) }
 
-func (d Dropout) build(scope *Scope, x *Node) *Node {
+func (d Dropout) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	checkRate("Dropout", scope, d.Rate)
 	return layers.DropoutStatic(scope, x, d.Rate)
 }
 
-func checkRate(layer string, scope *Scope, rate float64) {
+func checkRate(layer string, scope *model.Scope, rate float64) {
 	if !(rate >= 0 && rate < 1) {
 		fail(layer, scope, "the rate of dropout is %v, expected a share from 0 to below 1", rate)
 	}
 }
 
-func fail(layer string, scope *Scope, format string, values ...any) {
+func fail(layer string, scope *model.Scope, format string, values ...any) {
 	panic(fmt.Errorf("nn: %s in %s: %w", layer, scope.Scope(), fmt.Errorf(format, values...)))
 }
 
-func atLeastOne(layer string, scope *Scope, what string, n int) {
+func atLeastOne(layer string, scope *model.Scope, what string, n int) {
 	if n < 1 {
 		fail(layer, scope, "%s is %d, expected at least 1", what, n)
 	}
 }
 
-func floats(layer string, scope *Scope, x *Node, rank int, axes string) {
+func floats(layer string, scope *model.Scope, x *graph.Node, rank int, axes string) {
 	switch {
 	case !x.DType().IsFloat():
 		fail(layer, scope, "the input is %s, expected floating-point numbers %s: give the field as []float32, or begin with an Embedding", x.Shape(), axes)
@@ -93,7 +82,7 @@ func floats(layer string, scope *Scope, x *Node, rank int, axes string) {
 	}
 }
 
-func sequence(layer string, scope *Scope, x *Node) {
+func sequence(layer string, scope *model.Scope, x *graph.Node) {
 	if !x.DType().IsFloat() || x.Rank() != 3 {
 		fail(layer, scope, "the input is %s, expected floating-point numbers [batch, places, n]: see Reshape and Embedding", x.Shape())
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	gomlx "github.com/gomlx/gomlx/ml/nn"
 
 	"github.com/lazo-ml/lazo/internal/layering"
@@ -18,26 +19,26 @@ type LayerNorm struct {
 }
 
 // Apply has the variables gamma and, unless NoOffset, beta, [n].
-func (l LayerNorm) Apply(scope *Scope, x *Node) *Node { return apply(l, scope, x) }
+func (l LayerNorm) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(l, scope, x) }
 
-func (l LayerNorm) build(scope *Scope, x *Node) *Node {
+func (l LayerNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	floats("LayerNorm", scope, x, 1, "[batch, …, n]")
-	return precise(x, func(x *Node) *Node {
-		return l.normal(scope, x, func(v *Node) *Node {
+	return precise(x, func(x *graph.Node) *graph.Node {
+		return l.normal(scope, x, func(v *graph.Node) *graph.Node {
 			return gomlx.LayerNorm(v, []int{v.Rank() - 1}, epsilon(l.Epsilon, 1e-3), nil, nil, nil)
 		})
 	})
 }
 
 // normal normalises by f in 32 bits or more, and then has gamma and beta for the last axis.
-func (l LayerNorm) normal(scope *Scope, x *Node, f func(x *Node) *Node) *Node {
+func (l LayerNorm) normal(scope *model.Scope, x *graph.Node, f func(x *graph.Node) *graph.Node) *graph.Node {
 	wide, n := widened(x), x.Shape().Dimensions[x.Rank()-1]
-	weight := func(name string, initial Initializer) *Node {
+	weight := func(name string, initial model.VariableInitializer) *graph.Node {
 		return graph.ExpandLeftToRank(graph.ConvertDType(variable(scope, x, name, nil, initial, n), wide.DType()), x.Rank())
 	}
-	y := graph.Mul(f(wide), weight("gamma", Ones))
+	y := graph.Mul(f(wide), weight("gamma", graph.Ones))
 	if !l.NoOffset {
-		y = graph.Add(y, weight("beta", Zeros))
+		y = graph.Add(y, weight("beta", graph.Zeros))
 	}
 	return graph.ConvertDType(y, x.DType())
 }
@@ -49,15 +50,15 @@ type RMSNorm struct {
 }
 
 // Apply has the variable scale, [n].
-func (r RMSNorm) Apply(scope *Scope, x *Node) *Node { return apply(r, scope, x) }
+func (r RMSNorm) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
-func (r RMSNorm) build(scope *Scope, x *Node) *Node {
+func (r RMSNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	floats("RMSNorm", scope, x, 1, "[batch, …, n]")
-	return precise(x, func(x *Node) *Node {
+	return precise(x, func(x *graph.Node) *graph.Node {
 		wide := widened(x)
 		mean := graph.ReduceAndKeep(graph.Square(wide), graph.ReduceMean, -1)
 		y := graph.Mul(wide, graph.Rsqrt(graph.AddScalar(mean, epsilon(r.Epsilon, 1e-6))))
-		scale := variable(scope, x, "scale", nil, Ones, x.Shape().Dimensions[x.Rank()-1])
+		scale := variable(scope, x, "scale", nil, graph.Ones, x.Shape().Dimensions[x.Rank()-1])
 		y = graph.Mul(y, graph.ExpandLeftToRank(graph.ConvertDType(scale, wide.DType()), x.Rank()))
 		return graph.ConvertDType(y, x.DType())
 	})
@@ -71,17 +72,17 @@ type GroupNorm struct {
 }
 
 // Apply has the variables gamma and beta, [n].
-func (n GroupNorm) Apply(scope *Scope, x *Node) *Node { return apply(n, scope, x) }
+func (n GroupNorm) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(n, scope, x) }
 
-func (n GroupNorm) build(scope *Scope, x *Node) *Node {
+func (n GroupNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	floats("GroupNorm", scope, x, 2, "[batch, …, n]")
 	dims, groups := x.Shape().Dimensions, cmp.Or(n.Groups, 32)
 	channels := dims[len(dims)-1]
 	if groups < 1 || channels%groups != 0 {
 		fail("GroupNorm", scope, "%d groups of %d channels, expected a divisor", groups, channels)
 	}
-	return precise(x, func(x *Node) *Node {
-		return LayerNorm{}.normal(scope, x, func(v *Node) *Node {
+	return precise(x, func(x *graph.Node) *graph.Node {
+		return LayerNorm{}.normal(scope, x, func(v *graph.Node) *graph.Node {
 			v = graph.Reshape(v, dims[0], -1, groups, channels/groups)
 			return graph.Reshape(gomlx.LayerNorm(v, []int{1, 3}, epsilon(n.Epsilon, 1e-3), nil, nil, nil), dims...)
 		})
@@ -89,7 +90,7 @@ func (n GroupNorm) build(scope *Scope, x *Node) *Node {
 }
 
 // precise builds a normalisation in the type of a step's parameters: its sums would lose too much in 16 bits.
-func precise(x *Node, build func(x *Node) *Node) *Node {
+func precise(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	if step := layering.StepOf(x); step != nil && x.DType().Size() < 4 {
 		return step.FullPrecision(x, build)
 	}
@@ -98,7 +99,7 @@ func precise(x *Node, build func(x *Node) *Node) *Node {
 
 func epsilon(given, standard float64) float64 { return cmp.Or(given, standard) }
 
-func widened(x *Node) *Node {
+func widened(x *graph.Node) *graph.Node {
 	if x.DType().Size() < 4 {
 		return graph.ConvertDType(x, dtypes.Float32)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/ops"
@@ -22,9 +23,9 @@ type Recurrent struct {
 	Last bool
 	// Mask says which places count: lengths, whole numbers [batch], or bool [batch, places]; those of [MaskOf] if nil. At
 	// the others the state stays as it is, and the output is 0. Backwards an example begins at its own last place.
-	Mask *Node
+	Mask *graph.Node
 	// Initial are the states at the beginning, as ApplyStates gives them back; 0 if nil.
-	Initial []*Node
+	Initial []*graph.Node
 	// Dropout is the share between layers, RecurrentDropout that of the state where it goes into the products: one draw
 	// for all places.
 	Dropout, RecurrentDropout float64
@@ -32,8 +33,8 @@ type Recurrent struct {
 	// [3·units] (Cho et al. 2014).
 	ResetBefore     bool
 	NoBias          bool
-	Kernel          Initializer // GlorotUniform if nil
-	RecurrentKernel Initializer // Orthogonal if nil
+	Kernel          model.VariableInitializer // "glorot_uniform" if nil
+	RecurrentKernel model.VariableInitializer // "orthogonal" if nil
 }
 
 // LSTM is a layer of long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, whose biases begin at
@@ -53,20 +54,20 @@ type SimpleRNN Recurrent
 // It has the variables kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units]: of the input gate,
 // the forget gate, the candidate, the output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in
 // forward and backward.
-func (l LSTM) Apply(scope *Scope, x *Node) *Node { return apply(l, scope, x) }
+func (l LSTM) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(l, scope, x) }
 
 // ApplyStates is Apply, and gives the states behind the last place too, each [batch, units]: of each layer, in each of
 // its directions, h and c.
-func (l LSTM) ApplyStates(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+func (l LSTM) ApplyStates(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	return withStates(l, l.states, scope, x)
 }
 
-func (l LSTM) build(scope *Scope, x *Node) *Node {
+func (l LSTM) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	y, _ := l.states(scope, x)
 	return y
 }
 
-func (l LSTM) states(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+func (l LSTM) states(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	Recurrent(l).noReset("LSTM", scope)
 	return Recurrent(l).apply("LSTM", scope, x, cell{gates: 4, biases: 1, states: 2, bias: forgetOne, turn: lstm})
 }
@@ -77,24 +78,24 @@ func (l LSTM) states(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 // It has the variables kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units], of which one is
 // the input's and one the state's, or [3·units] with ResetBefore: of the update gate, the reset gate, the candidate.
 // With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and backward.
-func (u GRU) Apply(scope *Scope, x *Node) *Node { return apply(u, scope, x) }
+func (u GRU) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(u, scope, x) }
 
 // ApplyStates is Apply, and gives the states behind the last place too, each [batch, units]: of each layer, in each of
 // its directions.
-func (u GRU) ApplyStates(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+func (u GRU) ApplyStates(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	return withStates(u, u.states, scope, x)
 }
 
-func (u GRU) build(scope *Scope, x *Node) *Node {
+func (u GRU) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	y, _ := u.states(scope, x)
 	return y
 }
 
-func (u GRU) states(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+func (u GRU) states(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	if u.ResetBefore {
-		return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 1, states: 1, bias: Zeros, turn: gruResetBefore})
+		return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 1, states: 1, bias: graph.Zeros, turn: gruResetBefore})
 	}
-	return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 2, states: 1, bias: Zeros, turn: gru})
+	return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 2, states: 1, bias: graph.Zeros, turn: gru})
 }
 
 // Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; with
@@ -102,27 +103,27 @@ func (u GRU) states(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 //
 // It has the variables kernel [n, units], recurrent_kernel [units, units] and bias [units]. With Layers they are in
 // layer_0, layer_1, …, with Bidirectional in forward and backward.
-func (r SimpleRNN) Apply(scope *Scope, x *Node) *Node { return apply(r, scope, x) }
+func (r SimpleRNN) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
 // ApplyStates is Apply, and gives the states behind the last place too, each [batch, units]: of each layer, in each of
 // its directions.
-func (r SimpleRNN) ApplyStates(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+func (r SimpleRNN) ApplyStates(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	return withStates(r, r.states, scope, x)
 }
 
-func (r SimpleRNN) build(scope *Scope, x *Node) *Node {
+func (r SimpleRNN) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	y, _ := r.states(scope, x)
 	return y
 }
 
-func (r SimpleRNN) states(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+func (r SimpleRNN) states(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	Recurrent(r).noReset("SimpleRNN", scope)
-	return Recurrent(r).apply("SimpleRNN", scope, x, cell{gates: 1, biases: 1, states: 1, bias: Zeros, turn: simple})
+	return Recurrent(r).apply("SimpleRNN", scope, x, cell{gates: 1, biases: 1, states: 1, bias: graph.Zeros, turn: simple})
 }
 
 // withStates builds a recurrence as apply does.
-func withStates(l builtIn, build func(scope *Scope, x *Node) (*Node, []*Node), scope *Scope, x *Node) (outputs *Node, states []*Node) {
-	outputs = layering.Run(l, false, false, scope, x, func(scope *Scope, x *Node) (y *Node) {
+func withStates(l builtIn, build func(scope *model.Scope, x *graph.Node) (*graph.Node, []*graph.Node), scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
+	outputs = layering.Run(l, false, false, scope, x, func(scope *model.Scope, x *graph.Node) (y *graph.Node) {
 		y, states = build(scope, x)
 		return y
 	})
@@ -130,7 +131,7 @@ func withStates(l builtIn, build func(scope *Scope, x *Node) (*Node, []*Node), s
 }
 
 // noReset refuses what is for a GRU alone.
-func (r Recurrent) noReset(layer string, scope *Scope) {
+func (r Recurrent) noReset(layer string, scope *model.Scope) {
 	if r.ResetBefore {
 		fail(layer, scope, "ResetBefore is for a GRU alone")
 	}
@@ -140,53 +141,53 @@ func (r Recurrent) noReset(layer string, scope *Scope) {
 // a state with the kernel of the gates from first to below end, and of the states.
 type cell struct {
 	gates, biases, states int
-	bias                  Initializer
-	turn                  func(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node
+	bias                  model.VariableInitializer
+	turn                  func(in *graph.Node, times func(h *graph.Node, first, end int) *graph.Node, states []*graph.Node) []*graph.Node
 }
 
 // forgetOne is 1 for the forget gate of an LSTM.
-func forgetOne(g *Graph, shape Shape) *Node {
+func forgetOne(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	units := shape.Dimensions[0] / 4
-	part := func(n int) Shape { return shapes.Make(shape.DType, n) }
-	return graph.Concatenate([]*Node{graph.Zeros(g, part(units)), graph.Ones(g, part(units)), graph.Zeros(g, part(2*units))}, 0)
+	part := func(n int) shapes.Shape { return shapes.Make(shape.DType, n) }
+	return graph.Concatenate([]*graph.Node{graph.Zeros(g, part(units)), graph.Ones(g, part(units)), graph.Zeros(g, part(2*units))}, 0)
 }
 
 // gate is the part of one gate.
-func gate(v, like *Node, i int) *Node {
+func gate(v, like *graph.Node, i int) *graph.Node {
 	units := like.Shape().Dimensions[1]
 	return graph.Slice(v, graph.AxisRange(), graph.AxisRange(i*units, (i+1)*units))
 }
 
-func lstm(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node {
+func lstm(in *graph.Node, times func(h *graph.Node, first, end int) *graph.Node, states []*graph.Node) []*graph.Node {
 	h, c := states[0], states[1]
 	z := graph.Add(in, times(h, 0, 4))
 	c = graph.Add(graph.Mul(graph.Sigmoid(gate(z, h, 1)), c), graph.Mul(graph.Sigmoid(gate(z, h, 0)), graph.Tanh(gate(z, h, 2))))
-	return []*Node{graph.Mul(graph.Sigmoid(gate(z, h, 3)), graph.Tanh(c)), c}
+	return []*graph.Node{graph.Mul(graph.Sigmoid(gate(z, h, 3)), graph.Tanh(c)), c}
 }
 
-func gru(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node {
+func gru(in *graph.Node, times func(h *graph.Node, first, end int) *graph.Node, states []*graph.Node) []*graph.Node {
 	h := states[0]
 	back := times(h, 0, 3)
-	open := func(i int) *Node { return graph.Sigmoid(graph.Add(gate(in, h, i), gate(back, h, i))) }
+	open := func(i int) *graph.Node { return graph.Sigmoid(graph.Add(gate(in, h, i), gate(back, h, i))) }
 	keep := open(0)
 	candidate := graph.Tanh(graph.Add(gate(in, h, 2), graph.Mul(open(1), gate(back, h, 2))))
-	return []*Node{graph.Add(graph.Mul(keep, h), graph.Mul(graph.OneMinus(keep), candidate))}
+	return []*graph.Node{graph.Add(graph.Mul(keep, h), graph.Mul(graph.OneMinus(keep), candidate))}
 }
 
-func gruResetBefore(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node {
+func gruResetBefore(in *graph.Node, times func(h *graph.Node, first, end int) *graph.Node, states []*graph.Node) []*graph.Node {
 	h := states[0]
 	back := times(h, 0, 2)
-	open := func(i int) *Node { return graph.Sigmoid(graph.Add(gate(in, h, i), gate(back, h, i))) }
+	open := func(i int) *graph.Node { return graph.Sigmoid(graph.Add(gate(in, h, i), gate(back, h, i))) }
 	keep := open(0)
 	candidate := graph.Tanh(graph.Add(gate(in, h, 2), times(graph.Mul(open(1), h), 2, 3)))
-	return []*Node{graph.Add(graph.Mul(keep, h), graph.Mul(graph.OneMinus(keep), candidate))}
+	return []*graph.Node{graph.Add(graph.Mul(keep, h), graph.Mul(graph.OneMinus(keep), candidate))}
 }
 
-func simple(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node {
-	return []*Node{graph.Tanh(graph.Add(in, times(states[0], 0, 1)))}
+func simple(in *graph.Node, times func(h *graph.Node, first, end int) *graph.Node, states []*graph.Node) []*graph.Node {
+	return []*graph.Node{graph.Tanh(graph.Add(in, times(states[0], 0, 1)))}
 }
 
-func (r Recurrent) apply(layer string, scope *Scope, x *Node, c cell) (outputs *Node, states []*Node) {
+func (r Recurrent) apply(layer string, scope *model.Scope, x *graph.Node, c cell) (outputs *graph.Node, states []*graph.Node) {
 	sequence(layer, scope, x)
 	atLeastOne(layer, scope, "Units", r.Units)
 	checkRate(layer, scope, r.Dropout)
@@ -199,12 +200,12 @@ func (r Recurrent) apply(layer string, scope *Scope, x *Node, c cell) (outputs *
 	if n := depth * directions * c.states; r.Initial != nil && len(r.Initial) != n {
 		fail(layer, scope, "Initial has %d states, expected %d", len(r.Initial), n)
 	}
-	var mask []*Node
+	var mask []*graph.Node
 	if r.Mask == nil {
 		r.Mask = MaskOf(x)
 	}
 	if r.Mask != nil {
-		mask = []*Node{graph.TransposeAllAxes(placesMask(layer, scope, r.Mask, batch, places), 1, 0)}
+		mask = []*graph.Node{graph.TransposeAllAxes(placesMask(layer, scope, r.Mask, batch, places), 1, 0)}
 	}
 	x = graph.TransposeAllAxes(x, 1, 0, 2) // the places in front, as the loop takes them
 	for i := range depth {
@@ -213,13 +214,13 @@ func (r Recurrent) apply(layer string, scope *Scope, x *Node, c cell) (outputs *
 			at = scope.In("layer_%d", i)
 		}
 		top := i == depth-1
-		var outs, ends []*Node
+		var outs, ends []*graph.Node
 		for d := range directions {
 			s := at
 			if directions > 1 {
 				s = at.In("%s", [...]string{"forward", "backward"}[d])
 			}
-			initial := make([]*Node, c.states)
+			initial := make([]*graph.Node, c.states)
 			for k := range initial {
 				shape := shapes.Make(x.DType(), batch, r.Units)
 				if r.Initial == nil {
@@ -243,13 +244,13 @@ func (r Recurrent) apply(layer string, scope *Scope, x *Node, c cell) (outputs *
 }
 
 // scan goes once along [places, batch, n]. What the inputs contribute is one product for all places.
-func (r Recurrent) scan(scope *Scope, x *Node, mask, initial []*Node, c cell, back, last bool) (states, outs []*Node) {
+func (r Recurrent) scan(scope *model.Scope, x *graph.Node, mask, initial []*graph.Node, c cell, back, last bool) (states, outs []*graph.Node) {
 	dims, wide := x.Shape().Dimensions, c.gates*r.Units
-	kernel := variable(scope, x, "kernel", r.Kernel, GlorotUniform, dims[2], wide)
-	recurrent := variable(scope, x, "recurrent_kernel", r.RecurrentKernel, Orthogonal, r.Units, wide)
+	kernel := variable(scope, x, "kernel", r.Kernel, glorotUniform, dims[2], wide)
+	recurrent := variable(scope, x, "recurrent_kernel", r.RecurrentKernel, orthogonal, r.Units, wide)
 	// Places and examples stay two axes: as one they could not be divided over devices.
 	in := graph.Dot(x, kernel).General([]int{2}, nil, []int{0}, nil)
-	var bias *Node // of what the state contributes
+	var bias *graph.Node // of what the state contributes
 	if !r.NoBias {
 		if c.biases == 1 {
 			in = graph.Add(in, graph.ExpandLeftToRank(variable(scope, x, "bias", nil, c.bias, wide), 3))
@@ -259,7 +260,7 @@ func (r Recurrent) scan(scope *Scope, x *Node, mask, initial []*Node, c cell, ba
 			bias = graph.BroadcastToDims(graph.Slice(both, graph.AxisElem(1)), dims[1], wide)
 		}
 	}
-	var drop *Node
+	var drop *graph.Node
 	if r.RecurrentDropout > 0 && layers.IsDropoutActive(scope, x.Graph()) {
 		drop = layers.DropoutStatic(scope, graph.OnesLike(initial[0]), r.RecurrentDropout)
 	}
@@ -267,8 +268,8 @@ func (r Recurrent) scan(scope *Scope, x *Node, mask, initial []*Node, c cell, ba
 	if back {
 		options = append(options, ops.Reverse())
 	}
-	return ops.Scan(initial, append([]*Node{in}, mask...), func(carry, at []*Node) (next, out []*Node) {
-		next = c.turn(at[0], func(h *Node, first, end int) *Node {
+	return ops.Scan(initial, append([]*graph.Node{in}, mask...), func(carry, at []*graph.Node) (next, out []*graph.Node) {
+		next = c.turn(at[0], func(h *graph.Node, first, end int) *graph.Node {
 			if drop != nil {
 				h = graph.Mul(h, drop)
 			}

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
@@ -11,9 +12,9 @@ import (
 type MaxPool struct{ Window int }
 
 // Apply has no variable.
-func (p MaxPool) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+func (p MaxPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
-func (p MaxPool) build(scope *Scope, x *Node) *Node {
+func (p MaxPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return pool("MaxPool", p.Window, graph.MaxPool, scope, x)
 }
 
@@ -21,13 +22,13 @@ func (p MaxPool) build(scope *Scope, x *Node) *Node {
 type MeanPool struct{ Window int }
 
 // Apply has no variable.
-func (p MeanPool) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+func (p MeanPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
-func (p MeanPool) build(scope *Scope, x *Node) *Node {
+func (p MeanPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return pool("MeanPool", p.Window, graph.MeanPool, scope, x)
 }
 
-func pool(layer string, window int, build func(*Node) *graph.PoolBuilder, scope *Scope, x *Node) *Node {
+func pool(layer string, window int, build func(*graph.Node) *graph.PoolBuilder, scope *model.Scope, x *graph.Node) *graph.Node {
 	atLeastOne(layer, scope, "Window", window)
 	spatial(layer, scope, x)
 	for _, n := range x.Shape().Dimensions[1 : x.Rank()-1] {
@@ -43,9 +44,11 @@ func pool(layer string, window int, build func(*Node) *graph.PoolBuilder, scope 
 type GlobalMeanPool struct{}
 
 // Apply has no variable.
-func (p GlobalMeanPool) Apply(scope *Scope, x *Node) *Node { return apply(p, scope, x) }
+func (p GlobalMeanPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	return apply(p, scope, x)
+}
 
-func (GlobalMeanPool) build(scope *Scope, x *Node) *Node {
+func (GlobalMeanPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	spatial("GlobalMeanPool", scope, x)
 	axes := rangeOf(1, x.Rank()-2)
 	if mask := MaskOf(x); mask != nil {
@@ -56,7 +59,7 @@ func (GlobalMeanPool) build(scope *Scope, x *Node) *Node {
 	return graph.ReduceMean(x, axes...)
 }
 
-func spatial(layer string, scope *Scope, x *Node) {
+func spatial(layer string, scope *model.Scope, x *graph.Node) {
 	floats(layer, scope, x, 3, "[batch, spatial…, n], as [batch, height, width, 1]")
 }
 
@@ -64,19 +67,23 @@ func spatial(layer string, scope *Scope, x *Node) {
 type Flatten struct{}
 
 // Apply has no variable.
-func (f Flatten) Apply(scope *Scope, x *Node) *Node { return apply(f, scope, x) }
+func (f Flatten) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(f, scope, x) }
 
-func (Flatten) build(scope *Scope, x *Node) *Node { return reshaped("Flatten", scope, x, -1) }
+func (Flatten) build(scope *model.Scope, x *graph.Node) *graph.Node {
+	return reshaped("Flatten", scope, x, -1)
+}
 
 // Reshape gives each example these dimensions; one of them may be -1.
 type Reshape []int
 
 // Apply has no variable.
-func (r Reshape) Apply(scope *Scope, x *Node) *Node { return apply(r, scope, x) }
+func (r Reshape) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
-func (r Reshape) build(scope *Scope, x *Node) *Node { return reshaped("Reshape", scope, x, r...) }
+func (r Reshape) build(scope *model.Scope, x *graph.Node) *graph.Node {
+	return reshaped("Reshape", scope, x, r...)
+}
 
-func reshaped(layer string, scope *Scope, x *Node, dims ...int) *Node {
+func reshaped(layer string, scope *model.Scope, x *graph.Node, dims ...int) *graph.Node {
 	if x.IsScalar() {
 		fail(layer, scope, "the input is a scalar, expected [batch, …]")
 	}

@@ -32,7 +32,7 @@ func normal(seed uint64, dims ...int) *tensors.Tensor {
 }
 
 // call builds a graph of one input at the scope of a fresh store, and gives its outputs.
-func call(t *testing.T, x *tensors.Tensor, build func(s *nn.Scope, x *node) []*node) [][]float32 {
+func call(t *testing.T, x *tensors.Tensor, build func(s *model.Scope, x *node) []*node) [][]float32 {
 	t.Helper()
 	store := model.NewStore()
 	require.NoError(t, store.SetRNGStateFromSeed(1))
@@ -56,7 +56,7 @@ func places(x *node, from, to int) *node {
 func TestDecode(t *testing.T) {
 	a := nn.Attention{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4}
 	const time, prompt = 7, 3
-	out := call(t, normal(1, 2, time, 8), func(s *nn.Scope, x *node) []*node {
+	out := call(t, normal(1, 2, time, 8), func(s *model.Scope, x *node) []*node {
 		whole := a.Apply(s.In("attention"), x)
 		begin, cache := a.Decode(s.Shared("attention"), places(x, 0, prompt), a.NewCache(s, x, time))
 		carry := []*node{cache.Key, cache.Value, cache.Position}
@@ -81,7 +81,7 @@ func TestDecode(t *testing.T) {
 
 // Positions go on where Start says.
 func TestPositionsStart(t *testing.T) {
-	out := call(t, normal(1, 2, 6, 4), func(s *nn.Scope, x *node) []*node {
+	out := call(t, normal(1, 2, 6, 4), func(s *model.Scope, x *node) []*node {
 		p, at := nn.Positions{Length: 6}, graph.Scalar(x.Graph(), dtypes.Int32, 2)
 		later := nn.Positions{Length: 6, Start: at}
 		full := nn.Positions{Length: 6, Start: graph.AddScalar(at, 3)}
@@ -98,7 +98,7 @@ func TestPositionsStart(t *testing.T) {
 
 // An example of length 0 sees nothing: no number is made of its places, and no gradient is NaN.
 func TestNothingIsSeen(t *testing.T) {
-	out := call(t, normal(1, 2, 3, 4), func(s *nn.Scope, x *node) []*node {
+	out := call(t, normal(1, 2, 3, 4), func(s *model.Scope, x *node) []*node {
 		lengths := graph.Const(x.Graph(), []int32{0, 2})
 		y := nn.Attention{Heads: 2, Mask: lengths, NoBias: true}.Apply(s.In("attention"), x)
 		h, last := nn.LSTM{Units: 3, Mask: lengths, Bidirectional: true}.ApplyStates(s.In("lstm"), x)
@@ -129,7 +129,7 @@ func TestAttention_asGoMLX(t *testing.T) {
 		"plain": {Heads: 2, NoBias: true}, "causal": {Heads: 4, NoBias: true, Causal: true}, "grouped": {Heads: 4, KeyHeads: 2, NoBias: true, Causal: true},
 	} {
 		for _, masked := range []bool{false, true} {
-			out := call(t, normal(1, 3, 5, 8), func(s *nn.Scope, x *node) (out []*node) {
+			out := call(t, normal(1, 3, 5, 8), func(s *model.Scope, x *node) (out []*node) {
 				const batch, places, n = 3, 5, 8
 				mask := graph.BroadcastToDims(graph.Const(x.Graph(), true), batch, places, places)
 				if masked {
@@ -168,7 +168,7 @@ func TestAttention_asGoMLX(t *testing.T) {
 
 // The padding is 0 and does not learn, at either end of a tied embedding; a number from outside is NaN.
 func TestEmbedding_padding(t *testing.T) {
-	out := call(t, normal(1, 2, 3), func(s *nn.Scope, x *node) []*node {
+	out := call(t, normal(1, 2, 3), func(s *model.Scope, x *node) []*node {
 		e := nn.Embedding{Vocabulary: 4, Width: 3, Padding: new(0)}
 		ids := graph.Const(x.Graph(), []int32{0, 2, 2})
 		y := e.Apply(s.In("tokens"), ids)
@@ -193,7 +193,7 @@ func TestEmbedding_padding(t *testing.T) {
 // attention draws; a test has neither.
 func TestDropout(t *testing.T) {
 	build := func(training bool) [][]float32 {
-		return call(t, normal(1, 2, 4, 8), func(s *nn.Scope, x *node) []*node {
+		return call(t, normal(1, 2, 4, 8), func(s *model.Scope, x *node) []*node {
 			s.Store().SetTraining(x.Graph(), training)
 			plain := nn.LSTM{Units: 5, Layers: 2}.Apply(s.In("lstm"), x)
 			between := nn.LSTM{Units: 5, Layers: 2, Dropout: 0.5}.Apply(s.Shared("lstm"), x)
@@ -221,7 +221,7 @@ func TestDropout(t *testing.T) {
 
 // The forget gate of an LSTM begins at 1, all other biases at 0.
 func TestBiasesBegin(t *testing.T) {
-	out := call(t, normal(1, 1, 1, 2), func(s *nn.Scope, x *node) []*node {
+	out := call(t, normal(1, 1, 1, 2), func(s *model.Scope, x *node) []*node {
 		nn.LSTM{Units: 2}.Apply(s.In("lstm"), x)
 		nn.GRU{Units: 1}.Apply(s.In("gru"), x)
 		nn.Attention{Heads: 1}.Apply(s.In("attention"), x)
@@ -237,37 +237,37 @@ func TestBiasesBegin(t *testing.T) {
 // A mistake is an error that says what is expected.
 func TestMistakes(t *testing.T) {
 	of := func(g *graph.Graph, dims ...int) *node { return graph.Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
-	for want, build := range map[string]func(s *nn.Scope, g *graph.Graph){
-		"nn: Dense in /: Units is 0, expected at least 1":                                                 func(s *nn.Scope, g *graph.Graph) { nn.Dense{}.Apply(s, of(g, 2, 3)) },
-		`sub-scope "kernel" already visited from "/", use Shared() if this is intended`:                   func(s *nn.Scope, g *graph.Graph) { d := nn.Dense{Units: 2}; d.Apply(s, d.Apply(s, of(g, 2, 2))) },
-		"nn: Conv in /: Window is [], expected one number, or one for each of 2 spatial axes":             func(s *nn.Scope, g *graph.Graph) { nn.Conv{Channels: 1}.Apply(s, of(g, 1, 2, 2, 1)) },
-		"nn: GroupNorm in /: 32 groups of 6 channels, expected a divisor":                                 func(s *nn.Scope, g *graph.Graph) { nn.GroupNorm{}.Apply(s, of(g, 2, 6)) },
-		"nn: Embedding in /: the input is (Float32)[2], expected whole numbers from 0 to 3":               func(s *nn.Scope, g *graph.Graph) { nn.Embedding{Vocabulary: 4, Width: 2}.Apply(s, of(g, 2)) },
-		"nn: LSTM in /: the input is (Float32)[2, 3], expected floating-point numbers [batch, places, n]": func(s *nn.Scope, g *graph.Graph) { nn.LSTM{Units: 2}.Apply(s, of(g, 2, 3)) },
-		"nn: GRU in /: Initial has 2 states, expected 1": func(s *nn.Scope, g *graph.Graph) {
+	for want, build := range map[string]func(s *model.Scope, g *graph.Graph){
+		"nn: Dense in /: Units is 0, expected at least 1":                                                 func(s *model.Scope, g *graph.Graph) { nn.Dense{}.Apply(s, of(g, 2, 3)) },
+		`sub-scope "kernel" already visited from "/", use Shared() if this is intended`:                   func(s *model.Scope, g *graph.Graph) { d := nn.Dense{Units: 2}; d.Apply(s, d.Apply(s, of(g, 2, 2))) },
+		"nn: Conv in /: Window is [], expected one number, or one for each of 2 spatial axes":             func(s *model.Scope, g *graph.Graph) { nn.Conv{Channels: 1}.Apply(s, of(g, 1, 2, 2, 1)) },
+		"nn: GroupNorm in /: 32 groups of 6 channels, expected a divisor":                                 func(s *model.Scope, g *graph.Graph) { nn.GroupNorm{}.Apply(s, of(g, 2, 6)) },
+		"nn: Embedding in /: the input is (Float32)[2], expected whole numbers from 0 to 3":               func(s *model.Scope, g *graph.Graph) { nn.Embedding{Vocabulary: 4, Width: 2}.Apply(s, of(g, 2)) },
+		"nn: LSTM in /: the input is (Float32)[2, 3], expected floating-point numbers [batch, places, n]": func(s *model.Scope, g *graph.Graph) { nn.LSTM{Units: 2}.Apply(s, of(g, 2, 3)) },
+		"nn: GRU in /: Initial has 2 states, expected 1": func(s *model.Scope, g *graph.Graph) {
 			nn.GRU{Units: 2, Initial: []*node{of(g, 1, 2), of(g, 1, 2)}}.Apply(s, of(g, 1, 2, 3))
 		},
-		"nn: SimpleRNN in /: the mask is (Float32)[1, 2], expected lengths, whole numbers [1], or bool [1, 2]": func(s *nn.Scope, g *graph.Graph) {
+		"nn: SimpleRNN in /: the mask is (Float32)[1, 2], expected lengths, whole numbers [1], or bool [1, 2]": func(s *model.Scope, g *graph.Graph) {
 			nn.SimpleRNN{Units: 2, Mask: of(g, 1, 2)}.Apply(s, of(g, 1, 2, 3))
 		},
-		"nn: LSTM in /: the rate of dropout is 1, expected a share from 0 to below 1": func(s *nn.Scope, g *graph.Graph) { nn.LSTM{Units: 2, Dropout: 1}.Apply(s, of(g, 1, 2, 3)) },
-		"nn: Attention in /: the input is (Float32)[1, 2, 3], expected a multiple of 2 heads in its last axis, or a Width": func(s *nn.Scope, g *graph.Graph) {
+		"nn: LSTM in /: the rate of dropout is 1, expected a share from 0 to below 1": func(s *model.Scope, g *graph.Graph) { nn.LSTM{Units: 2, Dropout: 1}.Apply(s, of(g, 1, 2, 3)) },
+		"nn: Attention in /: the input is (Float32)[1, 2, 3], expected a multiple of 2 heads in its last axis, or a Width": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 2}.Apply(s, of(g, 1, 2, 3))
 		},
-		"nn: Attention in /: 2 heads of keys for 3 of queries, expected a divisor": func(s *nn.Scope, g *graph.Graph) {
+		"nn: Attention in /: 2 heads of keys for 3 of queries, expected a divisor": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 3, KeyHeads: 2}.Apply(s, of(g, 1, 2, 3))
 		},
-		"nn: Attention in /: Decode gives what Apply gives only where it is Causal": func(s *nn.Scope, g *graph.Graph) {
+		"nn: Attention in /: Decode gives what Apply gives only where it is Causal": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1}.Decode(s, of(g, 1, 1, 2), nn.Cache{})
 		},
-		"the cache has keys (Float32)[1, 4, 1, 2] and values (Float32)[1, 4, 1, 2] for the input (Float32)[1, 1, 2], expected (Float32)[1, length, 2] for both": func(s *nn.Scope, g *graph.Graph) {
+		"the cache has keys (Float32)[1, 4, 1, 2] and values (Float32)[1, 4, 1, 2] for the input (Float32)[1, 1, 2], expected (Float32)[1, length, 2] for both": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1, Causal: true}.Decode(s, of(g, 1, 1, 2), nn.Cache{Key: of(g, 1, 4, 1, 2), Value: of(g, 1, 4, 1, 2)})
 		},
-		"the input has 3 places, the cache's length is 2": func(s *nn.Scope, g *graph.Graph) {
+		"the input has 3 places, the cache's length is 2": func(s *model.Scope, g *graph.Graph) {
 			a, x := nn.Attention{Heads: 1, Causal: true}, of(g, 1, 3, 2)
 			a.Decode(s, x, a.NewCache(s, x, 2))
 		},
-		"expected neither in Cross": func(s *nn.Scope, g *graph.Graph) {
+		"expected neither in Cross": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1, Causal: true}.Cross(s, of(g, 1, 1, 2), of(g, 1, 1, 2))
 		},
 	} {
@@ -282,7 +282,7 @@ func TestMistakes(t *testing.T) {
 func TestConvolutions_wrong(t *testing.T) {
 	for _, row := range []struct {
 		layer interface {
-			Apply(*nn.Scope, *node) *node
+			Apply(*model.Scope, *node) *node
 		}
 		dims []int
 		want string

@@ -13,17 +13,17 @@ import (
 
 // Cond runs one of two functions, as a scalar of bool says, and gives what it gives: nodes of the same shapes and types
 // in both. The other function is not run; its gradient is 0.
-func Cond(condition *Node, onTrue, onFalse func() []*Node) []*Node {
+func Cond(condition *graph.Node, onTrue, onFalse func() []*graph.Node) []*graph.Node {
 	if condition == nil || condition.DType() != dtypes.Bool || condition.Rank() != 0 {
 		panic(fmt.Errorf("ops: cond: condition %s, expected a scalar of bool", autodiff.ShapeText(condition)))
 	}
-	return branch("cond", []*Node{condition, graph.LogicalNot(condition)}, []func() []*Node{onTrue, onFalse})
+	return branch("cond", []*graph.Node{condition, graph.LogicalNot(condition)}, []func() []*graph.Node{onTrue, onFalse})
 }
 
 // Switch runs one of several functions, by a scalar of whole numbers: that of 0, 1, and so on. A number below 0 is the
 // first, one above the last. All functions give nodes of the same shapes and types. The others are not run; their
 // gradient is 0.
-func Switch(number *Node, branches ...func() []*Node) []*Node {
+func Switch(number *graph.Node, branches ...func() []*graph.Node) []*graph.Node {
 	if number == nil || !number.DType().IsInt() || number.Rank() != 0 {
 		panic(fmt.Errorf("ops: switch: number %s, expected a scalar of whole numbers", autodiff.ShapeText(number)))
 	}
@@ -31,7 +31,7 @@ func Switch(number *Node, branches ...func() []*Node) []*Node {
 		panic(fmt.Errorf("ops: switch: no function given"))
 	}
 	g, t := number.Graph(), number.DType()
-	chosen := make([]*Node, len(branches))
+	chosen := make([]*graph.Node, len(branches))
 	for i := range branches {
 		at := graph.Scalar(g, t, float64(i))
 		switch {
@@ -50,7 +50,7 @@ func Switch(number *Node, branches ...func() []*Node) []*Node {
 
 // branch runs the function whose condition is true: one is. Each is a loop of one turn or none, whose gradient is
 // known.
-func branch(what string, chosen []*Node, branches []func() []*Node) []*Node {
+func branch(what string, chosen []*graph.Node, branches []func() []*graph.Node) []*graph.Node {
 	g := chosen[0].Graph()
 	if xla.IsEager(g) {
 		return eagerBranch(what, chosen, branches)
@@ -58,13 +58,13 @@ func branch(what string, chosen []*Node, branches []func() []*Node) []*Node {
 	if !hasLoops(g) {
 		panic(fmt.Errorf("ops: %s: the backend %q has no DynamicSlice: use one of XLA's plugins", what, g.Backend().Name()))
 	}
-	var results []*Node
+	var results []*graph.Node
 	for i, f := range branches {
 		if f == nil {
 			panic(fmt.Errorf("ops: %s: function %d is nil", what, i))
 		}
 		l := autodiff.Loop{Length: 1, Times: graph.ConvertDType(chosen[i], dtypes.Int32)}
-		_, outs := run(l, g, what, nil, nil, func(_, _ []*Node) (next, out []*Node) {
+		_, outs := run(l, g, what, nil, nil, func(_, _ []*graph.Node) (next, out []*graph.Node) {
 			out = slices.Clone(f())
 			checkBranch(what, i, out, results)
 			return nil, out
@@ -80,7 +80,7 @@ func branch(what string, chosen []*Node, branches []func() []*Node) []*Node {
 	return results
 }
 
-func checkBranch(what string, i int, out, first []*Node) {
+func checkBranch(what string, i int, out, first []*graph.Node) {
 	checkGiven(fmt.Sprintf("%s: function %d: result", what, i), out)
 	if i == 0 {
 		if len(out) == 0 {
@@ -98,7 +98,7 @@ func checkBranch(what string, i int, out, first []*Node) {
 	}
 }
 
-func eagerBranch(what string, chosen []*Node, branches []func() []*Node) []*Node {
+func eagerBranch(what string, chosen []*graph.Node, branches []func() []*graph.Node) []*graph.Node {
 	for i, f := range branches {
 		if truth(what, chosen[i]) {
 			if f == nil {
@@ -113,7 +113,7 @@ func eagerBranch(what string, chosen []*Node, branches []func() []*Node) []*Node
 }
 
 // truth reads a condition under eager.
-func truth(what string, n *Node) bool {
+func truth(what string, n *graph.Node) bool {
 	t, err := xla.Value(n)
 	if err != nil {
 		panic(fmt.Errorf("ops: %s: condition: %w", what, err))
@@ -123,18 +123,18 @@ func truth(what string, n *Node) bool {
 
 // While calls a body, which gives new values for values, as long as a condition of them, a scalar of bool, is true. It
 // has no gradient: where the number of turns has a bound, Scan has. Both functions are traced once.
-func While(condition func(values []*Node) *Node, body func(values []*Node) []*Node, values ...*Node) []*Node {
+func While(condition func(values []*graph.Node) *graph.Node, body func(values []*graph.Node) []*graph.Node, values ...*graph.Node) []*graph.Node {
 	if condition == nil || body == nil || len(values) == 0 || slices.Contains(values, nil) {
 		panic(fmt.Errorf("ops: while: a condition, a body and one value at least are needed, and none may be nil"))
 	}
 	g := values[0].Graph()
-	check := func(n *Node) *Node {
+	check := func(n *graph.Node) *graph.Node {
 		if n == nil || n.DType() != dtypes.Bool || n.Rank() != 0 {
 			panic(fmt.Errorf("ops: while: condition %s, expected a scalar of bool", autodiff.ShapeText(n)))
 		}
 		return n
 	}
-	turn := func(values []*Node) []*Node {
+	turn := func(values []*graph.Node) []*graph.Node {
 		next := body(slices.Clone(values))
 		checkCarry("while", values, next)
 		return next
@@ -153,7 +153,7 @@ func While(condition func(values []*Node) *Node, body func(values []*Node) []*No
 		}
 	}
 	v := variablesOf(g, "while")
-	last := autodiff.While(g, values, func(values []*Node) *Node { return check(condition(slices.Clone(values))) }, turn, v.changed)
+	last := autodiff.While(g, values, func(values []*graph.Node) *graph.Node { return check(condition(slices.Clone(values))) }, turn, v.changed)
 	v.set(last[len(values):])
 	return last[:len(values)]
 }

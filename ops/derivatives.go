@@ -12,9 +12,11 @@ import (
 
 // Gradient gives the gradients of a loss, a scalar of a floating-point type, with respect to each of wrt, in their
 // shapes. One that the loss does not depend on has zeros.
-func Gradient(loss *Node, wrt ...*Node) []*Node { return gradient("Gradient", loss, wrt) }
+func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
+	return gradient("Gradient", loss, wrt)
+}
 
-func gradient(what string, loss *Node, wrt []*Node) []*Node {
+func gradient(what string, loss *graph.Node, wrt []*graph.Node) []*graph.Node {
 	if loss == nil || loss.Rank() != 0 || !loss.DType().IsFloat() {
 		panic(fmt.Errorf("ops: %s: the loss is %s, expected a scalar of a floating-point type", what, autodiff.ShapeText(loss)))
 	}
@@ -31,7 +33,7 @@ func gradient(what string, loss *Node, wrt []*Node) []*Node {
 
 // VJP gives, for outputs that were computed from wrt, the product of adjoints, one of each output's shape, and the
 // Jacobian: the sum over all outputs, in the shapes of wrt.
-func VJP(outputs, adjoints, wrt []*Node) []*Node {
+func VJP(outputs, adjoints, wrt []*graph.Node) []*graph.Node {
 	if err := pairs("adjoint", "output", adjoints, outputs); err != nil {
 		panic(fmt.Errorf("ops: VJP: %w", err))
 	}
@@ -41,12 +43,12 @@ func VJP(outputs, adjoints, wrt []*Node) []*Node {
 // JVP gives, for outputs that were computed from wrt, the product of the Jacobian and tangents, one of the shape of
 // each of wrt: how the outputs change where wrt move by the tangents. It differentiates twice, so the operations
 // between need a second derivative.
-func JVP(outputs, wrt, tangents []*Node) []*Node {
+func JVP(outputs, wrt, tangents []*graph.Node) []*graph.Node {
 	if err := pairs("tangent", "input", tangents, wrt); err != nil {
 		panic(fmt.Errorf("ops: JVP: %w", err))
 	}
 	// The product with adjoints is linear in them, so that its own gradient by them is what is asked for.
-	adjoints := make([]*Node, len(outputs))
+	adjoints := make([]*graph.Node, len(outputs))
 	for i, o := range outputs {
 		if o == nil {
 			panic(fmt.Errorf("ops: JVP: output %d is nil", i))
@@ -56,7 +58,7 @@ func JVP(outputs, wrt, tangents []*Node) []*Node {
 	return VJP(VJP(outputs, adjoints, wrt), tangents, adjoints)
 }
 
-func pairs(what, of string, a, b []*Node) error {
+func pairs(what, of string, a, b []*graph.Node) error {
 	if len(a) != len(b) || len(a) == 0 {
 		return fmt.Errorf("%d %ss, expected one for each of the %d %ss, and one at least", len(a), what, len(b), of)
 	}
@@ -72,7 +74,7 @@ func pairs(what, of string, a, b []*Node) error {
 // …]. Fields have the batch as their first axis; loss is called once, with fields of one example, [1, …], and gives a
 // scalar. The program has the model once, and works on one example at a time. wrt are the same for all examples, as
 // variables: a field is not one of them.
-func PerExample(fields, wrt []*Node, loss func(example []*Node) *Node) (losses *Node, gradients []*Node) {
+func PerExample(fields, wrt []*graph.Node, loss func(example []*graph.Node) *graph.Node) (losses *graph.Node, gradients []*graph.Node) {
 	fields = slices.Clone(fields)
 	wrt = slices.Clone(wrt)
 	if loss == nil || len(fields) == 0 || slices.Contains(fields, nil) || slices.Contains(wrt, nil) {
@@ -87,13 +89,13 @@ func PerExample(fields, wrt []*Node, loss func(example []*Node) *Node) (losses *
 			panic(fmt.Errorf("ops: per example: field %d is also what to differentiate by: an example's loss depends on its own part of it, which is not that node", i))
 		}
 	}
-	_, outs := Scan(nil, fields, func(_, at []*Node) (next, out []*Node) {
-		example := make([]*Node, len(at))
+	_, outs := Scan(nil, fields, func(_, at []*graph.Node) (next, out []*graph.Node) {
+		example := make([]*graph.Node, len(at))
 		for i, x := range at {
 			example[i] = graph.Reshape(x, append([]int{1}, x.Shape().Dimensions...)...)
 		}
 		l := loss(example)
-		return nil, append([]*Node{l}, gradient("per example", l, wrt)...)
+		return nil, append([]*graph.Node{l}, gradient("per example", l, wrt)...)
 	})
 	return outs[0], outs[1:]
 }

@@ -36,8 +36,8 @@ var (
 	y = [][]float64{{0.5, -1}, {0.25, 2}}
 )
 
-// model is tanh(x·y), through a loop with the same product in it.
-func model(x, y *node) *node {
+// coupled is tanh(x·y), through a loop with the same product in it.
+func coupled(x, y *node) *node {
 	last, _ := ops.Scan([]*node{x}, nil, func(carry, _ []*node) (next, out []*node) {
 		return []*node{graph.Tanh(graph.Dot(carry[0], y).Product())}, nil
 	}, ops.Length(3))
@@ -56,11 +56,11 @@ func TestJVP(t *testing.T) {
 	}
 	tangent := func(y *node) *node { return graph.Const(y.Graph(), [][]float64{{1, -1}, {2, 0}}) }
 	got := derived(t, func(x, y *node) []*node {
-		return ops.JVP([]*node{model(x, y)}, []*node{y}, []*node{tangent(y)})
+		return ops.JVP([]*node{coupled(x, y)}, []*node{y}, []*node{tangent(y)})
 	}, x, y)[0]
 	const h = 1e-5
 	value := func(y [][]float64) []float64 {
-		return derived(t, func(x, y *node) []*node { return []*node{model(x, y)} }, x, y)[0]
+		return derived(t, func(x, y *node) []*node { return []*node{coupled(x, y)} }, x, y)[0]
 	}
 	more, less := value(moved(h)), value(moved(-h))
 	for i := range got {
@@ -88,7 +88,7 @@ func TestVJP(t *testing.T) {
 }
 
 func TestPerExample(t *testing.T) {
-	loss := func(x, y *node) *node { return graph.ReduceAllSum(graph.Square(model(x, y))) }
+	loss := func(x, y *node) *node { return graph.ReduceAllSum(graph.Square(coupled(x, y))) }
 	got := derived(t, func(x, y *node) []*node {
 		losses, gradients := ops.PerExample([]*node{x}, []*node{y}, func(example []*node) *node { return loss(example[0], y) })
 		outputs := []*node{losses, gradients[0]}

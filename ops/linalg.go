@@ -15,26 +15,26 @@ import (
 // Cholesky gives the lower triangular factor L, with L·Lᵀ = a, of symmetric positive definite matrices, [batch…, n, n];
 // of others than symmetric ones the factor of the mean of a and aᵀ. The factor of a matrix that is not positive
 // definite is NaN.
-func Cholesky(a *Node) *Node {
+func Cholesky(a *graph.Node) *graph.Node {
 	n := square("Cholesky", a)
 	a = graph.MulScalar(graph.Add(a, transposed(a)), 0.5)
-	return autodiff.Custom(factor(graph.StopGradient(a), n), []*Node{a}, func(_ []*Node, l, v *Node) []*Node {
+	return autodiff.Custom(factor(graph.StopGradient(a), n), []*graph.Node{a}, func(_ []*graph.Node, l, v *graph.Node) []*graph.Node {
 		// Murray 2016, Differentiation of the Cholesky decomposition.
 		p := graph.Mul(product(transposed(l), lower(v, n)), halved(l, n))
 		p = SolveUpper(transposed(l), p)
-		return []*Node{transposed(SolveUpper(transposed(l), transposed(p)))}
+		return []*graph.Node{transposed(SolveUpper(transposed(l), transposed(p)))}
 	})
 }
 
 // SolveLower gives x with l·x = b, for lower triangular matrices l, [batch…, n, n], and b [batch…, n, k]. What stands
 // above l's diagonal is not looked at.
-func SolveLower(l, b *Node) *Node { return solve("SolveLower", l, b, false) }
+func SolveLower(l, b *graph.Node) *graph.Node { return solve("SolveLower", l, b, false) }
 
 // SolveUpper gives x with u·x = b, for upper triangular matrices u, [batch…, n, n], and b [batch…, n, k]. What stands
 // below u's diagonal is not looked at.
-func SolveUpper(u, b *Node) *Node { return solve("SolveUpper", u, b, true) }
+func SolveUpper(u, b *graph.Node) *graph.Node { return solve("SolveUpper", u, b, true) }
 
-func solve(what string, a, b *Node, upper bool) *Node {
+func solve(what string, a, b *graph.Node, upper bool) *graph.Node {
 	n := square(what, a)
 	rank := a.Rank()
 	if b == nil || b.DType() != a.DType() || b.Rank() != rank || !slices.Equal(b.Shape().Dimensions[:rank-1], a.Shape().Dimensions[:rank-1]) {
@@ -47,20 +47,20 @@ func solve(what string, a, b *Node, upper bool) *Node {
 	if upper {
 		half = transposed(half)
 	}
-	return autodiff.Custom(substituted(graph.StopGradient(half), graph.StopGradient(b), upper), []*Node{b, half}, func(inputs []*Node, x, v *Node) []*Node {
+	return autodiff.Custom(substituted(graph.StopGradient(half), graph.StopGradient(b), upper), []*graph.Node{b, half}, func(inputs []*graph.Node, x, v *graph.Node) []*graph.Node {
 		byB := solve(what, transposed(inputs[1]), v, !upper)
-		return []*Node{byB, graph.Neg(product(byB, transposed(x)))}
+		return []*graph.Node{byB, graph.Neg(product(byB, transposed(x)))}
 	})
 }
 
 // factor is Cholesky's value, column by column.
-func factor(a *Node, n int) *Node {
+func factor(a *graph.Node, n int) *graph.Node {
 	g, dims := a.Graph(), a.Shape().Dimensions
 	a = graph.Reshape(a, -1, n, n)
 	batch := a.Shape().Dimensions[0]
 	one := unit(a, n)
-	last, _ := Scan([]*Node{graph.ZerosLike(a)}, []*Node{graph.TransposeAllAxes(a, 1, 0, 2), one, graph.TransposeAllAxes(lower(graph.OnesLike(one), n), 1, 0)},
-		func(carry, x []*Node) (next, out []*Node) {
+	last, _ := Scan([]*graph.Node{graph.ZerosLike(a)}, []*graph.Node{graph.TransposeAllAxes(a, 1, 0, 2), one, graph.TransposeAllAxes(lower(graph.OnesLike(one), n), 1, 0)},
+		func(carry, x []*graph.Node) (next, out []*graph.Node) {
 			l, here := carry[0], x[1]
 			row := graph.Einsum("bij,i->bj", l, here)
 			rest := graph.Sub(x[0], graph.Einsum("bij,bj->bi", l, row))
@@ -68,7 +68,7 @@ func factor(a *Node, n int) *Node {
 			fits := graph.GreaterThan(pivot, graph.ZerosLike(pivot))
 			pivot = graph.Where(fits, graph.Sqrt(pivot), graph.BroadcastToDims(graph.Scalar(g, a.DType(), math.NaN()), batch))
 			column := graph.Div(graph.Mul(rest, graph.ExpandLeftToRank(x[2], 2)), graph.ExpandAxes(pivot, -1))
-			return []*Node{graph.Add(l, graph.Einsum("bi,j->bij", column, here))}, nil
+			return []*graph.Node{graph.Add(l, graph.Einsum("bi,j->bij", column, here))}, nil
 		})
 	// A pivot that is NaN makes all behind it so, and with them the last one: the whole factor is NaN then.
 	whole := graph.Slice(last[0], graph.AxisRange(), graph.AxisRange(n-1), graph.AxisRange(n-1))
@@ -77,56 +77,56 @@ func factor(a *Node, n int) *Node {
 }
 
 // substituted is the value of a solution, row by row.
-func substituted(a, b *Node, upper bool) *Node {
+func substituted(a, b *graph.Node, upper bool) *graph.Node {
 	n, dims := a.Shape().Dimensions[a.Rank()-1], b.Shape().Dimensions
 	a, b = graph.Reshape(a, -1, n, n), graph.Reshape(b, -1, n, dims[len(dims)-1])
 	var options []Option
 	if upper {
 		options = append(options, Reverse())
 	}
-	last, _ := Scan([]*Node{graph.ZerosLike(b)}, []*Node{graph.TransposeAllAxes(a, 1, 0, 2), graph.TransposeAllAxes(b, 1, 0, 2), unit(a, n)},
-		func(carry, at []*Node) (next, out []*Node) {
+	last, _ := Scan([]*graph.Node{graph.ZerosLike(b)}, []*graph.Node{graph.TransposeAllAxes(a, 1, 0, 2), graph.TransposeAllAxes(b, 1, 0, 2), unit(a, n)},
+		func(carry, at []*graph.Node) (next, out []*graph.Node) {
 			x, row, here := carry[0], at[0], at[2]
 			rest := graph.Sub(at[1], graph.Einsum("bj,bjk->bk", row, x))
 			value := graph.Div(rest, graph.ExpandAxes(graph.Einsum("bj,j->b", row, here), -1))
 			// Not by a sum: an infinite value times 0 would be NaN in all other rows.
-			at = []*Node{graph.ExpandAxes(graph.GreaterThan(here, graph.ZerosLike(here)), 0, -1), graph.ExpandAxes(value, 1)}
+			at = []*graph.Node{graph.ExpandAxes(graph.GreaterThan(here, graph.ZerosLike(here)), 0, -1), graph.ExpandAxes(value, 1)}
 			for i, n := range at {
 				at[i] = graph.BroadcastToDims(n, x.Shape().Dimensions...)
 			}
-			return []*Node{graph.Where(at[0], at[1], x)}, nil
+			return []*graph.Node{graph.Where(at[0], at[1], x)}, nil
 		}, options...)
 	return graph.Reshape(last[0], dims...)
 }
 
-func square(what string, a *Node) int {
+func square(what string, a *graph.Node) int {
 	if a == nil || !a.DType().IsFloat() || a.Rank() < 2 || a.Shape().Dimensions[a.Rank()-1] != a.Shape().Dimensions[a.Rank()-2] || a.Shape().IsZeroSize() {
 		panic(fmt.Errorf("ops: %s: the matrices are %s, expected floating-point numbers [batch…, n, n], one at least", what, autodiff.ShapeText(a)))
 	}
 	return a.Shape().Dimensions[a.Rank()-1]
 }
 
-func transposed(a *Node) *Node { return graph.Transpose(a, -2, -1) }
+func transposed(a *graph.Node) *graph.Node { return graph.Transpose(a, -2, -1) }
 
-func product(a, b *Node) *Node { return graph.Dot(a, b).MatMul() }
+func product(a, b *graph.Node) *graph.Node { return graph.Dot(a, b).MatMul() }
 
 // unit is the matrix with ones on its diagonal.
-func unit(like *Node, n int) *Node {
+func unit(like *graph.Node, n int) *graph.Node {
 	return graph.ConvertDType(graph.Diagonal(like.Graph(), n), like.DType())
 }
 
 // triangle is true on the diagonal and below, [1…, n, n].
-func triangle(like *Node, n int) *Node {
+func triangle(like *graph.Node, n int) *graph.Node {
 	g, shape := like.Graph(), shapes.Make(dtypes.Int32, n, n)
 	return graph.ExpandLeftToRank(graph.GreaterOrEqual(graph.Iota(g, shape, 0), graph.Iota(g, shape, 1)), like.Rank())
 }
 
 // lower has zeros above the diagonal.
-func lower(a *Node, n int) *Node {
+func lower(a *graph.Node, n int) *graph.Node {
 	return graph.Where(graph.BroadcastToDims(triangle(a, n), a.Shape().Dimensions...), a, graph.ZerosLike(a))
 }
 
 // halved is what the lower triangle is multiplied with: 1, and ½ on the diagonal.
-func halved(like *Node, n int) *Node {
+func halved(like *graph.Node, n int) *graph.Node {
 	return graph.ExpandLeftToRank(graph.Sub(lower(graph.OnesLike(unit(like, n)), n), graph.MulScalar(unit(like, n), 0.5)), like.Rank())
 }

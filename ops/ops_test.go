@@ -117,7 +117,7 @@ func TestStrategies(t *testing.T) {
 	for name, open := range map[string]func() strategies.Strategy{
 		"jit": func() strategies.Strategy { return strategies.Jit(plugintest.CPU(t)) },
 		"data parallel": func() strategies.Strategy {
-			s, err := strategies.DataParallel(plugintest.Devices(t, 2))
+			s, err := strategies.DataParallel(plugintest.Devices(t, 2), strategies.Parallel{})
 			require.NoError(t, err)
 			return s
 		},

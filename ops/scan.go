@@ -14,9 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Node is a value of a graph.
-type Node = graph.Node
-
 // Option is a setting of [Scan].
 type Option func(*scan)
 
@@ -29,7 +26,9 @@ func Reverse() Option { return func(s *scan) { s.reverse = true } }
 // Lengths are how many places each example of a batch has, [batch] of whole numbers: at the places behind them its
 // carried values stay as they are, and its outputs are 0. Carried values and outputs then have the batch as their first
 // axis. In reverse an example begins at its own last place.
-func Lengths(lengths *Node) Option { return func(s *scan) { s.lengths, s.masked = lengths, true } }
+func Lengths(lengths *graph.Node) Option {
+	return func(s *scan) { s.lengths, s.masked = lengths, true }
+}
 
 // Axis is the axis along which the places are stacked, in and out; 0 if it is not said. Sequences are mostly [batch,
 // places, …]: Axis(1).
@@ -42,7 +41,7 @@ func Remat() Option { return func(s *scan) { s.remat = true } }
 type scan struct {
 	length              int
 	lengthGiven, masked bool
-	lengths             *Node
+	lengths             *graph.Node
 	reverse, remat      bool
 	axis                int
 }
@@ -56,7 +55,7 @@ type scan struct {
 // The gradient goes through the places once more, in the other direction. It keeps of each place the carried values and
 // the results of costly operations, and computes the rest of the body again. On the CPU XLA runs a convolution in a
 // loop by a slow path: see docs/layers.md.
-func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), options ...Option) (last, outs []*Node) {
+func Scan(carry, xs []*graph.Node, body func(carry, x []*graph.Node) (next, out []*graph.Node), options ...Option) (last, outs []*graph.Node) {
 	var s scan
 	for _, o := range options {
 		if o != nil {
@@ -73,7 +72,7 @@ func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), op
 			xs[i] = moveAxis(x, s.axis, 0)
 		}
 	}
-	turn := func(carry, at, place []*Node) (next, out []*Node) {
+	turn := func(carry, at, place []*graph.Node) (next, out []*graph.Node) {
 		next, out = body(slices.Clone(carry), at)
 		checkCarry("scan", carry, next)
 		checkGiven("scan: output", out)
@@ -82,15 +81,15 @@ func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), op
 		}
 		return next, out
 	}
-	var places []*Node
+	var places []*graph.Node
 	if s.masked {
-		places = []*Node{graph.Iota(g, shapes.Make(dtypes.Int32, s.length), 0)}
+		places = []*graph.Node{graph.Iota(g, shapes.Make(dtypes.Int32, s.length), 0)}
 	}
 	if xla.IsEager(g) || !hasLoops(g) {
 		last, outs = s.unrolled(g, carry, xs, places, turn)
 	} else {
 		l := autodiff.Loop{Length: s.length, Reverse: s.reverse, Remat: s.remat}
-		last, outs = run(l, g, "scan", carry, slices.Concat(xs, places), func(carry, at []*Node) (next, out []*Node) {
+		last, outs = run(l, g, "scan", carry, slices.Concat(xs, places), func(carry, at []*graph.Node) (next, out []*graph.Node) {
 			return turn(carry, at[:len(xs)], at[len(xs):])
 		})
 	}
@@ -102,7 +101,7 @@ func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), op
 	return last, outs
 }
 
-func (s *scan) check(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node)) (*graph.Graph, error) {
+func (s *scan) check(carry, xs []*graph.Node, body func(carry, x []*graph.Node) (next, out []*graph.Node)) (*graph.Graph, error) {
 	if body == nil {
 		return nil, errors.New("the body is nil")
 	}
@@ -143,7 +142,7 @@ func (s *scan) check(carry, xs []*Node, body func(carry, x []*Node) (next, out [
 }
 
 // mask leaves examples as they are behind their last place.
-func (s *scan) mask(carry, next, out []*Node, place *Node) (_, _ []*Node) {
+func (s *scan) mask(carry, next, out []*graph.Node, place *graph.Node) (_, _ []*graph.Node) {
 	here := graph.LessThan(graph.ConvertDType(place, s.lengths.DType()), s.lengths)
 	for i := range next {
 		next[i] = choose("carried value", i, here, next[i], carry[i])
@@ -154,7 +153,7 @@ func (s *scan) mask(carry, next, out []*Node, place *Node) (_, _ []*Node) {
 	return next, out
 }
 
-func choose(what string, i int, here, yes, no *Node) *Node {
+func choose(what string, i int, here, yes, no *graph.Node) *graph.Node {
 	if yes.Rank() == 0 || yes.Shape().Dimensions[0] != here.Shape().Dimensions[0] {
 		panic(fmt.Errorf("ops: scan: %s %d is %s, expected the %d examples of Lengths as its first axis", what, i, yes.Shape(), here.Shape().Dimensions[0]))
 	}
@@ -170,27 +169,27 @@ func hasLoops(g *graph.Graph) bool {
 }
 
 // unrolled calls the body place by place.
-func (s *scan) unrolled(g *graph.Graph, carry, xs, places []*Node, turn func(carry, at, place []*Node) (next, out []*Node)) (last, outs []*Node) {
+func (s *scan) unrolled(g *graph.Graph, carry, xs, places []*graph.Node, turn func(carry, at, place []*graph.Node) (next, out []*graph.Node)) (last, outs []*graph.Node) {
 	last = carry
-	at := func(stacks []*Node, place int) []*Node {
-		list := make([]*Node, len(stacks))
+	at := func(stacks []*graph.Node, place int) []*graph.Node {
+		list := make([]*graph.Node, len(stacks))
 		for i, x := range stacks {
 			list[i] = graph.Reshape(graph.Slice(x, graph.AxisElem(place)), x.Shape().Dimensions[1:]...)
 		}
 		return list
 	}
-	var made [][]*Node
+	var made [][]*graph.Node
 	for i := range s.length {
 		place := i
 		if s.reverse {
 			place = s.length - 1 - i
 		}
-		var out []*Node
+		var out []*graph.Node
 		done := again(g, i)
 		last, out = turn(last, at(xs, place), at(places, place))
 		done()
 		if made == nil {
-			made = make([][]*Node, len(out))
+			made = make([][]*graph.Node, len(out))
 		}
 		if len(out) != len(made) {
 			panic(fmt.Errorf("ops: scan: place %d has %d outputs, the first one had %d", place, len(out), len(made)))
@@ -209,7 +208,7 @@ func (s *scan) unrolled(g *graph.Graph, carry, xs, places []*Node, turn func(car
 }
 
 // moveAxis puts an axis in another place.
-func moveAxis(x *Node, from, to int) *Node {
+func moveAxis(x *graph.Node, from, to int) *graph.Node {
 	order := make([]int, 0, x.Rank())
 	for i := range x.Rank() {
 		if i != from {

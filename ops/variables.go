@@ -13,9 +13,9 @@ import (
 )
 
 // run writes a loop whose body may set variables, which are carried along.
-func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*Node, body func(carry, at []*Node) (next, out []*Node)) (last, outs []*Node) {
+func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*graph.Node, body func(carry, at []*graph.Node) (next, out []*graph.Node)) (last, outs []*graph.Node) {
 	v := variablesOf(g, what)
-	last, outs = l.Run(g, carry, places, nil, func(carry, at, _ []*Node) (next, out []*Node) { return body(carry, at) },
+	last, outs = l.Run(g, carry, places, nil, func(carry, at, _ []*graph.Node) (next, out []*graph.Node) { return body(carry, at) },
 		v.changed)
 	v.set(last[len(carry):])
 	return last[:len(carry)], outs
@@ -27,12 +27,12 @@ type variables struct {
 	first  int    // of the body's nodes
 	store  *model.Store
 	graph  *graph.Graph
-	before map[*model.Variable]*Node
+	before map[*model.Variable]*graph.Node
 	sets   []*model.Variable
 }
 
 func variablesOf(g *graph.Graph, what string) *variables {
-	v := &variables{what: what, first: len(g.Nodes()), store: model.GetStore(g), graph: g, before: map[*model.Variable]*Node{}}
+	v := &variables{what: what, first: len(g.Nodes()), store: model.GetStore(g), graph: g, before: map[*model.Variable]*graph.Node{}}
 	for _, of := range v.used() {
 		v.before[of] = of.NodeValue(g)
 	}
@@ -54,8 +54,8 @@ func (v *variables) used() (list []*model.Variable) {
 }
 
 // changed gives what the body has set, before and behind it. Random numbers whose state nobody carries are refused.
-func (v *variables) changed() (before, after []*Node) {
-	draws := func(n *Node) bool { return n.Type() == graph.NodeTypeRNGBitGenerator }
+func (v *variables) changed() (before, after []*graph.Node) {
+	draws := func(n *graph.Node) bool { return n.Type() == graph.NodeTypeRNGBitGenerator }
 	if v.store == nil && slices.ContainsFunc(v.graph.Nodes()[v.first:], draws) {
 		panic(fmt.Errorf("ops: %s: the body draws random numbers, which would be the same in each turn: use them in a step of package managed, or carry their state", v.what))
 	}
@@ -77,7 +77,7 @@ func (v *variables) changed() (before, after []*Node) {
 }
 
 // set gives the variables what the loop came to.
-func (v *variables) set(values []*Node) {
+func (v *variables) set(values []*graph.Node) {
 	for i, of := range v.sets {
 		of.SetNodeValue(values[i])
 	}
@@ -91,7 +91,7 @@ func again(g *graph.Graph, i int) (done func()) {
 	return func() {}
 }
 
-func checkCarry(what string, carry, next []*Node) {
+func checkCarry(what string, carry, next []*graph.Node) {
 	if len(next) != len(carry) {
 		panic(fmt.Errorf("ops: %s: the body gives %d carried values, expected %d as it is given", what, len(next), len(carry)))
 	}
@@ -102,7 +102,7 @@ func checkCarry(what string, carry, next []*Node) {
 	}
 }
 
-func checkGiven(what string, nodes []*Node) {
+func checkGiven(what string, nodes []*graph.Node) {
 	for i, n := range nodes {
 		if n == nil {
 			panic(fmt.Errorf("ops: %s %d is nil", what, i))

@@ -22,7 +22,7 @@ func TestAverage_inATestStep(t *testing.T) {
 	const decay, rate = 0.75, 0.125
 	average := optim.Average{Decay: decay}
 	state := newState(t, r, optim.New(rate, average))
-	model := func(b *managed.Builder) *managed.Node {
+	model := func(b *managed.Builder) *graph.Node {
 		w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 		return graph.Mul(w, graph.ReduceAllMean(b.Field("x")))
 	}
@@ -81,7 +81,7 @@ func TestAverage_fromAnyScope(t *testing.T) {
 	r := plugintest.CPU(t)
 	const rate, decay = 0.125, 0.5
 	average := optim.Average{Decay: decay}
-	model := func(b *managed.Builder) *managed.Node {
+	model := func(b *managed.Builder) *graph.Node {
 		loss := b.Scope().In("a").In("b").VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 		return graph.Mul(loss, graph.ReduceAllMean(b.Field("x")))
 	}
@@ -139,7 +139,7 @@ func TestR37_averagesInATrainingStep(t *testing.T) {
 	const decay, rate = 0.75, 0.125
 	average := optim.Average{Decay: decay}
 	state := newState(t, plugintest.CPU(t), optim.New(rate, average))
-	w := func(b *managed.Builder) *managed.Node {
+	w := func(b *managed.Builder) *graph.Node {
 		return b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 	}
 	plain := trainStep(t, func(b *managed.Builder) { b.Loss("loss", graph.Square(w(b))) })

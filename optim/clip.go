@@ -2,35 +2,57 @@ package optim
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// Clip limits each number of the updates to -limit … limit. At the start of the chain these are the gradients; GoMLX's
-// clip_step_by_value clips the finished step.
-func Clip(limit float64) Transformation {
-	return stateless{"clip", limit, func(s *Step) {
-		positive("the limit of Clip", limit)
-		s.each(func(p *Parameter) *graph.Node { return graph.ClipScalar(p.Update, -limit, limit) })
-	}}
+// Clip limits the updates; at the start of the chain these are the gradients. One of its fields is given.
+type Clip struct {
+	// Value limits each number to -Value … Value. GoMLX's clip_step_by_value clips the finished step.
+	Value float64
+	// Norm scales each parameter's update down where its own norm, the root of the sum of its squares, is above it.
+	Norm float64
+	// GlobalNorm scales all updates down together where the root of the sum of all their squares is above it (Pascanu et
+	// al. 2013). Below a norm updates pass bit for bit.
+	GlobalNorm float64
 }
 
-// ClipByGlobalNorm scales all updates down together where the root of the sum of all their squares is above a limit
-// (Pascanu et al. 2013); below it they pass bit for bit.
-func ClipByGlobalNorm(limit float64) Transformation {
-	return stateless{"clip_by_global_norm", limit, func(s *Step) {
-		positive("the limit of ClipByGlobalNorm", limit)
-		norm := s.GlobalNorm()
-		if norm == nil {
-			return
+// Name is "clip", "clip_by_norm" or "clip_by_global_norm".
+func (c Clip) Name() string {
+	name, _ := c.set()
+	return name
+}
+
+// String is the name and the limit: "clip_by_norm(1)".
+func (c Clip) String() string {
+	name, limit := c.set()
+	return name + "(" + describe(limit) + ")"
+}
+
+func (c Clip) set() (name string, limit float64) {
+	switch {
+	case c.Norm != 0:
+		return "clip_by_norm", c.Norm
+	case c.GlobalNorm != 0:
+		return "clip_by_global_norm", c.GlobalNorm
+	}
+	return "clip", c.Value
+}
+
+// Update clips.
+func (c Clip) Update(s *Step) {
+	name, limit := c.set()
+	positive("the limit of "+name, limit)
+	check(limit == c.Value+c.Norm+c.GlobalNorm, "Clip%+v: expected one limit alone", struct{ Value, Norm, GlobalNorm float64 }(c))
+	var global *graph.Node
+	if c.GlobalNorm != 0 {
+		global = s.GlobalNorm()
+	}
+	s.each(func(p *Parameter) *graph.Node {
+		switch {
+		case c.Norm != 0:
+			return shorten(s, p.Update, norm(p.Update), limit)
+		case c.GlobalNorm != 0:
+			return shorten(s, p.Update, global, limit)
 		}
-		s.each(func(p *Parameter) *graph.Node { return shorten(s, p.Update, norm, limit) })
-	}}
-}
-
-// ClipByNorm scales each parameter's update down where its own norm, the root of the sum of its squares, is above a
-// limit; below it the update passes bit for bit.
-func ClipByNorm(limit float64) Transformation {
-	return stateless{"clip_by_norm", limit, func(s *Step) {
-		positive("the limit of ClipByNorm", limit)
-		s.each(func(p *Parameter) *graph.Node { return shorten(s, p.Update, norm(p.Update), limit) })
-	}}
+		return graph.ClipScalar(p.Update, -limit, limit)
+	})
 }
 
 // shorten scales an update down to a norm where its own is above it.

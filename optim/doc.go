@@ -4,7 +4,7 @@
 // managed.WithOptimizer, or to GoMLX's trainer; [GoMLX] makes one of GoMLX's optimizers such an Optimizer.
 //
 //	optimizer := optim.New(3e-4,
-//		optim.ClipByGlobalNorm(1),
+//		optim.Clip{GlobalNorm: 1},
 //		optim.Adam{},
 //		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)},
 //		optim.ScaleBySchedule(optim.Linear(0, 1, 500).Then(500, optim.Cosine(1, 0, 9500))))
@@ -17,7 +17,7 @@
 //	optax                                Keras                            here
 //	sgd                                  SGD                              New(rate)
 //	sgd(momentum), trace                 SGD(momentum)                    Momentum
-//	sgd(momentum, nesterov)              SGD(momentum, nesterov)          Nesterov
+//	sgd(momentum, nesterov)              SGD(momentum, nesterov)          Momentum{Nesterov}
 //	adam, scale_by_adam                  Adam                             Adam
 //	adamw                                AdamW                            Adam, WeightDecay
 //	adamax                               Adamax                           Adamax
@@ -30,8 +30,8 @@
 //	adafactor                            Adafactor                        Adafactor
 //	contrib.muon                         Muon                             Muon in Groups
 //	clip                                 clipvalue                        Clip
-//	clip_by_global_norm                  global_clipnorm                  ClipByGlobalNorm
-//	(clip_by_block_rms)                  clipnorm                         ClipByNorm
+//	clip_by_global_norm                  global_clipnorm                  Clip{GlobalNorm}
+//	(clip_by_block_rms)                  clipnorm                         Clip{Norm}
 //	scale_by_trust_ratio                                                  TrustRatio
 //	add_decayed_weights(mask)            weight_decay,                    WeightDecay{Match}
 //	                                     exclude_from_weight_decay

@@ -23,12 +23,12 @@ func Example() {
 	ctx := context.Background()
 	average := optim.Average{Decay: 0.99}
 	optimizer := optim.New(0.1,
-		optim.ClipByGlobalNorm(1),
+		optim.Clip{GlobalNorm: 1},
 		optim.Adam{},
 		optim.WeightDecay{Rate: 0.001, Match: optim.RankFrom(1)},
 		optim.ScaleBySchedule(optim.Linear(0, 1, 20).Then(20, optim.Cosine(1, 0, 280))),
 		average)
-	loss := func(b *managed.Builder) *managed.Node {
+	loss := func(b *managed.Builder) *graph.Node {
 		w := b.Scope().VariableWithValue("w", []float32{0, 0}).NodeValue(b.Graph())
 		predicted := graph.ReduceSum(graph.Mul(b.Field("x"), graph.InsertAxes(w, 0)), -1)
 		return graph.ReduceAllMean(losses.SquaredError(b.Field("y"), predicted))
@@ -117,7 +117,7 @@ func (doubled) Update(s *optim.Step) {
 }
 
 func ExampleTransformation() {
-	optimizer := optim.New(0.1, doubled{}, optim.Momentum(0.5))
+	optimizer := optim.New(0.1, doubled{}, optim.Momentum{Decay: 0.5})
 	fmt.Println(optimizer.RateAt(0))
 	// Output: 0.1
 }

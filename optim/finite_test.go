@@ -25,8 +25,8 @@ func TestSkipNonFinite_isAsIfTheBatchWereNotThere(t *testing.T) {
 		return batchOf(t, x, 1)
 	}
 	for name, chain := range map[string][]optim.Transformation{
-		"adam":       {optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.ScaleBySchedule(warmCosine()), optim.Average{Decay: 0.9}},
-		"accumulate": {optim.SkipNonFinite(), optim.Accumulate(3), optim.Momentum(0.9)},
+		"adam":       {optim.SkipNonFinite(), optim.Clip{GlobalNorm: 1}, optim.Adam{}, optim.ScaleBySchedule(warmCosine()), optim.Average{Decay: 0.9}},
+		"accumulate": {optim.SkipNonFinite(), optim.Accumulate(3), optim.Momentum{Decay: 0.9}},
 		"groups": {optim.SkipNonFinite(), optim.Groups(optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}},
 			optim.Group{Name: "rest", Chain: optim.Chain{optim.Adafactor{}}})},
 	} {
@@ -55,7 +55,7 @@ func TestSkipNonFinite_isAsIfTheBatchWereNotThere(t *testing.T) {
 func TestLossScale_followsTheGradients(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{Start: 1024, Every: 3}
-	chain := []optim.Transformation{scale, optim.Momentum(0.5)}
+	chain := []optim.Transformation{scale, optim.Momentum{Decay: 0.5}}
 	state := newState(t, r, optim.New(0.05, chain...))
 	step := trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Scope(), bowlLoss(b))) })
 	good := slopes(t, 12, 1)
@@ -76,7 +76,7 @@ func TestLossScale_followsTheGradients(t *testing.T) {
 		require.Equal(t, want.scale, number(t, state, "/optimizers/loss_scale/scale"))
 		require.Equal(t, want.since, number(t, state, "/optimizers/loss_scale/good"))
 	}
-	plain := run(t, r, optim.New(0.05, optim.Momentum(0.5)), good[:9])
+	plain := run(t, r, optim.New(0.05, optim.Momentum{Decay: 0.5}), good[:9])
 	require.Equal(t, parameters(t, plain), parameters(t, state))
 }
 
@@ -86,7 +86,7 @@ func TestLossScale_float16(t *testing.T) {
 	const tiny = 1e-8 // float16 ends at 6e-8
 	policy := optim.MixedFloat16()
 	require.True(t, policy.NeedsLossScale())
-	build := func(loss func(b *managed.Builder, l *managed.Node) *managed.Node) managed.Build {
+	build := func(loss func(b *managed.Builder, l *graph.Node) *graph.Node) managed.Build {
 		return func(b *managed.Builder) {
 			w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 			y := graph.Mul(policy.In(w), policy.In(graph.ReduceAllMean(b.Field("x"))))
@@ -106,7 +106,7 @@ func TestLossScale_float16(t *testing.T) {
 				chain = append(chain, scale)
 			}
 			state := newState(t, r, optim.New(1e6, chain...))
-			step := trainStep(t, build(func(b *managed.Builder, l *managed.Node) *managed.Node {
+			step := trainStep(t, build(func(b *managed.Builder, l *graph.Node) *graph.Node {
 				if row.scale {
 					l = scale.Loss(b.Scope(), l)
 				}
@@ -179,7 +179,7 @@ func TestRules_parametersOf16Bits(t *testing.T) {
 
 // With a loss in float64 all is in float64.
 func TestRules_float64(t *testing.T) {
-	o := optim.New(0.1, optim.ClipByGlobalNorm(10), optim.Adam{}, optim.ScaleBySchedule(warmCosine()), optim.Average{Decay: 0.5})
+	o := optim.New(0.1, optim.Clip{GlobalNorm: 10}, optim.Adam{}, optim.ScaleBySchedule(warmCosine()), optim.Average{Decay: 0.5})
 	state := newState(t, plugintest.CPU(t), o)
 	step := trainStep(t, func(b *managed.Builder) {
 		loss := graph.Square(b.Scope().VariableWithValue("w", 1.0).NodeValue(b.Graph()))

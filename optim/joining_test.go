@@ -23,8 +23,8 @@ import (
 
 // links are those of testdata/joining.py, for w and for b.
 var links = map[string]func(name string) optim.Transformation{
-	"momentum":  always(optim.Momentum(0.9)),
-	"nesterov":  always(optim.Nesterov(0.9)),
+	"momentum":  always(optim.Momentum{Decay: 0.9}),
+	"nesterov":  always(optim.Momentum{Decay: 0.9, Nesterov: true}),
 	"adam":      always(optim.Adam{}),
 	"adamax":    always(optim.Adamax{}),
 	"rmsprop":   always(optim.RMSProp{}),
@@ -40,9 +40,9 @@ var links = map[string]func(name string) optim.Transformation{
 		}
 		return optim.Muon{}
 	},
-	"clip":                always(optim.Clip(0.25)),
-	"clip by norm":        always(optim.ClipByNorm(0.5)),
-	"clip by global norm": always(optim.ClipByGlobalNorm(0.75)),
+	"clip":                always(optim.Clip{Value: 0.25}),
+	"clip by norm":        always(optim.Clip{Norm: 0.5}),
+	"clip by global norm": always(optim.Clip{GlobalNorm: 0.75}),
 	"trust ratio":         always(optim.TrustRatio()),
 	"weight decay":        always(optim.WeightDecay{Rate: 0.1}),
 	"scale":               always(optim.Scale(0.5)),
@@ -243,16 +243,16 @@ func TestS11_requireInAGroup(t *testing.T) {
 	const rate = 0.25
 	sums := []float64{1, 2.5, 4.25, 6.125} // of the updates of a momentum that is never held back
 	for name, held := range map[string]optim.Transformation{"Require": everySecond{}, "Accumulate": optim.Accumulate(2)} {
-		late := optim.Chain{held, optim.Momentum(0.5)}
+		late := optim.Chain{held, optim.Momentum{Decay: 0.5}}
 		for form, chain := range map[string]optim.Chain{
-			"Groups": {optim.Groups(optim.Group{Name: "late", Match: optim.Under("/late"), Chain: late}, optim.Group{Name: "rest", Chain: optim.Chain{optim.Momentum(0.5)}})},
-			"Masked": {optim.Masked(optim.Under("/late"), late...), optim.Masked(optim.Not(optim.Under("/late")), optim.Momentum(0.5))},
-			"last":   {optim.Masked(optim.Not(optim.Under("/late")), optim.Momentum(0.5)), optim.Masked(optim.Under("/late"), late...)},
+			"Groups": {optim.Groups(optim.Group{Name: "late", Match: optim.Under("/late"), Chain: late}, optim.Group{Name: "rest", Chain: optim.Chain{optim.Momentum{Decay: 0.5}}})},
+			"Masked": {optim.Masked(optim.Under("/late"), late...), optim.Masked(optim.Not(optim.Under("/late")), optim.Momentum{Decay: 0.5})},
+			"last":   {optim.Masked(optim.Not(optim.Under("/late")), optim.Momentum{Decay: 0.5}), optim.Masked(optim.Under("/late"), late...)},
 		} {
 			t.Run(name+", "+form, func(t *testing.T) {
 				state := newState(t, plugintest.CPU(t), optim.New(rate, chain...))
 				step := managed.TrainStep(func(b *managed.Builder) {
-					of := func(name string) *managed.Node {
+					of := func(name string) *graph.Node {
 						return b.Scope().VariableWithValue(name, float32(8)).NodeValue(b.Graph())
 					}
 					b.Loss("loss", graph.Add(of("late"), of("other")))
@@ -313,8 +313,8 @@ func TestS15_accumulateInTurns(t *testing.T) {
 }
 
 // line is a model of a body and a head, each a number, trained to 0; a step can train either.
-func line(b *managed.Builder) *managed.Node {
-	of := func(name string) *managed.Node {
+func line(b *managed.Builder) *graph.Node {
+	of := func(name string) *graph.Node {
 		return b.Scope().At("%s", name).VariableWithValue("v", float32(1)).NodeValue(b.Graph())
 	}
 	return graph.Add(graph.MulScalar(of("body"), 10), of("head"))

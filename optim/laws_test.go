@@ -83,7 +83,7 @@ func normOf(v []float32) float64 {
 // below the limit passes bit for bit.
 func TestClipByGlobalNorm_law(t *testing.T) {
 	const limit = 0.75
-	update := updateOf(t, optim.ClipByGlobalNorm(limit))
+	update := updateOf(t, optim.Clip{GlobalNorm: limit})
 	rapid.Check(t, func(t *rapid.T) {
 		gradient := gradients(t)
 		got := update(t, gradient)
@@ -106,7 +106,7 @@ func TestClipByGlobalNorm_law(t *testing.T) {
 // the limit, and one that is below it passes bit for bit, whatever the other's is.
 func TestClipByNorm_law(t *testing.T) {
 	const limit = 0.75
-	update := updateOf(t, optim.ClipByNorm(limit))
+	update := updateOf(t, optim.Clip{Norm: limit})
 	rapid.Check(t, func(t *rapid.T) {
 		gradient := gradients(t)
 		for i := range gradient[matrixSize:] { // the two are of different sizes
@@ -135,15 +135,15 @@ func TestClipByNorm_byHand(t *testing.T) {
 	gradient[0], gradient[1], gradient[matrixSize], gradient[matrixSize+1] = 3, -4, 0.3, 0.4
 	want := append([]float32(nil), gradient...)
 	want[0], want[1] = 1.5, -2 // of norm 2.5
-	require.Equal(t, want, updateOf(t, optim.ClipByNorm(2.5))(t, gradient))
+	require.Equal(t, want, updateOf(t, optim.Clip{Norm: 2.5})(t, gradient))
 	want[0], want[1], want[matrixSize], want[matrixSize+1] = 0.15, -0.2, 0.15, 0.2 // of norm 0.25 each
-	got := updateOf(t, optim.ClipByNorm(0.25))(t, gradient)
+	got := updateOf(t, optim.Clip{Norm: 0.25})(t, gradient)
 	require.InDeltaSlice(t, want, got, 1e-7)
 }
 
 func TestClip_law(t *testing.T) {
 	const limit = 0.25
-	update := updateOf(t, optim.Clip(limit))
+	update := updateOf(t, optim.Clip{Value: limit})
 	rapid.Check(t, func(t *rapid.T) {
 		gradient := gradients(t)
 		for i, u := range update(t, gradient) {
@@ -158,8 +158,8 @@ func TestAccumulate_law(t *testing.T) {
 	for _, k := range []int{1, 2, 5, 8} {
 		const updates = 7
 		all := slopes(t, updates*k, 2)
-		small := run(t, r, optim.New(0.05, optim.Accumulate(k), optim.ClipByGlobalNorm(0.5), optim.Adam{}, optim.ScaleBySchedule(optim.Cosine(1, 0, 10))), all)
-		large := run(t, r, optim.New(0.05, optim.ClipByGlobalNorm(0.5), optim.Adam{}, optim.ScaleBySchedule(optim.Cosine(1, 0, 10))), slopes(t, updates, 2*k))
+		small := run(t, r, optim.New(0.05, optim.Accumulate(k), optim.Clip{GlobalNorm: 0.5}, optim.Adam{}, optim.ScaleBySchedule(optim.Cosine(1, 0, 10))), all)
+		large := run(t, r, optim.New(0.05, optim.Clip{GlobalNorm: 0.5}, optim.Adam{}, optim.ScaleBySchedule(optim.Cosine(1, 0, 10))), slopes(t, updates, 2*k))
 		apart := farthest(t, parameters(t, large), parameters(t, small))
 		require.LessOrEqual(t, apart, 2e-6, "k = %d", k)
 		require.Equal(t, float64(updates), number(t, small, "/optimizers/updates"))
@@ -208,7 +208,7 @@ func TestFrozen_law(t *testing.T) {
 	for name, chain := range map[string][]optim.Transformation{
 		"adam":   {frozen, optim.Adam{}, optim.WeightDecay{Rate: 0.1}},
 		"lion":   {frozen, optim.Lion{}, optim.Average{Decay: 0.9}},
-		"last":   {optim.ClipByGlobalNorm(1), optim.WeightDecay{Rate: 0.1}, frozen},
+		"last":   {optim.Clip{GlobalNorm: 1}, optim.WeightDecay{Rate: 0.1}, frozen},
 		"groups": {optim.Groups(optim.Group{Name: "w", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}}, optim.Group{Name: "rest", Chain: optim.Chain{optim.Frozen(nil)}})},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,10 +52,10 @@ func TestR07_aNameThatTakesNothing(t *testing.T) {
 		{"the scope", optim.Frozen(optim.Under("/model/1/trunk")), ""},
 		{"one parameter", optim.Frozen(optim.Under("/model/1/trunk/weights")), ""},
 		{"all of it", optim.Frozen(optim.Not(optim.Under("/"))), ""},
-		{"a shape", optim.Masked(optim.RankFrom(3), optim.Clip(1)), ""},
-		{"no shape", optim.Masked(optim.Not(optim.RankFrom(0)), optim.Clip(1)), ""},
+		{"a shape", optim.Masked(optim.RankFrom(3), optim.Clip{Value: 1}), ""},
+		{"no shape", optim.Masked(optim.Not(optim.RankFrom(0)), optim.Clip{Value: 1}), ""},
 		{"optional", optim.Frozen(optim.Optional(optim.Under("trunk"))), ""},
-		{"not what is optional", optim.Masked(optim.Not(optim.Optional(optim.Under("trunk"))), optim.Clip(1)), ""},
+		{"not what is optional", optim.Masked(optim.Not(optim.Optional(optim.Under("trunk"))), optim.Clip{Value: 1}), ""},
 		{"what a group before has, of all but", optim.Groups(optim.Group{Name: "slow", Match: optim.Under("/model/1")}, optim.Group{Name: "rest", Match: optim.Not(optim.Under("/model/1"))}), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

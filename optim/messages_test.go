@@ -31,7 +31,7 @@ func TestRules_refuse(t *testing.T) {
 		{"rate", 0, nil, "the learning rate is 0, expected a positive, finite number"},
 		{"infinite rate", math.Inf(1), nil, "the learning rate is +Inf, expected a positive, finite number"},
 		{"nil", 1, []optim.Transformation{optim.Adam{}, nil}, "link 2 of a chain of 2 is nil"},
-		{"momentum", 1, []optim.Transformation{optim.Momentum(1)}, "the momentum is 1, expected a number from 0 to below 1"},
+		{"momentum", 1, []optim.Transformation{optim.Momentum{Decay: 1}}, "the momentum is 1, expected a number from 0 to below 1"},
 		{"adam", 1, []optim.Transformation{optim.Adam{Beta2: 2}}, "Adam.Beta2 is 2, expected a number from 0 to below 1"},
 		{"lion", 1, []optim.Transformation{optim.Lion{Beta1: -1}}, "Lion.Beta1 is -1, expected a number from 0 to below 1"},
 		{"rmsprop", 1, []optim.Transformation{optim.RMSProp{Epsilon: math.NaN()}}, "RMSProp.Epsilon is NaN, expected a positive, finite number"},
@@ -39,9 +39,10 @@ func TestRules_refuse(t *testing.T) {
 		{"adadelta", 1, []optim.Transformation{optim.Adadelta{Decay: 1}}, "Adadelta.Decay is 1, expected a number from 0 to below 1"},
 		{"nadam", 1, []optim.Transformation{optim.Nadam{Beta2: -1}}, "Nadam.Beta2 is -1, expected a number from 0 to below 1"},
 		{"decay", 1, []optim.Transformation{optim.WeightDecay{Rate: -0.1}}, "WeightDecay.Rate is -0.1, expected a finite number that is not negative"},
-		{"clip", 1, []optim.Transformation{optim.Clip(0)}, "the limit of Clip is 0, expected a positive, finite number"},
-		{"norm", 1, []optim.Transformation{optim.ClipByGlobalNorm(-1)}, "the limit of ClipByGlobalNorm is -1, expected a positive, finite number"},
-		{"norm of each", 1, []optim.Transformation{optim.ClipByNorm(0)}, "the limit of ClipByNorm is 0, expected a positive, finite number"},
+		{"clip", 1, []optim.Transformation{optim.Clip{Value: 0}}, "the limit of clip is 0, expected a positive, finite number"},
+		{"norm", 1, []optim.Transformation{optim.Clip{GlobalNorm: -1}}, "the limit of clip_by_global_norm is -1, expected a positive, finite number"},
+		{"two limits", 1, []optim.Transformation{optim.Clip{Value: 1, Norm: 2}}, "Clip{Value:1 Norm:2 GlobalNorm:0}: expected one limit alone"},
+		{"norm of each", 1, []optim.Transformation{optim.Clip{Norm: -2}}, "the limit of clip_by_norm is -2, expected a positive, finite number"},
 		{"accumulate", 1, []optim.Transformation{optim.Accumulate(0)}, "Accumulate is given 0, expected 1 batch or more"},
 		{"muon", 1, []optim.Transformation{optim.Muon{}}, "Muon: /b is (Float32)[4], expected a matrix: put it into a group of another rule"},
 		{"no group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "m", Match: optim.Matrices})}, "/b, (Float32)[4], is in no group: add a last one without a Match"},
@@ -63,7 +64,7 @@ func TestRules_refuse(t *testing.T) {
 func TestOptimizer_inGoMLXsHands(t *testing.T) {
 	r := plugintest.CPU(t)
 	store := model.NewStore()
-	o := optim.New(0.25, optim.Adam{}, optim.Momentum(0.5))
+	o := optim.New(0.25, optim.Adam{}, optim.Momentum{Decay: 0.5})
 	exec, err := model.NewExec(r, store, func(scope *model.Scope, g *graph.Graph) *graph.Node {
 		store.SetTraining(g, true)
 		w := scope.VariableWithValue("w", float32(1))

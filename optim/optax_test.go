@@ -48,8 +48,8 @@ func warmCosine() optim.Schedule {
 // rules are the chains that do what the fixture's do.
 var rules = map[string]func() *optim.Optimizer{
 	"sgd":      func() *optim.Optimizer { return optim.New(0.1) },
-	"momentum": func() *optim.Optimizer { return optim.New(0.05, optim.Momentum(0.9)) },
-	"nesterov": func() *optim.Optimizer { return optim.New(0.05, optim.Nesterov(0.9)) },
+	"momentum": func() *optim.Optimizer { return optim.New(0.05, optim.Momentum{Decay: 0.9}) },
+	"nesterov": func() *optim.Optimizer { return optim.New(0.05, optim.Momentum{Decay: 0.9, Nesterov: true}) },
 	"adam":     func() *optim.Optimizer { return optim.New(0.02, optim.Adam{}) },
 	"adamw":    func() *optim.Optimizer { return optim.New(0.02, optim.Adam{}, optim.WeightDecay{Rate: 0.1}) },
 	"adamw masked": func() *optim.Optimizer {
@@ -72,26 +72,26 @@ var rules = map[string]func() *optim.Optimizer{
 	},
 	"muon":       func() *optim.Optimizer { return muon(optim.Muon{}) },
 	"muon plain": func() *optim.Optimizer { return muon(optim.Muon{Plain: true}) },
-	"clip":       func() *optim.Optimizer { return optim.New(0.1, optim.Clip(0.25)) },
+	"clip":       func() *optim.Optimizer { return optim.New(0.1, optim.Clip{Value: 0.25}) },
 	"clip by global norm": func() *optim.Optimizer {
-		return optim.New(0.02, optim.ClipByGlobalNorm(1.5), optim.Adam{})
+		return optim.New(0.02, optim.Clip{GlobalNorm: 1.5}, optim.Adam{})
 	},
 	"accumulate": func() *optim.Optimizer { return optim.New(0.05, optim.Accumulate(4), optim.Adam{}) },
 	"accumulate clipped": func() *optim.Optimizer {
-		return optim.New(0.2, optim.Accumulate(3), optim.ClipByGlobalNorm(0.5), optim.Momentum(0.9), optim.ScaleBySchedule(warmCosine()))
+		return optim.New(0.2, optim.Accumulate(3), optim.Clip{GlobalNorm: 0.5}, optim.Momentum{Decay: 0.9}, optim.ScaleBySchedule(warmCosine()))
 	},
 	"schedule": func() *optim.Optimizer {
-		return optim.New(0.2, optim.Momentum(0.9), optim.ScaleBySchedule(warmCosine()))
+		return optim.New(0.2, optim.Momentum{Decay: 0.9}, optim.ScaleBySchedule(warmCosine()))
 	},
 	"schedule adamw": func() *optim.Optimizer {
 		return optim.New(1, optim.Adam{}, optim.WeightDecay{Rate: 0.05}, optim.ScaleBySchedule(optim.ExponentialDecay(0.05, 0.5, 20)))
 	},
 	"frozen": func() *optim.Optimizer { return optim.New(0.02, optim.Frozen(optim.Not(optim.Matrices)), optim.Adam{}) },
-	"masked": func() *optim.Optimizer { return optim.New(0.1, optim.Masked(optim.Matrices, optim.Clip(0.125))) },
+	"masked": func() *optim.Optimizer { return optim.New(0.1, optim.Masked(optim.Matrices, optim.Clip{Value: 0.125})) },
 	"groups": func() *optim.Optimizer {
 		return optim.New(0.02, optim.Groups(
 			optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Adam{}, optim.WeightDecay{Rate: 0.1}}},
-			optim.Group{Name: "others", Chain: optim.Chain{optim.Momentum(0.5), optim.Scale(0.25)}}))
+			optim.Group{Name: "others", Chain: optim.Chain{optim.Momentum{Decay: 0.5}, optim.Scale(0.25)}}))
 	},
 }
 
@@ -193,7 +193,7 @@ func TestRMSProp_ofGoMLXIsAnother(t *testing.T) {
 func TestRules_namesOfVariables(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{}
-	o := optim.New(0.01, scale, optim.SkipNonFinite(), optim.Accumulate(2), optim.ClipByGlobalNorm(1), optim.Momentum(0.5), optim.Momentum(0.5),
+	o := optim.New(0.01, scale, optim.SkipNonFinite(), optim.Accumulate(2), optim.Clip{GlobalNorm: 1}, optim.Momentum{Decay: 0.5}, optim.Momentum{Decay: 0.5},
 		optim.Groups(
 			optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}, optim.Lion{}, optim.RMSProp{}, optim.Adafactor{Factored: 2}, optim.Adagrad{}, optim.Adadelta{}, optim.Nadam{}}},
 			optim.Group{Name: "others", Chain: optim.Chain{optim.Adam{}, optim.LAMB{}}}),

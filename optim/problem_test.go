@@ -67,11 +67,11 @@ func slopes(t require.TestingT, steps, batch int) []data.Batch {
 // bowl is the problem's loss, a mean over the batch.
 func bowl(b *managed.Builder) { b.Loss("loss", bowlLoss(b)) }
 
-func bowlLoss(b *managed.Builder) *managed.Node {
+func bowlLoss(b *managed.Builder) *graph.Node {
 	g := b.Graph()
-	part := func(name string, start, target, h []float32, dims []int, slope *managed.Node) *managed.Node {
+	part := func(name string, start, target, h []float32, dims []int, slope *graph.Node) *graph.Node {
 		p := b.Scope().VariableWithValue(name, tensors.FromFlatDataAndDimensions(start, dims...)).NodeValue(g)
-		constant := func(v []float32) *managed.Node {
+		constant := func(v []float32) *graph.Node {
 			return graph.Const(g, tensors.FromFlatDataAndDimensions(v, dims...))
 		}
 		well := graph.MulScalar(graph.Mul(constant(h), graph.Square(graph.Sub(p, constant(target)))), 0.5)

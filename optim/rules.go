@@ -2,33 +2,41 @@ package optim
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Momentum adds up the updates, each step forgetting 1 - decay of the sum (Polyak 1964); decay is 0.9 mostly, without
-// dampening.
-func Momentum(decay float64) Transformation { return momentum{decay, false} }
-
-// Nesterov is [Momentum] that looks one step ahead (Nesterov 1983; the form of Sutskever et al. 2013).
-func Nesterov(decay float64) Transformation { return momentum{decay, true} }
-
-type momentum struct {
-	decay float64
-	ahead bool
+// Momentum adds up the updates, each step forgetting 1 - Decay of the sum (Polyak 1964), without dampening.
+type Momentum struct {
+	// Decay is 0.9 mostly; 0 forgets all.
+	Decay float64
+	// Nesterov looks one step ahead (Nesterov 1983; the form of Sutskever et al. 2013).
+	Nesterov bool
 }
 
-func (momentum) Name() string { return "momentum" }
+// Name is "momentum".
+func (Momentum) Name() string { return "momentum" }
 
-func (t momentum) Update(s *Step) {
-	share("the momentum", t.decay)
+// String is as the settings in checkpoints have it, those of older ones too.
+func (t Momentum) String() string {
+	ahead := ""
+	if t.Nesterov {
+		ahead = ", ahead true"
+	}
+	return fmt.Sprintf("momentum{decay %v%s}", t.Decay, ahead)
+}
+
+// Update is one step of the rule.
+func (t Momentum) Update(s *Step) {
+	share("the momentum", t.Decay)
 	s.each(func(p *Parameter) *graph.Node {
 		sum := s.Zeros(p, "sum")
-		add := func(to *graph.Node) *graph.Node { return graph.Add(p.Update, graph.MulScalar(to, t.decay)) }
+		add := func(to *graph.Node) *graph.Node { return graph.Add(p.Update, graph.MulScalar(to, t.Decay)) }
 		next := add(sum.NodeValue(s.graph))
 		s.Set(sum, next)
-		if t.ahead {
+		if t.Nesterov {
 			return add(next)
 		}
 		return next

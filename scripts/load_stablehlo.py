@@ -3,7 +3,7 @@
 
     load_stablehlo.py FOLDER... [--tolerance 1e-6] [--portable FILE]
 
-Needs jax and numpy (export_requirements.txt). Each FOLDER must have an example.safetensors (managed.WithExample). The figure
+Needs jax and numpy (export_requirements.txt). Each FOLDER must have an example.safetensors (managed.ExportOptions.Example). The figure
 of an output is its largest difference from lazo's, relative to the largest magnitude in lazo's; integers must be equal.
 --portable writes the program of the one FOLDER as MLIR's portable artifact too, for the version of StableHLO that the
 manifest names. To use a program in other code, import this file and call load(folder).
@@ -132,7 +132,7 @@ def check(folder, tolerance, portable):
         with open(portable, "wb") as f:
             f.write(program.artifact)
     if "example.safetensors" not in manifest["files"] or program.weights is None:
-        raise BadFolder(f"{folder}: it has no example or no weights: export it with managed.WithExample")
+        raise BadFolder(f"{folder}: it has no example or no weights: export it with Example of managed.ExportOptions")
     named = {"inputs/" + v["name"]: v for v in manifest["inputs"] if v["role"] == "batch"}
     named |= {"outputs/" + v["name"]: v for v in manifest["outputs"]}
     example = tensors(read(folder, "example.safetensors", manifest), named)

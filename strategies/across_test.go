@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -37,12 +38,12 @@ func TestDataParallel_severalDevicesOfAProcess(t *testing.T) {
 	require.NoError(t, err)
 	r, err := xla.Open(t.Context(), os.Getenv(variable), xla.Across(job))
 	require.NoError(t, err)
-	s, err := strategies.DataParallel(r, strategies.ShardState(func(name string, _ shapes.Shape) xla.Split {
+	s, err := strategies.DataParallel(r, strategies.Parallel{Shard: func(name string, _ shapes.Shape) xla.Split {
 		if name == "/cut" {
 			return xla.Split{{strategies.DataAxis}}
 		}
 		return nil
-	}))
+	}})
 	require.NoError(t, err)
 	require.Equal(t, n*own, s.NumDevices())
 
@@ -68,7 +69,7 @@ func TestDataParallel_severalDevicesOfAProcess(t *testing.T) {
 		if model == 2 && job.Rank() > 0 {
 			want = nil // the devices of rank 0 have all of it
 		}
-		s, err := strategies.DataParallel(r, strategies.ModelDevices(model), strategies.ShardState(func(name string, _ shapes.Shape) xla.Split {
+		s, err := strategies.DataParallel(r, strategies.Parallel{ModelDevices: model, Shard: func(name string, _ shapes.Shape) xla.Split {
 			switch {
 			case name != "/cut":
 				return nil
@@ -76,7 +77,7 @@ func TestDataParallel_severalDevicesOfAProcess(t *testing.T) {
 				return xla.Split{{strategies.ModelAxis}}
 			}
 			return xla.Split{{strategies.DataAxis}}
-		}))
+		}})
 		require.NoError(t, err)
 		b, err := s.Put("/cut", tensors.FromValue(cut[:len(cut)/model]))
 		require.NoError(t, err)
@@ -117,7 +118,7 @@ func TestDataParallel_severalDevicesOfAProcess(t *testing.T) {
 		require.NoError(t, err)
 		state, err := s.Put("/w", tensors.FromValue([]float32{0, 0, 0, 0}))
 		require.NoError(t, err)
-		buffers := []strategies.Buffer{state}
+		buffers := []compute.Buffer{state}
 		for range 3 {
 			_, _, running, err := p.Start(buffers, []data.Batch{b})
 			require.NoError(t, err)
@@ -136,7 +137,7 @@ func TestDataParallel_severalDevicesOfAProcess(t *testing.T) {
 
 	// Which part a process is given where devices work on the same examples in groups.
 	for model, want := range map[int]string{1: "", 2: "", 4: "expected a whole one: groups of 4 devices"} {
-		s, err := strategies.DataParallel(r, strategies.ModelDevices(model))
+		s, err := strategies.DataParallel(r, strategies.Parallel{ModelDevices: model})
 		require.NoError(t, err)
 		_, err = s.Batch(part)
 		if want == "" {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
@@ -18,7 +19,7 @@ import (
 // The function of a step is called once when the step is compiled, to learn its shapes, without values, and then in
 // each step. It may look at values and build something else each time, but only from variables that it used the first
 // time.
-func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
+func Eager(on *xla.Runtime, options ...func(*xla.EagerOptions)) Strategy {
 	e := &eager{firstDevice: firstDevice{on, "eager"}}
 	for _, o := range options {
 		if o != nil {
@@ -28,13 +29,10 @@ func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
 	return e
 }
 
-// EagerOption is a setting of [Eager].
-type EagerOption func(*xla.EagerOptions)
-
-// CheckFinite ends a step at the first operation that makes NaN or an infinity. The error is an [*xla.NotFiniteError],
-// and names the operation, its shapes and the line of the user's code. So a training step with a NaN loss names the
-// operation in which it began; the state is as it was.
-func CheckFinite() EagerOption { return func(o *xla.EagerOptions) { o.CheckFinite = true } }
+// CheckFinite is an option of [Eager]: it ends a step at the first operation that makes NaN or an infinity. The error
+// is an [*xla.NotFiniteError], and names the operation, its shapes and the line of the user's code. So a training
+// step with a NaN loss names the operation in which it began; the state is as it was.
+func CheckFinite(o *xla.EagerOptions) { o.CheckFinite = true }
 
 type eager struct {
 	firstDevice
@@ -110,7 +108,7 @@ type eagerProgram struct {
 }
 
 // Start makes one step, and has made it when it returns.
-func (p *eagerProgram) Start(state []Buffer, batches []data.Batch) (changed, outputs []Buffer, running Running, err error) {
+func (p *eagerProgram) Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error) {
 	if len(batches) != 1 {
 		return nil, nil, nil, fmt.Errorf("strategies: eager: run %s: %d batches at once: it takes one", p.step.Name, len(batches))
 	}
@@ -118,7 +116,7 @@ func (p *eagerProgram) Start(state []Buffer, batches []data.Batch) (changed, out
 	return changed, outputs, nil, err
 }
 
-func (p *eagerProgram) run(state []Buffer, batch []data.Field) (changed, outputs []Buffer, err error) {
+func (p *eagerProgram) run(state []compute.Buffer, batch []data.Field) (changed, outputs []compute.Buffer, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fail := func(err error) error {
@@ -130,7 +128,7 @@ func (p *eagerProgram) run(state []Buffer, batch []data.Field) (changed, outputs
 	if len(state) != len(p.names) || len(batch) != len(p.step.Batch) {
 		return nil, nil, fail(fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", len(p.names), len(p.step.Batch), len(state), len(batch)))
 	}
-	inputs := map[string]Buffer{}
+	inputs := map[string]compute.Buffer{}
 	for i, name := range p.names {
 		inputs[name] = state[i]
 	}
@@ -165,7 +163,7 @@ func (p *eagerProgram) run(state []Buffer, batch []data.Field) (changed, outputs
 	if err != nil {
 		return nil, nil, err
 	}
-	changed = make([]Buffer, len(state))
+	changed = make([]compute.Buffer, len(state))
 	for i, place := range places {
 		changed[place] = made[i]
 		if freeErr := p.Free(state[place]); freeErr != nil {

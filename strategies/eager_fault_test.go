@@ -36,7 +36,7 @@ func TestF14_eagerStepFailsHalfWay(t *testing.T) {
 			fault(b.Field("x"))
 		}
 	}
-	eager := newTraining(t, strategies.Eager(r, strategies.CheckFinite()), broken)
+	eager := newTraining(t, strategies.Eager(r, strategies.CheckFinite), broken)
 	defer eager.close()
 	eager.step(eager.train, batch)
 	where := ""
@@ -95,7 +95,7 @@ func TestCheckFinite_findsTheFirstInAGradient(t *testing.T) {
 		root = graph.MulScalar(graph.Neg(root), -2)
 		b.Loss("loss", graph.ReduceAllMean(root))
 	}
-	eager := newTraining(t, strategies.Eager(cpu(t), strategies.CheckFinite()), build)
+	eager := newTraining(t, strategies.Eager(cpu(t), strategies.CheckFinite), build)
 	defer eager.close()
 	_, _, err := eager.train.Step(t.Context(), eager.state, points(t, 12))
 	var first *xla.NotFiniteError
@@ -108,7 +108,7 @@ func TestCheckFinite_findsTheFirstInAGradient(t *testing.T) {
 
 // A state that came in with NaN, as from a run that went wrong, is told by the name of its variable.
 func TestCheckFinite_namesTheVariable(t *testing.T) {
-	eager := newTraining(t, strategies.Eager(cpu(t), strategies.CheckFinite()), func(b *managed.Builder) {
+	eager := newTraining(t, strategies.Eager(cpu(t), strategies.CheckFinite), func(b *managed.Builder) {
 		weights := b.Scope().VariableWithValue("w", []float32{float32(math.NaN()), 1}).NodeValue(b.Graph())
 		b.Loss("loss", graph.ReduceAllMean(weights))
 	})

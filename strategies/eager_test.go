@@ -6,6 +6,7 @@ import (
 	goruntime "runtime"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -225,7 +226,7 @@ func TestEager_outputsAreTheCallers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, p.Block())
 	require.Contains(t, p.StableHLO(), "stablehlo.add")
-	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20), put(t, s, 5, 6)}
+	state := []compute.Buffer{put(t, s, 1, 2), put(t, s, 10, 20), put(t, s, 5, 6)}
 	x := data.Batch{Fields: []data.Field{data.X([]float32{100, 200}, 2)}}
 	for _, bad := range [][]data.Batch{nil, {x, x}, {{}}, {{Fields: []data.Field{data.X([]float32{1}, 1)}}}} {
 		_, _, _, err := p.Start(state, bad)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -43,7 +44,7 @@ func Example() {
 	}
 	batch := data.Batch{Fields: []data.Field{data.X([]float32{1, 10}, 2)}}
 	for range 3 {
-		changed, _, running, err := program.Start([]strategies.Buffer{sum}, []data.Batch{batch})
+		changed, _, running, err := program.Start([]compute.Buffer{sum}, []data.Batch{batch})
 		if err == nil && running != nil {
 			err = running.Wait()
 		}

@@ -3,6 +3,7 @@ package strategies_test
 import (
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -38,7 +39,7 @@ func TestF41_useAfterClose(t *testing.T) {
 			"fetch": func() error { _, err := s.Fetch(b); return err },
 			"free":  func() error { return s.Free(b) },
 			"start": func() error {
-				_, _, _, err := p.Start([]strategies.Buffer{b}, []data.Batch{{Fields: []data.Field{data.X([]float32{1, 2}, 2)}}})
+				_, _, _, err := p.Start([]compute.Buffer{b}, []data.Batch{{Fields: []data.Field{data.X([]float32{1, 2}, 2)}}})
 				return err
 			},
 		} {
@@ -69,7 +70,7 @@ func TestErrorsNameTheStrategy(t *testing.T) {
 // A runtime that is nil is an error at the first use, or where a strategy is made that can give one.
 func TestNilRuntime(t *testing.T) {
 	const none = "the runtime is nil: open one with xla.Open"
-	_, err := strategies.DataParallel(nil)
+	_, err := strategies.DataParallel(nil, strategies.Parallel{})
 	require.EqualError(t, err, "strategies: data_parallel: "+none)
 	for _, s := range []strategies.Strategy{strategies.Jit(nil), strategies.Eager(nil)} {
 		_, err := s.Batch(data.Batch{})

@@ -38,7 +38,7 @@ func Inputs(b data.Batch) ([]Input, error) {
 		if f.Array.Size() == 0 { // a layer would divide by the width
 			return nil, fmt.Errorf("strategies: field %q of the batch is %s %v, which is no elements: expected lengths of 1 and up", f.Name, f.Array.DType(), f.Array.Dims)
 		}
-		inputs[i] = Input{Name: f.Name, Shape: shapes.Make(DTypeOf(f.Array), f.Array.Dims...), Of: b.Part.Of}
+		inputs[i] = Input{Name: f.Name, Shape: shapes.Make(dtypeOf(f.Array), f.Array.Dims...), Of: b.Part.Of}
 		if b.Partial() && len(f.Array.Dims) > 0 {
 			inputs[i].Shape.Dimensions[0] *= b.Part.Of
 		}
@@ -111,8 +111,8 @@ func (in *Input) accept(a data.Array) error {
 	return fmt.Errorf("%s of the batch: expected %s%s, got %T of dimensions %v", in.Name, in.Shape, part, a.Flat, a.Dims)
 }
 
-// DTypeOf is GoMLX's type of an array's elements: package data, which knows nothing of GoMLX, has its name alone.
-func DTypeOf(a data.Array) dtypes.DType {
+// dtypeOf is GoMLX's type of an array's elements: package data, which knows nothing of GoMLX, has its name alone.
+func dtypeOf(a data.Array) dtypes.DType {
 	t, _ := dtype.Of(a.Flat)
 	return dtypes.DType(t)
 }

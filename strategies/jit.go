@@ -46,7 +46,7 @@ func (f *firstDevice) ready() error {
 	return nil
 }
 
-func (f *firstDevice) Put(_ string, t *tensors.Tensor) (Buffer, error) {
+func (f *firstDevice) Put(_ string, t *tensors.Tensor) (compute.Buffer, error) {
 	if err := f.ready(); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (f *firstDevice) Put(_ string, t *tensors.Tensor) (Buffer, error) {
 	return b, nil
 }
 
-func (f *firstDevice) Fetch(b Buffer) (*tensors.Tensor, error) {
+func (f *firstDevice) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	if b == nil { // the runtime would panic
 		return nil, fmt.Errorf("strategies: %s: fetch: there is no value (nil)", f.name)
 	}
@@ -88,7 +88,7 @@ func (f *firstDevice) Fetch(b Buffer) (*tensors.Tensor, error) {
 	return t, nil
 }
 
-func (f *firstDevice) FetchInto(b Buffer, memory []byte) error {
+func (f *firstDevice) FetchInto(b compute.Buffer, memory []byte) error {
 	if err := xla.ToHost(b, memory); err != nil {
 		return fmt.Errorf("strategies: %s: fetch into %d bytes: %w", f.name, len(memory), xla.WrapError(err))
 	}
@@ -96,9 +96,9 @@ func (f *firstDevice) FetchInto(b Buffer, memory []byte) error {
 }
 
 // Parts: one device has all of each value.
-func (f *firstDevice) Parts(Buffer) ([]Part, bool) { return nil, false }
+func (f *firstDevice) Parts(compute.Buffer) ([]Part, bool) { return nil, false }
 
-func (f *firstDevice) Free(buffers ...Buffer) error {
+func (f *firstDevice) Free(buffers ...compute.Buffer) error {
 	var first error
 	for _, b := range buffers {
 		if b == nil {

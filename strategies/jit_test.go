@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -45,14 +46,14 @@ func accumulate(t *testing.T, s strategies.Strategy) strategies.Program {
 	return p
 }
 
-func put(t *testing.T, s strategies.Strategy, v ...float32) strategies.Buffer {
+func put(t *testing.T, s strategies.Strategy, v ...float32) compute.Buffer {
 	t.Helper()
 	b, err := s.Put("v", tensors.FromValue(v))
 	require.NoError(t, err)
 	return b
 }
 
-func fetch(t *testing.T, s strategies.Strategy, b strategies.Buffer) []float32 {
+func fetch(t *testing.T, s strategies.Strategy, b compute.Buffer) []float32 {
 	t.Helper()
 	v, err := s.Fetch(b)
 	require.NoError(t, err)
@@ -62,7 +63,7 @@ func fetch(t *testing.T, s strategies.Strategy, b strategies.Buffer) []float32 {
 }
 
 // run makes one step and waits for it.
-func run(p strategies.Program, state []strategies.Buffer, batch ...data.Array) (changed, outputs []strategies.Buffer, err error) {
+func run(p strategies.Program, state []compute.Buffer, batch ...data.Array) (changed, outputs []compute.Buffer, err error) {
 	var fields data.Batch
 	for _, a := range batch {
 		fields.Fields = append(fields.Fields, data.Field{Array: a})
@@ -77,7 +78,7 @@ func run(p strategies.Program, state []strategies.Buffer, batch ...data.Array) (
 func TestJit_runs(t *testing.T) {
 	s := jit(t)
 	p := accumulate(t, s)
-	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
+	state := []compute.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
 	for step := range 3 {
 		changed, outputs, err := run(p, state, data.Array{Flat: []float32{100, 200}, Dims: []int{2}})
 		require.NoError(t, err)
@@ -97,13 +98,13 @@ func TestJit_runs(t *testing.T) {
 func TestJit_stateIsInPlace(t *testing.T) {
 	s := jit(t)
 	p := accumulate(t, s)
-	address := func(b strategies.Buffer) *byte {
+	address := func(b compute.Buffer) *byte {
 		view, err := b.(interface{ View() (*pjrt.View, error) }).View()
 		require.NoError(t, err)
 		defer func() { require.NoError(t, view.Close()) }()
 		return &view.Data[0]
 	}
-	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
+	state := []compute.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
 	var at *byte
 	for step := range 5 {
 		changed, outputs, err := run(p, state, data.Array{Flat: []float32{100, 200}, Dims: []int{2}})
@@ -129,7 +130,7 @@ func TestJit_firstRunKeepsTheState(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
-	state := []strategies.Buffer{put(t, s, 1, 2)}
+	state := []compute.Buffer{put(t, s, 1, 2)}
 	for range 5 {
 		_, _, err = run(p, state)
 		require.ErrorIs(t, err, xla.ErrOutOfMemory)
@@ -144,7 +145,7 @@ func TestJit_mistakes(t *testing.T) {
 	p := accumulate(t, s)
 	_, _, err := run(p, nil)
 	require.EqualError(t, err, "strategies: jit: run accumulate: expected 2 values of state and 1 fields of a batch, got 0 and 0")
-	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
+	state := []compute.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
 	_, _, err = run(p, state, data.Array{Flat: []int32{1, 2}, Dims: []int{2}})
 	require.EqualError(t, err, "strategies: jit: run accumulate: x of the batch: expected (Float32)[2], got []int32 of dimensions [2]")
 	require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
@@ -158,7 +159,7 @@ func TestJit_mistakes(t *testing.T) {
 func TestJit_fetchedValuesStay(t *testing.T) {
 	s := jit(t)
 	p := accumulate(t, s)
-	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
+	state := []compute.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
 	step := func() {
 		changed, outputs, err := run(p, state, data.Array{Flat: []float32{100, 200}, Dims: []int{2}})
 		require.NoError(t, err)
@@ -220,7 +221,7 @@ func TestStart_usesItsMemoryAgain(t *testing.T) {
 	require.NoError(t, err)
 	a, err := s.Put("a", tensors.FromValue(float32(0)))
 	require.NoError(t, err)
-	state, batches := []strategies.Buffer{a}, make([]data.Batch, block)
+	state, batches := []compute.Buffer{a}, make([]data.Batch, block)
 	for i := range batches {
 		batches[i].Fields = []data.Field{data.X(make([]float32, n), n)}
 	}

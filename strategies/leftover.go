@@ -39,7 +39,7 @@ func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
 		return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: nothing would be left of it: take larger batches, or PadLeftover",
 			rows, devices, ErrLeftover)
 	}
-	return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: take a batch of a multiple of %d, or OnLeftover",
+	return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: take a batch of a multiple of %d, or Parallel.Leftover",
 		rows, devices, ErrLeftover, devices)
 }
 

@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -16,7 +17,7 @@ import (
 )
 
 // DataParallel compiles each step to one program that runs on several devices of a runtime: each has some of a batch's
-// examples, and, unless [ShardState] divides it, all of the state.
+// examples, and, unless [Parallel].Shard divides it, all of the state.
 //
 // The step is that of the whole batch: XLA's partitioner divides the one graph that was built for it and puts the
 // exchange between the devices where it is needed. So a mean over the batch, a gradient, the statistics of a batch
@@ -26,25 +27,20 @@ import (
 // On a runtime of several processes ([xla.Across]) the devices are those of all of them. Each process runs the same
 // program on the same batches, of which its devices take their part, and puts the same values; it fetches what is cut
 // over the devices in the same order as the others. Values that differ between processes are [xla.ErrDisagree].
-func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) {
+func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	if on == nil {
 		return nil, errors.New("strategies: data_parallel: the runtime is nil: open one with xla.Open")
 	}
-	p := &parallel{runtime: on, devices: on.NumDevices(), model: 1}
-	for _, o := range options {
-		if o != nil {
-			o(p)
-		}
-	}
+	p := &parallel{runtime: on, devices: cmp.Or(options.Devices, on.NumDevices()), model: cmp.Or(options.ModelDevices, 1), leftover: options.Leftover, rule: options.Shard}
 	switch has := on.NumDevices(); {
 	case p.devices < 1 || p.devices > has:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices, the runtime has %d: expected from 1 to %d; "+
 			"the CPU has as many as xla.ClientOption(\"cpu_device_count\", n) says when it is opened", p.devices, has, has)
 	case p.leftover < RefuseLeftover || p.leftover > PadLeftover:
-		return nil, fmt.Errorf("strategies: data_parallel: OnLeftover is given Leftover(%d), expected RefuseLeftover, DropLeftover or PadLeftover", p.leftover)
+		return nil, fmt.Errorf("strategies: data_parallel: Leftover is %d, expected RefuseLeftover, DropLeftover or PadLeftover", p.leftover)
 	case p.model < 1 || p.devices%p.model != 0:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
-			"the runtime has %d devices, see Devices and ModelDevices", p.model, p.devices, p.devices, has)
+			"the runtime has %d devices, see Parallel.Devices and ModelDevices", p.model, p.devices, p.devices, has)
 	case on.Job() != nil && p.devices != has:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices: the runtime has %d over %d processes: expected all, since each process has a part",
 			p.devices, has, on.Job().Size())
@@ -62,32 +58,28 @@ func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) 
 	return p, nil
 }
 
-// The axes of the mesh of devices. The batch is divided along the data axis; what [ShardState] divides, along either.
+// The axes of the mesh of devices. The batch is divided along the data axis; what [Parallel].Shard divides, along
+// either.
 const (
 	DataAxis  = "data"
 	ModelAxis = "model"
 )
 
-// ParallelOption is a setting of [DataParallel].
-type ParallelOption func(*parallel)
-
-// Devices is how many devices to use, the first ones; all of the runtime if it is not given.
-func Devices(n int) ParallelOption { return func(p *parallel) { p.devices = n } }
-
-// ModelDevices puts so many devices at a time into a group that works on the same examples, along [ModelAxis]; for
-// [ShardState].
-func ModelDevices(n int) ParallelOption { return func(p *parallel) { p.model = n } }
-
-// OnLeftover says what happens to a batch if its examples cannot be divided evenly.
-func OnLeftover(l Leftover) ParallelOption { return func(p *parallel) { p.leftover = l } }
-
-// ShardState divides values of the state over the devices, by their names ("/dense/weights") and shapes: rule says
-// along which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard].
-func ShardState(rule func(name string, shape shapes.Shape) xla.Split) ParallelOption {
-	return func(p *parallel) { p.rule = rule }
+// Parallel are the settings of [DataParallel].
+type Parallel struct {
+	// Devices is how many devices to use, the first ones; all of the runtime if it is 0.
+	Devices int
+	// ModelDevices puts so many devices at a time into a group that works on the same examples, along [ModelAxis]; for
+	// Shard. 1 if it is 0.
+	ModelDevices int
+	// Leftover says what happens to a batch if its examples cannot be divided evenly.
+	Leftover Leftover
+	// Shard divides values of the state over the devices, by their names ("/dense/weights") and shapes: it says along
+	// which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard].
+	Shard func(name string, shape shapes.Shape) xla.Split
 }
 
-// FullyShard is a rule for [ShardState] that divides each value of at least so many numbers along the data axis, so
+// FullyShard is a rule for [Parallel].Shard that divides each value of at least so many numbers along the data axis, so
 // that the devices together hold one copy of the parameters and of what the optimizer keeps, as FSDP and ZeRO do. It
 // cuts the longest axis that the number of devices divides; a value that has none stays whole.
 //
@@ -152,13 +144,13 @@ func (p *parallel) Compile(s Step) (Program, error) { return compile(p, s, p.pla
 
 // divided is a value of which each device has a part, or all.
 type divided struct {
-	parts []Buffer // of this process's devices
+	parts []compute.Buffer // of this process's devices
 	split xla.Split
 	shape shapes.Shape // of the whole; not known of what a step gave
 	name  string       // as it was put
 }
 
-var _ Buffer = (*divided)(nil)
+var _ compute.Buffer = (*divided)(nil)
 
 // Finalize frees all parts.
 func (v *divided) Finalize() error {
@@ -185,14 +177,14 @@ func (v *divided) Data() (any, error)                                     { retu
 func (v *divided) CopyToDevice(compute.DeviceNum) (compute.Buffer, error) { return nil, errDivided }
 
 // partOf is what a device has of a value.
-func partOf(b Buffer, device int) Buffer {
+func partOf(b compute.Buffer, device int) compute.Buffer {
 	if v, ok := b.(*divided); ok {
 		return v.parts[device]
 	}
 	return b
 }
 
-func (p *parallel) Put(name string, t *tensors.Tensor) (Buffer, error) {
+func (p *parallel) Put(name string, t *tensors.Tensor) (compute.Buffer, error) {
 	if p.devices == 1 {
 		return p.first.Put(name, t)
 	}
@@ -257,7 +249,7 @@ func (p *parallel) same(t *tensors.Tensor) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
+func (p *parallel) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	v, ok := b.(*divided)
 	if !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.Fetch(partOf(b, 0))
@@ -323,7 +315,7 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 }
 
 // Parts gives a part that several devices have to the process of the first of them.
-func (p *parallel) Parts(b Buffer) (parts []Part, cut bool) {
+func (p *parallel) Parts(b compute.Buffer) (parts []Part, cut bool) {
 	v, ok := b.(*divided)
 	if !ok || len(v.split) == 0 || p.runtime.Job() == nil {
 		return nil, false
@@ -349,7 +341,7 @@ func (p *parallel) Parts(b Buffer) (parts []Part, cut bool) {
 }
 
 // FetchInto puts a divided value together first, and then copies it.
-func (p *parallel) FetchInto(b Buffer, memory []byte) error {
+func (p *parallel) FetchInto(b compute.Buffer, memory []byte) error {
 	if v, ok := b.(*divided); !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.FetchInto(partOf(b, 0), memory)
 	}
@@ -373,10 +365,10 @@ func (p *parallel) FetchInto(b Buffer, memory []byte) error {
 	return nil
 }
 
-func (p *parallel) Free(buffers ...Buffer) error {
+func (p *parallel) Free(buffers ...compute.Buffer) error {
 	var first error
 	for _, b := range buffers {
-		parts := []Buffer{b}
+		parts := []compute.Buffer{b}
 		if v, ok := b.(*divided); ok {
 			parts = v.parts
 		}
@@ -387,8 +379,8 @@ func (p *parallel) Free(buffers ...Buffer) error {
 	return first
 }
 
-func (p *parallel) send(device int, t *tensors.Tensor) (Buffer, error) {
-	var b Buffer
+func (p *parallel) send(device int, t *tensors.Tensor) (compute.Buffer, error) {
+	var b compute.Buffer
 	var err error
 	flatErr := t.ConstFlatData(func(flat any) {
 		b, err = p.runtime.BufferFromFlatData(compute.DeviceNum(device), flat, t.Shape())

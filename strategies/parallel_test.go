@@ -17,9 +17,9 @@ import (
 // Any number of devices and any least size is an error that says so, or it works.
 func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
 	r := plugintest.Devices(t, 2)
-	// put makes the strategy and moves a value, which asks the rule of ShardState.
-	put := func(options ...ParallelOption) error {
-		s, err := DataParallel(r, options...)
+	// put makes the strategy and moves a value, which asks the rule of Shard.
+	put := func(options Parallel) error {
+		s, err := DataParallel(r, options)
 		if err != nil {
 			return err
 		}
@@ -34,18 +34,18 @@ func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
 		return err
 	}
 	for name, row := range map[string]struct {
-		options func(n int) []ParallelOption
+		options func(n int) Parallel
 		works   []int
 	}{
-		"Devices":           {func(n int) []ParallelOption { return []ParallelOption{Devices(n)} }, []int{1, 2}},
-		"ModelDevices":      {func(n int) []ParallelOption { return []ParallelOption{ModelDevices(n)} }, []int{1, 2}},
-		"OnLeftover":        {func(n int) []ParallelOption { return []ParallelOption{OnLeftover(Leftover(n))} }, []int{0, 1, 2}},
-		"FullyShard":        {func(n int) []ParallelOption { return []ParallelOption{ShardState(FullyShard(n, 0))} }, []int{1, 2, math.MaxInt}},
-		"FullyShard, least": {func(n int) []ParallelOption { return []ParallelOption{ShardState(FullyShard(2, n))} }, []int{math.MinInt, -1, 0, 1, 2, 3, math.MaxInt}},
+		"Devices":           {func(n int) Parallel { return Parallel{Devices: n} }, []int{0, 1, 2}},
+		"ModelDevices":      {func(n int) Parallel { return Parallel{ModelDevices: n} }, []int{0, 1, 2}},
+		"Leftover":          {func(n int) Parallel { return Parallel{Leftover: Leftover(n)} }, []int{0, 1, 2}},
+		"FullyShard":        {func(n int) Parallel { return Parallel{Shard: FullyShard(n, 0)} }, []int{1, 2, math.MaxInt}},
+		"FullyShard, least": {func(n int) Parallel { return Parallel{Shard: FullyShard(2, n)} }, []int{math.MinInt, -1, 0, 1, 2, 3, math.MaxInt}},
 	} {
 		for _, n := range []int{math.MinInt, -1, 0, 1, 2, 3, math.MaxInt} {
 			var err error
-			require.NotPanics(t, func() { err = put(row.options(n)...) }, "%s(%d)", name, n)
+			require.NotPanics(t, func() { err = put(row.options(n)) }, "%s(%d)", name, n)
 			works := false
 			for _, w := range row.works {
 				works = works || n == w

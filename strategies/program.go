@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
@@ -37,7 +38,7 @@ type program struct {
 
 // staging is the memory in which a run is prepared and started; runs that start at the same time have one each.
 type staging struct {
-	buffers []Buffer // device after device
+	buffers []compute.Buffer // device after device
 	host    []any
 	// runs are used in turns: while one goes on, the next is prepared.
 	runs [2]stagedRun
@@ -49,7 +50,7 @@ func (p *program) take() *staging {
 	defer p.mu.Unlock()
 	last := len(p.idle) - 1
 	if last < 0 {
-		return &staging{buffers: make([]Buffer, p.devices*len(p.inputs))}
+		return &staging{buffers: make([]compute.Buffer, p.devices*len(p.inputs))}
 	}
 	s := p.idle[last]
 	p.idle = p.idle[:last]
@@ -129,7 +130,7 @@ func (p *program) build(g *graph.Graph, s Step) xla.Built {
 
 func (p *program) Block() int { return p.compiled.Block() }
 
-func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs []Buffer, running Running, err error) {
+func (p *program) Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error) {
 	if n := len(batches); n < 1 || n > p.Block() {
 		return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %d batches at once: the program takes up to %d", p.on, p.name, n, p.Block())
 	}
@@ -245,7 +246,7 @@ func bytesum(flat any) uint32 {
 
 // check compares the arguments of a step with what the program was compiled for. Package managed has chosen the program
 // by the same comparison; Start is for others too, and memory of a wrong size must not reach the plugin.
-func (p *program) check(state []Buffer, batch []data.Field, of int) error {
+func (p *program) check(state []compute.Buffer, batch []data.Field, of int) error {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))
 	}
@@ -261,8 +262,8 @@ func (p *program) check(state []Buffer, batch []data.Field, of int) error {
 }
 
 // replaced are the state's values that a run has changed, as they are now.
-func (p *program) replaced(state []Buffer, s *staging) []Buffer {
-	changed := make([]Buffer, p.state)
+func (p *program) replaced(state []compute.Buffer, s *staging) []compute.Buffer {
+	changed := make([]compute.Buffer, p.state)
 	for i, from := range p.inputs {
 		if from == fromHost || !p.changed[from] {
 			continue
@@ -277,12 +278,12 @@ func (p *program) replaced(state []Buffer, s *staging) []Buffer {
 }
 
 // whole makes one value of the parts that the devices have.
-func (p *program) whole(outputs []Buffer) []Buffer {
+func (p *program) whole(outputs []compute.Buffer) []compute.Buffer {
 	if p.mesh == 1 {
 		return outputs
 	}
 	n := len(outputs) / p.devices
-	values := make([]Buffer, n)
+	values := make([]compute.Buffer, n)
 	for i := range values {
 		v := &divided{}
 		for d := range p.devices {

@@ -19,14 +19,11 @@ import (
 // restored. It never comes from the first run of a program, so not from one that does not fit into memory.
 var ErrStateLost = errors.New("the state is lost")
 
-// Buffer is a value where the strategy keeps it.
-type Buffer = compute.Buffer
-
 // Part is a box of a value that lies cut over devices: where it begins in the whole, and its shape.
 type Part struct {
 	Start  []int
 	Shape  shapes.Shape
-	Buffer Buffer
+	Buffer compute.Buffer
 }
 
 // Strategy is a way to run steps.
@@ -38,18 +35,18 @@ type Strategy interface {
 	NumDevices() int
 	// Put moves a value of the state to where steps can use it. name is that of its parameter in the graphs of steps. The
 	// tensor is used up.
-	Put(name string, t *tensors.Tensor) (Buffer, error)
+	Put(name string, t *tensors.Tensor) (compute.Buffer, error)
 	// Fetch copies a value to the host.
-	Fetch(b Buffer) (*tensors.Tensor, error)
+	Fetch(b compute.Buffer) (*tensors.Tensor, error)
 	// FetchInto is Fetch into memory that is there, of exactly the value's bytes: row after row, in the host's byte
 	// order.
-	FetchInto(b Buffer, memory []byte) error
+	FetchInto(b compute.Buffer, memory []byte) error
 	// Parts are those of a value that lies cut over several processes which this one is to save: each part of the value is
 	// given in one process, so a process may have none. FetchInto copies the buffer of one, and waits for nobody. cut is
 	// false for all other values, of which each process can fetch the whole by itself.
-	Parts(b Buffer) (parts []Part, cut bool)
+	Parts(b compute.Buffer) (parts []Part, cut bool)
 	// Free gives up values; nil ones are passed over.
-	Free(buffers ...Buffer) error
+	Free(buffers ...compute.Buffer) error
 	// Batch gives a batch the form in which steps can take it: a strategy of several devices divides it.
 	Batch(b data.Batch) (data.Batch, error)
 	// Compile builds and compiles the graph of a step.
@@ -119,7 +116,7 @@ type Program interface {
 	// After an error the whole state is as it was, unless the error wraps [ErrStateLost]. Later failures are errors of
 	// running.Wait, which is to be called for each run; they wrap ErrStateLost if the run was to change the state. A nil
 	// running is a run that is over.
-	Start(state []Buffer, batches []data.Batch) (changed, outputs []Buffer, running Running, err error)
+	Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error)
 	// Rebuilds tells whether Start calls [Step].Build.
 	Rebuilds() bool
 	// StableHLO is the program as the plugin was given it.
@@ -155,7 +152,7 @@ func Parse(name string, on *xla.Runtime) (Strategy, error) {
 	case "jit", "jit_donate":
 		return Jit(on), nil
 	case "data_parallel", "data_parallel_donate":
-		return DataParallel(on)
+		return DataParallel(on, Parallel{})
 	case "eager":
 		return Eager(on), nil
 	}

@@ -90,7 +90,7 @@ func TestS32_everyDoorGivesTheSameAnswers(t *testing.T) {
 			}
 			m := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: row.width}, options...))
 			defer m.Close()
-			must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 8, Verbose: flaxlike.Silent}))
+			must.M1(m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 8, Output: io.Discard}))
 			plain := compareDoors(t, m, set, kind, row.names)
 			figures := must.M1(m.Evaluate(t.Context(), set))
 			require.InDelta(t, figures[map[string]string{"multi-label": "binary_accuracy"}[kind]+map[string]string{"binary": "accuracy", "classes": "accuracy"}[kind]],
@@ -202,10 +202,10 @@ func compareDoors(t *testing.T, m *flaxlike.Model, set *data.Set, kind string, n
 		require.Contains(t, page, fmt.Sprintf("right classes %.6g (%d of %d)", share, right, answeredRows))
 		require.Contains(t, page, "weight of class 1 2.5")
 	}
-	for _, c := range m.Calibrations()["preds"] {
+	for _, c := range m.Describe().Calibrations["preds"] {
 		require.Contains(t, page, c.String())
 	}
-	for _, threshold := range m.Thresholds()["preds"] {
+	for _, threshold := range m.Describe().Thresholds["preds"] {
 		require.Contains(t, page, fmt.Sprint(threshold))
 	}
 	return want

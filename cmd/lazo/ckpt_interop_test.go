@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
@@ -55,7 +56,7 @@ func TestInteropFlax(t *testing.T) {
 		require.NoError(t, err)
 		matrix, err := entry.Any()
 		require.NoError(t, err)
-		for _, row := range matrix.(*managed.Tensor).Value().([][]float32) {
+		for _, row := range matrix.(*tensors.Tensor).Value().([][]float32) {
 			y = append(y, row...)
 		}
 	}

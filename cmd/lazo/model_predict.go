@@ -49,19 +49,21 @@ func (c modelPredict) Run(s session) (err error) {
 
 // read gives the model's inputs of a file: of a table, as its preparation makes them, or numbers as they are.
 func (c modelPredict) read(m *flaxlike.Model, lines bool) (*data.Set, error) {
-	prepared := new(data.Preparation)
-	switch err := m.Preparation(prepared); {
-	case errors.Is(err, flaxlike.ErrNoPreparation):
+	said := m.Describe()
+	if said.Preparation == nil {
 		if len(c.Missing) > 0 {
 			return nil, errors.New("--missing is for a model with a preparation, and it has none")
 		}
 		if lines {
-			return readLines(c.File, m.Inputs())
+			return readLines(c.File, said.Inputs)
 		}
-		return readCSV(c.File, m.Inputs())
-	case err != nil:
+		return readCSV(c.File, said.Inputs)
+	}
+	prepared := new(data.Preparation)
+	if err := json.Unmarshal(said.Preparation, prepared); err != nil {
 		return nil, fmt.Errorf("the model has a preparation that is none of package data, so that its own program has to prepare the rows: %w", err)
-	case lines:
+	}
+	if lines {
 		return readRows(c.File, prepared)
 	}
 	table, err := data.OpenCSV(c.File, data.CSV{Texts: true, Missing: c.Missing})

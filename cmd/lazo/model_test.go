@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -100,7 +101,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 	m := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 2}, strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(p),
 		flaxlike.WithLearningRate(0.3)))
 	defer m.Close()
-	must.M1(m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 20, Verbose: flaxlike.Silent}))
+	must.M1(m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 20, Output: io.Discard}))
 	require.NoError(t, m.Save(model))
 	r := run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "place,mass\nsea,NA\nland,2\n"))
 	require.Zero(t, r.code, r.stderr)
@@ -131,7 +132,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 	several := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 2}, strategy, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithPreparation(p),
 		flaxlike.WithLearningRate(0.3)))
 	defer several.Close()
-	must.M1(several.Fit(t.Context(), must.M1(tags.Map(p.Apply)), flaxlike.Fit{Epochs: 40, Verbose: flaxlike.Silent}))
+	must.M1(several.Fit(t.Context(), must.M1(tags.Map(p.Apply)), flaxlike.Fit{Epochs: 40, Output: io.Discard}))
 	require.NoError(t, several.Save(model))
 	r = run(t, "model", "predict", model, write("rows.csv", "place,mass\nsea,1\nland,2\n"))
 	require.Zero(t, r.code, r.stderr)

@@ -20,6 +20,7 @@ import (
 	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -70,7 +71,7 @@ func main() {
 }
 
 func learn(ctx context.Context, m method, runtime *xla.Runtime, seed int64, dir string, options ...loop.Option) (loop.Result[*managed.State], error) {
-	optimizer := optim.New(m.rate, optim.ClipByGlobalNorm(0.5), optim.Adam{})
+	optimizer := optim.New(m.rate, optim.Clip{GlobalNorm: 0.5}, optim.Adam{})
 	state, err := managed.New(strategies.Jit(runtime), managed.WithSeed(seed), managed.WithOptimizer(optimizer))
 	if err != nil {
 		return loop.Result[*managed.State]{}, err
@@ -93,11 +94,11 @@ func stopWhenSolved(_ context.Context, r loop.Report) error {
 }
 
 // policy scores the actions of states [..., 4], as [..., 2]: logits, or values of Q.
-func policy(b *managed.Builder, states *managed.Node) *managed.Node {
+func policy(b *managed.Builder, states *graph.Node) *graph.Node {
 	return network(b.Scope().At("policy").ResetVisited(), states, 2)
 }
 
-func network(scope *managed.Scope, states *managed.Node, outputs int) *managed.Node {
+func network(scope *model.Scope, states *graph.Node, outputs int) *graph.Node {
 	scales := graph.Const(states.Graph(), []float32{1 / farthest, 0.5, 1 / steepest, 0.5})
 	h := graph.Mul(states, graph.ExpandLeftToRank(scales, states.Rank()))
 	for _, layer := range []string{"hidden_0", "hidden_1"} {
@@ -107,14 +108,14 @@ func network(scope *managed.Scope, states *managed.Node, outputs int) *managed.N
 }
 
 // at selects the scores [...] of the actions [...] from scores [..., 2].
-func at(scores, actions *managed.Node) *managed.Node {
+func at(scores, actions *graph.Node) *graph.Node {
 	return graph.ReduceSum(graph.Mul(scores, graph.OneHot(actions, 2, scores.DType())), -1)
 }
 
 // test plays an episode from each of the first states, with the best action in each step. The return of an episode is
 // the number of its steps.
 func test(b *managed.Builder) {
-	_, _, rewards := play(b.Field("x"), func(states *managed.Node) *managed.Node { return graph.ArgMax(policy(b, states), -1) })
+	_, _, rewards := play(b.Field("x"), func(states *graph.Node) *graph.Node { return graph.ArgMax(policy(b, states), -1) })
 	b.Metric("return", graph.ReduceSum(rewards, 0))
 }
 

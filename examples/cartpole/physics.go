@@ -6,7 +6,6 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/ops"
 )
 
@@ -77,12 +76,12 @@ func up(states *graph.Node) *graph.Node {
 // play plays an episode from each of the first states [n, 4]. The function choose returns actions [n] for states [n,
 // 4]. Of each step there are the states [horizon, n, 4], the actions [horizon, n] and the rewards [horizon, n], 0
 // after an episode's end.
-func play(first *managed.Node, choose func(states *managed.Node) *managed.Node) (states, actions, rewards *managed.Node) {
-	all := []*managed.Node{first, up(first)}
-	_, episodes := ops.Scan(all, nil, func(now, _ []*managed.Node) (next, out []*managed.Node) {
+func play(first *graph.Node, choose func(states *graph.Node) *graph.Node) (states, actions, rewards *graph.Node) {
+	all := []*graph.Node{first, up(first)}
+	_, episodes := ops.Scan(all, nil, func(now, _ []*graph.Node) (next, out []*graph.Node) {
 		action := choose(now[0])
 		moved := graph.Where(now[1], push(now[0], action), now[0]) // an episode that is over stays where it is
-		return []*managed.Node{moved, graph.LogicalAnd(now[1], up(moved))}, []*managed.Node{now[0], action, now[1]}
+		return []*graph.Node{moved, graph.LogicalAnd(now[1], up(moved))}, []*graph.Node{now[0], action, now[1]}
 	}, ops.Length(horizon))
 	for i, e := range episodes {
 		episodes[i] = graph.StopGradient(e)

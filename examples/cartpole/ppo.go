@@ -31,14 +31,14 @@ func ppo(b *managed.Builder) {
 }
 
 // value estimates the returns [n] of states [n, 4].
-func value(b *managed.Builder, states *managed.Node) *managed.Node {
+func value(b *managed.Builder, states *graph.Node) *graph.Node {
 	return graph.Squeeze(network(b.Scope().At("value").ResetVisited(), states, 1), -1)
 }
 
 // scores are the logits of both actions and the value, [n, 3].
 var scores = managed.TestStep(func(b *managed.Builder) {
 	x := b.Field("x")
-	b.Output("out", graph.Concatenate([]*managed.Node{policy(b, x), graph.ExpandAxes(value(b, x), -1)}, -1))
+	b.Output("out", graph.Concatenate([]*graph.Node{policy(b, x), graph.ExpandAxes(value(b, x), -1)}, -1))
 }, managed.OutputsAlone())
 
 // rollout is what the policy did in its last turn of play: [horizon, parallel], with 4 numbers to a state. A

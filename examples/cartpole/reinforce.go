@@ -20,11 +20,11 @@ func reinforce(b *managed.Builder) {
 	const episodes, discount = 16, 0.99
 	uniform := b.Scope().RandomUniform(b.Graph(), shapes.Make(b.DType(), episodes, 4))
 	first := graph.MulScalar(graph.AddScalar(uniform, -0.5), 2*tilt)
-	states, actions, rewards := play(first, func(states *managed.Node) *managed.Node { return sample(b, policy(b, states)) })
+	states, actions, rewards := play(first, func(states *graph.Node) *graph.Node { return sample(b, policy(b, states)) })
 
-	end := []*managed.Node{graph.ZerosLike(graph.ReduceSum(rewards, 0))}
-	_, sums := ops.Scan(end, []*managed.Node{rewards}, func(later, reward []*managed.Node) (next, out []*managed.Node) {
-		sum := []*managed.Node{graph.Add(reward[0], graph.MulScalar(later[0], discount))}
+	end := []*graph.Node{graph.ZerosLike(graph.ReduceSum(rewards, 0))}
+	_, sums := ops.Scan(end, []*graph.Node{rewards}, func(later, reward []*graph.Node) (next, out []*graph.Node) {
+		sum := []*graph.Node{graph.Add(reward[0], graph.MulScalar(later[0], discount))}
 		return sum, sum
 	}, ops.Reverse())
 	advantages := graph.Sub(sums[0], losses.MaskedMean(sums[0], rewards))
@@ -36,7 +36,7 @@ func reinforce(b *managed.Builder) {
 }
 
 // sample draws an action by its logit, with the noise of Gumbel's distribution.
-func sample(b *managed.Builder, logits *managed.Node) *managed.Node {
+func sample(b *managed.Builder, logits *graph.Node) *graph.Node {
 	uniform := b.Scope().RandomUniform(b.Graph(), logits.Shape())
 	return graph.ArgMax(graph.Sub(logits, graph.Log(graph.Neg(graph.Log(uniform)))), -1)
 }

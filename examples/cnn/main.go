@@ -44,7 +44,7 @@ func main() {
 
 	// The state, and what it is made of.
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
-	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.01, optim.Momentum(0.9)))))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.01, optim.Momentum{Decay: 0.9}))))
 	trainStep := managed.TrainStep(step)
 	sample := must.M1(data.Peek(training.Batches(32).All()))
 	must.M(trainStep.Prepare(ctx, state, sample))

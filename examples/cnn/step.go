@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
@@ -15,13 +16,13 @@ import (
 )
 
 // network maps images [batch, height, width, 1] to logits [batch, 10].
-func network(scope *managed.Scope, x *managed.Node) *managed.Node {
+func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	for i, channels := range []int{32, 64} {
-		x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.HeNormal}.Apply(scope.In("conv_%d", i), x)
+		x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.Initial("he_normal")}.Apply(scope.In("conv_%d", i), x)
 		x = graph.MeanPool(nn.Relu(x)).Window(2).Done()
 	}
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-	x = nn.Relu(nn.Dense{Units: 256, Kernel: nn.HeNormal}.Apply(scope.In("hidden"), x))
+	x = nn.Relu(nn.Dense{Units: 256, Kernel: nn.Initial("he_normal")}.Apply(scope.In("hidden"), x))
 	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 }
 
@@ -31,7 +32,7 @@ func step(b *managed.Builder) {
 	labels, logits := b.Field("y"), network(b.Scope(), b.Field("x"))
 	b.Loss("loss", losses.CrossEntropy(labels, logits))
 	b.Track("accuracy", metrics.Accuracy(), nil, labels, logits)
-	b.Track("f1", metrics.F1(10, metrics.Macro), nil, labels, logits)
+	b.Track("f1", metrics.FBeta(1, 10, metrics.Macro), nil, labels, logits)
 }
 
 // summary is an action: it writes the figures of an inner loop and of the test after it.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
@@ -21,18 +22,18 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-func network(scope *managed.Scope, x *managed.Node) *managed.Node {
+func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	h := nn.Relu(nn.Dense{Units: 16}.Apply(scope.In("hidden"), x))
 	return nn.Dense{Units: 1}.Apply(scope.In("out"), h)
 }
 
-func generated(b *managed.Builder) *managed.Node {
+func generated(b *managed.Builder) *graph.Node {
 	noise := b.Scope().RandomNormal(b.Graph(), b.Field("x").Shape())
 	return network(b.Scope().In("generator"), noise)
 }
 
 // verdict is the mean loss of a discriminator that should call x real (-1) or not (1).
-func verdict(b *managed.Builder, x *managed.Node, sign float64) *managed.Node {
+func verdict(b *managed.Builder, x *graph.Node, sign float64) *graph.Node {
 	logits := network(b.Scope().At("discriminator"), x)
 	return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(logits, sign)))
 }

@@ -43,7 +43,7 @@ import (
 
 type settings struct {
 	folder, tokenizer        string
-	model                    model
+	model                    network
 	steps, batch, evaluation int
 	rate                     float64
 	seed                     uint64
@@ -148,7 +148,7 @@ func run(ctx context.Context, runtime *xla.Runtime, s settings, stdout, stderr i
 func (s settings) train(ctx context.Context, runtime *xla.Runtime, c *corpus, stderr io.Writer) (*managed.State, float64, error) {
 	warm := max(s.steps/10, 1)
 	optimizer := optim.New(s.rate,
-		optim.ClipByGlobalNorm(1),
+		optim.Clip{GlobalNorm: 1},
 		optim.Adam{Beta2: 0.99},
 		optim.WeightDecay{Rate: 0.1, Match: optim.RankFrom(2)},
 		optim.ScaleBySchedule(optim.Linear(0, 1, warm).Then(warm, optim.Cosine(1, 0.1, max(s.steps-warm, 1)))))

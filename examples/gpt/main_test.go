@@ -23,7 +23,7 @@ import (
 // function of the seed.
 func TestLearns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokenizer.json")
-	s := settings{folder: "../..", tokenizer: file, model: model{vocabulary: 320, width: 64, heads: 2, blocks: 2, window: 32}, steps: 150, batch: 16, evaluation: 4,
+	s := settings{folder: "../..", tokenizer: file, model: network{vocabulary: 320, width: 64, heads: 2, blocks: 2, window: 32}, steps: 150, batch: 16, evaluation: 4,
 		rate: 1e-2, prompt: "A step", tokens: 20, sampling: text.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95}}
 	var out, progress bytes.Buffer
 	require.NoError(t, run(t.Context(), plugintest.CPU(t), s, &out, &progress))
@@ -45,7 +45,7 @@ func TestLearns(t *testing.T) {
 // What is written with the cache is what the whole text so far gives, token for token, and two programs do it: one for
 // the prompt, and one for all tokens behind it. Another prompt begins anew.
 func TestCache(t *testing.T) {
-	ctx, m := t.Context(), model{vocabulary: 50, width: 32, heads: 2, blocks: 2, window: 24}
+	ctx, m := t.Context(), network{vocabulary: 50, width: 32, heads: 2, blocks: 2, window: 24}
 	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithSeed(3))
 	require.NoError(t, err)
 	defer state.Close()

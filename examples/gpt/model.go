@@ -2,30 +2,30 @@ package main
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// model is a transformer: [batch, places] of tokens to a logit for each token at each place.
-type model struct{ vocabulary, width, heads, blocks, window int }
+// network is a transformer: [batch, places] of tokens to a logit for each token at each place.
+type network struct{ vocabulary, width, heads, blocks, window int }
 
-func (m model) logits(scope *managed.Scope, ids *managed.Node) *managed.Node {
-	return m.apply(scope, ids, func(attention nn.Attention, scope *managed.Scope, x *managed.Node, block int) *managed.Node {
+func (m network) logits(scope *model.Scope, ids *graph.Node) *graph.Node {
+	return m.apply(scope, ids, func(attention nn.Attention, scope *model.Scope, x *graph.Node, block int) *graph.Node {
 		return attention.Apply(scope, x)
 	})
 }
 
 // decode is logits for tokens that follow those of the caches, one for each block: a prompt, or one token. The caches
 // are changed to those that have the tokens too.
-func (m model) decode(scope *managed.Scope, ids *managed.Node, caches []nn.Cache) *managed.Node {
-	return m.apply(scope, ids, func(attention nn.Attention, scope *managed.Scope, x *managed.Node, block int) (y *managed.Node) {
+func (m network) decode(scope *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node {
+	return m.apply(scope, ids, func(attention nn.Attention, scope *model.Scope, x *graph.Node, block int) (y *graph.Node) {
 		y, caches[block] = attention.Decode(scope, x, caches[block])
 		return y
 	})
 }
 
-func (m model) apply(scope *managed.Scope, ids *managed.Node, attend func(nn.Attention, *managed.Scope, *managed.Node, int) *managed.Node) *managed.Node {
+func (m network) apply(scope *model.Scope, ids *graph.Node, attend func(nn.Attention, *model.Scope, *graph.Node, int) *graph.Node) *graph.Node {
 	tokens := nn.Embedding{Vocabulary: m.vocabulary, Width: m.width}
 	x := tokens.Apply(scope.In("tokens"), ids)
 	for i := range m.blocks {
@@ -39,6 +39,6 @@ func (m model) apply(scope *managed.Scope, ids *managed.Node, attend func(nn.Att
 	return tokens.Logits(scope.Shared("tokens"), nn.RMSNorm{}.Apply(scope.In("norm"), x))
 }
 
-func (m model) attention() nn.Attention {
+func (m network) attention() nn.Attention {
 	return nn.Attention{Heads: m.heads, Causal: true, Rotary: 1e4, NoBias: true}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
@@ -19,12 +20,12 @@ import (
 // writer goes on with texts. The keys and values of the tokens so far are variables of the state, which the programs
 // change on the device; a prompt begins them anew.
 type writer struct {
-	model         model
+	model         network
 	state         *managed.State
 	prompt, token *managed.Stepper
 }
 
-func newWriter(m model, state *managed.State) *writer {
+func newWriter(m network, state *managed.State) *writer {
 	w := &writer{model: m, state: state}
 	w.prompt = managed.TestStep(func(b *managed.Builder) { w.step(b, true) })
 	w.token = managed.TestStep(func(b *managed.Builder) { w.step(b, false) })
@@ -37,8 +38,8 @@ func (w *writer) close() error { return errors.Join(w.prompt.Close(), w.token.Cl
 // the caches.
 func (w *writer) step(b *managed.Builder, begins bool) {
 	m := w.model
-	variable := func(scope *managed.Scope, name string, shape managed.Shape) (value *managed.Node, set func(*managed.Node)) {
-		v := scope.WithInitializer(nn.Zeros).VariableWithShape(name, shape).SetTrainable(false)
+	variable := func(scope *model.Scope, name string, shape shapes.Shape) (value *graph.Node, set func(*graph.Node)) {
+		v := scope.WithInitializer(nn.Initial("zeros")).VariableWithShape(name, shape).SetTrainable(false)
 		if value = v.NodeValue(b.Graph()); begins {
 			value = graph.ZerosLike(value)
 		}
@@ -46,7 +47,7 @@ func (w *writer) step(b *managed.Builder, begins bool) {
 	}
 	position, setPosition := variable(b.Scope().In("cache"), "position", shapes.Make(dtypes.Int32))
 	caches := make([]nn.Cache, m.blocks)
-	setKeys, setValues := make([]func(*managed.Node), m.blocks), make([]func(*managed.Node), m.blocks)
+	setKeys, setValues := make([]func(*graph.Node), m.blocks), make([]func(*graph.Node), m.blocks)
 	shape := m.attention().NewCache(b.Scope(), graph.Zeros(b.Graph(), shapes.Make(dtypes.Float32, 1, 1, m.width)), m.window).Key.Shape()
 	for i := range caches {
 		scope := b.Scope().In("cache_%d", i)
@@ -65,7 +66,7 @@ func (w *writer) step(b *managed.Builder, begins bool) {
 }
 
 // fits finds a prompt that cannot be gone on with for n tokens.
-func (m model) fits(prompt []int32, n int) error {
+func (m network) fits(prompt []int32, n int) error {
 	if len(prompt) == 0 || len(prompt)+n > m.window {
 		return fmt.Errorf("the prompt has %d tokens, and %d are to be written: expected a prompt, and at most the window's %d tokens together",
 			len(prompt), n, m.window)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -16,13 +17,13 @@ const classes = 10
 
 // network maps images [batch, height, width, 1] to logits [batch, classes]: two convolutions of 3×3, each halved by
 // an average, and two dense layers.
-func network(scope *managed.Scope, x *managed.Node) *managed.Node {
+func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	for i, channels := range []int{16, 32} {
-		x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.HeNormal}.Apply(scope.In("conv_%d", i), x)
+		x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.Initial("he_normal")}.Apply(scope.In("conv_%d", i), x)
 		x = graph.MeanPool(nn.Relu(x)).Window(2).Done()
 	}
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-	x = nn.Relu(nn.Dense{Units: 64, Kernel: nn.HeNormal}.Apply(scope.In("hidden"), x))
+	x = nn.Relu(nn.Dense{Units: 64, Kernel: nn.Initial("he_normal")}.Apply(scope.In("hidden"), x))
 	return nn.Dense{Units: classes}.Apply(scope.In("logits"), x)
 }
 

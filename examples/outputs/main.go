@@ -10,6 +10,7 @@ import (
 	"log"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/flaxlike"
@@ -20,19 +21,19 @@ import (
 // gated is a layer of one's own: a dense one that a second one lets through.
 func gated(units int) nn.Layer {
 	value, gate := nn.Dense{Units: units}, nn.Dense{Units: units}
-	return nn.Func(func(scope *nn.Scope, x *nn.Node) *nn.Node {
+	return nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Mul(value.Apply(scope.In("value"), x), graph.Sigmoid(gate.Apply(scope.In("gate"), x)))
 	})
 }
 
 // network shares a trunk between three outputs; "rule" sees the colour, too.
-func network(scope *nn.Scope, input func(name string) *nn.Node) map[string]*nn.Node {
+func network(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 	trunk := nn.Sequential{nn.Flatten{}, gated(64), nn.Dropout{Rate: 0.2}, gated(32)}
 	h := trunk.Apply(scope.In("trunk"), input("image"))
 	digit := nn.Dense{Units: 10}.Apply(scope.In("digit"), h)
-	both := graph.Concatenate([]*nn.Node{graph.Softmax(digit), input("colour")}, -1)
+	both := graph.Concatenate([]*graph.Node{graph.Softmax(digit), input("colour")}, -1)
 	rule := nn.Sequential{nn.Dense{Units: 16}, nn.Activation("relu"), nn.Dense{Units: 1}}
-	return map[string]*nn.Node{"digit": digit, "ink": nn.Dense{Units: 1}.Apply(scope.In("ink"), h), "rule": rule.Apply(scope.In("rule"), both)}
+	return map[string]*graph.Node{"digit": digit, "ink": nn.Dense{Units: 1}.Apply(scope.In("ink"), h), "rule": rule.Apply(scope.In("rule"), both)}
 }
 
 func main() {

@@ -41,7 +41,7 @@ func main() {
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", *devices), xla.InstallIfMissing(func(line string) { log.Print(line) })))
-	parallel := must.M1(strategies.DataParallel(runtime))
+	parallel := must.M1(strategies.DataParallel(runtime, strategies.Parallel{}))
 
 	// Each image is moved by up to a pixel, another way in each epoch.
 	training, test := must.M2(data.Digits())
@@ -55,7 +55,7 @@ func main() {
 	// SGD with momentum; the rate rises over a tenth of the steps and falls to 0. Kernels decay, scales and biases do not.
 	optimizer := optim.New(0.1,
 		optim.WeightDecay{Rate: 5e-4, Match: optim.RankFrom(2)},
-		optim.Momentum(0.9),
+		optim.Momentum{Decay: 0.9},
 		optim.ScaleBySchedule(optim.Linear(0, 1, steps/10).Then(steps/10, optim.Cosine(1, 0, steps-steps/10))))
 	state := must.M1(managed.New(parallel, managed.WithOptimizer(optimizer)))
 

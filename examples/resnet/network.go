@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
@@ -9,7 +10,7 @@ import (
 )
 
 // network is a ResNet of seven layers (He et al. 2016): from images [batch, 8, 8, 1] to logits [batch, 10].
-func network(scope *managed.Scope, x *managed.Node) *managed.Node {
+func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = normalised(scope.In("stem"), x, 16, 1)
 	x = residual(scope.In("block_0"), nn.Relu(x), 16, 1)
 	x = residual(scope.In("block_1"), x, 32, 2)
@@ -19,7 +20,7 @@ func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 
 // residual adds what two convolutions make of x to it. Where they change its shape, a convolution of 1×1 gives x the
 // same.
-func residual(scope *managed.Scope, x *managed.Node, channels, strides int) *managed.Node {
+func residual(scope *model.Scope, x *graph.Node, channels, strides int) *graph.Node {
 	h := nn.Relu(normalised(scope.In("first"), x, channels, strides))
 	h = normalised(scope.In("second"), h, channels, 1)
 	if !x.Shape().Equal(h.Shape()) {
@@ -30,7 +31,7 @@ func residual(scope *managed.Scope, x *managed.Node, channels, strides int) *man
 
 // normalised is a convolution and a batch normalisation. Under data parallel its mean and variance are those of the
 // whole batch. The averages that tests use forget fast, because the run is short.
-func normalised(scope *managed.Scope, x *managed.Node, channels, strides int) *managed.Node {
+func normalised(scope *model.Scope, x *graph.Node, channels, strides int) *graph.Node {
 	x = nn.Conv{Channels: channels, Window: []int{3}, Strides: []int{strides}, NoBias: true}.Apply(scope, x)
 	return nn.BatchNorm{Momentum: 0.9}.Apply(scope, x)
 }

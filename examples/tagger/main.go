@@ -54,7 +54,7 @@ func main() {
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()
-	optimizer := optim.New(1e-2, optim.ClipByGlobalNorm(1), optim.Adam{})
+	optimizer := optim.New(1e-2, optim.Clip{GlobalNorm: 1}, optim.Adam{})
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer), managed.WithSeed(*seed)))
 	defer state.Close()
 
@@ -87,7 +87,7 @@ func tag(b *managed.Builder, both bool) {
 	h := nn.LSTM{Units: units, Bidirectional: both, Mask: lengths}.Apply(b.Scope().In("lstm"), x)
 	logits := nn.Dense{Units: 2}.Apply(b.Scope().In("tags"), h)
 
-	counts := nn.PlacesMask(lengths, tags.Shape().Dimensions[0], tags.Shape().Dimensions[1])
+	counts := nn.MaskOf(nn.Masked(tags, lengths))
 	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(tags, logits), counts))
 	b.Track("accuracy", metrics.Accuracy(), counts, tags, logits)
 	b.Track("signs", metrics.Sum(), nil, graph.ConvertDType(counts, dtypes.Float32))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
@@ -18,14 +19,14 @@ const (
 // step is the training and the test step. A field that a batch lacks is an error that names it.
 func step(b *managed.Builder) {
 	ids, mask, labels := b.Field("input_ids"), b.Field("attention_mask"), b.Field("labels")
-	logits := model(b.Scope(), ids, mask)
+	logits := network(b.Scope(), ids, mask)
 
 	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(labels, logits), mask)) // over the tokens that count
 	b.Track("accuracy", metrics.Accuracy(), mask, labels, logits)
 }
 
-// model gives a logit for each name at each token: [batch, time] to [batch, time, names].
-func model(scope *managed.Scope, ids, mask *managed.Node) *managed.Node {
+// network gives a logit for each name at each token: [batch, time] to [batch, time, names].
+func network(scope *model.Scope, ids, mask *graph.Node) *graph.Node {
 	x := nn.Embedding{Vocabulary: len(vocabulary), Width: width}.Apply(scope.In("words"), ids)
 	x = nn.Positions{Length: longest}.Apply(scope.In("places"), x)
 	for _, name := range []string{"block_0", "block_1"} {
@@ -35,7 +36,7 @@ func model(scope *managed.Scope, ids, mask *managed.Node) *managed.Node {
 }
 
 // block is attention among the tokens that count, then two dense layers for each token, each added to what came in.
-func block(scope *managed.Scope, x, mask *managed.Node) *managed.Node {
+func block(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 	h := nn.LayerNorm{}.Apply(scope.In("norm_0"), x)
 	h = nn.Attention{Heads: heads, Mask: mask}.Apply(scope.In("attention"), h)
 	x = graph.Add(x, nn.Dropout{Rate: 0.1}.Apply(scope, h)) // in training alone, and other numbers in each step

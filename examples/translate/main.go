@@ -58,7 +58,7 @@ func main() {
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()
 	schedule := optim.Linear(0, 1, 100).Then(100, optim.Cosine(1, 0, int(*steps)))
-	optimizer := optim.New(2e-3, optim.ClipByGlobalNorm(1), optim.Adam{}, optim.ScaleBySchedule(schedule))
+	optimizer := optim.New(2e-3, optim.Clip{GlobalNorm: 1}, optim.Adam{}, optim.ScaleBySchedule(schedule))
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer), managed.WithSeed(*seed)))
 	defer state.Close()
 
@@ -69,7 +69,7 @@ func main() {
 	others := data.Filter(sentences(0, *clauses), func(p pair) bool { return !isHeld[strings.Join(p.source, " ")] })
 	both := wordsOf(first(5000, others))
 
-	m := model{len(both.source), len(both.target), *layers}
+	m := network{len(both.source), len(both.target), *layers}
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(m.learn)))
 	until := loop.Until(loop.Steps(*steps))
 	must.M1(training.Run(ctx, state, loop.Data[data.Batch](both.batches(others)), until, callbacks.ProgressBar(os.Stderr)))

@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
@@ -17,11 +18,11 @@ const (
 	end   = 0 // the word that ends a sentence; the decoder begins with it, too
 )
 
-// model has so many words in both languages, and so many layers of the encoder, and of the decoder.
-type model struct{ sources, targets, layers int }
+// network has so many words in both languages, and so many layers of the encoder, and of the decoder.
+type network struct{ sources, targets, layers int }
 
 // learn is the training step: at each place the decoder sees the right words before it, and is to tell the next one.
-func (m model) learn(b *managed.Builder) {
+func (m network) learn(b *managed.Builder) {
 	target := b.Field("target") // the words, their end, then -100 up to the length of the bucket
 	counts := graph.GreaterOrEqual(target, graph.ScalarZero(target.Graph(), target.DType()))
 	before := graph.ShiftWithScalar(graph.Where(counts, target, graph.ZerosLike(target)), -1, graph.ShiftDirRight, 1, end)
@@ -31,27 +32,27 @@ func (m model) learn(b *managed.Builder) {
 
 // translate is a test step without the right words: each word is the likeliest behind those that were chosen before it.
 // The keys and values of the memory do not change, so XLA computes them once, before the loop.
-func (m model) translate(b *managed.Builder) {
+func (m network) translate(b *managed.Builder) {
 	target, memory, lengths := b.Field("target"), m.encode(b), b.Field("lengths")
 	batch, places := target.Shape().Dimensions[0], target.Shape().Dimensions[1]
 	word := graph.Zeros(b.Graph(), shapes.Make(dtypes.Int32, batch, 1)) // end
-	carry := []*managed.Node{word}
+	carry := []*graph.Node{word}
 	for range m.layers {
 		cache := selfAttention.NewCache(b.Scope(), memory, places)
 		carry = append(carry, cache.Key, cache.Value, cache.Position)
 	}
-	_, chosen := ops.Scan(carry, nil, func(carry, _ []*managed.Node) (next, out []*managed.Node) {
+	_, chosen := ops.Scan(carry, nil, func(carry, _ []*graph.Node) (next, out []*graph.Node) {
 		var caches []nn.Cache
 		for i := 1; i < len(carry); i += 3 {
 			caches = append(caches, nn.Cache{Key: carry[i], Value: carry[i+1], Position: carry[i+2]})
 		}
 		logits, caches := m.decode(b.Scope().At("decoder"), carry[0], memory, lengths, caches)
 		word := graph.ArgMax(logits, -1, dtypes.Int32)
-		next = []*managed.Node{word}
+		next = []*graph.Node{word}
 		for _, c := range caches {
 			next = append(next, c.Key, c.Value, c.Position)
 		}
-		return next, []*managed.Node{graph.Squeeze(word, 1)}
+		return next, []*graph.Node{graph.Squeeze(word, 1)}
 	}, ops.Length(places), ops.Axis(1))
 
 	zero := graph.ScalarZero(target.Graph(), target.DType())
@@ -63,7 +64,7 @@ func (m model) translate(b *managed.Builder) {
 var selfAttention = nn.Attention{Heads: heads, Causal: true}
 
 // encode reads the source: [batch, places] to [batch, places, width], what the decoder looks at.
-func (m model) encode(b *managed.Builder) *managed.Node {
+func (m network) encode(b *managed.Builder) *graph.Node {
 	s, lengths := b.Scope().In("encoder"), b.Field("lengths")
 	x := embedded(s, b.Field("source"), m.sources, nil)
 	for i := range m.layers {
@@ -77,10 +78,10 @@ func (m model) encode(b *managed.Builder) *managed.Node {
 
 // decode gives logits for the word behind each of [batch, places]. With caches the words stand behind those that these
 // have seen.
-func (m model) decode(
-	s *managed.Scope, words, memory, lengths *managed.Node, caches []nn.Cache,
-) (*managed.Node, []nn.Cache) {
-	var start *managed.Node
+func (m network) decode(
+	s *model.Scope, words, memory, lengths *graph.Node, caches []nn.Cache,
+) (*graph.Node, []nn.Cache) {
+	var start *graph.Node
 	if caches != nil {
 		start = caches[0].Position
 	}
@@ -102,13 +103,13 @@ func (m model) decode(
 }
 
 // embedded is a vector for each word and its place.
-func embedded(s *managed.Scope, words *managed.Node, vocabulary int, start *managed.Node) *managed.Node {
+func embedded(s *model.Scope, words *graph.Node, vocabulary int, start *graph.Node) *graph.Node {
 	e := nn.Embedding{Vocabulary: vocabulary, Width: width, Initial: nn.RandomNormal(1)}
 	return nn.Sinusoidal{Start: start}.Apply(s, e.Apply(s.In("words"), words))
 }
 
 // thought is two dense layers for each place, added to what came in.
-func thought(s *managed.Scope, x *managed.Node) *managed.Node {
+func thought(s *model.Scope, x *graph.Node) *graph.Node {
 	h := nn.LayerNorm{}.Apply(s.In("dense_norm"), x)
 	h = nn.Relu(nn.Dense{Units: 4 * width}.Apply(s.In("dense_0"), h))
 	return graph.Add(x, nn.Dense{Units: width}.Apply(s.In("dense_1"), h))

@@ -21,6 +21,7 @@ import (
 	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -54,7 +55,7 @@ func step(b *managed.Builder) {
 	b.Loss("kl", graph.MulScalar(graph.ReduceSum(kl, -1), 0.5))
 }
 
-func network(scope *managed.Scope, x *managed.Node, outputs int) *managed.Node {
+func network(scope *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	for _, name := range []string{"hidden_0", "hidden_1"} {
 		x = nn.Relu(nn.Dense{Units: 128}.Apply(scope.In("%s", name), x))
 	}

@@ -46,7 +46,7 @@ func (r Run) test(ctx context.Context, d *draft) error {
 		if r.Classes != nil || r.Images != "" {
 			return err
 		}
-		if losses := r.Model.Losses(); !slices.ContainsFunc(losses, ofClasses) && len(losses) > 0 && label.Flat != nil {
+		if losses := r.Model.Describe().Losses; !slices.ContainsFunc(losses, ofClasses) && len(losses) > 0 && label.Flat != nil {
 			err = fmt.Errorf("the model is no classifier: its loss is %s, and %w", strings.Join(losses, "; "), err)
 		}
 		d.leaveOut("Confusion matrix, curves and samples", err)
@@ -170,11 +170,11 @@ func (r Run) classify(p flaxlike.Prediction, label data.Array) (c classified, er
 	if output == "" {
 		output = p.Outputs()[0]
 	}
-	if by := r.Model.Calibrations()[output]; len(by) > 0 {
+	if by := r.Model.Describe().Calibrations[output]; len(by) > 0 {
 		row.Value += fmt.Sprint(", calibrated: ", by)
 	}
 	c.rows = append(c.rows, row)
-	thresholds := r.Model.Thresholds()[output]
+	thresholds := r.Model.Describe().Thresholds[output]
 	if len(thresholds) > 0 {
 		c.rows = append(c.rows, plots.Row{Name: "thresholds", Value: fmt.Sprint(thresholds)})
 	}

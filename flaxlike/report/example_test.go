@@ -3,6 +3,7 @@ package report_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -19,7 +20,7 @@ func ExampleRun_Save() {
 	training, test := must.M2(data.Digits())
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 10}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
-	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Validation: test, Verbose: flaxlike.Silent}))
+	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Validation: test, Output: io.Discard}))
 	dir := must.M1(os.MkdirTemp("", "report"))
 	must.M(report.Run{Title: "Digits", Model: model, History: history, Test: test}.Save(ctx, dir))
 	page := must.M1(os.Stat(filepath.Join(dir, "report.html")))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -117,17 +118,17 @@ func (r Run) card(d draft) []plots.Part {
 			run = append(run, plots.Row{Name: "history ends", Value: last.Date.Time().Format("2006-01-02 15:04 MST")})
 		}
 	}
-	trained := r.Model.Card().Epochs > 0
+	trained := r.Model.Describe().Card.Epochs > 0
 	variables := r.Model.Summary()
 	run = append(run, plots.Row{Name: "parameters", Value: fmt.Sprint(variables.Total(managed.Parameter).Size)})
 	if fixed := variables.Total(managed.Fixed).Size; fixed > 0 {
 		run = append(run, plots.Row{Name: "not trainable", Value: counted(fixed, "number")})
 	}
 	var sets, settings, versions []plots.Row
-	if losses := r.Model.Losses(); len(losses) > 0 {
+	if losses := r.Model.Describe().Losses; len(losses) > 0 {
 		settings = append(settings, plots.Row{Name: "loss", Value: strings.Join(losses, "; ")})
 	}
-	said := r.Model.Card()
+	said := r.Model.Describe().Card
 	for _, class := range slices.Sorted(maps.Keys(said.ClassWeights)) {
 		settings = append(settings, plots.Row{Name: fmt.Sprint("weight of class ", class), Value: fmt.Sprint(said.ClassWeights[class])})
 	}
@@ -169,7 +170,7 @@ func (r Run) card(d draft) []plots.Part {
 	return slices.DeleteFunc(card, func(p plots.Part) bool { return len(p.Rows) == 0 })
 }
 
-func shown(s managed.Shape) string { return fmt.Sprint(s.DType, " ", s.Dimensions) }
+func shown(s shapes.Shape) string { return fmt.Sprint(s.DType, " ", s.Dimensions) }
 
 // builtWith are the versions in this binary.
 func builtWith() map[string]string {

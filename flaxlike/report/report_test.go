@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +19,6 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/flaxlike/report"
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -70,7 +70,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 	m := newModel(t, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 16}, nn.Activation("relu"),
 		nn.Residual{nn.Dense{Units: 16}}, nn.Dense{Units: 10}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"))
-	history, err := m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 3, Validation: test, Verbose: flaxlike.Silent})
+	history, err := m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 3, Validation: test, Output: io.Discard})
 	require.NoError(t, err)
 	names := []string{"zero", "<one>", "two", "three", "four", "five", "six", "seven", "eight", "nine & more"}
 	texts, drawings := written(t, report.Run{Title: "digits </title>", Model: m, History: history, Test: test,
@@ -115,11 +115,11 @@ func TestSave_ofAClassifier(t *testing.T) {
 
 // A network of two inputs is drawn with its arrows; of two classes there is one curve; what is left out is said.
 func TestSave_ofWhatThereIs(t *testing.T) {
-	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope,
-		input func(name string) *managed.Node) map[string]*managed.Node {
+	m := newModel(t, flaxlike.Functional(func(scope *model.Scope,
+		input func(name string) *graph.Node) map[string]*graph.Node {
 		left := nn.Dense{Units: 2}.Apply(scope.In("left"), input("a"))
 		right := nn.Dense{Units: 2}.Apply(scope.In("right"), input("b"))
-		return map[string]*managed.Node{"y": nn.Dense{Units: 1}.Apply(scope.In("both"), graph.Add(graph.Add(left, right), graph.MulScalar(left, 0)))}
+		return map[string]*graph.Node{"y": nn.Dense{Units: 1}.Apply(scope.In("both"), graph.Add(graph.Add(left, right), graph.MulScalar(left, 0)))}
 	}), flaxlike.WithLoss(flaxlike.Loss{Name: "binary_crossentropy", Output: "y"}))
 	setOf := func(a, y float32) *data.Set {
 		set, err := data.New(data.Named("a", []float32{a, 2, 3, 4}, 4, 1), data.Named("b", []float32{4, 3, 2, 1}, 4, 1),
@@ -161,7 +161,7 @@ func TestSave_saysOneThingOnce(t *testing.T) {
 	require.NoError(t, err)
 	layers := nn.Sequential{nn.Dense{Units: 4}, nn.BatchNorm{}, nn.Dense{Units: 1}}
 	m := newModel(t, layers, flaxlike.WithLoss("mse"))
-	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent})
+	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Output: io.Discard})
 	require.NoError(t, err)
 	texts, _ := written(t, report.Run{Model: m, History: history, Test: set})
 	all := strings.Join(texts, "\n")

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/flaxlike/report"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestS31_logitsFrom0To1(t *testing.T) {
 	set, err := data.New(data.X([]float32{0.1, 0.2, 0.3, 0.7, 0.9}, 5, 1), data.Y([]float32{1, 1, 0, 1, 0}, 5, 1))
 	require.NoError(t, err)
-	m := newModel(t, nn.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return x }),
+	m := newModel(t, nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x }),
 		flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"))
 	figures, err := m.Evaluate(t.Context(), set)
 	require.NoError(t, err)

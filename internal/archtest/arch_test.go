@@ -117,7 +117,7 @@ var allowed = map[string][]string{
 	"bench":                 {"callbacks", "checkpoint", "data", "dist", "flaxlike", "loop", "losses", "managed", "metrics", "nn", "optim", "safetensors", "serve", "strategies", "train", "xla", "xla/mpi"},
 	"bench/scale":           {"xla/plan"},
 
-	"managed/internal/store": {"checkpoint", "internal/abilities", "data", "internal/gate", "internal/graphs", "strategies", "xla"},
+	"managed/internal/store": {"checkpoint", "internal/abilities", "data", "internal/dtype", "internal/gate", "internal/graphs", "strategies", "xla"},
 }
 
 type pkg struct {

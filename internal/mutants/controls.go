@@ -396,7 +396,7 @@ var controls = []control{
 	{name: "a gradient by a StopGradient", file: "ops/derivatives.go", pkg: "ops", test: "TestDerivatives_wrongArguments",
 		edits: []edit{{"case n.StopGradient():", "case n == nil:"}}},
 	{name: "an infinite row that spreads", file: "ops/linalg.go", pkg: "ops", test: "TestSolve_singular",
-		edits: []edit{{"[]*Node{graph.Where(at[0], at[1], x)}", "[]*Node{graph.Add(x, graph.Where(at[0], at[1], graph.Mul(at[1], graph.ZerosLike(x))))}"}}},
+		edits: []edit{{"[]*graph.Node{graph.Where(at[0], at[1], x)}", "[]*graph.Node{graph.Add(x, graph.Where(at[0], at[1], graph.Mul(at[1], graph.ZerosLike(x))))}"}}},
 	{name: "a softmax whose sum has no gradient", file: "nn/attention.go", pkg: "nn", test: "TestAttention_asGoMLX",
 		edits: []edit{{"graph.Sub(v, last(graph.ReduceSum, graph.Mul(y, v)))", "v"}}},
 	{name: "weights that are turned over", file: "nn/attention.go", pkg: "nn", test: "TestAttention_turnsNoProducts",

@@ -76,7 +76,7 @@ func TestDataParallel_exchanges(t *testing.T) {
 		require.True(t, slices.ContainsFunc(models, func(m layerModel) bool { return m.name == name }), name)
 	}
 	for _, n := range []int{2, 4} {
-		on, err := strategies.DataParallel(plugintest.Devices(t, n))
+		on, err := strategies.DataParallel(plugintest.Devices(t, n), strategies.Parallel{})
 		require.NoError(t, err)
 		var table strings.Builder
 		for _, m := range models {

@@ -68,7 +68,7 @@ func killed(t *testing.T, phase string) {
 		trainUntilKilled(t, phase)
 		return
 	}
-	devices, err := strategies.DataParallel(plugintest.Devices(t, 2))
+	devices, err := strategies.DataParallel(plugintest.Devices(t, 2), strategies.Parallel{})
 	require.NoError(t, err)
 	want := faultTraining(t, devices, nil)
 	for range faultTimes {
@@ -175,7 +175,7 @@ func trainUntilKilled(t *testing.T, phase string) {
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)
 	kill("joined")
-	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.ShardState(strategies.FullyShard(2, 2)))
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{Shard: strategies.FullyShard(2, 2)})
 	require.NoError(t, err)
 	store := &onDisk{dir: filepath.Join(dir, "run"), kill: kill, complete: func(step string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "complete"), []byte(step), 0o600))
@@ -309,7 +309,7 @@ func unlikeData(t *testing.T, says string, batches func(rank int, fault func(), 
 	if ranks.Inside(t) {
 		job, err := dist.Join(t.Context())
 		require.NoError(t, err)
-		strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
+		strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{})
 		require.NoError(t, err)
 		state, err := managed.New(strategy, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 		require.NoError(t, err)
@@ -421,7 +421,7 @@ func TestF65_fullDisk(t *testing.T) {
 	}
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)
-	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{})
 	require.NoError(t, err)
 	state, err := managed.New(strategy, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 // runs are under way. So no run is started before the one before has ended.
 func TestDataParallel_doesNotHang(t *testing.T) {
 	r := plugintest.Devices(t, 8)
-	s, err := strategies.DataParallel(r)
+	s, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
 	start, hangs := time.Now(), &bytes.Buffer{}
 	for range parallelRuns {

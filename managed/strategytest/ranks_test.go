@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -38,22 +39,24 @@ func TestRanks(t *testing.T) {
 			job, err := dist.Join(t.Context())
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, job.Close()) })
-			parallel := func(t *testing.T, options ...strategies.ParallelOption) strategies.Strategy {
-				s, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), options...)
+			parallel := func(t *testing.T, options strategies.Parallel) strategies.Strategy {
+				s, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), options)
 				require.NoError(t, err)
 				return s
 			}
-			t.Run("whole", func(t *testing.T) { Run(t, func(t *testing.T) strategies.Strategy { return parallel(t) }) })
+			t.Run("whole", func(t *testing.T) {
+				Run(t, func(t *testing.T) strategies.Strategy { return parallel(t, strategies.Parallel{}) })
+			})
 			sharded := func(t *testing.T) strategies.Strategy {
-				return parallel(t, strategies.ShardState(strategies.FullyShard(n, 2)))
+				return parallel(t, strategies.Parallel{Shard: strategies.FullyShard(n, 2)})
 			}
 			t.Run("sharded", func(t *testing.T) { Run(t, sharded) })
-			t.Run("the bits of devices", func(t *testing.T) { bitsOfDevices(t, parallel(t), n) })
-			t.Run("agreements of a step", func(t *testing.T) { agreementsOfAStep(t, job, parallel(t)) })
-			t.Run("one of them is told to end", func(t *testing.T) { endsEverywhere(t, job, parallel(t)) })
-			t.Run("refusals", func(t *testing.T) { rankRefusals(t, job, parallel(t)) })
-			t.Run("F61 other shapes", func(t *testing.T) { otherShapes(t, job, parallel(t)) })
-			t.Run("F62 unequal data", func(t *testing.T) { unequalData(t, job, parallel(t)) })
+			t.Run("the bits of devices", func(t *testing.T) { bitsOfDevices(t, parallel(t, strategies.Parallel{}), n) })
+			t.Run("agreements of a step", func(t *testing.T) { agreementsOfAStep(t, job, parallel(t, strategies.Parallel{})) })
+			t.Run("one of them is told to end", func(t *testing.T) { endsEverywhere(t, job, parallel(t, strategies.Parallel{})) })
+			t.Run("refusals", func(t *testing.T) { rankRefusals(t, job, parallel(t, strategies.Parallel{})) })
+			t.Run("F61 other shapes", func(t *testing.T) { otherShapes(t, job, parallel(t, strategies.Parallel{})) })
+			t.Run("F62 unequal data", func(t *testing.T) { unequalData(t, job, parallel(t, strategies.Parallel{})) })
 			t.Run("other values are fetched", func(t *testing.T) { otherValues(t, job, sharded(t)) })
 		})
 	}
@@ -70,7 +73,7 @@ func bitsOfDevices(t *testing.T, s strategies.Strategy, n int) {
 	if n > 2 { // sums of more than two numbers depend on their order
 		return
 	}
-	devices, err := strategies.DataParallel(plugintest.Devices(t, n))
+	devices, err := strategies.DataParallel(plugintest.Devices(t, n), strategies.Parallel{})
 	require.NoError(t, err)
 	wantLogs, wantValues := trained(t, devices, 24, 1)
 	require.Equal(t, wantLogs, logs)
@@ -132,7 +135,7 @@ func hundredSteps(t *testing.T, on *xla.Runtime) (all []float64) {
 	s := strategies.Jit(on)
 	if on.Job() != nil {
 		var err error
-		s, err = strategies.DataParallel(on)
+		s, err = strategies.DataParallel(on, strategies.Parallel{})
 		require.NoError(t, err)
 	}
 	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.001).Done())))
@@ -237,7 +240,7 @@ func unequalData(t *testing.T, job *dist.Job, s strategies.Strategy) {
 // otherValues: ranks that fetch values of one shape in another order would put parts of two together.
 func otherValues(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	n := job.Size()
-	put := func(name string) strategies.Buffer {
+	put := func(name string) compute.Buffer {
 		b, err := s.Put(name, tensors.FromFlatDataAndDimensions(make([]float32, 64*n), 8*n, 8))
 		require.NoError(t, err)
 		return b
@@ -246,7 +249,7 @@ func otherValues(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	if job.Rank() == n-1 {
 		a, b = b, a
 	}
-	for _, v := range []strategies.Buffer{a, b} {
+	for _, v := range []compute.Buffer{a, b} {
 		_, err := s.Fetch(v)
 		require.ErrorIs(t, err, xla.ErrDisagree)
 		require.ErrorContains(t, err, "fetches another value")
@@ -297,6 +300,6 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	require.ErrorContains(t, err, "expected a whole one, or part")
 	_, err = strategies.Jit(s.Runtime()).Put("x", tensors.FromScalar(float32(1)))
 	require.ErrorContains(t, err, "take DataParallel")
-	_, err = strategies.DataParallel(s.Runtime(), strategies.Devices(1))
+	_, err = strategies.DataParallel(s.Runtime(), strategies.Parallel{Devices: 1})
 	require.ErrorContains(t, err, "expected all")
 }

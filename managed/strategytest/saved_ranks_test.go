@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -37,14 +39,14 @@ type fetched struct {
 	whole, bytes int
 }
 
-func (f *fetched) Fetch(b strategies.Buffer) (*managed.Tensor, error) {
+func (f *fetched) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	if _, cut := f.Parts(b); cut {
 		f.whole++
 	}
 	return f.Strategy.Fetch(b)
 }
 
-func (f *fetched) FetchInto(b strategies.Buffer, memory []byte) error {
+func (f *fetched) FetchInto(b compute.Buffer, memory []byte) error {
 	f.bytes += len(memory)
 	return f.Strategy.FetchInto(b, memory)
 }
@@ -56,7 +58,7 @@ func TestRanks_saveTheirParts(t *testing.T) {
 		trainAndSave(t)
 		return
 	}
-	devices, err := strategies.DataParallel(plugintest.Devices(t, 2))
+	devices, err := strategies.DataParallel(plugintest.Devices(t, 2), strategies.Parallel{})
 	require.NoError(t, err)
 	want := faultTraining(t, devices, nil)
 	dir := t.TempDir()
@@ -117,7 +119,7 @@ func trainAndSave(t *testing.T) {
 	require.NoError(t, err)
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)
-	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.ShardState(strategies.FullyShard(job.Size(), 2)))
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{Shard: strategies.FullyShard(job.Size(), 2)})
 	require.NoError(t, err)
 	counts := &fetched{Strategy: strategy}
 	state, err := managed.New(counts, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
@@ -175,7 +177,7 @@ func TestF65_fullDiskOfAnotherRank(t *testing.T) {
 	}
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)
-	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.ShardState(strategies.FullyShard(2, 2)))
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{Shard: strategies.FullyShard(2, 2)})
 	require.NoError(t, err)
 	train := func(until int64) error {
 		state, err := managed.New(strategy, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))

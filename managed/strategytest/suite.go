@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -108,7 +109,7 @@ func sums(t *testing.T, s strategies.Strategy, examples int) strategies.Program 
 	return p
 }
 
-func scalar(t *testing.T, s strategies.Strategy, b strategies.Buffer) float32 {
+func scalar(t *testing.T, s strategies.Strategy, b compute.Buffer) float32 {
 	v, err := s.Fetch(b)
 	require.NoError(t, err)
 	return tensors.ToScalar[float32](v)
@@ -128,7 +129,7 @@ func aStep(t *testing.T, s strategies.Strategy) {
 	}
 	want := float32(1)
 	for i := range 3 {
-		changed, outputs, running, err := p.Start([]strategies.Buffer{a, b}, []data.Batch{{Fields: []data.Field{data.X(flat, examples, 2)}}})
+		changed, outputs, running, err := p.Start([]compute.Buffer{a, b}, []data.Batch{{Fields: []data.Field{data.X(flat, examples, 2)}}})
 		require.NoError(t, err)
 		if running != nil {
 			require.NoError(t, running.Wait())
@@ -162,7 +163,7 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 	require.NoError(t, err)
 	b, err := s.Put("/b", tensors.FromScalar(float32(2)))
 	require.NoError(t, err)
-	state := []strategies.Buffer{a, b}
+	state := []compute.Buffer{a, b}
 	whole := data.Batch{Fields: []data.Field{data.X(make([]float32, 16), 8, 2)}}
 	for name, batches := range map[string][]data.Batch{
 		"none":       {},
@@ -203,23 +204,23 @@ func deep(b *managed.Builder) {
 }
 
 // looped has a scan over parts of its input, a branch that the number of steps chooses, and a loop with a condition.
-func looped(b *managed.Builder, h *managed.Node) *managed.Node {
+func looped(b *managed.Builder, h *graph.Node) *graph.Node {
 	g, dims := h.Graph(), h.Shape().Dimensions
 	weights := b.Scope().In("loop").VariableWithShape("kernel", shapes.Make(h.DType(), 4, 4)).NodeValue(g)
 	parts := graph.Reshape(h, dims[0], 4, 4)
-	_, outs := ops.Scan([]*managed.Node{graph.Zeros(g, shapes.Make(h.DType(), dims[0], 4))}, []*managed.Node{parts}, func(carry, x []*managed.Node) (next, out []*managed.Node) {
-		next = []*managed.Node{graph.Tanh(graph.Add(graph.Dot(carry[0], weights).Product(), x[0]))}
+	_, outs := ops.Scan([]*graph.Node{graph.Zeros(g, shapes.Make(h.DType(), dims[0], 4))}, []*graph.Node{parts}, func(carry, x []*graph.Node) (next, out []*graph.Node) {
+		next = []*graph.Node{graph.Tanh(graph.Add(graph.Dot(carry[0], weights).Product(), x[0]))}
 		return next, next
 	}, ops.Axis(1))
 	y := graph.Reshape(outs[0], dims...)
 	odd := graph.Equal(graph.ModScalar(b.Steps(), 2), graph.ScalarOne(g, dtypes.Int64))
-	y = ops.Cond(odd, func() []*managed.Node { return []*managed.Node{graph.MulScalar(y, 0.5)} }, func() []*managed.Node { return []*managed.Node{y} })[0]
+	y = ops.Cond(odd, func() []*graph.Node { return []*graph.Node{graph.MulScalar(y, 0.5)} }, func() []*graph.Node { return []*graph.Node{y} })[0]
 	// How often the greatest weight is halved until it is below 1/8: a number that the loss does not depend on.
-	turns := ops.While(func(v []*managed.Node) *managed.Node {
+	turns := ops.While(func(v []*graph.Node) *graph.Node {
 		return graph.GreaterThan(v[0], graph.Scalar(g, h.DType(), 0.125))
 	},
-		func(v []*managed.Node) []*managed.Node {
-			return []*managed.Node{graph.MulScalar(v[0], 0.5), graph.AddScalar(v[1], 1)}
+		func(v []*graph.Node) []*graph.Node {
+			return []*graph.Node{graph.MulScalar(v[0], 0.5), graph.AddScalar(v[1], 1)}
 		},
 		graph.StopGradient(graph.ReduceAllMax(graph.Abs(weights))), graph.ScalarZero(g, h.DType()))
 	b.Metric("turns", turns[1])
@@ -310,10 +311,10 @@ var lateSteps = []string{"head", "head", "head", "body", "head", "body", "all", 
 // in turns with the body, whose updates are the means of two, and at last with a layer that only the third step has.
 // The run is saved and resumed after each number of steps; it gives the losses and the values of the state.
 func late(t *testing.T, s strategies.Strategy, until ...int) (losses []float64, values map[string][]float64) {
-	hidden := func(b *managed.Builder, name string) *managed.Node {
+	hidden := func(b *managed.Builder, name string) *graph.Node {
 		return graph.Tanh(layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, 16))
 	}
-	head := func(b *managed.Builder, h *managed.Node) {
+	head := func(b *managed.Builder, h *graph.Node) {
 		b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("head"), h, true, 1), b.Field("y"))))
 	}
 	few := func(b *managed.Builder) { head(b, hidden(b, "body")) }

@@ -36,8 +36,10 @@ func TestJit(t *testing.T) {
 // TestS20_goBackend: the suite without any plugin. Eager runs on XLA's plugins alone, and says so.
 func TestS20_goBackend(t *testing.T) {
 	for name, made := range map[string]func(r *xla.Runtime) (strategies.Strategy, error){
-		"jit":           func(r *xla.Runtime) (strategies.Strategy, error) { return strategies.Jit(r), nil },
-		"data parallel": func(r *xla.Runtime) (strategies.Strategy, error) { return strategies.DataParallel(r) },
+		"jit": func(r *xla.Runtime) (strategies.Strategy, error) { return strategies.Jit(r), nil },
+		"data parallel": func(r *xla.Runtime) (strategies.Strategy, error) {
+			return strategies.DataParallel(r, strategies.Parallel{})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			strategytest.Run(t, func(t *testing.T) strategies.Strategy {
@@ -55,13 +57,13 @@ func TestS20_goBackend(t *testing.T) {
 func TestDataParallel(t *testing.T) {
 	for _, n := range []int{1, 2, 4, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			strategytest.Run(t, func(t *testing.T) strategies.Strategy { return parallel(t, n) })
+			strategytest.Run(t, func(t *testing.T) strategies.Strategy { return parallel(t, n, strategies.Parallel{}) })
 		})
 	}
 }
 
-func parallel(t *testing.T, n int, options ...strategies.ParallelOption) strategies.Strategy {
-	s, err := strategies.DataParallel(devices(t, n), options...)
+func parallel(t *testing.T, n int, options strategies.Parallel) strategies.Strategy {
+	s, err := strategies.DataParallel(devices(t, n), options)
 	require.NoError(t, err)
 	return s
 }
@@ -71,7 +73,7 @@ func TestDataParallel_shardedState(t *testing.T) {
 	for _, n := range []int{2, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			strategytest.Run(t, func(t *testing.T) strategies.Strategy {
-				return parallel(t, n, strategies.ShardState(strategies.FullyShard(n, 2)))
+				return parallel(t, n, strategies.Parallel{Shard: strategies.FullyShard(n, 2)})
 			})
 		})
 	}
@@ -89,6 +91,6 @@ func TestDataParallel_modelAxis(t *testing.T) {
 		return nil
 	}
 	strategytest.Run(t, func(t *testing.T) strategies.Strategy {
-		return parallel(t, 8, strategies.ModelDevices(2), strategies.ShardState(rule))
+		return parallel(t, 8, strategies.Parallel{ModelDevices: 2, Shard: rule})
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -54,9 +55,9 @@ func TestTargets(t *testing.T) {
 			r, err := xla.OpenTopology(t.Context(), target.plugin, target.topology)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, r.Close()) })
-			all, err := strategies.DataParallel(r)
+			all, err := strategies.DataParallel(r, strategies.Parallel{})
 			require.NoError(t, err)
-			sharded, err := strategies.DataParallel(r, strategies.ShardState(strategies.FullyShard(r.NumDevices(), 64)))
+			sharded, err := strategies.DataParallel(r, strategies.Parallel{Shard: strategies.FullyShard(r.NumDevices(), 64)})
 			require.NoError(t, err)
 			compiled, failed := 0, 0
 			said := func(t *testing.T, strategy, name string, err error) {
@@ -161,7 +162,7 @@ func corpus(t *testing.T, examples int) []sample {
 	}
 	tokens, err := managed.ZeroBatch(data.X([]int32(nil), examples, 16), data.Y([]int32(nil), examples, 16))
 	require.NoError(t, err)
-	square := func(b *managed.Builder, h *managed.Node) {
+	square := func(b *managed.Builder, h *graph.Node) {
 		h = nn.Dense{Units: 1}.Apply(b.Scope().In("last"), h)
 		b.Loss("loss", graph.Square(graph.Sub(h, b.Field("y"))))
 	}
@@ -175,28 +176,28 @@ func corpus(t *testing.T, examples int) []sample {
 		{name: "model transformer", batch: tokens, build: transformer},
 		{name: "test strategytest", batch: pairs(examples, 8), build: deep, test: true},
 	}
-	for name, layer := range map[string]func(scope *managed.Scope, x *managed.Node) *managed.Node{
-		"conv": func(s *managed.Scope, x *managed.Node) *managed.Node {
+	for name, layer := range map[string]func(scope *model.Scope, x *graph.Node) *graph.Node{
+		"conv": func(s *model.Scope, x *graph.Node) *graph.Node {
 			return graph.ReduceMean(nn.Conv{Channels: 4, Window: []int{3}, Strides: []int{2}}.Apply(s, x), 1)
 		},
-		"lstm": func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"lstm": func(s *model.Scope, x *graph.Node) *graph.Node {
 			out := nn.LSTM{Units: 8, Last: true}.Apply(s, x)
 			return out
 		},
-		"gru": func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"gru": func(s *model.Scope, x *graph.Node) *graph.Node {
 			out := nn.GRU{Units: 8, Last: true, Bidirectional: true}.Apply(s, x)
 			return out
 		},
-		"layer norm": func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"layer norm": func(s *model.Scope, x *graph.Node) *graph.Node {
 			return graph.ReduceMean(nn.LayerNorm{}.Apply(s, x), 1)
 		},
-		"group norm": func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"group norm": func(s *model.Scope, x *graph.Node) *graph.Node {
 			return graph.ReduceMean(nn.GroupNorm{Groups: 2}.Apply(s, x), 1)
 		},
-		"attention": func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"attention": func(s *model.Scope, x *graph.Node) *graph.Node {
 			return graph.ReduceMean(nn.Attention{Heads: 2}.Apply(s, x), 1)
 		},
-		"dropout": func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"dropout": func(s *model.Scope, x *graph.Node) *graph.Node {
 			return graph.ReduceMean(layers.Dropout(s, x, graph.Scalar(x.Graph(), x.DType(), 0.5)), 1)
 		},
 	} {
@@ -205,10 +206,10 @@ func corpus(t *testing.T, examples int) []sample {
 		}})
 	}
 	for name, chain := range map[string]optim.Chain{
-		"sgd": {}, "momentum": {optim.Momentum(0.9)}, "nesterov": {optim.Nesterov(0.9)}, "adam": {optim.Adam{}}, "adamax": {optim.Adamax{}},
+		"sgd": {}, "momentum": {optim.Momentum{Decay: 0.9}}, "nesterov": {optim.Momentum{Decay: 0.9, Nesterov: true}}, "adam": {optim.Adam{}}, "adamax": {optim.Adamax{}},
 		"nadam": {optim.Nadam{}}, "lamb": {optim.LAMB{}}, "adagrad": {optim.Adagrad{}}, "adadelta": {optim.Adadelta{}}, "lion": {optim.Lion{}},
 		"rmsprop": {optim.RMSProp{}}, "adafactor": {optim.Adafactor{}}, "muon": {optim.Groups(optim.Group{Name: "matrices", Match: optim.RankFrom(2), Chain: optim.Chain{optim.Muon{}}}, optim.Group{Name: "rest"})},
-		"chain": {optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01}, optim.Accumulate(2)},
+		"chain": {optim.SkipNonFinite(), optim.Clip{GlobalNorm: 1}, optim.Adam{}, optim.WeightDecay{Rate: 0.01}, optim.Accumulate(2)},
 	} {
 		all = append(all, sample{name: "optimizer " + name, batch: pairs(examples, 8), build: mlp,
 			options: []managed.Option{managed.WithOptimizer(optim.New(1e-3, chain...))}})
@@ -233,25 +234,25 @@ func transformer(b *managed.Builder) {
 
 // measured are test steps that gather figures, of inputs that the metric takes.
 func measured(batch data.Batch) (all []sample) {
-	numbers := func(b *managed.Builder) []*managed.Node {
-		return []*managed.Node{graph.Squeeze(b.Field("y"), 1), graph.ReduceSum(b.Field("x"), 1)}
+	numbers := func(b *managed.Builder) []*graph.Node {
+		return []*graph.Node{graph.Squeeze(b.Field("y"), 1), graph.ReduceSum(b.Field("x"), 1)}
 	}
-	one := func(b *managed.Builder) []*managed.Node { return numbers(b)[:1] }
-	chances := func(b *managed.Builder) []*managed.Node {
+	one := func(b *managed.Builder) []*graph.Node { return numbers(b)[:1] }
+	chances := func(b *managed.Builder) []*graph.Node {
 		n := numbers(b)
-		return []*managed.Node{graph.ConvertDType(n[0], dtypes.Bool), graph.Sigmoid(n[1])}
+		return []*graph.Node{graph.ConvertDType(n[0], dtypes.Bool), graph.Sigmoid(n[1])}
 	}
-	classes := func(b *managed.Builder) []*managed.Node {
-		return []*managed.Node{graph.ConvertDType(numbers(b)[0], dtypes.Int32), graph.ArgMax(b.Field("x"), 1)}
+	classes := func(b *managed.Builder) []*graph.Node {
+		return []*graph.Node{graph.ConvertDType(numbers(b)[0], dtypes.Int32), graph.ArgMax(b.Field("x"), 1)}
 	}
-	logits := func(b *managed.Builder) []*managed.Node { return []*managed.Node{classes(b)[0], b.Field("x")} }
+	logits := func(b *managed.Builder) []*graph.Node { return []*graph.Node{classes(b)[0], b.Field("x")} }
 	for name, row := range map[string]struct {
 		metric metrics.Metric
-		inputs func(b *managed.Builder) []*managed.Node
+		inputs func(b *managed.Builder) []*graph.Node
 	}{
 		"mean": {metrics.Mean(), one}, "standard deviation": {metrics.StandardDeviation(), one}, "maximum": {metrics.Max(), one},
 		"squared error": {metrics.MeanSquaredError(), numbers}, "r2": {metrics.R2(1), numbers}, "pearson": {metrics.Pearson(1), numbers},
-		"auc": {metrics.AUC(100), chances}, "accuracy": {metrics.Accuracy(), classes}, "f1": {metrics.F1(8, metrics.Macro), classes},
+		"auc": {metrics.AUC(100), chances}, "accuracy": {metrics.Accuracy(), classes}, "f1": {metrics.FBeta(1, 8, metrics.Macro), classes},
 		"top 2": {metrics.TopK(2), logits}, "perplexity": {metrics.Perplexity(), logits},
 	} {
 		all = append(all, sample{name: "metric " + name, batch: batch, test: true, build: func(b *managed.Builder) {
@@ -266,9 +267,9 @@ func TestTargets_manyGPUs(t *testing.T) {
 	r, err := xla.OpenTopology(t.Context(), xla.CUDA, "h100:1x8x8")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	all, err := strategies.DataParallel(r)
+	all, err := strategies.DataParallel(r, strategies.Parallel{})
 	require.NoError(t, err)
-	sharded, err := strategies.DataParallel(r, strategies.ShardState(strategies.FullyShard(r.NumDevices(), 64)))
+	sharded, err := strategies.DataParallel(r, strategies.Parallel{Shard: strategies.FullyShard(r.NumDevices(), 64)})
 	require.NoError(t, err)
 	compiled := 0
 	for _, s := range corpus(t, 128) {

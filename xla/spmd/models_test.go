@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -28,7 +29,7 @@ type sample struct {
 	batch    data.Batch
 	test     bool
 	optimize optim.Chain
-	options  []strategies.ParallelOption
+	options  strategies.Parallel
 }
 
 // samples are steps whose programs have exchanges of each kind that the strategies come to.
@@ -40,7 +41,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 	}
 	tokens, err := managed.ZeroBatch(data.X([]int32(nil), 16, 8), data.Y([]int32(nil), 16, 8))
 	require.NoError(t, err)
-	end := func(b *managed.Builder, h *managed.Node) {
+	end := func(b *managed.Builder, h *graph.Node) {
 		h = nn.Dense{Units: 1}.Apply(b.Scope().In("last"), h)
 		b.Loss("loss", graph.ReduceAllMean(graph.Square(graph.Sub(h, b.Field("y")))))
 	}
@@ -52,15 +53,15 @@ func samples(t testing.TB, devices int) map[string]sample {
 		h := graph.Tanh(nn.Dense{Units: 256}.Apply(b.Scope().In("first"), b.Field("x")))
 		end(b, graph.Tanh(nn.Dense{Units: 128}.Apply(b.Scope().In("second"), h)))
 	}
-	layer := func(apply func(s *managed.Scope, x *managed.Node) *managed.Node) managed.Build {
+	layer := func(apply func(s *model.Scope, x *graph.Node) *graph.Node) managed.Build {
 		return func(b *managed.Builder) { end(b, apply(b.Scope().In("layer"), b.Field("x"))) }
 	}
-	model := []strategies.ParallelOption{strategies.ModelDevices(2), strategies.ShardState(func(_ string, shape shapes.Shape) xla.Split {
+	sharded := strategies.Parallel{ModelDevices: 2, Shard: func(_ string, shape shapes.Shape) xla.Split {
 		if shape.Rank() == 2 && shape.Dimensions[1]%2 == 0 {
 			return xla.Split{nil, {strategies.ModelAxis}}
 		}
 		return nil
-	})}
+	}}
 	figures := func(b *managed.Builder) {
 		y, x := graph.Squeeze(b.Field("y"), 1), graph.ReduceSum(b.Field("x"), 1)
 		b.Track("mean", metrics.Mean(), nil, y)
@@ -71,37 +72,37 @@ func samples(t testing.TB, devices int) map[string]sample {
 	all := map[string]sample{
 		"mlp":            {build: mlp, batch: batch(8)},
 		"wide":           {build: wide, batch: batch(300)},
-		"fsdp":           {build: mlp, batch: batch(8), options: []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(devices, 32))}},
-		"tensor":         {build: mlp, batch: batch(8), options: model},
-		"clipped":        {build: mlp, batch: batch(8), optimize: optim.Chain{optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01}}},
+		"fsdp":           {build: mlp, batch: batch(8), options: strategies.Parallel{Shard: strategies.FullyShard(devices, 32)}},
+		"tensor":         {build: mlp, batch: batch(8), options: sharded},
+		"clipped":        {build: mlp, batch: batch(8), optimize: optim.Chain{optim.SkipNonFinite(), optim.Clip{GlobalNorm: 1}, optim.Adam{}, optim.WeightDecay{Rate: 0.01}}},
 		"metrics":        {build: figures, batch: batch(8), test: true},
 		"tokens":         {build: transformer, batch: tokens},
-		"sharded tokens": {build: transformer, batch: tokens, options: []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(devices, 32))}},
-		"lstm": {batch: batch(6, 4), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"sharded tokens": {build: transformer, batch: tokens, options: strategies.Parallel{Shard: strategies.FullyShard(devices, 32)}},
+		"lstm": {batch: batch(6, 4), build: layer(func(s *model.Scope, x *graph.Node) *graph.Node {
 			out := nn.LSTM{Units: 8, Last: true}.Apply(s, x)
 			return out
 		})},
-		"convolution": {batch: batch(12, 4), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"convolution": {batch: batch(12, 4), build: layer(func(s *model.Scope, x *graph.Node) *graph.Node {
 			return graph.ReduceMean(nn.Conv{Channels: 4, Window: []int{3}, Strides: []int{2}}.Apply(s, x), 1)
 		})},
 		"batch norm": {batch: batch(8), build: func(b *managed.Builder) {
 			h := nn.Dense{Units: 16}.Apply(b.Scope().In("first"), b.Field("x"))
 			end(b, nn.BatchNorm{}.Apply(b.Scope().In("norm"), h))
 		}},
-		"dropout": {batch: batch(8), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"dropout": {batch: batch(8), build: layer(func(s *model.Scope, x *graph.Node) *graph.Node {
 			return layers.Dropout(s, x, graph.Scalar(x.Graph(), x.DType(), 0.5))
 		})},
-		"sort": {batch: batch(8), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
+		"sort": {batch: batch(8), build: layer(func(s *model.Scope, x *graph.Node) *graph.Node {
 			return graph.Add(x, graph.Sort(graph.StopGradient(x), 0, true))
 		})},
 		// How long it goes on, all examples decide: the condition of the loop exchanges too.
 		"while": {batch: batch(8), build: func(b *managed.Builder) {
 			x := b.Field("x")
 			zero := graph.ScalarZero(x.Graph(), x.DType())
-			out := ops.While(func(s []*managed.Node) *managed.Node {
+			out := ops.While(func(s []*graph.Node) *graph.Node {
 				return graph.LessThan(graph.ReduceAllSum(s[0]), graph.AddScalar(zero, 1e4))
-			}, func(s []*managed.Node) []*managed.Node {
-				return []*managed.Node{graph.Add(s[0], graph.AddScalar(graph.Mul(s[0], graph.ReduceAllMax(s[0])), 1))}
+			}, func(s []*graph.Node) []*graph.Node {
+				return []*graph.Node{graph.Add(s[0], graph.AddScalar(graph.Mul(s[0], graph.ReduceAllMax(s[0])), 1))}
 			}, x)
 			end(b, graph.MulScalar(graph.StopGradient(out[0]), 1e-4))
 		}},
@@ -132,7 +133,7 @@ func programs(t *testing.T, devices int, names ...string) map[string]string {
 	for _, name := range names {
 		s, ok := all[name]
 		require.True(t, ok, name)
-		on, err := strategies.DataParallel(r, s.options...)
+		on, err := strategies.DataParallel(r, s.options)
 		require.NoError(t, err)
 		chain := s.optimize
 		if chain == nil {

@@ -7,10 +7,10 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -75,11 +75,11 @@ const drawnAtOnce = 1 << 20
 
 // draw gives variables that have no value an initial one and moves all. The values are the same however many are drawn
 // at once. After an error, nothing is moved, and a later step draws again.
-func (s *drawing) draw(fresh []*Variable) (_ []strategies.Buffer, err error) {
+func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	if s.strategy.Runtime().Topology() != "" {
 		return s.describe(fresh)
 	}
-	buffers := make([]strategies.Buffer, len(fresh))
+	buffers := make([]compute.Buffer, len(fresh))
 	made := buffers // a return with an error gives nil
 	var drawn []int
 	for i, v := range fresh {
@@ -155,9 +155,9 @@ func (s *drawing) draw(fresh []*Variable) (_ []strategies.Buffer, err error) {
 
 // describe gives variables values that have shapes and no numbers, on a machine that is described and not there: to
 // draw numbers that nobody can read would take the host's time and memory.
-func (s *drawing) describe(fresh []*Variable) (_ []strategies.Buffer, err error) {
+func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	on := s.strategy
-	buffers := make([]strategies.Buffer, 0, len(fresh))
+	buffers := make([]compute.Buffer, 0, len(fresh))
 	var set []*Variable
 	defer func() {
 		if err != nil {
@@ -222,12 +222,12 @@ func Empty(v *Variable) error {
 }
 
 // put moves a copy of a variable's value to where the strategy wants it.
-func (s *drawing) put(v *Variable) (strategies.Buffer, error) {
+func (s *drawing) put(v *Variable) (compute.Buffer, error) {
 	t, err := v.Value()
 	if err == nil {
 		err = t.ToLocal()
 	}
-	var b strategies.Buffer
+	var b compute.Buffer
 	if err == nil {
 		b, err = s.strategy.Put(v.Path(), t)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/gomlx/compute"
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -13,7 +14,7 @@ import (
 // Pin keeps a value as it is for those who want to read it later on, without a gate. Who is to change the value then
 // does so on a copy, and the last who holds the pin frees its buffer.
 type Pin struct {
-	Buffer strategies.Buffer
+	Buffer compute.Buffer
 	on     strategies.Strategy
 
 	mu    sync.Mutex
@@ -50,7 +51,7 @@ func (p *Pin) Release() error {
 
 // Write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to
 // spare.
-func (p *Pin) Write(w io.Writer, buffer strategies.Buffer, size int, spare *[]byte) error {
+func (p *Pin) Write(w io.Writer, buffer compute.Buffer, size int, spare *[]byte) error {
 	var memory []byte
 	if to, ok := w.(abilities.MemoryWriter); ok {
 		memory = to.AvailableBuffer()
@@ -87,7 +88,7 @@ func (p *Pin) held() bool {
 }
 
 // Free frees what may be freed after its runtime, which has freed it.
-func Free(on strategies.Strategy, buffers ...strategies.Buffer) error {
+func Free(on strategies.Strategy, buffers ...compute.Buffer) error {
 	if err := on.Free(buffers...); !errors.Is(err, xla.ErrClosed) {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/gomlx/compute"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -51,7 +52,7 @@ func (r *Remote) Flat() (any, error) {
 }
 
 // Hold has an array that a run reported wait to be read, unless the run has brought it along.
-func (s *Store) Hold(r *Remote, b strategies.Buffer) error {
+func (s *Store) Hold(r *Remote, b compute.Buffer) error {
 	if flat, ok := xla.OnHost(b); ok {
 		r.flat = flat
 		return nil
@@ -63,8 +64,8 @@ func (s *Store) Hold(r *Remote, b strategies.Buffer) error {
 // onDevice is the array where the strategy has it. It is apart from the logs so that it can be freed without them.
 type onDevice struct {
 	strategy strategies.Strategy
-	mu       sync.Mutex        // a writer in the background reads while the training goes on
-	buffer   strategies.Buffer // nil once freed
+	mu       sync.Mutex     // a writer in the background reads while the training goes on
+	buffer   compute.Buffer // nil once freed
 }
 
 // free frees the array, if it was not; mu is held.

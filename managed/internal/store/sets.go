@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
 // DataPrefix begins the names of a graph's parameters that are fields of a set on the device.
 const DataPrefix = "data:"
 
 // Reside gives a set's fields where the strategy keeps them; it moves a set that is not there yet.
-func (s *Store) Reside(set *data.Resident) (buffers []strategies.Buffer, err error) {
+func (s *Store) Reside(set *data.Resident) (buffers []compute.Buffer, err error) {
 	if set == nil {
 		return nil, nil
 	}
@@ -25,7 +27,7 @@ func (s *Store) Reside(set *data.Resident) (buffers []strategies.Buffer, err err
 	}
 	for _, f := range set.Fields() {
 		t, err := TensorOf(f.Array)
-		var b strategies.Buffer
+		var b compute.Buffer
 		if err == nil {
 			b, err = s.strategy.Put(DataPrefix+f.Name, t)
 		}
@@ -49,8 +51,14 @@ func (s *Store) leaveSets() error {
 	return errors.Join(errs...)
 }
 
+// DType is GoMLX's type of an array's elements.
+func DType(a data.Array) dtypes.DType {
+	t, _ := dtype.Of(a.Flat)
+	return dtypes.DType(t)
+}
+
 // TensorOf copies an array.
 func TensorOf(a data.Array) (*Tensor, error) {
-	t := tensors.FromShape(shapes.Make(strategies.DTypeOf(a), a.Dims...))
+	t := tensors.FromShape(shapes.Make(DType(a), a.Dims...))
 	return t, t.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(a.Flat)) })
 }

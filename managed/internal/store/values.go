@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -40,20 +41,20 @@ type Store struct {
 	pins    map[int]*Pin
 	pinning sync.Mutex
 	// resident are the sets that the strategy has, field by field.
-	resident map[*data.Resident][]strategies.Buffer
+	resident map[*data.Resident][]compute.Buffer
 	unread   unread
 }
 
 type value struct {
 	variable *Variable
 	shape    shapes.Shape // the variable's; that of a variable is another one while a step is built under a policy
-	buffer   strategies.Buffer
+	buffer   compute.Buffer
 }
 
 // Init makes an empty store.
 func (s *Store) Init(on strategies.Strategy) {
 	s.strategy, s.index, s.pins = on, map[*Variable]int{}, map[int]*Pin{}
-	s.resident = map[*data.Resident][]strategies.Buffer{}
+	s.resident = map[*data.Resident][]compute.Buffer{}
 }
 
 // Strategy has the values.
@@ -72,7 +73,7 @@ func (s *Store) Variable(at int) *Variable { return s.values[at].variable }
 func (s *Store) Shape(at int) shapes.Shape { return s.values[at].shape }
 
 // Buffer is what the strategy has of a place.
-func (s *Store) Buffer(at int) strategies.Buffer { return s.values[at].buffer }
+func (s *Store) Buffer(at int) compute.Buffer { return s.values[at].buffer }
 
 // Fetch copies the value of a place to the host.
 func (s *Store) Fetch(at int) (*Tensor, error) { return s.strategy.Fetch(s.values[at].buffer) }
@@ -125,14 +126,14 @@ func (s *Store) At(name string) int {
 
 // PutEach moves a tensor for each value to the strategy, all or none, for Replace. tensor gives that of a place, which
 // is used up; nil leaves the place without a buffer.
-func (s *Store) PutEach(ctx context.Context, tensor func(at int) (*Tensor, error)) ([]strategies.Buffer, error) {
+func (s *Store) PutEach(ctx context.Context, tensor func(at int) (*Tensor, error)) ([]compute.Buffer, error) {
 	return s.putEach(ctx, s.strategy, tensor)
 }
 
 func (s *Store) putEach(
 	ctx context.Context, to strategies.Strategy, tensor func(at int) (*Tensor, error),
-) ([]strategies.Buffer, error) {
-	buffers := make([]strategies.Buffer, len(s.values))
+) ([]compute.Buffer, error) {
+	buffers := make([]compute.Buffer, len(s.values))
 	for i, v := range s.values {
 		err := context.Cause(ctx)
 		var t *Tensor
@@ -150,13 +151,13 @@ func (s *Store) putEach(
 }
 
 // copyTo copies all values to another strategy, or none. They go through the host, one at a time.
-func (s *Store) copyTo(ctx context.Context, to strategies.Strategy) ([]strategies.Buffer, error) {
+func (s *Store) copyTo(ctx context.Context, to strategies.Strategy) ([]compute.Buffer, error) {
 	return s.putEach(ctx, to, func(at int) (*Tensor, error) { return s.strategy.Fetch(s.values[at].buffer) })
 }
 
 // Replace gives the values these buffers, but for those that are nil, and frees the ones of before. Lost values are
 // good again.
-func (s *Store) Replace(buffers []strategies.Buffer) error {
+func (s *Store) Replace(buffers []compute.Buffer) error {
 	for i := range buffers {
 		if buffers[i] != nil {
 			buffers[i] = s.swap(i, buffers[i])
@@ -179,7 +180,7 @@ func (s *Store) Set(at int, t *Tensor) error {
 }
 
 // swap gives a value another buffer, and the old one to be freed; nil where others still want it.
-func (s *Store) swap(at int, b strategies.Buffer) (old strategies.Buffer) {
+func (s *Store) swap(at int, b compute.Buffer) (old compute.Buffer) {
 	v := &s.values[at]
 	old, v.buffer = v.buffer, b
 	if p := s.pins[at]; p != nil {
@@ -192,7 +193,7 @@ func (s *Store) swap(at int, b strategies.Buffer) (old strategies.Buffer) {
 }
 
 // Overwritten is the buffer of a place, which a run will change: a copy of it, if others hold a pin of the value.
-func (s *Store) Overwritten(at int) (strategies.Buffer, error) {
+func (s *Store) Overwritten(at int) (compute.Buffer, error) {
 	if len(s.pins) > 0 {
 		if err := s.copyIfPinned(at); err != nil {
 			return nil, err
@@ -202,7 +203,7 @@ func (s *Store) Overwritten(at int) (strategies.Buffer, error) {
 }
 
 // Changed takes the buffer that a run made of one of Overwritten.
-func (s *Store) Changed(at int, b strategies.Buffer) { s.values[at].buffer = b }
+func (s *Store) Changed(at int, b compute.Buffer) { s.values[at].buffer = b }
 
 // Abandon gives up a lost value: nobody can tell what is left to free.
 func (s *Store) Abandon(at int) { s.swap(at, nil) }
@@ -219,7 +220,7 @@ func (s *Store) copyIfPinned(at int) error {
 	}
 	v := &s.values[at]
 	t, err := s.strategy.Fetch(v.buffer)
-	var b strategies.Buffer
+	var b compute.Buffer
 	if err == nil {
 		b, err = s.strategy.Put(v.variable.Path(), t)
 	}
