@@ -115,4 +115,4 @@ func (b *Buffer) CopyTo(device *Device) (*Buffer, error) {
 }
 
 // Close gives the buffer up. Its memory is free when no program and no [View] needs it.
-func (b *Buffer) Close() error { return b.close() }
+func (b *Buffer) Close() error { return closeNow(b) }

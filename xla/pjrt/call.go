@@ -402,4 +402,4 @@ func (c *Call) release(held int) error {
 }
 
 // Close gives the call up, but not its buffers and its program.
-func (c *Call) Close() error { return c.object.close() }
+func (c *Call) Close() error { return closeNow(c) }

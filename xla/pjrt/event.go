@@ -110,6 +110,6 @@ func lazoReady(raw, cell unsafe.Pointer) {
 
 // Close gives the event up; what it stands for goes on. The event of a copy to the host, and of a run that uses the
 // host's memory or replaces arguments, is waited for, and its error given.
-func (e *Event) Close() error { return e.close() }
+func (e *Event) Close() error { return closeNow(e) }
 
 func firstError(errs ...error) error { return cmp.Or(errs...) }

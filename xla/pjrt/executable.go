@@ -265,4 +265,4 @@ func (e *Executable) with(f func(p *Plugin, api *C.lazo_Api) error) error {
 }
 
 // Close gives the executable up.
-func (e *Executable) Close() error { return e.close() }
+func (e *Executable) Close() error { return closeNow(e) }

@@ -257,4 +257,4 @@ func (b *Buffer) expose(need int) (unsafe.Pointer, error) {
 }
 
 // Close gives the memory back.
-func (v *View) Close() error { return v.close() }
+func (v *View) Close() error { return closeNow(v) }

@@ -150,6 +150,14 @@ func collect[W interface{ self() *object }](wrapper W) W {
 	return wrapper
 }
 
+// closeNow is the Close of a wrapper. The wrapper stays reachable until it is closed: the collector would otherwise take
+// it for forgotten within its own Close, close it first, and have that return ErrClosed.
+func closeNow[W interface{ self() *object }](wrapper W) error {
+	err := wrapper.self().close()
+	runtime.KeepAlive(wrapper)
+	return err
+}
+
 func finalize[W interface{ self() *object }](wrapper W) {
 	if o := wrapper.self(); o.state.Load()&closedFlag == 0 && o.close() == nil {
 		live.collected.Add(1)

@@ -84,3 +84,40 @@ func TestR21_callsUnderTheCollector(t *testing.T) {
 	}
 	t.Logf("R21: %d calls, each idle over %d collections: no crash", calls, rounds)
 }
+
+// R21: what is closed while the collector is at work is closed once: by Close, and not by the collector before it.
+func TestR21_closedUnderTheCollector(t *testing.T) {
+	c := openCPU(t, 1)
+	b, err := c.AddressableDevices()[0].Put(Array{Shape: Shape{Float32, []int{256}}, Data: make([]byte, 4*256)})
+	require.NoError(t, err)
+	done := make(chan struct{})
+	var wg, collecting sync.WaitGroup
+	collecting.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				runtime.GC()
+			}
+		}
+	})
+	for range 8 {
+		wg.Go(func() {
+			for range 4000 {
+				v, err := b.View()
+				if err == nil {
+					err = v.Close()
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(done)
+	collecting.Wait()
+	require.NoError(t, b.Close())
+}
