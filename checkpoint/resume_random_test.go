@@ -96,6 +96,8 @@ type randomProgram struct {
 	patience                           int
 	saves                              loop.Period
 	keepBest, plateau                  bool
+	thin                               int // rows that the history keeps at most, 0 for all
+	keep                               loop.Schedule
 }
 
 func drawProgram(random *rand.Rand) randomProgram {
@@ -113,6 +115,13 @@ func drawProgram(random *rand.Rand) randomProgram {
 		every: [3]loop.Period{period(), period(), period()}}
 	if p.until = loop.Period(loop.Epochs(1 + random.Int64N(6))); random.IntN(2) == 0 && p.kind < 2 {
 		p.until = loop.Steps(1 + random.Int64N(30))
+	}
+	p.keep = loop.EachStep
+	switch random.IntN(4) {
+	case 0:
+		p.keep = loop.Every(period())
+	case 1:
+		p.thin = 1 + random.IntN(9)
 	}
 	return p
 }
@@ -167,7 +176,10 @@ func (p randomProgram) run(t *testing.T, ctx context.Context, disk *vfs.Mem, mor
 	if best {
 		settings = append(settings, checkpoint.KeepBest("loss_a"))
 	}
-	options := append(more, loop.Until(p.until), folder.Resume(settings...))
+	options := append(more, loop.Until(p.until), folder.Resume(settings...), loop.Keep(p.keep))
+	if p.thin > 0 {
+		options = append(options, loop.Thin(p.thin))
+	}
 	if p.evaluations > 0 && p.patience > 0 {
 		options = append(options, callbacks.StopEarly("loss_a", callbacks.Evaluations(p.patience)))
 	}

@@ -27,8 +27,8 @@ import (
 type History struct {
 	most    int   // rows that it keeps at most, no bound where 0: see [Thin]
 	every   int64 // in a thinned history: rows with a number that this divides are there to stay
-	fixed   int   // rows that callbacks follow
 	number  int64 // of the newest row; rows that are gone count too, and the first is 1
+	skipped int64 // rows of the history that this one is a part of, before its first: see Since
 	rows    pieces.List[row]
 	columns []*column
 	names   []Entry // of the fields, then of the columns
@@ -57,24 +57,13 @@ func (h *History) Commit(elapsed Elapsed, logs Logs, samples int64) {
 func (h *History) commit(elapsed Elapsed, logs Logs, samples int64, fixed bool) {
 	h.dropProvisional()
 	h.number++
-	h.rows.Push(row{h.number, elapsed, samples, false})
+	h.rows.Push(row{h.number, elapsed, samples, fixed})
 	for i := range logs.entries {
 		if e := &logs.entries[i]; e.Collection != elapsedCollection {
 			h.columnOf(i, e).add(h.number, e.Value)
 		}
 	}
-	if fixed {
-		h.fix(h.rows.Len() - 1)
-	}
 	h.bound()
-}
-
-// fix keeps a row whatever the bounds are.
-func (h *History) fix(i int) {
-	if r := h.rows.At(i); !r.fixed {
-		r.fixed = true
-		h.fixed++
-	}
 }
 
 // follow fixes the rows of which is says that a callback follows them.
@@ -83,9 +72,7 @@ func (h *History) follow(is func(before, after Elapsed, logs Logs) bool) {
 	all := h.cursors()
 	for i := range h.rows.Len() {
 		r := h.rows.At(i)
-		if is(before, r.elapsed, entriesAt(all, r.number)) {
-			h.fix(i)
-		}
+		r.fixed = is(before, r.elapsed, entriesAt(all, r.number))
 		before = r.elapsed
 	}
 }
@@ -159,12 +146,14 @@ func (h *History) Since(step int64) *History {
 		return part
 	}
 	number := h.rows.At(first).number
+	part.skipped = h.skipped + int64(first)
 	all := h.cursors()
 	for i := range all {
 		all[i].at = all[i].column.cells.Search(func(c *cell) bool { return c.row >= number })
 	}
 	for i := first; i < h.rows.Len(); i++ {
 		r := *h.rows.At(i)
+		part.number = r.number - 1
 		part.Commit(r.elapsed, entriesAt(all, r.number), r.batch)
 	}
 	return part

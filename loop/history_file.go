@@ -53,8 +53,12 @@ func (h *History) records(do func(*records.Row) error) error {
 	}
 	all := h.cursors()
 	var rec records.Row
+	place := h.skipped
 	for r := range h.rows.All {
 		rec.Reset(r.times())
+		if place++; r.number != place {
+			rec.Row = r.number
+		}
 		for i := range all {
 			if c := &all[i]; c.seek(r.number) {
 				if err := rec.Add(columns[i], c.column.value(c.at)); err != nil {
@@ -88,6 +92,12 @@ func (h *History) add(r *records.Row) error {
 			return fmt.Errorf("elapsed.samples is %d, expected %d or more, as rows rise, or elapsed.batch", r.Samples, last.Samples)
 		}
 		r.Batch = r.Samples - last.Samples
+	}
+	if r.Row > 0 {
+		if r.Row <= h.number {
+			return fmt.Errorf("elapsed.row is %d, expected %d or more, as rows rise", r.Row, h.number+1)
+		}
+		h.number = r.Row - 1
 	}
 	if r.Steps < last.Steps { // as many are right: a resumed run may log its start beside the old run's end
 		return fmt.Errorf("elapsed.steps is %d, expected %d or more, as rows rise: is a run twice in the file?", r.Steps, last.Steps)

@@ -39,10 +39,18 @@ func (h *History) dropProvisional() {
 	h.rows.Pop()
 }
 
-// bound drops rows until there are no more than the bound, of those that no callback follows.
+// bound drops rows until there are no more than the bound, and those that callbacks follow. How far apart the others are
+// is a function of how many rows were committed, so a resumed run keeps the rows that the uninterrupted one keeps.
 func (h *History) bound() {
-	for h.most > 0 && h.rows.Len()-h.fixed > h.most {
-		h.every = max(2*h.every, 2)
+	if h.most == 0 {
+		return
+	}
+	every := max(h.every, 1)
+	for (h.number+every-1)/every > int64(h.most) {
+		every *= 2
+	}
+	if every != h.every {
+		h.every = every
 		h.keepRows(func(r *row) bool { return h.stays(r) || r.number == h.number })
 	}
 }

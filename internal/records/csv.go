@@ -125,7 +125,7 @@ type table struct {
 	filled  []bool
 }
 
-// tableOfFields has the columns of all fields but some. That of the epochs is added by widen.
+// tableOfFields has the columns of all fields but some. Those of the epochs and of the row are added by widen.
 func tableOfFields(without ...string) *table {
 	t := tableOf(nil)
 	for _, f := range Fields {
@@ -155,6 +155,9 @@ func (t *table) widen(r *Row) int {
 	const epochs = Collection + "." + epochsField
 	if _, ok := t.at[epochs]; !ok && r.Epochs > 0 {
 		t.put(epochs)
+	}
+	if _, ok := t.at[rowField.Path()]; !ok && r.Row > 0 {
+		t.put(rowField.Path())
 	}
 	for _, c := range r.Columns {
 		if _, ok := t.at[c]; !ok {

@@ -42,6 +42,10 @@ var Fields = [...]Field{
 	integer(epochsField, func(at *Elapsed) *int64 { return &at.Epochs }),
 }
 
+// rowField is the number of a row, which is left out of a file where it is the place in there. It is no part of the
+// elapsed time, so that a history does not look its name up.
+var rowField = integer("row", func(at *Elapsed) *int64 { return &at.Row })
+
 // Path is the name of the field's column.
 func (f Field) Path() string { return Collection + "." + f.Name }
 
@@ -52,6 +56,9 @@ func fieldOf(path string) *Field {
 			return &Fields[i]
 		}
 	}
+	if path == rowField.Path() {
+		return &rowField
+	}
 	return nil
 }
 
@@ -60,7 +67,7 @@ func integer(name string, of func(*Elapsed) *int64) Field {
 		Name:   name,
 		Number: func(at Elapsed) float64 { return float64(*of(&at)) },
 		append: func(b []byte, at Elapsed) []byte {
-			if at.Batch == UnknownBatch && of(&at) == &at.Batch {
+			if at.Batch == UnknownBatch && of(&at) == &at.Batch || at.Row == 0 && of(&at) == &at.Row {
 				return b
 			}
 			return strconv.AppendInt(b, *of(&at), 10)

@@ -13,8 +13,10 @@ type Elapsed struct {
 	Steps, Samples, Epochs int64
 	// Batch is the number of examples in the batch of the row's turn, UnknownBatch where its writer did not know it.
 	Batch int64
-	Time  time.Duration
-	Date  int64 // nanoseconds since 1970, 0 if there is none
+	// Row is the number of the row, from 1, where rows before it were dropped, and else 0.
+	Row  int64
+	Time time.Duration
+	Date int64 // nanoseconds since 1970, 0 if there is none
 }
 
 const (
@@ -71,7 +73,7 @@ func (r *Row) Check() error {
 	for _, f := range [...]struct {
 		name, unit string
 		n, least   int64
-	}{{"steps", "", r.Steps, 0}, {"samples", "", r.Samples, 0}, {epochsField, "", r.Epochs, 0}, {"batch", "", r.Batch, UnknownBatch},
+	}{{"steps", "", r.Steps, 0}, {"samples", "", r.Samples, 0}, {epochsField, "", r.Epochs, 0}, {"batch", "", r.Batch, UnknownBatch}, {"row", "", r.Row, 0},
 		{"time", " nanoseconds", int64(r.Time), 0}} {
 		if f.n > Most || f.n < f.least {
 			return fmt.Errorf("step %d: %s.%s is %d, expected 0 to 2^62%s", r.Steps, Collection, f.name, f.n, f.unit)
