@@ -89,13 +89,14 @@ func (s Schedule) extend(word string) Schedule {
 }
 
 // When is due in the turns for which a function of what had elapsed before and after the turn returns true. The
-// function must be pure. It is called in every turn. The name appears in errors.
+// function must be pure. It is called in every turn, and by When itself, which finds out whether it depends on epochs: a
+// run counts these only where something does. The name appears in errors.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {
 		return Schedule{name: name, err: fmt.Errorf("schedule %q has no function", name)}
 	}
-	return Schedule{name: name, rule: when{name, due}}
+	return Schedule{name: name, rule: when{name, due, dependsOnEpochs(due)}}
 }
 
 // String is the name of the schedule, as in errors: "every 100 steps".
@@ -215,8 +216,26 @@ func (always) due(_, _ Elapsed) bool { return true }
 func (always) needs() needs          { return needs{} }
 
 type when struct {
-	name string
-	f    func(before, after Elapsed) bool
+	name   string
+	f      func(before, after Elapsed) bool
+	epochs bool // it depends on them
+}
+
+// dependsOnEpochs reports whether the answer of a function changes with the epochs alone.
+func dependsOnEpochs(f func(before, after Elapsed) bool) (depends bool) {
+	_ = shield.Run(func() error { // a run tells of a panic, with the schedule's name
+		for e := range int64(100) {
+			before := Elapsed{Steps: 100 + e, Samples: 100 + e, Epochs: e}
+			within := Elapsed{Steps: 101 + e, Samples: 101 + e, Epochs: e}
+			ended := within
+			ended.Epochs++
+			if depends = f(before, within) != f(before, ended); depends {
+				break
+			}
+		}
+		return nil
+	})
+	return depends
 }
 
 func (w when) due(before, after Elapsed) bool {
@@ -231,7 +250,7 @@ func (w when) due(before, after Elapsed) bool {
 	return due
 }
 
-func (when) needs() needs { return needs{samples: true, clock: true, inverse: true} }
+func (w when) needs() needs { return needs{samples: true, epochs: w.epochs, clock: true, inverse: true} }
 
 // byClock reports whether a period is measured by the clock.
 func byClock(p Period) bool {

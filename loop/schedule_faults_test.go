@@ -1,6 +1,8 @@
 package loop_test
 
 import (
+	"context"
+	"iter"
 	"math"
 	"testing"
 	"time"
@@ -129,5 +131,35 @@ func TestF37_hugePeriodsFireWhereTheySay(t *testing.T) {
 			}
 			require.False(t, row.schedule.Due(at(math.MaxInt64-2), at(math.MaxInt64-1)), "beyond the last")
 		})
+	}
+}
+
+// A function that depends on epochs is due at their ends, whatever else the run counts.
+func TestWhen_countsEpochs(t *testing.T) {
+	ends := loop.When("the end of an epoch", func(before, after loop.Elapsed) bool { return after.Epochs > before.Epochs })
+	third := loop.When("from the third epoch on", func(_, after loop.Elapsed) bool { return after.Epochs >= 3 })
+	for name, until := range map[string][]loop.Option{"the data": nil, "steps": {loop.Until(loop.Steps(20))}, "epochs": {loop.Until(loop.Epochs(5))}} {
+		var at, late []int64
+		note := func(into *[]int64) func(context.Context, loop.Report) error {
+			return func(_ context.Context, r loop.Report) error { *into = append(*into, r.Elapsed.Steps); return nil }
+		}
+		source := loop.From(func(position int64) iter.Seq2[int, error] {
+			return func(yield func(int, error) bool) {
+				for i := position % 4; i < 4 && yield(int(i), nil); i++ {
+				}
+			}
+		})
+		options := append(until, loop.Watch(ends, note(&at)), loop.Watch(third, note(&late)))
+		result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, source, options...)
+		require.NoError(t, err, name)
+		switch name {
+		case "epochs":
+			require.Equal(t, []int64{4, 8, 12, 16, 20}, at)
+			require.Equal(t, []int64{12, 13, 14, 15, 16, 17, 18, 19, 20}, late)
+		default: // the source ends after an epoch
+			require.Equal(t, []int64{4}, at, name)
+			require.Empty(t, late)
+			require.EqualValues(t, 1, result.Elapsed.Epochs)
+		}
 	}
 }

@@ -145,6 +145,7 @@ func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
 		seen = append(seen, before.Samples, after.Samples)
 		return false
 	})
+	seen = nil // what When itself has asked
 	zero.Then(loop.Samples(10), zero).Then(loop.Samples(20), zero).
 		Due(loop.Elapsed{Samples: 8}, loop.Elapsed{Samples: 23})
 	require.Equal(t, []int64{8, 10, 0, 10, 0, 3}, seen, "the parts of a turn from 8 to 23")
