@@ -30,7 +30,7 @@ func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	return c
 }
 
-// nothing is a callback that is never due.
+// idle is a callback that is never due.
 func idle(name string) loop.Callback {
 	c := loop.Watch(loop.Never, func(context.Context, loop.Report) error { return nil })
 	c.Name = name

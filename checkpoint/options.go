@@ -17,8 +17,9 @@ import (
 // Options are how a folder is used, and how a run is saved into it by [Resume]. The zero Options of [Open] keep all
 // checkpoints.
 type Options struct {
-	// Keep says which checkpoints stay: those that any of them keeps. None keeps all. With [Resume] the two newest stay
-	// too, unless one of Keep has a Last. The newest complete checkpoint stays in any case, as does the one just saved.
+	// Keep says which checkpoints stay: those that any of its rules keeps. If it is empty, [Open] keeps all, and [Resume]
+	// the two newest. Resume keeps the two newest as well if no rule has a Last. The newest complete checkpoint stays in
+	// any case, as does the one just saved.
 	Keep []Retention
 	// Overwrite lets Save put a new checkpoint in the place of one with the same step. Without, that is [ErrExists],
 	// unless the one there is damaged. With Overwrite, a run may begin before the newest checkpoint of its folder: its

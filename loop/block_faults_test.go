@@ -297,7 +297,7 @@ func TestBlocks_brokenPromises(t *testing.T) {
 				}
 				return s + len(b), all, nil
 			}, front: true, reason: loop.Failed, state: 107, steps: 7,
-			err: "loop: step 6: each step: late is logged in some steps only: a BlockStepper must log the same names in each"},
+			err: "loop: step 6: each step: late is logged in some steps only: StepBlock must log the same names in each"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -258,7 +258,7 @@ func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finis
 		r.elapsed.Time, r.elapsed.Date = from.Time+part, from.Date+Date(part)
 		if name := r.watchedName(logs[i]); name != "" && err == nil {
 			r.reason = Failed // the other steps are in the state too, and are counted
-			err = r.wrap(fmt.Errorf("%s is logged in some steps only: a BlockStepper must log the same names in each", name))
+			err = r.wrap(fmt.Errorf("%s is logged in some steps only: StepBlock must log the same names in each", name))
 		}
 		r.keepRow()
 		r.noteLatest(r.turn.Logs)

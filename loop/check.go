@@ -19,6 +19,7 @@ func (r *run[S, B]) check(noData bool) error {
 	if err := r.keep.err; err != nil {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))
 	}
+	errs = append(errs, misdeclared(reflect.TypeFor[*B](), "the batch", reflect.TypeFor[abilities.Sized](), reflect.TypeFor[abilities.InEpoch]()))
 	r.batch = new(B) // apart from the run, which a source that is left behind must not hold
 	r.size = sizer(r.batch)
 	for i := range r.tasks {
@@ -27,7 +28,8 @@ func (r *run[S, B]) check(noData bool) error {
 		if t.when.zero() {
 			unset = errNoSchedule
 		}
-		if err := errors.Join(t.when.err, unset, t.err, r.impossible(t.when)); err != nil {
+		wrong := misdeclared(t.of, "the step", reflect.TypeFor[blockStepper[S, B]](), reflect.TypeFor[abilities.Awaiter[S]](), reflect.TypeFor[abilities.Evaluator[S]]())
+		if err := errors.Join(t.when.err, unset, t.err, wrong, r.impossible(t.when)); err != nil {
 			errs = append(errs, fmt.Errorf("task %d (%s): %w", i+1, t.String(), err))
 		}
 	}
@@ -38,6 +40,36 @@ func (r *run[S, B]) check(noData bool) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// misdeclared is an error for a method that a run would ask for and that has another signature: it would be left out
+// without a word. A method Samples that returns no integer has another meaning.
+func misdeclared(of reflect.Type, what string, asked ...reflect.Type) error {
+	if of == nil {
+		return nil
+	}
+	for _, ability := range asked {
+		for i := range ability.NumMethod() {
+			want := ability.Method(i)
+			m, ok := of.MethodByName(want.Name)
+			if !ok {
+				continue
+			}
+			var in, out []reflect.Type
+			for i := 1; i < m.Type.NumIn(); i++ { // without the receiver
+				in = append(in, m.Type.In(i))
+			}
+			for i := range m.Type.NumOut() {
+				out = append(out, m.Type.Out(i))
+			}
+			is := reflect.FuncOf(in, out, m.Type.IsVariadic())
+			if is == want.Type || want.Name == "Samples" && (len(in) > 0 || len(out) != 1 || !reflect.Zero(out[0]).CanInt() && !reflect.Zero(out[0]).CanUint()) {
+				continue
+			}
+			return fmt.Errorf("%s, a %s, has the method %s %s, which a run asks for as %s", what, of, want.Name, is, want.Type)
+		}
+	}
+	return nil
 }
 
 // impossible refuses a schedule that is due in no run, however long it is. [Never] is allowed.

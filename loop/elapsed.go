@@ -52,7 +52,7 @@ func (e Elapsed) Check() error {
 }
 
 // Reached reports whether e is at p or beyond it; a nil p is never reached. A period has one unit. For whichever of
-// several comes first, combine schedules: Any(At(Steps(100)), At(Time(time.Hour))).
+// several comes first, combine schedules: At(Steps(100)).Or(At(Time(time.Hour))).
 func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length() }
 
 // Period is a length of a run: [Steps], [Samples], [Epochs] or [Time]; or a [Date] at which it is over.

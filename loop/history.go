@@ -239,7 +239,7 @@ func (h *History) Last(name string) (float64, error) {
 }
 
 // Mean is the mean of all values under a name, each weighted by the number of examples in its batch: the mean over
-// all examples, as [SampleMean] has it, also where batches differ in size. Where no batch had examples it is an error.
+// all examples, also where batches differ in size. Where no batch had examples it is an error.
 func (h *History) Mean(name string) (float64, error) {
 	values, samples, err := h.weighted(name)
 	if err != nil {

@@ -39,8 +39,8 @@ func (h *History) dropProvisional() {
 	h.rows.Pop()
 }
 
-// bound drops rows until there are no more than the bound, and those that callbacks follow. How far apart the others are
-// is a function of how many rows were committed, so a resumed run keeps the rows that the uninterrupted one keeps.
+// bound drops rows until there are no more than the bound, and those that callbacks follow. How far apart the others
+// are is a function of how many rows were committed, so a resumed run keeps the rows that the uninterrupted one keeps.
 func (h *History) bound() {
 	if h.most == 0 {
 		return

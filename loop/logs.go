@@ -210,8 +210,8 @@ func (l Logs) All() iter.Seq[Entry] { return slices.Values(l.entries) }
 
 // Get finds an entry by its name ("loss") or by its full name ("losses.loss"). A name may itself hold dots
 // ("metrics.layer.1" is "layer.1" in the metrics), and a full name is preferred to a short one, so that every entry can
-// be reached by its [Entry.Path]. The error wraps [ErrNoEntry], [ErrAmbiguous] or [records.ErrName] and lists the names
-// there are.
+// be reached by its [Entry.Path]. The error lists the names there are; it wraps [ErrNoEntry] if there is none of the
+// name.
 func (l Logs) Get(name string) (Entry, error) {
 	i, err := locate(l.entries, name)
 	if err != nil {

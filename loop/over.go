@@ -22,7 +22,7 @@ func (p Pass[B]) Due(when Schedule) bool { return when.Due(p.Before, p.Elapsed) 
 // Samples is the number of examples in the batch.
 func (p Pass[B]) Samples() int64 { return p.Elapsed.Samples - p.Before.Samples }
 
-// Report is the pass as callbacks are given it, for callbacks.Bar.Watch for example.
+// Report is the pass as callbacks are given it, for the Watch of an [Attendant] for example.
 func (p Pass[B]) Report(logs Logs, history *History) Report {
 	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, From: p.from, Until: p.until}
 }

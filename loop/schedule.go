@@ -89,8 +89,8 @@ func (s Schedule) extend(word string) Schedule {
 }
 
 // When is due in the turns for which a function of what had elapsed before and after the turn returns true. The
-// function must be pure. It is called in every turn, and by When itself, which finds out whether it depends on epochs: a
-// run counts these only where something does. The name appears in errors.
+// function must be pure. It is called in every turn, and by When itself, which finds out whether it depends on epochs:
+// a run counts these only where something does. The name appears in errors.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {
@@ -250,7 +250,9 @@ func (w when) due(before, after Elapsed) bool {
 	return due
 }
 
-func (w when) needs() needs { return needs{samples: true, epochs: w.epochs, clock: true, inverse: true} }
+func (w when) needs() needs {
+	return needs{samples: true, epochs: w.epochs, clock: true, inverse: true}
+}
 
 // byClock reports whether a period is measured by the clock.
 func byClock(p Period) bool {

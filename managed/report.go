@@ -130,8 +130,8 @@ func (b *Builder) Mean(name string, v *graph.Node) {
 // padding is in it.
 var ErrPadded = errors.New("the batch is padded")
 
-// Output reports an array, as what a model says to each example. It is logged as a value whose Any is a
-// [*Tensor], and stays on the device until it is read. A step with outputs is made one at a time, not in blocks.
+// Output reports an array, such as the model's prediction for each example. [Array] reads it from the logs. It stays on
+// the device until then. A step with outputs is made one at a time, not in blocks.
 func (b *Builder) Output(name string, v *graph.Node) { b.whole(loop.Outputs, name, v) }
 
 // AddLoss reports a further loss from inside a model, a penalty, say. The name is made unique, by _1, _2 and so on, so

@@ -53,7 +53,8 @@ func (t Adadelta) Update(s *Step) {
 	})
 }
 
-// Nadam is [Adam] that looks one step ahead, as [Nesterov] does (Dozat 2016). A zero field takes its default.
+// Nadam is [Adam] that looks one step ahead, as [Momentum] with Nesterov does (Dozat 2016). A zero field takes its
+// default.
 //
 // Its momentum is constant, where the paper lets it grow: the bias is corrected anyway, and a [Schedule] is a link of
 // its own.

@@ -45,7 +45,7 @@ func (c Chain) claim(taken map[string]bool, scope string) []string {
 }
 
 // Frozen leaves the selected parameters, or with nil all, as they are, bit for bit. First in the chain it also keeps
-// them out of the norm of [ClipByGlobalNorm].
+// them out of the GlobalNorm of [Clip].
 //
 // An nn.BatchNorm with frozen scale and offset stands still as a whole: it normalises by the averages that it has,
 // while training too, and leaves them as they are.

@@ -150,8 +150,8 @@ func collect[W interface{ self() *object }](wrapper W) W {
 	return wrapper
 }
 
-// closeNow is the Close of a wrapper. The wrapper stays reachable until it is closed: the collector would otherwise take
-// it for forgotten within its own Close, close it first, and have that return ErrClosed.
+// closeNow is the Close of a wrapper. The wrapper stays reachable until it is closed: the collector would otherwise
+// take it for forgotten within its own Close, close it first, and have that return ErrClosed.
 func closeNow[W interface{ self() *object }](wrapper W) error {
 	err := wrapper.self().close()
 	runtime.KeepAlive(wrapper)
