@@ -49,7 +49,8 @@ func (b *onBest) resume(from loop.Beginning) error {
 //
 // The copy is lost with the process. A run that is resumed with its history ([loop.Continue]) knows the best value of
 // the earlier run; if it finds no better one, it ends with an error, and the state is that of its last
-// step. checkpoint.KeepBest restores the best state from a folder, after restarts too.
+// step. checkpoint.KeepBest restores the best state from a folder, after restarts too. To keep several of the best,
+// give a folder a checkpoint.Retention with Best.
 //
 // A state that changes in place must have a method Snapshot ([loop.State]); the copy takes as much memory again.
 // Callbacks and changes before it in the options end after it, and see the best state then.

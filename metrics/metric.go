@@ -17,6 +17,9 @@ const dtype = dtypes.Float64
 // of a graph and belong to the caller: a Metric itself holds nothing that changes, and one value serves any number of
 // runs.
 //
+// It sees each batch once. What needs a second look at the data, as a deviation from the mean of all, is a metric of a
+// second evaluation that is given the result of the first.
+//
 // Its methods are graph functions: they build the graph, and panic with an error where inputs do not fit.
 //
 // The accumulators of this package are float64. Whole numbers are exact in it to 9e15, so 1e8 examples are counted

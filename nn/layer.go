@@ -19,6 +19,8 @@ import (
 //		value := nn.Dense{Units: g.Units}.Apply(scope.In("value"), x)
 //		return graph.Mul(value, graph.Sigmoid(nn.Dense{Units: g.Units}.Apply(scope.In("gate"), x)))
 //	}
+//
+// A layer with several inputs is a function that the step calls; package flaxlike has its Functional for it.
 type Layer interface {
 	Apply(scope *model.Scope, x *graph.Node) *graph.Node
 }
