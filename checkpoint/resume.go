@@ -166,7 +166,13 @@ func (s *saving) restore(ctx context.Context, state State) (*resumption, error) 
 		s.folder.Options().Log.Info("checkpoint: nothing to resume from, the run begins at its beginning", "folder", s.folder.Dir())
 		return nil, nil
 	}
-	return begin, err
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range begin.differences {
+		s.folder.logDifference(begin.step, d)
+	}
+	return begin, nil
 }
 
 // continued are the options of a run that begins at a start.
@@ -178,6 +184,7 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 	if start == nil {
 		return loop.Options(options...), nil
 	}
+	s.resumed = start
 	at := start.elapsed
 	if at.Steps < from.From.Steps {
 		return nil, fmt.Errorf("checkpoint: the checkpoint of step %d in %s is before step %d, with which the run is to begin: leave that out, the checkpoint says where to continue",
@@ -221,6 +228,7 @@ type resumption struct {
 	differences []Difference
 	ended       *ended
 	settings    map[string]string // that were saved
+	stated      map[string]string // that the program had when they were first known
 }
 
 // restore puts a checkpoint of a run into a state, and reads the values of also. If same is not nil, the saved settings
@@ -240,9 +248,6 @@ func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also m
 	}
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: resume from step %d in %s: %w", c.Step, f.Dir(), err)
-	}
-	for _, d := range start.differences {
-		f.logDifference(start.step, d)
 	}
 	return start, nil
 }
@@ -274,7 +279,9 @@ func (f *Folder) startOf(c *Checkpoint, state State) (*resumption, error) {
 	if start.settings, err = textsOf(c, settingsSection); err != nil {
 		return nil, err
 	}
-	start.differences = slices.Concat(start.differences, changed, differences(start.settings, settingsOf(state)))
+	now := settingsOf(state)
+	start.stated = noted(now)
+	start.differences = slices.Concat(start.differences, changed, differences(start.settings, now))
 	end := &ended{Step: c.Step}
 	switch err := c.Section(endedSection, end); {
 	case err == nil:

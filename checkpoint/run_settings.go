@@ -63,6 +63,28 @@ func noted(settings []Setting) map[string]string {
 	return m
 }
 
+// inForce are settings with the saved value in place of the program's where the restored state goes on with that
+// ([Setting].Saved). One that became another during the run, as by another optimizer, counts as it is.
+func (s *saving) inForce(settings []Setting) []Setting {
+	if s.resumed == nil {
+		return settings
+	}
+	settings = slices.Clone(settings)
+	for i := range settings {
+		now := &settings[i]
+		if !now.Saved {
+			continue
+		}
+		if _, known := s.resumed.stated[now.Name]; !known {
+			s.resumed.stated[now.Name] = now.Value
+		}
+		if was, ok := s.resumed.settings[now.Name]; ok && s.resumed.stated[now.Name] == now.Value {
+			now.Value = was
+		}
+	}
+	return settings
+}
+
 // textsOf reads a section of texts by name; one that an older lazo did not save is empty.
 func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
 	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {

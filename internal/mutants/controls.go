@@ -716,4 +716,10 @@ var controls = []control{
 		edits: []edit{{"if !errors.Is(err, ErrOutdated) {", "if err != nil {"}}},
 	{name: "an output's error of one request that others get", file: "internal/graphs/outputs.go", pkg: "serve", test: "TestBatcher_anErrorOfOneOutput",
 		edits: []edit{{"if !errors.Is(err, ErrOutdated) {", "if err == nil {"}}},
+	{name: "a program's setting in a checkpoint where the saved one counts", file: "checkpoint/run_settings.go", pkg: "checkpoint", test: "TestR13_settingsInForceAreSaved",
+		edits: []edit{{"if s.resumed == nil {", "if true {"}}},
+	{name: "a setting that the run changed, saved as it was", file: "checkpoint/run_settings.go", pkg: "checkpoint", test: "TestR13_settingsInForceAreSaved",
+		edits: []edit{{"ok && s.resumed.stated[now.Name] == now.Value", "ok"}}},
+	{name: "differences logged wherever a state is restored", file: "checkpoint/resume.go", pkg: "checkpoint", test: "TestR13_aDifferenceIsLoggedOnce",
+		edits: []edit{{"\treturn start, nil\n}\n\n// startOf", "\tfor _, d := range start.differences {\n\t\tf.logDifference(start.step, d)\n\t}\n\treturn start, nil\n}\n\n// startOf"}}},
 }
