@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/lazo-ml/lazo/loop"
@@ -52,10 +53,10 @@ import (
 // that all of them restore, says when to save, writes what each of them has whole, and makes a checkpoint complete.
 // Each writes its parts of sharded values. An error of one is an error of all.
 //
-// Several options are joined: lists are appended, and of each other field the last one that is set counts. A store
-// has no name to open: see [Folder.Resume].
+// Several Options of one Resume are joined: lists are appended, and of each other field the last one that is set
+// counts. Two options Resume of one run for one folder are an error. A store has no name to open: see [Folder.Resume].
 func Resume(dir string, options ...Options) loop.Option {
-	return resume(options, func(o Options, job loop.Job) (*Folder, error) {
+	return resume(dir, options, func(o Options, job loop.Job) (*Folder, error) {
 		// The newest two stay besides what Keep says, unless that says how many: a damaged one leaves another to resume from.
 		if !slices.ContainsFunc(o.Keep, func(r Retention) bool { return r.Last != 0 }) {
 			o.Keep = append(slices.Clip(o.Keep), Retention{Last: 2})
@@ -68,7 +69,11 @@ func Resume(dir string, options ...Options) loop.Option {
 // other options of a folder are those that it was opened with. Of several processes, rank 0 opens it to write, and the
 // others ReadOnly.
 func (f *Folder) Resume(options ...Options) loop.Option {
-	return resume(options, func(o Options, _ loop.Job) (*Folder, error) {
+	dir := ""
+	if f != nil {
+		dir = f.dir
+	}
+	return resume(dir, options, func(o Options, _ loop.Job) (*Folder, error) {
 		if f == nil {
 			return nil, errors.New("checkpoint: resume: no folder given")
 		}
@@ -80,12 +85,15 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 }
 
 // resume is the option for a folder that open gives. The folders of kept stay open.
-func resume(options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
+func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
 	prepare := loop.Prepare("resume", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
 		o := merged(options)
 		if err := o.check(); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w", err)
+		}
+		if err := once(from, dir, kept); err != nil {
+			return nil, err
 		}
 		folder, err := open(o, from.Job)
 		if err != nil {
@@ -105,6 +113,23 @@ func resume(options []Options, open func(Options, loop.Job) (*Folder, error), ke
 	}
 	// The plan of the run has the entry, so that one which nothing logs is found before the first step.
 	return loop.Options(prepare, loop.WatchEntry(best, func(context.Context, loop.Report) error { return nil }))
+}
+
+// once refuses a folder that an earlier option of the run has.
+func once(from loop.Beginning, dir string, kept []*Folder) error {
+	for _, option := range from.Prepared {
+		if other, ok := option.(*saving); ok && (slices.Contains(kept, other.folder) || sameDir(dir, other.folder.dir)) {
+			return &twiceError{dir}
+		}
+	}
+	return nil
+}
+
+// sameDir reports whether two names are of one folder that is there.
+func sameDir(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // Close gives the folder back when the run is over.
