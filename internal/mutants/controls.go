@@ -732,6 +732,8 @@ var controls = []control{
 		edits: []edit{{"len(cells), len(names), hint)", "len(cells), len(names), \"\")"}}},
 	{name: "columns of labels, asked for to predict", file: "data/preparation_apply.go", pkg: "data", test: "TestPreparation_labelsOfSeveralColumns",
 		edits: []edit{{"if c := &p.columns[i]; c.label() {", "if c := &p.columns[i]; false {"}}},
+	{name: "groups of one name", file: "optim/groups.go", pkg: "optim", test: "TestFactorsAt_groupsOfOneName",
+		edits: []edit{{"own != group.Name {", "false && own != \"\" {"}}},
 	{name: "differences logged wherever a state is restored", file: "checkpoint/resume.go", pkg: "checkpoint", test: "TestR13_aDifferenceIsLoggedOnce",
 		edits: []edit{{"\treturn start, nil\n}\n\n// startOf", "\tfor _, d := range start.differences {\n\t\tf.logDifference(start.step, d)\n\t}\n\treturn start, nil\n}\n\n// startOf"}}},
 }
