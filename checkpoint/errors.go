@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 var (
@@ -45,6 +46,17 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
+// twiceError: a run has two options [Resume] for one folder.
+type twiceError struct{ dir string }
+
+func (e *twiceError) Error() string {
+	return fmt.Sprintf("checkpoint: the run has two options checkpoint.Resume for the folder %s: give all Options to one of them, as "+
+		"Resume(dir, Every(loop.Steps(500)), KeepBest(\"loss_test\"))", e.dir)
+}
+
+// Is an error of a folder that a run has taken.
+func (e *twiceError) Is(err error) bool { return err == errReserved }
+
 // lockedError: another process, or another [Folder] of this one, writes into the folder.
 type lockedError struct {
 	Dir string
@@ -54,6 +66,10 @@ type lockedError struct {
 }
 
 func (e *lockedError) Error() string {
+	if host, err := os.Hostname(); err == nil && e.PID == os.Getpid() && e.Host == host {
+		return fmt.Sprintf("checkpoint: %s: this process has opened the folder already and writes there: use that Folder (its method Resume is the "+
+			"option for a run), or close it first; another run of this process may have opened it, by checkpoint.Resume", e.Dir)
+	}
 	owner := "another process"
 	if e.PID != 0 {
 		owner = fmt.Sprintf("process %d on host %q", e.PID, e.Host)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/lazo-ml/lazo/loop"
@@ -24,9 +25,14 @@ import (
 // With the same model, data and options, a resumed run ends with the same losses and parameters, bit for bit, as one
 // that was never stopped. Another plugin, another number of devices or another lazo may add in another order; the last
 // bits may then differ. That is no error, and nor are other settings of the program: each difference is a warning in
-// the log, with the value that counts (see [Options].Changed, which may refuse it, and [Options].Same). A restored
-// state has what was saved: the learning rate, the random numbers. Clipping, decay, schedules, policy and data are as
-// the program says.
+// the log, with the value that counts (see [Options].Changed, which may refuse it). A restored state has what was saved:
+// the learning rate, the random numbers. Clipping, decay, schedules, policy and data are as the program says.
+//
+// What a [State] says by its Settings and Versions is compared. Those of a managed.State are the optimizer with each of
+// its links, its learning rate, the policy, the seed, the batch size, the data with a checksum of a sample, their order,
+// the plugin and the number of devices; then come the versions of Go, lazo and GoMLX. Another model is an error of the
+// state. Not compared are the settings of the loop and of its callbacks, as [loop.Until] or a patience, what a function
+// of the program does, and settings of one's own: give those that must stay to [Options].Same.
 //
 // A run that was stopped ([loop.ErrStop], but not [loop.ErrPause]) stays ended: if it is started again, it makes no
 // step, and its [loop.Result].Stop says why. It continues if its [loop.Until] is another one.
@@ -52,10 +58,10 @@ import (
 // that all of them restore, says when to save, writes what each of them has whole, and makes a checkpoint complete.
 // Each writes its parts of sharded values. An error of one is an error of all.
 //
-// Several options are joined: lists are appended, and of each other field the last one that is set counts. A store
-// has no name to open: see [Folder.Resume].
+// Several Options of one Resume are joined: lists are appended, and of each other field the last one that is set
+// counts. Two options Resume of one run for one folder are an error. A store has no name to open: see [Folder.Resume].
 func Resume(dir string, options ...Options) loop.Option {
-	return resume(options, func(o Options, job loop.Job) (*Folder, error) {
+	return resume(dir, options, func(o Options, job loop.Job) (*Folder, error) {
 		// The newest two stay besides what Keep says, unless that says how many: a damaged one leaves another to resume from.
 		if !slices.ContainsFunc(o.Keep, func(r Retention) bool { return r.Last != 0 }) {
 			o.Keep = append(slices.Clip(o.Keep), Retention{Last: 2})
@@ -68,7 +74,11 @@ func Resume(dir string, options ...Options) loop.Option {
 // other options of a folder are those that it was opened with. Of several processes, rank 0 opens it to write, and the
 // others ReadOnly.
 func (f *Folder) Resume(options ...Options) loop.Option {
-	return resume(options, func(o Options, _ loop.Job) (*Folder, error) {
+	dir := ""
+	if f != nil {
+		dir = f.dir
+	}
+	return resume(dir, options, func(o Options, _ loop.Job) (*Folder, error) {
 		if f == nil {
 			return nil, errors.New("checkpoint: resume: no folder given")
 		}
@@ -80,12 +90,15 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 }
 
 // resume is the option for a folder that open gives. The folders of kept stay open.
-func resume(options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
+func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
 	prepare := loop.Prepare("resume", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
 		o := merged(options)
 		if err := o.check(); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w", err)
+		}
+		if err := once(from, dir, kept); err != nil {
+			return nil, err
 		}
 		folder, err := open(o, from.Job)
 		if err != nil {
@@ -105,6 +118,23 @@ func resume(options []Options, open func(Options, loop.Job) (*Folder, error), ke
 	}
 	// The plan of the run has the entry, so that one which nothing logs is found before the first step.
 	return loop.Options(prepare, loop.WatchEntry(best, func(context.Context, loop.Report) error { return nil }))
+}
+
+// once refuses a folder that an earlier option of the run has.
+func once(from loop.Beginning, dir string, kept []*Folder) error {
+	for _, option := range from.Prepared {
+		if other, ok := option.(*saving); ok && (slices.Contains(kept, other.folder) || sameDir(dir, other.folder.dir)) {
+			return &twiceError{dir}
+		}
+	}
+	return nil
+}
+
+// sameDir reports whether two names are of one folder that is there.
+func sameDir(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // Close gives the folder back when the run is over.
@@ -166,7 +196,13 @@ func (s *saving) restore(ctx context.Context, state State) (*resumption, error) 
 		s.folder.Options().Log.Info("checkpoint: nothing to resume from, the run begins at its beginning", "folder", s.folder.Dir())
 		return nil, nil
 	}
-	return begin, err
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range begin.differences {
+		s.folder.logDifference(begin.step, d)
+	}
+	return begin, nil
 }
 
 // continued are the options of a run that begins at a start.
@@ -178,6 +214,7 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 	if start == nil {
 		return loop.Options(options...), nil
 	}
+	s.resumed = start
 	at := start.elapsed
 	if at.Steps < from.From.Steps {
 		return nil, fmt.Errorf("checkpoint: the checkpoint of step %d in %s is before step %d, with which the run is to begin: leave that out, the checkpoint says where to continue",
@@ -221,6 +258,7 @@ type resumption struct {
 	differences []Difference
 	ended       *ended
 	settings    map[string]string // that were saved
+	stated      map[string]string // that the program had when they were first known
 }
 
 // restore puts a checkpoint of a run into a state, and reads the values of also. If same is not nil, the saved settings
@@ -240,9 +278,6 @@ func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also m
 	}
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: resume from step %d in %s: %w", c.Step, f.Dir(), err)
-	}
-	for _, d := range start.differences {
-		f.logDifference(start.step, d)
 	}
 	return start, nil
 }
@@ -274,7 +309,9 @@ func (f *Folder) startOf(c *Checkpoint, state State) (*resumption, error) {
 	if start.settings, err = textsOf(c, settingsSection); err != nil {
 		return nil, err
 	}
-	start.differences = slices.Concat(start.differences, changed, differences(start.settings, settingsOf(state)))
+	now := settingsOf(state)
+	start.stated = noted(now)
+	start.differences = slices.Concat(start.differences, changed, differences(start.settings, now))
 	end := &ended{Step: c.Step}
 	switch err := c.Section(endedSection, end); {
 	case err == nil:

@@ -278,6 +278,62 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	require.Zero(t, made, "before the first step")
 }
 
+// A checkpoint of a resumed run has the settings in force: a third run differs from what counts, not from what the
+// second program said. A setting that the run changes is saved as it became.
+func TestR13_settingsInForceAreSaved(t *testing.T) {
+	var become string
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *configured, _ int64) (*configured, loop.Logs, error) {
+		if c.stepped = true; become != "" {
+			c.rate = become
+		}
+		return c, loop.Logs{}, nil
+	})))
+	f, until := openMem(t, &vfs.Mem{}, checkpoint.Options{}), int64(0)
+	for _, row := range []struct{ rate, clip, become, want string }{
+		{"0.05", "1", "", ""},
+		{"0.01", "2", "", "[optimizer.clip was 1 and is 2 optimizer.rate was 0.05 and is 0.01; the saved one counts]"},
+		{"0.05", "2", "", ""},
+		{"0.01", "2", "", "[optimizer.rate was 0.05 and is 0.01; the saved one counts]"},
+		{"0.01", "2", "0.2", "[optimizer.rate was 0.05 and is 0.01; the saved one counts]"},
+		{"0.2", "2", "", ""},
+	} {
+		var told []checkpoint.Difference
+		tell := checkpoint.Options{Changed: func(d checkpoint.Difference) error { told = append(told, d); return nil }}
+		become = row.become
+		until += 3
+		_, _, err := run(t.Context(), l, &configured{rate: row.rate, clip: row.clip, batch: "32"}, loop.Until(loop.Steps(until)), f.Resume(tell))
+		require.NoError(t, err)
+		if row.want == "" {
+			require.Empty(t, told)
+		} else {
+			require.Equal(t, row.want, fmt.Sprint(told))
+		}
+	}
+}
+
+// Differences are logged where the run is resumed, and not again where the best state is put back.
+func TestR13_aDifferenceIsLoggedOnce(t *testing.T) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *configured, batch int64) (*configured, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Set(loop.Metrics, "loss", float64(batch))
+		c.stepped = true
+		return c, logs, nil
+	})))
+	m, said := &vfs.Mem{}, bytes.Buffer{}
+	for _, row := range []struct {
+		rate, clip, batch string
+		until             int64
+		warnings          int
+	}{{"0.003", "1", "32", 4, 0}, {"0.1", "2", "64", 8, 3}} {
+		said.Reset()
+		f := openMem(t, m, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
+		_, _, err := run(t.Context(), l, &configured{rate: row.rate, clip: row.clip, batch: row.batch}, loop.Until(loop.Steps(row.until)), f.Resume(checkpoint.KeepBest("loss")))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.Equal(t, row.warnings, strings.Count(said.String(), "differs from the saved one"), said.String())
+	}
+}
+
 // Nothing is printed unless a log is given. What has to be known is given to Changed.
 func TestR26_aFolderIsSilent(t *testing.T) {
 	stderr, def := os.Stderr, slog.Default()

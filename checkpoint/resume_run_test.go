@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -204,10 +205,23 @@ func TestResume_refuses(t *testing.T) {
 	require.NoError(t, try(saves(g, loop.Never)))
 	require.EqualValues(t, []checkpoint.Step{30}, steps(t, g))
 	h := folder()
-	require.ErrorContains(t, try(h.Resume(), h.Resume()), "another run saves into this folder")
+	twice := "the run has two options checkpoint.Resume for the folder %s: give all Options to one of them"
+	require.ErrorContains(t, try(h.Resume(), h.Resume()), fmt.Sprintf(twice, h.Dir()))
+	require.NoError(t, try(h.Resume()), "the folder is free again")
+	dir := t.TempDir()
+	here := dir + "/../" + filepath.Base(dir)
+	require.ErrorContains(t, try(checkpoint.Resume(dir, checkpoint.Every(loop.Steps(9))), checkpoint.Resume(here, checkpoint.KeepBest("loss"))), fmt.Sprintf(twice, here))
+	require.NoError(t, try(checkpoint.Resume(dir), checkpoint.Resume(t.TempDir())), "two folders")
+	opened, err := checkpoint.Open(dir, checkpoint.Options{})
+	require.NoError(t, err)
+	require.ErrorContains(t, try(opened.Resume(), checkpoint.Resume(dir)), fmt.Sprintf(twice, dir))
+	err = try(checkpoint.Resume(dir))
+	require.ErrorContains(t, err, dir+": this process has opened the folder already and writes there: use that Folder")
+	require.NotContains(t, err.Error(), "stop it")
+	require.NoError(t, opened.Close())
 
 	ints := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s int, _ int64) (int, loop.Logs, error) { return s, loop.Logs{}, nil })))
-	_, _, err := run(t.Context(), ints, 0, folder().Resume(), loop.Until(loop.Steps(3)))
+	_, _, err = run(t.Context(), ints, 0, folder().Resume(), loop.Until(loop.Steps(3)))
 	require.ErrorContains(t, err, "a state of type int cannot be saved and restored: give it the methods Content and Restore of checkpoint.State")
 	savesNamed := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s named, _ int64) (named, loop.Logs, error) { return s, loop.Logs{}, nil })))
 	_, _, err = run(t.Context(), savesNamed, named{"own"}, folder().Resume(), loop.Until(loop.Steps(3)))

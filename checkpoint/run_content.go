@@ -64,7 +64,7 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 		Sections: map[string]any{
 			loopSection:     at,
 			versionsSection: versions(state),
-			settingsSection: noted(settingsOf(state)),
+			settingsSection: noted(s.inForce(settingsOf(state))),
 		},
 		Share: given.Share,
 	}

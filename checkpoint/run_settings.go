@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 // the Versions of a [State] name, as those of a managed.State do "plugin" and "devices", its Settings, and
 // "newest checkpoint" where that was damaged and an older one is restored.
 type Difference struct {
+	// Now is "not known" where the saved run knew a setting and the resumed one cannot.
 	What, Saved, Now string
 	// Kept says that the saved value counts, not the one of the program: see [Setting].Saved.
 	Kept bool
@@ -36,11 +38,11 @@ func (d Difference) String() string {
 	return s
 }
 
-// differences are what two runs know of both and is not the same.
+// differences are what two runs know of both and is not the same, and what the resumed run cannot know.
 func differences(saved map[string]string, now []Setting) (all []Difference) {
 	for _, s := range now {
 		if was, ok := saved[s.Name]; ok && was != s.Value {
-			all = append(all, Difference{What: s.Name, Saved: was, Now: s.Value, Kept: s.Saved})
+			all = append(all, Difference{What: s.Name, Saved: was, Now: cmp.Or(s.Value, "not known"), Kept: s.Saved})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Difference) int { return strings.Compare(a.What, b.What) })
@@ -58,9 +60,33 @@ func settingsOf(state any) []Setting {
 func noted(settings []Setting) map[string]string {
 	m := map[string]string{}
 	for _, s := range settings {
-		m[s.Name] = s.Value
+		if s.Value != "" {
+			m[s.Name] = s.Value
+		}
 	}
 	return m
+}
+
+// inForce are settings with the saved value in place of the program's where the restored state goes on with that
+// ([Setting].Saved). One that became another during the run, as by another optimizer, counts as it is.
+func (s *saving) inForce(settings []Setting) []Setting {
+	if s.resumed == nil {
+		return settings
+	}
+	settings = slices.Clone(settings)
+	for i := range settings {
+		now := &settings[i]
+		if !now.Saved {
+			continue
+		}
+		if _, known := s.resumed.stated[now.Name]; !known {
+			s.resumed.stated[now.Name] = now.Value
+		}
+		if was, ok := s.resumed.settings[now.Name]; ok && s.resumed.stated[now.Name] == now.Value {
+			now.Value = was
+		}
+	}
+	return settings
 }
 
 // textsOf reads a section of texts by name; one that an older lazo did not save is empty.

@@ -30,7 +30,11 @@ func rowsByPackage(text string, header bool) (rows [][]string, wrong *RowError) 
 				row += max(parse.StartLine-behind, 0)
 			}
 			if err = parse.Err; errors.Is(err, csv.ErrFieldCount) {
-				err = fmt.Errorf("%d cells, expected %d as in the first row", len(cells), columns)
+				hint := ""
+				if columns == 1 {
+					hint = ": set CSV.Comma if another character than ',' separates the cells"
+				}
+				err = fmt.Errorf("%d cells, expected %d as in the first row%s", len(cells), columns, hint)
 			}
 			return nil, &RowError{Row: row, Line: parse.StartLine, Err: err}
 		}

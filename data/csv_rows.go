@@ -99,7 +99,7 @@ func (f *csvFile) open(format CSV) error {
 		return fail(0, errors.New("the file is empty"))
 	}
 	if wrong != nil {
-		return rows.wrong(wrong, len(first), begins, 0)
+		return rows.wrong(wrong, first, begins, 0)
 	}
 	if len(first) > csvMaxColumns {
 		return fail(0, fmt.Errorf("%d columns, expected at most %d: %w", len(first), csvMaxColumns, ErrLimit))
@@ -282,7 +282,7 @@ func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *R
 			if r.single {
 				before += r.empty
 			}
-			return nil, 0, false, r.wrong(err, len(cells), begins, before+1)
+			return nil, 0, false, r.wrong(err, cells, begins, before+1)
 		}
 		return cells, line, true, nil
 	}
@@ -361,14 +361,25 @@ func (f *csvFile) rowTooLong() error {
 }
 
 // wrong is the error of a row that begins at a line.
-func (r *csvReader) wrong(err error, cells, line, row int) *RowError {
+func (r *csvReader) wrong(err error, cells []string, line, row int) *RowError {
 	if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
 		line = parse.StartLine + r.beganLine - 1
 		if err = parse.Err; errors.Is(err, csv.ErrFieldCount) {
-			err = fmt.Errorf("%d cells, expected %d as in the first row", cells, len(r.names))
+			err = wrongCells(cells, r.names, r.comma)
 		}
 	}
 	return &RowError{Row: row, Line: line, Err: err}
+}
+
+// wrongCells is the error of a row with more or fewer cells than there are columns.
+func wrongCells(cells, names []string, separator rune) error {
+	hint := ""
+	if comma := otherComma(strings.Join(names, " ")+strings.Join(cells, " "), separator); comma != "" {
+		hint = fmt.Sprintf(": set CSV.Comma to %s if that separates the cells", comma)
+	} else if len(names) == 1 {
+		hint = fmt.Sprintf(": set CSV.Comma if another character than %q separates the cells", separator)
+	}
+	return fmt.Errorf("%d cells, expected %d as in the first row%s", len(cells), len(names), hint)
 }
 
 // take puts a row's values behind those that are there, and gives the bytes of its texts, or what is wrong in which

@@ -134,5 +134,5 @@ func ExampleFitPreparation() {
 	// y [3] [0 1 1]
 	// x [1 3] [2 0 0]
 	// [mass island=Biscoe island=Dream] [a b]
-	// data: preparation: rows: column "mass": row 1: "heavy" is no number: invalid syntax: if that is no value, name it in CSV.Missing; if it is a class, take the column as Categories
+	// data: preparation: rows: column "mass": row 1: "heavy" is no number: invalid syntax: if that is no value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, take the column as Categories
 }

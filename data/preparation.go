@@ -198,6 +198,14 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 			return nil, errors.New("Categories without Columns would take the column of the labels too: name that one by data.Labels, or name the Columns")
 		}
 	}
+	for _, r := range rules { // before one is fitted: all that are left may be another one's with a wrong name
+		names, _, _ := r.rule()
+		for _, name := range names {
+			if _, err := columnOf(training.fields, name); err != nil {
+				return nil, fmt.Errorf("%T: %w", r, err)
+			}
+		}
+	}
 	for i, r := range rules {
 		if _, ok := r.(Missing); ok {
 			continue

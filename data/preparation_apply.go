@@ -51,6 +51,22 @@ func (c *prepared) names() []string {
 	return []string{c.Column}
 }
 
+// Columns are the names of the columns of a table that a prediction needs, and of those that hold labels, each in the
+// order in which they were fitted.
+func (p *Preparation) Columns() (inputs, labels []string) {
+	if p == nil {
+		return nil, nil
+	}
+	for i := range p.columns {
+		if c := &p.columns[i]; c.label() {
+			labels = append(labels, c.Column)
+		} else {
+			inputs = append(inputs, c.Column)
+		}
+	}
+	return inputs, labels
+}
+
 // Apply makes the model's fields of a batch of a table, inputs and labels: a change for [Set.Map] and [Map]. A [Mask]
 // stays as it is.
 func (p *Preparation) Apply(table Batch) (Batch, error) { return p.prepare(table, true, "apply") }

@@ -259,7 +259,7 @@ func numbersOf(a Array) ([]float64, error) {
 				err = errors.New("expected a finite number")
 			}
 			if err != nil {
-				return nil, rowError(i, "%s is no number: %w: if that is no value, name it in CSV.Missing; if it is a class, take the column as Categories", quoted(text), cause(err))
+				return nil, rowError(i, "%s is no number: %w: if that is no value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, take the column as Categories", quoted(text), cause(err))
 			}
 			values[i] = v
 		}

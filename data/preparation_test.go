@@ -241,6 +241,9 @@ func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
 		require.Equal(t, data.Array{Flat: []float32{1, 0, 0, 1, 1, 1}, Dims: []int{3, 2}}, must.M1(made.Field("y")))
 		require.Equal(t, data.Array{Flat: []float32{1, 4, 2, 5, 3, 6}, Dims: []int{3, 2}}, must.M1(made.Field("targets")))
 		require.Equal(t, []string{"red", "round"}, must.M1(p.Classes("y")))
+		inputs, labels := p.Columns()
+		require.Equal(t, []string{"x"}, inputs)
+		require.Equal(t, []string{"red", "round", "mass", "age"}, labels)
 		_, err := p.Classes("targets")
 		require.ErrorContains(t, err, "holds no numbers of classes")
 		one := must.M1(p.Rows(map[string]any{"x": 2})) // without labels
@@ -251,15 +254,28 @@ func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
 	require.ErrorContains(t, err, `column "red": row 1: the label is missing`)
 }
 
+// A name that the table does not have is told before anything is fitted: the columns that are left would have the label.
+func TestPreparation_aWrongNameIsToldFirst(t *testing.T) {
+	table := must.M1(data.New(data.Named("mass", []string{"1", "2"}, 2), data.Named("species", []string{"a", "b"}, 2)))
+	for want, of := range map[string][]data.Columns{
+		`data.Labels: the table has no column "speceis"; there are ["mass" "species"]; did you mean "species"?`: {data.Numbers{}, data.Labels{Columns: []string{"speceis"}}},
+		`data.Categories: the table has no column "island"`:                                                     {data.Numbers{}, data.Categories{Columns: []string{"island"}}, data.Labels{Columns: []string{"species"}}},
+		`data.Numbers: the table has no column "age"`:                                                           {data.Numbers{Columns: []string{"species"}}, data.Numbers{Columns: []string{"age"}, Field: "z"}},
+	} {
+		_, err := data.FitPreparation(table, of...)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 func TestPreparation_refuses(t *testing.T) {
 	p := fitBirds(t)
 	table := readTable(t, birds)
 	for want, changes := range map[string][]func(data.Batch) (data.Batch, error){
-		`data: preparation: apply: the table has no column "sex"; there are ["id" "mass" "island" "age" "species" "weight"] (it was fitted as a one-hot)`:                           {data.Drop("sex")},
-		`data: preparation: apply: the table has no column "species"`:                                                                                                               {data.Drop("species")},
-		`column "mass": row 1: "Dream" is no number: invalid syntax: if that is no value, name it in CSV.Missing; if it is a class, take the column as Categories`:                  {data.Drop("mass"), data.Rename("island", "mass")},
-		`column "sex": row 1: "1" is no class that the training data have: expected one of 3: ["f" "m" "?"]; to take others, set Categories.Unknown, and fit the preparation again`: {data.Drop("sex"), data.Rename("id", "sex")},
-		`column "species": row 1: "1" is no class that the training data have: expected one of 2: ["a" "b"]`:                                                                        {data.Drop("species"), data.Rename("id", "species")},
+		`data: preparation: apply: the table has no column "sex"; there are ["id" "mass" "island" "age" "species" "weight"] (it was fitted as a one-hot)`:                                                           {data.Drop("sex")},
+		`data: preparation: apply: the table has no column "species"`:                                                                                                                                               {data.Drop("species")},
+		`column "mass": row 1: "Dream" is no number: invalid syntax: if that is no value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, take the column as Categories`: {data.Drop("mass"), data.Rename("island", "mass")},
+		`column "sex": row 1: "1" is no class that the training data have: expected one of 3: ["f" "m" "?"]; to take others, set Categories.Unknown, and fit the preparation again`:                                 {data.Drop("sex"), data.Rename("id", "sex")},
+		`column "species": row 1: "1" is no class that the training data have: expected one of 2: ["a" "b"]`:                                                                                                        {data.Drop("species"), data.Rename("id", "species")},
 	} {
 		_, err := table.Map(append(changes, p.Apply)...)
 		require.ErrorContains(t, err, want)

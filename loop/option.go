@@ -72,7 +72,7 @@ func prepared(ctx context.Context, options []Option, job Job, state State) (made
 			return made, nil
 		}
 		from, p := s.beginning(), s.prepares[n]
-		from.state = state
+		from.state, from.Prepared = state, slices.Clone(made)
 		var option Option
 		if p.f != nil {
 			err = shield.Run(func() (err error) { option, err = p.f(ctx, from); return err })

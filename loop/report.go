@@ -70,8 +70,10 @@ type Beginning struct {
 	// MonitorsWhen is the schedule of the option of that name, nil without it.
 	MonitorsWhen *Schedule
 	// Job is the processes that make the run together, nil where this one is alone (see [Job]).
-	Job   Job
-	state State
+	Job Job
+	// Prepared are, in a [Prepare], the options that those before it have returned.
+	Prepared []Option
+	state    State
 }
 
 // State is the state that the run begins with, nil in a loop written by hand.

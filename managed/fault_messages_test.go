@@ -360,6 +360,16 @@ var mistakes = []mistake{
 			average.In(b.Scope(), b.Graph(), func() { regression(b) })
 		})
 	}},
+	{"averages of an optimizer without an Average", func(m desk) error {
+		if err := m.train(regression); err != nil {
+			return err
+		}
+		step := managed.TestStep(func(b *managed.Builder) {
+			optim.Average{Decay: 0.9}.In(b.Scope(), b.Graph(), func() { regression(b) })
+		})
+		_, _, err := step.Step(m.Context(), m.state, m.batch)
+		return errors.Join(err, step.Close())
+	}},
 	{"loss that was not scaled", func(m desk) error {
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.LossScale{}))), m.batch, regression)
 	}},
@@ -372,6 +382,11 @@ var mistakes = []mistake{
 			return err
 		}
 		return m.state.SetValue("/dense/dense/weights", tensors.FromValue([]float32{1}))
+	}},
+	{"two options Resume for one folder", func(m desk) error {
+		folder, err := checkpoint.OpenStore(m.Context(), &storetest.Memory{}, "runs", checkpoint.Options{})
+		require.NoError(m, err)
+		return m.run(m.state, m.batch, regression, folder.Resume(checkpoint.Every(loop.Steps(5))), folder.Resume(checkpoint.KeepBest("loss")))
 	}},
 	{"newer checkpoints in the folder", func(m desk) error {
 		folder, err := checkpoint.OpenStore(m.Context(), &storetest.Memory{}, "runs", checkpoint.Options{})

@@ -23,6 +23,7 @@ type settings struct {
 	// batches says of the batches, by the names of settings, what all of them have in common, and is "" for what varies:
 	// that is no setting of the run.
 	batches map[string]string
+	undealt bool // no set dealt out any of the batches
 }
 
 // noteBatch is called for each block of steps. goesOn: the state was restored. It must then not be the first batch of a
@@ -33,6 +34,7 @@ func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	}
 	now := dealt(b)
 	c.deal, c.size = b.Deal, b.Samples()
+	c.undealt = b.Deal == nil && (c.undealt || c.batches == nil)
 	if c.batches == nil {
 		if c.batches = maps.Clone(now); goesOn && b.Deal != nil && b.Epoch == 0 && b.At == 0 {
 			now = nil
@@ -44,6 +46,9 @@ func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 		}
 	}
 }
+
+// ofDeal are the settings that a batch knows if a set dealt it out.
+var ofDeal = []string{"data", "data.content", "order"}
 
 // dealt are the settings that a batch knows.
 func dealt(b data.Batch) map[string]string {
@@ -65,7 +70,8 @@ func dealt(b data.Batch) map[string]string {
 // Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see
 // [optim.Optimizer.Describe]),
 // "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data", "data.content" and "order",
-// as far as its batches know them and all have the same. The rules of steps with [WithStepOptimizer] have the step's
+// as far as its batches know them and all have the same; if no [data.Set] dealt out any batch, "data", "data.content"
+// and "order" have no value: the state cannot know them. The rules of steps with [WithStepOptimizer] have the step's
 // name in front, once they are compiled. A checkpoint of a run keeps them, and checkpoint.Resume tells which are
 // others. A restored state goes on with the rate and the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
@@ -95,6 +101,11 @@ func (s *State) Settings() []checkpoint.Setting {
 	for _, name := range slices.Sorted(maps.Keys(s.settings.batches)) {
 		if value := s.settings.batches[name]; value != "" {
 			add(name, value, false)
+		}
+	}
+	if s.settings.undealt {
+		for _, name := range ofDeal {
+			add(name, "", false)
 		}
 	}
 	return all

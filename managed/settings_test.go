@@ -120,6 +120,49 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	t.Logf("R13: %d changed settings: each told by its name, with both values and which is in force", count)
 }
 
+// Data of another kind is a difference: what the saved run knew of its data, and the batches of the resumed one do not
+// say, is not known. Data that never said it differs in nothing.
+func TestR13_dataThatSaysNothing(t *testing.T) {
+	r, set := plugintest.CPU(t), line(t, 80)
+	plain := loop.From(func(position int64) iter.Seq2[data.Batch, error] {
+		return func(yield func(data.Batch, error) bool) {
+			for b, err := range set.Batches(16).All() {
+				if !yield(data.Batch{Fields: b.Fields}, err) {
+					return
+				}
+			}
+		}
+	})
+	dealt := loop.Source[data.Batch](set.Batches(16, data.Shuffle(3)))
+	for _, row := range []struct {
+		name       string
+		saved, now loop.Source[data.Batch]
+		want       []string
+	}{
+		{"a set, then a source", dealt, plain, []string{"data", "data.content", "order"}},
+		{"a source, then a set", plain, dealt, nil},
+		{"a source", plain, plain, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := folder(t, checkpoint.Options{})
+			var told []string
+			for i, from := range []loop.Source[data.Batch]{row.saved, row.now} {
+				told = nil
+				state := newState(t, r, managed.WithOptimizer(sgd()))
+				tell := checkpoint.Options{Changed: func(d checkpoint.Difference) error {
+					require.Equal(t, "not known", d.Now)
+					told = append(told, d.What)
+					return nil
+				}}
+				_, err := loop.New(loop.On(loop.EachStep, stepper(t, managed.TrainStep(regression)))).Run(t.Context(), state, from,
+					f.Resume(tell, checkpoint.KeepBest("loss")), loop.Until(loop.Steps(2*i+2)))
+				require.NoError(t, err)
+			}
+			require.Equal(t, row.want, told)
+		})
+	}
+}
+
 // Data that a source makes a set of for each batch, or for a few, is no setting: a resumed run that goes on with it
 // differs in nothing, wherever it was saved, and one whose best is put back does not either.
 func TestS03_batchesOfManySetsAreNoDifference(t *testing.T) {

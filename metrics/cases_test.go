@@ -99,6 +99,8 @@ func TestMetrics_cases(t *testing.T) {
 		{"specificity, micro", metrics.Specificity(2, metrics.Micro), inputs([]int32{0, 0, 0, 1}, []int32{0, 1, 0, 0}), []float64{0.5}},
 		{"a perfect curve", metrics.AUC(200), inputs([]int32{0, 1, 0, 1}, []float32{0, 0.9, 0.1, 1}), []float64{1}},
 		{"a curve upside down", metrics.AUC(200), inputs([]bool{true, false}, []float32{0.2, 0.9}), []float64{0}},
+		{"a curve of several labels, all cells pooled", metrics.AUC(200), inputs([][]int32{{1, 1}, {0, 0}}, [][]float32{{0.3, 0.9}, {0.1, 0.7}}), []float64{0.75}},
+		{"an average precision of several labels, all cells pooled", metrics.AveragePrecision(200), inputs([][]int32{{1, 1}, {0, 0}}, [][]float32{{0.3, 0.9}, {0.1, 0.7}}), []float64{5. / 6}},
 		{"a curve of equals", metrics.AUC(200), inputs([]float32{0, 1}, []float32{0.5, 0.5}), []float64{0.5}},
 		{"a curve of one label", metrics.AUC(200), inputs([]int32{1, 1}, []float32{0.1, 0.5}), []float64{nan}},
 		{"a soft label", metrics.AUC(200), inputs([]float32{0, 0.5}, []float32{0.1, 0.5}), []float64{nan}},

@@ -47,7 +47,8 @@ func (t Average) Update(s *Step) {
 // In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have no average, as
 // frozen parameters and those that no step has updated yet, are used as they are. It is those that the state has
 // when the step runs: a step of managed is compiled anew where parameters were added to the training. The state does
-// not change. A training step must have been compiled before, and have kept averages: else it panics.
+// not change. The optimizer must have an Average in its chain, and a training step must have been compiled before: else
+// it panics.
 // So a training step that itself uses them, as a teacher's loss does, needs another one before it,
 // without In, that is prepared ([managed.Stepper.Prepare]) and need not be run; what it sees are the averages of
 // before the step.
@@ -109,14 +110,18 @@ func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 		}
 	}
 	var others []*model.Variable
+	compiled := false // a training step, with an optimizer
 	for v := range scope.Store().IterVariables() {
+		compiled = compiled || strings.HasSuffix(v.Path(), model.ScopeSeparator+model.JoinPath(optimizer.Scope, "learning_rate"))
 		if strings.HasSuffix(v.Path(), model.ScopeSeparator+below) {
 			others = append(others, v)
 		}
 	}
-	check(len(others) > 0 || !scope.IsTraining(g), "there are no averaged parameters in %s: they come with the first training step that is compiled, and this is one: "+
-		"compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer", scopeIn(scope))
-	check(len(others) > 0, "there are no averaged parameters in %s: put an Average into the optimizer's chain and make a training step first", scopeIn(scope))
+	check(len(others) > 0 || !compiled, "there are no averaged parameters in %s: the optimizer has no Average: put an optim.Average into its chain", scopeIn(scope))
+	check(len(others) > 0 || !scope.IsTraining(g), "there are no averaged parameters in %s: put an optim.Average into the optimizer's chain if it has none; "+
+		"averages come with the first training step that is compiled, and this is one: compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer",
+		scopeIn(scope))
+	check(len(others) > 0, "there are no averaged parameters in %s: put an optim.Average into the optimizer's chain if it has none, and make a training step first", scopeIn(scope))
 	check(len(others) == 1, "%d optimizers keep averages, none of them in the scope %s or around it: %s: give In the scope of one",
 		len(others), scope.Scope(), names(others))
 	return others[0]

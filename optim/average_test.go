@@ -35,7 +35,7 @@ func TestAverage_inATestStep(t *testing.T) {
 	batch := batchOf(t, []float32{1, 1}, 2)
 	_, _, err := test.Step(t.Context(), state, batch)
 	require.ErrorContains(t, err, "there are no averaged parameters")
-	require.ErrorContains(t, err, "put an Average into the optimizer's chain and make a training step first")
+	require.ErrorContains(t, err, "put an optim.Average into the optimizer's chain if it has none, and make a training step first")
 	w, sum, weight := 1.0, 0.0, 0.0
 	for range 20 {
 		train(t, step, state, []data.Batch{batch})
@@ -133,6 +133,31 @@ func TestAverage_fromAnyScope(t *testing.T) {
 	require.ErrorContains(t, err, "2 optimizers keep averages, none of them in the scope / or around it: [/a/optimizers/average/updates /c/optimizers/average/updates]: give In the scope of one")
 }
 
+// Where a training step was compiled by an optimizer without an Average, the error says that, and no other step helps.
+func TestAverage_ofAnOptimizerWithoutOne(t *testing.T) {
+	state := newState(t, plugintest.CPU(t), optim.New(0.125, optim.Adam{}))
+	w := func(b *managed.Builder) *graph.Node {
+		return b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
+	}
+	batch := batchOf(t, []float32{1, 1}, 2)
+	of := func(b *managed.Builder) {
+		optim.Average{Decay: 0.75}.In(b.Scope(), b.Graph(), func() { b.Loss("loss", graph.Square(w(b))) })
+	}
+	teacher, test := trainStep(t, of), managed.TestStep(of)
+	defer func() { require.NoError(t, test.Close()) }()
+	for _, step := range []*managed.Stepper{teacher, test} {
+		_, _, err := step.Step(t.Context(), state, batch)
+		require.ErrorContains(t, err, "put an optim.Average into the optimizer's chain if it has none")
+	}
+	_, _, err := trainStep(t, func(b *managed.Builder) { b.Loss("loss", graph.Square(w(b))) }).Step(t.Context(), state, batch)
+	require.NoError(t, err)
+	for _, step := range []*managed.Stepper{teacher, test} {
+		_, _, err = step.Step(t.Context(), state, batch)
+		require.ErrorContains(t, err, "there are no averaged parameters in /optimizers: the optimizer has no Average: put an optim.Average into its chain")
+		require.NotContains(t, err.Error(), "compile")
+	}
+}
+
 // A training step can use averages too, those of before it, once another one has brought them in; before, the error
 // says how.
 func TestR37_averagesInATrainingStep(t *testing.T) {
@@ -150,7 +175,7 @@ func TestR37_averagesInATrainingStep(t *testing.T) {
 	batch := batchOf(t, []float32{1, 1}, 2)
 	_, _, err := teacher.Step(t.Context(), state, batch)
 	require.ErrorContains(t, err, "there are no averaged parameters")
-	require.ErrorContains(t, err, "they come with the first training step that is compiled, and this is one: compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer")
+	require.ErrorContains(t, err, "averages come with the first training step that is compiled, and this is one: compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer")
 
 	require.NoError(t, plain.Prepare(t.Context(), state, batch))
 	value, sum, weight := 1.0, 0.0, 0.0

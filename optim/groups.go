@@ -2,10 +2,12 @@ package optim
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 // Chain is a transformation made of several, one after the other.
@@ -117,7 +119,8 @@ func (t masked) Update(s *Step) {
 
 // Group is a chain for some of the parameters.
 type Group struct {
-	// Name is the scope of the group's variables.
+	// Name is the scope of the group's variables, and tells its learning rate from that of the others. No two of one Groups
+	// have the same.
 	Name string
 	// Match selects the group's parameters among those that no group before it has; nil takes all that are left.
 	Match Match
@@ -139,11 +142,27 @@ type grouped []Group
 
 func (grouped) Name() string { return "groups" }
 
+// check returns an error unless each group has a name of its own.
+func (t grouped) check() error {
+	taken := map[string]bool{}
+	for i, group := range t {
+		if group.Name == "" || strings.Contains(group.Name, "/") {
+			return fmt.Errorf("group %d has the name %q, expected one without %q", i+1, group.Name, "/")
+		}
+		if own := path.Base(claim(taken, model.RootScopePath, group.Name)); own != group.Name {
+			return fmt.Errorf("group %d has the name %q, as one before it: expected another, or the rates of both would be logged under one name; "+
+				"with the name %q it finds what earlier versions of lazo have saved of it", i+1, group.Name, own)
+		}
+	}
+	return nil
+}
+
 func (t grouped) Update(s *Step) {
+	err := t.check()
+	check(err == nil, "%v", err)
 	rest := s.parameters
 	var before []Match
-	for i, group := range t {
-		check(group.Name != "" && !strings.Contains(group.Name, "/"), "group %d has the name %q, expected one without %q", i+1, group.Name, "/")
+	for _, group := range t {
 		selected := s.selects(fmt.Sprintf("group %q", group.Name), group.Match, before...)
 		before = append(before, group.Match)
 		var mine, others []*Parameter

@@ -46,6 +46,8 @@ func TestRules_refuse(t *testing.T) {
 		{"accumulate", 1, []optim.Transformation{optim.Accumulate(0)}, "Accumulate is given 0, expected 1 batch or more"},
 		{"muon", 1, []optim.Transformation{optim.Muon{}}, "Muon: /b is (Float32)[4], expected a matrix: put it into a group of another rule"},
 		{"no group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "m", Match: optim.Matrices})}, "/b, (Float32)[4], is in no group: add a last one without a Match"},
+		{"groups of one name", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a", Match: optim.Under("/b")}, optim.Group{Name: "a_2"}, optim.Group{Name: "a"})},
+			`group 3 has the name "a", as one before it: expected another, or the rates of both would be logged under one name; with the name "a_3" it finds`},
 		{"name of a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a/b"})}, `group 1 has the name "a/b", expected one without "/"`},
 		{"two averages", 1, []optim.Transformation{optim.Average{Decay: 0.9}, optim.Average{Decay: 0.8}}, "average is at /optimizers/average_2; it can be in a chain once, and not inside of a group"},
 		{"loss not scaled", 1, []optim.Transformation{optim.LossScale{}}, "the gradients were not scaled: give LossScale.Loss the loss in the step's graph"},

@@ -204,6 +204,9 @@ func linkOf(t Transformation, at *place) (l link, err error) {
 	case scaleBySchedule:
 		return link{scales: map[string][]scaling{"": {{t.Schedule, model.JoinPath(scope, countSlot)}}}}, nil
 	case grouped:
+		if err := t.check(); err != nil {
+			return link{}, fmt.Errorf("optim: %w", err)
+		}
 		scales, differ := map[string][]scaling{}, false
 		for _, g := range t {
 			of, its, err := g.Chain.scales(&place{claim(at.taken, scope, g.Name), at.taken})

@@ -11,6 +11,14 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
+// Groups of one name would have one rate in the logs.
+func TestFactorsAt_groupsOfOneName(t *testing.T) {
+	groups := optim.Groups(optim.Group{Name: "a", Match: optim.Under("/a"), Chain: optim.Chain{optim.Scale(0.5)}}, optim.Group{Name: "a", Chain: optim.Chain{optim.Scale(0.1)}})
+	_, err := optim.New(0.5, optim.Adam{}, groups).FactorsAt(1)
+	require.EqualError(t, err, `optim: group 2 has the name "a", as one before it: expected another, or the rates of both would be logged under one name; `+
+		`with the name "a_2" it finds what earlier versions of lazo have saved of it`)
+}
+
 // A rate is told where it is one: by what scales at the end of the chain. What scales before a rule is an error, in a
 // step's logs too.
 func TestFactorsAt(t *testing.T) {

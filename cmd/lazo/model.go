@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 )
 
@@ -28,6 +30,25 @@ func (c modelShow) Run(s session) error {
 		e.SetIndent("", "  ")
 		return e.Encode(d)
 	}
-	_, err = fmt.Fprintln(s.stdout, plainLines(d.String()))
+	_, err = fmt.Fprintln(s.stdout, plainLines(withColumns(d)))
 	return err
+}
+
+// withColumns are the lines of a description, with the columns that [modelPredict] needs below that of the preparation.
+func withColumns(d flaxlike.Description) string {
+	p := new(data.Preparation)
+	if d.Preparation == nil || json.Unmarshal(d.Preparation, p) != nil { // one of another program
+		return d.String()
+	}
+	const title = "preparation"
+	var lines []string
+	for line := range strings.SplitSeq(d.String(), "\n") {
+		lines = append(lines, line)
+		if value, ours := strings.CutPrefix(line, title+" "); ours {
+			inputs, _ := p.Columns()
+			indent := strings.Repeat(" ", len(line)-len(strings.TrimLeft(value, " ")))
+			lines = append(lines, indent+"predict needs the columns "+strings.Join(inputs, ", "))
+		}
+	}
+	return strings.Join(lines, "\n")
 }

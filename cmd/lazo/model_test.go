@@ -103,7 +103,10 @@ func TestModelPredict_ofATable(t *testing.T) {
 	defer m.Close()
 	must.M1(m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 20, Output: io.Discard}))
 	require.NoError(t, m.Save(model))
-	r := run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "place,mass\nsea,NA\nland,2\n"))
+	r := run(t, "model", "show", model)
+	require.Zero(t, r.code, r.stderr)
+	require.Regexp(t, `(?m)^preparation  \d+ bytes of JSON\n             predict needs the columns mass, place\n`, r.stdout)
+	r = run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "place,mass\nsea,NA\nland,2\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Regexp(t, `^preds_probability_cow,preds_probability_fish,preds_class\n\S+,fish\n\S+,cow\n$`, r.stdout)
 	known := must.M1(data.FitPreparation(table, data.Missing{"NA"}, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},

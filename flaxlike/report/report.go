@@ -136,6 +136,9 @@ func (r Run) card(d draft) []plots.Part {
 		settings = append(settings, plots.Row{Name: "sample weights", Value: fmt.Sprintf("field %q", said.SampleWeights)})
 	}
 	for _, s := range r.Model.Settings() {
+		if s.Value == "" { // the model cannot know it
+			continue
+		}
 		trained = trained || s.Name == "batch"
 		row := plots.Row{Name: s.Name, Value: s.Value}
 		switch s.Name {
