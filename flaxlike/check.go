@@ -16,7 +16,6 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/outputs"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -45,15 +44,15 @@ type seen struct {
 	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step
 	expected  *expected                 // what the run that begins waits for
 	inputs    []described               // the fields that the network takes
-	card      Card
-	fitted    loop.Logs // the last row of the last Fit
+	card      Card                      // its figures apart
+	fitted    figures                   // of the last Fit
+	evaluated figures                   // of the last Evaluate
 
 	labels       map[string]string // the field of what an output should be, by output
 	calibrations map[string]fitted[Calibration]
 	thresholds   map[string]fitted[float64]
-	trained      atomic.Int64 // steps, as far as the state has them
-	undone       atomic.Int64 // steps of the present run that its state has no more, since an earlier one was restored
-	restored     atomic.Pointer[restoration]
+	run, made    int64        // runs that began, and the steps of the last one, those that were undone too
+	origin       origin       // of the weights
 	changes      atomic.Int64 // of the weights, as far as they are known: steps of training, and values that were loaded
 }
 

@@ -275,7 +275,7 @@ func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) 
 func (m *Model) changing(of *managed.Stepper, steps int) {
 	if of == m.train {
 		m.seen.changes.Add(1)
-		m.seen.trained.Add(int64(steps))
+		m.seen.stepped(steps)
 	}
 }
 

@@ -716,4 +716,10 @@ var controls = []control{
 		edits: []edit{{"if !errors.Is(err, ErrOutdated) {", "if err != nil {"}}},
 	{name: "an output's error of one request that others get", file: "internal/graphs/outputs.go", pkg: "serve", test: "TestBatcher_anErrorOfOneOutput",
 		edits: []edit{{"if !errors.Is(err, ErrOutdated) {", "if err == nil {"}}},
+	{name: "figures of other weights on a card", file: "flaxlike/card.go", pkg: "flaxlike", test: "TestCard_figuresOfTheseWeights",
+		edits: []edit{{"case f.at != now:", "case false:"}}},
+	{name: "a run that ends inside of an epoch, with the figures of the one before", file: "flaxlike/card.go", pkg: "flaxlike", test: "TestCard_figuresOfTheEpochThatTheWeightsAreOf",
+		edits: []edit{{"if at.Steps == has {", "if at.Steps <= has {"}}},
+	{name: "figures of an epoch that a callback altered", file: "flaxlike/state.go", pkg: "flaxlike", test: "TestCard_figuresOfTheEpochThatTheWeightsAreOf",
+		edits: []edit{{"\tm.seen.are(origin{run: -1})\n", ""}}},
 }
