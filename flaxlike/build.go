@@ -48,7 +48,6 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 			"other layers' weights are theirs: give the layer an initializer"))
 	}
 	rows, arrows := layers.rowsOf(m.network, out)
-	m.set.checkClasses(out)
 	of, widths, fields := map[string]odds{}, map[string]int{}, map[string]string{}
 	for name, v := range out {
 		if widths[name] = 1; v.Rank() > 1 {
@@ -60,6 +59,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	for _, l := range m.set.losses {
 		fields[outputOf(out, l.Output)] = labelOf(out, l.Output, l.Label)
 	}
+	m.set.checkClasses(out, fields)
 	for name, v := range out {
 		if v.DType().IsFloat() {
 			out[name] = b.ToOutputType(v)
@@ -86,8 +86,9 @@ func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *grap
 	return graph.BroadcastToDims(f(labels, output), output.Shape().Dimensions[0])
 }
 
-// checkClasses refuses names of classes that an output has not.
-func (s *settings) checkClasses(out map[string]*graph.Node) {
+// checkClasses refuses names of classes that an output has not, or that the preparation has in another order for the
+// output's field of labels.
+func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
 		output, ok := out[outputOf(out, name)]
 		if !ok {
@@ -95,7 +96,15 @@ func (s *settings) checkClasses(out map[string]*graph.Node) {
 		}
 		n := len(s.classes[name])
 		if has := outputs.Classes(output); n != has && !(oneEach(output) && n == 2) {
-			panic(fmt.Errorf("%s %d classes, and the output %s has %d%s", cmp.Or(s.named, "WithClasses names"), n, output.Shape(), has, s.namedHint))
+			hint := s.namedHint
+			if s.named == ofPreparation {
+				hint = fmt.Sprintf("\n  for labels that are classes end the network with nn.Dense{Units: %d}; for labels that are numbers fit the preparation "+
+					"with data.Labels{Numbers: true}", n)
+			}
+			panic(fmt.Errorf("%s %d classes, and the output %s has %d%s", cmp.Or(s.named, "WithClasses names"), n, output.Shape(), has, hint))
+		}
+		if err := s.checkOrder(s.classes[name], fields[outputOf(out, name)]); err != nil {
+			panic(err)
 		}
 	}
 }

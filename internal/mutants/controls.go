@@ -722,4 +722,6 @@ var controls = []control{
 		edits: []edit{{"if at.Steps == has {", "if at.Steps <= has {"}}},
 	{name: "figures of an epoch that a callback altered", file: "flaxlike/state.go", pkg: "flaxlike", test: "TestCard_figuresOfTheEpochThatTheWeightsAreOf",
 		edits: []edit{{"\tm.seen.are(origin{run: -1})\n", ""}}},
+	{name: "names of classes in another order than the preparation's", file: "flaxlike/saved_options.go", pkg: "flaxlike", test: "TestWithClasses_inTheOrderOfThePreparation",
+		edits: []edit{{"\tat := 0\n\tfor own[at]", "\tif at := 0; at == 0 {\n\t\treturn nil\n\t}\n\tat := 0\n\tfor own[at]"}}},
 }
