@@ -56,6 +56,31 @@ func TestS36_learningRate(t *testing.T) {
 	require.Equal(t, float64(float32(0.05)), rate, "as the device holds it")
 }
 
+// The rate of an optimizer by value is known before the first step as that of one by name is, whatever a schedule makes
+// of it; one of GoMLX's does not say it.
+func TestModel_rateBeforeTheFirstStep(t *testing.T) {
+	of := func(options ...flaxlike.Option) *flaxlike.Model {
+		return newModel(t, nn.Dense{Units: 1}, append(options, flaxlike.WithLoss("mse"))...)
+	}
+	for name, m := range map[string]*flaxlike.Model{
+		"a name":     of(flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(0.05)),
+		"a rule":     of(flaxlike.WithOptimizer(optim.New(0.05, optim.Momentum{Decay: 0.9}))),
+		"a schedule": of(flaxlike.WithOptimizer(optim.New(0.05, optim.Adam{}, optim.Scale{By: 0}))),
+		"a scaled":   of(flaxlike.WithOptimizer(optim.New(0.05)), flaxlike.WithPolicy(optim.MixedFloat16())),
+	} {
+		rate, err := m.LearningRate()
+		require.NoError(t, err, name)
+		require.Equal(t, 0.05, rate, name)
+	}
+	m := of(flaxlike.WithOptimizer(optim.New(0.05)))
+	require.NoError(t, m.SetOptimizer(t.Context(), optim.New(0.5)))
+	require.Equal(t, 0.5, must.M1(m.LearningRate()), "that of SetOptimizer")
+	require.NoError(t, m.SetLearningRate(0.25))
+	require.Equal(t, 0.25, must.M1(m.LearningRate()), "that was set")
+	_, err := of(flaxlike.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))).LearningRate()
+	require.ErrorIs(t, err, managed.ErrNoLearningRate)
+}
+
 // Weights of batches that come one by one, by which no example counts, are an error at the end of the first epoch and
 // of an evaluation; a batch alone may have no example that counts.
 func TestS36_weightsOfAStream(t *testing.T) {

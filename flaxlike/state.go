@@ -1,6 +1,7 @@
 package flaxlike
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,20 +57,26 @@ func (m *Model) SetValue(name string, t *tensors.Tensor) error {
 	return m.change(func() error { return m.state.SetValue(name, t) })
 }
 
-// LearningRate is the optimizer's learning rate; before the first training step the one that an optimizer by name
-// begins with, which [Open] reads from the file. See managed.State.LearningRate.
+// LearningRate is the optimizer's learning rate; before the first training step the one that it begins with: of an
+// optimizer by name that which [Open] reads from the file. One of GoMLX's does not say it then
+// (managed.ErrNoLearningRate). See managed.State.LearningRate.
 func (m *Model) LearningRate() (float64, error) {
 	rate, err := m.state.LearningRate()
 	m.seen.mu.Lock()
-	own := m.seen.optimizer != nil
+	own := m.seen.optimizer
 	m.seen.mu.Unlock()
 	switch {
-	case err == nil || own || m.set.optimizerName == "" || !errors.Is(err, managed.ErrNoLearningRate):
+	case err == nil || !errors.Is(err, managed.ErrNoLearningRate):
 		return rate, err
-	case m.set.noTraining != nil:
+	case own == nil && m.set.noTraining != nil:
 		return 0, fmt.Errorf("flaxlike: %w: %w", managed.ErrNoLearningRate, m.set.noTraining)
+	case own == nil && m.set.optimizerName != "":
+		return rateByName(m.set.optimizerName, m.set.rate)
 	}
-	return rateByName(m.set.optimizerName, m.set.rate)
+	if base, ok := cmp.Or(own, m.set.optimizer).Base(); ok {
+		return base, nil
+	}
+	return rate, err
 }
 
 // SetLearningRate sets the optimizer's learning rate; nothing is compiled again. See managed.State.SetLearningRate.

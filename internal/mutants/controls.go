@@ -724,4 +724,8 @@ var controls = []control{
 		edits: []edit{{"\tm.seen.are(origin{run: -1})\n", ""}}},
 	{name: "names of classes in another order than the preparation's", file: "flaxlike/saved_options.go", pkg: "flaxlike", test: "TestWithClasses_inTheOrderOfThePreparation",
 		edits: []edit{{"\tat := 0\n\tfor own[at]", "\tif at := 0; at == 0 {\n\t\treturn nil\n\t}\n\tat := 0\n\tfor own[at]"}}},
+	{name: "infinite numbers in inputs", file: "flaxlike/check.go", pkg: "flaxlike", test: "TestS36_inputsAreFinite",
+		edits: []edit{{"low: -math.MaxFloat64, high: math.MaxFloat64, orNaN", "low: math.Inf(-1), high: math.Inf(1), orNaN"}}},
+	{name: "the classes of infinite numbers", file: "flaxlike/classes.go", pkg: "flaxlike", test: "TestProbabilities_ofFiniteNumbers",
+		edits: []edit{{"math.IsNaN(v) || math.IsInf(v, 0) })", "math.IsNaN(v) })"}}},
 }

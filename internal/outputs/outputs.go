@@ -80,6 +80,12 @@ func From0To1(output *Node) bool {
 	return MadeBy(output) != "" || low >= -1e-6 && high <= 1+1e-6 // by the rounding of a factor
 }
 
+// Infinite tells whether a node is an infinite number.
+func Infinite(x *Node) bool {
+	low, high := bounds(x, 12)
+	return low == high && math.IsInf(low, 0)
+}
+
 // bounds are a number that no element is below and one that none is above, as far as a few operations show.
 func bounds(x *Node, steps int) (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
