@@ -112,6 +112,9 @@ func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]st
 // report builds the training and the test step.
 func (m *Model) report(b *managed.Builder) {
 	out := m.outputs(b)
+	if b.Training() {
+		m.trains()
+	}
 	var sample *graph.Node
 	if m.set.weights != "" {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
@@ -152,6 +155,7 @@ func (m *Model) report(b *managed.Builder) {
 		default:
 			v, places = ofWhole(l.Name, f, labels, output, outputs.Both(places, b.Mask())), nil
 		}
+		given(fmt.Sprintf("loss %q", name), v)
 		eachExample(fmt.Sprintf("loss %q", name), v, labels)
 		v = weigh(name, v, sample)
 		if classes := m.set.classesOf(l, labels, output); classes != 0 && len(m.set.classWeights) > 0 {
@@ -211,6 +215,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 	}
 	if metric.Func != nil {
 		v := metric.Func(labels, output)
+		given(fmt.Sprintf("metric %q", metric.Name), v)
 		eachExample(fmt.Sprintf("metric %q", metric.Name), v, labels)
 		if !v.DType().IsFloat() {
 			v = graph.ConvertDType(v, dtypes.Float32)
@@ -291,7 +296,11 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*gr
 // field is a field of the batch; what says in the error what needs the field.
 func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 	if names := b.Fields(); !slices.Contains(names, name) {
-		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)", name, what, cmp.Or(strings.Join(names, ", "), "none")))
+		hint := ""
+		if m.set.preparation != nil {
+			hint = prepareIt
+		}
+		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)%s", name, what, cmp.Or(strings.Join(names, ", "), "none"), hint))
 	}
 	return b.Field(name)
 }
@@ -370,6 +379,24 @@ func classWeights(labels *graph.Node, weights map[int]float64, dtype dtypes.DTyp
 		w = graph.Where(is, graph.MulScalar(graph.OnesLike(w), weights[class]), w)
 	}
 	return w
+}
+
+// given refuses what a function has not made.
+func given(what string, v *graph.Node) {
+	if v == nil {
+		panic(fmt.Errorf("%s: its function gave nil: expected a value for each example, [batch, …], or a scalar", what))
+	}
+}
+
+// trains refuses a network in which nothing is trained.
+func (m *Model) trains() {
+	m.seen.mu.Lock()
+	variables := m.seen.variables
+	m.seen.mu.Unlock()
+	if slices.ContainsFunc(variables, func(v variable) bool { return v.trainable }) {
+		return
+	}
+	panic(errors.New("the network has no variable to train: give New a network with a layer that has some, as nn.Dense; Evaluate and Predict do without"))
 }
 
 // eachExample refuses a node with another first axis than the batch's: its mean would count as that of the examples.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // An example that the network cannot take is an error that names its field.
@@ -65,7 +68,7 @@ func TestModel_rateBeforeTheFirstStep(t *testing.T) {
 	for name, m := range map[string]*flaxlike.Model{
 		"a name":     of(flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(0.05)),
 		"a rule":     of(flaxlike.WithOptimizer(optim.New(0.05, optim.Momentum{Decay: 0.9}))),
-		"a schedule": of(flaxlike.WithOptimizer(optim.New(0.05, optim.Adam{}, optim.Scale{By: 0}))),
+		"a schedule": of(flaxlike.WithOptimizer(optim.New(0.05, optim.Adam{}, optim.Scale(0)))),
 		"a scaled":   of(flaxlike.WithOptimizer(optim.New(0.05)), flaxlike.WithPolicy(optim.MixedFloat16())),
 	} {
 		rate, err := m.LearningRate()

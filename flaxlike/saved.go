@@ -393,7 +393,7 @@ func (d *description) fill(s *settings) error {
 	}
 	if len(d.Preparation) > 0 && !sameJSON(s.preparation, d.Preparation) {
 		return errors.New("WithPreparation: the file has another preparation, by which the fields that the weights were trained on were made: " +
-			"leave WithPreparation out, and take the file's by Model.Preparation\n  for another one make a model by New with its network, give it the weights by Load, and train it")
+			"leave WithPreparation out, and take the file's by Model.Describe\n  for another one make a model by New with its network, give it the weights by Load, and train it")
 	}
 	return nil
 }

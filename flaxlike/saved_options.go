@@ -65,7 +65,7 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 }
 
 // WithPreparation has [Model.Save] keep what makes the model's fields of other data, fitted on the training set: any
-// value that JSON can have. [Model.Preparation] reads it. Where it has a method Classes of a field's name, which gives
+// value that JSON can have. [Model.Describe] has it. Where it has a method Classes of a field's name, which gives
 // those of the labels or an error, the classes have their names from it, unless [WithClasses] gives others.
 //
 // Given to [Open], it must be the one in the file, if that has one: the weights were trained on its fields.
