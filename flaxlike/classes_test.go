@@ -112,7 +112,7 @@ func TestProbabilities(t *testing.T) {
 	require.Len(t, must.M1(p.Labels("soft")), 2)
 }
 
-// An infinite number or a NaN in an output of classes is an error of what is made of it, whatever becomes of the numbers.
+// An infinite number or a NaN in an output of classes is an error of what is made of it.
 func TestProbabilities_ofFiniteNumbers(t *testing.T) {
 	asked := func(then func(*graph.Node) *graph.Node) func(*graph.Node) *graph.Node {
 		return func(x *graph.Node) *graph.Node {

@@ -129,8 +129,8 @@ func (p Prediction) answer(what string, f func(a data.Array, of answering) (data
 // one, a sigmoid where it is binary_crossentropy: that of class 1. An output that went through a softmax or a sigmoid
 // itself, and one of dice or tversky, stays as it is.
 //
-// A NaN or an infinite number in the output is an error. An output of another loss, as mse, has no probabilities, and that of a loss of one's own is not known to have some: see
-// [ErrNoProbabilities].
+// A NaN or an infinite number in the output is an error. An output of another loss, as mse, has no probabilities, and
+// that of a loss of one's own is not known to have some: see [ErrNoProbabilities].
 func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
 		numbers, err := finiteIn(a)
