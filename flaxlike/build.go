@@ -48,7 +48,6 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 			"other layers' weights are theirs: give the layer an initializer"))
 	}
 	rows, arrows := layers.rowsOf(m.network, out)
-	m.set.checkClasses(out)
 	of, widths, fields := map[string]odds{}, map[string]int{}, map[string]string{}
 	for name, v := range out {
 		if widths[name] = 1; v.Rank() > 1 {
@@ -60,6 +59,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	for _, l := range m.set.losses {
 		fields[outputOf(out, l.Output)] = labelOf(out, l.Output, l.Label)
 	}
+	m.set.checkClasses(out, fields)
 	for name, v := range out {
 		if v.DType().IsFloat() {
 			out[name] = b.ToOutputType(v)
@@ -86,8 +86,9 @@ func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *grap
 	return graph.BroadcastToDims(f(labels, output), output.Shape().Dimensions[0])
 }
 
-// checkClasses refuses names of classes that an output has not.
-func (s *settings) checkClasses(out map[string]*graph.Node) {
+// checkClasses refuses names of classes that an output has not, or that the preparation has in another order for the
+// output's field of labels.
+func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
 		output, ok := out[outputOf(out, name)]
 		if !ok {
@@ -95,7 +96,15 @@ func (s *settings) checkClasses(out map[string]*graph.Node) {
 		}
 		n := len(s.classes[name])
 		if has := outputs.Classes(output); n != has && !(oneEach(output) && n == 2) {
-			panic(fmt.Errorf("%s %d classes, and the output %s has %d%s", cmp.Or(s.named, "WithClasses names"), n, output.Shape(), has, s.namedHint))
+			hint := s.namedHint
+			if s.named == ofPreparation {
+				hint = fmt.Sprintf("\n  for labels that are classes end the network with nn.Dense{Units: %d}; for labels that are numbers fit the preparation "+
+					"with data.Labels{Numbers: true}", n)
+			}
+			panic(fmt.Errorf("%s %d classes, and the output %s has %d%s", cmp.Or(s.named, "WithClasses names"), n, output.Shape(), has, hint))
+		}
+		if err := s.checkOrder(s.classes[name], fields[outputOf(out, name)]); err != nil {
+			panic(err)
 		}
 	}
 }
@@ -103,6 +112,9 @@ func (s *settings) checkClasses(out map[string]*graph.Node) {
 // report builds the training and the test step.
 func (m *Model) report(b *managed.Builder) {
 	out := m.outputs(b)
+	if b.Training() {
+		m.trains()
+	}
 	var sample *graph.Node
 	if m.set.weights != "" {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
@@ -143,6 +155,7 @@ func (m *Model) report(b *managed.Builder) {
 		default:
 			v, places = ofWhole(l.Name, f, labels, output, outputs.Both(places, b.Mask())), nil
 		}
+		given(fmt.Sprintf("loss %q", name), v)
 		eachExample(fmt.Sprintf("loss %q", name), v, labels)
 		v = weigh(name, v, sample)
 		if classes := m.set.classesOf(l, labels, output); classes != 0 && len(m.set.classWeights) > 0 {
@@ -202,6 +215,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 	}
 	if metric.Func != nil {
 		v := metric.Func(labels, output)
+		given(fmt.Sprintf("metric %q", metric.Name), v)
 		eachExample(fmt.Sprintf("metric %q", metric.Name), v, labels)
 		if !v.DType().IsFloat() {
 			v = graph.ConvertDType(v, dtypes.Float32)
@@ -282,7 +296,11 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*gr
 // field is a field of the batch; what says in the error what needs the field.
 func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 	if names := b.Fields(); !slices.Contains(names, name) {
-		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)", name, what, cmp.Or(strings.Join(names, ", "), "none")))
+		hint := ""
+		if m.set.preparation != nil {
+			hint = prepareIt
+		}
+		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)%s", name, what, cmp.Or(strings.Join(names, ", "), "none"), hint))
 	}
 	return b.Field(name)
 }
@@ -361,6 +379,24 @@ func classWeights(labels *graph.Node, weights map[int]float64, dtype dtypes.DTyp
 		w = graph.Where(is, graph.MulScalar(graph.OnesLike(w), weights[class]), w)
 	}
 	return w
+}
+
+// given refuses what a function has not made.
+func given(what string, v *graph.Node) {
+	if v == nil {
+		panic(fmt.Errorf("%s: its function gave nil: expected a value for each example, [batch, …], or a scalar", what))
+	}
+}
+
+// trains refuses a network in which nothing is trained.
+func (m *Model) trains() {
+	m.seen.mu.Lock()
+	variables := m.seen.variables
+	m.seen.mu.Unlock()
+	if slices.ContainsFunc(variables, func(v variable) bool { return v.trainable }) {
+		return
+	}
+	panic(errors.New("the network has no variable to train: give New a network with a layer that has some, as nn.Dense; Evaluate and Predict do without"))
 }
 
 // eachExample refuses a node with another first axis than the batch's: its mean would count as that of the examples.

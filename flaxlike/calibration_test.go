@@ -216,7 +216,7 @@ func TestCalibrate_refuses(t *testing.T) {
 		{"binary_crossentropy", "class 0: its logits are no higher where the label is 1", set([]float32{1, 2, 3}, 1, []float32{1, 1, 0})},
 		{"binary_crossentropy", `labels "y": example 1 has 0.5, expected 0 or 1`, set([]float32{1, 2, 3}, 1, []float32{1, 0.5, 0})},
 		{"binary_crossentropy", "there are 3 for 3 examples of 2 classes", set(two, 2, []float32{1, 0, 0})},
-		{"binary_crossentropy", "example 2 has +Inf, expected finite numbers", set([]float32{1, 2, float32(math.Inf(1))}, 1, []float32{1, 0, 0})},
+		{"binary_crossentropy", "input +Inf of example 2 in the batch is out of range", set([]float32{1, 2, float32(math.Inf(1))}, 1, []float32{1, 0, 0})},
 		{"dice", "no loss by name says whether its numbers are logits", set([]float32{1, 0, 1}, 1, []float32{1, 0, 1})},
 		{"mse", "none of the outputs [\"preds\"] is of classes", set(two, 2, []int32{0, 1, 0})},
 	} {

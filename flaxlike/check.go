@@ -16,7 +16,6 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/outputs"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -45,15 +44,15 @@ type seen struct {
 	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step
 	expected  *expected                 // what the run that begins waits for
 	inputs    []described               // the fields that the network takes
-	card      Card
-	fitted    loop.Logs // the last row of the last Fit
+	card      Card                      // its figures apart
+	fitted    figures                   // of the last Fit
+	evaluated figures                   // of the last Evaluate
 
 	labels       map[string]string // the field of what an output should be, by output
 	calibrations map[string]fitted[Calibration]
 	thresholds   map[string]fitted[float64]
-	trained      atomic.Int64 // steps, as far as the state has them
-	undone       atomic.Int64 // steps of the present run that its state has no more, since an earlier one was restored
-	restored     atomic.Pointer[restoration]
+	run, made    int64        // runs that began, and the steps of the last one, those that were undone too
+	origin       origin       // of the weights
 	changes      atomic.Int64 // of the weights, as far as they are known: steps of training, and values that were loaded
 }
 
@@ -64,6 +63,7 @@ type bound struct {
 	low, high float64
 	signs     bool   // -1 and 1 alone
 	whole     bool   // no fractions
+	orNaN     bool   // a NaN too
 	row       int    // so many together are 1, or 0 as those of an example that is not to count
 	class     bool   // it is a number of low…high
 	input     bool   // of the network, not of a loss
@@ -198,20 +198,46 @@ func (t *trace) fieldOf(x *graph.Node) string {
 	}
 }
 
-// numbersAlone says that the network's inputs of floats have no NaN, but for one of which the network asks itself where
-// it has.
+// numbersAlone says that the network's inputs of floats are finite numbers, but for those about which the network asks
+// itself.
 func (t *trace) numbersAlone(g *graph.Graph) {
-	asked := map[string]bool{}
+	nan, infinite := map[string]bool{}, map[string]bool{}
 	for _, n := range g.Nodes() {
-		if in := n.Inputs(); len(in) > 0 && (n.Type() == graph.NodeTypeIsNaN || n.Type() == graph.NodeTypeIsFinite ||
-			n.Type() == graph.NodeTypeNotEqual && in[0] == in[1]) {
-			asked[t.fieldOf(in[0])] = true
+		in := n.Inputs()
+		switch n.Type() {
+		case graph.NodeTypeIsNaN:
+			nan[t.fieldOf(in[0])] = true
+		case graph.NodeTypeIsFinite:
+			nan[t.fieldOf(in[0])], infinite[t.fieldOf(in[0])] = true, true
+		case graph.NodeTypeClamp:
+			infinite[t.fieldOf(in[1])] = true
+		case graph.NodeTypeMin, graph.NodeTypeMax:
+			if of := in[0]; of.Type() != n.Type() && (of.Type() == graph.NodeTypeMin || of.Type() == graph.NodeTypeMax) {
+				infinite[t.fieldOf(of.Inputs()[0])] = true // clipped
+			}
+		case graph.NodeTypeEqual, graph.NodeTypeNotEqual, graph.NodeTypeLessThan, graph.NodeTypeLessOrEqual, graph.NodeTypeGreaterThan, graph.NodeTypeGreaterOrEqual:
+			for i, with := range in[:2] {
+				of := in[1-i]
+				if n.Type() == graph.NodeTypeNotEqual && of == with {
+					nan[t.fieldOf(of)] = true
+				}
+				if of.Type() == graph.NodeTypeAbs {
+					of = of.Inputs()[0]
+				}
+				if outputs.Infinite(with) {
+					infinite[t.fieldOf(of)] = true
+				}
+			}
 		}
 	}
 	for field, name := range t.inputs {
-		if field.DType().IsFloat() && !asked[name] {
-			t.seen.take(bound{field: name, kind: "input", input: true, low: math.Inf(-1), high: math.Inf(1),
-				why: "the network takes numbers: fill missing values (data.Numbers has Fill), or leave such examples out (Set.Where)"})
+		r := bound{field: name, kind: "input", input: true, low: -math.MaxFloat64, high: math.MaxFloat64, orNaN: nan[name],
+			why: "the network takes finite numbers: fill missing values (data.Numbers has Fill), clip infinite ones, or leave such examples out (Set.Where)"}
+		if infinite[name] {
+			r.low, r.high = math.Inf(-1), math.Inf(1)
+		}
+		if field.DType().IsFloat() && !(nan[name] && infinite[name]) {
+			t.seen.take(r)
 		}
 	}
 }
@@ -380,7 +406,7 @@ func isZero(flat any, at int) bool {
 func (r bound) first(field data.Array, from int) (at int, ok bool) {
 	switch f := field.Flat.(type) {
 	case []float32:
-		return outside(f, r, float32(r.low), float32(r.high), from)
+		return outside(f, r, narrow(r.low), narrow(r.high), from)
 	case []float64:
 		return outside(f, r, r.low, r.high, from)
 	case []int32:
@@ -405,6 +431,14 @@ func (r bound) first(field data.Array, from int) (at int, ok bool) {
 		}
 	}
 	return 0, true
+}
+
+// narrow is a bound in float32: one of finite numbers stays finite.
+func narrow(v float64) float32 {
+	if math.IsInf(v, 0) {
+		return float32(v)
+	}
+	return float32(min(max(v, -math.MaxFloat32), math.MaxFloat32))
 }
 
 type number interface {
@@ -448,7 +482,7 @@ func outside[T number](flat []T, r bound, low, high T, from int) (int, bool) {
 		return 0, true
 	}
 	for i, v := range flat[from:] {
-		if !(v >= low && v <= high) || r.whole && v != T(int64(v)) { // NaN too
+		if !(v >= low && v <= high || r.orNaN && v != v) || r.whole && v != T(int64(v)) { // NaN too
 			return from + i, false
 		}
 	}

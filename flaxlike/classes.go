@@ -88,6 +88,19 @@ func numbersIn(a data.Array) ([]float64, error) {
 	return nil, fmt.Errorf("its numbers are %s, expected float32 or float64", a.DType())
 }
 
+// finiteIn are the numbers of an output of classes: a NaN or an infinite one is of no class, and has no probability.
+func finiteIn(a data.Array) ([]float64, error) {
+	numbers, err := numbersIn(a)
+	at := slices.IndexFunc(numbers, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	switch {
+	case at < 0:
+		return numbers, err
+	case math.IsNaN(numbers[at]):
+		return nil, fmt.Errorf("example %d has a NaN, which is of no class", at/(len(numbers)/a.Len()))
+	}
+	return nil, fmt.Errorf("example %d has %+v, which is of no class", at/(len(numbers)/a.Len()), numbers[at])
+}
+
 // probabilitiesOf are those of the numbers of one example, or of one of its places, by a calibration for all or for
 // each, if there is one.
 func probabilitiesOf(numbers []float64, of odds, by []Calibration) []float64 {

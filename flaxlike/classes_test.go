@@ -2,6 +2,7 @@ package flaxlike_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"testing"
@@ -36,7 +37,10 @@ func asIs(through map[string]func(*graph.Node) *graph.Node, names ...string) fla
 func TestProbabilities(t *testing.T) {
 	softmaxed := func(x *graph.Node) *graph.Node { return graph.Softmax(x) }
 	sigmoided := func(x *graph.Node) *graph.Node { return graph.Sigmoid(x) }
-	nanOfInf := func(x *graph.Node) *graph.Node { return graph.Add(x, graph.MulScalar(x, 0)) }
+	nanOfInf := func(x *graph.Node) *graph.Node {
+		_ = graph.IsFinite(x) // so that infinite inputs are taken
+		return graph.Add(x, graph.MulScalar(x, 0))
+	}
 	names := []string{"classes", "two", "several", "number", "soft", "sig"}
 	losses := []flaxlike.Loss{
 		{Name: "sparse_categorical_crossentropy", Output: "classes"}, {Name: "binary_crossentropy", Output: "two"},
@@ -103,7 +107,46 @@ func TestProbabilities(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.Classes("two")
 	require.EqualError(t, err, `flaxlike: classes: output "two": example 1 has a NaN, which is of no class`)
+	_, err = p.Probabilities("two")
+	require.EqualError(t, err, `flaxlike: probabilities: output "two": example 1 has a NaN, which is of no class`)
 	require.Len(t, must.M1(p.Labels("soft")), 2)
+}
+
+// An infinite number or a NaN in an output of classes is an error of what is made of it.
+func TestProbabilities_ofFiniteNumbers(t *testing.T) {
+	asked := func(then func(*graph.Node) *graph.Node) func(*graph.Node) *graph.Node {
+		return func(x *graph.Node) *graph.Node {
+			_ = graph.IsFinite(x) // so that infinite inputs are taken
+			return then(x)
+		}
+	}
+	same := func(x *graph.Node) *graph.Node { return graph.Identity(x) }
+	m := newModel(t, asIs(map[string]func(*graph.Node) *graph.Node{"one": asked(same), "several": asked(same), "soft": asked(func(x *graph.Node) *graph.Node { return graph.Softmax(x) })},
+		"one", "several", "soft"), flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "one"}, flaxlike.Loss{Name: "binary_crossentropy", Output: "several"}))
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		row  [2]float64
+		has  string
+		soft string
+	}{{[2]float64{inf, -inf}, "+Inf", "a NaN"}, {[2]float64{0, -inf}, "-Inf", ""}, {[2]float64{inf, 0}, "+Inf", "a NaN"}, {[2]float64{math.NaN(), 0}, "a NaN", "a NaN"}, {[2]float64{1, 0}, "", ""}} {
+		field := func(name string) data.Field {
+			return data.Named(name, []float32{1, 2, float32(c.row[0]), float32(c.row[1])}, 2, 2)
+		}
+		p := must.M1(m.Predict(t.Context(), must.M1(data.New(field("one"), field("several"), field("soft")))))
+		for output, has := range map[string]string{"one": c.has, "several": c.has, "soft": c.soft} {
+			_, classes := p.Classes(output)
+			_, probabilities := p.Probabilities(output)
+			_, labels := p.Labels(output)
+			for _, err := range []error{classes, probabilities, labels} {
+				if has == "" {
+					require.NoError(t, err, "%s %v", output, c.row)
+				} else {
+					require.ErrorContains(t, err, fmt.Sprintf("output %q: example 1 has %s, which is of no class", output, has))
+				}
+			}
+			require.Len(t, must.M1(p.Output(output)).Flat, 4, "the numbers themselves")
+		}
+	}
 }
 
 func TestProbabilities_notKnown(t *testing.T) {

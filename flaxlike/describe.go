@@ -75,7 +75,7 @@ type Description struct {
 // Describe says what the model is made of and what came of its training. A model that has met no batch has no variables
 // yet.
 func (m *Model) Describe() Description {
-	say := m.description().say()
+	say := m.description(m.seen.changes.Load()).say()
 	for _, row := range m.state.Summary().Rows {
 		if row.Kind == managed.Parameter || row.Kind == managed.Fixed {
 			say.variable(strings.TrimSuffix(row.Layer, "/")+"/"+row.Name, row.Shape.DType.String(), row.Shape.Dimensions, int(row.Size))

@@ -38,7 +38,7 @@
 //
 // In Fit the unit is the epoch: a row of the history has means over its examples, and what follows an entry
 // (callbacks.StopEarly, callbacks.KeepBest, callbacks.OnBest, callbacks.ReduceOnPlateau) counts epochs. Labels, sample
-// weights, the integers of an Embedding and inputs of floats, which may have no NaN, are looked at before the first
+// weights, the integers of an Embedding and inputs of floats, which must be finite, are looked at before the first
 // step, those of a stream of batches before each.
 //
 // Fit logs loss, accuracy, <output>_loss, learning_rate and epoch. The names of the figures of a set to validate on

@@ -35,6 +35,7 @@ func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Source[data.Ba
 }
 
 func (m *Model) evaluate(ctx context.Context, test evaluation, options []loop.Option) (map[string]float64, error) {
+	at := m.seen.changes.Load()
 	reader, err := m.reading(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: evaluate: %w", graphs.Inner(err))
@@ -55,7 +56,7 @@ func (m *Model) evaluate(ctx context.Context, test evaluation, options []loop.Op
 			return nil, fmt.Errorf("flaxlike: evaluate: %s: %w", e.Path(), err)
 		}
 	}
-	m.noteEvaluated(found)
+	m.noteEvaluated(found, at)
 	return found, nil
 }
 

@@ -147,7 +147,6 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch],
 			source = loop.Data[data.Batch](f.augmented(iter.Seq2[data.Batch, error](plain)))
 		}
 		history, err = m.run(ctx, f, step{of: m.train, means: true, stream: new(stream)}, nil, source)
-		m.noteFit(nil, history)
 	}
 	if err != nil {
 		return history, fmt.Errorf("flaxlike: fit: %w", graphs.Inner(err))
@@ -221,15 +220,13 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	}
 	training := m.stepOn(m.train, augmented)
 	training.part = f.OverfitBatches > 0
-	history, err := m.run(ctx, f, training, set, loop.From(func(position int64) iter.Seq2[data.Batch, error] {
+	return m.run(ctx, f, training, set, loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 		if batches := dealt(size, order...).From(position); !rest {
 			return batches
 		} else {
 			return m.divided(batches, size)
 		}
 	}))
-	m.noteFit(set, history)
-	return history, err
 }
 
 // divided pads the batches that end an epoch where the strategy cannot divide them among its devices.

@@ -21,8 +21,6 @@ import (
 
 // run trains, by a step, on batches, which are those of a set if it is not nil.
 func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch]) (*loop.History, error) {
-	m.seen.undone.Store(0)
-	m.seen.restored.Store(nil)
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
 		f.ValidationAt, f.Checkpoints = nil, nil
@@ -34,6 +32,15 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 		return new(loop.History), fmt.Errorf("the model is %w: another Fit trains it: wait for its end, or make a second model", managed.ErrBusy)
 	}
 	defer m.fitting.Store(false)
+	m.seen.begin()
+	begin := &place{}
+	history, err := m.runFrom(ctx, f, step, set, batches, begin)
+	m.noteFit(set, history, begin.Steps)
+	return history, err
+}
+
+// runFrom is a run whose beginning is written to begin.
+func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch], begin *place) (*loop.History, error) {
 	tests := m.tests(f)
 	if f.SanityEvaluation {
 		for _, t := range tests {
@@ -43,7 +50,6 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 			}
 		}
 	}
-	begin := &place{}
 	size := cmp.Or(f.BatchSize, m.set.batchSize)
 	whole := set != nil && f.StepsPerEpoch == (set.Len()+size-1)/size
 	training := train.Loop[*Model, data.Batch]{Step: step, Epoch: loop.Epochs(1), Reset: reset}

@@ -116,6 +116,38 @@ var mistakes = []struct {
 	{"wrong width of the output", func(m desk) error {
 		return m.fit(nn.Dense{Units: 2}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
+	{"numbers of classes for categorical_crossentropy", func(m desk) error {
+		return m.fit(nn.Dense{Units: 3}, sorted(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("categorical_crossentropy"))
+	}},
+	{"two units for binary_crossentropy", func(m desk) error {
+		return m.fit(nn.Dense{Units: 2}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("binary_crossentropy"))
+	}},
+	{"numbers of classes for mse", func(m desk) error {
+		return m.fit(nn.Dense{Units: 3}, sorted(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"a network without variables", func(m desk) error {
+		return m.fit(nn.Sequential{}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"a loss that gives nothing", func(m desk) error {
+		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss(flaxlike.Loss{Func: func(_, _ *graph.Node) *graph.Node { return nil }}))
+	}},
+	{"a metric that gives nothing", func(m desk) error {
+		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"),
+			flaxlike.WithMetrics(flaxlike.Metric{Name: "own", Func: func(_, _ *graph.Node) *graph.Node { return nil }}))
+	}},
+	{"labels that are numbers, prepared as classes", func(m desk) error {
+		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithPreparation(numbered{"y": {"1", "2", "3"}}))
+	}},
+	{"a table that is not prepared", func(m desk) error {
+		_, err := newModel(m, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse), flaxlike.WithPreparation(numbered{"y": {"a", "b", "c"}})).
+			Predict(m.Context(), m.set(data.Field{Name: "mass", Array: data.Array{Flat: []string{"3", "4"}, Dims: []int{2}}}))
+		return err
+	}},
+	{"a table of numbers that is not prepared", func(m desk) error {
+		_, err := newModel(m, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse), flaxlike.WithPreparation(numbered{"y": {"a", "b", "c"}})).
+			Predict(m.Context(), m.set(data.Named("mass", []float32{3, 4}, 2)))
+		return err
+	}},
 	{"no labels in the set", func(m desk) error {
 		return m.fit(nn.Dense{Units: 1}, m.set(data.X(make([]float32, 64), 64, 1)), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},

@@ -265,17 +265,30 @@ func (m *Model) Close() error {
 func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) (loop.Logs, error) {
 	m.changing(of, 1)
 	if m.view != nil {
-		return m.view.Step(ctx, of, batch)
+		logs, err := m.view.Step(ctx, of, batch)
+		return logs, m.ofTable(batch, err)
 	}
 	_, logs, err := of.Step(ctx, m.state, batch)
-	return logs, ofShapes(err)
+	return logs, m.ofTable(batch, ofShapes(err))
 }
+
+// ofTable has the error of a batch with texts say that the model has a preparation.
+func (m *Model) ofTable(batch data.Batch, err error) error {
+	if err == nil || m.set.preparation == nil || !slices.ContainsFunc(batch.Fields, func(f data.Field) bool { _, texts := f.Array.Flat.([]string); return texts }) {
+		return err
+	}
+	return failure(fmt.Errorf("%w%s", graphs.Inner(err), prepareIt))
+}
+
+// prepareIt is what to do with a table.
+const prepareIt = "\n  the model has a preparation, which makes its fields of a table: give it table.Map(preparation.Inputs), or table.Map(preparation.Apply) " +
+	"where labels are needed; Model.Describe has its JSON"
 
 // changing notes that a step changes the weights, so that what was fitted to them is outdated.
 func (m *Model) changing(of *managed.Stepper, steps int) {
 	if of == m.train {
 		m.seen.changes.Add(1)
-		m.seen.trained.Add(int64(steps))
+		m.seen.stepped(steps)
 	}
 }
 
@@ -287,6 +300,7 @@ func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs
 		_, logs, err = s.of.StepBlock(ctx, m.state, batches)
 		err = ofShapes(err)
 	}
+	err = m.ofTable(batches[0], err)
 	if s.means {
 		logs = asShown(logs)
 	}
@@ -379,7 +393,7 @@ func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loo
 
 func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*Model, []loop.Logs, error) {
 	if err := s.ready(ctx, m, batches[0]); err != nil {
-		return m, nil, &untrained{failure(err)}
+		return m, nil, &untrained{failure(m.ofTable(batches[0], err))}
 	}
 	for i, b := range batches {
 		if err := m.before(s, b); err != nil {

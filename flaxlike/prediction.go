@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 
@@ -130,15 +129,12 @@ func (p Prediction) answer(what string, f func(a data.Array, of answering) (data
 // one, a sigmoid where it is binary_crossentropy: that of class 1. An output that went through a softmax or a sigmoid
 // itself, and one of dice or tversky, stays as it is.
 //
-// An output of another loss, as mse, has none, and that of a loss of one's own is not known to have some: see
-// [ErrNoProbabilities].
+// A NaN or an infinite number in the output is an error. An output of another loss, as mse, has no probabilities, and
+// that of a loss of one's own is not known to have some: see [ErrNoProbabilities].
 func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
-		if of.odds == softmaxed || of.odds == sigmoided {
-			return a, nil
-		}
-		numbers, err := numbersIn(a)
-		if err != nil {
+		numbers, err := finiteIn(a)
+		if err != nil || of.odds == softmaxed || of.odds == sigmoided {
 			return a, err
 		}
 		flat, width := make([]float32, len(numbers)), lastAxis(a)
@@ -155,16 +151,13 @@ func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 // first of several that are as likely, [examples]; of a binary output 1 if the probability is above the threshold, and
 // else 0, [examples]; where an example may have several classes 0 or 1 for each, [examples, classes]. An output with
 // places, as that of a sequence, has their axes too. The threshold is 0.5, or that of [Model.ChooseThresholds], or that
-// of [Prediction.WithThresholds]. A NaN is an error.
+// of [Prediction.WithThresholds]. A NaN or an infinite number in the output is an error.
 func (p Prediction) Classes(output ...string) (data.Array, error) {
 	return p.answer("classes", p.classes, output...)
 }
 
 func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
-	numbers, err := numbersIn(a)
-	if at := slices.IndexFunc(numbers, math.IsNaN); at >= 0 {
-		err = fmt.Errorf("example %d has a NaN, which is of no class", at/(len(numbers)/a.Len()))
-	}
+	numbers, err := finiteIn(a)
 	if err != nil {
 		return a, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // An example that the network cannot take is an error that names its field.
@@ -54,6 +57,31 @@ func TestS36_learningRate(t *testing.T) {
 	rate, err = again.LearningRate()
 	require.NoError(t, err)
 	require.Equal(t, float64(float32(0.05)), rate, "as the device holds it")
+}
+
+// The rate of an optimizer by value is known before the first step as that of one by name is, whatever a schedule makes
+// of it; one of GoMLX's does not say it.
+func TestModel_rateBeforeTheFirstStep(t *testing.T) {
+	of := func(options ...flaxlike.Option) *flaxlike.Model {
+		return newModel(t, nn.Dense{Units: 1}, append(options, flaxlike.WithLoss("mse"))...)
+	}
+	for name, m := range map[string]*flaxlike.Model{
+		"a name":     of(flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(0.05)),
+		"a rule":     of(flaxlike.WithOptimizer(optim.New(0.05, optim.Momentum{Decay: 0.9}))),
+		"a schedule": of(flaxlike.WithOptimizer(optim.New(0.05, optim.Adam{}, optim.Scale(0)))),
+		"a scaled":   of(flaxlike.WithOptimizer(optim.New(0.05)), flaxlike.WithPolicy(optim.MixedFloat16())),
+	} {
+		rate, err := m.LearningRate()
+		require.NoError(t, err, name)
+		require.Equal(t, 0.05, rate, name)
+	}
+	m := of(flaxlike.WithOptimizer(optim.New(0.05)))
+	require.NoError(t, m.SetOptimizer(t.Context(), optim.New(0.5)))
+	require.Equal(t, 0.5, must.M1(m.LearningRate()), "that of SetOptimizer")
+	require.NoError(t, m.SetLearningRate(0.25))
+	require.Equal(t, 0.25, must.M1(m.LearningRate()), "that was set")
+	_, err := of(flaxlike.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))).LearningRate()
+	require.ErrorIs(t, err, managed.ErrNoLearningRate)
 }
 
 // Weights of batches that come one by one, by which no example counts, are an error at the end of the first epoch and

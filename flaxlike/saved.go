@@ -89,11 +89,11 @@ func judgesOf(losses []Loss) (judges []judge) {
 	return judges
 }
 
-// description is what a file is to say of the model.
-func (m *Model) description() description {
+// description is what a file is to say of the model whose weights are those after so many changes.
+func (m *Model) description(now int64) description {
 	s := &m.set
 	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
-		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.card()}
+		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.card(now)}
 	if rate, err := m.state.LearningRate(); err == nil && float32(rate) != float32(s.rate) && s.optimizerName != "" {
 		d.Rate = decimal(rate)
 	}
@@ -103,7 +103,7 @@ func (m *Model) description() description {
 	}
 	m.seen.mu.Lock()
 	d.Inputs = m.seen.inputs
-	d.decide(m.seen)
+	d.decide(m.seen, now)
 	if m.seen.optimizer != nil { // of SetOptimizer, which has no name
 		d.Optimizer, d.Rate = "", 0
 	}
@@ -116,8 +116,8 @@ func (m *Model) description() description {
 }
 
 // describe is the text of a file, which says with what it was saved.
-func (m *Model) describe() (string, error) {
-	d := m.description()
+func (m *Model) describe(now int64) (string, error) {
+	d := m.description(now)
 	d.Card.Versions = m.Versions()
 	for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "GoMLX": "github.com/gomlx/gomlx"} {
 		d.Card.Versions[name] = moduleVersion(path)
@@ -173,13 +173,13 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 	if err != nil {
 		return nil, err
 	}
-	m.seen.card = d.Card
 	if err := m.build(ctx, d, content); err != nil {
 		return nil, errors.Join(fmt.Errorf("the network of the file: %w", graphs.Inner(err)), m.Close())
 	}
 	if err := m.seen.decide(d); err != nil {
 		return nil, errors.Join(fmt.Errorf("the file: %w", err), m.Close())
 	}
+	m.seen.carry(d.Card)
 	return m, nil
 }
 
@@ -241,13 +241,14 @@ func readDescription(text string) (d description, err error) {
 	return d, nil
 }
 
-// decide takes a model's calibrations and thresholds, whose lock is held.
-func (d *description) decide(s *seen) {
+// decide takes the calibrations and thresholds of a model whose weights are those after so many changes. Its lock is
+// held.
+func (d *description) decide(s *seen, now int64) {
 	if len(s.calibrations)+len(s.thresholds) == 0 {
 		return
 	}
 	d.Version, d.Calibrations, d.Thresholds = decisionVersion, valuesOf(s.calibrations), valuesOf(s.thresholds)
-	d.OldCalibrations, d.OldThresholds = outdated(s.calibrations, s.changes.Load()), outdated(s.thresholds, s.changes.Load())
+	d.OldCalibrations, d.OldThresholds = outdated(s.calibrations, now), outdated(s.thresholds, now)
 }
 
 // outdated are the outputs whose values are of another model than that of so many changes.
@@ -392,7 +393,7 @@ func (d *description) fill(s *settings) error {
 	}
 	if len(d.Preparation) > 0 && !sameJSON(s.preparation, d.Preparation) {
 		return errors.New("WithPreparation: the file has another preparation, by which the fields that the weights were trained on were made: " +
-			"leave WithPreparation out, and take the file's from Model.Describe().Preparation\n  for another one make a model by New with its network, give it the weights by Load, and train it")
+			"leave WithPreparation out, and take the file's by Model.Describe\n  for another one make a model by New with its network, give it the weights by Load, and train it")
 	}
 	return nil
 }

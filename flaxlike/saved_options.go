@@ -43,6 +43,8 @@ func WithLayer(name string, layer nn.Layer) Option {
 }
 
 // WithClasses names the classes in the order of their numbers: those of the model's only output, or of outputs by name.
+// Where [WithPreparation] numbers the classes, other names of them are allowed, as a translation; another number of
+// names is an error, and so are the preparation's names in another order.
 func WithClasses[C []string | map[string][]string](classes C) Option {
 	all, several := any(classes).(map[string][]string)
 	if !several {
@@ -87,24 +89,67 @@ type namesClasses interface {
 	Classes(field string) ([]string, error)
 }
 
-// nameClasses takes the names of classes of the preparation, for outputs that have none.
+// nameClasses takes the names of classes of the preparation, for outputs that have none. Names that are given are to be
+// in its order.
 func (s *settings) nameClasses() error {
 	for _, l := range s.losses {
-		if s.namesClasses == nil || s.classes[l.Output] != nil {
+		if s.namesClasses == nil {
+			return nil
+		}
+		field := cmp.Or(l.Label, l.Output, "y")
+		if s.classes[l.Output] != nil {
+			if err := s.checkOrder(s.classes[l.Output], field); err != nil {
+				return err
+			}
 			continue
 		}
-		names, err := s.namesClasses.Classes(cmp.Or(l.Label, l.Output, "y"))
+		if s.classes[""] != nil { // of the only output, whatever its name is
+			continue
+		}
+		names, err := s.namesClasses.Classes(field)
 		if err != nil {
 			continue // its labels are no classes
 		}
 		if s.classes == nil {
-			s.named = "the labels of the preparation have"
+			s.named = ofPreparation
 		}
 		if err := WithClasses(map[string][]string{l.Output: names})(s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ofPreparation says whose the names of classes are.
+const ofPreparation = "the labels of the preparation have"
+
+// checkOrder refuses names of classes that the preparation has in another order, or of which it has another number: its
+// numbers of classes are those that are trained on.
+func (s *settings) checkOrder(given []string, field string) error {
+	if s.namesClasses == nil {
+		return nil
+	}
+	own, err := s.namesClasses.Classes(field)
+	if err != nil || slices.Equal(own, given) {
+		return nil // its labels are no classes
+	}
+	by, hint := "WithClasses", "leave WithClasses out, or give it the names in the preparation's order"
+	if s.named != "" {
+		by, hint = "the file", "give Open WithClasses with the names in the preparation's order"
+	}
+	if len(own) != len(given) {
+		return fmt.Errorf("%s names %d classes, and field %q of the preparation has %d: their numbers are those that the model is trained on\n  %s",
+			by, len(given), field, len(own), hint)
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(given))) {
+		return nil
+	}
+	at := 0
+	for own[at] == given[at] {
+		at++
+	}
+	return fmt.Errorf("%s has the names of the classes in another order than field %q of the preparation: class %d is %q by %s, and %q by the "+
+		"preparation, whose numbers the model is trained on\n  %s", by, field, at, given[at], by, own[at], hint)
 }
 
 // WithClock has [Model.Save] write down the time by this clock, as time.Now. Without it a file has no time in it, so

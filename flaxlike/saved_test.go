@@ -258,6 +258,81 @@ func TestOpen_anotherNumberOfClasses(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// numbered is a preparation that numbers the classes of fields.
+type numbered map[string][]string
+
+func (n numbered) Classes(field string) ([]string, error) {
+	if n[field] == nil {
+		return nil, errors.New("no classes")
+	}
+	return n[field], nil
+}
+
+// Names of classes that the preparation has in another order, or of which it has another number, are an error: before
+// the first step for whatever output and field. Other names, as a translation, are none.
+func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
+	network := nn.Dense{Units: 3}
+	both := flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+		return map[string]*graph.Node{"kind": nn.Dense{Units: 3}.Apply(scope.In("kind"), input("x")), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), input("x"))}
+	})
+	one := flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+		return map[string]*graph.Node{"kind": network.Apply(scope, input("x"))}
+	})
+	p, right, wrong := numbered{"y": {"class_0", "class_1", "class_2"}}, []string{"class_0", "class_1", "class_2"}, []string{"class_2", "class_1", "class_0"}
+	set := sorted(t, 32)
+	train := func(n nn.Layer, options ...flaxlike.Option) error {
+		m, err := flaxlike.New(t.Context(), n, append(options, flaxlike.WithStrategy(jit(t)))...)
+		if err == nil {
+			err = errors.Join(m.Init(t.Context(), first(t, set, 32)), m.Close())
+		}
+		return err
+	}
+	order := `has the names of the classes in another order than field "%s" of the preparation: class 0 is "class_2" by %s, and "class_0" by the preparation`
+	for name, c := range map[string]struct {
+		network nn.Layer
+		p       numbered
+		options []flaxlike.Option
+		err     string
+	}{
+		"another order":          {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses(wrong)}, fmt.Sprintf("WithClasses "+order, "y", "WithClasses")},
+		"another number":         {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses(right[:2])}, `WithClasses names 2 classes, and field "y" of the preparation has 3`},
+		"another order, no loss": {network, p, []flaxlike.Option{flaxlike.WithClasses(wrong)}, fmt.Sprintf("WithClasses "+order, "y", "WithClasses")},
+		"another order, the only output": {one, p, []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind"}), flaxlike.WithClasses(wrong)},
+			fmt.Sprintf("WithClasses "+order, "y", "WithClasses")},
+		"another order, by output": {both, numbered{"kind": right}, []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind"}, flaxlike.Loss{Name: "mse", Output: "size"}),
+			flaxlike.WithClasses(map[string][]string{"kind": wrong})}, fmt.Sprintf("WithClasses "+order, "kind", "WithClasses")},
+		"another order, by label": {network, numbered{"sort": right}, []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Label: "sort"}), flaxlike.WithClasses(wrong)},
+			fmt.Sprintf("WithClasses "+order, "sort", "WithClasses")},
+		"the same":      {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses(right)}, ""},
+		"a translation": {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"null", "eins", "zwei"})}, ""},
+		"no names":      {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse)}, ""},
+		"no classes":    {network, numbered{}, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses(wrong)}, ""},
+	} {
+		err := train(c.network, append(c.options, flaxlike.WithPreparation(c.p))...)
+		if c.err == "" {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorContains(t, err, c.err, name)
+		}
+	}
+
+	m := newModel(t, network, flaxlike.WithLoss(sparse), flaxlike.WithClasses(wrong)) // as an earlier lazo saved it
+	require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	require.NoError(t, m.Save(path))
+	_, err := opened(t, path, flaxlike.WithPreparation(p))
+	require.ErrorContains(t, err, fmt.Sprintf("the file "+order, "y", "the file"))
+	_, err = opened(t, path, flaxlike.WithPreparation(p), flaxlike.WithClasses(right))
+	require.NoError(t, err)
+
+	err = train(nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithPreparation(p))
+	require.ErrorContains(t, err, "the labels of the preparation have 3 classes, and the output (Float32)[32, 1] has 1\n"+
+		"  for labels that are classes end the network with nn.Dense{Units: 3}; for labels that are numbers fit the preparation with data.Labels{Numbers: true}")
+
+	given := newModel(t, one, flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind", Label: "y"}), flaxlike.WithClasses([]string{"null", "eins", "zwei"}), flaxlike.WithPreparation(p))
+	require.Equal(t, []string{"null", "eins", "zwei"}, must.M1(must.M1(given.Predict(t.Context(), set)).ClassNames()), "those that are given")
+}
+
 // The preparation of a file is the one that its weights were trained with: Open refuses another one, and takes the same
 // one, or any where the file has none.
 func TestOpen_refusesAnotherPreparation(t *testing.T) {

@@ -1,9 +1,11 @@
 package flaxlike
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -36,8 +38,12 @@ var (
 func (m *Model) change(f func() error) error {
 	m.seen.changes.Add(1)
 	defer m.seen.changes.Add(1)
+	m.seen.are(origin{run: -1})
 	return f()
 }
+
+// unknown is a count of changes after which nothing was found.
+const unknown = math.MinInt64
 
 // Names lists the full names of the model's variables ("/model/0/kernel"), those of the optimizer and the metrics too.
 func (m *Model) Names() []string { return m.state.Names() }
@@ -51,20 +57,26 @@ func (m *Model) SetValue(name string, t *tensors.Tensor) error {
 	return m.change(func() error { return m.state.SetValue(name, t) })
 }
 
-// LearningRate is the optimizer's learning rate; before the first training step the one that an optimizer by name
-// begins with, which [Open] reads from the file. See managed.State.LearningRate.
+// LearningRate is the optimizer's learning rate; before the first training step the one that it begins with: of an
+// optimizer by name that which [Open] reads from the file. One of GoMLX's does not say it then
+// (managed.ErrNoLearningRate). See managed.State.LearningRate.
 func (m *Model) LearningRate() (float64, error) {
 	rate, err := m.state.LearningRate()
 	m.seen.mu.Lock()
-	own := m.seen.optimizer != nil
+	own := m.seen.optimizer
 	m.seen.mu.Unlock()
 	switch {
-	case err == nil || own || m.set.optimizerName == "" || !errors.Is(err, managed.ErrNoLearningRate):
+	case err == nil || !errors.Is(err, managed.ErrNoLearningRate):
 		return rate, err
-	case m.set.noTraining != nil:
+	case own == nil && m.set.noTraining != nil:
 		return 0, fmt.Errorf("flaxlike: %w: %w", managed.ErrNoLearningRate, m.set.noTraining)
+	case own == nil && m.set.optimizerName != "":
+		return rateByName(m.set.optimizerName, m.set.rate)
 	}
-	return rateByName(m.set.optimizerName, m.set.rate)
+	if base, ok := cmp.Or(own, m.set.optimizer).Base(); ok {
+		return base, nil
+	}
+	return rate, err
 }
 
 // SetLearningRate sets the optimizer's learning rate; nothing is compiled again. See managed.State.SetLearningRate.
@@ -77,24 +89,32 @@ func (m *Model) MoveTo(ctx context.Context, to strategies.Strategy) error {
 
 // Snapshot copies all values to the host, to be restored later; see managed.State.Snapshot.
 func (m *Model) Snapshot(ctx context.Context) (loop.Snapshot, error) {
+	of := m.seen.weights()
 	s, err := m.state.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &snapshot{s, m, m.seen.trained.Load()}, nil
+	if of != m.seen.weights() {
+		of = origin{run: -1}
+	}
+	return &snapshot{s, m, of}, nil
 }
 
 // snapshot is one of a model, which notices a Restore.
 type snapshot struct {
 	loop.Snapshot
-	of      *Model
-	trained int64 // steps of before it
+	of     *Model
+	origin origin
 }
 
 func (s *snapshot) Restore(ctx context.Context) error {
-	seen := s.of.seen
-	seen.undone.Add(seen.trained.Swap(s.trained) - s.trained)
-	return s.of.change(func() error { return s.Snapshot.Restore(ctx) })
+	return s.of.change(func() error {
+		err := s.Snapshot.Restore(ctx)
+		if err == nil {
+			s.of.seen.are(s.origin)
+		}
+		return err
+	})
 }
 
 // Content is what a checkpoint of the model has: see managed.State.Content.
@@ -106,14 +126,66 @@ func (m *Model) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	return m.change(func() error {
 		err := m.state.Restore(ctx, c)
 		if err == nil {
-			m.seen.restored.Store(&restoration{int64(c.Step), m.seen.trained.Load()})
+			m.seen.restored(int64(c.Step))
 		}
 		return err
 	})
 }
 
-// restoration is the step of a checkpoint whose values a model has as long as no more than these steps were trained.
-type restoration struct{ step, trained int64 }
+// origin says where weights are from: a run's step, counted from its beginning, or a checkpoint of that step which was
+// restored in the run. They are of no run known where run is -1.
+type origin struct {
+	run, step int64
+	saved     bool
+}
+
+// begin notes that a run begins.
+func (s *seen) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run, s.made = s.run+1, 0
+}
+
+// stepped notes steps of training, which the present run has made if there is one.
+func (s *seen) stepped(steps int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made += int64(steps)
+	s.origin = origin{run: s.run, step: s.made}
+}
+
+// are notes whose weights the model has now.
+func (s *seen) are(of origin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.origin = of
+}
+
+// restored notes that the model has the weights of a checkpoint of that step.
+func (s *seen) restored(step int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.origin = origin{s.run, step, true}
+}
+
+func (s *seen) weights() origin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.origin
+}
+
+// has is the step of the last run whose values the model has, or -1; the run began behind a step.
+func (s *seen) has(began int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.origin.run != s.run:
+		return -1
+	case s.origin.saved:
+		return s.origin.step
+	}
+	return began + s.origin.step
+}
 
 // Settings says what the model trains with, for checkpoint.Resume: see managed.State.Settings.
 func (m *Model) Settings() []checkpoint.Setting { return m.state.Settings() }

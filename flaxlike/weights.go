@@ -32,11 +32,15 @@ func (m *Model) Save(path string) error {
 }
 
 func (m *Model) save(path string) error {
+	of := m.seen.changes.Load()
 	content, err := m.content()
 	if err != nil {
 		return err
 	}
-	described, err := m.describe()
+	if of != m.seen.changes.Load() { // beside a training nobody knows which weights were read
+		of = unknown
+	}
+	described, err := m.describe(of)
 	if err != nil {
 		return err
 	}

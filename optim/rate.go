@@ -16,6 +16,10 @@ import (
 // updates.
 var errNoRate = errors.New("the chain has no single learning rate")
 
+// Base is the learning rate that the optimizer begins with, before what schedules make of it. It is not ok for one of
+// GoMLX's, which does not say it.
+func (o *Optimizer) Base() (rate float64, ok bool) { return o.rate, o.other == nil }
+
 // Rate is the learning rate that the next update is made with, a scalar, to be reported in a step's logs: the variable
 // times what scales the updates at the end of the chain. It panics where [Optimizer.FactorsAt] is an error, or gives
 // several. The loss, of several the first, says in which graph and in which type.

@@ -276,8 +276,8 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (columns []co
 		if err != nil {
 			return nil, 0, err
 		}
-		if flat, ok := a.Flat.([]float32); ok && slices.ContainsFunc(flat, func(v float32) bool { return v != v }) {
-			return nil, 0, fmt.Errorf("the output %q has a NaN", name)
+		if flat, ok := a.Flat.([]float32); ok && slices.ContainsFunc(flat, func(v float32) bool { return v-v != 0 }) {
+			return nil, 0, fmt.Errorf("the output %q has a NaN or an infinite number", name)
 		}
 		if kind == "numbers" || kind == "unknown" {
 			columns = append(columns, numbers(name, a))

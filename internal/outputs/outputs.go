@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -32,9 +33,28 @@ func Same(name string, labels, output *Node) *Node {
 		l = labels.Shape()
 	}
 	if !o.DType.IsFloat() || !l.EqualDimensions(o) {
-		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected one shape, and the output in floats", name, l, o))
+		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected one shape, and the output in floats%s", name, l, o, instead(name, labels, output)))
 	}
 	return graph.ConvertDType(labels, o.DType)
+}
+
+// instead says what to do with labels of one number for an output of several.
+func instead(name string, labels, output *Node) string {
+	l, o := labels.Shape(), output.Shape()
+	single := l.Rank() == o.Rank()-1 || l.Rank() == o.Rank() && l.Rank() > 1 && Classes(labels) == 1
+	switch {
+	case !single || o.Rank() < 2 || Classes(output) < 2 || !o.DType.IsFloat():
+		return ""
+	case strings.HasPrefix(name, "binary"):
+		return "\n  of two classes take one logit: end the network with nn.Dense{Units: 1}; or keep the output, and take sparse_categorical_crossentropy, " +
+			"whose labels are integers"
+	case strings.HasPrefix(name, "categorical") && l.DType.IsInt():
+		return "\n  of labels that are numbers of classes take sparse_categorical_crossentropy, or make rows of them by data.OneHot"
+	case l.DType.IsInt():
+		return "\n  of labels that are numbers of classes take sparse_categorical_crossentropy; of labels that are quantities take an output of one number: " +
+			"end the network with nn.Dense{Units: 1}"
+	}
+	return ""
 }
 
 // Sparse are integer labels, without a last axis of 1.
@@ -78,6 +98,12 @@ func NoProbabilities(name string, output *Node) {
 func From0To1(output *Node) bool {
 	low, high := bounds(output, 12)
 	return MadeBy(output) != "" || low >= -1e-6 && high <= 1+1e-6 // by the rounding of a factor
+}
+
+// Infinite tells whether a node is an infinite number.
+func Infinite(x *Node) bool {
+	low, high := bounds(x, 12)
+	return low == high && math.IsInf(low, 0)
 }
 
 // bounds are a number that no element is below and one that none is above, as far as a few operations show.
