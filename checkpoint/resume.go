@@ -31,8 +31,8 @@ import (
 // What a [State] says by its Settings and Versions is compared. Those of a managed.State are the optimizer with each
 // of its links, its learning rate, the policy, the seed, the batch size, the data with a checksum of a sample, their
 // order, the plugin and the number of devices; then come the versions of Go, lazo and GoMLX. Another model is an error
-// of the state. Not compared are the settings of the loop and of its callbacks, as [loop.Until] or a patience, what a function
-// of the program does, and settings of one's own: give those that must stay to [Options].Same.
+// of the state. Not compared are the settings of the loop and of its callbacks, as [loop.Until] or a patience, what a
+// function of the program does, and settings of one's own: give those that must stay to [Options].Same.
 //
 // A run that was stopped ([loop.ErrStop], but not [loop.ErrPause]) stays ended: if it is started again, it makes no
 // step, and its [loop.Result].Stop says why. It continues if its [loop.Until] is another one.
