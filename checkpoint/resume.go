@@ -25,14 +25,14 @@ import (
 // With the same model, data and options, a resumed run ends with the same losses and parameters, bit for bit, as one
 // that was never stopped. Another plugin, another number of devices or another lazo may add in another order; the last
 // bits may then differ. That is no error, and nor are other settings of the program: each difference is a warning in
-// the log, with the value that counts (see [Options].Changed, which may refuse it). A restored state has what was saved:
-// the learning rate, the random numbers. Clipping, decay, schedules, policy and data are as the program says.
+// the log, with the value that counts (see [Options].Changed, which may refuse it). A restored state has what was
+// saved: the learning rate, the random numbers. Clipping, decay, schedules, policy and data are as the program says.
 //
-// What a [State] says by its Settings and Versions is compared. Those of a managed.State are the optimizer with each of
-// its links, its learning rate, the policy, the seed, the batch size, the data with a checksum of a sample, their order,
-// the plugin and the number of devices; then come the versions of Go, lazo and GoMLX. Another model is an error of the
-// state. Not compared are the settings of the loop and of its callbacks, as [loop.Until] or a patience, what a function
-// of the program does, and settings of one's own: give those that must stay to [Options].Same.
+// What a [State] says by its Settings and Versions is compared. Those of a managed.State are the optimizer with each
+// of its links, its learning rate, the policy, the seed, the batch size, the data with a checksum of a sample, their
+// order, the plugin and the number of devices; then come the versions of Go, lazo and GoMLX. Another model is an error
+// of the state. Not compared are the settings of the loop and of its callbacks, as [loop.Until] or a patience, what a
+// function of the program does, and settings of one's own: give those that must stay to [Options].Same.
 //
 // A run that was stopped ([loop.ErrStop], but not [loop.ErrPause]) stays ended: if it is started again, it makes no
 // step, and its [loop.Result].Stop says why. It continues if its [loop.Until] is another one.

@@ -254,7 +254,8 @@ func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
 	require.ErrorContains(t, err, `column "red": row 1: the label is missing`)
 }
 
-// A name that the table does not have is told before anything is fitted: the columns that are left would have the label.
+// A name that the table does not have is told before anything is fitted: the columns that are left would have the
+// label.
 func TestPreparation_aWrongNameIsToldFirst(t *testing.T) {
 	table := must.M1(data.New(data.Named("mass", []string{"1", "2"}, 2), data.Named("species", []string{"a", "b"}, 2)))
 	for want, of := range map[string][]data.Columns{

@@ -119,8 +119,8 @@ func (t masked) Update(s *Step) {
 
 // Group is a chain for some of the parameters.
 type Group struct {
-	// Name is the scope of the group's variables, and tells its learning rate from that of the others. No two of one Groups
-	// have the same.
+	// Name is the scope of the group's variables, and tells its learning rate from that of the others. No two of one
+	// Groups have the same.
 	Name string
 	// Match selects the group's parameters among those that no group before it has; nil takes all that are left.
 	Match Match

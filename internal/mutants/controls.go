@@ -729,7 +729,7 @@ var controls = []control{
 	{name: "another step, advised where there is no Average", file: "optim/average.go", pkg: "optim", test: "TestAverage_ofAnOptimizerWithoutOne",
 		edits: []edit{{"check(len(others) > 0 || !compiled,", "check(true,"}}},
 	{name: "rows of another separator without a word of it", file: "data/csv_rows.go", pkg: "data", test: "TestF28_MalformedCSV",
-		edits: []edit{{"len(cells), len(names), hint)", "len(cells), len(names), \"\")"}}},
+		edits: []edit{{"otherComma(strings.Join(names, \" \")+strings.Join(cells, \" \"), separator)", "otherComma(\"\", separator)"}}},
 	{name: "columns of labels, asked for to predict", file: "data/preparation_apply.go", pkg: "data", test: "TestPreparation_labelsOfSeveralColumns",
 		edits: []edit{{"if c := &p.columns[i]; c.label() {", "if c := &p.columns[i]; false {"}}},
 	{name: "groups of one name", file: "optim/groups.go", pkg: "optim", test: "TestFactorsAt_groupsOfOneName",
