@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -117,13 +118,14 @@ func rows(t T, h *loop.History) string {
 	t.Helper()
 	var b strings.Builder
 	for at, logs := range h.Rows() {
-		fmt.Fprint(&b, at.Steps, " ", at.Samples)
+		var entries []string // by name: their order in a row is that in which a history met them, which dropped rows are part of
 		for e := range logs.All() {
 			x, err := e.Value.Float()
 			require.NoError(t, err)
-			fmt.Fprintf(&b, " %s=%x", e.Path(), math.Float64bits(x))
+			entries = append(entries, fmt.Sprintf(" %s=%x", e.Path(), math.Float64bits(x)))
 		}
-		b.WriteString("\n")
+		slices.Sort(entries)
+		fmt.Fprintln(&b, at.Steps, at.Samples, strings.Join(entries, ""))
 	}
 	return b.String()
 }
