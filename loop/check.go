@@ -28,8 +28,7 @@ func (r *run[S, B]) check(noData bool) error {
 		if t.when.zero() {
 			unset = errNoSchedule
 		}
-		wrong := misdeclared(t.of, "the step", reflect.TypeFor[blockStepper[S, B]](), reflect.TypeFor[abilities.Awaiter[S]](), reflect.TypeFor[abilities.Evaluator[S]]())
-		if err := errors.Join(t.when.err, unset, t.err, wrong, r.impossible(t.when)); err != nil {
+		if err := errors.Join(t.when.err, unset, t.err, r.impossible(t.when)); err != nil {
 			errs = append(errs, fmt.Errorf("task %d (%s): %w", i+1, t.String(), err))
 		}
 	}
@@ -45,9 +44,6 @@ func (r *run[S, B]) check(noData bool) error {
 // misdeclared is an error for a method that a run would ask for and that has another signature: it would be left out
 // without a word. A method Samples that returns no integer has another meaning.
 func misdeclared(of reflect.Type, what string, asked ...reflect.Type) error {
-	if of == nil {
-		return nil
-	}
 	for _, ability := range asked {
 		for i := range ability.NumMethod() {
 			want := ability.Method(i)

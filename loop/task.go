@@ -91,7 +91,6 @@ type Task[S, B any] struct {
 	ignoresTime bool
 	steps       bool                   // it is a Stepper
 	evaluates   bool                   // it is an Evaluation
-	of          reflect.Type           // of the Stepper, nil if it is none
 	block       blockStepper[S, B]     // nil if it makes one step at a time
 	await       abilities.Awaiter[S]   // nil if its steps are over when they return
 	evaluation  abilities.Evaluator[S] // nil if its steps gather nothing
@@ -113,7 +112,8 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		turn.Logs.Merge(logs)
 		return err
 	}}
-	task.of = reflect.TypeOf(stepper)
+	task.err = misdeclared(reflect.TypeOf(stepper), "the step",
+		reflect.TypeFor[blockStepper[S, B]](), reflect.TypeFor[abilities.Awaiter[S]](), reflect.TypeFor[abilities.Evaluator[S]]())
 	task.block, _ = stepper.(blockStepper[S, B])
 	task.await, _ = stepper.(abilities.Awaiter[S])
 	task.evaluation, _ = stepper.(abilities.Evaluator[S])

@@ -46,18 +46,18 @@ var Fields = [...]Field{
 // elapsed time, so that a history does not look its name up.
 var rowField = integer("row", func(at *Elapsed) *int64 { return &at.Row })
 
+// ofFiles are the fields that a file can have.
+var ofFiles = append(Fields[:len(Fields):len(Fields)], rowField)
+
 // Path is the name of the field's column.
 func (f Field) Path() string { return Collection + "." + f.Name }
 
 // fieldOf finds the field with a full name, nil if there is none.
 func fieldOf(path string) *Field {
-	for i := range Fields {
-		if Fields[i].Path() == path {
-			return &Fields[i]
+	for i := range ofFiles {
+		if ofFiles[i].Path() == path {
+			return &ofFiles[i]
 		}
-	}
-	if path == rowField.Path() {
-		return &rowField
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func setJSON(r *Row, column string, value json.Token) error {
 // appendJSON writes a row as an object.
 func appendJSON(b []byte, r *Row) []byte {
 	b = append(b, '{')
-	for _, f := range append(Fields[:len(Fields):len(Fields)], rowField) {
+	for _, f := range ofFiles {
 		if f.Name == epochsField && r.Epochs == 0 {
 			continue
 		}
