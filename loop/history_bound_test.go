@@ -146,55 +146,47 @@ func TestThin_inARun(t *testing.T) {
 }
 
 func TestThin_dropsUnread(t *testing.T) {
-	for name, rows := range map[string]int{"5 rows": 5} {
-		t.Run(name, func(t *testing.T) {
-			h := loop.Restricted(loop.Thin(rows))
-			fetched, freed := 0, make(chan struct{}, 100)
-			var early loop.Logs
-			for i := range int64(100) {
-				value := &late{&fetched, float64(i), nil}
-				runtime.SetFinalizer(value, func(*late) { freed <- struct{}{} })
-				var logs loop.Logs
-				logs.Set(loop.Losses, "loss", value)
-				h.Commit(at(i+1), logs, 1)
-				if i == 0 {
-					for _, logs := range h.Rows() {
-						early = logs
-					}
-				}
+	h := loop.Restricted(loop.Thin(5))
+	fetched, freed := 0, make(chan struct{}, 100)
+	var early loop.Logs
+	for i := range int64(100) {
+		value := &late{&fetched, float64(i), nil}
+		runtime.SetFinalizer(value, func(*late) { freed <- struct{}{} })
+		var logs loop.Logs
+		logs.Set(loop.Losses, "loss", value)
+		h.Commit(at(i+1), logs, 1)
+		if i == 0 {
+			for _, logs := range h.Rows() {
+				early = logs
 			}
-			runtime.GC()
-			for range 90 {
-				<-freed // at the latest when all but the bound are gone; a value that is held would hang the test
-			}
-			require.Zero(t, fetched)
-			_, err := early.Float("loss")
-			require.EqualError(t, err, "loop: losses.loss: the history dropped it before it was read")
-		})
+		}
 	}
+	runtime.GC()
+	for range 90 {
+		<-freed // at the latest when all but the bound are gone; a value that is held would hang the test
+	}
+	require.Zero(t, fetched)
+	_, err := early.Float("loss")
+	require.EqualError(t, err, "loop: losses.loss: the history dropped it before it was read")
 }
 
 func TestThin_memoryIsFlat(t *testing.T) {
-	for name, rows := range map[string]int{"1000 rows": 1000} {
-		t.Run(name, func(t *testing.T) {
-			h := loop.Restricted(loop.Thin(rows))
-			fill := func(n int64) uint64 {
-				for i := range n {
-					logs := metric("loss", float64(i))
-					if i%500 == 0 {
-						logs.Metric("rare", 1)
-					}
-					h.Commit(at(i), logs, 1)
-				}
-				runtime.GC()
-				var m runtime.MemStats
-				runtime.ReadMemStats(&m)
-				return m.HeapAlloc
+	h := loop.Restricted(loop.Thin(1000))
+	fill := func(n int64) uint64 {
+		for i := range n {
+			logs := metric("loss", float64(i))
+			if i%500 == 0 {
+				logs.Metric("rare", 1)
 			}
-			before := fill(2000)
-			after := fill(200_000)
-			require.Less(t, after, before+128<<10)
-			t.Logf("heap after 2,000 rows %d kB, after 202,000 rows %d kB", before>>10, after>>10)
-		})
+			h.Commit(at(i), logs, 1)
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
 	}
+	before := fill(2000)
+	after := fill(200_000)
+	require.Less(t, after, before+128<<10)
+	t.Logf("heap after 2,000 rows %d kB, after 202,000 rows %d kB", before>>10, after>>10)
 }
