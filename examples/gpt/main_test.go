@@ -20,8 +20,8 @@ import (
 	"github.com/lazo-ml/lazo/text"
 )
 
-// walk writes files of text in which each of 24 words is followed by one of two others, by chance. So the next word takes
-// one bit, and walk returns how many bits a byte of the text takes for those who know the rule.
+// walk writes files of text in which each of 24 words is followed by one of two others, by chance. So the next word
+// takes one bit. walk returns the bits per byte of a model that knows this rule.
 func walk(t *testing.T) (folder string, bits float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := make([]string, 24)
