@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
-	"golang.org/x/sys/unix"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
@@ -185,7 +184,7 @@ func (s *ckptState) clear(ctx context.Context) error {
 	for _, path := range append(saved, s.rawPath()) {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
-	unix.Sync()
+	syncDisks()
 	return err
 }
 

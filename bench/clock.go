@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -52,24 +50,6 @@ func (r repeats) each(figure func(seconds float64) float64) []float64 {
 		values[i] = figure(s)
 	}
 	return values
-}
-
-func usage() (u syscall.Rusage) {
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails for no process of its own
-	return u
-}
-
-func cpuSeconds() float64 {
-	u := usage()
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
-}
-
-// rssMB is the largest resident size that the process had.
-func rssMB() int {
-	if runtime.GOOS == "darwin" {
-		return int(usage().Maxrss >> 20)
-	}
-	return int(usage().Maxrss >> 10)
 }
 
 // machineLoad is how many processes of the machine ran or could have, over the last minute; 0 where it does not say.

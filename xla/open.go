@@ -99,6 +99,9 @@ var _ compute.Backend = (*Runtime)(nil)
 // A plugin for the CPU keeps the memory that a program's run has used for the next run, up to as much again as is in
 // use at once; it is given back when a program or the runtime is closed ([pjrt.Plugin.KeepBlocks]).
 //
+// In a program that was built without cgo, [CPU] opens [Go], and a line on slog's default logger reports that; any other
+// plugin is [pjrt.ErrNoCgo].
+//
 // Under lazo plan it gives the described machine that is planned for, whatever plugin but [Go] is named: see
 // [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {
@@ -110,6 +113,9 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	}
 	o, err := newOptions(opts)
 	if err != nil {
+		return nil, err
+	}
+	if plugin, err = withoutCgo(plugin, pjrt.Cgo); err != nil {
 		return nil, err
 	}
 	tellApart(o)
@@ -131,6 +137,20 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 		found.Kind = report.Platform
 	}
 	return load(found, o)
+}
+
+// withoutCgo returns the plugin to open where the program may have been built without cgo. Plugins need cgo, so [CPU] is
+// [Go] there, and one line on the standard logger reports it.
+func withoutCgo(plugin string, cgo bool) (string, error) {
+	switch {
+	case cgo || plugin == Go:
+		return plugin, nil
+	case platform(plugin) == CPU:
+		slog.Warn("xla: this program was built without cgo: GoMLX's Go backend runs it, several times slower than XLA; build it with CGO_ENABLED=1 and a C compiler for XLA",
+			"plugin", plugin)
+		return Go, nil
+	}
+	return "", fmt.Errorf("xla: open %q: %w; or open %q, GoMLX's backend in Go", plugin, pjrt.ErrNoCgo, Go)
 }
 
 func openGo(plugin Plugin, o *options) (*Runtime, error) {

@@ -8,13 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/xla/install"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
@@ -78,15 +74,6 @@ func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, e
 	now.Reports[options] = report
 	writeProbed(cache, now)
 	return report, nil
-}
-
-func identityOf(path string) (identity, error) {
-	var s unix.Stat_t
-	if err := unix.Stat(path, &s); err != nil {
-		return identity{}, fmt.Errorf("xla: %w", &os.PathError{Op: "stat", Path: path, Err: err})
-	}
-	return identity{Path: path, Size: s.Size, Modified: time.Unix(s.Mtim.Unix()).UnixNano(), Changed: time.Unix(s.Ctim.Unix()).UnixNano(),
-		Device: uint64(s.Dev), Inode: uint64(s.Ino), MinMinor: pjrt.MinMinor}, nil // the types differ between systems
 }
 
 // boot names the start of the machine, "" where the system does not say it.

@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lazo-ml/lazo/internal/child"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -50,7 +48,7 @@ func inChild(s session, limit time.Duration, what string) error {
 	case child.Signal(err) == syscall.SIGPIPE:
 		return errProblem // the reader of the pipe has enough, as head
 	case child.Signal(err) != 0:
-		return fmt.Errorf("%s: it crashed the plugin, which died of %s%s", what, unix.SignalName(child.Signal(err)), after(last))
+		return fmt.Errorf("%s: it crashed the plugin, which died of %s%s", what, child.SignalName(child.Signal(err)), after(last))
 	case err != nil && strings.HasPrefix(last, "lazo: "):
 		_, err := fmt.Fprintln(s.stderr, plainLines(last))
 		return errors.Join(errProblem, err)

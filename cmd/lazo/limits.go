@@ -6,23 +6,23 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // noLimit is from where on a limit of memory is none: the systems have several large numbers for it.
 const noLimit = 1 << 60
 
+// ownLimit is a limit of this process.
+type ownLimit struct {
+	bytes uint64
+	name  string
+}
+
 // limits describes up to how much memory this process may take, "" for as much as there is.
 func limits() string {
 	var found []string
-	for _, of := range []struct {
-		resource int
-		name     string
-	}{{unix.RLIMIT_AS, "of addresses (ulimit -v)"}, {unix.RLIMIT_DATA, "of data (ulimit -d)"}} {
-		var limit unix.Rlimit
-		if unix.Getrlimit(of.resource, &limit) == nil && limit.Cur < noLimit {
-			found = append(found, fmt.Sprintf("%.1f GiB %s", gib(limit.Cur), of.name))
+	for _, of := range ownLimits() {
+		if of.bytes < noLimit {
+			found = append(found, fmt.Sprintf("%.1f GiB %s", gib(of.bytes), of.name))
 		}
 	}
 	groups, _ := os.ReadFile("/proc/self/cgroup")

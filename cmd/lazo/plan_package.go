@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/child"
@@ -93,8 +92,8 @@ func (p *program) step(s session, t plan.Target, root string, limit time.Duratio
 	var said child.Tail
 	cmd := exec.CommandContext(ctx, p.binary, p.args...)
 	cmd.Env = append(os.Environ(), order)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	child.Group(cmd)
+	cmd.Cancel = func() error { return child.KillGroup(cmd) }
 	cmd.WaitDelay = time.Second
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if p.verbose {

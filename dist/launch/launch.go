@@ -21,8 +21,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/child"
 	"github.com/lazo-ml/lazo/loop"
@@ -386,14 +384,6 @@ func noted(dir string, rank int) (pid int) {
 	}
 	_, _ = fmt.Sscan(string(text), &pid) // half written: none
 	return pid
-}
-
-// signalAll sends to a process, and to all of its group where it leads one: `go run` passes no signal on.
-func signalAll(pid int, s syscall.Signal) {
-	if group, err := unix.Getpgid(pid); err == nil && group == pid {
-		pid = -pid
-	}
-	_ = syscall.Kill(pid, s) // it may have ended
 }
 
 // signalOf is what ended a context.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // output is where a rank's standard output (1) or error (2) goes.
@@ -336,7 +334,7 @@ type pipes struct {
 }
 
 func (p *pipes) open(path string, to io.Writer) error {
-	if err := unix.Mkfifo(path, 0o600); err != nil {
+	if err := makePipe(path); err != nil {
 		return fmt.Errorf("make the pipe %s: %w", path, err)
 	}
 	end, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -344,7 +342,7 @@ func (p *pipes) open(path string, to io.Writer) error {
 		return err
 	}
 	p.ends = append(p.ends, end)
-	reader, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	reader, err := os.OpenFile(path, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
 		return err
 	}

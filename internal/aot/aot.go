@@ -23,8 +23,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lazo-ml/lazo/internal/child"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -220,9 +218,9 @@ func crash(waitErr error, said *child.Tail) error {
 		return fmt.Errorf("%w: somebody killed it: there may have been no memory left%s", ErrCrash, after(said))
 	}
 	if found := fatal.FindStringSubmatch(said.String()); found != nil { // what stands beside it are traces
-		return fmt.Errorf("%w: it died of %s: %s", ErrCrash, unix.SignalName(signal), found[1])
+		return fmt.Errorf("%w: it died of %s: %s", ErrCrash, child.SignalName(signal), found[1])
 	}
-	return fmt.Errorf("%w: it died of %s%s", ErrCrash, unix.SignalName(signal), after(said))
+	return fmt.Errorf("%w: it died of %s%s", ErrCrash, child.SignalName(signal), after(said))
 }
 
 // fatal is the line in XLA's log that says why it ends the process: a check that failed, and where it stands.

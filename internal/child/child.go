@@ -4,17 +4,13 @@ package child
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Command is this program's own binary, which knows by argv[0] what to do. It and its children end with ctx.
@@ -28,26 +24,16 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 	}
 	cmd := exec.CommandContext(ctx, self) // our own binary
 	cmd.Args = append([]string{name}, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	Group(cmd)
+	cmd.Cancel = func() error { return KillGroup(cmd) }
 	cmd.WaitDelay = time.Second
 	return cmd, nil
-}
-
-// Signal is what a process died of, given the error of its Wait; 0 if of none.
-func Signal(waitErr error) syscall.Signal {
-	if exit := (*exec.ExitError)(nil); errors.As(waitErr, &exit) {
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			return status.Signal()
-		}
-	}
-	return 0
 }
 
 // Death describes how a child ended without an answer.
 func Death(waitErr error) error {
 	if signal := Signal(waitErr); signal != 0 {
-		return fmt.Errorf("the child process that tried it died of %s (%w)", unix.SignalName(signal), waitErr)
+		return fmt.Errorf("the child process that tried it died of %s (%w)", SignalName(signal), waitErr)
 	}
 	return fmt.Errorf("the child process that tried it died: %w", waitErr)
 }

@@ -14,8 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/child"
 )
 
 // maxResident is how much memory a test may have; a mutant that takes more is found.
@@ -95,7 +96,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	c := exec.Command(binary, args...)
 	c.Dir, c.Stdout, c.Stderr = dir, &out, &out
 	c.WaitDelay = time.Second
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	child.Group(c)
 	// So that a mutant does not write into the user's caches.
 	c.Env = append(os.Environ(), append([]string{"TMPDIR=" + temp, "XDG_CACHE_HOME=" + temp}, env...)...)
 	if err := c.Start(); err != nil {
@@ -109,7 +110,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	for {
 		select {
 		case err = <-over:
-			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // its children
+			_ = child.KillGroup(c) // its children
 			return err == nil, inTime, out.Bytes()
 		case <-look.C:
 			if resident(c.Process.Pid) < maxResident {
@@ -119,7 +120,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 		case <-ctx.Done():
 		}
 		inTime, deadline = false, nil
-		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		_ = child.KillGroup(c)
 	}
 }
 

@@ -1,6 +1,9 @@
+// Package owners tells whether code on disk can have been put there by its user, or root, alone. docs/security.md has
+// the rule and its reasons. It is the one place that decides this, for whatever lazo loads or runs.
 package owners
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,3 +26,6 @@ func absolute(from string, find func() (string, error)) (string, error) {
 	}
 	return dir, nil
 }
+
+// ErrUnsafe: another user may have written a file, or may replace it by way of a folder or a link that leads to it.
+var ErrUnsafe = errors.New("not yours alone")

@@ -1,9 +1,8 @@
-// Package owners tells whether code on disk can have been put there by its user, or root, alone. docs/security.md has
-// the rule and its reasons. It is the one place that decides this, for whatever lazo loads or runs.
+//go:build unix
+
 package owners
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,9 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// ErrUnsafe: another user may have written a file, or may replace it by way of a folder or a link that leads to it.
-var ErrUnsafe = errors.New("not yours alone")
 
 // Resolve follows a path, links too, and gives the one without links that it leads to. Each folder, link and file on
 // the way must be the user's own or root's, and no other user may write to it; a sticky folder, as /tmp, may be open to

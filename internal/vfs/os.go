@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -55,7 +53,7 @@ func syncAndClose(file *os.File, err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(file.Sync(), file.Close())
+	return errors.Join(syncFolder(file), file.Close())
 }
 
 func (o osFS) Close() error { return o.root.Close() }
@@ -173,13 +171,8 @@ func (o osFS) Lock(name, note string) (io.Closer, error) {
 }
 
 func lock(file *os.File, name, note string) error {
-	var err error
-	for {
-		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != unix.EINTR {
-			break
-		}
-	}
-	if err == unix.EWOULDBLOCK {
+	taken, err := TryLock(file)
+	if taken {
 		owner := make([]byte, noteLimit)
 		n, readErr := file.ReadAt(owner, 0)
 		if readErr != nil && readErr != io.EOF {

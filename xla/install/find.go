@@ -8,12 +8,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lazo-ml/lazo/internal/owners"
+	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
 // Find returns the installed plugin of a kind, or, where there is none, that of another kind which is the same build,
@@ -115,9 +113,7 @@ func checkMode(path string, dir bool) error {
 // stamp takes down what changes when a file is replaced or written.
 func stamp(info fs.FileInfo) fileRecord {
 	record := fileRecord{Size: info.Size(), MTime: info.ModTime().UnixNano()}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		record.Inode = uint64(stat.Ino)
-	}
+	record.Inode = inode(info)
 	return record
 }
 
@@ -126,18 +122,18 @@ const lockPause = 50 * time.Millisecond
 
 // lock waits for the lock file. The lock ends with the process that holds it, however that ends.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o640)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o640)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { file.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+		taken, err := vfs.TryLock(file)
+		if err != nil {
 			file.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if !taken {
+			return func() { file.Close() }, nil
 		}
 		select {
 		case <-ctx.Done():

@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lazo-ml/lazo/internal/fetch"
 	"github.com/lazo-ml/lazo/internal/owners"
 )
@@ -221,9 +219,7 @@ func (r *receipt) verify(ctx context.Context, folder string, table []Wheel, d de
 func (r *receipt) stamp(folder string) string {
 	all := sha256.New()
 	for _, f := range r.Files {
-		var s unix.Stat_t
-		err := unix.Lstat(filepath.Join(folder, r.Dir, filepath.FromSlash(f.Path)), &s)
-		fmt.Fprintln(all, f.Path, err, s.Size, s.Mtim, s.Ctim, s.Dev, s.Ino)
+		fmt.Fprintln(all, f.Path, stateOf(filepath.Join(folder, r.Dir, filepath.FromSlash(f.Path))))
 	}
 	return hex.EncodeToString(all.Sum(nil))
 }

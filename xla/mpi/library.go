@@ -12,10 +12,8 @@ static int lazo_version(const lazo_mpi *mpi, char *text, int *length) { return m
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"unsafe"
@@ -23,47 +21,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
-
-// What can be wrong with a library or a job.
-var (
-	// ErrNotFound: no MPI library where one was looked for.
-	ErrNotFound = errors.New("no MPI library")
-	// ErrNotLoadable: the file is no library of this machine, or needs others that are not there.
-	ErrNotLoadable = errors.New("not a library that this machine can load")
-	// ErrNoMPI: the file is a library, but not of an MPI that lazo knows.
-	ErrNoMPI = errors.New("not an MPI library that lazo knows")
-	// ErrLauncher: the process was started by the launcher of another implementation of MPI, or of another version.
-	ErrLauncher = errors.New("the launcher is of another MPI")
-	// ErrThreads: the library does not let several threads call it at once.
-	ErrThreads = errors.New("the MPI library has no MPI_THREAD_MULTIPLE")
-	// ErrTwice: MPI is initialized once in a process, and with one library.
-	ErrTwice = errors.New("MPI is in use in this process already")
-	// ErrFinalized: the process has left its job.
-	ErrFinalized = errors.New("this process has left the job of MPI")
-)
-
-// Flavour is the binary interface of a library: how it hands over handles, and the values of its constants.
-type Flavour int
-
-// The flavours that lazo knows.
-const (
-	OpenMPI Flavour = iota + 1
-	MPICH           // also Intel MPI and MVAPICH
-	ABI             // the interface of MPI 5.0, which any implementation may have beside its own
-)
-
-// String names the flavour.
-func (f Flavour) String() string {
-	switch f {
-	case OpenMPI:
-		return "Open MPI"
-	case MPICH:
-		return "MPICH"
-	case ABI:
-		return "MPI 5 ABI"
-	}
-	return fmt.Sprintf("flavour %d", int(f))
-}
 
 // Library is an MPI library that was loaded, for the life of the process.
 type Library struct {
@@ -157,19 +114,6 @@ func symbol(handle unsafe.Pointer, name string) bool {
 	return C.dlsym(handle, text) != nil
 }
 
-var (
-	isMPICH      = regexp.MustCompile(`MPICH|Intel\(R\) MPI|MVAPICH`)
-	versionTexts = []struct {
-		name string
-		text *regexp.Regexp
-	}{
-		{"Open MPI", regexp.MustCompile(`Open MPI v([0-9][0-9A-Za-z.]*)`)},
-		{"Intel MPI", regexp.MustCompile(`Intel\(R\) MPI Library ([0-9][0-9.]*)`)},
-		{"MVAPICH", regexp.MustCompile(`MVAPICH\S* Version\s*:\s*([0-9][0-9A-Za-z.]*)`)},
-		{"MPICH", regexp.MustCompile(`MPICH Version\s*:\s*([0-9][0-9A-Za-z.]*)`)},
-	}
-)
-
 // Path is the file of the library, absolute and without links.
 func (l *Library) Path() string { return l.path }
 
@@ -189,11 +133,6 @@ func (l *Library) implementation() (name, version string) {
 	return firstLine(l.text), ""
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
-}
-
 // Flavour is the library's binary interface.
 func (l *Library) Flavour() Flavour { return l.flavour }
 
@@ -205,4 +144,15 @@ func (l *Library) words(r C.lazo_result, format string, args ...any) error {
 	var text [8192]C.char
 	C.lazo_error_text(&l.table, r.code, &text[0], C.size_t(len(text)))
 	return fmt.Errorf("mpi: %s: %s: %s", fmt.Sprintf(format, args...), C.GoString(r.name), C.GoString(&text[0]))
+}
+
+// check tells whether a library can work with the launcher.
+func (by launcher) check(l *Library) error {
+	name, version := l.implementation()
+	major, _, _ := strings.Cut(version, ".")
+	if by.fits(name == "Open MPI", major) {
+		return nil
+	}
+	return fmt.Errorf("mpi: %s is %s: %w: this process was started by %s: start it by the mpirun of the library, or name the other library by LAZO_MPI",
+		l.path, l.Version(), ErrLauncher, by.name)
 }

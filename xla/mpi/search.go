@@ -50,17 +50,6 @@ func launcherOf(getenv func(string) string) launcher {
 	return launcher{}
 }
 
-// check tells whether a library can work with the launcher.
-func (by launcher) check(l *Library) error {
-	name, version := l.implementation()
-	major, _, _ := strings.Cut(version, ".")
-	if by.fits(name == "Open MPI", major) {
-		return nil
-	}
-	return fmt.Errorf("mpi: %s is %s: %w: this process was started by %s: start it by the mpirun of the library, or name the other library by LAZO_MPI",
-		l.path, l.Version(), ErrLauncher, by.name)
-}
-
 func (by launcher) fits(open bool, major string) bool {
 	return by.name == "" || by.open == open && (by.major == "" || major == "" || by.major == major)
 }

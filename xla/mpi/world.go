@@ -169,12 +169,6 @@ func (w *World) Finalize() error {
 // other calls wait.
 func (w *World) Abort(code int) { C.lazo_abort(C.int(code)) }
 
-// Handler is a function of C that programs call: see [pjrt.Plugin.RegisterHandler].
-type Handler struct {
-	Name     string
-	Function unsafe.Pointer
-}
-
 // Handlers are the collectives, for the platform "Host".
 func (w *World) Handlers() []Handler { return handlers() }
 
@@ -187,18 +181,6 @@ func handlers() []Handler {
 		{"lazo.collective_permute", unsafe.Pointer(C.lazo_collective_permute)},
 		{"lazo.rank", unsafe.Pointer(C.lazo_rank)}, // no collective: which rank this is
 	}
-}
-
-// Exchange is what the programs of this process exchange, or did last.
-type Exchange struct {
-	// Begun and Ended count exchanges. While they differ, the process is in one.
-	Begun, Ended uint64
-	// Kind and Site are the collective and its number in the program, Bytes the size of its arguments.
-	Kind  string
-	Site  int64
-	Bytes int64
-	// Since is how long ago it began.
-	Since time.Duration
 }
 
 // Exchanges tells what the process is in now. It never waits.

@@ -90,13 +90,6 @@ func (p *Plugin) costAnalysis(executable unsafe.Pointer) (map[string]any, error)
 	return goValues(args.properties, args.num_properties)
 }
 
-// ProgramMemory is the memory in bytes that a program needs on each device. Aliased is what is both argument and
-// output.
-type ProgramMemory struct {
-	Code, Arguments, Outputs, Aliased, Temporary, Peak               int64
-	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64
-}
-
 // Memory is what the compiler reckons of the program's memory.
 func (e *Executable) Memory() (ProgramMemory, error) {
 	var m ProgramMemory

@@ -11,23 +11,6 @@ import (
 	"unsafe"
 )
 
-// CallOptions says what the parts of a [Call] are.
-type CallOptions struct {
-	// InPlace maps outputs to arguments of the same shape: after a run, the Buffer of the argument holds the output.
-	// If the program was compiled to write over the argument, no memory is copied or allocated for it.
-	InPlace map[int]int
-	// Host are arguments that each run is given as host memory.
-	Host []HostInput
-	// Read are outputs, none of them in an argument's place, that [Call.RunInto] copies to the host.
-	Read []int
-}
-
-// HostInput is an argument that comes from the host.
-type HostInput struct {
-	Argument int
-	Shape    Shape
-}
-
 // Call is a program with its arguments, to be run again and again: one run is one call of C, however many arguments.
 //
 // A Call owns neither its buffers nor its program; it only uses them. Several Calls can have the same buffers: a run

@@ -15,14 +15,6 @@ type Device struct {
 	about       DeviceDescription
 }
 
-// DeviceDescription is what a plugin tells of a device, be it there or described.
-type DeviceDescription struct {
-	ID      int    // unique among the devices of all processes
-	Process int    // the number of the process that the device belongs to
-	Kind    string // the vendor's name of the device, "NVIDIA H100"
-	Text    string // the plugin's text about it
-}
-
 func newDevice(c *Client, ptr unsafe.Pointer) (*Device, error) {
 	p := c.plugin
 	args := C.lazo_Device_GetDescription_Args{device: ptr}
@@ -88,13 +80,6 @@ func (p *Plugin) deviceAttributes(description unsafe.Pointer) (map[string]any, e
 	return goValues(args.attributes, args.num_attributes)
 }
 
-// Memory is a kind of memory that a device can reach.
-type Memory struct {
-	ID      int
-	Kind    string // "device", "pinned_host", …
-	Default bool   // where buffers go
-}
-
 // Memories lists the memories that the device can reach.
 func (d *Device) Memories() ([]Memory, error) {
 	if err := d.client.use(); err != nil {
@@ -119,17 +104,6 @@ func (d *Device) Memories() ([]Memory, error) {
 		memories = append(memories, Memory{int(id.id), goString(kind.kind, kind.kind_size), ptr == usual.memory})
 	}
 	return memories, nil
-}
-
-// MemoryStats is the state of a device's memory in bytes. What the plugin does not tell is -1.
-type MemoryStats struct {
-	InUse, PeakInUse        int64
-	Limit                   int64
-	Reserved, PeakReserved  int64
-	Reservable              int64
-	Pool, PeakPool          int64
-	LargestFree, LargestOne int64 // the largest free block, the largest allocation so far
-	Allocations             int64 // a number, not bytes
 }
 
 // MemoryStats asks for the state of the device's memory; [ErrUnimplemented] where the plugin keeps none, as the CPU's.

@@ -1,15 +1,12 @@
 package pjrt
 
-// #include "run.h"
-import "C"
-
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"syscall"
-	"unsafe"
 )
 
 // Code is PJRT's status code, the same as Abseil's and gRPC's.
@@ -121,56 +118,6 @@ func (f *failedWork) Error() string {
 
 func (f *failedWork) Unwrap() error { return f.err }
 
-// failure turns an error of the plugin into Go's and destroys it. Null is nil.
-func (p *Plugin) failure(call string, raw unsafe.Pointer) error {
-	if raw == nil {
-		return nil
-	}
-	e := &Error{Call: "PJRT_" + call, Code: Unknown}
-	message := C.lazo_Error_Message_Args{struct_size: C.sizeof_lazo_Error_Message_Args, error: raw}
-	C.lazo_invoke(p.api.Error_Message, unsafe.Pointer(&message))
-	e.Message = goString(message.message, message.message_size)
-	code := C.lazo_Error_GetCode_Args{struct_size: C.sizeof_lazo_Error_GetCode_Args, error: raw}
-	if nested := C.lazo_invoke(p.api.Error_GetCode, unsafe.Pointer(&code)); nested == nil {
-		e.Code = Code(code.code)
-	} else {
-		p.dropError(nested)
-	}
-	p.dropError(raw)
-	return e
-}
+func firstError(errs ...error) error { return cmp.Or(errs...) }
 
-func (p *Plugin) dropError(raw unsafe.Pointer) {
-	args := C.lazo_Error_Destroy_Args{struct_size: C.sizeof_lazo_Error_Destroy_Args, error: raw}
-	C.lazo_invoke(p.api.Error_Destroy, unsafe.Pointer(&args))
-}
-
-// invoke calls a function of the table with its arguments; their first word is their size.
-func invoke[T any](p *Plugin, call string, function C.lazo_function, args *T) error {
-	if function == nil {
-		return &Error{Call: "PJRT_" + call, Code: Unimplemented, Message: "the plugin's table has no such function"}
-	}
-	*(*C.size_t)(unsafe.Pointer(args)) = C.size_t(unsafe.Sizeof(*args))
-	return p.failure(call, C.lazo_invoke(function, unsafe.Pointer(args)))
-}
-
-// goString copies a text that the plugin gave with its length.
-func goString(text *C.char, size C.size_t) string {
-	return string(goBytes(text, size))
-}
-
-func goBytes(data *C.char, size C.size_t) []byte {
-	if data == nil {
-		return nil
-	}
-	return append([]byte{}, unsafe.Slice((*byte)(unsafe.Pointer(data)), int(size))...)
-}
-
-// runCalls names the functions that run.c calls.
-var runCalls = map[C.int]string{
-	C.LAZO_FROM_HOST: "Client_BufferFromHostBuffer", C.LAZO_EXECUTE: "LoadedExecutable_Execute",
-	C.LAZO_AWAIT: "Event_Await", C.LAZO_DESTROY_BUFFER: "Buffer_Destroy", C.LAZO_DESTROY_EVENT: "Event_Destroy",
-	C.LAZO_TO_HOST: "Buffer_ToHostBuffer", C.LAZO_IS_ON_CPU: "Buffer_IsOnCpu", C.LAZO_SIZE: "Buffer_OnDeviceSizeInBytes",
-	C.LAZO_REFER: "Buffer_IncreaseExternalReferenceCount", C.LAZO_UNREFER: "Buffer_DecreaseExternalReferenceCount",
-	C.LAZO_READY: "Buffer_ReadyEvent", C.LAZO_PLACE: "Buffer_OpaqueDeviceMemoryDataPointer",
-}
+func isClosed(err error) bool { return errors.Is(err, ErrClosed) }

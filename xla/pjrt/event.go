@@ -5,7 +5,6 @@ package pjrt
 import "C"
 
 import (
-	"cmp"
 	"runtime"
 	"runtime/cgo"
 	"unsafe"
@@ -111,5 +110,3 @@ func lazoReady(raw, cell unsafe.Pointer) {
 // Close gives the event up; what it stands for goes on. The event of a copy to the host, and of a run that uses the
 // host's memory or replaces arguments, is waited for, and its error given.
 func (e *Event) Close() error { return closeNow(e) }
-
-func firstError(errs ...error) error { return cmp.Or(errs...) }

@@ -9,46 +9,6 @@ import (
 	"unsafe"
 )
 
-// Array is an array in host memory.
-type Array struct {
-	Shape
-	Data []byte // see [Bytes]
-	// Strides is the distance in bytes between neighbours of each dimension, none for rows one after the other.
-	Strides []int
-}
-
-// check holds the memory against the shape.
-func (a Array) check() error {
-	need, err := a.Shape.Size()
-	if err != nil {
-		return err
-	}
-	if len(a.Strides) == 0 {
-		if len(a.Data) != need {
-			return fmt.Errorf("pjrt: array %v: %w: expected %d bytes, got %d", a.Shape, ErrInvalidArgument, need, len(a.Data))
-		}
-		return nil
-	}
-	if len(a.Strides) != len(a.Dims) {
-		return fmt.Errorf("pjrt: array %v: %w: expected %d strides, got %d", a.Shape, ErrInvalidArgument, len(a.Dims), len(a.Strides))
-	}
-	last := a.DType.Size()
-	for i, stride := range a.Strides {
-		if stride < 0 {
-			return fmt.Errorf("pjrt: array %v: %w: stride %d is negative (%d)", a.Shape, ErrInvalidArgument, i, stride)
-		}
-		if steps := a.Dims[i] - 1; steps > 0 && stride > (len(a.Data)-last)/steps {
-			return fmt.Errorf("pjrt: array %v: %w: strides %v lead out of its %d bytes", a.Shape, ErrInvalidArgument, a.Strides, len(a.Data))
-		} else if steps > 0 {
-			last += steps * stride
-		}
-	}
-	if need > 0 && last > len(a.Data) {
-		return fmt.Errorf("pjrt: array %v: %w: strides %v lead out of its %d bytes", a.Shape, ErrInvalidArgument, a.Strides, len(a.Data))
-	}
-	return nil
-}
-
 // Put copies an array to the device. Its memory is the caller's again when Put returns.
 func (d *Device) Put(a Array) (*Buffer, error) {
 	made, err := d.put(a, false)

@@ -16,20 +16,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// KeyValueStore is what the clients of several processes share to find each other. A plugin calls it from threads of
-// its own, several at once.
-//
-// An error goes to the plugin with a code: that of an [*Error], of a sentinel such as [ErrKeyNotFound], or of
-// context's; UNKNOWN otherwise.
-type KeyValueStore interface {
-	// Get waits for the key until the timeout, then gives [ErrDeadline].
-	Get(key string, timeout time.Duration) ([]byte, error)
-	// TryGet gives [ErrKeyNotFound] for a key that is not there.
-	TryGet(key string) ([]byte, error)
-	// Put gives [ErrKeyExists] for a key that has a value.
-	Put(key string, value []byte) error
-}
-
 // keyValues is a store that a plugin can call.
 type keyValues struct {
 	handle cgo.Handle

@@ -1,7 +1,8 @@
+//go:build cgo
+
 package pjrt
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -113,8 +114,6 @@ func (closedBefore) Is(target error) bool {
 	return target == ErrClosed || target == gate.ErrOwnerClosed
 }
 
-func isClosed(err error) bool { return errors.Is(err, ErrClosed) }
-
 // close frees the object, at once or when its last user is done.
 func (o *object) close() error {
 	for {
@@ -162,18 +161,6 @@ func finalize[W interface{ self() *object }](wrapper W) {
 	if o := wrapper.self(); o.state.Load()&closedFlag == 0 && o.close() == nil {
 		live.collected.Add(1)
 	}
-}
-
-// Counts says how many things of this package exist in the process. After Close of what a program made, each is what
-// it was before.
-type Counts struct {
-	Clients, Buffers, Executables, Events, Views int64
-	Topologies                                   int64
-	Calls                                        int64 // prepared calls, and executions in flight
-	Callbacks                                    int64 // Go functions that a plugin is still to call
-	Allocations                                  int64 // blocks of C memory held by this package
-	// Collected counts what the garbage collector had to close. It never falls.
-	Collected int64
 }
 
 var live struct {

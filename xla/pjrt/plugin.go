@@ -104,23 +104,6 @@ func (p *Plugin) Attributes() (map[string]any, error) {
 	return goValues(args.attributes, args.num_attributes)
 }
 
-// Extension is the number of an addition to the API that a plugin may have.
-type Extension int
-
-var extensionNames = []string{
-	"GPU custom call", "profiler", "custom partitioner", "stream", "layouts", "FFI", "memory descriptions", "Triton",
-	"raw buffer", "phase compile", "example", "unknown", "cross-host transfers", "executable metadata", "callback",
-	"host allocator",
-}
-
-// String names the extension, or gives its number if it is a new one.
-func (e Extension) String() string {
-	if e < 0 || int(e) >= len(extensionNames) {
-		return fmt.Sprintf("extension %d", int(e))
-	}
-	return extensionNames[e]
-}
-
 // Extensions lists what the plugin has beside the API.
 func (p *Plugin) Extensions() []Extension {
 	var list []Extension

@@ -104,23 +104,6 @@ func (t *Topology) Attributes() map[string]any {
 	return all
 }
 
-// Compiled is what a plugin tells of a program that it compiled for a [Topology].
-type Compiled struct {
-	Name                string
-	Parameters, Outputs []Shape // on each device
-	// Donated maps each output that is written over an argument to that argument.
-	Donated map[int]int
-	// Optimized is the program as the devices would run it, and Format its format: see [Executable.OptimizedProgram].
-	Optimized []byte
-	Format    string
-	// Cost is what the compiler reckons of a run; nil where the plugin does not reckon.
-	Cost map[string]any
-	// Memory is what the compiler reckons of the program's memory on a device; nil where it does not.
-	Memory *ProgramMemory
-	// Fingerprint is the same for the same program, options and compiler; "" where the plugin has none.
-	Fingerprint string
-}
-
 // Compile compiles StableHLO, as text or as MLIR's bytecode, for the described devices. The plugin's program is freed
 // before it returns: nothing could run it.
 //

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lazo-ml/lazo/internal/child"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -119,11 +117,10 @@ func run(ctx context.Context, path string, getenv func(string) string) (Report, 
 		return Report{}, &stderr, fmt.Errorf("probe: %s: %w", path, ctx.Err())
 	case waitErr != nil && errors.Is(readErr, io.EOF):
 		fail.Kind, fail.Cause = ErrDamaged, child.Death(waitErr)
-		var limit unix.Rlimit
 		if noMemory.MatchString(fail.Stderr) {
 			fail.Kind = pjrt.ErrOutOfMemory
-		} else if unix.Getrlimit(unix.RLIMIT_AS, &limit) == nil && limit.Cur < 1<<40 {
-			fail.Kind, fail.Cause = ErrUnknown, fmt.Errorf("%w, where it may have %d MiB of addresses (ulimit -v)", fail.Cause, limit.Cur>>20)
+		} else if limit := addressLimit(); limit < 1<<40 {
+			fail.Kind, fail.Cause = ErrUnknown, fmt.Errorf("%w, where it may have %d MiB of addresses (ulimit -v)", fail.Cause, limit>>20)
 		}
 	default:
 		fail.Kind, fail.Cause = ErrDamaged, fmt.Errorf("the child's answer cannot be read: %w", readErr)

@@ -1,0 +1,31 @@
+package launch
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+func attributes(syscall.Signal) *syscall.SysProcAttr { return nil }
+
+// runs reports whether a process is known.
+func runs(pid int) bool {
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	return process.Release() == nil
+}
+
+func signalAll(pid int, _ syscall.Signal) {
+	if process, err := os.FindProcess(pid); err == nil {
+		_ = process.Kill() // it may have ended
+	}
+}
+
+const nonblocking = 0
+
+// makePipe fails: jobs of several processes need named pipes, which lazo has on Unix alone.
+func makePipe(string) error {
+	return errors.New("jobs of several processes are not supported on Windows")
+}

@@ -1,0 +1,30 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Group makes a command that has not started a process group, which [KillGroup] ends.
+func Group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// KillGroup kills a started command and its children.
+func KillGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// Signal returns the signal that ended a process, given the error of its Wait, or 0.
+func Signal(waitErr error) syscall.Signal {
+	if exit := (*exec.ExitError)(nil); errors.As(waitErr, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return status.Signal()
+		}
+	}
+	return 0
+}
+
+// SignalName returns the name of a signal, "SIGSEGV".
+func SignalName(signal syscall.Signal) string { return unix.SignalName(signal) }

@@ -1,0 +1,38 @@
+package owners
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Resolve returns an error: owners are not checked on Windows, where no plugin is loaded.
+func Resolve(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return "", unknown(real)
+}
+
+// Folder returns an error, as [Resolve].
+func Folder(path string) error {
+	_, err := Resolve(path)
+	return err
+}
+
+// Own returns an error, as [Resolve].
+func Own(path string, _ fs.FileInfo) error { return unknown(path) }
+
+// ReadFile returns an error, as [Resolve].
+func ReadFile(path string, _ int64) ([]byte, error) {
+	if _, err := os.Lstat(path); err != nil {
+		return nil, err
+	}
+	return nil, unknown(path)
+}
+
+func unknown(path string) error {
+	return fmt.Errorf("%s is %w: its owner cannot be checked on Windows", path, ErrUnsafe)
+}

@@ -1,0 +1,25 @@
+//go:build unix
+
+package vfs
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// TryLock locks a file until it is closed, and reports whether another has locked it.
+func TryLock(file *os.File) (taken bool, err error) {
+	for {
+		switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
+		case unix.EINTR:
+		case unix.EWOULDBLOCK:
+			return true, nil
+		default:
+			return false, err
+		}
+	}
+}
+
+// syncFolder writes the entries of a folder to the disk.
+func syncFolder(file *os.File) error { return file.Sync() }

@@ -1,0 +1,28 @@
+//go:build unix
+
+package install
+
+import (
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const noFollow = unix.O_NOFOLLOW
+
+// inode returns the number of the file on its disk, or 0 if it is unknown.
+func inode(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Ino)
+	}
+	return 0
+}
+
+// stateOf returns a text that changes when the file does.
+func stateOf(path string) string {
+	var s unix.Stat_t
+	err := unix.Lstat(path, &s)
+	return fmt.Sprintln(err, s.Size, s.Mtim, s.Ctim, s.Dev, s.Ino)
+}

@@ -1,0 +1,45 @@
+package xla
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+func TestWithoutCgo(t *testing.T) {
+	for _, plugin := range []string{CPU, Go, CUDA, "/a/plugin.so"} {
+		same, err := withoutCgo(plugin, true)
+		require.NoError(t, err)
+		require.Equal(t, plugin, same)
+	}
+	for _, plugin := range []string{CPU, "cpu81", Go} {
+		found, err := withoutCgo(plugin, false)
+		require.NoError(t, err)
+		require.Equal(t, Go, found)
+	}
+	for _, plugin := range []string{CUDA, TPU, "/a/plugin.so"} {
+		_, err := withoutCgo(plugin, false)
+		require.ErrorIs(t, err, pjrt.ErrNoCgo)
+		require.ErrorContains(t, err, `or open "go"`)
+	}
+}
+
+// The quickstart, built without cgo, trains on GoMLX's Go backend.
+func TestWithoutCgo_quickstart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program")
+	}
+	binary := filepath.Join(t.TempDir(), "quickstart")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../examples/quickstart")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")
+	said, err := build.CombinedOutput()
+	require.NoError(t, err, string(said))
+	said, err = exec.CommandContext(t.Context(), binary).CombinedOutput()
+	require.NoError(t, err, string(said))
+	require.Regexp(t, `without cgo`, string(said))
+	require.Regexp(t, `test accuracy: 0\.9`, string(said))
+}

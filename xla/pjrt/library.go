@@ -1,0 +1,87 @@
+package pjrt
+
+/*
+#cgo linux LDFLAGS: -ldl
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include "table.h"
+
+static void lazo_die_by_signal(void) {
+	static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+	const struct rlimit none = {0, 0};
+	setrlimit(RLIMIT_CORE, &none);
+	for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) signal(fatal[i], SIG_DFL);
+}
+
+static const lazo_pjrt_table *lazo_call(void *get_api) {
+	return ((lazo_get_pjrt_api)get_api)();
+}
+*/
+import "C"
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+)
+
+// Cgo reports whether this program can load plugins: it was built with cgo.
+const Cgo = true
+
+// Inspect loads the library at path, asks it for its API table and reads the
+// version. The library stays loaded: XLA plugins do not survive unloading.
+//
+// A version that lazo does not support comes with an [*ABIError] beside it.
+// Other errors wrap [ErrNotFound], [ErrNotLoadable], [ErrOutOfMemory],
+// [ErrNoSymbol] or [ErrNoTable]. A damaged library may crash or hang the process instead.
+func Inspect(path string) (Version, error) {
+	if err := checkFile(path); err != nil {
+		return Version{}, err
+	}
+	table, err := open(path)
+	if err != nil {
+		return Version{}, err
+	}
+	v := versionOf(table)
+	return v, v.Check(path)
+}
+
+// open loads the library at path, or finds it loaded, and asks it for its table.
+func open(path string) (*C.lazo_pjrt_table, error) {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	handle := C.dlopen(name, C.RTLD_LAZY|C.RTLD_LOCAL)
+	if handle == nil {
+		said, kind := C.GoString(C.dlerror()), ErrNotLoadable
+		if strings.Contains(said, "failed to map segment") || strings.Contains(said, "annot allocate memory") { // the file is whole, as its headers say
+			kind = ErrOutOfMemory
+		}
+		return nil, fmt.Errorf("pjrt: %s: %w: %s", path, kind, said)
+	}
+	symbol := C.CString("GetPjrtApi")
+	defer C.free(unsafe.Pointer(symbol))
+	getAPI := C.dlsym(handle, symbol)
+	if getAPI == nil {
+		return nil, fmt.Errorf("pjrt: %s: %w", path, ErrNoSymbol)
+	}
+	table := C.lazo_call(getAPI)
+	if table == nil {
+		return nil, fmt.Errorf("pjrt: %s: %w", path, ErrNoTable)
+	}
+	return table, nil
+}
+
+func versionOf(table *C.lazo_pjrt_table) Version {
+	v := Version{StructSize: int(table.struct_size)}
+	// A table that ends before its version has none to read.
+	if v.StructSize >= int(unsafe.Sizeof(*table)) {
+		v.Major, v.Minor = int(table.version.major_version), int(table.version.minor_version)
+	}
+	return v
+}
+
+// DieBySignal makes this process die of a fatal signal at once and silently: no Go panic, no traces, no core file. It
+// is for a process that only tries a plugin, so that its parent can read the cause from the exit status.
+func DieBySignal() { C.lazo_die_by_signal() }
