@@ -164,6 +164,15 @@ func TestWhatABodyMakesStaysThere(t *testing.T) {
 			use(b, inside)
 		})
 	}
+	require.ErrorIs(t, lower(t, func(b *managed.Builder) { // an If of GoMLX, whose condition is not of the body
+		x := b.Field("x")
+		var inside *node
+		ops.Scan([]*node{graph.ReduceSum(x, 1)}, nil, func(carry, _ []*node) (next, out []*node) {
+			inside = rawIf(graph.Const(x.Graph(), true), func() *node { return graph.Mul(carry[0], carry[0]) }, func() *node { return carry[0] })
+			return []*node{inside}, nil
+		}, ops.Length(2))
+		b.Loss("loss", graph.ReduceAllSum(inside))
+	}), hlo.ErrTraced)
 	require.NoError(t, leak(func(*managed.Builder, *node) {}))
 	for name, use := range map[string]func(b *managed.Builder, inside *node){
 		"a loss":    func(b *managed.Builder, inside *node) { b.Loss("other", graph.ReduceAllSum(inside)) },

@@ -161,6 +161,7 @@ func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, 
 	})
 	l.note(g, body)
 	results := graph.While(cond, body, state...)
+	noteWritten(results[0])
 	stacks := at + l.carry + l.places + l.fixed
 	return results[at : at+l.carry], results[stacks : stacks+l.out]
 }

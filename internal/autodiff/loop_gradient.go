@@ -1,7 +1,6 @@
 package autodiff
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -16,7 +15,7 @@ func differentiable(t dtypes.DType) bool { return t.IsFloat() || t.IsComplex() }
 func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	l := loopOf(node)
 	if l == nil {
-		panic(errors.New("autodiff: gradient: a While has none"))
+		panic(errClosure)
 	}
 	g, inputs, results := node.Graph(), node.Inputs(), splits(node)
 	b := backward{loop: l}

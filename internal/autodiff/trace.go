@@ -79,7 +79,7 @@ func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *
 	}
 	for _, n := range g.Nodes()[first:] {
 		inside := whole && n.Type() != graph.NodeTypeParameter && !constant(n)
-		if !varies[n] && (inside || slices.ContainsFunc(n.Inputs(), func(in *graph.Node) bool { return varies[in] })) {
+		if !varies[n] && (inside || slices.ContainsFunc(takenBy(n), func(in *graph.Node) bool { return varies[in] })) {
 			varies[n] = true
 			t.nodes = append(t.nodes, n)
 		}
@@ -90,7 +90,7 @@ func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *
 	}
 	for _, n := range slices.Backward(t.nodes) {
 		if needed[n] {
-			for _, in := range n.Inputs() {
+			for _, in := range takenBy(n) {
 				needed[in] = true
 			}
 		}
@@ -107,7 +107,7 @@ func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *
 		known[n] = true
 	}
 	for _, n := range t.nodes {
-		for _, in := range n.Inputs() {
+		for _, in := range takenBy(n) {
 			capture(in)
 		}
 	}
@@ -132,7 +132,7 @@ func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph
 		now[c] = captured[i]
 	}
 	for _, n := range t.nodes {
-		now[n] = n.CloneWithInputs(now.all(n.Inputs())...)
+		now[n] = now.clone(n)
 		if value := known[n]; value != nil {
 			again := now[n]
 			now[n] = instead(value, again)
@@ -216,7 +216,7 @@ func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	}
 	var products []*graph.Node
 	for _, n := range t.nodes {
-		in := n.Inputs()
+		in := takenBy(n)
 		switch uses := len(in) > 0 && slices.Contains(in, param); {
 		case !uses:
 		case n.Type() != graph.NodeTypeDotGeneral || in[0] == in[1]:
@@ -237,11 +237,11 @@ func constant(n *graph.Node) bool {
 			return true // or it would have ended
 		}
 		seen[n] = true
-		switch n.Type() {
-		case graph.NodeTypeParameter, graph.NodeTypeOptimizationBarrier:
+		switch {
+		case n.Type() == graph.NodeTypeParameter, n.Type() == graph.NodeTypeOptimizationBarrier, hidden(n):
 			return false
 		}
-		for _, in := range n.Inputs() {
+		for _, in := range takenBy(n) {
 			if !of(in) {
 				return false
 			}

@@ -31,5 +31,7 @@ func While(g *graph.Graph, values []*graph.Node, condition func(values []*graph.
 		p := parametersLike(g, state)
 		return slices.Concat(turn.at(p[:n], p[n:n+k], nil).all(turn.outputs), p[n:])
 	})
-	return graph.While(cond, loop, state...)[:n]
+	last = graph.While(cond, loop, state...)
+	noteWritten(last[0])
+	return last[:n]
 }

@@ -33,6 +33,7 @@ type Function struct {
 
 	uses     []*Function       // closures of its statements, and functions that it calls
 	called   []*Function       // of the statement that is being written
+	takes    []taken           // what the closures of that statement take
 	captured []*op             // what a closure captures of the functions around it
 	aliases  map[*value]*value // its values inside
 }
@@ -285,14 +286,27 @@ func (f *Function) region(role string, argument compute.Function, takes, gives [
 			return nil, err
 		}
 	}
+	names := map[string]*value{}
 	for _, o := range c.captured {
-		if _, err := f.value(o); err != nil {
+		to := o
+		if other := f.b.instead[o.value]; other != nil {
+			to = other
+		}
+		v, err := f.value(to)
+		if err != nil {
 			return nil, fmt.Errorf("%s uses a value from outside: %w", role, err)
 		}
+		if to != o {
+			names[o.value.String()] = v
+		}
+		f.takes = append(f.takes, taken{o, to})
 	}
 	f.called = append(f.called, c)
 	region := *c.text
 	region.Parent = f.text
+	if len(names) > 0 {
+		region.Statements = renamed(region.Statements, names)
+	}
 	return &region, nil
 }
 
