@@ -55,7 +55,7 @@ var errClosure = errors.New("autodiff: gradient: the loss depends on an If or a 
 // and gets 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	walk(loss, wrt, func(n *graph.Node) {
-		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil {
+		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil && branchOf(n) == nil {
 			panic(errClosure)
 		}
 	})

@@ -68,16 +68,20 @@ func shapesOf(nodes []*graph.Node) []shapes.Shape {
 	return list
 }
 
-// cut finds the part of the nodes made from number first on that lies between params and outputs. What depends on no
-// parameter is the same each time and stays outside, unless the whole is asked for: of a body that may not be run at
-// all.
-func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *traced {
+// cut finds the part of the nodes made from number first on that lies between params and outputs. A node that depends
+// on no parameter is the same each time and stays outside.
+func cut(g *graph.Graph, first int, params, outputs []*graph.Node) *traced {
+	return cutOf(g.Nodes()[first:], false, params, outputs)
+}
+
+// cutOf is cut of some nodes. whole is for a body that may not be run at all: all of it but constants is inside.
+func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *traced {
 	t := &traced{params: params, outputs: outputs}
 	varies := map[*graph.Node]bool{}
 	for _, p := range params {
 		varies[p] = true
 	}
-	for _, n := range g.Nodes()[first:] {
+	for _, n := range nodes {
 		inside := whole && n.Type() != graph.NodeTypeParameter && !constant(n)
 		if !varies[n] && (inside || slices.ContainsFunc(takenBy(n), func(in *graph.Node) bool { return varies[in] })) {
 			varies[n] = true

@@ -201,7 +201,8 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 	if alone {
 		lower = f.b.alone(kind, lower)
 	}
-	f.called, f.takes = nil, nil
+	defer func(called []*Function, takes []taken) { f.called, f.takes = called, takes }(f.called, f.takes)
+	f.called, f.takes = nil, nil // a constant that a closure takes is written while its operation is
 	var results []*value
 	// A copy: a lowering may put other values in their places, and the error is to have the caller's.
 	if caught := graphs.Catch(func() { results, err = lower(slices.Clone(values)) }); caught != nil {

@@ -63,10 +63,18 @@ func (b *Builder) trace(kind compute.OpType, operands []compute.Value, results [
 		}
 		if traced {
 			for _, o := range results {
-				t.values[o.value] = true
+				if !slices.ContainsFunc(operands, o.hands) {
+					t.values[o.value] = true
+				}
 			}
 		}
 	}
+}
+
+// hands reports whether o is an operand that its operation hands on, as Identity does: it is as traced as it was.
+func (o *op) hands(operand compute.Value) bool {
+	of, ok := operand.(*op)
+	return ok && of.value == o.value
 }
 
 // taken is a value that a closure was made with, and the one that it takes in an operation: see Instead.
