@@ -12,8 +12,14 @@ import (
 type branch struct {
 	bodies []*traced
 	taken  []*graph.Node         // what the bodies capture
-	out    int                   // how many results; behind them are the saved nodes
+	out    int                   // how many results; the saved nodes follow them
 	saved  []map[*graph.Node]int // of each body: the number of the result that has a node's value
+}
+
+// choosing is a parameter of a closure whose backend can write a case.
+type choosing interface {
+	// Branch makes the closure a branch: a While with it as its body is the case of the closures of the Ifs in it.
+	Branch()
 }
 
 type branchesKey struct{}
@@ -83,7 +89,7 @@ func Branch(number *graph.Node, functions []func() []*graph.Node, finish func(ou
 	yes := graph.Const(g, true)
 	one := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		p := parametersLike(g, inputs)
-		graph.InternalBackendOutputs(p[0])[0].(interface{ Branch() }).Branch()
+		graph.InternalBackendOutputs(p[0])[0].(choosing).Branch()
 		var results []*graph.Node
 		for i, t := range b.bodies {
 			body := graph.NewClosure(g, func(*graph.Graph) []*graph.Node {

@@ -21,8 +21,9 @@ type Loop struct {
 // shapes that they began with. It is called once, to be traced.
 type Body func(carry, at, fixed []*graph.Node) (next, out []*graph.Node)
 
-// loop is a Loop with its body. Its state in the graph's While is the counter, the carried values, the places, the captured values, and the stacks: the outputs, the carried values before each turn, and the
-// saved nodes. The gradient takes the last two.
+// loop is a Loop with its body. Its state in the graph's While is the counter, the carried values, the places, the
+// captured values, and the stacks: the outputs, the carried values before each turn, and the saved nodes. The gradient
+// takes the last two.
 type loop struct {
 	Loop
 	body                      *traced

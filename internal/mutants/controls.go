@@ -347,6 +347,8 @@ var controls = []control{
 		edits: []edit{{"operands = append(slices.Clone(operands), results[0].Captured()...)", "_ = slices.Clone(operands)"}}},
 	{name: "a branch that is computed where it is not chosen", file: "internal/autodiff/branch.go", pkg: "internal/autodiff", test: "TestBranch_isACase",
 		edits: []edit{{"true, nil, out)", "false, nil, out)"}}},
+	{name: "a branch's gradient that computes again what was saved", file: "internal/autodiff/branch.go", pkg: "internal/autodiff", test: "TestBranch_isACase",
+		edits: []edit{{"known[n] = results[k]", "_ = k"}}},
 	{name: "a value that a body hands on and takes away", file: "xla/hlo/trace.go", pkg: "ops", test: "TestWhatABodyHandsOn",
 		edits: []edit{{"if !slices.ContainsFunc(operands, o.hands) {", "if true {"}}},
 	{name: "a branch's variable that stays set in the others", file: "ops/variables.go", pkg: "ops", test: "TestBranches_variables",
