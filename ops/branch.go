@@ -3,9 +3,11 @@ package ops
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/xla"
@@ -17,7 +19,7 @@ func Cond(condition *graph.Node, onTrue, onFalse func() []*graph.Node) []*graph.
 	if condition == nil || condition.DType() != dtypes.Bool || condition.Rank() != 0 {
 		panic(fmt.Errorf("ops: cond: condition %s, expected a scalar of bool", autodiff.ShapeText(condition)))
 	}
-	return branch("cond", []*graph.Node{condition, graph.LogicalNot(condition)}, []func() []*graph.Node{onTrue, onFalse})
+	return branch("cond", graph.ConvertDType(graph.LogicalNot(condition), dtypes.Int32), []func() []*graph.Node{onTrue, onFalse})
 }
 
 // Switch runs one of several functions, by a scalar of whole numbers: that of 0, 1, and so on. A number below 0 is the
@@ -30,54 +32,62 @@ func Switch(number *graph.Node, branches ...func() []*graph.Node) []*graph.Node 
 	if len(branches) == 0 {
 		panic(fmt.Errorf("ops: switch: no function given"))
 	}
-	g, t := number.Graph(), number.DType()
-	chosen := make([]*graph.Node, len(branches))
-	for i := range branches {
-		at := graph.Scalar(g, t, float64(i))
-		switch {
-		case len(branches) == 1:
-			chosen[i] = graph.Equal(at, at)
-		case i == 0:
-			chosen[i] = graph.LessOrEqual(number, at)
-		case i == len(branches)-1:
-			chosen[i] = graph.GreaterOrEqual(number, at)
-		default:
-			chosen[i] = graph.Equal(number, at)
-		}
+	g, t, last := number.Graph(), number.DType(), float64(len(branches)-1)
+	if t.Bits() < 32 {
+		number, t = graph.ConvertDType(number, dtypes.Int32), dtypes.Int32
 	}
-	return branch("switch", chosen, branches)
+	number = graph.Min(graph.Max(number, graph.Scalar(g, t, 0)), graph.Scalar(g, t, last))
+	return branch("switch", graph.ConvertDType(number, dtypes.Int32), branches)
 }
 
-// branch runs the function whose condition is true: one is. Each is a loop of one turn or none, whose gradient is
-// known.
-func branch(what string, chosen []*graph.Node, branches []func() []*graph.Node) []*graph.Node {
-	g := chosen[0].Graph()
+// branch runs the function of a number, an int32.
+func branch(what string, number *graph.Node, branches []func() []*graph.Node) []*graph.Node {
+	g := number.Graph()
 	if xla.IsEager(g) {
-		return eagerBranch(what, chosen, branches)
+		return eagerBranch(what, number, branches)
 	}
 	if !hasLoops(g) {
 		panic(fmt.Errorf("ops: %s: the backend %q has no DynamicSlice: use one of XLA's plugins", what, g.Backend().Name()))
 	}
-	var results []*graph.Node
+	v := variablesOf(g, what)
+	var first []*graph.Node
+	functions, changes := make([]func() []*graph.Node, len(branches)), make([]map[*model.Variable][2]*graph.Node, len(branches))
 	for i, f := range branches {
 		if f == nil {
 			panic(fmt.Errorf("ops: %s: function %d is nil", what, i))
 		}
-		l := autodiff.Loop{Length: 1, Times: graph.ConvertDType(chosen[i], dtypes.Int32)}
-		_, outs := run(l, g, what, nil, nil, func(_, _ []*graph.Node) (next, out []*graph.Node) {
-			out = slices.Clone(f())
-			checkBranch(what, i, out, results)
-			return nil, out
-		})
-		for k, o := range outs {
-			outs[k] = graph.Reshape(o, o.Shape().Dimensions[1:]...)
-			if i > 0 {
-				outs[k] = graph.Where(chosen[i], outs[k], results[k])
+		functions[i] = func() []*graph.Node {
+			out := slices.Clone(f())
+			checkBranch(what, i, out, first)
+			if i == 0 {
+				first = out
+			}
+			changes[i] = v.taken()
+			return out
+		}
+	}
+	results := autodiff.Branch(number, functions, func(outputs [][]*graph.Node) [][]*graph.Node {
+		for _, change := range changes {
+			for of := range change {
+				if !slices.Contains(v.sets, of) {
+					v.sets = append(v.sets, of)
+				}
 			}
 		}
-		results = outs
-	}
-	return results
+		slices.SortFunc(v.sets, func(a, b *model.Variable) int { return strings.Compare(a.Path(), b.Path()) })
+		for i := range outputs {
+			for _, of := range v.sets {
+				now := of.NodeValue(g)
+				if c, ok := changes[i][of]; ok {
+					now = c[1]
+				}
+				outputs[i] = append(outputs[i], now)
+			}
+		}
+		return outputs
+	})
+	v.set(results[len(first):])
+	return results[:len(first):len(first)]
 }
 
 func checkBranch(what string, i int, out, first []*graph.Node) {
@@ -98,18 +108,18 @@ func checkBranch(what string, i int, out, first []*graph.Node) {
 	}
 }
 
-func eagerBranch(what string, chosen []*graph.Node, branches []func() []*graph.Node) []*graph.Node {
-	for i, f := range branches {
-		if truth(what, chosen[i]) {
-			if f == nil {
-				panic(fmt.Errorf("ops: %s: function %d is nil", what, i))
-			}
-			out := slices.Clone(f())
-			checkBranch(what, 0, out, nil)
-			return out
-		}
+func eagerBranch(what string, number *graph.Node, branches []func() []*graph.Node) []*graph.Node {
+	t, err := xla.Value(number)
+	if err != nil {
+		panic(fmt.Errorf("ops: %s: number: %w", what, err))
 	}
-	panic(fmt.Errorf("ops: %s: no condition is true", what))
+	i := t.Value().(int32)
+	if branches[i] == nil {
+		panic(fmt.Errorf("ops: %s: function %d is nil", what, i))
+	}
+	out := slices.Clone(branches[i]())
+	checkBranch(what, 0, out, nil)
+	return out
 }
 
 // truth reads a condition under eager.

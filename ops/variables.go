@@ -83,6 +83,18 @@ func (v *variables) set(values []*graph.Node) {
 	}
 }
 
+// taken returns what the body has set, by variable, and puts the variables back.
+func (v *variables) taken() map[*model.Variable][2]*graph.Node {
+	before, after := v.changed()
+	changes := map[*model.Variable][2]*graph.Node{}
+	for i, of := range v.sets {
+		changes[of] = [2]*graph.Node{before[i], after[i]}
+		of.SetNodeValue(before[i])
+	}
+	v.sets = nil
+	return changes
+}
+
 // again is called before call i of a body that is called once for each turn: by In it names what it named in call 0.
 func again(g *graph.Graph, i int) (done func()) {
 	if f, ok := model.GetGraphParam(g, graphs.AgainParam); ok && i > 0 {

@@ -47,14 +47,16 @@ func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 	return found
 }
 
+var errClosure = errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
+	"(what a closure of GoMLX takes from outside would get 0): use ops.Cond, ops.Switch, ops.Scan or graph.Where, or put graph.StopGradient around its results")
+
 // refuseClosures panics where loss depends on an If or a While that was built after one of wrt. GoMLX knows no gradient
 // of them. It says so where their own inputs are differentiated; but what their closures take from outside is no input,
 // and gets 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	walk(loss, wrt, func(n *graph.Node) {
-		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil {
-			panic(errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
-				"(what a closure takes from outside would get 0): use graph.Where or a loop in Go, or put graph.StopGradient around its results"))
+		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil && branchOf(n) == nil {
+			panic(errClosure)
 		}
 	})
 }

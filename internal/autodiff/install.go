@@ -72,5 +72,6 @@ func init() {
 	}
 	next[graph.NodeTypeSort] = func(node *graph.Node, vs []*graph.Node, _ shapes.Shape) []*graph.Node { return sorted(node, vs) }
 	next[graph.NodeTypeWhile] = func(node *graph.Node, vs []*graph.Node, _ shapes.Shape) []*graph.Node { return whileGradient(node, vs) }
+	next[graph.NodeTypeIf] = func(*graph.Node, []*graph.Node, shapes.Shape) []*graph.Node { panic(errClosure) }
 	graph.VJPRegistration = next
 }

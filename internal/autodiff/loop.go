@@ -11,9 +11,6 @@ import (
 type Loop struct {
 	// Length is how often the body runs, and how long the first axis of the places and of the outputs is.
 	Length int
-	// Times, if it is given, is a scalar of int32, 0 to Length: how often the body runs in truth. Outputs of the others
-	// are 0.
-	Times *graph.Node
 	// Reverse runs from the last place to the first.
 	Reverse bool
 	// Remat has the gradient compute again all that the body computes, from the carried values alone.
@@ -24,9 +21,9 @@ type Loop struct {
 // shapes that they began with. It is called once, to be traced.
 type Body func(carry, at, fixed []*graph.Node) (next, out []*graph.Node)
 
-// loop is a Loop with its body. Its state in the graph's While is the counter, Times if it is given, the carried
-// values, the places, the captured values, and the stacks: the outputs, the carried values before each turn, and the
-// saved nodes. The gradient takes the last two.
+// loop is a Loop with its body. Its state in the graph's While is the counter, the carried values, the places, the
+// captured values, and the stacks: the outputs, the carried values before each turn, and the saved nodes. The gradient
+// takes the last two.
 type loop struct {
 	Loop
 	body                      *traced
@@ -44,15 +41,19 @@ var costly = map[graph.NodeType]bool{
 // toSave are the nodes of a body that are costly, with one output each.
 func (t *traced) toSave() (list []*graph.Node) {
 	for _, n := range t.nodes {
-		of := n
-		if n.Type() == graph.NodeTypeSplitNode {
-			of = n.Inputs()[0]
-		}
-		if costly[of.Type()] && n.NumOutputs() == 1 && !slices.Contains(t.outputs, n) {
+		if isCostly(n) && !slices.Contains(t.outputs, n) {
 			list = append(list, n)
 		}
 	}
 	return list
+}
+
+func isCostly(n *graph.Node) bool {
+	of := n
+	if n.Type() == graph.NodeTypeSplitNode {
+		of = n.Inputs()[0]
+	}
+	return costly[of.Type()] && n.NumOutputs() == 1
 }
 
 type loopsKey struct{}
@@ -80,12 +81,11 @@ func (l *loop) note(g *graph.Graph, body *graph.Function) {
 // its results is asked of changed when it was traced: values that it has taken, and what they are now. The loop carries
 // them, and last ends with them.
 func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body, changed func() (before, after []*graph.Node)) (last, outs []*graph.Node) {
-	whole := l.Times != nil
 	at := shapesOf(places)
 	for i, stack := range at {
 		at[i] = placeOf(stack)
 	}
-	params, first, end := tracing(g, whole, shapesOf(carry), at, shapesOf(fixed))
+	params, first, end := tracing(g, false, shapesOf(carry), at, shapesOf(fixed))
 	carryIn, placesIn, fixedIn := params[0], params[1], params[2]
 	next, given := body(carryIn, placesIn, fixedIn)
 	var out []*graph.Node // each once: what the gradient of a product takes is mostly that of a place too
@@ -98,7 +98,7 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 		before, after := changed()
 		carry, carryIn, next = slices.Concat(carry, before), slices.Concat(carryIn, before), slices.Concat(next, after)
 	}
-	of := cut(g, first, whole, slices.Concat(carryIn, placesIn, fixedIn), slices.Concat(next, out, carryIn))
+	of := cut(g, first, slices.Concat(carryIn, placesIn, fixedIn), slices.Concat(next, out, carryIn))
 	end()
 	fixed = slices.Concat(fixed, of.captured)
 	made := &loop{Loop: l, body: of, carry: len(carry), places: len(places), fixed: len(fixed), out: len(out)}
@@ -127,9 +127,6 @@ func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, 
 	// GoMLX shares scalars among functions: made here, they are main's.
 	zero, one, length := graph.Const(g, int32(0)), graph.Const(g, int32(1)), graph.Const(g, int32(l.Length))
 	state := []*graph.Node{zero}
-	if l.Times != nil {
-		state = append(state, l.Times)
-	}
 	at := len(state)
 	state = slices.Concat(state, carry, places, fixed)
 	for _, o := range l.body.outputs[l.carry:] {
@@ -137,13 +134,13 @@ func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, 
 	}
 	cond := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		p := parametersLike(g, state)
-		return []*graph.Node{graph.LessThan(p[0], l.turns(p, length))}
+		return []*graph.Node{graph.LessThan(p[0], length)}
 	})
 	body := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		p := parametersLike(g, state)
 		place := p[0]
 		if l.Reverse {
-			place = graph.Sub(graph.Sub(l.turns(p, length), one), place)
+			place = graph.Sub(graph.Sub(length, one), place)
 		}
 		next := append([]*graph.Node{graph.Add(p[0], one)}, p[1:]...)
 		rest := p[at:]
@@ -161,16 +158,9 @@ func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, 
 	})
 	l.note(g, body)
 	results := graph.While(cond, body, state...)
+	noteWritten(results[0])
 	stacks := at + l.carry + l.places + l.fixed
 	return results[at : at+l.carry], results[stacks : stacks+l.out]
-}
-
-// turns is how many there are, in a state of the loop.
-func (l *loop) turns(state []*graph.Node, length *graph.Node) *graph.Node {
-	if l.Times != nil {
-		return state[1]
-	}
-	return length
 }
 
 // at writes the body for carried values and places, and what is fixed.

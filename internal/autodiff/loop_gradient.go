@@ -1,7 +1,6 @@
 package autodiff
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -14,17 +13,17 @@ func differentiable(t dtypes.DType) bool { return t.IsFloat() || t.IsComplex() }
 // whileGradient is the rule of a While that Run wrote: a loop in the other direction, over the carried values that the
 // first one kept. Each turn computes the body again and differentiates it.
 func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
+	if b := branchOf(node); b != nil {
+		return b.gradient(node, vs)
+	}
 	l := loopOf(node)
 	if l == nil {
-		panic(errors.New("autodiff: gradient: a While has none"))
+		panic(errClosure)
 	}
 	g, inputs, results := node.Graph(), node.Inputs(), splits(node)
 	b := backward{loop: l}
 	back := Loop{Length: l.Length, Reverse: !l.Reverse, Remat: l.Remat}
 	at := 1
-	if l.Times != nil {
-		at, back.Times = 2, inputs[1]
-	}
 	places := inputs[at+l.carry : at+l.carry+l.places]
 	fixed := inputs[at+l.carry+l.places : at+l.carry+l.places+l.fixed]
 	stacks := at + l.carry + l.places + l.fixed
@@ -37,7 +36,7 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 		carry = append(carry, vs[at+i])
 	}
 	for _, i := range floats(fixed) {
-		if products := l.body.factorOf(l.fixedParam(i)); len(products) > 0 && l.Times == nil && !l.Remat {
+		if products := l.body.factorOf(l.fixedParam(i)); len(products) > 0 && !l.Remat {
 			for _, n := range products {
 				b.products = append(b.products, product{node: n, fixed: i})
 			}

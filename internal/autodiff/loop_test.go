@@ -16,29 +16,20 @@ import (
 )
 
 // unrolled is what autodiff.Loop.Run computes, turn by turn.
-func unrolled(l autodiff.Loop, times int, carry, places []node, body autodiff.Body) (last, outs []node) {
+func unrolled(l autodiff.Loop, carry, places []node, body autodiff.Body) (last, outs []node) {
 	last = carry
 	var made [][]node // by place
 	for i := range l.Length {
 		place := i
 		if l.Reverse {
-			place = times - 1 - i
-		}
-		if i >= times {
-			place = i
+			place = l.Length - 1 - i
 		}
 		var at []node
 		for _, p := range places {
 			at = append(at, graph.Reshape(graph.Slice(p, graph.AxisElem(place)), p.Shape().Dimensions[1:]...))
 		}
-		next, out := body(last, at, nil)
-		if i < times {
-			last = next
-		} else {
-			for k := range out {
-				out[k] = graph.Zeros(out[k].Graph(), out[k].Shape())
-			}
-		}
+		var out []node
+		last, out = body(last, at, nil)
 		if made == nil {
 			made = make([][]node, len(out))
 		}
@@ -61,9 +52,8 @@ func scalar64(x node, v float64) node { return graph.Scalar(x.Graph(), dtypes.Fl
 // TestLoop holds a loop, and its first and second derivatives, to the same turns written one by one.
 func TestLoop(t *testing.T) {
 	type program struct {
-		loop  autodiff.Loop
-		times int // 0: Length
-		run   func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node)
+		loop autodiff.Loop
+		run  func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node)
 	}
 	cell := func(w, u node) autodiff.Body {
 		return func(carry, at, _ []node) (next, out []node) {
@@ -75,11 +65,8 @@ func TestLoop(t *testing.T) {
 		return run([]node{h}, []node{x}, nil, cell(w, u))
 	}
 	programs := map[string]program{
-		"forwards":             {loop: autodiff.Loop{Length: 5}, run: simple},
-		"backwards":            {loop: autodiff.Loop{Length: 5, Reverse: true}, run: simple},
-		"some turns":           {loop: autodiff.Loop{Length: 5}, times: 3, run: simple},
-		"some turns backwards": {loop: autodiff.Loop{Length: 5, Reverse: true}, times: 3, run: simple},
-		"no turn":              {loop: autodiff.Loop{Length: 5}, times: -1, run: simple},
+		"forwards":  {loop: autodiff.Loop{Length: 5}, run: simple},
+		"backwards": {loop: autodiff.Loop{Length: 5, Reverse: true}, run: simple},
 		"a counter and what hangs on nothing": {loop: autodiff.Loop{Length: 5}, run: func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node) {
 			return run([]node{graph.Const(g, int32(1)), h}, []node{x}, nil, func(carry, at, _ []node) (next, out []node) {
 				k := graph.ConvertDType(carry[0], dtypes.Float64)
@@ -107,18 +94,13 @@ func TestLoop(t *testing.T) {
 			h := graph.Parameter(g, "h", shapes.Make(dtypes.Float64, 2, 4))
 			w := graph.Parameter(g, "w", shapes.Make(dtypes.Float64, 3, 4))
 			u := graph.Parameter(g, "u", shapes.Make(dtypes.Float64, 4, 4))
-			times := graph.Parameter(g, "times", shapes.Make(dtypes.Int32))
-			l, turns := p.loop, p.loop.Length
-			if p.times != 0 {
-				l.Times, turns = times, max(p.times, 0)
-			}
 			var outputs []node
 			for _, run := range []runner{
 				func(carry, places, fixed []node, body autodiff.Body) (last, outs []node) {
-					return l.Run(g, carry, places, fixed, body, nil)
+					return p.loop.Run(g, carry, places, fixed, body, nil)
 				},
 				func(carry, places, _ []node, body autodiff.Body) (last, outs []node) {
-					return unrolled(l, turns, carry, places, body)
+					return unrolled(p.loop, carry, places, body)
 				},
 			} {
 				last, outs := p.run(g, run, x, h, w, u)
@@ -145,7 +127,7 @@ func TestLoop(t *testing.T) {
 				})
 				inputs = append(inputs, values)
 			}
-			results := g.Run(append(inputs, int32(turns))...)
+			results := g.Run(inputs...)
 			n := len(results) / 2
 			require.GreaterOrEqual(t, n, 10)
 			for i := range n {

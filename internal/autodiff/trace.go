@@ -68,18 +68,22 @@ func shapesOf(nodes []*graph.Node) []shapes.Shape {
 	return list
 }
 
-// cut finds the part of the nodes made from number first on that lies between params and outputs. What depends on no
-// parameter is the same each time and stays outside, unless the whole is asked for: of a body that may not be run at
-// all.
-func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *traced {
+// cut finds the part of the nodes made from number first on that lies between params and outputs. A node that depends
+// on no parameter is the same each time and stays outside.
+func cut(g *graph.Graph, first int, params, outputs []*graph.Node) *traced {
+	return cutOf(g.Nodes()[first:], false, params, outputs)
+}
+
+// cutOf is cut of some nodes. whole is for a body that may not be run at all: all of it but constants is inside.
+func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *traced {
 	t := &traced{params: params, outputs: outputs}
 	varies := map[*graph.Node]bool{}
 	for _, p := range params {
 		varies[p] = true
 	}
-	for _, n := range g.Nodes()[first:] {
+	for _, n := range nodes {
 		inside := whole && n.Type() != graph.NodeTypeParameter && !constant(n)
-		if !varies[n] && (inside || slices.ContainsFunc(n.Inputs(), func(in *graph.Node) bool { return varies[in] })) {
+		if !varies[n] && (inside || slices.ContainsFunc(takenBy(n), func(in *graph.Node) bool { return varies[in] })) {
 			varies[n] = true
 			t.nodes = append(t.nodes, n)
 		}
@@ -90,7 +94,7 @@ func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *
 	}
 	for _, n := range slices.Backward(t.nodes) {
 		if needed[n] {
-			for _, in := range n.Inputs() {
+			for _, in := range takenBy(n) {
 				needed[in] = true
 			}
 		}
@@ -107,7 +111,7 @@ func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *
 		known[n] = true
 	}
 	for _, n := range t.nodes {
-		for _, in := range n.Inputs() {
+		for _, in := range takenBy(n) {
 			capture(in)
 		}
 	}
@@ -132,7 +136,7 @@ func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph
 		now[c] = captured[i]
 	}
 	for _, n := range t.nodes {
-		now[n] = n.CloneWithInputs(now.all(n.Inputs())...)
+		now[n] = now.clone(n)
 		if value := known[n]; value != nil {
 			again := now[n]
 			now[n] = instead(value, again)
@@ -216,7 +220,7 @@ func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	}
 	var products []*graph.Node
 	for _, n := range t.nodes {
-		in := n.Inputs()
+		in := takenBy(n)
 		switch uses := len(in) > 0 && slices.Contains(in, param); {
 		case !uses:
 		case n.Type() != graph.NodeTypeDotGeneral || in[0] == in[1]:
@@ -237,11 +241,11 @@ func constant(n *graph.Node) bool {
 			return true // or it would have ended
 		}
 		seen[n] = true
-		switch n.Type() {
-		case graph.NodeTypeParameter, graph.NodeTypeOptimizationBarrier:
+		switch {
+		case n.Type() == graph.NodeTypeParameter, n.Type() == graph.NodeTypeOptimizationBarrier, hidden(n):
 			return false
 		}
-		for _, in := range n.Inputs() {
+		for _, in := range takenBy(n) {
 			if !of(in) {
 				return false
 			}

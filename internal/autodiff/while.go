@@ -19,7 +19,7 @@ func While(g *graph.Graph, values []*graph.Node, condition func(values []*graph.
 	next := body(in)
 	before, after := changed()
 	values, next, in = slices.Concat(values, before), slices.Concat(next, after), slices.Concat(in, before)
-	turn, ask := cut(g, first, false, in, next), cut(g, first, false, in, []*graph.Node{more})
+	turn, ask := cut(g, first, in, next), cut(g, first, in, []*graph.Node{more})
 	end()
 	state := slices.Concat(values, turn.captured, ask.captured)
 	n, k := len(values), len(turn.captured)
@@ -31,5 +31,7 @@ func While(g *graph.Graph, values []*graph.Node, condition func(values []*graph.
 		p := parametersLike(g, state)
 		return slices.Concat(turn.at(p[:n], p[n:n+k], nil).all(turn.outputs), p[n:])
 	})
-	return graph.While(cond, loop, state...)[:n]
+	last = graph.While(cond, loop, state...)
+	noteWritten(last[0])
+	return last[:n]
 }

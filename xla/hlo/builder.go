@@ -51,6 +51,7 @@ type Builder struct {
 	traces     []trace         // that are being made, the innermost last
 	left       map[*value]bool // what traces that are over have made
 	fixed      map[*value]bool // constants, and what is computed from these alone
+	instead    map[*value]*op  // see Instead
 	numbers    int             // of values so far
 }
 
@@ -90,6 +91,7 @@ type op struct {
 	in    *Function
 	value *value
 	again attribute // of a constant scalar: its number, to write it in other functions; GoMLX makes one for all of them
+	takes []taken   // what the closures of its operation take from around them
 }
 
 // Name is the program's name, as given to [New].
@@ -199,7 +201,8 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 	if alone {
 		lower = f.b.alone(kind, lower)
 	}
-	f.called = nil
+	defer func(called []*Function, takes []taken) { f.called, f.takes = called, takes }(f.called, f.takes)
+	f.called, f.takes = nil, nil // a constant that a closure takes is written while its operation is
 	var results []*value
 	// A copy: a lowering may put other values in their places, and the error is to have the caller's.
 	if caught := graphs.Catch(func() { results, err = lower(slices.Clone(values)) }); caught != nil {
@@ -219,7 +222,7 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 	}
 	ops := make([]*op, len(results))
 	for i, v := range results {
-		ops[i] = &op{in: f, value: v}
+		ops[i] = &op{in: f, value: v, takes: f.takes}
 	}
 	f.b.trace(kind, operands, ops)
 	return ops, nil

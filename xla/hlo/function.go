@@ -3,6 +3,7 @@ package hlo
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +32,14 @@ type Function struct {
 	returned bool
 	in, out  []*shardy.ShardingSpec // how parameters and outputs are split, nil where it is left open
 
-	uses     []*Function       // closures of its statements, and functions that it calls
-	called   []*Function       // of the statement that is being written
-	captured []*op             // what a closure captures of the functions around it
-	aliases  map[*value]*value // its values inside
+	uses     []*Function        // closures of its statements, and functions that it calls
+	called   []*Function        // of the statement that is being written
+	takes    []taken            // what the closures of that statement take
+	captured []*op              // what a closure captures of the functions around it
+	params   []*op              // of a closure
+	choices  []compute.Function // the first closures of its Ifs
+	branch   bool               // see Branch
+	aliases  map[*value]*value  // its values inside
 }
 
 var _ compute.Function = (*Function)(nil)
@@ -114,7 +119,7 @@ func (f *Function) String() string {
 // Parameter adds an input. Inputs are fed in the order in which they were added. sharding may be nil: a value of main
 // is then whole on each device. A closure's parameter has none.
 func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
-	return f.emitOne(compute.OpTypeParameter, nil, func([]*value) (*value, error) {
+	made, err := f.emitOne(compute.OpTypeParameter, nil, func([]*value) (*value, error) {
 		if err := checkShape(shape); err != nil {
 			return nil, fmt.Errorf("%q: %w", name, err)
 		}
@@ -143,6 +148,10 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 		f.b.parameters = append(f.b.parameters, Parameter{Name: name, Shape: shapeOf(v), split: split})
 		return v, nil
 	})
+	if o, ok := made.(*op); ok && f.parent != nil {
+		f.params = append(f.params, o)
+	}
+	return made, err
 }
 
 // Return ends the function with its outputs, one at least. shardings may be nil; else it has one entry for each output,
@@ -215,6 +224,9 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 
 // While runs body, which gives a new state for a state, as long as cond of the state is true.
 func (f *Function) While(cond, body compute.Function, initialState ...compute.Value) ([]compute.Value, error) {
+	if c, ok := body.(*Function); ok && c != nil && c.branch {
+		return f.chosen(c, initialState)
+	}
 	return f.emitList(compute.OpTypeWhile, initialState, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
 			return nil, errors.New("no state, expected one value at least")
@@ -232,8 +244,71 @@ func (f *Function) While(cond, body compute.Function, initialState ...compute.Va
 	})
 }
 
+// Branch makes the closure whose parameter this is a branch. A While that has it as its body runs once, by the first
+// parameter, an int32, one of the first closures of the Ifs in it, and has the outputs of that one: a number that is no
+// closure's is the last one. So a node of a graph has closures that take nothing but its inputs and constants, and
+// [stablehlo.case], which XLA does not turn into a select of both.
+func (o *op) Branch() { o.in.branch = true }
+
+// chosen writes the case of a branch.
+func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value, error) {
+	given, err := f.b.known(inputs)
+	if err == nil && (len(c.choices) == 0 || len(given) != len(c.params)) {
+		err = fmt.Errorf("%d inputs for %d closures, expected %d inputs and one closure at least", len(given), len(c.choices), len(c.params))
+	}
+	if err != nil {
+		return nil, &Error{Operation: compute.OpTypeIf, Err: err}
+	}
+	before := f.b.instead
+	f.b.instead = maps.Clone(before)
+	if f.b.instead == nil {
+		f.b.instead = map[*value]*op{}
+	}
+	defer func() { f.b.instead = before }()
+	for i, p := range c.params {
+		f.b.instead[p.value] = given[i]
+	}
+	return f.emitList(compute.OpTypeIf, inputs[:1], func(v []*value) ([]*value, error) {
+		if s := shapeOf(v[0]); s.DType != dtypes.Int32 || s.Rank() != 0 {
+			return nil, fmt.Errorf("number of shape %s, expected an int32 scalar", s)
+		}
+		regions := make([]*stablehlo.Function, len(c.choices))
+		var gives []shapes.Shape
+		for i, choice := range c.choices {
+			if regions[i], err = f.region(fmt.Sprintf("branch %d", i), choice, nil, gives); err != nil {
+				return nil, err
+			}
+			gives = shapesOf(regions[i].Outputs)
+		}
+		// go-xla has no case: it is written as an If, and then changed.
+		yes, err := f.text.NamedInput("yes", toXLA(shapes.Make(dtypes.Bool)))
+		if err != nil {
+			return nil, err
+		}
+		f.text.Inputs = f.text.Inputs[:len(f.text.Inputs)-1]
+		results, err := stablehlo.If(yes, regions[0], regions[len(regions)-1])
+		if err != nil {
+			return nil, err
+		}
+		s := f.text.Statements[len(f.text.Statements)-1]
+		s.Inputs, s.FunctionParameters, s.FunctionParametersNames = v, regions, nil
+		for i := range regions {
+			s.FunctionParametersNames = append(s.FunctionParametersNames, fmt.Sprintf("branch%d", i))
+		}
+		for s.OpType = 0; s.OpType.ToStableHLO() != "stablehlo.case"; s.OpType++ {
+			if s.OpType > 1000 {
+				return nil, errors.New("go-xla has no stablehlo.case")
+			}
+		}
+		return results, nil
+	})
+}
+
 // If runs one of two closures without parameters, which give outputs of the same shapes.
 func (f *Function) If(pred compute.Value, trueBranch, falseBranch compute.Function) ([]compute.Value, error) {
+	if f.parent != nil {
+		f.choices = append(f.choices, trueBranch)
+	}
 	return f.emitList(compute.OpTypeIf, []compute.Value{pred}, func(v []*value) ([]*value, error) {
 		if s := shapeOf(v[0]); s.DType != dtypes.Bool || s.Rank() != 0 {
 			return nil, fmt.Errorf("condition of shape %s, expected a bool scalar", s)
@@ -285,14 +360,27 @@ func (f *Function) region(role string, argument compute.Function, takes, gives [
 			return nil, err
 		}
 	}
+	names := map[string]*value{}
 	for _, o := range c.captured {
-		if _, err := f.value(o); err != nil {
+		to := o
+		if other := f.b.instead[o.value]; other != nil {
+			to = other
+		}
+		v, err := f.value(to)
+		if err != nil {
 			return nil, fmt.Errorf("%s uses a value from outside: %w", role, err)
 		}
+		if to != o {
+			names[o.value.String()] = v
+		}
+		f.takes = append(f.takes, taken{o, to})
 	}
 	f.called = append(f.called, c)
 	region := *c.text
 	region.Parent = f.text
+	if len(names) > 0 {
+		region.Statements = renamed(region.Statements, names)
+	}
 	return &region, nil
 }
 

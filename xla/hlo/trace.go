@@ -2,8 +2,10 @@ package hlo
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/go-xla/stablehlo"
 )
 
 // ErrTraced: a value that was made in the body of a loop or a branch, while that was traced, was used outside of it.
@@ -39,6 +41,9 @@ func (b *Builder) EndTrace() {
 
 // trace notes what an operation made.
 func (b *Builder) trace(kind compute.OpType, operands []compute.Value, results []*op) {
+	if len(results) > 0 && len(results[0].takes) > 0 {
+		operands = append(slices.Clone(operands), results[0].Captured()...)
+	}
 	constant := len(operands) > 0 && kind != compute.OpTypeOptimizationBarrier || kind == compute.OpTypeConstant || kind == compute.OpTypeIota
 	for _, x := range operands {
 		o, ok := x.(*op)
@@ -58,8 +63,67 @@ func (b *Builder) trace(kind compute.OpType, operands []compute.Value, results [
 		}
 		if traced {
 			for _, o := range results {
-				t.values[o.value] = true
+				if !slices.ContainsFunc(operands, o.hands) {
+					t.values[o.value] = true
+				}
 			}
 		}
 	}
+}
+
+// hands reports whether o is an operand that its operation hands on, as Identity does: it is as traced as it was.
+func (o *op) hands(operand compute.Value) bool {
+	of, ok := operand.(*op)
+	return ok && of.value == o.value
+}
+
+// taken is a value that a closure was made with, and the one that it takes in an operation: see Instead.
+type taken struct{ made, now *op }
+
+// Captured returns the values that the closures of the operation take from the functions around them. A graph does not
+// show these: they are no operands.
+func (o *op) Captured() []compute.Value {
+	list := make([]compute.Value, len(o.takes))
+	for i, t := range o.takes {
+		list[i] = t.now
+	}
+	return list
+}
+
+// Instead prepares that the operation is written again with the same closures, which then take to[i] where they take
+// from[i] here, until end is called: the body of a loop is traced with other values than those that it has in the
+// loop.
+func (o *op) Instead(from, to []compute.Value) (end func()) {
+	b := o.in.b
+	before := b.instead
+	b.instead = map[*value]*op{}
+	for _, t := range o.takes {
+		b.instead[t.made.value] = t.now
+		if i := slices.IndexFunc(from, func(v compute.Value) bool { return v == t.now }); i >= 0 {
+			b.instead[t.made.value] = to[i].(*op)
+		}
+	}
+	return func() { b.instead = before }
+}
+
+// renamed returns a copy of the statements of a closure in which other values have the names.
+func renamed(statements []*stablehlo.Statement, names map[string]*value) []*stablehlo.Statement {
+	list := make([]*stablehlo.Statement, len(statements))
+	for i, s := range statements {
+		again := *s
+		again.Inputs = slices.Clone(s.Inputs)
+		for k, v := range again.Inputs {
+			if other, ok := names[v.String()]; ok {
+				again.Inputs[k] = other
+			}
+		}
+		again.FunctionParameters = make([]*stablehlo.Function, len(s.FunctionParameters))
+		for k, region := range s.FunctionParameters {
+			inner := *region
+			inner.Statements = renamed(region.Statements, names)
+			again.FunctionParameters[k] = &inner
+		}
+		list[i] = &again
+	}
+	return list
 }

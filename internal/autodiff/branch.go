@@ -1,0 +1,188 @@
+package autodiff
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// branch is several functions of which one is run, and its gradient. In the graph it is a While, whose inputs are the
+// number of the function and all that the functions take from outside, so that a gradient can reach it.
+type branch struct {
+	bodies []*traced
+	taken  []*graph.Node         // what the bodies capture
+	out    int                   // how many results; the saved nodes follow them
+	saved  []map[*graph.Node]int // of each body: the number of the result that has a node's value
+}
+
+// choosing is a parameter of a closure whose backend can write a case.
+type choosing interface {
+	// Branch makes the closure a branch: a While with it as its body is the case of the closures of the Ifs in it.
+	Branch()
+}
+
+type branchesKey struct{}
+
+// branchOf finds what a While of Branch was made of.
+func branchOf(node *graph.Node) *branch {
+	if node.Type() != graph.NodeTypeWhile {
+		return nil
+	}
+	all, _ := node.Graph().State(branchesKey{}).(map[*graph.Function]*branch)
+	return all[attributesOf(node).function("body")]
+}
+
+func (b *branch) note(g *graph.Graph, body *graph.Function) {
+	all, ok := g.State(branchesKey{}).(map[*graph.Function]*branch)
+	if !ok {
+		all = map[*graph.Function]*branch{}
+		g.AttachState(branchesKey{}, all)
+	}
+	all[body] = b
+}
+
+// Branch traces functions and writes an operation that runs one of them: that of number, an int32, from 0 on. finish is
+// given the outputs of all, and returns as many of the same shapes for each.
+func Branch(number *graph.Node, functions []func() []*graph.Node, finish func(outputs [][]*graph.Node) [][]*graph.Node) []*graph.Node {
+	g := number.Graph()
+	ranges, outputs := make([][2]int, len(functions)), make([][]*graph.Node, len(functions))
+	for i, f := range functions {
+		_, first, end := tracing(g, true)
+		outputs[i] = f()
+		ranges[i] = [2]int{first, len(g.Nodes())}
+		end()
+	}
+	if finish != nil {
+		outputs = finish(outputs)
+	}
+	b := &branch{out: len(outputs[0])}
+	var slots []shapes.Shape
+	for i, out := range outputs {
+		t := cutOf(g.Nodes()[ranges[i][0]:ranges[i][1]], true, nil, out)
+		for _, n := range t.captured {
+			if !slices.Contains(b.taken, n) {
+				b.taken = append(b.taken, n)
+			}
+		}
+		saved, used := map[*graph.Node]int{}, map[int]bool{}
+		for _, n := range t.toSave() {
+			at := -1
+			for k, s := range slots {
+				if !used[k] && s.Equal(n.Shape()) {
+					at = k
+					break
+				}
+			}
+			if at < 0 {
+				at, slots = len(slots), append(slots, n.Shape())
+			}
+			used[at], saved[n] = true, b.out+at
+		}
+		b.bodies, b.saved = append(b.bodies, t), append(b.saved, saved)
+	}
+	empty := make([]*graph.Node, len(slots))
+	for k, s := range slots {
+		empty[k] = graph.Zeros(g, s)
+	}
+	inputs := append([]*graph.Node{number}, b.taken...)
+	yes := graph.Const(g, true)
+	one := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
+		p := parametersLike(g, inputs)
+		graph.InternalBackendOutputs(p[0])[0].(choosing).Branch()
+		var results []*graph.Node
+		for i, t := range b.bodies {
+			body := graph.NewClosure(g, func(*graph.Graph) []*graph.Node {
+				now := t.at(nil, b.inputsOf(i, p[1:]), nil)
+				list := slices.Concat(now.all(t.outputs), empty)
+				for n, at := range b.saved[i] {
+					list[at] = now.of(n)
+				}
+				return list
+			})
+			results = graph.If(yes, body, body)
+		}
+		return results
+	})
+	b.note(g, one)
+	results := graph.While(one, one, inputs...) // the backend writes a case of the closures in it
+	noteWritten(results[0])
+	return results[:b.out]
+}
+
+// inputsOf are those of the values for b.taken that a body captures.
+func (b *branch) inputsOf(i int, values []*graph.Node) []*graph.Node {
+	list := make([]*graph.Node, len(b.bodies[i].captured))
+	for k, n := range b.bodies[i].captured {
+		list[k] = values[slices.Index(b.taken, n)]
+	}
+	return list
+}
+
+// gradient is the rule of a While that Branch wrote: a branch by the same number, of the gradients of its
+// functions. They take the saved nodes and compute the rest again.
+func (b *branch) gradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
+	inputs, results := node.Inputs(), []*graph.Node{node}
+	if node.NumOutputs() > 1 {
+		results = splits(node)
+	}
+	if known, ok := node.Graph().State(insteadKey{}).(map[*graph.Node]*graph.Node); ok {
+		for i, n := range results {
+			if known[n] != nil {
+				results[i] = known[n]
+			}
+		}
+	}
+	values := inputs[1:]
+	var wrt, ofOut []int
+	for i, n := range values {
+		if differentiable(n.DType()) && !constant(n) {
+			wrt = append(wrt, i)
+		}
+	}
+	for i, v := range vs[:b.out] {
+		if v != nil && differentiable(v.DType()) && !isZero(v) {
+			ofOut = append(ofOut, i)
+		}
+	}
+	gradients := make([]*graph.Node, len(inputs))
+	if len(wrt) == 0 || len(ofOut) == 0 {
+		return gradients
+	}
+	bodies := make([]func() []*graph.Node, len(b.bodies))
+	for i, t := range b.bodies {
+		bodies[i] = func() []*graph.Node {
+			in := make([]*graph.Node, len(values))
+			for k, v := range values {
+				in[k] = itself(v) // or the gradient by one value would have that by another, which was computed from it
+			}
+			known := map[*graph.Node]*graph.Node{}
+			for n, at := range b.saved[i] {
+				known[n] = results[at]
+			}
+			for k, n := range t.outputs {
+				if slices.Contains(t.nodes, n) && isCostly(n) {
+					known[n] = results[k]
+				}
+			}
+			outputs := t.at(nil, b.inputsOf(i, in), known).all(t.outputs)
+			var of, adjoints, by []*graph.Node
+			for _, k := range ofOut {
+				of, adjoints = append(of, outputs[k]), append(adjoints, vs[k])
+			}
+			for _, k := range wrt {
+				by = append(by, in[k])
+			}
+			return Gradient(Weighted(of, adjoints), by...)
+		}
+	}
+	for k, d := range Branch(inputs[0], bodies, nil) {
+		gradients[1+wrt[k]] = d
+	}
+	return gradients
+}
+
+// itself is another node of the same value and the same gradient. GoMLX's Identity has no gradient.
+func itself(n *graph.Node) *graph.Node {
+	return graph.IdentityWithCustomGradient(n, func(_, v *graph.Node) *graph.Node { return v })
+}
