@@ -33,14 +33,14 @@ type Step struct {
 
 // update is what all links of an optimizer share in a step.
 type update struct {
-	model *model.Scope // that the optimizer was given
-	graph *graph.Graph
-	dtype dtypes.DType
-	after []func()
-	taken map[string]bool // scopes of links
-	// owners are the parameters for which links keep variables; counts and factors are nodes that parameters share.
-	owners  map[*model.Variable]*Parameter
-	counts  map[string]*graph.Node
+	model  *model.Scope // that the optimizer was given
+	graph  *graph.Graph
+	dtype  dtypes.DType
+	after  []func()
+	taken  map[string]bool                // scopes of links
+	owners map[*model.Variable]*Parameter // for which links keep variables
+	// counts are those of parameters' updates, by their full names, and factors what is computed from them.
+	counts  map[string]count
 	factors map[factor]*graph.Node
 }
 
@@ -93,46 +93,26 @@ func (s *Step) DType() dtypes.DType { return s.dtype }
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func (s *Step) Count(p *Parameter) *graph.Node {
-	link := p.gatedBy
-	if link == "" {
-		link = model.JoinPath(scopeIn(s.model), perParameter)
-	}
-	path := model.JoinPath(link, p.Name(), countSlot)
-	if s.counts[path] == nil {
-		v := s.own(p, s.model.Store().VariableWithValue(path, int64(0)))
-		s.counts[path] = v.NodeValue(s.graph)
-		s.Set(v, graph.AddScalar(s.counts[path], 1))
-	}
-	return s.counts[path]
+	c := s.counted(p)
+	return c.pick(c.in.variable.NodeValue(s.graph))
 }
 
-// perParameter is the scope of the counts of updates, countSlot the name of each of them.
-const perParameter, countSlot = "parameters", "count"
-
-// time is the number of this update of a parameter, from 1, plus ahead, as a scalar to calculate with.
-func (s *Step) time(p *Parameter, ahead float64) *graph.Node {
-	return s.shared(factor{of: s.Count(p), ahead: ahead}, func(f factor) *graph.Node {
-		return graph.ConvertDType(graph.AddScalar(f.of, 1+ahead), s.dtype)
-	})
+// ofTime is a function of the number of this update of a parameter, from 1, plus ahead: a scalar. It is computed once
+// for all parameters that are counted together; key tells the functions of a step apart.
+func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
+	c := s.counted(p)
+	at := factor{c.in, ahead, key}
+	if s.factors[at] == nil {
+		before := c.in.variable.NodeValue(s.graph)
+		s.factors[at] = f(graph.ConvertDType(graph.AddScalar(before, 1+ahead), s.dtype))
+	}
+	return c.pick(s.factors[at])
 }
 
 // unbias is what a moving average of a parameter that began with zeros is multiplied by: 1 / (1 - decay^n), where n is
 // the number of this update plus ahead.
 func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
-	return s.shared(factor{s.time(p, ahead), 0, decay}, func(f factor) *graph.Node { return unbias(decay, f.of) })
-}
-
-// factor is a scalar that is computed from another one.
-type factor struct {
-	of           *graph.Node
-	ahead, decay float64
-}
-
-func (s *Step) shared(f factor, build func(factor) *graph.Node) *graph.Node {
-	if s.factors[f] == nil {
-		s.factors[f] = build(f)
-	}
-	return s.factors[f]
+	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }
 
 // Zeros is a variable of the link for a parameter: of its dimensions, and zero at the start.
@@ -166,14 +146,18 @@ func (s *Step) Number(slot string, start any) *model.Variable {
 
 // ofAll notes that a variable is kept for all parameters of the link.
 func (s *Step) ofAll(v *model.Variable) *model.Variable {
-	if numbers := awaited.Of(s.graph).Numbers; numbers != nil {
-		for p := range s.Parameters() {
-			if name := p.Name(); !slices.Contains(numbers[v.Path()], name) {
-				numbers[v.Path()] = append(numbers[v.Path()], name)
-			}
-		}
+	for p := range s.Parameters() {
+		s.keeps(v, p)
 	}
 	return v.SetTrainable(false)
+}
+
+// keeps notes that a variable is kept for a parameter, and maybe for others too.
+func (s *Step) keeps(v *model.Variable, p *Parameter) {
+	numbers := awaited.Of(s.graph).Numbers
+	if name := p.Name(); numbers != nil && !slices.Contains(numbers[v.Path()], name) {
+		numbers[v.Path()] = append(numbers[v.Path()], name)
+	}
 }
 
 // Set gives a variable its value after the step. It keeps the old one if a link before this one holds the step back:
