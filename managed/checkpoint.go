@@ -229,6 +229,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		if err := s.checkKnown(r, known, given); err != nil {
 			return err
 		}
+		s.values.NotePacks(s.model.store)
 		if err := s.replace(ctx, r, given); err != nil {
 			return err
 		}

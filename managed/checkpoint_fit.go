@@ -135,9 +135,14 @@ func (r *restored) nameOf(v *model.Variable) string {
 	return r.from(v.Path())
 }
 
+// awaited is the checkpoint that the state's next variables get their values of, or what [WithValues] gave.
+func (s *State) awaited() *restored {
+	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors})
+}
+
 // fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
 func (s *State) fit(fresh []*model.Variable, step asking) error {
-	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors}), fresh)
+	r, err := s.renewed(s.awaited(), fresh)
 	if s.saved.restored != nil && err == nil {
 		e := &MismatchError{Step: r.step, transfer: r.from != nil}
 		r.check(e, &step, fresh, r.tensors, nil)

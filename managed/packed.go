@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -57,37 +58,42 @@ func setElement(pack *tensors.Tensor, element int, to *tensors.Tensor) error {
 	return pack.MutableFlatData(func(flat any) { flat.([]int64)[element] = tensors.ToScalar[int64](to) })
 }
 
-// packInto makes the value of a pack of those that were saved for its scalars, or of what older versions counted. A
-// scalar of which there is neither is 0, and is noted in lacks.
+// savedScalar is what was saved for a scalar of a pack, of a full name and a dtype, or what older versions counted; found
+// tells whether there is either. name is the one under which it is asked for, "" where it is not.
+func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value int64, name string, found bool, err error) {
+	if name = path; r.from != nil {
+		name = r.from(path)
+	}
+	t := r.tensors[r.older(name)]
+	switch {
+	case t != nil && (!t.IsScalar() || !t.DType().IsInt()):
+		return 0, name, false, fmt.Errorf("%s was saved as %s, expected %s", name, t.Shape(), shapes.Make(dtype))
+	case t != nil && r.late[t] != nil:
+		t, err = r.late.CopyOf(t)
+	case t == nil:
+		t, err = s.inherited(r, path, shapes.Make(dtype))
+	}
+	if t == nil || err != nil {
+		return 0, name, false, err
+	}
+	return shapes.CastAsDType(t.Value(), dtypes.Int64).(int64), name, true, nil
+}
+
+// packInto makes the value of a pack of those that were saved for its scalars. A scalar of which there is none is 0, and
+// is noted in lacks.
 func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	value := make([]int64, len(names))
 	var lacks, given []string
 	for i, path := range names {
-		name := path
-		if r.from != nil {
-			name = r.from(path)
-		}
-		t := r.tensors[r.older(name)]
-		var err error
+		saved, name, found, err := s.savedScalar(r, path, v.DType())
 		switch {
-		case t != nil && (!t.IsScalar() || !t.DType().IsInt()):
-			return fmt.Errorf("%s was saved as %s, expected %s", name, t.Shape(), shapes.Make(v.DType()))
-		case t != nil && r.late[t] != nil:
-			t, err = r.late.CopyOf(t)
-		case t == nil:
-			t, err = s.inherited(r, path, shapes.Make(v.DType()))
-		}
-		if err != nil {
+		case err != nil:
 			return err
+		case found:
+			value[i], given = saved, append(given, name)
+		case name != "":
+			lacks = append(lacks, path)
 		}
-		if t == nil {
-			if name != "" {
-				lacks = append(lacks, path)
-			}
-			continue
-		}
-		value[i] = shapes.CastAsDType(t.Value(), v.DType()).(int64)
-		given = append(given, name)
 	}
 	r.lacks[v] = lacks
 	if r.from != nil && len(given) == 0 && len(lacks) == 0 {
@@ -110,6 +116,9 @@ func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 		}
 	}
 	r.tensors[v.Path()] = tensors.FromValue(value)
+	if slices.ContainsFunc(value, func(n int64) bool { return n != value[0] }) {
+		packs.SetApart(s.model.store, v)
+	}
 	r.all += len(r.tensors) - before
 	return nil
 }

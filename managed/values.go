@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/lazo-ml/lazo/internal/packs"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
@@ -81,6 +82,8 @@ func (s *State) setValue(name string, t *tensors.Tensor) error {
 		clone, err = t.LocalClone()
 	} else if clone, err = s.values.Fetch(at); err == nil {
 		err = setElement(clone, element, t)
+		packs.SetApart(s.model.store, s.values.Variable(at))
+		s.values.NotePacks(s.model.store)
 	}
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -8,13 +9,19 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/lazo-ml/lazo/internal/awaited"
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// counts is a variable with the counts of several parameters: those that a link sees for the first time in one step. A
-// variable for each parameter would be one more buffer that each run of the step's program takes and returns.
+// counts is a variable with the counts of several parameters: those that a link sees for the first time in one step, and
+// that begin with the same count. A variable for each parameter would be one more buffer that each run of the step's program takes and returns.
+//
+// As long as each step has updated all of the parameters or none, their counts are equal, and the step computes with one
+// of them. Else it would read another element for each parameter, and XLA would compile the rule for each again: it
+// compiles equal kernels once.
 type counts struct {
 	variable *model.Variable
+	equal    bool
 	// gates are those of the elements that this step counts; a nil one always counts.
 	gates map[int]*graph.Node
 }
@@ -54,26 +61,72 @@ func (s *Step) counted(p *Parameter) count {
 	}
 	nameOf := func(p *Parameter) string { return model.JoinPath(link, p.Name(), countSlot) }
 	if _, there := s.counts[nameOf(p)]; !there {
-		names := []string{nameOf(p)}
+		saved := awaited.Of(s.graph).Saved
+		if saved == nil {
+			saved = func(string) int64 { return 0 }
+		}
+		names, begins := []string{nameOf(p)}, saved(nameOf(p))
 		for other := range s.Parameters() {
-			if _, there := s.counts[nameOf(other)]; !there && other != p && other.gatedBy == p.gatedBy {
+			_, there := s.counts[nameOf(other)]
+			if !there && other != p && other.gatedBy == p.gatedBy && other.gate == p.gate && saved(nameOf(other)) == begins {
 				names = append(names, nameOf(other))
 			}
 		}
-		c := &counts{packs.New(s.model.Store(), link, names), map[int]*graph.Node{}}
+		c := &counts{variable: packs.New(s.model.Store(), link, names), gates: map[int]*graph.Node{}}
 		for at, name := range names {
 			s.counts[name] = count{c, at}
 		}
 	}
 	c := s.counts[nameOf(p)]
+	if len(c.in.gates) == 0 { // it is the first of them in this step
+		gates := map[int]*graph.Node{}
+		for other := range s.all() {
+			if of, there := s.counts[nameOf(other)]; there && of.in == c.in && other.gatedBy == p.gatedBy && other.gate == p.gate {
+				gates[of.at] = p.gate
+			}
+		}
+		s.together(c.in, gates)
+	}
 	c.in.gates[c.at] = p.gate
-	s.keeps(c.in.variable, p)
 	return c
 }
 
-// pick is the element of a node that has one for each of the counts.
-func (c count) pick(of *graph.Node) *graph.Node {
-	return graph.Reshape(graph.Slice(of, graph.AxisRange(c.at, c.at+1)))
+// all are the parameters of all links, without the frozen ones.
+func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
+
+// together has the step compute with one count for all parameters of c, if their counts are equal and it updates all of
+// them, by the gates. If it does not, their counts may differ after it.
+func (s *Step) together(c *counts, gates map[int]*graph.Node) {
+	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
+	switch {
+	case len(gates) < c.variable.Shape().Size():
+		packs.SetApart(store, c.variable)
+	case equal != nil && !packs.Apart(store, c.variable):
+		equal(c.variable)
+		c.equal, c.gates = true, gates
+	}
+}
+
+// node is what a step computes with: one count, where all are equal, else all of them.
+func (c *counts) node(g *graph.Graph) *graph.Node {
+	all := c.variable.NodeValue(g)
+	if c.equal {
+		return count{at: 0}.of(all)
+	}
+	return all
+}
+
+// pick is the number for the count's parameter, of what was computed from node.
+func (c count) pick(from *graph.Node) *graph.Node {
+	if c.in.equal {
+		return from
+	}
+	return c.of(from)
+}
+
+// of is the count's element of an array of all.
+func (c count) of(all *graph.Node) *graph.Node {
+	return graph.Reshape(graph.Slice(all, graph.AxisRange(c.at, c.at+1)))
 }
 
 // setCounts gives the counts their values after the step.

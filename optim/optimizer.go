@@ -88,6 +88,7 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*gr
 		p := &Parameter{variable: v, Value: graph.ConvertDType(v.NodeValue(g), dtype), Update: graph.ConvertDType(gradients[i], dtype)}
 		s.parameters, s.owners[v] = append(s.parameters, p), p
 	}
+	s.trained = s.parameters
 	o.chain.Update(s)
 	s.setCounts()
 	for p := range s.Parameters() {

@@ -33,12 +33,13 @@ type Step struct {
 
 // update is what all links of an optimizer share in a step.
 type update struct {
-	model  *model.Scope // that the optimizer was given
-	graph  *graph.Graph
-	dtype  dtypes.DType
-	after  []func()
-	taken  map[string]bool                // scopes of links
-	owners map[*model.Variable]*Parameter // for which links keep variables
+	model   *model.Scope // that the optimizer was given
+	trained []*Parameter // the parameters of all links
+	graph   *graph.Graph
+	dtype   dtypes.DType
+	after   []func()
+	taken   map[string]bool                // scopes of links
+	owners  map[*model.Variable]*Parameter // for which links keep variables
 	// counts are those of parameters' updates, by their full names, and factors what is computed from them.
 	counts  map[string]count
 	factors map[factor]*graph.Node
@@ -94,17 +95,16 @@ func (s *Step) DType() dtypes.DType { return s.dtype }
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func (s *Step) Count(p *Parameter) *graph.Node {
 	c := s.counted(p)
-	return c.pick(c.in.variable.NodeValue(s.graph))
+	return c.pick(c.in.node(s.graph))
 }
 
 // ofTime is a function of the number of this update of a parameter, from 1, plus ahead: a scalar. It is computed once
-// for all parameters that are counted together; key tells the functions of a step apart.
+// for all parameters that are counted together, of a scalar n or of an array of all; key tells the functions of a step apart.
 func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
 	c := s.counted(p)
 	at := factor{c.in, ahead, key}
 	if s.factors[at] == nil {
-		before := c.in.variable.NodeValue(s.graph)
-		s.factors[at] = f(graph.ConvertDType(graph.AddScalar(before, 1+ahead), s.dtype))
+		s.factors[at] = f(graph.ConvertDType(graph.AddScalar(c.in.node(s.graph), 1+ahead), s.dtype))
 	}
 	return c.pick(s.factors[at])
 }
@@ -146,18 +146,14 @@ func (s *Step) Number(slot string, start any) *model.Variable {
 
 // ofAll notes that a variable is kept for all parameters of the link.
 func (s *Step) ofAll(v *model.Variable) *model.Variable {
-	for p := range s.Parameters() {
-		s.keeps(v, p)
+	if numbers := awaited.Of(s.graph).Numbers; numbers != nil {
+		for p := range s.Parameters() {
+			if name := p.Name(); !slices.Contains(numbers[v.Path()], name) {
+				numbers[v.Path()] = append(numbers[v.Path()], name)
+			}
+		}
 	}
 	return v.SetTrainable(false)
-}
-
-// keeps notes that a variable is kept for a parameter, and maybe for others too.
-func (s *Step) keeps(v *model.Variable, p *Parameter) {
-	numbers := awaited.Of(s.graph).Numbers
-	if name := p.Name(); numbers != nil && !slices.Contains(numbers[v.Path()], name) {
-		numbers[v.Path()] = append(numbers[v.Path()], name)
-	}
 }
 
 // Set gives a variable its value after the step. It keeps the old one if a link before this one holds the step back:

@@ -655,6 +655,8 @@ var controls = []control{
 		edits: []edit{{"return model.JoinPath(link, p.Name(), countSlot)", "return model.JoinPath(link, countSlot)"}}},
 	{name: "a buffer for the count of each parameter", file: "optim/counts.go", pkg: "optim", test: "TestAdam_buffers",
 		edits: []edit{{"!there && other != p && ", "there && other != p && "}}},
+	{name: "counts that differ, taken for equal", file: "optim/counts.go", pkg: "optim", test: "TestAdam_buffers",
+		edits: []edit{{"packs.SetApart(store, c.variable)", "_ = store"}}},
 	{name: "a scalar of a pack that is saved with its neighbour's value", file: "managed/packed.go", pkg: "optim", test: "TestAdam_savedCounts",
 		edits: []edit{{"all.Bytes()[element*each:]", "all.Bytes()[0*element*each:]"}}},
 	{name: "frozen parameters in the norm of an example", file: "managed/clip.go", pkg: "managed", test: "TestClipByExample_withoutTheFrozen",

@@ -22,7 +22,20 @@ func New(store *model.Store, scope string, names []string) *model.Variable {
 		path = fmt.Sprintf("%s_%d", model.JoinPath(scope, first), n)
 	}
 	store.SetParam(path, names)
+	store.SetParam(path+apart, false) // as of another pack that was there
 	return store.VariableWithValue(path, make([]int64, len(names))).SetTrainable(false)
+}
+
+// apart is appended to a pack's path for the store's parameter that says whether its scalars may differ.
+const apart = "_apart"
+
+// SetApart notes that the scalars of a pack may differ, from now on.
+func SetApart(store *model.Store, v *model.Variable) { store.SetParam(v.Path()+apart, true) }
+
+// Apart reports whether the scalars of a pack may differ; else all are equal.
+func Apart(store *model.Store, v *model.Variable) bool {
+	may, _ := store.GetParam(v.Path() + apart)
+	return may == true
 }
 
 // Is reports whether a variable of that path is a pack.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/gate"
+	"github.com/lazo-ml/lazo/internal/packs"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -50,6 +51,7 @@ type value struct {
 	shape    shapes.Shape // the variable's; that of a variable is another one while a step is built under a policy
 	buffer   compute.Buffer
 	names    []string // of its elements, each a value of its own outside of the store; nil for all but packs
+	apart    bool     // they may differ
 }
 
 // Init makes an empty store.
@@ -121,6 +123,18 @@ func (s *Store) NamesOf(at int) []string {
 
 // Packs reports whether the variable of a place packs scalars.
 func (s *Store) Packs(at int) bool { return s.values[at].names != nil }
+
+// Apart reports whether the scalars of a pack may differ.
+func (s *Store) Apart(at int) bool { return s.values[at].apart }
+
+// NotePacks notes which packs have scalars that may differ.
+func (s *Store) NotePacks(of *model.Store) {
+	for i := range s.values {
+		if v := &s.values[i]; v.names != nil {
+			v.apart = packs.Apart(of, v.variable)
+		}
+	}
+}
 
 // Variables are all that have values, by places.
 func (s *Store) Variables() []*Variable {
@@ -302,7 +316,8 @@ func (s *Store) CopyInto(ctx context.Context, c *Store, made []*Variable) error 
 	}
 	for i, v := range made {
 		c.index[v] = i
-		c.values = append(c.values, value{variable: v, shape: s.values[i].shape, buffer: buffers[i], names: s.values[i].names})
+		c.values = append(c.values, value{variable: v, shape: s.values[i].shape, buffer: buffers[i],
+			names: s.values[i].names, apart: s.values[i].apart})
 	}
 	return nil
 }
