@@ -46,8 +46,8 @@ func isCount(name string) bool {
 	return slot == "count" && strings.Contains(name, inOptimizers)
 }
 
-// inherited returns the value of a count, by its full name and shape, that an older version kept for all parameters; nil
-// where it did not, or where the count begins with 0.
+// inherited returns the value of a count, by its full name and shape, that an older version kept for all parameters.
+// It returns nil where that version kept none, or where the count begins with 0.
 func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensors.Tensor, error) {
 	counts := r.counts
 	switch {

@@ -28,7 +28,7 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 	rescaled := false
 	n.lacks = map[*model.Variable][]string{}
 	for _, v := range variables {
-		if names := packs.Names(s.model.store, v); names != nil && n.tensors[v.Path()] == nil {
+		if names := packs.Names(s.model.store, v.Path()); names != nil && n.tensors[v.Path()] == nil {
 			if err := s.packInto(&n, v, names); err != nil {
 				return nil, fmt.Errorf("%s: %w", v.Path(), err)
 			}

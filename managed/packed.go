@@ -19,7 +19,7 @@ import (
 // namesOf are the full names under which checkpoints and callers know a variable: its own, or those of the scalars that
 // it packs.
 func (d *definition) namesOf(v *model.Variable) []string {
-	if names := packs.Names(d.store, v); names != nil {
+	if names := packs.Names(d.store, v.Path()); names != nil {
 		return names
 	}
 	return []string{v.Path()}
@@ -31,7 +31,7 @@ func (d *definition) uses(variables, trained []*model.Variable) []string {
 	names, parameters := []string{}, paths(trained)
 	var whole []*model.Variable
 	for _, v := range variables {
-		packed := packs.Names(d.store, v)
+		packed := packs.Names(d.store, v.Path())
 		if packed == nil {
 			whole = append(whole, v)
 		}
@@ -58,8 +58,9 @@ func setElement(pack *tensors.Tensor, element int, to *tensors.Tensor) error {
 	return pack.MutableFlatData(func(flat any) { flat.([]int64)[element] = tensors.ToScalar[int64](to) })
 }
 
-// savedScalar is what was saved for a scalar of a pack, of a full name and a dtype, or what older versions counted; found
-// tells whether there is either. name is the one under which it is asked for, "" where it is not.
+// savedScalar returns the saved value of a scalar of a pack, by its full name and its dtype, or the value that older
+// versions counted for it. found reports whether there is one of them. name is the one under which the checkpoint is
+// asked, "" where it is not.
 func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value int64, name string, found bool, err error) {
 	if name = path; r.from != nil {
 		name = r.from(path)
@@ -79,8 +80,8 @@ func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value
 	return shapes.CastAsDType(t.Value(), dtypes.Int64).(int64), name, true, nil
 }
 
-// packInto makes the value of a pack of those that were saved for its scalars. A scalar of which there is none is 0, and
-// is noted in lacks.
+// packInto makes the value of a pack of those that were saved for its scalars. A scalar without one is 0, and is noted
+// in lacks.
 func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	value := make([]int64, len(names))
 	var lacks, given []string
@@ -117,13 +118,14 @@ func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	}
 	r.tensors[v.Path()] = tensors.FromValue(value)
 	if slices.ContainsFunc(value, func(n int64) bool { return n != value[0] }) {
-		packs.SetApart(s.model.store, v)
+		packs.SetApart(s.model.store, v.Path())
 	}
 	r.all += len(r.tensors) - before
 	return nil
 }
 
-// writeElement returns what writes a scalar of the pack at a place into a checkpoint, as it is in this moment.
+// writeElement returns a function that writes a scalar of the pack at a place into a checkpoint, with the value that it
+// has when writeElement is called.
 func (s *State) writeElement(at, element int, spare *[]byte) func(io.Writer) error {
 	now, buffer, shape := s.values.Pin(at), s.values.Buffer(at), s.values.Shape(at)
 	return func(w io.Writer) error {
@@ -132,7 +134,7 @@ func (s *State) writeElement(at, element int, spare *[]byte) func(io.Writer) err
 		if err != nil {
 			return err
 		}
-		each := int(shape.DType.Memory())
+		each := shape.DType.Size()
 		_, err = w.Write(all.Bytes()[element*each:][:each])
 		return err
 	}

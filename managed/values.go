@@ -82,7 +82,7 @@ func (s *State) setValue(name string, t *tensors.Tensor) error {
 		clone, err = t.LocalClone()
 	} else if clone, err = s.values.Fetch(at); err == nil {
 		err = setElement(clone, element, t)
-		packs.SetApart(s.model.store, s.values.Variable(at))
+		packs.SetApart(s.model.store, s.values.Variable(at).Path())
 		s.values.NotePacks(s.model.store)
 	}
 	if err != nil {

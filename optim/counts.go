@@ -13,12 +13,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// counts is a variable with the counts of several parameters: those that a link sees for the first time in one step, and
-// that begin with the same count. A variable for each parameter would be one more buffer that each run of the step's program takes and returns.
+// counts is a variable with the counts of several parameters. They are those that a link sees for the first time in one
+// step, and that begin with the same count. A variable for each parameter would be one more buffer that each run of the
+// step's program takes and returns.
 //
-// As long as each step has updated all of the parameters or none, their counts are equal, and the step computes with one
-// of them. Else it would read another element for each parameter, and XLA would compile the rule for each again: it
-// compiles equal kernels once.
+// As long as each step has updated all of the parameters or none, their counts are equal, and a step computes with one
+// of them. If it took another element for each parameter, XLA would compile the rule once for each: it compiles equal
+// kernels once.
 type counts struct {
 	variable *model.Variable
 	equal    bool
@@ -32,7 +33,7 @@ type count struct {
 	at int
 }
 
-// factor is what is computed from counts.
+// factor names a number that is computed from counts.
 type factor struct {
 	of         *counts
 	ahead, key float64
@@ -46,7 +47,7 @@ func countsIn(store *model.Store) map[string]count {
 	all := map[string]count{}
 	for v := range store.IterVariables() {
 		c := &counts{variable: v, gates: map[int]*graph.Node{}}
-		for at, name := range packs.Names(store, v) {
+		for at, name := range packs.Names(store, v.Path()) {
 			all[name] = count{c, at}
 		}
 	}
@@ -72,7 +73,7 @@ func (s *Step) counted(p *Parameter) count {
 				names = append(names, nameOf(other))
 			}
 		}
-		c := &counts{variable: packs.New(s.model.Store(), link, names), gates: map[int]*graph.Node{}}
+		c := &counts{variable: s.pack(link, names), gates: map[int]*graph.Node{}}
 		for at, name := range names {
 			s.counts[name] = count{c, at}
 		}
@@ -91,6 +92,16 @@ func (s *Step) counted(p *Parameter) count {
 	return c
 }
 
+// pack makes the variable of counts of these names.
+func (s *Step) pack(link string, names []string) *model.Variable {
+	store, n := s.model.Store(), 1
+	for store.GetVariable(packs.Path(link, n)) != nil {
+		n++
+	}
+	packs.Note(store, packs.Path(link, n), names)
+	return store.VariableWithValue(packs.Path(link, n), make([]int64, len(names))).SetTrainable(false)
+}
+
 // all are the parameters of all links, without the frozen ones.
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
@@ -100,14 +111,14 @@ func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
 	switch {
 	case len(gates) < c.variable.Shape().Size():
-		packs.SetApart(store, c.variable)
-	case equal != nil && !packs.Apart(store, c.variable):
+		packs.SetApart(store, c.variable.Path())
+	case equal != nil && !packs.Apart(store, c.variable.Path()):
 		equal(c.variable)
 		c.equal, c.gates = true, gates
 	}
 }
 
-// node is what a step computes with: one count, where all are equal, else all of them.
+// node returns one count where all are equal, else all of them: a step computes with it.
 func (c *counts) node(g *graph.Graph) *graph.Node {
 	all := c.variable.NodeValue(g)
 	if c.equal {
@@ -129,7 +140,7 @@ func (c count) of(all *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Slice(all, graph.AxisRange(c.at, c.at+1)))
 }
 
-// setCounts gives the counts their values after the step.
+// setCounts increments the counts of the parameters that the step updates.
 func (s *Step) setCounts() {
 	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
 		c := s.counts[name]

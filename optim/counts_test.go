@@ -21,8 +21,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// several is a training step with parameters p0 to p<n-1>, of which it trains those whose number takes accepts. builds is
-// how often it was built.
+// several is a training step with parameters p0 to p<n-1>. It trains those whose number takes accepts. builds counts
+// its builds.
 func several(t *testing.T, n int, takes func(i int) bool) (step *managed.Stepper, builds *int) {
 	builds = new(int)
 	step = managed.TrainStep(func(b *managed.Builder) {
@@ -49,8 +49,9 @@ func arguments(t *testing.T, program string) int {
 	return strings.Count(main[1], ": tensor<")
 }
 
-// Adam has two buffers for each parameter, and the counts of all parameters that began together in one. A parameter that
-// joins brings one more. A program is compiled again once at most, where counts that it took to be equal may differ.
+// Adam has two buffers for each parameter, and one for the counts of all parameters that began together. A parameter
+// that joins brings one more. A program is compiled again once at most, where counts that it took to be equal may
+// differ.
 func TestAdam_buffers(t *testing.T) {
 	r, batch := plugintest.CPU(t), batchOf(t, []float32{1}, 1)
 	one := func(state *managed.State, step *managed.Stepper) {
@@ -101,7 +102,7 @@ func TestAdam_buffers(t *testing.T) {
 		}
 	}
 
-	// Into a state whose counts were equal, and a new one; and a clone.
+	// Restored into a new state, and into one whose counts were equal; and cloned.
 	content := saved(t, state)
 	fresh, equal := newState(t, r, optim.New(0.01, optim.Adam{})), newState(t, r, optim.New(0.01, optim.Adam{}))
 	whole, wholeBuilds := several(t, n, all)
@@ -147,8 +148,9 @@ func saved(t *testing.T, state *managed.State) *checkpoint.Checkpoint {
 	return c
 }
 
-// Checkpoints of older versions, with a count for each parameter and with one for all, go on as they did there, with a
-// parameter that joins after them too. What is saved of them then goes on in the same way, whichever step asks first.
+// A run from a checkpoint of an older version, with a count for each parameter or with one for all, continues as it did
+// there, also with a parameter that joins after it. A checkpoint of this run continues in the same way, whichever step
+// asks first.
 func TestAdam_savedCounts(t *testing.T) {
 	r := plugintest.CPU(t)
 	for name, row := range map[string]struct {

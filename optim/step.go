@@ -98,8 +98,9 @@ func (s *Step) Count(p *Parameter) *graph.Node {
 	return c.pick(c.in.node(s.graph))
 }
 
-// ofTime is a function of the number of this update of a parameter, from 1, plus ahead: a scalar. It is computed once
-// for all parameters that are counted together, of a scalar n or of an array of all; key tells the functions of a step apart.
+// ofTime returns f of the number of this update of a parameter, from 1, plus ahead: a scalar. It calls f once for all
+// parameters that are counted together, with a scalar where their counts are equal, else with an array. Functions of
+// one step have different keys.
 func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
 	c := s.counted(p)
 	at := factor{c.in, ahead, key}
@@ -109,8 +110,8 @@ func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *g
 	return c.pick(s.factors[at])
 }
 
-// unbias is what a moving average of a parameter that began with zeros is multiplied by: 1 / (1 - decay^n), where n is
-// the number of this update plus ahead.
+// unbias returns the factor 1 / (1 - decay^n) for a moving average of a parameter that began with zeros. n is the
+// number of this update plus ahead.
 func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
 	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }

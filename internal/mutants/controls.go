@@ -656,7 +656,7 @@ var controls = []control{
 	{name: "a buffer for the count of each parameter", file: "optim/counts.go", pkg: "optim", test: "TestAdam_buffers",
 		edits: []edit{{"!there && other != p && ", "there && other != p && "}}},
 	{name: "counts that differ, taken for equal", file: "optim/counts.go", pkg: "optim", test: "TestAdam_buffers",
-		edits: []edit{{"packs.SetApart(store, c.variable)", "_ = store"}}},
+		edits: []edit{{"packs.SetApart(store, c.variable.Path())", "_ = store"}}},
 	{name: "a scalar of a pack that is saved with its neighbour's value", file: "managed/packed.go", pkg: "optim", test: "TestAdam_savedCounts",
 		edits: []edit{{"all.Bytes()[element*each:]", "all.Bytes()[0*element*each:]"}}},
 	{name: "frozen parameters in the norm of an example", file: "managed/clip.go", pkg: "managed", test: "TestClipByExample_withoutTheFrozen",

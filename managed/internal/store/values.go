@@ -131,7 +131,7 @@ func (s *Store) Apart(at int) bool { return s.values[at].apart }
 func (s *Store) NotePacks(of *model.Store) {
 	for i := range s.values {
 		if v := &s.values[i]; v.names != nil {
-			v.apart = packs.Apart(of, v.variable)
+			v.apart = packs.Apart(of, v.variable.Path())
 		}
 	}
 }
