@@ -657,7 +657,7 @@ var controls = []control{
 		edits: []edit{{"!there && other != p && ", "there && other != p && "}}},
 	{name: "counts that differ, taken for equal", file: "optim/counts.go", pkg: "optim", test: "TestAdam_buffers",
 		edits: []edit{{"packs.SetApart(store, c.variable.Path())", "_ = store"}}},
-	{name: "a scalar of a pack that is saved with its neighbour's value", file: "managed/packed.go", pkg: "optim", test: "TestAdam_savedCounts",
+	{name: "a scalar of a pack that is saved with its neighbour's value", file: "managed/packed.go", pkg: "optim", test: "TestAdam_buffers",
 		edits: []edit{{"all.Bytes()[element*each:]", "all.Bytes()[0*element*each:]"}}},
 	{name: "frozen parameters in the norm of an example", file: "managed/clip.go", pkg: "managed", test: "TestClipByExample_withoutTheFrozen",
 		edits: []edit{{" && (b.only == nil || b.only(v.Path()))", ""}}},
