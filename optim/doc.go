@@ -75,7 +75,7 @@
 // takes one buffer for them. In checkpoints, and for managed.State, each count has the name above. While each step
 // updates all of these parameters or none, it computes one correction for all of them. A step that updates a part of
 // them (managed.TrainOnly) has the programs of the other steps compiled again, once, with a correction for each
-// parameter: that takes XLA about three times as long with 200 parameters.
+// parameter: with 200 parameters that takes XLA more than twice as long.
 //
 // What belongs to a parameter counts the updates of that parameter alone, as a fresh state of optax would from the
 // parameter's first update on: a parameter may be trained later than others, or in other steps. What belongs to a
