@@ -43,6 +43,7 @@ type Builder struct {
 	casting      *casting // nil without a policy
 	steps        *graph.Node
 	awaiting     *awaited.Values
+	equal        []*model.Variable // the packs whose scalars it takes to be equal
 	// optimizer is that of a train step.
 	optimizer *optim.Optimizer
 	only      func(name string) bool // what a train step updates; nil in other steps

@@ -79,6 +79,14 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 			}
 		}
 		name := v.Path()
+		if s.values.Packs(i) {
+			for element, name := range s.values.NamesOf(i) {
+				if err := add(name, shapes.Make(shape.DType), s.saved.origins[name], s.writeElement(i, element, &spare), nil); err != nil {
+					return c, err
+				}
+			}
+			continue
+		}
 		if _, err := inFile(shape.DType); err != nil { // before there is a pin
 			return c, fmt.Errorf("%s: %w", name, err)
 		}
@@ -221,6 +229,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		if err := s.checkKnown(r, known, given); err != nil {
 			return err
 		}
+		s.values.NotePacks(s.model.store)
 		if err := s.replace(ctx, r, given); err != nil {
 			return err
 		}
@@ -266,6 +275,9 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*tens
 			return filled(to)
 		case r.from == nil && name != store.RandomName:
 			lacks[name] = true
+			for _, scalar := range s.values.NamesOf(at) {
+				lacks[scalar] = true
+			}
 		case s.values.Last.Lost() != nil:
 			return nil, fmt.Errorf("its value is lost, and the checkpoint has none: %w", s.values.Last.Lost())
 		}
@@ -274,12 +286,14 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*tens
 	if err != nil {
 		return err
 	}
-	for _, name := range s.values.Names() {
-		if o, ok := r.origins[name]; ok {
-			s.saved.origins[name] = o
+	for at, v := range s.values.Variables() {
+		for _, name := range s.values.NamesOf(at) {
+			if o, ok := r.origins[name]; ok {
+				s.saved.origins[name] = o
+			}
 		}
 		if r.from == nil {
-			delete(given, name)
+			delete(given, v.Path())
 		}
 	}
 	lost := s.values.Last.Lost() != nil // of lost values nobody can tell what is left to free

@@ -46,9 +46,9 @@ func isCount(name string) bool {
 	return slot == "count" && strings.Contains(name, inOptimizers)
 }
 
-// inherited is the value of a count that an older version kept for all parameters; nil where v is none, or begins anew.
-func (s *State) inherited(r *restored, v *model.Variable) (*tensors.Tensor, error) {
-	path := v.Path()
+// inherited returns the value of a count, by its full name and shape, that an older version kept for all parameters.
+// It returns nil where that version kept none, or where the count begins with 0.
+func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensors.Tensor, error) {
 	counts := r.counts
 	switch {
 	case counts == nil && len(r.tensors) == 0: // nothing is given
@@ -61,7 +61,7 @@ func (s *State) inherited(r *restored, v *model.Variable) (*tensors.Tensor, erro
 	}
 	place, slot := model.SplitPath(path)
 	scope, _, ours := strings.Cut(path, inOptimizers)
-	if !ours || slot != "count" && slot != "batches" || !v.DType().IsInt() || !v.Shape().IsScalar() {
+	if !ours || slot != "count" && slot != "batches" || !shape.DType.IsInt() || !shape.IsScalar() {
 		return nil, nil
 	}
 	var names []string
@@ -110,7 +110,7 @@ func (s *State) inherited(r *restored, v *model.Variable) (*tensors.Tensor, erro
 					return nil, err
 				}
 			}
-			return tensors.FromAnyValue(shapes.CastAsDType(t.Value(), v.DType()))
+			return tensors.FromAnyValue(shapes.CastAsDType(t.Value(), shape.DType))
 		}
 	}
 	return nil, nil

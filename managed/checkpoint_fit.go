@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -101,6 +102,15 @@ type restored struct {
 	taken    bool       // a variable has asked for a tensor
 	late     store.Late // those of the tensors that are not in memory
 	counts   *oldCounts
+	lacks    map[*model.Variable][]string // of packs, the names of which there is no value
+}
+
+// missing is a variable, or a scalar that one packs, of which a checkpoint has no value.
+type missing struct {
+	variable *model.Variable
+	name     string
+	shape    shapes.Shape
+	packed   bool
 }
 
 // asked refuses names that take nothing of a checkpoint for a model that has parameters.
@@ -125,9 +135,14 @@ func (r *restored) nameOf(v *model.Variable) string {
 	return r.from(v.Path())
 }
 
+// awaited is the checkpoint that the state's next variables get their values of, or what [WithValues] gave.
+func (s *State) awaited() *restored {
+	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors})
+}
+
 // fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
 func (s *State) fit(fresh []*model.Variable, step asking) error {
-	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors}), fresh)
+	r, err := s.renewed(s.awaited(), fresh)
 	if s.saved.restored != nil && err == nil {
 		e := &MismatchError{Step: r.step, transfer: r.from != nil}
 		r.check(e, &step, fresh, r.tensors, nil)
@@ -157,11 +172,13 @@ func (s *State) fit(fresh []*model.Variable, step asking) error {
 		}
 	}
 	for _, v := range fresh {
-		o, ok := r.origins[v.Path()]
-		if !ok {
-			o = origin{Trainable: v.Trainable, Group: group, Train: step.Train}
+		for _, name := range s.model.namesOf(v) {
+			o, ok := r.origins[name]
+			if !ok {
+				o = origin{Trainable: v.Trainable, Group: group, Train: step.Train}
+			}
+			s.saved.origins[name] = o
 		}
-		s.saved.origins[v.Path()] = o
 	}
 	return nil
 }
@@ -170,7 +187,7 @@ func (s *State) fit(fresh []*model.Variable, step asking) error {
 // step has to ask for none: tensors that took the place of pending ones wait on, as those did.
 func (r *restored) check(e *MismatchError, step *asking, variables []*model.Variable, waiting, others map[string]*tensors.Tensor) {
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
-	var missing []*model.Variable
+	var lacks []missing
 	for _, v := range variables {
 		name := r.nameOf(v)
 		t := waiting[name]
@@ -183,8 +200,11 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*model.Vari
 			if o := r.origins[name]; v.Path() != store.RandomName {
 				touched[o.Group], trained = true, trained || o.Train
 			}
-		case name != "":
-			missing = append(missing, v)
+		case name != "" && len(r.lacks[v]) == 0:
+			lacks = append(lacks, missing{variable: v, name: v.Path(), shape: v.Shape()})
+		}
+		for _, name := range r.lacks[v] {
+			lacks = append(lacks, missing{v, name, shapes.Make(v.DType()), true})
 		}
 	}
 	waits := func(name string) bool {
@@ -193,9 +213,9 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*model.Vari
 	left := r.left(step, waits)
 	related := len(waiting) == r.all || len(touched) > 0 || len(left) > 0
 	e.later = r.recorded && step.Train && len(e.Mismatches) == 0 && len(left) == 0
-	for _, v := range missing {
-		if r.must(step, v, related, trained || len(left) > 0) {
-			e.Mismatches = append(e.Mismatches, Mismatch{Name: v.Path(), Model: describe(v.DType(), v.Shape().Dimensions)})
+	for _, m := range lacks {
+		if r.must(step, m, related, trained || len(left) > 0) {
+			e.Mismatches = append(e.Mismatches, Mismatch{Name: m.name, Model: describe(m.shape.DType, m.shape.Dimensions)})
 		}
 	}
 	if known := len(r.same(step.stepID)) > 0; r.from == nil && !known && (!r.recorded || len(e.Mismatches) > 0) {

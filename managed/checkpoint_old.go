@@ -14,6 +14,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"github.com/lazo-ml/lazo/internal/packs"
 )
 
 // renewed is what was saved, as these variables ask for it. GoMLX v0.28 made three things another way, and what was
@@ -24,7 +26,14 @@ import (
 func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, error) {
 	n := *r
 	rescaled := false
+	n.lacks = map[*model.Variable][]string{}
 	for _, v := range variables {
+		if names := packs.Names(s.model.store, v.Path()); names != nil && n.tensors[v.Path()] == nil {
+			if err := s.packInto(&n, v, names); err != nil {
+				return nil, fmt.Errorf("%s: %w", v.Path(), err)
+			}
+			continue
+		}
 		name := r.nameOf(v)
 		old := n.older(name)
 		t, path := n.tensors[old], v.Path()
@@ -57,7 +66,7 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 			t, err = tensors.FromAnyValue(shapes.CastAsDType(tensors.ToScalar[int64](t), v.DType()))
 			n.ask(v, name)
 		case t == nil:
-			if t, err = s.inherited(r, v); t == nil && err == nil {
+			if t, err = s.inherited(r, v.Path(), v.Shape()); t == nil && err == nil {
 				continue
 			}
 			if name == "" {

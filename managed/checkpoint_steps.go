@@ -71,7 +71,7 @@ func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) askin
 	if s.scope != "" { // what stands in for the count of all steps uses that too, if it is there: see apart
 		used = slices.DeleteFunc(slices.Clone(used), func(v *model.Variable) bool { return v.Path() == globalStep })
 	}
-	return asking{usedStep{stepID: id, Uses: paths(used), Trains: paths(b.trained)}, place,
+	return asking{usedStep{stepID: id, Uses: state.model.uses(used, b.trained), Trains: paths(b.trained)}, place,
 		func(v *model.Variable) bool {
 			return slices.ContainsFunc(b.resets, func(r reset) bool { return r.variable == v })
 		},
@@ -101,16 +101,19 @@ func (s *saved) note(step usedStep) {
 
 // must reports whether the checkpoint must have a variable which it lacks. related tells that the step shares variables
 // with the checkpoint, or is the first after the restore, trained that it shares some of a training step.
-func (r *restored) must(step *asking, v *model.Variable, related, trained bool) bool {
+func (r *restored) must(step *asking, m missing, related, trained bool) bool {
+	v := m.variable
 	switch {
 	case r.from != nil:
 		return true
+	case m.packed && owner(m.name, step.Trains) == "": // the step passes it on
+		return false
 	case v.Trainable:
 		return related && !r.comesLater(step)
 	case !step.Train || !trained || step.gathers(v): // of a metric nothing was gathered before
 		return false
 	case step.ofRule(v):
-		return r.hadRule(step, v.Path())
+		return r.hadRule(step, m.name)
 	}
 	return !r.recorded || len(r.same(step.stepID)) > 0
 }
@@ -216,7 +219,7 @@ func (s *State) checkKnown(r *restored, known []*model.Variable, given map[strin
 		}
 		var variables []*model.Variable
 		for _, v := range known {
-			if slices.Contains(step.Uses, v.Path()) {
+			if slices.ContainsFunc(s.model.namesOf(v), func(name string) bool { return slices.Contains(step.Uses, name) }) {
 				variables = append(variables, v)
 				delete(rest, v.Path())
 			}
@@ -251,7 +254,9 @@ func (s *State) forget(names map[string]bool, lost bool) error {
 			return err
 		}
 		delete(s.model.ofOptimizer, v)
-		delete(s.saved.origins, name)
+		for _, name := range s.model.namesOf(v) {
+			delete(s.saved.origins, name)
+		}
 	}
 	return s.values.Keep(func(v *model.Variable) bool { return !names[v.Path()] })
 }

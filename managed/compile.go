@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -98,8 +99,21 @@ const (
 type compiler func(strategies.Step) (strategies.Program, error)
 
 // compileFor compiles the step for its inputs, and moves the variables that it brings in to where the state's strategy
-// wants them. The state's structure is held.
+// wants them. The state's structure is held. It compiles again where the step brings in a pack, of a build that failed,
+// whose saved scalars differ.
 func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) error {
+	for {
+		if err := s.compileOnce(ctx, c, by); err != nil || !c.apart() {
+			return err
+		}
+		if err := c.program.Close(); err != nil {
+			return err
+		}
+		c.program, c.values, c.metrics = nil, nil, nil
+	}
+}
+
+func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) error {
 	b, used, err := s.compile(c, by)
 	if err != nil {
 		return err
@@ -122,6 +136,14 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 		return errors.Join(err, c.program.Close())
 	}
 	state.saved.note(step.usedStep)
+	state.values.NotePacks(state.model.store)
+	c.equal = nil
+	for _, v := range b.equal {
+		c.equal = append(c.equal, state.values.Place(v))
+	}
+	if c.apart() {
+		return nil
+	}
 	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) { // a step that was closed compiles again
 		state.programs = append(state.programs, d)
 	}
@@ -190,6 +212,15 @@ func (s *State) awaiting() *awaited.Values {
 	for name, t := range s.model.given.Tensors {
 		a.Shapes[name] = t.Shape()
 	}
+	if r := s.awaited(); len(r.tensors) > 0 {
+		a.Saved = func(name string) int64 {
+			n, _, _, err := s.savedScalar(r, name, dtypes.Int64)
+			if err != nil {
+				panic(fmt.Errorf("%s: %w", name, err))
+			}
+			return n
+		}
+	}
 	a.Bring = func(name string) *model.Variable {
 		v := s.model.store.VariableWithShape(name, a.Shapes[name], initializer.Zero).SetTrainable(false)
 		s.model.ofOptimizer[v] = true
@@ -216,6 +247,7 @@ func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Bui
 	layering.SetStep(g, inStep{b})
 	model.SetGraphParam(g, graphs.AgainParam, b.again)
 	b.awaiting = c.state.awaiting()
+	b.awaiting.Equal = func(pack *model.Variable) { b.equal = append(b.equal, pack) }
 	awaited.Give(g, b.awaiting)
 	return b
 }

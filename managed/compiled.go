@@ -46,13 +46,17 @@ type compiled struct {
 	// open tells that what was built depends on which variables the state has; it had so many.
 	open      bool
 	variables int
+	equal     []int // the places of packs whose scalars it takes to be equal
 }
 
-// stale tells whether the step is to be compiled anew: the state has moved to another strategy, or has more variables
-// than a step that depends on them was built with.
+// stale reports whether the step is to be compiled again: the state has moved to another strategy, has more variables
+// than a step that depends on them was built with, or scalars that differ where the step was built for equal ones.
 func (c *compiled) stale() bool {
-	return c.moves != c.state.values.Moves() || c.open && c.variables != c.state.values.Len()
+	return c.moves != c.state.values.Moves() || c.open && c.variables != c.state.values.Len() || c.apart()
 }
+
+// apart reports whether the scalars of a pack may differ that the program takes to be equal.
+func (c *compiled) apart() bool { return slices.ContainsFunc(c.equal, c.state.values.Apart) }
 
 func (c *compiled) fits(batch data.Batch) bool {
 	if len(c.inputs) != len(batch.Fields) || c.resident != batch.Resident {

@@ -182,7 +182,7 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	p := &x.program
 	module, err := x.runtime.Lower(s.Name, func(g *graph.Graph) xla.Built {
 		batch, built := s.Graph(g)
-		p.Inputs = make([]export.Value, g.NumParameters())
+		p.Inputs, p.Outputs = make([]export.Value, g.NumParameters()), nil
 		for i, n := range batch {
 			p.Inputs[n.GetParameterHandle()] = export.Value{Name: s.Batch[i].Name, Role: export.Batch, Shape: n.Shape()}
 		}

@@ -200,8 +200,8 @@ func (s *State) rateIndex() (int, error) {
 func (s *State) rateOfBy() (int, error) {
 	var found []string
 	at := -1
-	for i, name := range s.values.Names() {
-		if strings.HasSuffix(name, rateName) {
+	for i, v := range s.values.Variables() {
+		if name := v.Path(); strings.HasSuffix(name, rateName) {
 			found, at = append(found, name), i
 		}
 	}

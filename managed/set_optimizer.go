@@ -56,7 +56,9 @@ func (s *State) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 			return err
 		}
 		delete(s.model.ofOptimizer, v)
-		delete(s.saved.origins, v.Path())
+		for _, name := range s.model.namesOf(v) {
+			delete(s.saved.origins, name)
+		}
 	}
 	if r := s.saved.restored; r != nil && r.counts != nil {
 		left := oldCounts{values: maps.Clone(r.counts.values), own: r.counts.own}

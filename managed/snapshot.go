@@ -74,7 +74,11 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if len(now) < len(c.variables) || !slices.Equal(now[:len(c.variables)], c.variables) {
 		return errors.New("managed: restore: the state has other variables since the snapshot, by SetOptimizer or by Restore: take another one")
 	}
-	if newer := s.values.Names()[len(c.values):]; len(newer) > 0 {
+	var newer []string
+	for at := len(c.values); at < s.values.Len(); at++ {
+		newer = append(newer, s.values.NamesOf(at)...)
+	}
+	if len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
 	_ = s.values.Last.Follow(nil) // whatever came of it, its values go

@@ -149,10 +149,13 @@ func (s *State) Values(names ...string) ([]*tensors.Tensor, error) {
 	defer done()
 	values := make([]*tensors.Tensor, len(names))
 	for i, name := range names {
-		at := s.values.At(name)
+		at, element := s.values.Find(name)
 		switch {
 		case at >= 0:
-			if values[i], err = s.values.Fetch(at); err != nil {
+			if values[i], err = s.values.Fetch(at); err == nil && element >= 0 {
+				values[i], err = elementOf(values[i], element)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("managed: value of %q: %w", name, graphs.Inner(err))
 			}
 		case s.pending()[name] != nil:

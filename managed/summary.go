@@ -73,8 +73,14 @@ func (s *State) Summary() Summary {
 	defer s.values.PeekAll()()
 	for i, v := range s.values.Variables() {
 		shape := s.values.Shape(i)
-		sum.Rows = append(sum.Rows, Row{Layer: v.Scope(), Name: v.Name(), Kind: s.kind(v), Shape: shape,
-			Size: int64(shape.Size()), Bytes: shape.ByteSize()})
+		if s.values.Packs(i) {
+			shape = shapes.Make(shape.DType)
+		}
+		for _, path := range s.values.NamesOf(i) {
+			layer, name := model.SplitPath(path)
+			sum.Rows = append(sum.Rows, Row{Layer: layer, Name: name, Kind: s.kind(v), Shape: shape,
+				Size: int64(shape.Size()), Bytes: shape.ByteSize()})
+		}
 	}
 	slices.SortFunc(sum.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Name, b.Name))

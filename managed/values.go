@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/lazo-ml/lazo/internal/packs"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
@@ -58,7 +61,7 @@ func (s *State) setValue(name string, t *tensors.Tensor) error {
 		return err
 	}
 	defer done()
-	at := s.values.At(name)
+	at, element := s.values.Find(name)
 	switch {
 	case t == nil:
 		return errors.New("the tensor is nil")
@@ -66,10 +69,22 @@ func (s *State) setValue(name string, t *tensors.Tensor) error {
 		return errors.New("the state has no variables before its first step: use WithValues, or Prepare the step")
 	case at < 0:
 		return fmt.Errorf("there is no such variable; there are %q", s.values.Names())
-	case !t.Shape().Equal(s.values.Shape(at)):
-		return fmt.Errorf("the tensor is %s, expected %s", t.Shape(), s.values.Shape(at))
 	}
-	clone, err := t.LocalClone()
+	expected := s.values.Shape(at)
+	if element >= 0 {
+		expected = shapes.Make(expected.DType)
+	}
+	if !t.Shape().Equal(expected) {
+		return fmt.Errorf("the tensor is %s, expected %s", t.Shape(), expected)
+	}
+	var clone *tensors.Tensor
+	if element < 0 {
+		clone, err = t.LocalClone()
+	} else if clone, err = s.values.Fetch(at); err == nil {
+		err = setElement(clone, element, t)
+		packs.SetApart(s.model.store, s.values.Variable(at).Path())
+		s.values.NotePacks(s.model.store)
+	}
 	if err != nil {
 		return err
 	}

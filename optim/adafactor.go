@@ -37,8 +37,8 @@ func (t Adafactor) Update(s *Step) {
 	positive("Adafactor.Limit", limit)
 	check(factored > 0, "Adafactor.Factored is %d, expected a positive number", factored)
 	average := func(p *Parameter, v *model.Variable, value *graph.Node) *graph.Node {
-		forget := s.shared(factor{s.time(p, 0), 0, -power}, func(f factor) *graph.Node {
-			return graph.Pow(f.of, graph.Scalar(s.graph, s.dtype, -power))
+		forget := s.ofTime(p, 0, -power, func(n *graph.Node) *graph.Node {
+			return graph.Pow(n, graph.Scalar(s.graph, s.dtype, -power))
 		})
 		next := graph.Add(graph.Mul(graph.OneMinus(forget), v.NodeValue(s.graph)), graph.Mul(forget, value))
 		s.Set(v, next)

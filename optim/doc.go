@@ -71,6 +71,12 @@
 //	/optimizers/groups/<group>/<link>/…  the same inside of a group
 //	/AdamOptimizer/…                     Adam's, where GoMLX has them; in a group /AdamOptimizer_groups_<group>_adam/…
 //
+// The counts of parameters that a link first sees in the same step share one variable, #pack, so that a step's program
+// takes one buffer for them. In checkpoints, and for managed.State, each count has the name above. While each step
+// updates all of these parameters or none, it computes one correction for all of them. A step that updates a part of
+// them (managed.TrainOnly) has the programs of the other steps compiled again, once, with a correction for each
+// parameter: with 200 parameters that takes XLA more than twice as long.
+//
 // What belongs to a parameter counts the updates of that parameter alone, as a fresh state of optax would from the
 // parameter's first update on: a parameter may be trained later than others, or in other steps. What belongs to a
 // chain, as the count of a schedule, counts the updates of that chain: of the optimizer, or of a group.

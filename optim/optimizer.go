@@ -88,7 +88,9 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*gr
 		p := &Parameter{variable: v, Value: graph.ConvertDType(v.NodeValue(g), dtype), Update: graph.ConvertDType(gradients[i], dtype)}
 		s.parameters, s.owners[v] = append(s.parameters, p), p
 	}
+	s.trained = s.parameters
 	o.chain.Update(s)
+	s.setCounts()
 	for p := range s.Parameters() {
 		s.Set(p.variable, graph.ConvertDType(graph.Sub(p.Value, graph.Mul(rate, p.Update)), p.variable.DType()))
 	}
@@ -103,7 +105,7 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*gr
 func newStep(scope *model.Scope, g *graph.Graph, dtype dtypes.DType) *Step {
 	return &Step{scope: scopeIn(scope), update: &update{model: scope, graph: g, dtype: dtype,
 		taken:  map[string]bool{model.JoinPath(scopeIn(scope), perParameter): true},
-		owners: map[*model.Variable]*Parameter{}, counts: map[string]*graph.Node{}, factors: map[factor]*graph.Node{}}}
+		owners: map[*model.Variable]*Parameter{}, counts: countsIn(scope.Store()), factors: map[factor]*graph.Node{}}}
 }
 
 // Clear deletes all variables of the optimizer, as of a model that will not be trained any more.

@@ -59,7 +59,7 @@ func mix(old, new *graph.Node, decay float64) *graph.Node {
 	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
 }
 
-// unbias is 1 / (1 - decay^n) for a scalar n: what a moving average that began with zeros is to be multiplied with
+// unbias is 1 / (1 - decay^n) for each n: what a moving average that began with zeros is to be multiplied with
 // after n values.
 func unbias(decay float64, n *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))

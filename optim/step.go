@@ -33,14 +33,15 @@ type Step struct {
 
 // update is what all links of an optimizer share in a step.
 type update struct {
-	model *model.Scope // that the optimizer was given
-	graph *graph.Graph
-	dtype dtypes.DType
-	after []func()
-	taken map[string]bool // scopes of links
-	// owners are the parameters for which links keep variables; counts and factors are nodes that parameters share.
-	owners  map[*model.Variable]*Parameter
-	counts  map[string]*graph.Node
+	model   *model.Scope // that the optimizer was given
+	trained []*Parameter // the parameters of all links
+	graph   *graph.Graph
+	dtype   dtypes.DType
+	after   []func()
+	taken   map[string]bool                // scopes of links
+	owners  map[*model.Variable]*Parameter // for which links keep variables
+	// counts are those of parameters' updates, by their full names, and factors what is computed from them.
+	counts  map[string]count
 	factors map[factor]*graph.Node
 }
 
@@ -93,46 +94,26 @@ func (s *Step) DType() dtypes.DType { return s.dtype }
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func (s *Step) Count(p *Parameter) *graph.Node {
-	link := p.gatedBy
-	if link == "" {
-		link = model.JoinPath(scopeIn(s.model), perParameter)
-	}
-	path := model.JoinPath(link, p.Name(), countSlot)
-	if s.counts[path] == nil {
-		v := s.own(p, s.model.Store().VariableWithValue(path, int64(0)))
-		s.counts[path] = v.NodeValue(s.graph)
-		s.Set(v, graph.AddScalar(s.counts[path], 1))
-	}
-	return s.counts[path]
+	c := s.counted(p)
+	return c.pick(c.in.node(s.graph))
 }
 
-// perParameter is the scope of the counts of updates, countSlot the name of each of them.
-const perParameter, countSlot = "parameters", "count"
-
-// time is the number of this update of a parameter, from 1, plus ahead, as a scalar to calculate with.
-func (s *Step) time(p *Parameter, ahead float64) *graph.Node {
-	return s.shared(factor{of: s.Count(p), ahead: ahead}, func(f factor) *graph.Node {
-		return graph.ConvertDType(graph.AddScalar(f.of, 1+ahead), s.dtype)
-	})
+// ofTime returns f of the number of this update of a parameter, from 1, plus ahead: a scalar. It calls f once for all
+// parameters that are counted together, with a scalar where their counts are equal, else with an array. Functions of
+// one step have different keys.
+func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
+	c := s.counted(p)
+	at := factor{c.in, ahead, key}
+	if s.factors[at] == nil {
+		s.factors[at] = f(graph.ConvertDType(graph.AddScalar(c.in.node(s.graph), 1+ahead), s.dtype))
+	}
+	return c.pick(s.factors[at])
 }
 
-// unbias is what a moving average of a parameter that began with zeros is multiplied by: 1 / (1 - decay^n), where n is
-// the number of this update plus ahead.
+// unbias returns the factor 1 / (1 - decay^n) for a moving average of a parameter that began with zeros. n is the
+// number of this update plus ahead.
 func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
-	return s.shared(factor{s.time(p, ahead), 0, decay}, func(f factor) *graph.Node { return unbias(decay, f.of) })
-}
-
-// factor is a scalar that is computed from another one.
-type factor struct {
-	of           *graph.Node
-	ahead, decay float64
-}
-
-func (s *Step) shared(f factor, build func(factor) *graph.Node) *graph.Node {
-	if s.factors[f] == nil {
-		s.factors[f] = build(f)
-	}
-	return s.factors[f]
+	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }
 
 // Zeros is a variable of the link for a parameter: of its dimensions, and zero at the start.

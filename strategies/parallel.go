@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/packs"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -75,7 +76,8 @@ type Parallel struct {
 	// Leftover says what happens to a batch if its examples cannot be divided evenly.
 	Leftover Leftover
 	// Shard divides values of the state over the devices, by their names ("/dense/weights") and shapes: it says along
-	// which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard].
+	// which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard]. It is
+	// not asked about the variables in which optimizers keep many scalars, which each device has.
 	Shard func(name string, shape shapes.Shape) xla.Split
 }
 
@@ -134,7 +136,7 @@ func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {
 		return nil
 	case strings.HasPrefix(parameter, batchPrefix):
 		return xla.Split{{DataAxis}}
-	case p.rule != nil:
+	case p.rule != nil && !packs.Is(parameter):
 		return p.rule(parameter, shape)
 	}
 	return nil

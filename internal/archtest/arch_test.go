@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"internal/child":        {},
 	"internal/gate":         {},
 	"internal/awaited":      {},
+	"internal/packs":        {},
 	"internal/graphs":       {},
 	"internal/joined":       {},
 	"internal/layering":     {},
@@ -74,14 +75,14 @@ var allowed = map[string][]string{
 	"dist":                  {"internal/joined", "xla/install", "xla/mpi"},
 	"dist/storetest":        {"dist"},
 	"dist/launch":           {"dist", "internal/child", "loop", "xla/install"},
-	"strategies":            {"data", "internal/blocks", "internal/dtype", "internal/graphs", "xla"},
+	"strategies":            {"data", "internal/blocks", "internal/dtype", "internal/graphs", "internal/packs", "xla"},
 	"managed/strategytest":  {"checkpoint", "data", "ops", "internal/plugintest", "loop", "managed", "optim", "strategies", "xla", "xla/pjrt"},
-	"optim":                 {"internal/autodiff", "internal/awaited"},
+	"optim":                 {"internal/autodiff", "internal/awaited", "internal/packs"},
 	"nn":                    {"ops", "internal/autodiff", "internal/layering", "internal/names", "internal/outputs"},
 	"text":                  {},
 	"plots":                 {"loop"},
 	"flaxlike/report":       {"data", "flaxlike", "loop", "managed", "plots"},
-	"managed":               {"checkpoint", "data", "ops", "internal/autodiff", "internal/awaited", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/regular", "internal/shield", "loop", "managed/internal/store", "metrics", "optim", "safetensors", "strategies", "xla", "xla/export", "internal/abilities", "internal/shares"},
+	"managed":               {"checkpoint", "data", "ops", "internal/autodiff", "internal/awaited", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/packs", "internal/regular", "internal/shield", "loop", "managed/internal/store", "metrics", "optim", "safetensors", "strategies", "xla", "xla/export", "internal/abilities", "internal/shares"},
 	"flaxlike":              {"callbacks", "checkpoint", "data", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/names", "internal/outputs", "internal/shield", "internal/vfs", "loop", "losses", "managed", "metrics", "nn", "optim", "safetensors", "strategies", "train", "xla", "internal/abilities"},
 	"serve":                 {"data", "internal/gate", "internal/graphs", "internal/shield"},
 	"examples/fit":          {"data", "flaxlike", "loop", "nn"},
@@ -117,7 +118,7 @@ var allowed = map[string][]string{
 	"bench":                 {"callbacks", "checkpoint", "data", "dist", "flaxlike", "loop", "losses", "managed", "metrics", "nn", "optim", "safetensors", "serve", "strategies", "train", "xla", "xla/mpi"},
 	"bench/scale":           {"xla/plan"},
 
-	"managed/internal/store": {"checkpoint", "internal/abilities", "data", "internal/dtype", "internal/gate", "internal/graphs", "strategies", "xla"},
+	"managed/internal/store": {"checkpoint", "internal/abilities", "data", "internal/dtype", "internal/gate", "internal/graphs", "internal/packs", "strategies", "xla"},
 }
 
 type pkg struct {

@@ -16,6 +16,12 @@ type Values struct {
 	// Numbers are what links of an optimizer keep for several parameters, by the full names of both: a group of
 	// parameters has its own from the first step on that trains one of them.
 	Numbers map[string][]string
+	// Saved returns the saved value of a scalar for a pack, by its full name, 0 where there is none. It is nil where the
+	// state awaits nothing.
+	Saved func(name string) int64
+	// Equal notes that the graph takes the scalars of a pack to be equal, so that it is built again when they may differ
+	// (packs.SetApart). It is nil where the graph has no state, which would build it again.
+	Equal func(pack *model.Variable)
 	// Open tells that the graph depends on which variables there are: with more of them it is to be built again.
 	Open bool
 }

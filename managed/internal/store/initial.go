@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/lazo-ml/lazo/internal/packs"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -45,7 +46,7 @@ func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	}
 	for i, v := range fresh {
 		s.index[v] = len(s.values)
-		s.values = append(s.values, value{variable: v, shape: v.Shape(), buffer: buffers[i]})
+		s.values = append(s.values, value{variable: v, shape: v.Shape(), buffer: buffers[i], names: packs.Names(of, v.Path())})
 	}
 	if err := given.taken(fresh); err != nil {
 		return fmt.Errorf("initial values: %w", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/gate"
+	"github.com/lazo-ml/lazo/internal/packs"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -49,6 +50,8 @@ type value struct {
 	variable *Variable
 	shape    shapes.Shape // the variable's; that of a variable is another one while a step is built under a policy
 	buffer   compute.Buffer
+	names    []string // of its elements, each a value of its own outside of the store; nil for all but packs
+	apart    bool     // they may differ
 }
 
 // Init makes an empty store.
@@ -101,13 +104,36 @@ func (s *Store) Place(v *Variable) int {
 	return -1
 }
 
-// Names are the full names of the variables, by places.
+// Names are the full names of all values, by places.
 func (s *Store) Names() []string {
-	names := make([]string, len(s.values))
+	names := make([]string, 0, len(s.values))
 	for i := range s.values {
-		names[i] = s.values[i].variable.Path()
+		names = append(names, s.NamesOf(i)...)
 	}
 	return names
+}
+
+// NamesOf are the full names of the values at a place: that of the variable, or those of the scalars that it packs.
+func (s *Store) NamesOf(at int) []string {
+	if names := s.values[at].names; names != nil {
+		return names
+	}
+	return []string{s.values[at].variable.Path()}
+}
+
+// Packs reports whether the variable of a place packs scalars.
+func (s *Store) Packs(at int) bool { return s.values[at].names != nil }
+
+// Apart reports whether the scalars of a pack may differ.
+func (s *Store) Apart(at int) bool { return s.values[at].apart }
+
+// NotePacks notes which packs have scalars that may differ.
+func (s *Store) NotePacks(of *model.Store) {
+	for i := range s.values {
+		if v := &s.values[i]; v.names != nil {
+			v.apart = packs.Apart(of, v.variable.Path())
+		}
+	}
 }
 
 // Variables are all that have values, by places.
@@ -119,9 +145,14 @@ func (s *Store) Variables() []*Variable {
 	return variables
 }
 
-// At is the place of a variable by its full name, negative where the state has none of the name.
-func (s *Store) At(name string) int {
-	return slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name })
+// Find returns the place of a value by its full name, negative where the state has none of the name, and which element
+// of the variable it is, negative where it is all of it.
+func (s *Store) Find(name string) (at, element int) {
+	at = slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name || slices.Contains(v.names, name) })
+	if at < 0 {
+		return -1, -1
+	}
+	return at, slices.Index(s.values[at].names, name)
 }
 
 // PutEach moves a tensor for each value to the strategy, all or none, for Replace. tensor gives that of a place, which
@@ -285,7 +316,8 @@ func (s *Store) CopyInto(ctx context.Context, c *Store, made []*Variable) error 
 	}
 	for i, v := range made {
 		c.index[v] = i
-		c.values = append(c.values, value{variable: v, shape: s.values[i].shape, buffer: buffers[i]})
+		c.values = append(c.values, value{variable: v, shape: s.values[i].shape, buffer: buffers[i],
+			names: s.values[i].names, apart: s.values[i].apart})
 	}
 	return nil
 }

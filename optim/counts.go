@@ -1,0 +1,180 @@
+package optim
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/lazo-ml/lazo/internal/awaited"
+	"github.com/lazo-ml/lazo/internal/packs"
+)
+
+// counts is a variable with the counts of several parameters. They are those that a link sees for the first time in one
+// step, and that begin with the same count. A variable for each parameter would be one more buffer that each run of the
+// step's program takes and returns.
+//
+// As long as each step has updated all of the parameters or none, their counts are equal, and a step computes with one
+// of them. If it took another element for each parameter, XLA would compile the rule once for each: it compiles equal
+// kernels once.
+type counts struct {
+	variable *model.Variable
+	equal    bool
+	// gates are those of the elements that this step counts; a nil one always counts.
+	gates map[int]*graph.Node
+}
+
+// count is an element of it.
+type count struct {
+	in *counts
+	at int
+}
+
+// factor names a number that is computed from counts.
+type factor struct {
+	of         *counts
+	ahead, key float64
+}
+
+// perParameter is the scope of the counts of updates, countSlot the name of each of them.
+const perParameter, countSlot = "parameters", "count"
+
+// countsIn are the counts that a store has, by their full names.
+func countsIn(store *model.Store) map[string]count {
+	all := map[string]count{}
+	for v := range store.IterVariables() {
+		c := &counts{variable: v, gates: map[int]*graph.Node{}}
+		for at, name := range packs.Names(store, v.Path()) {
+			all[name] = count{c, at}
+		}
+	}
+	return all
+}
+
+// counted is the count of a parameter's updates that the link sees, which this step increments.
+func (s *Step) counted(p *Parameter) count {
+	link := p.gatedBy
+	if link == "" {
+		link = model.JoinPath(scopeIn(s.model), perParameter)
+	}
+	nameOf := func(p *Parameter) string { return model.JoinPath(link, p.Name(), countSlot) }
+	if _, there := s.counts[nameOf(p)]; !there {
+		saved := awaited.Of(s.graph).Saved
+		if saved == nil {
+			saved = func(string) int64 { return 0 }
+		}
+		names, begins := []string{nameOf(p)}, saved(nameOf(p))
+		for other := range s.Parameters() {
+			_, there := s.counts[nameOf(other)]
+			if !there && other != p && other.gatedBy == p.gatedBy && other.gate == p.gate && saved(nameOf(other)) == begins {
+				names = append(names, nameOf(other))
+			}
+		}
+		c := &counts{variable: s.pack(link, names), gates: map[int]*graph.Node{}}
+		for at, name := range names {
+			s.counts[name] = count{c, at}
+		}
+	}
+	c := s.counts[nameOf(p)]
+	if len(c.in.gates) == 0 { // it is the first of them in this step
+		gates := map[int]*graph.Node{}
+		for other := range s.all() {
+			if of, there := s.counts[nameOf(other)]; there && of.in == c.in && other.gatedBy == p.gatedBy && other.gate == p.gate {
+				gates[of.at] = p.gate
+			}
+		}
+		s.together(c.in, gates)
+	}
+	c.in.gates[c.at] = p.gate
+	return c
+}
+
+// pack makes the variable of counts of these names.
+func (s *Step) pack(link string, names []string) *model.Variable {
+	store, n := s.model.Store(), 1
+	for store.GetVariable(packs.Path(link, n)) != nil {
+		n++
+	}
+	packs.Note(store, packs.Path(link, n), names)
+	return store.VariableWithValue(packs.Path(link, n), make([]int64, len(names))).SetTrainable(false)
+}
+
+// all are the parameters of all links, without the frozen ones.
+func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
+
+// together has the step compute with one count for all parameters of c, if their counts are equal and it updates all of
+// them, by the gates. If it does not, their counts may differ after it.
+func (s *Step) together(c *counts, gates map[int]*graph.Node) {
+	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
+	switch {
+	case len(gates) < c.variable.Shape().Size():
+		packs.SetApart(store, c.variable.Path())
+	case equal != nil && !packs.Apart(store, c.variable.Path()):
+		equal(c.variable)
+		c.equal, c.gates = true, gates
+	}
+}
+
+// node returns one count where all are equal, else all of them: a step computes with it.
+func (c *counts) node(g *graph.Graph) *graph.Node {
+	all := c.variable.NodeValue(g)
+	if c.equal {
+		return count{at: 0}.of(all)
+	}
+	return all
+}
+
+// pick is the number for the count's parameter, of what was computed from node.
+func (c count) pick(from *graph.Node) *graph.Node {
+	if c.in.equal {
+		return from
+	}
+	return c.of(from)
+}
+
+// of is the count's element of an array of all.
+func (c count) of(all *graph.Node) *graph.Node {
+	return graph.Reshape(graph.Slice(all, graph.AxisRange(c.at, c.at+1)))
+}
+
+// setCounts increments the counts of the parameters that the step updates.
+func (s *Step) setCounts() {
+	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
+		c := s.counts[name]
+		if len(c.in.gates) == 0 || c.at > 0 { // once for each variable
+			continue
+		}
+		before := c.in.variable.NodeValue(s.graph)
+		c.in.variable.SetNodeValue(graph.Add(before, c.in.updates(before)))
+	}
+}
+
+// updates is 1 for each parameter that the step updates, else 0.
+func (c *counts) updates(before *graph.Node) *graph.Node {
+	g, n := before.Graph(), before.Shape().Size()
+	counted := make([]int64, n)
+	var gates []*graph.Node
+	for at, gate := range c.gates {
+		counted[at] = 1
+		if !slices.Contains(gates, gate) {
+			gates = append(gates, gate)
+		}
+	}
+	if len(gates) == 1 {
+		mask := graph.Const(g, counted)
+		if gates[0] == nil {
+			return mask
+		}
+		return graph.Mul(mask, graph.ConvertDType(gates[0], dtypes.Int64))
+	}
+	each := make([]*graph.Node, n)
+	for at := range each {
+		if each[at] = graph.Const(g, counted[at]); c.gates[at] != nil {
+			each[at] = graph.ConvertDType(c.gates[at], dtypes.Int64)
+		}
+	}
+	return graph.Stack(each, 0)
+}
