@@ -115,7 +115,7 @@ export-check: setup ## exported programs, run by JAX (installed into .tools): th
 	GO="$(GO)" bash scripts/export_check.sh
 
 .PHONY: numerics
-numerics: setup ## 200 steps of seven models, and ten methods of training, next to JAX: docs/numerics.md; PY=PYTHON, which has jax and optax, makes JAX's numbers anew
+numerics: setup ## 200 steps of seven models, and ten methods of training, next to JAX: docs/maintain/numerics.md; PY=PYTHON, which has jax and optax, makes JAX's numbers anew
 	@if [ -n "$(PY)" ]; then cd nn/testdata && for s in trajectories methods; do JAX_PLATFORMS=cpu $(PY) $$s.py > $$s.new && mv $$s.new $$s.json || exit; done; fi
 	$(GO) test $(TEST_FLAGS) -tags nightly -count=1 -v ./nn -run 'TestTrajectories|TestMethods'
 
@@ -124,14 +124,14 @@ upstream: setup ## build and test against the newest GoMLX, compute, go-xla and 
 	GO="$(GO)" bash scripts/upstream.sh $(PACKAGES)
 
 .PHONY: targets
-targets: ## a corpus of steps, compiled for a TPU and GPUs that are not there: needs `lazo install tpu` and `lazo install cuda_compile`; docs/targets.md
+targets: ## a corpus of steps, compiled for a TPU and GPUs that are not there: needs `lazo install tpu` and `lazo install cuda_compile`; docs/maintain/targets.md
 	$(GO) test -tags targets -timeout 120m -p 1 -count=1 -v ./managed/strategytest ./xla/hlo ./examples -run TestTargets
 
 MUTANTS ?= 300
 SEED ?= 1
 
 .PHONY: mutants
-mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sample of SEED=1, and the controls; docs/testing.md
+mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sample of SEED=1, and the controls; docs/maintain/testing.md
 	$(GO) run ./internal/mutants -controls
 	$(GO) run ./internal/mutants -n $(MUTANTS) -seed $(SEED) -with ./managed/strategytest ./loop ./checkpoint ./managed ./strategies ./xla
 

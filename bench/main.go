@@ -3,7 +3,7 @@
 //	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,serve,ckpt,ttfs,lstm,gpt,generate,images,csv
 //
 // The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
-// Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is. With -turns each
+// Keras and PyTorch, so that lines can be compared. docs/maintain/performance.md describes each. With -turns each
 // repeat waits for a line on standard input, so that scripts/bench_peers.sh can measure lazo and JAX in turns.
 package main
 

@@ -47,6 +47,10 @@ func TestNames(t *testing.T) {
 	paths, err := filepath.Glob("*.md")
 	require.NoError(t, err)
 	require.Greater(t, len(paths), 10)
+	maintain, err := filepath.Glob("maintain/*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, maintain)
+	paths = append(paths, maintain...)
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -70,7 +74,9 @@ func TestNames(t *testing.T) {
 				}
 			}
 		}
-		require.Positive(t, checked, "%s names nothing", path)
+		if path != "style.md" { // which names words
+			require.Positive(t, checked, "%s names nothing", path)
+		}
 		t.Logf("%s: %d names", path, checked)
 	}
 }

@@ -34,12 +34,12 @@ func promises(readme string) (all []string) {
 // headings are the short sentences that a bullet begins with, where the next ones say the same in particular.
 var headings = []string{"Errors, not panics.", "Crashes speak.", "Silence unless asked.", "Nothing is fetched unread.", "A run ends well."}
 
-// Each sentence that README has under "What you can rely on" has a row in docs/testing.md, with tests that exist and
-// skip nothing.
+// Each sentence that README has under "What you can rely on" has a row in docs/maintain/testing.md, with tests that
+// exist and skip nothing.
 func TestPromises(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
-	text, err := os.ReadFile("testing.md")
+	text, err := os.ReadFile("maintain/testing.md")
 	require.NoError(t, err)
 	rows := promiseRows(string(text))
 	tests := testFunctions(t, "..")
@@ -51,7 +51,7 @@ func TestPromises(t *testing.T) {
 		sentences++
 		list := rows[promise]
 		if len(list) == 0 {
-			t.Errorf("docs/testing.md has no row, or no test, for README's %q", promise)
+			t.Errorf("docs/maintain/testing.md has no row, or no test, for README's %q", promise)
 		}
 		for _, name := range list {
 			named++
@@ -65,7 +65,7 @@ func TestPromises(t *testing.T) {
 		}
 		delete(rows, promise)
 	}
-	require.Empty(t, rows, "rows of docs/testing.md that README does not promise")
+	require.Empty(t, rows, "rows of docs/maintain/testing.md that README does not promise")
 	require.Greater(t, sentences, 8, "README's section was not found")
 	t.Logf("%d promises, %d tests", sentences, named)
 }

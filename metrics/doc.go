@@ -57,6 +57,6 @@
 //	Update, Merge, Reduce       update_state, merge_state                    from_model_output, merge, reduce
 //	Initial, Compute            reset_state, result                          empty, compute
 //
-// Without any example a mean is NaN: a figure that was not measured should not look like one. docs/parity.md says what
-// differs from the two.
+// Without any example a mean is NaN: a figure that was not measured should not look like one. docs/maintain/parity.md
+// lists the differences from the two.
 package metrics

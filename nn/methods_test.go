@@ -450,7 +450,7 @@ func (peer followed) off(found []float64, ends map[string][]float64) (mean, most
 
 // 100 steps of ten training methods go where JAX's go, with parameters that join late, steps that train some of them in
 // turns, and a teacher that follows. In float64 the weights are JAX's to one part in 10⁹. In float32 losses and weights
-// are at most twice as far from these as JAX's own in float32. docs/numerics.md has the figures.
+// are at most twice as far from these as JAX's own in float32. docs/maintain/numerics.md has the figures.
 func TestMethods(t *testing.T) {
 	text, err := os.ReadFile("testdata/methods.json")
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 )
 
 // TestS21_saturatedSoftmax: the gradient of a saturated softmax is a difference of equal numbers. It may be off by
-// their rounding, as JAX's float32 is: docs/numerics.md has the figures.
+// their rounding, as JAX's float32 is: docs/maintain/numerics.md has the figures.
 func TestS21_saturatedSoftmax(t *testing.T) {
 	const places, width = 12, 8
 	var rows []struct {

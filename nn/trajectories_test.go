@@ -395,7 +395,7 @@ func apart(a, b []float64) (of [2]float64) {
 
 // 200 steps of training go where JAX's go. In float64 all losses are JAX's, but for the rounding of what is logged, to
 // float32; that leaves no room for another formula. In float32 they are at most ten times as far from these as JAX's
-// own in float32, in the mean and at most. docs/numerics.md has the figures.
+// own in float32, in the mean and at most. docs/maintain/numerics.md has the figures.
 func TestTrajectories(t *testing.T) {
 	text, err := os.ReadFile("testdata/trajectories.json")
 	require.NoError(t, err)

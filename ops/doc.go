@@ -30,7 +30,8 @@
 //	dw := ops.Gradient(loss, w)[0]
 //	hv := ops.JVP([]*graph.Node{dw}, []*graph.Node{w}, []*graph.Node{v})[0] // the Hessian times v
 //
-// docs/gradients.md says which operations have derivatives, and what they are where a function has no single slope.
+// docs/maintain/gradients.md lists the operations that have derivatives, and their values where a function has no
+// single slope.
 //
 // # Linear algebra
 //

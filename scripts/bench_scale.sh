@@ -1,5 +1,5 @@
 #!/bin/sh
-# What docs/scale.md is made of, measured on this machine within six minutes where nothing else runs:
+# What docs/maintain/scale.md is made of, measured on this machine within six minutes where nothing else runs:
 #
 #	scripts/bench_scale.sh > bench/scale/testdata/measured.jsonl && go run ./bench/scale -write
 #

@@ -45,7 +45,7 @@ func baseOptions(kind string) pjrt.CompileOptions {
 	if kind == CPU {
 		// XNNPACK keeps a packed copy of a product's right side, and uses it for a later run with a right side
 		// at the same address. What is written in place stays where it is: a test step would go on with the weights of
-		// its first runs, with no error. (Nor is it faster: docs/performance.md.)
+		// its first runs, with no error. (Nor is it faster: docs/maintain/performance.md.)
 		options.Debug["xla_cpu_use_xnnpack"] = false
 		// The plugin's own default lets a maximum or minimum over an axis pass over NaN, and so hides one.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false

@@ -51,7 +51,7 @@ func CompileTimeout(limit time.Duration) Option {
 // The plugin is loaded in child processes alone, one for each compilation, because compilers end their process for what
 // they do not take ([ErrCompilerCrash]) or take long ([CompileTimeout]). Of a TPU's plugin they ask no metadata server.
 // [CompileCache] keeps what the compiler reports, too. [ClientOption] passes further options to the plugin's
-// description, such as "num_slices" of libtpu's or "target_config" of CUDA's. See docs/targets.md.
+// description, such as "num_slices" of libtpu's or "target_config" of CUDA's. See docs/maintain/targets.md.
 func OpenTopology(ctx context.Context, plugin, topology string, opts ...Option) (*Runtime, error) {
 	r, err := openTopology(ctx, plugin, topology, opts)
 	if err != nil {

@@ -3,7 +3,7 @@
 // and networks.
 //
 //	go run ./bench/scale           # prints its tables
-//	go run ./bench/scale -write    # writes them into docs/scale.md
+//	go run ./bench/scale -write    # writes them into docs/maintain/scale.md
 //
 // scripts/bench_scale.sh takes the measurements. What is no measurement is an estimate.
 package main
@@ -18,7 +18,7 @@ import (
 
 func main() {
 	folder := flag.String("folder", "bench/scale/testdata", "the `folder` of measured.jsonl, models.tsv and networks.tsv")
-	document := flag.String("document", "docs/scale.md", "the `file` with the tables")
+	document := flag.String("document", "docs/maintain/scale.md", "the `file` with the tables")
 	write := flag.Bool("write", false, "write the tables into the document")
 	cores := flag.Int("cores", 32, "processors of a host of the estimates, each as fast as one of the machine that measured")
 	flag.Parse()

@@ -68,8 +68,8 @@ func machineText(lines []measured, p prices) string {
 	m := lines[0]
 	text := fmt.Sprintf("%d processors, %s, %s. A processor computes %s GFLOP/s of a step of dense layers.", m.CPUs, m.MPI, m.Versions["go"], digits(p.rate/1e9))
 	if m.Load > float64(m.CPUs)/4 {
-		text += fmt.Sprintf(" **The machine was busy with other work** (%s processes that ran or could, when measuring began): sums and steps take less where nothing else runs, "+
-			"and the differences and ratios of steps say little.", digits(m.Load))
+		text += fmt.Sprintf(" **The machine was busy with other work** (%s runnable processes at the start): sums and steps take less on an idle machine, "+
+			"and the differences and ratios of steps are noisy.", digits(m.Load))
 	}
 	return text + "\n"
 }
@@ -218,7 +218,7 @@ func straight(values []float64) float64 {
 }
 
 // estimatedSizes are arrays whose algorithms are compared.
-var estimatedSizes = []float64{144, 64 << 10, 1 << 20, 100e6}
+var estimatedSizes = []float64{agreedBytes, 64 << 10, 1 << 20, 100e6}
 
 func algorithmsTable(p prices) string {
 	text := sized("bytes", "algorithm")

@@ -12,7 +12,7 @@ import (
 func TestDocument(t *testing.T) {
 	list, err := tables("testdata", 32)
 	require.NoError(t, err)
-	text, err := os.ReadFile("../../docs/scale.md")
+	text, err := os.ReadFile("../../docs/maintain/scale.md")
 	require.NoError(t, err)
 	written, err := put(string(text), list)
 	require.NoError(t, err)

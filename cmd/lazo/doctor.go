@@ -147,7 +147,7 @@ func remedy(err error, plugin string) string {
 	case errors.Is(err, xla.ErrFlags):
 		return "unset XLA_FLAGS, or set it to flags of this plugin's version"
 	case errors.Is(err, xla.ErrNoDevice) && strings.Contains(filepath.Base(plugin), xla.TPU):
-		return "see whether this user sees the TPU (/dev/accel*, /dev/vfio); to compile for one that is not here needs no device: docs/targets.md"
+		return "see whether this user sees the TPU (/dev/accel*, /dev/vfio); to compile for one that is not here needs no device: docs/maintain/targets.md"
 	case errors.Is(err, xla.ErrNoDevice):
 		return "see whether the driver is installed and the device visible to this user (nvidia-smi)"
 	case errors.Is(err, xla.ErrOutOfMemory):

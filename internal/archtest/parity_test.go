@@ -16,10 +16,10 @@ var (
 	testName = regexp.MustCompile(`^(?:Test|Example|Fuzz|Benchmark)\w*$`)
 )
 
-// What docs/parity.md says is pinned by a test has that test.
+// What docs/maintain/parity.md says is pinned by a test has that test.
 func TestParityNamesTestsThatExist(t *testing.T) {
 	defined := testsOf(t, "../..")
-	text, err := os.ReadFile("../../docs/parity.md")
+	text, err := os.ReadFile("../../docs/maintain/parity.md")
 	require.NoError(t, err)
 	rows, named, without := 0, 0, 0
 	for line := range strings.Lines(string(text)) {

@@ -120,7 +120,7 @@ func TestGradientsAtEdges(t *testing.T) {
 }
 
 // TestGoMLXIsWrong: gradients that are wrong without a word as GoMLX comes. When it fails GoMLX has mended them: see
-// docs/gradients.md, whether the rule still has a reason.
+// docs/maintain/gradients.md, whether the rule still has a reason.
 func TestGoMLXIsWrong(t *testing.T) {
 	type array = []float32
 	for _, c := range []struct {

@@ -3,8 +3,8 @@
 //
 // GoMLX keeps its rules in graph.VJPRegistration, a map that it documents as open to change. A program that imports
 // this package has its rules there before main begins, so every gradient has them, graph.Gradient's and those of
-// GoMLX's trainer too. xla/hlo imports it, and each package of lazo that builds graphs. docs/gradients.md says which
-// rules are replaced and why, and what each costs before, after and in JAX.
+// GoMLX's trainer too. xla/hlo imports it, and each package of lazo that builds graphs. docs/maintain/gradients.md
+// lists the replaced rules with the reason for each, and their costs in GoMLX, in lazo and in JAX.
 package autodiff
 
 import (

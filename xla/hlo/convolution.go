@@ -89,8 +89,8 @@ func (f *Function) ConvGeneral(
 
 // fewTerms tells whether a convolution is better written as a sum of shifted products for XLA's CPU: one of few input
 // channels, as an image's. XLA's own is slow where there are fewer output channels than YNNPACK takes, and with one
-// input channel in batches: docs/performance.md, "Convolutions of few channels". Channels are the last axis, which
-// the loop is over.
+// input channel in batches: docs/maintain/performance.md, "Convolutions of few channels". Channels are the last axis,
+// which the loop is over.
 func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	n := input.Shape().Rank()
 	last := n - 1

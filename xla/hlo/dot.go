@@ -148,7 +148,7 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 }
 
 // packsLess tells whether a product of two matrices runs faster on the CPU with its operands the other way round, and
-// then transposed. Measured: docs/performance.md.
+// then transposed. Measured: docs/maintain/performance.md.
 //
 //   - x·yᵀ, as the gradient of a dense layer's input is. XLA copies the right operand into blocks before it multiplies, and
 //     where the sum runs along its rows that copy jumps from row to row: for a layer of 512 by 512 and 128 examples it took

@@ -131,7 +131,7 @@ func sideBySide(axes []int) bool {
 const fewElements = 4096
 
 // joinAxes makes one of n axes that lie side by side, and keeps XLA from parting them again. XLA's CPU reduces over
-// several axes element by element, which takes 2 to 30 times as long as over one: docs/performance.md.
+// several axes element by element, which takes 2 to 30 times as long as over one: docs/maintain/performance.md.
 func joinAxes(v *value, first, n int) (*value, error) {
 	from := dims(v)
 	size := 1

@@ -23,7 +23,7 @@ func gpu(b *hlo.Builder) *hlo.Builder { return b.ForGPU(true) }
 func tpu(b *hlo.Builder) *hlo.Builder { return b.ForTPU(true) }
 
 // What GPUs and TPUs have no form for is written in others, which give the same. That their plugins compile the two
-// programs was tried for H100 and v5e, without devices: docs/numerics.md.
+// programs was tried for H100 and v5e, without devices: docs/maintain/numerics.md.
 func TestTargets(t *testing.T) {
 	d := open(t)
 	random := rand.New(rand.NewPCG(5, 6))
