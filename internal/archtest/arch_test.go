@@ -13,7 +13,8 @@ import (
 
 const module = "github.com/lazo-ml/lazo/"
 
-// allowed says which of lazo's packages each may import: the arrows of DESIGN.md. A new package needs a row.
+// allowed has the packages of lazo that each package may import. DESIGN.md summarizes it. A new package needs a row in
+// both.
 var allowed = map[string][]string{
 	"loop":                  {"internal/abilities", "internal/ahead", "internal/edits", "internal/joined", "internal/pieces", "internal/records", "internal/shield"},
 	"callbacks":             {"internal/records", "internal/regular", "loop", "internal/abilities", "internal/shield"},
