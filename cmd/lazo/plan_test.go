@@ -32,7 +32,7 @@ func TestPlan_unfit(t *testing.T) {
 	assert.Contains(t, got.stdout, "1008.25 GiB")
 }
 
-// What lazo plan says is tested in xla/plan. No test has the compilers of TPUs and GPUs: docs/plan.md has what they
+// What lazo plan says is tested in xla/plan. No test has the compilers of TPUs and GPUs: docs/maintain/plan.md has what they
 // gave.
 func TestPlanMistakes(t *testing.T) {
 	dir, file := exported(t)
