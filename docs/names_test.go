@@ -41,7 +41,7 @@ var (
 	selector = regexp.MustCompile(`(?:^|[^\w.])([A-Za-z_]\w*)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 )
 
-// What a document calls pkg.Name, pkg.Type.Member or Type.Member, in backticks, is there.
+// Each pkg.Name, pkg.Type.Member or Type.Member that a document has in backticks exists.
 func TestNames(t *testing.T) {
 	users, all := exported(t, false), exported(t, true)
 	paths, err := filepath.Glob("*.md")
@@ -79,7 +79,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What docs/renamed.md calls removed is removed; TestNames looks at what stands in its place.
+// Each name that docs/renamed.md calls removed is removed. TestNames checks the names in its place.
 func TestRenamed(t *testing.T) {
 	known := exported(t, false)
 	text, err := os.ReadFile("renamed.md")
