@@ -76,7 +76,7 @@ func TestFromGoMLX_onLazosBackend(t *testing.T) {
 		[]metric.Interface{metric.NewSparseCategoricalAccuracy("accuracy", "acc")})
 	must.M1(gomlx.NewLoop(trainer).RunSteps(dataset, 100))
 	figures := must.M1(trainer.Eval(testDataset))
-	fmt.Println("accuracy:", figures[1].Value()) // behind the loss
+	fmt.Println("accuracy:", figures[1].Value()) // after the loss
 
 	require.Greater(t, figures[len(figures)-1].Value(), float32(0.7))
 	trainer.Store().Finalize()
@@ -237,7 +237,7 @@ func TestFromGoMLX_importedCheckpoint(t *testing.T) {
 	imported := must.M1(checkpoint.ImportGoMLX(dir, 0))
 	must.M(state.Transfer(ctx, imported, func(name string) string {
 		if _, found := imported.Tensor(name); !found || name == "/#rngState" {
-			return "" // stays as it is here
+			return "" // unchanged here
 		}
 		return name
 	}))

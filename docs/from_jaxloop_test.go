@@ -45,7 +45,7 @@ func TestFromJaxloop_colab(t *testing.T) {
 	training, test := must.M2(data.Digits()) // or data.MNIST(folder)
 
 	trainData := training.Batches(32, data.Shuffle(0)) // a run begins it at its position
-	evalData := test.Batches(32)                       // an evaluation begins it anew
+	evalData := test.Batches(32)                       // an evaluation begins it again
 
 	report := func(b *managed.Builder) {
 		logits := cnn(b.Scope(), b.Field("x"))

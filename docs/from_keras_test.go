@@ -36,7 +36,7 @@ func TestKeras_list(t *testing.T) {
 	require.Greater(t, counts["callback"], 14)
 }
 
-// What the tables of losses, metrics and optimizers have in quotes is known to flaxlike by that name.
+// flaxlike knows each name that the tables of losses, metrics and optimizers have in quotes.
 func TestKeras_names(t *testing.T) {
 	text, err := os.ReadFile("from-keras.md")
 	require.NoError(t, err)
@@ -257,7 +257,7 @@ func Example_kerasTables() {
 	// 2 2 [a b] 1
 }
 
-// scaled is a layer of one's own with a setting.
+// scaled is a custom layer with a setting.
 type scaled struct{ By float64 }
 
 func (s scaled) Apply(_ *model.Scope, x *graph.Node) *graph.Node {
@@ -327,8 +327,8 @@ func Example_kerasAverage() {
 		flaxlike.WithOptimizer(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse")))
 	history := must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Output: io.Discard}))
 	figures := must.M1(model.Evaluate(ctx, set))
-	fmt.Println("the average follows behind:", figures["loss"] > must.M1(history.Last("loss")))
+	fmt.Println("the average lags:", figures["loss"] > must.M1(history.Last("loss")))
 	must.M(model.Close())
 	// Output:
-	// the average follows behind: true
+	// the average lags: true
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The layer of one's own in layers.md imports what it uses, so that it can be copied.
+// The custom layer in layers.md imports what it uses, so that it can be copied.
 func TestOwnLayerImportsWhatItUses(t *testing.T) {
 	text, err := os.ReadFile("layers.md")
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func checkRows(t *testing.T, document, list string) map[string]int {
 	return counts
 }
 
-// rowsByHeading gives the second cells of tables by the last word of the heading above, in the singular, and by each
+// rowsByHeading returns the second cells of tables by the last word of the heading above, in the singular, and by each
 // name in backticks in the first cell.
 func rowsByHeading(text string) map[string]map[string]string {
 	rows, heading := map[string]map[string]string{}, ""

@@ -89,7 +89,7 @@ func testFunctions(t *testing.T, root string) map[string]bool {
 	found := map[string]bool{}
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
-			return filepath.SkipDir // .tools, where `make conformance` may be at work beside this
+			return filepath.SkipDir // .tools, where `make conformance` may be at work at the same time
 		}
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err

@@ -1,6 +1,7 @@
 // Package docs_test compiles and runs what the documents show: each Go block of a from-*.md, of functional.md,
 // selection.md and state-dependent-data.md is, word for word, part of a test or an example of from_*_test.go or of the
-// test file of that name.
+// test file of that name. A Go block of guide/*.md is part of one of these, of guide_test.go, or of a program in
+// ../examples.
 package docs_test
 
 import (
@@ -49,17 +50,21 @@ func line(n int) *data.Set {
 	return must.M1(data.New(data.X(x, n, 1), data.Y(y, n, 1)))
 }
 
-// Every Go block of a document stands in a function that is compiled and run.
+// Every Go block of a document is part of a function that is compiled and run.
 func TestSnippets(t *testing.T) {
 	bodies := functions(t)
+	programs := append(programs(t), bodies...)
 	for _, path := range documents(t) {
-		found := blocks(t, path)
-		if len(found) < 3 {
-			t.Errorf("%s: %d Go blocks, expected 3 or more", path, len(found))
+		found, bodies, least := blocks(t, path), bodies, 3
+		if strings.HasPrefix(path, "guide/") {
+			bodies, least = programs, 1
+		}
+		if len(found) < least {
+			t.Errorf("%s: %d Go blocks, expected %d or more", path, len(found), least)
 		}
 		for _, b := range found {
 			if !isWithin(b.lines, bodies) {
-				t.Errorf("%s:%d: the block that begins with %q is in no Example or Test of docs/from_*_test.go or of the document's own test file", path, b.at, b.lines[0])
+				t.Errorf("%s:%d: the block that begins with %q is in no Example or Test of docs/from_*_test.go or of the document's own test file, nor, for guide/*.md, in a program of examples", path, b.at, b.lines[0])
 			}
 		}
 		t.Logf("%s: %d blocks", path, len(found))
@@ -90,7 +95,10 @@ func documents(t *testing.T) []string {
 	paths, err := filepath.Glob("from-*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, paths)
-	return append(paths, "functional.md", "selection.md", "state-dependent-data.md")
+	chapters, err := filepath.Glob("guide/[0-9]*.md")
+	require.NoError(t, err)
+	require.Len(t, chapters, 9)
+	return append(append(paths, chapters...), "functional.md", "selection.md", "state-dependent-data.md")
 }
 
 type block struct {
@@ -125,22 +133,39 @@ func blocks(t *testing.T, path string) (list []block) {
 	return list
 }
 
-// functions gives the source lines of each Test and Example.
+// functions returns the source lines of each Test and Example.
 func functions(t *testing.T) (bodies [][]string) {
 	t.Helper()
 	paths, err := filepath.Glob("from_*_test.go")
 	require.NoError(t, err)
-	for _, path := range append(paths, "functional_test.go", "selection_test.go", "state_dependent_data_test.go") {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		files, lines := token.NewFileSet(), strings.Split(string(text), "\n")
-		file, err := parser.ParseFile(files, path, text, 0)
-		require.NoError(t, err)
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if ok && (strings.HasPrefix(f.Name.Name, "Example") || strings.HasPrefix(f.Name.Name, "Test")) {
-				bodies = append(bodies, lines[files.Position(f.Pos()).Line:files.Position(f.End()).Line-1])
-			}
+	for _, path := range append(paths, "functional_test.go", "guide_test.go", "selection_test.go", "state_dependent_data_test.go") {
+		bodies = append(bodies, bodiesOf(t, path, func(name string) bool {
+			return strings.HasPrefix(name, "Example") || strings.HasPrefix(name, "Test")
+		})...)
+	}
+	return bodies
+}
+
+// programs returns the source lines of each function of the examples that the guide quotes. Tests run these programs.
+func programs(t *testing.T) (bodies [][]string) {
+	t.Helper()
+	for _, name := range []string{"eager", "fit", "images", "loop", "manual", "mnist", "quickstart", "serve", "tabular", "text"} {
+		bodies = append(bodies, bodiesOf(t, filepath.Join("../examples", name, "main.go"), func(string) bool { return true })...)
+	}
+	return bodies
+}
+
+// bodiesOf returns the source lines of the functions of a file whose names are wanted.
+func bodiesOf(t *testing.T, path string, wanted func(name string) bool) (bodies [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	files, lines := token.NewFileSet(), strings.Split(string(text), "\n")
+	file, err := parser.ParseFile(files, path, text, 0)
+	require.NoError(t, err)
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && wanted(f.Name.Name) {
+			bodies = append(bodies, lines[files.Position(f.Pos()).Line:files.Position(f.End()).Line-1])
 		}
 	}
 	return bodies

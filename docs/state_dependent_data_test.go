@@ -23,7 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// classify is a step that trains a linear classifier of digits; surest tells how likely the likeliest class is.
+// classify is a step that trains a linear classifier of digits; surest outputs the probability of the likeliest class.
 func classify(b *managed.Builder) {
 	logits := nn.Dense{Units: 10}.Apply(b.Scope(), graph.Reshape(b.Field("x"), -1, 64))
 	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))

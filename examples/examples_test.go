@@ -68,7 +68,7 @@ func TestFit(t *testing.T) {
 }
 
 // The whole program is 35 lines, from the file with its texts and missing values to a saved model and an answer for one
-// more row. Its mean over three seeds, each with a split of its own, is not below that of Keras (docs/from-keras.md).
+// more row. Its mean over three seeds, each with its own split, is not below Keras's (docs/maintain/keras.md).
 func TestTabular(t *testing.T) {
 	lines := linesOf(t, "tabular/main.go")
 	require.LessOrEqual(t, lines, 35)

@@ -91,7 +91,7 @@ func TestEstimates(t *testing.T) {
 			}
 		}
 	}
-	// A plan's own estimate of what is exchanged within a host: docs/plan.md has 197.2 MiB sent by each of 8 H100s.
+	// A plan's own estimate of the exchange within a host: in docs/maintain/plan.md each of 8 H100s sends 197.2 MiB.
 	h100, transformer := p.machines["h100"], p.models["h100"][1]
 	require.InEpsilon(t, 197.2*(1<<20), 2*7.0/8*transformer.bytes, 1e-3)
 	require.InEpsilon(t, 197.2*(1<<20)/h100.Links, p.over("h100", "", transformer, 8)-14*p.networks["h100 within"]["latency"], 1e-3)

@@ -32,8 +32,8 @@ func TestPlan_unfit(t *testing.T) {
 	assert.Contains(t, got.stdout, "1008.25 GiB")
 }
 
-// What lazo plan says is tested in xla/plan. No test has the compilers of TPUs and GPUs: docs/plan.md has what they
-// gave.
+// The tests of xla/plan check the figures of lazo plan. No test has the compilers of TPUs and GPUs. Their figures are
+// in docs/maintain/plan.md.
 func TestPlanMistakes(t *testing.T) {
 	dir, file := exported(t)
 	root := t.TempDir()
