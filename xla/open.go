@@ -99,8 +99,8 @@ var _ compute.Backend = (*Runtime)(nil)
 // A plugin for the CPU keeps the memory that a program's run has used for the next run, up to as much again as is in
 // use at once; it is given back when a program or the runtime is closed ([pjrt.Plugin.KeepBlocks]).
 //
-// In a program that was built without cgo, [CPU] opens [Go], and a line on slog's default logger reports that; any other
-// plugin is [pjrt.ErrNoCgo].
+// In a program that was built without cgo, [CPU] opens [Go], and a line on slog's default logger reports that; any
+// other plugin is [pjrt.ErrNoCgo].
 //
 // Under lazo plan it gives the described machine that is planned for, whatever plugin but [Go] is named: see
 // [ErrPlanned].
@@ -139,8 +139,8 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	return load(found, o)
 }
 
-// withoutCgo returns the plugin to open where the program may have been built without cgo. Plugins need cgo, so [CPU] is
-// [Go] there, and one line on the standard logger reports it.
+// withoutCgo returns the plugin to open where the program may have been built without cgo. Plugins need cgo, so [CPU]
+// is [Go] there, and one line on slog's default logger reports it.
 func withoutCgo(plugin string, cgo bool) (string, error) {
 	switch {
 	case cgo || plugin == Go:

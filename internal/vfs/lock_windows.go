@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// TryLock locks a file until it is closed, and reports whether another has locked it. It locks a byte far behind the note
-// in the file, since others may not read what is locked.
+// TryLock locks a file until it is closed, and reports whether another has locked it. It locks a byte far after the
+// note in the file, since others may not read locked bytes.
 func TryLock(file *os.File) (taken bool, err error) {
 	at := &windows.Overlapped{OffsetHigh: 1}
 	err = windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)

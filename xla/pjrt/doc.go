@@ -1,4 +1,4 @@
-// Package pjrt is lazo's binding to PJRT's C API, the only package of the project that uses cgo.
+// Package pjrt is lazo's binding to PJRT's C API. It and xla/mpi are the only packages that use cgo.
 //
 // [Load] gives a [Plugin], [Plugin.NewClient] a [Client] with its devices, [Device.Put] a [Buffer], [Client.Compile] an
 // [Executable]. An executable runs by [Executable.Execute], or, prepared once and run many times, as a [Call].

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// This file has the same names as the binding, for builds without cgo. [Load] and [Inspect] fail there, so that no value
-// of these types is ever made.
+// This file has the same names as the binding, for builds without cgo. [Load] and [Inspect] fail there, so that no
+// value of these types is ever made.
 
 // Cgo reports whether this program can load plugins.
 const Cgo = false
