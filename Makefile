@@ -84,12 +84,21 @@ MODULES ?= checkpoint/gocloud data/parquet text/huggingface
 modules: ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has dist/etcd and staticcheck too
 	@for module in $(MODULES); do (cd "$$module" && $(GO) vet ./... && $(GO) test $(TEST_FLAGS) ./...) || exit 1; done
 
+# The bindings, whose tests need cgo.
+BINDINGS = /xla/(pjrt|mpi)$$
+
+.PHONY: portable
+portable: ## builds without cgo: Linux, macOS and Windows compile, Linux passes the tests of packages that need no plugin
+	for system in darwin windows; do CGO_ENABLED=0 GOOS=$$system $(GO) build ./... || exit 1; done
+	CGO_ENABLED=0 $(GO) vet $$($(GO) list ./... | grep -vE '$(BINDINGS)')
+	CGO_ENABLED=0 $(GO) test $(TEST_FLAGS) -short ./callbacks/... ./losses ./train/... ./data/... ./safetensors ./serve ./text ./optim ./metrics ./internal/vfs
+
 .PHONY: check
-check: vet setup ## what CI runs: lint test race modules conformance interop
+check: vet setup ## what CI runs: lint test race modules conformance interop portable
 	@# Two at a time, for links and tests that wait leave a core idle: test beside all others. race is late, to find the
 	@# programs that test has compiled. vet comes before, and builds what all need; so does setup, and without -o those
 	@# that wait for it, test first of all, would begin behind all others.
-	$(MAKE) -j2 -o setup --output-sync=target test staticcheck modules conformance race interop
+	$(MAKE) -j2 -o setup --output-sync=target test staticcheck modules conformance race interop portable
 
 .PHONY: bench
 bench: setup ## measure: JSON lines, to stand beside the peers'

@@ -15,10 +15,10 @@ import (
 )
 
 // promises are the sentences of README's "What you can rely on", each on one line and without its bold letters.
-func promises(readme string) (all []string) {
-	_, section, _ := strings.Cut(readme, "## What you can rely on\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	for bullet := range strings.SplitSeq("\n"+section, "\n- ") {
+func promises(document string) (all []string) {
+	_, section, _ := strings.Cut(document, "# What you can rely on\n")
+	_, section, _ = strings.Cut(section, "\n- ")
+	for bullet := range strings.SplitSeq(section, "\n- ") {
 		text := strings.Join(strings.Fields(strings.ReplaceAll(bullet, "**", "")), " ")
 		for text != "" {
 			sentence, rest, more := strings.Cut(text, ". ")
@@ -32,51 +32,51 @@ func promises(readme string) (all []string) {
 }
 
 // headings are the short sentences that a bullet begins with, where the next ones say the same in particular.
-var headings = []string{"Errors, not panics.", "Crashes speak.", "Silence unless asked.", "Nothing is fetched unread.", "A run ends well."}
+var headings = []string{"Errors, not panics.", "Crashes speak.", "Silence unless asked.", "Nothing is fetched unread.", "A run ends well.", "Seeds."}
 
-// Each sentence that README has under "What you can rely on" has a row in docs/maintain/testing.md, with tests that
+// Each sentence of docs/promises.md has a row in docs/maintain/testing.md, with tests that
 // exist and skip nothing.
 func TestPromises(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	document, err := os.ReadFile("promises.md")
 	require.NoError(t, err)
 	text, err := os.ReadFile("maintain/testing.md")
 	require.NoError(t, err)
 	rows := promiseRows(string(text))
 	tests := testFunctions(t, "..")
 	sentences, named := 0, 0
-	for _, promise := range promises(string(readme)) {
+	for _, promise := range promises(string(document)) {
 		if slices.Contains(headings, promise) {
 			continue
 		}
 		sentences++
 		list := rows[promise]
 		if len(list) == 0 {
-			t.Errorf("docs/maintain/testing.md has no row, or no test, for README's %q", promise)
+			t.Errorf("docs/maintain/testing.md has no row, or no test, for the promise %q", promise)
 		}
 		for _, name := range list {
 			named++
 			skips, there := tests[name]
 			if !there {
-				t.Errorf("there is no test %s, for README's %q", name, promise)
+				t.Errorf("there is no test %s, for the promise %q", name, promise)
 			}
 			if skips {
-				t.Errorf("%s may skip, and with it README's %q", name, promise)
+				t.Errorf("%s may skip, and with it the promise %q", name, promise)
 			}
 		}
 		delete(rows, promise)
 	}
-	require.Empty(t, rows, "rows of docs/maintain/testing.md that README does not promise")
-	require.Greater(t, sentences, 8, "README's section was not found")
+	require.Empty(t, rows, "rows of docs/maintain/testing.md that docs/promises.md does not have")
+	require.Greater(t, sentences, 8, "the promises were not found")
 	t.Logf("%d promises, %d tests", sentences, named)
 }
 
-// promiseRows are the tests named in the table "What README promises", by what they hold.
+// promiseRows are the tests named in the table "What docs/promises.md promises", by what they hold.
 func promiseRows(text string) map[string][]string {
-	_, section, _ := strings.Cut(text, "## What README promises\n")
+	_, section, _ := strings.Cut(text, "## What docs/promises.md promises\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := map[string][]string{}
 	for line := range strings.Lines(section) {
-		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) == 4 && !strings.HasPrefix(cells[1], "---") && strings.TrimSpace(cells[1]) != "README" {
+		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) == 4 && !strings.HasPrefix(cells[1], "---") && strings.TrimSpace(cells[1]) != "promise" {
 			rows[strings.TrimSpace(cells[1])] = strings.Fields(cells[2])
 		}
 	}
@@ -118,8 +118,8 @@ func testFunctions(t *testing.T, root string) map[string]bool {
 }
 
 func TestPromisesAreFound(t *testing.T) {
-	readme := "# lazo\n## What you can rely on\n\n- **Nothing x.** It is\n  so: always. And `y.Z`.\n- **One: two.**\n\n## Plugins\n- **Other.** No.\n"
-	require.Equal(t, []string{"Nothing x.", "It is so: always.", "And `y.Z`.", "One: two."}, promises(readme))
-	table := "## What README promises\n| README | tests |\n|---|---|\n| It is so: always. | TestA TestB |\n\n## Other\n| c | d |\n"
+	document := "# What you can rely on\n\nEach is tested.\n\n- **Nothing x.** It is\n  so: always. And `y.Z`.\n- **One: two.**\n"
+	require.Equal(t, []string{"Nothing x.", "It is so: always.", "And `y.Z`.", "One: two."}, promises(document))
+	table := "## What docs/promises.md promises\n| promise | tests |\n|---|---|\n| It is so: always. | TestA TestB |\n\n## Other\n| c | d |\n"
 	require.Equal(t, map[string][]string{"It is so: always.": {"TestA", "TestB"}}, promiseRows(table))
 }

@@ -3,7 +3,6 @@ package examples
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -50,9 +49,6 @@ func TestFit(t *testing.T) {
 	body, _, _ = strings.Cut(body, "\n}\n")
 	lines := strings.Count(body, "\n") + 1
 	require.LessOrEqual(t, lines, 15)
-	readme, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	require.Contains(t, string(readme), "```go\n"+regexp.MustCompile(`(?m)^\t`).ReplaceAllString(body, "")+"\n```\n", "the README shows another program than examples/fit/main.go")
 	fit, sum := plugintest.Program(t, "fit"), 0.0
 	for _, seed := range []string{"0", "1", "2"} {
 		out, stderr := said(t, fit, "-seed", seed)
@@ -72,7 +68,6 @@ func TestFit(t *testing.T) {
 func TestTabular(t *testing.T) {
 	lines := linesOf(t, "tabular/main.go")
 	require.LessOrEqual(t, lines, 35)
-	inReadme(t, "tabular", lines)
 	table, err := filepath.Abs("tabular/penguins.csv")
 	require.NoError(t, err)
 	tabular, sum := plugintest.Program(t, "tabular"), 0.0
@@ -89,7 +84,7 @@ func TestTabular(t *testing.T) {
 	require.NoError(t, json.Unmarshal(saved.Preparation, new(data.Preparation)))
 }
 
-// It prints a value on its way, and the line that makes the first NaN, as the README shows.
+// It prints a value on its way, and the line that makes the first NaN, as docs/guide/09-debugging.md shows.
 func TestEager(t *testing.T) {
 	out, _ := said(t, plugintest.Program(t, "eager"))
 	lines := strings.Split(string(out), "\n")
@@ -101,9 +96,9 @@ func TestEager(t *testing.T) {
 	at, err := strconv.Atoi(place[1])
 	require.NoError(t, err)
 	require.Contains(t, strings.Split(string(text), "\n")[at-1], "graph.Div(")
-	readme, err := os.ReadFile("../README.md")
+	guide, err := os.ReadFile("../docs/guide/09-debugging.md")
 	require.NoError(t, err)
-	require.Contains(t, string(readme), string(out), "what the README says that it prints")
+	require.Contains(t, string(guide), string(out), "the output in docs/guide/09-debugging.md")
 	_, body, found := strings.Cut(string(text), "\nfunc step")
 	require.True(t, found)
 	t.Logf("%d lines below the imports", strings.Count(body, "\n"))
@@ -158,14 +153,6 @@ func linesOf(t *testing.T, path string) (n int) {
 	return n
 }
 
-// inReadme sees that README says how long a program is.
-func inReadme(t *testing.T, name string, lines int) {
-	t.Helper()
-	readme, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	require.Regexp(t, fmt.Sprintf(`\[%d( lines)?\]\(examples/%s/main\.go\)`, lines, name), string(readme))
-}
-
 // What one writes with Keras in 19 to 41 lines: a folder of images, texts, several inputs and outputs. Each comes to
 // what Keras's program beside it (peer.py) comes to.
 func TestFitPrograms(t *testing.T) {
@@ -183,7 +170,6 @@ func TestFitPrograms(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			lines := linesOf(t, filepath.Join(row.name, "main.go"))
 			require.LessOrEqual(t, lines, row.lines)
-			inReadme(t, row.name, lines)
 			out, _ := said(t, plugintest.Program(t, row.name), row.args...)
 			figures := map[string]float64{}
 			for _, match := range regexp.MustCompile(`(?m)^test (\w+): ([01]\.\d{3})$`).FindAllStringSubmatch(string(out), -1) {
