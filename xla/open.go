@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -139,6 +140,9 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	return load(found, o)
 }
 
+// reportGo makes that line one for each process.
+var reportGo sync.Once
+
 // withoutCgo returns the plugin to open where the program may have been built without cgo. Plugins need cgo, so [CPU]
 // is [Go] there, and one line on slog's default logger reports it.
 func withoutCgo(plugin string, cgo bool) (string, error) {
@@ -146,8 +150,10 @@ func withoutCgo(plugin string, cgo bool) (string, error) {
 	case cgo || plugin == Go:
 		return plugin, nil
 	case platform(plugin) == CPU:
-		slog.Warn("xla: this program was built without cgo: GoMLX's Go backend runs it, several times slower than XLA; build it with CGO_ENABLED=1 and a C compiler for XLA",
-			"plugin", plugin)
+		reportGo.Do(func() {
+			slog.Warn("xla: this program was built without cgo: GoMLX's Go backend runs it, several times slower than XLA; build it with CGO_ENABLED=1 and a C compiler for XLA",
+				"plugin", plugin)
+		})
 		return Go, nil
 	}
 	return "", fmt.Errorf("xla: open %q: %w; or open %q, GoMLX's backend in Go", plugin, pjrt.ErrNoCgo, Go)
