@@ -774,4 +774,6 @@ var controls = []control{
 		edits: []edit{{"samples: true, epochs: w.epochs, clock: true", "samples: true, clock: true"}}},
 	{name: "methods of another signature, left out", file: "loop/check.go", pkg: "loop", test: "TestRun_methodsOfAnotherSignature",
 		edits: []edit{{"if is == want.Type || ", "if true || "}}},
+	{name: "a GPU's name opens the Go backend without cgo", file: "xla/open.go", pkg: "xla", test: "TestWithoutCgo",
+		edits: []edit{{"case platform(plugin) == CPU:", "case platform(plugin) != \"\":"}}},
 }
