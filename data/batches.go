@@ -22,7 +22,8 @@ type dealing struct {
 	shuffle   bool
 	seed      uint64
 	remainder bool
-	rank, of  int // the part of each batch, if it is shared
+	drop      bool // in an evaluation too
+	rank, of  int  // the part of each batch, if it is shared
 	shared    bool
 	watch     *watch // of what is dealt out; nil if nobody wants to know
 }
@@ -33,17 +34,24 @@ func Shuffle(seed uint64) Option {
 	return func(d *dealing) { d.shuffle, d.seed = true, seed }
 }
 
-// KeepRemainder ends each epoch with a smaller batch if the examples do not divide evenly, so that each one is seen.
-// Most steps are compiled for one size of batch: expect a second compilation.
+// KeepRemainder ends each epoch with a smaller batch if the size does not divide the number of examples, so that an
+// epoch has all examples. Most steps are compiled for one size of batch: expect a second compilation. Without it and
+// [DropRemainder], a training drops the remainder, and an evaluation or a prediction keeps it.
 func KeepRemainder() Option {
-	return func(d *dealing) { d.remainder = true }
+	return func(d *dealing) { d.remainder, d.drop = true, false }
+}
+
+// DropRemainder leaves out, in each epoch, the examples that do not fill a batch, in an evaluation or a prediction too.
+func DropRemainder() Option {
+	return func(d *dealing) { d.remainder, d.drop = false, true }
 }
 
 // Batches is a [Set] divided into batches. It is data for a run of package loop: the run begins it at the position that
 // it has reached, and goes over one epoch, or on to its loop.Until. To range over it, use [Batches.All] or
 // [Batches.From].
 type Batches struct {
-	from func(position int64, epochs int64) iter.Seq2[Batch, error]
+	from  func(position int64, epochs int64, whole bool) iter.Seq2[Batch, error]
+	whole bool
 }
 
 // All returns the batches of one epoch, the first.
@@ -57,17 +65,25 @@ func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
 
+// WholeFrom is From with the remainder of each epoch as a smaller batch, unless [DropRemainder] was given. Evaluations
+// and predictions of package loop read their data by it, so that they count all examples.
+func (b Batches) WholeFrom(position int64) iter.Seq2[Batch, error] {
+	b.whole = true
+	return b.sequence(position, math.MaxInt64)
+}
+
 func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 	if b.from == nil {
 		return failed[Batch](errNoBatches)
 	}
-	return b.from(position, epochs)
+	return b.from(position, epochs, b.whole)
 }
 
 var errNoBatches = errors.New("data: the Batches are empty: take those of Set.Batches")
 
 // Batches divides the set into batches of size examples, in order unless options say otherwise. In an epoch each
-// example comes at most once; examples left over at its end (fewer than size) are dropped, see [KeepRemainder].
+// example comes at most once. In a training, the examples left over at its end (fewer than size) are dropped; an
+// evaluation or a prediction has them in a smaller batch. See [KeepRemainder] and [DropRemainder].
 //
 // A batch stays as it is while later ones are made, so several can be held at once, as blocks of steps do. In order,
 // batches are views of the set's memory, not to be written to. Shuffled, each one is a copy, which the consumer may
@@ -84,7 +100,11 @@ func (s *Set) Batches(size int, opts ...Option) Batches {
 			opt(&d)
 		}
 	}
-	return Batches{func(position, epochs int64) iter.Seq2[Batch, error] { return s.batches(size, d, position, epochs) }}
+	return Batches{from: func(position, epochs int64, whole bool) iter.Seq2[Batch, error] {
+		d := d
+		d.remainder = d.remainder || whole && !d.drop
+		return s.batches(size, d, position, epochs)
+	}}
 }
 
 func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Batch, error] {

@@ -123,6 +123,28 @@ func TestBatchesRefuse(t *testing.T) {
 	require.Equal(t, [][]int{{0, 1, 2, 3, 4}}, deal(t, five.Batches(math.MaxInt, KeepRemainder()).All(), -1))
 }
 
+// An evaluation reads the examples that do not fill a batch, unless it must not.
+func TestBatches_wholeFrom(t *testing.T) {
+	set := numbered(t, 5)
+	for name, of := range map[string]func(...Option) Batches{
+		"set":      func(o ...Option) Batches { return set.Batches(2, o...) },
+		"resident": func(o ...Option) Batches { return OnDevice(set).Batches(2, o...) },
+	} {
+		sizes := func(batches iter.Seq2[Batch, error]) (sizes []int) {
+			for b, err := range Take(batches, 3) {
+				require.NoError(t, err, name)
+				sizes = append(sizes, b.Size)
+			}
+			return sizes
+		}
+		require.Equal(t, []int{2, 2, 2}, sizes(of().From(0)), name)
+		require.Equal(t, []int{2, 2, 1}, sizes(of().WholeFrom(0)), name)
+		require.Equal(t, []int{1, 2, 2}, sizes(of().WholeFrom(2)), name)
+		require.Equal(t, []int{2, 2, 1}, sizes(of(KeepRemainder()).From(0)), name)
+		require.Equal(t, []int{2, 2, 2}, sizes(of(DropRemainder()).WholeFrom(0)), name)
+	}
+}
+
 // A stored position must mean the same order for ever, so this table never changes.
 func TestOrderIsPinned(t *testing.T) {
 	for _, c := range []struct {

@@ -44,10 +44,12 @@ func OnDevice(s *Set) *Resident {
 // Batches deals the set out as [Set.Batches] does.
 func (r *Resident) Batches(size int, opts ...Option) Batches {
 	opts = slices.Clone(opts)
-	return Batches{func(position, epochs int64) iter.Seq2[Batch, error] { return r.batches(size, opts, position, epochs) }}
+	return Batches{from: func(position, epochs int64, whole bool) iter.Seq2[Batch, error] {
+		return r.batches(size, opts, position, epochs, whole)
+	}}
 }
 
-func (r *Resident) batches(size int, opts []Option, position, epochs int64) iter.Seq2[Batch, error] {
+func (r *Resident) batches(size int, opts []Option, position, epochs int64, whole bool) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		if err := r.made("the set"); err != nil {
 			yield(Batch{}, fmt.Errorf("data: on device: %w", err))
@@ -72,7 +74,7 @@ func (r *Resident) batches(size int, opts []Option, position, epochs int64) iter
 				return
 			}
 		}
-		for b, err := range r.rows().Batches(size, opts...).sequence(position, epochs) {
+		for b, err := range r.rows().Batches(size, opts...).from(position, epochs, whole) {
 			if of == nil && b.Deal != nil { // that of the places: it is the set's
 				of = &Deal{}
 				*of = *b.Deal

@@ -102,7 +102,7 @@ func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], l
 			return result, logs, errors.Join(fmt.Errorf("reset: %w", err), end(context.WithoutCancel(ctx)))
 		}
 	}
-	result, err = e.Loop.Run(ctx, inner, e.Data, e.Options...)
+	result, err = e.Loop.Run(ctx, inner, whole(e.Data), e.Options...)
 	if err == nil && result.Reason == DataEnded && result.Elapsed.Steps == 0 {
 		err = errNoBatch
 	}

@@ -60,6 +60,9 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ..
 		}
 	}()
 	r.settings = newSettings(options, job, made...)
+	if measures(l.tasks) {
+		data = whole(data)
+	}
 	_, r.plain = data.(Data[B])
 	leave := r.join(ctx)
 	defer leave()

@@ -62,6 +62,28 @@ type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
 
 func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
 
+// whole is data without the examples that a training leaves out: see [data.Set.Batches]. Other data is unchanged.
+//
+// [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
+func whole[B any](data Source[B]) Source[B] {
+	if w, ok := data.(abilities.Whole[B]); ok {
+		return From(w.WholeFrom)
+	}
+	return data
+}
+
+// measures reports whether all steps of the tasks train nothing, and there is one.
+func measures[S, B any](tasks []Task[S, B]) (all bool) {
+	for i := range tasks {
+		if t := &tasks[i]; t.steps && !t.measures {
+			return false
+		} else if t.steps {
+			all = true
+		}
+	}
+	return all
+}
+
 // isNil reports whether no data was given.
 func isNil[B any](data Source[B]) bool {
 	d, plain := data.(Data[B])

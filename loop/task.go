@@ -25,6 +25,13 @@ import (
 // which is called before the first batch of an [Evaluation]: the metrics of this step are empty from then on. end is
 // called after the last batch, however the evaluation ended, and puts back what had been gathered before.
 //
+// Steps that may train nothing have
+//
+//	Measures() bool
+//
+// A run whose steps all report true reads all examples of its data, as an [Evaluation] does: the batches of a set then
+// include the last, smaller one of an epoch.
+//
 // A batch with the method Samples() int says how many examples it holds; any other counts as one. One with the method
 // InEpoch() (epoch int64, last, known bool) says which epoch it belongs to, and whether it is the last one there if it
 // knows; the epoch of any other ends with its iterator.
@@ -90,6 +97,7 @@ type Task[S, B any] struct {
 	// ignoresTime: the time of the turn is not passed to the user's function.
 	ignoresTime bool
 	steps       bool                   // it is a Stepper
+	measures    bool                   // it is a Stepper that trains nothing
 	evaluates   bool                   // it is an Evaluation
 	block       blockStepper[S, B]     // nil if it makes one step at a time
 	await       abilities.Awaiter[S]   // nil if its steps are over when they return
@@ -113,10 +121,13 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		return err
 	}}
 	task.err = misdeclared(reflect.TypeOf(stepper), "the step",
-		reflect.TypeFor[blockStepper[S, B]](), reflect.TypeFor[abilities.Awaiter[S]](), reflect.TypeFor[abilities.Evaluator[S]]())
+		reflect.TypeFor[blockStepper[S, B]](), reflect.TypeFor[abilities.Awaiter[S]](), reflect.TypeFor[abilities.Evaluator[S]](), reflect.TypeFor[abilities.Measurer]())
 	task.block, _ = stepper.(blockStepper[S, B])
 	task.await, _ = stepper.(abilities.Awaiter[S])
 	task.evaluation, _ = stepper.(abilities.Evaluator[S])
+	if m, ok := stepper.(abilities.Measurer); ok {
+		task.measures = m.Measures()
+	}
 	if s, ok := stepper.(fmt.Stringer); ok {
 		task.name = fmt.Sprint(s) // not s.String(): fmt makes a panic of it a text
 	}

@@ -113,6 +113,10 @@ func newStepper(s stepSettings, options []StepOption) *Stepper {
 	return &Stepper{stepSettings: s}
 }
 
+// Measures reports that the step trains nothing. A run of such steps alone reads all examples of a set's batches: see
+// [data.Set.Batches].
+func (s *Stepper) Measures() bool { return !s.train }
+
 // String is "train step" or "test step".
 func (s *Stepper) String() string {
 	if s == nil {

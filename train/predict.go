@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -23,6 +24,9 @@ type Predict[S, B, P any] struct {
 // an error.
 func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 	each func(ctx context.Context, output P) error, options ...loop.Option) (loop.Result[S], error) {
+	if w, ok := data.(abilities.Whole[B]); ok { // an output for each example
+		data = loop.From(w.WholeFrom)
+	}
 	return loop.New(p.tasks(each)...).Run(ctx, state, data, options...)
 }
 

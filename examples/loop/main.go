@@ -36,7 +36,7 @@ func main() {
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.001, optim.Adam{}))))
 
-	testing := loop.Evaluate("test", managed.TestStep(linear), test.Batches(test.Len()))
+	testing := loop.Evaluate("test", managed.TestStep(linear), test.Batches(256))
 	training := loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(linear)),
 		testing.On(loop.Every(loop.Steps(250))))

@@ -41,10 +41,9 @@ var (
 
 // evaluate gives the accuracy over all examples of a set.
 func evaluate(ctx context.Context, state *managed.State, set *data.Set) (float64, error) {
-	testing := loop.New(loop.On(loop.EachStep, testStep))
-	result, err := testing.Run(ctx, state, set.Batches(1000, data.KeepRemainder()))
+	_, logs, err := loop.Evaluate("", testStep, set.Batches(1000)).Run(ctx, state)
 	if err != nil {
 		return 0, err
 	}
-	return result.History.Mean("accuracy")
+	return logs.Float("accuracy")
 }

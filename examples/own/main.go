@@ -30,7 +30,7 @@ func main() {
 	defer stop()
 	training, test := must.M2(data.Digits())
 
-	testing := loop.Evaluate("test", step(0), test.Batches(test.Len()))
+	testing := loop.Evaluate("test", step(0), test.Batches(256))
 	learning := loop.New(loop.On(loop.EachStep, step(0.5)), testing.On(loop.Every(loop.Steps(100))))
 	options := []loop.Option{
 		loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr),

@@ -37,8 +37,6 @@ func main() {
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0)),
 		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr)))
-	testing := loop.New(loop.On(loop.EachStep, managed.TestStep(step)))
-	result := must.M1(testing.Run(ctx, state, test.Batches(test.Len())))
-	accuracy := must.M1(result.History.Mean("accuracy"))
-	fmt.Printf("test accuracy: %.3f\n", accuracy)
+	_, logs := must.M2(loop.Evaluate("test", managed.TestStep(step), test.Batches(256)).Run(ctx, state))
+	fmt.Printf("test accuracy: %.3f\n", must.M1(logs.Float("accuracy_test")))
 }

@@ -63,7 +63,7 @@ func main() {
 		Step:  managed.TrainStep(step),
 		Epoch: loop.Steps(epoch),
 		Tests: []loop.Evaluation[*managed.State, data.Batch]{
-			loop.Evaluate("test", managed.TestStep(step), test.Batches(test.Len())),
+			loop.Evaluate("test", managed.TestStep(step), test.Batches(256)),
 		},
 	}
 	result := must.M1(fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), callbacks.ProgressBar(os.Stderr), callbacks.NonFinite()))

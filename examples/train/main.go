@@ -42,7 +42,7 @@ func main() {
 		Step:  managed.TrainStep(linear),
 		Epoch: loop.Steps(training.Len() / 32),
 		Tests: []loop.Evaluation[*managed.State, data.Batch]{
-			loop.Evaluate("test", managed.TestStep(linear), test.Batches(test.Len())),
+			loop.Evaluate("test", managed.TestStep(linear), test.Batches(256)),
 		},
 	}
 	result := must.M1(fit.Run(ctx, state, training.Batches(32, data.Shuffle(0)),

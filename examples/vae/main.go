@@ -82,7 +82,7 @@ func main() {
 
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	must.M1(training.Run(ctx, state, digits.Batches(64, data.Shuffle(0)), loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
-	_, logs := must.M2(loop.Evaluate("", managed.TestStep(step), test.Batches(test.Len())).Run(ctx, state))
+	_, logs := must.M2(loop.Evaluate("", managed.TestStep(step), test.Batches(256)).Run(ctx, state))
 	reconstruction := must.M1(logs.Float("reconstruction"))
 	kl := must.M1(logs.Float("kl"))
 	fmt.Printf("reconstruction: %.2f, kl: %.2f\n", reconstruction, kl)

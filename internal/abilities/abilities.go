@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"time"
 )
 
@@ -18,6 +19,15 @@ type Sized interface{ Samples() int }
 type InEpoch interface {
 	InEpoch() (epoch int64, last, known bool)
 }
+
+// Whole is a source that leaves out examples in a training, as those that do not fill a batch. WholeFrom is its From
+// without this.
+type Whole[B any] interface {
+	WholeFrom(position int64) iter.Seq2[B, error]
+}
+
+// Measurer is a step that may train nothing. A run that has no other steps reads all examples: see [Whole].
+type Measurer interface{ Measures() bool }
 
 // Payload is a logged value that may be more than a number, such as an array or a text.
 type Payload interface {

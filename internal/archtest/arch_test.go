@@ -18,7 +18,7 @@ const module = "github.com/lazo-ml/lazo/"
 var allowed = map[string][]string{
 	"loop":                  {"internal/abilities", "internal/ahead", "internal/edits", "internal/joined", "internal/pieces", "internal/records", "internal/shield"},
 	"callbacks":             {"internal/records", "internal/regular", "loop", "internal/abilities", "internal/shield"},
-	"train":                 {"loop"},
+	"train":                 {"internal/abilities", "loop"},
 	"internal/aot":          {"internal/child", "xla/pjrt"},
 	"internal/blocks":       {},
 	"internal/golden":       {},
