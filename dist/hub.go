@@ -29,9 +29,12 @@ type hub struct {
 }
 
 func newHub(j *Job, address string, h hello) (*hub, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("dist: rank 0 cannot listen for the others: %w", err)
+	l := inherited()
+	if l == nil {
+		var err error
+		if l, err = net.Listen("tcp", address); err != nil {
+			return nil, fmt.Errorf("dist: rank 0 cannot listen for the others: %w", err)
+		}
 	}
 	return &hub{
 		j: j, listener: l, hello: h, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),

@@ -16,6 +16,7 @@ const (
 	variableRank        = "LAZO_RANK"
 	variableSize        = "LAZO_SIZE"
 	variableCoordinator = "LAZO_COORDINATOR" // host:port at which rank 0 listens
+	variableListener    = "LAZO_LISTENER"    // file descriptor at which rank 0 listens already, set by package launch
 	variableMPI         = "LAZO_MPI"         // path of libmpi, or "none"
 	variableJob         = "LAZO_JOB"
 	variableAttempt     = "LAZO_ATTEMPT"

@@ -147,7 +147,7 @@ func Run(ctx context.Context, o Options) error {
 // ofRank tells of a variable whether it would make each process a rank of another job than the one that begins.
 func ofRank(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
+	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LISTENER", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
 }
 
 // starter starts n ranks once, and waits for them.
@@ -410,14 +410,17 @@ func exitError(err error, said string) error {
 type alone struct{ *Options }
 
 func (a *alone) start(ctx context.Context, n int, env []string) error {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	// Rank 0 inherits the open listener: a port that is only chosen here can belong to another process a moment later.
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("launch: a port for rank 0: %w", err)
 	}
-	coordinator := free.Addr().String()
-	if err := free.Close(); err != nil {
-		return fmt.Errorf("launch: %w", err)
+	coordinator := listener.Addr().String()
+	port, err := listener.(*net.TCPListener).File()
+	if err = errors.Join(err, listener.Close()); err != nil {
+		return fmt.Errorf("launch: a port for rank 0: %w", err)
 	}
+	defer port.Close()
 	type end struct {
 		rank int
 		err  error
@@ -438,12 +441,16 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 		cmd.Stdout, cmd.Stderr = a.output(r, 1), a.output(r, 2)
 		if r == 0 {
 			cmd.Stdin = a.Stdin
+			cmd.ExtraFiles, cmd.Env = []*os.File{port}, append(cmd.Env, "LAZO_LISTENER=3")
 		}
 		cmd.SysProcAttr = attributes(syscall.SIGKILL)
 		cmd.WaitDelay = time.Second
 		if err := cmd.Start(); err != nil {
 			kill(syscall.SIGKILL)
 			return fmt.Errorf("launch: %w", err)
+		}
+		if r == 0 { // after it has ended, nothing may answer the others
+			port.Close()
 		}
 		running = append(running, cmd)
 		go func() {

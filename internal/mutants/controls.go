@@ -680,6 +680,8 @@ var controls = []control{
 		edits: []edit{{"\t\t\t\tcase class == 1:\n", "\t\t\t\tcase class == 1 && !several:\n"}}},
 	{name: "steps of the state's own optimizer alone", file: "managed/builder.go", pkg: "managed", test: "TestS14_stepsWithBy",
 		edits: []edit{{"graph.Add(own, stepsBy(b.scope).NodeValue(b.graph))", "own"}}},
+	{name: "a port that is chosen and given up", file: "dist/hub.go", pkg: "dist", test: "TestJoin_portIsHeld",
+		edits: []edit{{"l := inherited()", "var l net.Listener"}}},
 	{name: "an evaluation that drops the remainder", file: "loop/evaluation.go", pkg: "loop", test: "TestEvaluate_countsAllExamples",
 		edits: []edit{{"whole(e.Data)", "e.Data"}}},
 	{name: "evaluations that gather with the training", file: "managed/evaluation.go", pkg: "managed", test: "TestS01_evaluationsShareNothing",

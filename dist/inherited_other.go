@@ -1,0 +1,7 @@
+//go:build !unix
+
+package dist
+
+import "net"
+
+func inherited() net.Listener { return nil }
