@@ -49,8 +49,12 @@ quick: vet ## within a minute or two, without a plugin: build, go vet, formattin
 	$(GO) test $(TEST_FLAGS) -short $(PLAIN)
 
 .PHONY: size
-size: ## lines and exported names of each package
+size: ## lines, exported names and words of each package, next to internal/size/budget.txt
 	@$(GO) run ./internal/size
+
+.PHONY: rows
+rows: ## the rows of the fault tables (F, R, S, B, D), each with its tests
+	@git ls-files '*_test.go' | xargs awk -f scripts/rows.awk | sort -V
 
 ONE_GOROUTINE = ^(TestCheckpointedBlocks|TestCompileOver_gathersWideNumbers|TestCompile_aSecondStateCompilesNothing|TestD07_whatDoesNotCompile|TestEager_compilesOnce|TestEager_keepsNoGraph|TestF01_killedWhileSaving|TestF02_powerIsLost|TestF02_powerIsLostAfterAnError|TestF03_EveryByteFlipped|TestF19_memoryStaysFlat|TestF20_ratesAndShapes|TestF27_Memory|TestF27_memory|TestF27_memoryOfGoMLX|TestF28_MalformedCSV|TestF28_MalformedIDX|TestF32_leftovers|TestF42_againstAModel|TestF47_imagesOfExtremeAspect|TestGoMLXModel|TestKerasMetrics_ofProbabilitiesNumbersAndLogits|TestLargeFileIsReadWhole|TestLayers|TestLearns_copyByLSTM|TestLearns_recallByAttention|TestLoss_refusesProbabilitiesBehindOtherLayers|TestLosses_asKeras|TestMasks_asKeras|TestMessages|TestModel_ofBeforeGoMLX28|TestModels_onTwoRanks|TestNames|TestOptimizersByName|TestR01_F44_theCacheKnowsTheEnvironment|TestR04_recallIsLearnt|TestR06_rowsAreDividedAndExamplesCounted|TestR23_F51_installedPluginRots|TestR28_oneColumnOfFourMillionPixels|TestRanks|TestSaveRefusesContent|TestSecondModelCompilesNothing|TestState_isHeldOnce|TestSummary_thousands|TestWithInitializer|TestWithPolicy_fullPrecisionChangesNoBitOfTheText|TestWithPolicy_learnsAsInFloat32|TestWithPolicy_sequences|TestWithPolicy_throughTheStack|TestWriterRefusesTensors)$$
 
@@ -150,10 +154,9 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
 	@if $(GO) run ./cmd/lazo install --check tpu && $(GO) run ./cmd/lazo install --check cuda_compile; then $(MAKE) targets; \
 		else echo "make targets is left out: it needs lazo install tpu and lazo install cuda_compile"; fi
-	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzPreparation data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest checkpoint/FuzzImportGoMLX \
-		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest xla/cost/FuzzCount xla/spmd/FuzzRewrite \
-		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt text/FuzzReadTokenizer flaxlike/FuzzDescription; do \
-		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done
+	@grep -rE '^func Fuzz' --include='*_test.go' $$(find . -name go.mod -not -path ./go.mod -printf '--exclude-dir=%h ' | sed 's|=./[^ ]*/|=|g') . | \
+		sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z0-9]*).*|\1 \2|' | while read -r package target; do \
+		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "$$package" </dev/null || exit 1; done
 	$(MAKE) modules MODULES=dist/etcd
 	@for module in $(MODULES) dist/etcd; do (cd "$$module" && GOGC=400 $(GO) tool -modfile=../../tools/go.mod staticcheck ./...) || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

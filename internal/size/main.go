@@ -1,11 +1,14 @@
-// Size prints, for each package below a folder, its files, its lines of code and of tests, and its exported names: what
-// `make size` shows.
+// Size prints, for each package, its files, its lines of code and of tests, its exported names and the words of its
+// comments, next to its budget: `make size`. With -write it makes the budget of the present sizes.
 //
 // A line of code holds more than a comment or nothing. Exported names are those that `go doc -all` would list:
-// functions, types, constants, variables, methods of exported types, and fields of exported structs.
+// functions, types, constants, variables, methods of exported types, and fields of exported structs. Words are those of
+// comments outside tests.
 package main
 
 import (
+	_ "embed"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -21,40 +24,95 @@ import (
 	"text/tabwriter"
 )
 
-// size is what one package, or all of them, comes to.
+// size is the size of one package, or of all of them.
 type size struct {
-	files, code, tests, names int
+	files, code, tests, names, words int
 }
 
 func (s *size) add(o size) {
-	s.files, s.code, s.tests, s.names = s.files+o.files, s.code+o.code, s.tests+o.tests, s.names+o.names
+	s.files, s.code, s.tests, s.names, s.words = s.files+o.files, s.code+o.code, s.tests+o.tests, s.names+o.names, s.words+o.words
+}
+
+//go:embed budget.txt
+var budgetText string
+
+// budgetOf reads a budget: a line for each package, with its most lines of code, exported names and words.
+func budgetOf(text string) (map[string]size, error) {
+	budget := map[string]size{}
+	for line := range strings.Lines(text) {
+		var s size
+		var folder string
+		if _, err := fmt.Sscanf(line, "%d %d %d %s", &s.code, &s.names, &s.words, &folder); err != nil {
+			return nil, fmt.Errorf("budget: %q: %w: expected lines, names, words and a folder", line, err)
+		}
+		budget[folder] = s
+	}
+	return budget, nil
+}
+
+// budgetFor is a budget that the sizes keep, with room for small changes.
+func budgetFor(sizes map[string]size) string {
+	var b strings.Builder
+	up := func(n, step int) int { return (n + step - 1) / step * step }
+	for _, folder := range slices.Sorted(maps.Keys(sizes)) {
+		if s := sizes[folder]; s.code > 0 {
+			fmt.Fprintf(&b, "%d %d %d %s\n", up(s.code, 50), s.names, up(s.words, 100), folder)
+		}
+	}
+	return b.String()
+}
+
+// over lists what is larger than the budget.
+func over(sizes, budget map[string]size) (all []string) {
+	for _, folder := range slices.Sorted(maps.Keys(sizes)) {
+		s, most := sizes[folder], budget[folder]
+		for _, row := range []struct {
+			what    string
+			n, most int
+		}{{"lines of code", s.code, most.code}, {"exported names", s.names, most.names}, {"words of comments", s.words, most.words}} {
+			if row.n > row.most {
+				all = append(all, fmt.Sprintf("%s has %d %s, its budget is %d", folder, row.n, row.what, row.most))
+			}
+		}
+	}
+	return all
 }
 
 func main() {
 	log.SetFlags(0)
-	root := "."
-	if len(os.Args) > 1 {
-		root = os.Args[1]
+	write := flag.Bool("write", false, "print a budget of the present sizes, for internal/size/budget.txt")
+	flag.Parse()
+	sizes, err := measure(".")
+	if err != nil {
+		log.Fatal("size: ", err)
 	}
-	sizes, err := measure(root)
+	if *write {
+		fmt.Print(budgetFor(sizes))
+		return
+	}
+	budget, err := budgetOf(budgetText)
 	if err != nil {
 		log.Fatal("size: ", err)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "files\tcode\ttests\texported\t  package")
-	var all size
+	fmt.Fprintln(w, "files\ttests\tcode\tbudget\texported\tbudget\twords\tbudget\t  package")
+	var all, most size
 	for _, folder := range slices.Sorted(maps.Keys(sizes)) {
-		s := sizes[folder]
+		s, b := sizes[folder], budget[folder]
 		all.add(s)
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t  %s\n", s.files, s.code, s.tests, s.names, folder)
+		most.add(b)
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t  %s\n", s.files, s.tests, s.code, b.code, s.names, b.names, s.words, b.words, folder)
 	}
-	fmt.Fprintf(w, "%d\t%d\t%d\t%d\t  all\n", all.files, all.code, all.tests, all.names)
+	fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t  all\n", all.files, all.tests, all.code, most.code, all.names, most.names, all.words, most.words)
 	if err := w.Flush(); err != nil {
 		log.Fatal("size: ", err)
 	}
+	for _, line := range over(sizes, budget) {
+		fmt.Println(line)
+	}
 }
 
-// measure gives the size of each folder with Go files below root, but for testdata and hidden folders.
+// measure returns the size of each folder with Go files below root, but for testdata and hidden folders.
 func measure(root string) (map[string]size, error) {
 	sizes := map[string]size{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -82,11 +140,11 @@ func measure(root string) (map[string]size, error) {
 		if strings.HasSuffix(path, "_test.go") {
 			s.tests += lines(text)
 		} else {
-			file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+			file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				return err
 			}
-			s.add(size{files: 1, code: lines(text), names: exported(file)})
+			s.add(size{files: 1, code: lines(text), names: exported(file), words: words(file)})
 		}
 		sizes[folder] = s
 		return nil
@@ -94,7 +152,7 @@ func measure(root string) (map[string]size, error) {
 	return sizes, err
 }
 
-// lines counts the lines on which a token other than a comment stands; a string over several lines has all of them.
+// lines counts the lines with a token other than a comment; a string over several lines has all of them.
 func lines(text []byte) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))
@@ -114,6 +172,14 @@ func lines(text []byte) int {
 		n += end - max(first-1, last)
 		last = max(last, end)
 	}
+}
+
+// words counts the words of a file's comments.
+func words(file *ast.File) (n int) {
+	for _, c := range file.Comments {
+		n += len(strings.Fields(c.Text()))
+	}
+	return n
 }
 
 func exported(file *ast.File) (n int) {
