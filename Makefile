@@ -21,23 +21,16 @@ setup: ## install the PJRT plugin for the CPU, and the MPI by which tests start 
 	sh scripts/install_pjrt.sh cpu
 	sh scripts/install_pjrt.sh mpi
 
-# Their tests are about what Go does around programs, or compare within a tolerance, and most of their time would be the
-# compilation of hundreds: without XLA's newer code for fused operations and LLVM's optimisations that takes a third as
-# long, and the programs run at half of the speed. All others, and nightly, compile as users do.
-LOGIC = ./examples ./flaxlike ./managed ./internal/autodiff ./docs ./bench ./examples/mnist ./managed/strategytest ./strategies ./metrics ./optim ./ops
-QUICK_COMPILATION = XLA_FLAGS="$$XLA_FLAGS --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=2 --xla_backend_optimization_level=0"
-# go test runs packages in the order in which they are named: the long ones first, or one of them would be left to one
-# core at the end.
-LONG = ./xla/probe ./nn ./xla/hlo ./xla ./checkpoint
+# All packages, those with the most test files first: go test keeps the order, and a long one at the end would have one
+# core alone.
+PACKAGES = $$($(GO) list -f '{{len .TestGoFiles}} {{len .XTestGoFiles}} {{.ImportPath}}' ./... | awk '{print $$1 + $$2, $$3}' | sort -rn | cut -d' ' -f2)
 
 .PHONY: test
 test: setup ## install what tests need, and run all of them
-	$(QUICK_COMPILATION) $(GO) test $(TEST_FLAGS) $(LOGIC)
-	packages=$$($(GO) list $(LONG) ./... | grep -vxF "$$($(GO) list $(LOGIC))") && $(GO) test $(TEST_FLAGS) $$packages
+	$(GO) test $(TEST_FLAGS) $(PACKAGES)
 
-# Packages whose tests need no plugin; archtest says which.
-PLAIN = ./loop ./train/... ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/cost ./xla/install ./internal/archtest ./internal/brackets ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
-	./internal/graphs ./internal/mutants ./internal/owners ./internal/pieces ./internal/planned ./internal/png ./internal/regular ./internal/shield ./internal/size ./internal/vfs ./losses ./plots ./serve ./text
+# The packages whose tests need no plugin.
+PLAIN = $$($(GO) list ./... | grep -vxF "$$($(GO) list -test -f '{{if .ForTest}}{{.ForTest}} {{join .Deps " "}} {{end}}' ./... | grep -E '/lazo/(xla/pjrt|internal/plugintest) ' | cut -d' ' -f1)")
 
 .PHONY: vet
 vet: ## formatting, go vet
@@ -58,7 +51,7 @@ rows: ## the rows of the fault tables (F, R, S, B, D), each with its tests
 
 ONE_GOROUTINE = ^(TestCheckpointedBlocks|TestCompileOver_gathersWideNumbers|TestCompile_aSecondStateCompilesNothing|TestD07_whatDoesNotCompile|TestEager_compilesOnce|TestEager_keepsNoGraph|TestF01_killedWhileSaving|TestF02_powerIsLost|TestF02_powerIsLostAfterAnError|TestF03_EveryByteFlipped|TestF19_memoryStaysFlat|TestF20_ratesAndShapes|TestF27_Memory|TestF27_memory|TestF27_memoryOfGoMLX|TestF28_MalformedCSV|TestF28_MalformedIDX|TestF32_leftovers|TestF42_againstAModel|TestF47_imagesOfExtremeAspect|TestGoMLXModel|TestKerasMetrics_ofProbabilitiesNumbersAndLogits|TestLargeFileIsReadWhole|TestLayers|TestLearns_copyByLSTM|TestLearns_recallByAttention|TestLoss_refusesProbabilitiesBehindOtherLayers|TestLosses_asKeras|TestMasks_asKeras|TestMessages|TestModel_ofBeforeGoMLX28|TestModels_onTwoRanks|TestNames|TestOptimizersByName|TestR01_F44_theCacheKnowsTheEnvironment|TestR04_recallIsLearnt|TestR06_rowsAreDividedAndExamplesCounted|TestR23_F51_installedPluginRots|TestR28_oneColumnOfFourMillionPixels|TestRanks|TestSaveRefusesContent|TestSecondModelCompilesNothing|TestState_isHeldOnce|TestSummary_thousands|TestWithInitializer|TestWithPolicy_fullPrecisionChangesNoBitOfTheText|TestWithPolicy_learnsAsInFloat32|TestWithPolicy_sequences|TestWithPolicy_throughTheStack|TestWriterRefusesTensors)$$
 
-RACE = GORACE=atexit_sleep_ms=100 $(QUICK_COMPILATION) $(GO) test $(TEST_FLAGS) -race -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short
+RACE = GORACE=atexit_sleep_ms=100 LAZO_TEST_QUICK=1 $(GO) test $(TEST_FLAGS) -race -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short
 
 .PHONY: race
 race: setup ## the tests under the race detector
@@ -67,7 +60,7 @@ race: setup ## the tests under the race detector
 	@# Nor the long tests of one goroutine: `make test` has them. What runs beside it, a prefetch or a save, does so in other tests too.
 	@# A process with the detector waits for a second before it ends, for races of goroutines that are left, and some
 	@# tests start many: a tenth of a second here.
-	packages=$$($(GO) list ./managed ./flaxlike $(LONG) ./... | \
+	packages=$$(printf '%s\n' $(PACKAGES) | \
 		grep -vE '/(examples|bench|cmd|docs|metrics|optim|ops|nn|text|archtest|autodiff|child|dtype|graphs|hlo|mpi|mutants|owners|plots|regular|report|size)(/|$$)') && \
 		$(RACE) -skip '$(ONE_GOROUTINE)' $$packages
 	$(RACE) -run '^TestGradientsInParallel$$' ./internal/autodiff
@@ -95,7 +88,7 @@ BINDINGS = /xla/(pjrt|mpi)$$
 portable: ## builds without cgo: Linux, macOS and Windows compile, Linux passes the tests of packages that need no plugin
 	for system in darwin windows; do CGO_ENABLED=0 GOOS=$$system $(GO) build ./... || exit 1; done
 	CGO_ENABLED=0 $(GO) vet $$($(GO) list ./... | grep -vE '$(BINDINGS)')
-	CGO_ENABLED=0 $(GO) test $(TEST_FLAGS) -short ./callbacks/... ./losses ./train/... ./data/... ./safetensors ./serve ./text ./internal/vfs
+	CGO_ENABLED=0 $(GO) test $(TEST_FLAGS) -short $$(printf '%s\n' $(PLAIN) | grep -v '/archtest$$')
 
 .PHONY: check
 check: vet setup ## what CI runs: lint test race modules conformance interop portable
@@ -131,6 +124,10 @@ export-check: setup ## exported programs, run by JAX (installed into .tools): th
 numerics: setup ## 200 steps of seven models, and ten methods of training, next to JAX: docs/maintain/numerics.md; PY=PYTHON, which has jax and optax, makes JAX's numbers anew
 	@if [ -n "$(PY)" ]; then cd nn/testdata && for s in trajectories methods; do JAX_PLATFORMS=cpu $(PY) $$s.py > $$s.new && mv $$s.new $$s.json || exit; done; fi
 	$(GO) test $(TEST_FLAGS) -tags nightly -count=1 -v ./nn -run 'TestTrajectories|TestMethods'
+
+.PHONY: site
+site: setup ## the website in .site/public: guide, documents, packages, examples with search; checks its links
+	GO="$(GO)" bash scripts/site.sh
 
 .PHONY: upstream
 upstream: setup ## build and test against the newest GoMLX, compute, go-xla and must that can be had; PACKAGES="./managed ./xla/..." for some tests alone

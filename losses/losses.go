@@ -79,8 +79,8 @@ var byName = map[string]Func{
 const sparseName = "sparse_categorical_crossentropy"
 
 // CrossEntropy is the softmax cross-entropy, in nats, of logits [batch, …, classes] and labels: integers [batch, …], or
-// probabilities of the logits' shape. An integer outside of 0…classes-1 counts as probability 1: its loss is 0.
-// [MaskedMean] makes a loss of those that count.
+// probabilities of the logits' shape. An integer outside 0…classes-1 has the loss NaN, as in optax; its gradient is 0.
+// [MaskedMean] makes a loss of those that count: labels outside the mask may have any value.
 func CrossEntropy(labels, logits *graph.Node) *graph.Node {
 	if labels.DType().IsInt() {
 		return sparse(labels, logits)

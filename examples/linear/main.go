@@ -43,7 +43,7 @@ func main() {
 	history := shape(ctx, problem{
 		state:   state,
 		batches: digits.Batches(32, data.Shuffle(0)),
-		test:    test.Batches(256),
+		test:    test.Batches(test.Len()),
 		epoch:   loop.Steps(digits.Len() / 32),
 		until:   loop.Steps(*steps),
 	})

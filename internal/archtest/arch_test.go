@@ -19,6 +19,7 @@ var allowed = map[string][]string{
 	"loop":                  {"internal/abilities", "internal/ahead", "internal/edits", "internal/joined", "internal/pieces", "internal/records", "internal/shield"},
 	"callbacks":             {"internal/records", "internal/regular", "loop", "internal/abilities", "internal/shield"},
 	"train":                 {"internal/abilities", "loop"},
+	"docs/site":             {},
 	"internal/aot":          {"internal/child", "xla/pjrt"},
 	"internal/blocks":       {},
 	"internal/golden":       {},

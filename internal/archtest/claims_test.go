@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -42,23 +41,6 @@ func TestClaims(t *testing.T) {
 	}
 	require.NotEmpty(t, needed(t, "managed", `lazo/xla/pjrt`), "the look finds what is there")
 	require.NotEmpty(t, needed(t, "checkpoint", `lazo/loop`))
-}
-
-// The packages whose tests `make quick` runs need no plugin.
-func TestQuickNeedsNoPlugin(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	require.NoError(t, err)
-	list := regexp.MustCompile(`(?m)^PLAIN = ((?:.*\\\n)*.*)$`).FindSubmatch(text)
-	require.NotNil(t, list)
-	packages := strings.Fields(strings.ReplaceAll(string(list[1]), "\\", ""))
-	require.Greater(t, len(packages), 10)
-	for _, p := range packages {
-		if p == "./internal/archtest" || p == "./internal/dtype" {
-			continue // they look at types and numbers of the binding, and open nothing
-		}
-		require.Empty(t, needed(t, p, `lazo/xla/pjrt$`, "-test"), "the tests of %s", p)
-	}
-	require.NotEmpty(t, needed(t, "managed", `lazo/xla/pjrt$`, "-test"))
 }
 
 // needed are the packages that a package needs, near or far, itself left out, whose import paths match.

@@ -3,14 +3,11 @@ package archtest
 import (
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -46,46 +43,4 @@ func TestMakefile_namesTests(t *testing.T) {
 		return err
 	}))
 	require.Empty(t, missing)
-}
-
-// importsAlone are packages whose tests import what can open a plugin, and open none.
-var importsAlone = map[string]bool{"internal/archtest": true, "internal/dtype": true}
-
-// PLAIN, what `make quick` tests, is each package whose tests need no plugin, and no other.
-func TestMakefile_plainPackages(t *testing.T) {
-	text, err := os.ReadFile("../../Makefile")
-	require.NoError(t, err)
-	list := regexp.MustCompile(`(?m)^PLAIN = ((?:.*\\\n)*.*)$`).FindSubmatch(text)
-	require.NotNil(t, list)
-	args := append([]string{"list"}, strings.Fields(strings.ReplaceAll(string(list[1]), "\\\n", " "))...)
-	cmd := exec.Command("go", args...)
-	cmd.Dir = "../.."
-	out, err := cmd.Output()
-	require.NoError(t, err)
-	plain := strings.Fields(string(out))
-	all := map[string]pkg{}
-	for _, p := range packages(t) {
-		all[p.ImportPath] = p
-	}
-	var needsPlugin func(imports []string) bool
-	needsPlugin = func(imports []string) bool {
-		return slices.ContainsFunc(imports, func(i string) bool {
-			own, ours := all[i]
-			return i == module+"xla/pjrt" || i == module+"internal/plugintest" || ours && needsPlugin(own.Imports)
-		})
-	}
-	require.True(t, needsPlugin([]string{module + "managed/strategytest"}))
-	tested := 0
-	for path, p := range all {
-		tests := slices.Concat(p.TestImports, p.XTestImports)
-		if len(tests) == 0 || strings.HasPrefix(path, module+"examples/") {
-			continue
-		}
-		if tested++; (needsPlugin(slices.Concat(p.Imports, tests)) || path == module+"xla/pjrt") && !importsAlone[strings.TrimPrefix(path, module)] {
-			assert.NotContains(t, plain, path, "its tests may open a plugin: leave it out of the Makefile's PLAIN")
-		} else {
-			assert.Contains(t, plain, path, "its tests need no plugin: put it into the Makefile's PLAIN")
-		}
-	}
-	require.Greater(t, tested, 40)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -78,6 +79,9 @@ func Sparse(name string, labels, logits *Node) *Node {
 				"and its like), or put GlobalMeanPool() before the last Dense"
 		}
 		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected integers [batch] and floats [batch, classes]%s", name, l, o, hint))
+	}
+	if labels.DType().Size() < 4 { // which need not hold all classes: of 300, uint8 would make class 256 class 0
+		labels = graph.ConvertDType(labels, dtypes.Int32)
 	}
 	return labels
 }
@@ -273,11 +277,17 @@ func AtLeastZero(labels, logits *Node) *Node {
 	return graph.GreaterOrEqual(labels, graph.ZerosLike(labels))
 }
 
-// CrossEntropies are those of integer labels and logits, one for each label; that of a label outside of the classes is
-// 0.
+// CrossEntropies returns the cross-entropy of each integer label and its logits. It is NaN for a label outside the
+// classes.
 func CrossEntropies(name, instead string, labels, logits *Node) *Node {
 	SeveralClasses(name, logits, instead)
 	NoProbabilities(name, logits)
-	own := graph.OneHot(Sparse(name, labels, logits), Classes(logits), logits.DType())
-	return graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
+	labels = Sparse(name, labels, logits)
+	own := graph.OneHot(labels, Classes(logits), logits.DType())
+	losses := graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
+	within := graph.LessThan(labels, graph.Scalar(labels.Graph(), labels.DType(), Classes(logits)))
+	if !labels.DType().IsUnsigned() {
+		within = graph.LogicalAnd(within, graph.GreaterOrEqual(labels, graph.ZerosLike(labels)))
+	}
+	return graph.Where(within, losses, graph.MulScalar(graph.OnesLike(losses), math.NaN()))
 }

@@ -30,7 +30,8 @@ func TestMeasure(t *testing.T) {
 	require.Error(t, err)
 }
 
-// No package is larger than its budget. A commit that raises one says why; `go run ./internal/size -write` prints a new one.
+// No package is larger than its budget. A commit that raises one says why; `go run ./internal/size -write` prints a new
+// one.
 func TestBudget(t *testing.T) {
 	sizes, err := measure("../..")
 	require.NoError(t, err)

@@ -1,0 +1,47 @@
+package outputs_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
+)
+
+// A label outside the classes has the loss NaN: with 0, a training on wrong labels looked perfect. Outside a mask it
+// changes neither the loss nor a gradient.
+func TestCrossEntropy_labelsOutsideTheClasses(t *testing.T) {
+	for name, open := range plugintest.Platforms {
+		backend := open(t)
+		run := func(labels any, mask []bool) (each []float32, loss float32, slope [][]float32) {
+			of := graph.MustNewExec(backend, func(logits, labels, mask *graph.Node) []*graph.Node {
+				values := losses.CrossEntropy(labels, logits)
+				loss := losses.MaskedMean(values, mask)
+				return []*graph.Node{values, loss, graph.Gradient(loss, logits)[0]}
+			})
+			out := of.MustExec([][]float32{{1, 2, 3}, {1, 2, 3}, {1, 2, 3}}, labels, mask)
+			return out[0].Value().([]float32), out[1].Value().(float32), out[2].Value().([][]float32)
+		}
+		for _, labels := range []any{[]int32{0, -1, 3}, []int64{0, math.MinInt64, math.MaxInt64}, []int8{0, -128, 127}, []uint8{0, 3, 255}} {
+			each, loss, slope := run(labels, []bool{true, false, false})
+			require.InDelta(t, 2.407606, each[0], 1e-6, name)
+			require.True(t, math.IsNaN(float64(each[1])) && math.IsNaN(float64(each[2])), "%s: %v: %v", name, labels, each)
+			require.Equal(t, each[0], loss, name)
+			require.Equal(t, [][]float32{{0, 0, 0}, {0, 0, 0}}, slope[1:], name)
+
+			_, loss, slope = run(labels, []bool{true, true, false})
+			require.True(t, math.IsNaN(float64(loss)), name)
+			require.Equal(t, []float32{0, 0, 0}, slope[1], name)
+		}
+	}
+}
+
+// Labels of a narrow dtype may number more classes than the dtype holds.
+func TestCrossEntropy_narrowLabels(t *testing.T) {
+	of := graph.MustNewExec(plugintest.CPU(t), losses.CrossEntropy)
+	got := of.MustExec([]uint8{0, 255}, [][]float32{make([]float32, 300), make([]float32, 300)})[0].Value().([]float32)
+	require.InDeltaSlice(t, []float32{5.703782, 5.703782}, got, 1e-5)
+}

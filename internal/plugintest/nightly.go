@@ -1,0 +1,5 @@
+//go:build nightly
+
+package plugintest
+
+const nightly = true
