@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -92,7 +93,7 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 // resume is the option for a folder that open gives. The folders of kept stay open.
 func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
-	prepare := loop.Prepare("resume", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
+	prepare := loop.Prepare(abilities.Resume, func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
 		o := merged(options)
 		if err := o.check(); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w", err)
@@ -135,6 +136,29 @@ func sameDir(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+var _ abilities.Resumed = (*saving)(nil)
+
+// OnDifference implements [abilities.Resumed].
+func (s *saving) OnDifference(f func(fmt.Stringer)) {
+	if s.reporting == nil {
+		return
+	}
+	for _, d := range s.reporting.found {
+		f(d)
+	}
+	s.reporting.watcher = f
+}
+
+// Entries implements [abilities.Resumed].
+func (s *saving) Entries() (names []string) {
+	for _, k := range s.folder.Options().Keep {
+		if k.Metric != "" {
+			names = append(names, k.Metric)
+		}
+	}
+	return names
 }
 
 // Close gives the folder back when the run is over.
@@ -227,6 +251,7 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 		stop = append(stop, start.ended)
 	}
 	report := &reporting{resumption: start, folder: s.folder, changed: s.Changed, reported: map[string]bool{}}
+	s.reporting = report
 	var err error
 	if s.writes() {
 		err = report.look(start.differences)

@@ -31,22 +31,23 @@ func (e *newerError) Is(err error) bool { return err == ErrExists }
 type saving struct {
 	loop.Option // of the run
 	Options
-	folder   *Folder
-	closes   bool   // the folder, when the run is over
-	release  func() // gives the folder back
-	async    *Async
-	history  rows
-	resumed  *resumption // nil where the run begins at its beginning
-	over     bool        // the run makes no step, because the one that it resumes was stopped
-	begun    bool        // it has looked into the folder
-	list     []Info      // what is good in the folder, as it will be when all is written
-	failures int         // saves that failed
-	best     bool        // the newest must not be replaced
-	err      error       // why nothing can be saved
-	job      loop.Job    // of the run, nil where this process is alone
-	shared   bool        // a save was made by several processes: a value is sharded
-	gone     int         // how many shares found no place to go to
-	told     int         // how many of these and of the failures rank 0 knows
+	folder    *Folder
+	closes    bool   // the folder, when the run is over
+	release   func() // gives the folder back
+	async     *Async
+	history   rows
+	resumed   *resumption // nil where the run begins at its beginning
+	over      bool        // the run makes no step, because the one that it resumes was stopped
+	begun     bool        // it has looked into the folder
+	list      []Info      // what is good in the folder, as it will be when all is written
+	failures  int         // saves that failed
+	best      bool        // the newest must not be replaced
+	err       error       // why nothing can be saved
+	job       loop.Job    // of the run, nil where this process is alone
+	shared    bool        // a save was made by several processes: a value is sharded
+	gone      int         // how many shares found no place to go to
+	reporting *reporting  // what differs from the saved run; nil without one
+	told      int         // how many of these and of the failures rank 0 knows
 }
 
 // options are the callbacks that save.

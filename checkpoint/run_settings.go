@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -50,7 +51,7 @@ func differences(saved map[string]string, now []Setting) (all []Difference) {
 }
 
 func settingsOf(state any) []Setting {
-	if s, ok := state.(configured); ok {
+	if s, ok := abilities.As[configured](state); ok {
 		return s.Settings()
 	}
 	return nil
@@ -103,6 +104,8 @@ type reporting struct {
 	folder   *Folder
 	reported map[string]bool
 	changed  func(Difference) error // may be nil
+	found    []Difference
+	watcher  func(fmt.Stringer) // see OnDifference; may be nil
 }
 
 // watch reports what is known now and was not known before.
@@ -121,6 +124,10 @@ func (t *reporting) watch(_ context.Context, r loop.Report) error {
 func (t *reporting) look(list []Difference) error {
 	for _, d := range list {
 		t.reported[d.What] = true
+		t.found = append(t.found, d)
+		if t.watcher != nil {
+			t.watcher(d)
+		}
 		if t.changed == nil {
 			continue
 		}
@@ -157,7 +164,7 @@ func versions(state any) map[string]string {
 			}
 		}
 	}
-	if s, ok := state.(versioned); ok {
+	if s, ok := abilities.As[versioned](state); ok {
 		maps.Copy(v, s.Versions())
 	}
 	return v

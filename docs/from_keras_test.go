@@ -182,10 +182,8 @@ func Example_kerasBackup() {
 	training, _ := digits()
 	run := func(epochs int) int {
 		model := newClassifier(ctx)
-		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}}))
-		history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
-			Epochs: epochs, Checkpoints: folder, CheckpointEvery: loop.Steps(100), Output: io.Discard}))
-		must.M(folder.Close())
+		history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: epochs, Output: io.Discard,
+			Callbacks: []loop.Option{checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1)))}}))
 		must.M(model.Close())
 		return history.Len()
 	}

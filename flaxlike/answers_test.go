@@ -143,7 +143,7 @@ func TestS36_nilContext(t *testing.T) {
 		"Evaluate":  func() error { _, err := m.Evaluate(none, set); return err },
 		"Predict":   func() error { _, err := m.Predict(none, set); return err },
 		"TrainStep": func() error { _, _, err := m.TrainStep(none, data.Batch{Fields: set.Fields(), Size: 2}); return err },
-		"Content":   func() error { _, err := m.Content(none); return err },
+		"Content":   func() error { _, err := m.State().(checkpoint.State).Content(none); return err },
 		"Save":      func() error { return folder.Save(none, 1, checkpoint.Content{}) },
 	} {
 		require.ErrorContains(t, f(), "the context is nil, expected one such as context.Background()", name)

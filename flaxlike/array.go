@@ -7,7 +7,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// join puts arrays of one type one behind the other along the first axis.
 func join(parts []data.Array) data.Array {
 	all := reflect.ValueOf(parts[0].Flat)
 	all = all.Slice3(0, all.Len(), all.Len())

@@ -32,8 +32,8 @@ func numbers(t *testing.T, m *flaxlike.Model, name string) (flat []float64, mean
 	return flat, mean, math.Sqrt(variance(flat...))
 }
 
-// Attention begins as a dense layer does: biases of 0, weights of the deviation √(2/(in+out)) for so many inputs and
-// outputs, whatever the heads.
+// Attention begins as a dense layer does: biases of 0, weights of deviation √(2/(in+out)) for the numbers of inputs and
+// outputs, for any number of heads.
 func TestR04_attentionBegins(t *testing.T) {
 	const n = 64
 	for _, heads := range []int{1, 8} {
@@ -73,7 +73,7 @@ func TestR04_attentionIsItsFormula(t *testing.T) {
 			if p == "output" {
 				outputs = n
 			}
-			biases := make([]float32, outputs) // others than they begin with
+			biases := make([]float32, outputs) // different from the initial ones
 			for i := range biases {
 				biases[i] = float32(random.NormFloat64())
 			}
@@ -138,8 +138,8 @@ func TestR04_attentionIsItsFormula(t *testing.T) {
 	}
 }
 
-// Associative recall: behind pairs of a key and a value comes one of the keys, and its value is to be told. Two layers
-// of attention learn it. With GoMLX v0.26's, this seed was at 0.37 after 2,048 steps and no longer moved.
+// Associative recall: after pairs of a key and a value comes one of the keys, whose value is the label. Two layers of
+// attention learn it. With GoMLX v0.26's, this seed was at 0.37 after 2,048 steps and no longer moved.
 func TestR04_recallIsLearnt(t *testing.T) {
 	const keys, pairs, width, heads = 8, 4, 64, 8
 	examples := func(seed uint64, n int) *data.Set {
@@ -198,8 +198,8 @@ func TestR04_lstmBegins(t *testing.T) {
 	t.Logf("R04: lstm's weights of the inputs have the deviation %.4f, those of the state %.4f", inputs, states)
 }
 
-// GoMLX's lstm.Ragged cannot be built, as docs/layers.md says: if this fails, GoMLX has mended it, and the words there
-// go.
+// GoMLX's lstm.Ragged cannot be built, as docs/layers.md says. If this fails, GoMLX has fixed it, and docs/layers.md
+// must change.
 func TestR32_lstmRaggedIsAnError(t *testing.T) {
 	ragged := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		_, last, _ := lstm.New(scope, x, 4).Ragged(graph.Const(x.Graph(), []int32{3, 2})).Done()

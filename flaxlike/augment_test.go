@@ -45,8 +45,7 @@ func pictures(t *testing.T, n int) *data.ImageFolder {
 	return folder
 }
 
-// From a folder of images into Fit, Evaluate and Predict, with augmentation; a run that goes on ends with the same
-// bits.
+// From a folder of images into Fit, Evaluate and Predict, with augmentation. A resumed run ends bit-identical.
 func TestFit_imagesAndAugment(t *testing.T) {
 	folder := pictures(t, 40)
 	require.Equal(t, []string{"dark", "light"}, folder.Classes)
@@ -58,7 +57,7 @@ func TestFit_imagesAndAugment(t *testing.T) {
 	}
 	var augmented atomic.Int64
 	fit := func(m *flaxlike.Model, epochs int, into *checkpoint.Folder) {
-		_, err := m.Fit(t.Context(), training, quiet(flaxlike.Fit{Epochs: epochs, Validation: test, Checkpoints: into, Augment: []func(data.Batch) (data.Batch, error){
+		_, err := m.Fit(t.Context(), training, quiet(flaxlike.Fit{Epochs: epochs, Validation: test, Callbacks: []loop.Option{resume(into)}, Augment: []func(data.Batch) (data.Batch, error){
 			data.Augment(1, "x", data.RandomBrightness(0.05), data.RandomRotation(20), data.FlipHorizontal()),
 			func(b data.Batch) (data.Batch, error) { augmented.Add(int64(b.Size)); return b, nil },
 		}}))

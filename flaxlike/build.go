@@ -21,10 +21,9 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// modelScope is where the network's variables are, apart from those of the optimizer and the metrics.
+// modelScope is the scope of the network's variables. Those of the optimizer and the metrics are in other scopes.
 const modelScope = "model"
 
-// outputs builds the network.
 func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	scope := b.Scope().In(modelScope)
 	var inputs []described
@@ -42,6 +41,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 		}
 		return field
 	})
+	checkAxes(inputs, out)
 	layers.numbersAlone(b.Graph())
 	if !taken() {
 		panic(errors.New("WithInitializer: no kernel takes it: expected a layer with one, as Dense, that is not given its own Kernel; " +
@@ -76,7 +76,22 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	return out
 }
 
-// ofWhole is a loss of the whole batch without what a mask leaves out, for each example.
+// checkAxes refuses an input [n] whose batch axis a layer took as that of the features. Later errors would blame the
+// labels.
+func checkAxes(inputs []described, out map[string]*graph.Node) {
+	if len(inputs) != 1 || len(inputs[0].Dims) != 1 || !inputs[0].Type.IsFloat() {
+		return
+	}
+	x, n := inputs[0], inputs[0].Dims[0]
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		if v := out[name]; v != nil && v.Rank() > 0 && v.Shape().Dimensions[0] != n {
+			panic(fmt.Errorf("field %q has shape [%d], one number for each example, and the network makes the output %s of it: expected an output for each example\n"+
+				"  give %q the shape [examples, 1], as by data.X(values, examples, 1): layers take the last axis as that of the features", x.Name, n, v.Shape(), x.Name))
+		}
+	}
+}
+
+// ofWhole is a loss of the whole batch, without masked positions, repeated for each example.
 func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *graph.Node {
 	if mask != nil {
 		labels = outputs.Same(name, labels, output)
@@ -86,8 +101,6 @@ func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *grap
 	return graph.BroadcastToDims(f(labels, output), output.Shape().Dimensions[0])
 }
 
-// checkClasses refuses names of classes that an output has not, or that the preparation has in another order for the
-// output's field of labels.
 func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
 		output, ok := out[outputOf(out, name)]
@@ -109,7 +122,6 @@ func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]st
 	}
 }
 
-// report builds the training and the test step.
 func (m *Model) report(b *managed.Builder) {
 	out := m.outputs(b)
 	if b.Training() {
@@ -118,10 +130,10 @@ func (m *Model) report(b *managed.Builder) {
 	var sample *graph.Node
 	if m.set.weights != "" {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
-		if !sample.DType().IsFloat() { // whole numbers are more likely labels or identities
+		if !sample.DType().IsFloat() {
 			panic(fmt.Errorf("field %q, which WithSampleWeights names, has %s: expected float32 or float64, which say how much each example counts", m.set.weights, sample.DType()))
 		}
-		for sample.Rank() > 1 && outputs.Classes(sample) == 1 { // [batch, 1] says what [batch] does
+		for sample.Rank() > 1 && outputs.Classes(sample) == 1 { // [batch, 1] means the same as [batch]
 			sample = graph.Squeeze(sample, -1)
 		}
 		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
@@ -130,7 +142,7 @@ func (m *Model) report(b *managed.Builder) {
 	single, weighed := len(m.set.losses) == 1, false
 	for _, l := range m.set.losses {
 		logged := l.logged(single)
-		name := logged // in errors
+		name := logged
 		if l.Func != nil && l.Name != "" {
 			name = l.Name
 		}
@@ -188,7 +200,7 @@ func (m *Model) report(b *managed.Builder) {
 		}
 	}
 	if total != nil {
-		if total.Rank() > 0 { // the average of all examples; that of a scalar managed makes, by the size of each batch
+		if total.Rank() > 0 { // managed averages a scalar, weighted by the size of each batch
 			b.Mean(averaged+trained, total)
 		}
 		b.Loss(trained, m.set.scaleLoss(b, total))
@@ -235,14 +247,13 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && outputs.Classes(output) > 1 {
 		labels = graph.Squeeze(labels, -1)
 	}
-	if metric.Metric != nil && labels.Rank() == 1 && output.Rank() == 2 && outputs.Classes(output) == 1 { // one number each
+	if metric.Metric != nil && labels.Rank() == 1 && output.Rank() == 2 && outputs.Classes(output) == 1 {
 		output = graph.Squeeze(output, -1)
 	}
 	b.Track(metric.logged(), of, sample, labels, output)
 }
 
-// weightsOf are those of a weighted metric: of its examples and, while training, of their classes, where they are a
-// loss's too.
+// weightsOf returns the sample weights and, in training, the weights of classes that a loss has too.
 func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*graph.Node, labels, output, sample *graph.Node) *graph.Node {
 	if !metric.Weighted {
 		return nil
@@ -258,20 +269,18 @@ func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*gra
 	return sample
 }
 
-// besides tells whether there is such a loss of a metric's output and labels.
+// besides reports whether the metric's output and labels have a loss for which such returns true.
 func (s *settings) besides(metric Metric, out map[string]*graph.Node, such func(Loss) bool) bool {
 	return slices.ContainsFunc(s.losses, func(l Loss) bool {
 		return outputOf(out, l.Output) == outputOf(out, metric.Output) && labelOf(out, l.Output, l.Label) == labelOf(out, metric.Output, metric.Label) && such(l)
 	})
 }
 
-// masked tells whether a metric has the output and the labels of a loss that leaves out what is below 0: so does the
-// metric then.
+// masked reports whether the metric's output and labels have a loss that ignores labels below 0.
 func (s *settings) masked(metric Metric, out map[string]*graph.Node) bool {
 	return s.besides(metric, out, func(l Loss) bool { return l.Func == nil && l.Name == maskedSparse })
 }
 
-// outputOf is the output of a name, and the only one without it.
 func outputOf(out map[string]*graph.Node, name string) string {
 	if name == "" && len(out) == 1 {
 		for only := range out {
@@ -281,7 +290,6 @@ func outputOf(out map[string]*graph.Node, name string) string {
 	return name
 }
 
-// judged gives the labels and the output of a loss or metric.
 func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*graph.Node, output, label string) (labels, v *graph.Node) {
 	if output = outputOf(out, output); output == "" && len(out) > 1 {
 		panic(fmt.Errorf("%s %q: the model has the outputs %q: say of which it is, by Output", kind, name, slices.Sorted(maps.Keys(out))))
@@ -293,7 +301,6 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*gr
 	return uncast(m.field(b, labelOf(out, output, label), fmt.Sprintf("%s %q takes as its labels", kind, name))), v
 }
 
-// field is a field of the batch; what says in the error what needs the field.
 func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 	if names := b.Fields(); !slices.Contains(names, name) {
 		hint := ""
@@ -305,7 +312,6 @@ func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 	return b.Field(name)
 }
 
-// labelOf is the field that has what an output should be.
 func labelOf(out map[string]*graph.Node, output, label string) string {
 	switch {
 	case label != "":
@@ -316,7 +322,6 @@ func labelOf(out map[string]*graph.Node, output, label string) string {
 	return output
 }
 
-// weigh multiplies values of examples by weights, which have their first axes.
 func weigh(name string, v, weights *graph.Node) *graph.Node {
 	if weights == nil {
 		return v
@@ -337,7 +342,7 @@ func checkWeights(name string, v, weights *graph.Node) {
 	}
 }
 
-// classesOf is how many classes the labels of a loss number, 0 if they number none, and -1 if that is not known.
+// classesOf returns the number of classes of a loss's integer labels, 0 for other labels, -1 if unknown.
 func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 	switch {
 	case l.Func == nil && binaryLosses[l.Name] && oneEach(output):
@@ -350,7 +355,6 @@ func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 	return -1
 }
 
-// checkClassWeights refuses the weight of a class that no example can have.
 func (s *settings) checkClassWeights(loss string, classes int) {
 	for _, class := range slices.Sorted(maps.Keys(s.classWeights)) {
 		if classes > 0 && class >= classes {
@@ -367,7 +371,6 @@ func (s *settings) checkClassWeights(loss string, classes int) {
 	}
 }
 
-// classWeights are those of the labels' classes.
 func classWeights(labels *graph.Node, weights map[int]float64, dtype dtypes.DType) *graph.Node {
 	if s := labels.Shape(); s.Rank() > 1 && s.Dimensions[s.Rank()-1] == 1 {
 		labels = graph.Squeeze(labels, -1)
@@ -381,14 +384,12 @@ func classWeights(labels *graph.Node, weights map[int]float64, dtype dtypes.DTyp
 	return w
 }
 
-// given refuses what a function has not made.
 func given(what string, v *graph.Node) {
 	if v == nil {
 		panic(fmt.Errorf("%s: its function gave nil: expected a value for each example, [batch, …], or a scalar", what))
 	}
 }
 
-// trains refuses a network in which nothing is trained.
 func (m *Model) trains() {
 	m.seen.mu.Lock()
 	variables := m.seen.variables
@@ -399,7 +400,7 @@ func (m *Model) trains() {
 	panic(errors.New("the network has no variable to train: give New a network with a layer that has some, as nn.Dense; Evaluate and Predict do without"))
 }
 
-// eachExample refuses a node with another first axis than the batch's: its mean would count as that of the examples.
+// eachExample refuses a node whose first axis is not the batch's.
 func eachExample(what string, v, labels *graph.Node) {
 	if v == nil || v.Rank() == 0 || labels.Rank() == 0 || v.Shape().Dimensions[0] == labels.Shape().Dimensions[0] {
 		return
@@ -409,7 +410,6 @@ func eachExample(what string, v, labels *graph.Node) {
 		"which is the batch", what, v.Shape(), rows, rows))
 }
 
-// perExample averages all axes but the first.
 func perExample(v *graph.Node) *graph.Node {
 	if v.Rank() < 2 {
 		return v

@@ -12,17 +12,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Calibration is how the logits of an output become probabilities that are right as often as they say: by a softmax
-// or a sigmoid of Scale·logit + Shift. Scale is above 0, so that the order of logits stays.
+// Calibration corrects the probabilities of an output: they are the softmax or sigmoid of Scale·logit + Shift. Scale is
+// above 0, so the order of logits does not change.
 type Calibration struct {
 	Scale float64 `json:"scale"`
-	Shift float64 `json:"shift,omitempty"` // 0 of a softmax, which a shift would not change
+	Shift float64 `json:"shift,omitempty"` // 0 for a softmax, which a shift would not change
 }
 
-// Temperature is what the logits are divided by: above 1 where the model was too sure.
+// Temperature is the divisor of the logits, 1/Scale. It is above 1 if the model was overconfident.
 func (c Calibration) Temperature() float64 { return 1 / c.Scale }
 
-// String has the temperature where there is no shift.
+// String prints the temperature if there is no shift.
 func (c Calibration) String() string {
 	if c.Shift == 0 {
 		return fmt.Sprintf("temperature %.6g", c.Temperature())
@@ -37,34 +37,31 @@ func (c Calibration) check() error {
 	return nil
 }
 
-// of is the logit that stands for one of the output.
 func (c Calibration) of(logit float64) float64 { return c.Scale*logit + c.Shift }
 
-// ErrOutdated is wrapped by the error about a calibration or thresholds of which the model's weights, or for
-// thresholds its calibration, were changed since.
+// ErrOutdated is wrapped by the error about a calibration or thresholds that were fitted to earlier weights, or
+// thresholds fitted before a calibration.
 var ErrOutdated = graphs.ErrOutdated
 
-// fitted is what was found on a validation set for an output, and how many changes of the model there had been.
+// fitted has values that were fitted on a validation set, and the model's count of changes at that time.
 type fitted[T any] struct {
 	values []T
 	at     int64
 }
 
-// Calibrate finds, on examples that the model was not trained on, what makes its probabilities right as often as they
-// say, and has what [Model.Predict] gives from now on use it: for an output of which an example has
-// one of several classes its temperature (Guo et al., 2017), of the least crossentropy; for one of
-// binary_crossentropy a scale and a shift for each class (Platt, 1999), of the least crossentropy against Platt's
-// targets: (n₁+1)/(n₁+2) of the n₁ examples with label 1, and 1/(n₀+2) of the others, so that they are finite where a
-// border divides the labels. The result has them by output: those that are named, or all whose loss says what their
-// probabilities are.
+// Calibrate fits the model's probabilities to a set that the model was not trained on, and returns the calibration by
+// output. [Model.Predict] applies it afterwards. Without names, it takes all outputs whose loss defines probabilities.
 //
-// Logits are needed: an output that went through a softmax or a sigmoid in the network is an error, as are places of
-// sequences, a set whose labels no temperature can fit, being all right or no better than chance, and a class whose
-// logits are higher where its label is 0. Weights of examples are not used.
+// For one of several classes it fits a temperature (Guo et al., 2017) of the least crossentropy. For
+// binary_crossentropy it fits a scale and a shift for each class (Platt, 1999) of the least crossentropy against
+// Platt's targets: (n₁+1)/(n₁+2) for the n₁ examples with label 1, and 1/(n₀+2) for the n₀ others.
 //
-// [Prediction.Output], Evaluate and Export have the logits as they are. A file of [Model.Save] has the calibration.
-// Thresholds that were chosen before, and the calibration of a model that is trained further or takes other values by
-// Load or CopyFrom, are outdated: what would use them is an [ErrOutdated].
+// The following are errors: an output that went through a softmax or sigmoid in the network; an output of sequences; a
+// set that no temperature fits, because all or too few labels are predicted right; a class whose logits are higher
+// where its label is 0. Sample weights are ignored.
+//
+// [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. Calibrate makes
+// earlier thresholds outdated. Later training, Load and CopyFrom make the calibration outdated ([ErrOutdated]).
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string) (map[string][]Calibration, error) {
 	at := m.seen.changes.Load()
 	outcomes, err := m.outcomes(ctx, set, true, outputs...)
@@ -86,9 +83,9 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string)
 	return found, nil
 }
 
-// calibrate is called with mu held; thresholds are of the probabilities that there were.
+// calibrate requires s.mu. It makes earlier thresholds outdated.
 func (s *seen) calibrate(output string, values []Calibration, at int64) {
-	s.calibrations = maps.Clone(s.calibrations) // one that is read goes on
+	s.calibrations = maps.Clone(s.calibrations)
 	if s.calibrations == nil {
 		s.calibrations = map[string]fitted[Calibration]{}
 	}
@@ -102,8 +99,8 @@ func (s *seen) calibrate(output string, values []Calibration, at int64) {
 	}
 }
 
-// SetCalibration sets that of an output, "" being the only one: a single one, or for an output of binary_crossentropy
-// one for each class. With none the output has no calibration any more.
+// SetCalibration sets the calibration of an output, or removes it if none is given. The name "" is the only output. An
+// output of binary_crossentropy takes one Calibration for each class, others take one.
 func (m *Model) SetCalibration(output string, of ...Calibration) error {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -133,7 +130,7 @@ func valuesOf[T any](of map[string]fitted[T]) map[string][]T {
 	return values
 }
 
-// classesOf gives the name of an output of classes, and how its numbers become probabilities; mu is held.
+// classesOf requires s.mu.
 func (s *seen) classesOf(output string) (string, odds, error) {
 	names := slices.Sorted(maps.Keys(s.odds))
 	if output == "" && len(names) == 1 {
@@ -153,17 +150,16 @@ func (s *seen) classesOf(output string) (string, odds, error) {
 
 var errThrough = errors.New("it went through a softmax or a sigmoid in the network, and logits are calibrated: end the network without, and have a crossentropy as its loss")
 
-// outcome is what a model says of examples, and what they are.
 type outcome struct {
 	name    string
 	of      odds
 	width   int
-	numbers []float64 // the output's, of one example behind the other
-	labels  []float64 // as many, or one for each example where these are classes
+	numbers []float64
+	labels  []float64 // as many, or one for each example if they are class numbers
 	by      []Calibration
 }
 
-// outcomes are those of the outputs of classes, or of some by name. To calibrate no calibration is used.
+// outcomes returns the outcomes of the named outputs, or of all outputs of classes. calibrating skips the calibration.
 func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, only ...string) (list []outcome, err error) {
 	p, err := m.Predict(ctx, set)
 	if err != nil {
@@ -179,7 +175,7 @@ func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, o
 	m.seen.mu.Unlock()
 	for _, name := range p.Outputs() {
 		of := p.of[name]
-		unknown := of.odds == oddsUnknown && len(p.Outputs()) > 1 // where it is the only one, its error says why
+		unknown := of.odds == oddsUnknown && len(p.Outputs()) > 1
 		if len(only) > 0 && !slices.Contains(only, name) || len(only) == 0 && (of.odds == noOdds || unknown) {
 			continue
 		}
@@ -217,9 +213,8 @@ func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, o
 	return list, err
 }
 
-// labels are the numbers of a field of a set, of the examples that count.
 func (m *Model) labels(set *data.Set, field string) (labels []float64, err error) {
-	for b, err := range set.Batches(m.set.batchSize, data.KeepRemainder()).All() { // a set that is mapped knows no others
+	for b, err := range set.Batches(m.set.batchSize, data.KeepRemainder()).All() { // a mapped set has fields in its batches alone
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +235,6 @@ func (m *Model) labels(set *data.Set, field string) (labels []float64, err error
 	return labels, nil
 }
 
-// checkLabels has labels of one class be such, and others 0 or 1.
 func (o *outcome) checkLabels() error {
 	examples := len(o.numbers) / o.width
 	rows := len(o.labels) == len(o.numbers)
@@ -262,7 +256,6 @@ func (o *outcome) checkLabels() error {
 	return nil
 }
 
-// column has the numbers and labels of one class.
 func (o *outcome) column(class int) (numbers []float64, positive []bool, err error) {
 	ones := 0
 	for i := class; i < len(o.numbers); i += o.width {
@@ -298,12 +291,11 @@ func (o *outcome) calibration() ([]Calibration, error) {
 	return all, nil
 }
 
-// fitScale finds the b of the least crossentropy of softmax(b·logits), which is convex in b. Its slope is the mean of
-// what the softmax expects of the logits, less that of the labels; it begins below 0 and ends above it, or there is
-// no such b.
+// fitScale finds the b of the least crossentropy of softmax(b·logits), which is convex in b. If its slope has no zero,
+// fitScale returns an error.
 func fitScale(logits, labels []float64, classes int) (float64, error) {
 	examples := len(logits) / classes
-	share := func(i, k int) float64 { // of class k in the labels of example i
+	share := func(i, k int) float64 {
 		switch {
 		case len(labels) == len(logits) && classes > 1:
 			return labels[i*classes+k]
@@ -369,8 +361,8 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 	return b, nil
 }
 
-// fitPlatt finds the scale and the shift of the least crossentropy of sigmoid(scale·logit + shift) against Platt's
-// targets, by Newton's method on logits of mean 0 and deviation 1.
+// fitPlatt minimizes the crossentropy of sigmoid(scale·logit + shift) against Platt's targets by Newton's method, on
+// logits with mean 0 and deviation 1.
 func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 	n, ones, mean, deviation := float64(len(logits)), 0.0, 0.0, 0.0
 	for i, v := range logits {
@@ -401,7 +393,7 @@ func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 	}
 	a, b := 0.0, math.Log((ones+1)/(n-ones+1))
 	now := loss(a, b)
-	for range 100 { // ten are many
+	for range 100 {
 		var ga, gb, haa, hab, hbb float64
 		for i, v := range logits {
 			x := (v - mean) / deviation
@@ -412,14 +404,14 @@ func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 		det := haa*hbb - hab*hab
 		da, db := (hbb*ga-hab*gb)/det, (haa*gb-hab*ga)/det
 		t, gain := 1.0, ga*da+gb*db
-		for ; t > 1e-10; t /= 2 { // a gain that the rounding of the sum hides is taken on trust
+		for ; t > 1e-10; t /= 2 { // accepts a gain below the rounding of the sum
 			if then := loss(a-t*da, b-t*db); then <= now-1e-4*t*gain || gain < 1e-9*now {
 				a, b, now = a-t*da, b-t*db, then
 				break
 			}
 		}
 		if t <= 1e-10 || math.Abs(da)+math.Abs(db) <= 1e-12*(math.Abs(a)+math.Abs(b)) {
-			break // no step is better, as far as float64 can tell, or the next one would be smaller than that
+			break
 		}
 	}
 	c := Calibration{Scale: a / deviation, Shift: b - a*mean/deviation}
@@ -429,7 +421,6 @@ func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 	return c, c.check()
 }
 
-// asFloats reads a list of numbers or truth values.
 func asFloats(flat any) ([]float64, bool) {
 	switch f := flat.(type) {
 	case []float64:

@@ -11,29 +11,26 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Card says what a model was trained on and what came of it.
+// Card describes the training of a model and its results.
 type Card struct {
-	// Examples are those of the set that the last Fit trained on, 0 if it was none, and Fields its fields, as "x float32
-	// [28 28]".
+	// Examples and Fields describe the set of the last Fit; a field is "x float32[28 28]". Examples is 0 for batches.
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
-	// Epochs are the rows of the history of the last Fit, and Fit the figures of the epoch whose state the model has: the
-	// last one, or the best with callbacks.KeepBest or checkpoint.KeepBest. Evaluated are those of the last Evaluate. Both
-	// are of the weights that the model has: none are there after a change of these, as a Load, a step of training, or a
-	// run that ended inside of an epoch.
+	// Epochs is the number of rows in the history of the last Fit. Fit has the figures of the epoch whose weights the
+	// model has, and Evaluated those of the last Evaluate. Both are empty if the weights changed later, as by Load,
+	// TrainStep, or a run that ended within an epoch.
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
-	// ClassWeights and SampleWeights are what [WithClassWeights] and [WithSampleWeights] were given.
+	// ClassWeights and SampleWeights are the arguments of [WithClassWeights] and [WithSampleWeights].
 	ClassWeights  map[int]float64 `json:"-"`
 	SampleWeights string          `json:"-"`
-	// Versions are those of lazo, of GoMLX and of the plugin that the model was saved with.
+	// Versions has the versions of lazo, GoMLX and the plugin that saved the model.
 	Versions map[string]string `json:"versions,omitempty"`
-	// Saved is when the model was saved, by the clock of [WithClock]; nil without one.
+	// Saved is the time of saving by the clock of [WithClock], nil without one.
 	Saved *time.Time `json:"saved,omitempty"`
 }
 
-// card has the figures of the weights after so many changes.
 func (m *Model) card(now int64) Card {
 	m.seen.mu.Lock()
 	c, fitted, evaluated := m.seen.card, m.seen.fitted, m.seen.evaluated
@@ -44,14 +41,12 @@ func (m *Model) card(now int64) Card {
 	return c
 }
 
-// figures are those of a model's weights after so many changes.
 type figures struct {
 	at    int64
 	found map[string]float64
-	row   loop.Logs // in place of found: those of an epoch, which stay on the device until somebody asks
+	row   loop.Logs // in place of found: logs on the device, until they are read
 }
 
-// of are the figures of the weights after so many changes: none if they are of others.
 func (f figures) of(now int64) map[string]float64 {
 	switch {
 	case f.at != now:
@@ -62,7 +57,6 @@ func (f figures) of(now int64) map[string]float64 {
 	return maps.Clone(f.found)
 }
 
-// carry takes the card of a file, whose figures are of the weights as they are now.
 func (s *seen) carry(c Card) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,15 +66,14 @@ func (s *seen) carry(c Card) {
 	s.card = c
 }
 
-// noteFit has the card say what a Fit came to, whose run began behind a step.
 func (m *Model) noteFit(set *data.Set, history *loop.History, began int64) {
 	if history.Len() == 0 {
 		return
 	}
 	var last loop.Logs
-	now := m.seen.changes.Add(1) // it may have gone on from a checkpoint, and made no step
+	now := m.seen.changes.Add(1) // a Fit that made no step may have restored a checkpoint
 	has := m.seen.has(began)
-	for at, row := range history.Rows() { // an epoch of which the state is not there has no figures
+	for at, row := range history.Rows() {
 		if at.Steps == has {
 			last = row
 		}
@@ -92,7 +85,7 @@ func (m *Model) noteFit(set *data.Set, history *loop.History, began int64) {
 	if set == nil {
 		return
 	}
-	if c.Examples = set.Len(); set.Mapped() { // what its batches have it does not know
+	if c.Examples = set.Len(); set.Mapped() {
 		return
 	}
 	for _, f := range set.Fields() {
@@ -100,7 +93,6 @@ func (m *Model) noteFit(set *data.Set, history *loop.History, began int64) {
 	}
 }
 
-// figuresOf are the finite numbers of a row that are no arrays.
 func figuresOf(logs loop.Logs) func(yield func(string, float64) bool) {
 	return func(yield func(string, float64) bool) {
 		for e := range logs.All() {
@@ -114,13 +106,12 @@ func figuresOf(logs loop.Logs) func(yield func(string, float64) bool) {
 	}
 }
 
-// noteEvaluated has the card say what was found of the weights after so many changes.
 func (m *Model) noteEvaluated(found map[string]float64, at int64) {
 	finite := maps.Clone(found)
 	maps.DeleteFunc(finite, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
-	if at >= m.seen.evaluated.at { // another Evaluate may have begun later, and ended before
+	if at >= m.seen.evaluated.at { // another Evaluate may have begun later and ended earlier
 		m.seen.evaluated = figures{at: at, found: finite}
 	}
 }

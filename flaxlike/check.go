@@ -20,58 +20,55 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// ErrLabelRange is wrapped by the error about a label that is no class of the output, or an integer that an
-// nn.Embedding has not.
+// ErrLabelRange is wrapped by the error about a label that is no class of the output, and about an index outside an
+// nn.Embedding.
 var ErrLabelRange = errors.New("outside of the classes")
 
-// ErrValue is wrapped by the error about a label or a sample weight that a loss or metric cannot take, such as a label
-// 2 for binary_crossentropy.
+// ErrValue is wrapped by the error about a label or sample weight that a loss or metric cannot take, such as a label 2
+// for binary_crossentropy.
 var ErrValue = errors.New("out of range")
 
-// seen is what a model has learned while it was built.
 type seen struct {
-	mu        sync.Mutex     // guards all; a list that is there is not changed
-	whole     *data.Resident // the last set on the device that was looked at, all of it
+	mu        sync.Mutex     // guards all fields; slices are replaced, not changed
+	whole     *data.Resident // the last set on a device that was checked
 	variables []variable
 	layers    []layerRow
 	arrows    []Arrow
-	odds      map[string]odds  // of the outputs, by name
-	widths    map[string]int   // of the outputs' last axes, 1 where there is none but the batch's
+	odds      map[string]odds
+	widths    map[string]int   // lengths of the outputs' last axes, 1 for [batch]
 	optimizer *optim.Optimizer // of SetOptimizer; nil: New's
 	bounds    []bound
-	weighed   []string                  // the fields of labels whose classes have weights
-	looked    int                       // how many bounds there were then
-	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step
-	expected  *expected                 // what the run that begins waits for
-	inputs    []described               // the fields that the network takes
-	card      Card                      // its figures apart
-	fitted    figures                   // of the last Fit
-	evaluated figures                   // of the last Evaluate
+	weighed   []string // label fields whose classes have weights
+	looked    int
+	built     map[*managed.Stepper]bool // those whose bounds are known
+	expected  *expected
+	inputs    []described
+	card      Card
+	fitted    figures
+	evaluated figures
 
-	labels       map[string]string // the field of what an output should be, by output
+	labels       map[string]string // the label field of each output
 	calibrations map[string]fitted[Calibration]
 	thresholds   map[string]fitted[float64]
-	run, made    int64        // runs that began, and the steps of the last one, those that were undone too
-	origin       origin       // of the weights
-	changes      atomic.Int64 // of the weights, as far as they are known: steps of training, and values that were loaded
+	run, made    int64 // the number of runs, and the steps of the last one
+	origin       origin
+	changes      atomic.Int64 // counts known changes of the weights: training steps, loaded values
 }
 
-// bound says what numbers a field of the batch may have.
 type bound struct {
 	field     string
-	kind      string // of its numbers, as "label"
+	kind      string // in errors, such as "label"
 	low, high float64
-	signs     bool   // -1 and 1 alone
-	whole     bool   // no fractions
-	orNaN     bool   // a NaN too
-	row       int    // so many together are 1, or 0 as those of an example that is not to count
-	class     bool   // it is a number of low…high
+	signs     bool
+	whole     bool
+	orNaN     bool
+	row       int    // sums of this many are 1, or 0 for an ignored example
+	class     bool   // a class number from low to high
 	input     bool   // of the network, not of a loss
-	weights   string // the field of weights: what counts 0 may be anything
+	weights   string // the field of weights; weight 0 disables the check
 	why, hint string
 }
 
-// take notes a bound, unless another one has it in it.
 func (s *seen) take(r bound) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,14 +81,12 @@ func (s *seen) take(r bound) {
 	}
 }
 
-// known are the bounds so far.
 func (s *seen) known() []bound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bounds
 }
 
-// weigh notes a field of labels whose classes have weights.
 func (s *seen) weigh(field string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,13 +95,12 @@ func (s *seen) weigh(field string) {
 	}
 }
 
-// checkWeights refuses weights by which no example of a set counts, and those of classes that a set to train on has
-// not.
+// checkWeights refuses weights by which no example counts, and weights of classes without training examples.
 func (m *Model) checkWeights(s step) error {
 	batch := data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}
 	if weights, err := batch.Field(m.set.weights); m.set.weights != "" && err == nil {
 		of, n := bound{weights: m.set.weights}, weights.Size()
-		some := !isFloat(weights.Flat) || n == 0 // the step says so, better
+		some := !isFloat(weights.Flat) || n == 0
 		for at := 0; at < n && !some; at++ {
 			some = counts(batch, of, weights, at)
 		}
@@ -123,7 +117,7 @@ func (m *Model) checkWeights(s step) error {
 	for _, name := range fields {
 		labels, err := batch.Field(name)
 		if err != nil || labels.Size() == 0 {
-			continue // the step says so, better
+			continue
 		}
 		some, there, missing := false, map[int]bool{}, len(m.set.classWeights)
 		flat, number := reflect.ValueOf(labels.Flat), reflect.TypeFor[float64]()
@@ -154,7 +148,6 @@ func (m *Model) checkWeights(s step) error {
 	return nil
 }
 
-// stream knows whether the sample weights of batches that come one by one have let an example count so far.
 type stream struct {
 	began, some bool
 }
@@ -164,7 +157,7 @@ func (s *stream) look(batch data.Batch, field string) {
 		batch = data.Batch{Fields: batch.Resident.Fields(), Size: batch.Resident.Len()}
 	}
 	weights, err := batch.Field(field)
-	if s.some || err != nil || !isFloat(weights.Flat) || weights.Check() != nil { // the step says so, better
+	if s.some || err != nil || !isFloat(weights.Flat) || weights.Check() != nil {
 		return
 	}
 	s.began = true
@@ -173,7 +166,6 @@ func (s *stream) look(batch data.Batch, field string) {
 	}
 }
 
-// check refuses batches of which no example counted.
 func (s *stream) check(field string) error {
 	if s.some || !s.began {
 		return nil
@@ -181,7 +173,7 @@ func (s *stream) check(field string) error {
 	return failure(fmt.Errorf("field %q: the sample weights of all examples so far are 0, so none would count: %w", field, ErrValue))
 }
 
-// fieldOf is the field that a node has the numbers of, in whatever shape; "" if it has others.
+// fieldOf returns the field whose numbers a node has, in any shape; "" for other nodes.
 func (t *trace) fieldOf(x *graph.Node) string {
 	for {
 		if name := t.inputs[x]; name != "" {
@@ -198,8 +190,7 @@ func (t *trace) fieldOf(x *graph.Node) string {
 	}
 }
 
-// numbersAlone says that the network's inputs of floats are finite numbers, but for those about which the network asks
-// itself.
+// numbersAlone bounds float inputs to finite numbers, except those that the network itself tests or clips.
 func (t *trace) numbersAlone(g *graph.Graph) {
 	nan, infinite := map[string]bool{}, map[string]bool{}
 	for _, n := range g.Nodes() {
@@ -213,7 +204,7 @@ func (t *trace) numbersAlone(g *graph.Graph) {
 			infinite[t.fieldOf(in[1])] = true
 		case graph.NodeTypeMin, graph.NodeTypeMax:
 			if of := in[0]; of.Type() != n.Type() && (of.Type() == graph.NodeTypeMin || of.Type() == graph.NodeTypeMax) {
-				infinite[t.fieldOf(of.Inputs()[0])] = true // clipped
+				infinite[t.fieldOf(of.Inputs()[0])] = true
 			}
 		case graph.NodeTypeEqual, graph.NodeTypeNotEqual, graph.NodeTypeLessThan, graph.NodeTypeLessOrEqual, graph.NodeTypeGreaterThan, graph.NodeTypeGreaterOrEqual:
 			for i, with := range in[:2] {
@@ -242,10 +233,8 @@ func (t *trace) numbersAlone(g *graph.Graph) {
 	}
 }
 
-// rounding is how far a probability may be beside 0…1.
 const rounding = 1e-5
 
-// labelsOf says what labels a loss by name takes.
 func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 	r := bound{field: field, kind: "label", weights: weights, low: -math.MaxFloat32, high: math.MaxFloat32, why: l.Name + " takes finite numbers"}
 	switch l.Name {
@@ -268,17 +257,14 @@ func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 	return r
 }
 
-// classes tells whether what it takes are classes or probabilities.
 func (r bound) classes() bool { return r.class || r.signs || r.high < 2 }
 
-// rowsOf says that labels are probabilities of classes, which are 1 together.
 func rowsOf(l Loss, field string, output *graph.Node, weights string) (r bound, ok bool) {
 	ok = slices.Contains([]string{"categorical_crossentropy", "categorical_focal_crossentropy", "kl_divergence"}, l.Name)
 	return bound{field: field, kind: "sum of labels", weights: weights, row: outputs.Classes(output),
 		why: l.Name + " takes probabilities, whose sum is 1 (or 0 where an example is not to count)"}, ok
 }
 
-// before looks at a batch before its step.
 func (m *Model) before(s step, batch data.Batch) error {
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
 		return errors.New("the model has no loss: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()")
@@ -292,7 +278,7 @@ func (m *Model) before(s step, batch data.Batch) error {
 	m.seen.mu.Unlock()
 	switch {
 	case s.set == nil:
-		if err := m.seen.look(batch, false); err != nil || s.stream == nil || m.set.weights == "" || m.state.Job() != nil { // of a job, others may have what counts
+		if err := m.seen.look(batch, false); err != nil || s.stream == nil || m.set.weights == "" || m.state.Job() != nil { // other ranks may have an example that counts
 			return err
 		}
 		s.stream.look(batch, m.set.weights)
@@ -313,17 +299,16 @@ func (m *Model) before(s step, batch data.Batch) error {
 	return err
 }
 
-// look looks at the numbers of a batch, or at those alone that the network takes.
 func (s *seen) look(batch data.Batch, inputs bool) error {
 	s.mu.Lock()
 	bounds, whole, looked := s.bounds, s.whole, s.looked
 	s.mu.Unlock()
 	set := batch.Resident
 	switch {
-	case set != nil && set == whole && looked == len(bounds): // its batches have no labels, so all of the set's are looked at, once
+	case set != nil && set == whole && looked == len(bounds): // the whole set is checked once
 		return nil
 	case batch.Check() != nil:
-		return nil // the step says so, better
+		return nil
 	case set == nil:
 		return lookAt(bounds, batch, "the batch", inputs)
 	}
@@ -340,7 +325,7 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 	for _, r := range bounds {
 		field, err := batch.Field(r.field)
 		if err != nil || inputs && !r.input {
-			continue // the step says so, better
+			continue
 		}
 		at, ok := r.first(field, 0)
 		for ; !ok && !counts(batch, r, field, at); at, ok = r.first(field, at+1) {
@@ -368,8 +353,7 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 	return nil
 }
 
-// counts tells whether the number at a place counts: its example does by the batch's mask, and has a weight other than
-// 0.
+// counts reports whether an example counts by the mask and its weight.
 func counts(batch data.Batch, r bound, field data.Array, at int) bool {
 	if r.weights != "" {
 		weights, err := batch.Field(r.weights)
@@ -382,7 +366,6 @@ func counts(batch data.Batch, r bound, field data.Array, at int) bool {
 	return err != nil || !ok || len(flat) != field.Len() || flat[at/(field.Size()/field.Len())]
 }
 
-// isFloat tells whether numbers can be sample weights.
 func isFloat(flat any) bool {
 	switch flat.(type) {
 	case []float32, []float64:
@@ -391,7 +374,6 @@ func isFloat(flat any) bool {
 	return false
 }
 
-// isZero tells whether the weight at a place is 0.
 func isZero(flat any, at int) bool {
 	switch w := flat.(type) {
 	case []float32:
@@ -402,7 +384,7 @@ func isZero(flat any, at int) bool {
 	return false
 }
 
-// first is the place of the first number, from a place on, that is out of bounds; ok if there is none.
+// first returns the index of the first number out of bounds from index from on; ok is true if there is none.
 func (r bound) first(field data.Array, from int) (at int, ok bool) {
 	switch f := field.Flat.(type) {
 	case []float32:
@@ -433,7 +415,6 @@ func (r bound) first(field data.Array, from int) (at int, ok bool) {
 	return 0, true
 }
 
-// narrow is a bound in float32: one of finite numbers stays finite.
 func narrow(v float64) float32 {
 	if math.IsInf(v, 0) {
 		return float32(v)
@@ -445,7 +426,6 @@ type number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// lowest and highest are the bounds in a type of integers, or that type's own where these are narrower.
 func lowest[T number](r bound, ofType T) T {
 	if r.low <= float64(ofType) {
 		return ofType
@@ -482,14 +462,13 @@ func outside[T number](flat []T, r bound, low, high T, from int) (int, bool) {
 		return 0, true
 	}
 	for i, v := range flat[from:] {
-		if !(v >= low && v <= high || r.orNaN && v != v) || r.whole && v != T(int64(v)) { // NaN too
+		if !(v >= low && v <= high || r.orNaN && v != v) || r.whole && v != T(int64(v)) {
 			return from + i, false
 		}
 	}
 	return 0, true
 }
 
-// sumOf is the sum of the numbers of a row, of which a place is the last.
 func sumOf(flat any, at, row int) float32 {
 	var sum float64
 	for i := at - row + 1; i <= at; i++ {

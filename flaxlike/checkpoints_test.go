@@ -22,6 +22,15 @@ func openFolder(t *testing.T, dir string, options checkpoint.Options) *checkpoin
 	return f
 }
 
+// resume is the option of a run that is saved into a folder after each epoch, unless the options say otherwise, and
+// resumed from it; nil without a folder.
+func resume(folder *checkpoint.Folder, options ...checkpoint.Options) loop.Option {
+	if folder == nil {
+		return nil
+	}
+	return folder.Resume(append([]checkpoint.Options{checkpoint.Every(loop.Epochs(1))}, options...)...)
+}
+
 // noisy has all that a resumed run must find again: random numbers, statistics, averages, moments.
 func noisy(t *testing.T) *flaxlike.Model {
 	return newModel(t, nn.Sequential{nn.Dense{Units: 8}, nn.BatchNorm{}, nn.Dropout{Rate: 0.5}, nn.Dense{Units: 3}},
@@ -33,10 +42,7 @@ func noisy(t *testing.T) *flaxlike.Model {
 func TestFit_killedAndStartedAgain(t *testing.T) {
 	set := sorted(t, 152) // 5 steps an epoch, the last one of 24 examples
 	fit := func(ctx context.Context, m *flaxlike.Model, folder *checkpoint.Folder, batches bool, callbacks ...loop.Option) (*loop.History, error) {
-		f := quiet(flaxlike.Fit{Epochs: 4, Validation: set, SanityEvaluation: true, Checkpoints: folder, Callbacks: callbacks})
-		if folder != nil {
-			f.CheckpointEvery = loop.Steps(3)
-		}
+		f := quiet(flaxlike.Fit{Epochs: 4, Validation: set, SanityEvaluation: true, Callbacks: append(callbacks, resume(folder, checkpoint.Every(loop.Steps(3))))})
 		if !batches {
 			return m.Fit(ctx, set, f)
 		}
@@ -51,7 +57,7 @@ func TestFit_killedAndStartedAgain(t *testing.T) {
 	killed := errors.New("killed")
 	for _, row := range []struct {
 		name      string
-		at, again loop.Steps // where it goes on
+		at, again loop.Steps // where it continues
 		interrupt bool       // else it fails, and saves nothing more
 		batches   bool
 	}{
@@ -100,14 +106,14 @@ func TestFit_keepsTheBestCheckpoint(t *testing.T) {
 	set := line(t, 128)
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "val_loss"}}})
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
-	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Validation: set, Checkpoints: folder}))
+	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Validation: set, Callbacks: []loop.Option{resume(folder)}}))
 	require.NoError(t, err)
 	list, err := folder.List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, list, 1, "the last is the best")
 	require.EqualValues(t, 20, list[0].Step)
 
-	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{FastDevRun: true, Epochs: 5, Checkpoints: folder}))
+	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{FastDevRun: true, Epochs: 5, Callbacks: []loop.Option{loop.Options(resume(folder))}}))
 	require.NoError(t, err)
 	after, err := folder.List(t.Context())
 	require.NoError(t, err)

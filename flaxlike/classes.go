@@ -11,23 +11,22 @@ import (
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
 
-// ErrNoProbabilities is wrapped by the error of [Prediction.Probabilities], [Prediction.Classes] and their like about
-// an output that has none.
+// ErrNoProbabilities is wrapped by errors of [Prediction.Probabilities], [Prediction.Classes] and other methods about
+// an output that has no probabilities.
 var ErrNoProbabilities = errors.New("no probabilities")
 
-// odds is how the numbers of an output become probabilities.
 type odds int
 
 const (
 	oddsUnknown odds = iota
-	noOdds           // they are numbers of other things
-	softmaxed        // they are probabilities of classes of which an example has one
-	sigmoided        // they are probabilities, each of a class and its opposite
-	softmax          // they become the first by a softmax over the last axis
-	sigmoid          // they become the second by a sigmoid
+	noOdds
+	softmaxed
+	sigmoided
+	softmax
+	sigmoid
 )
 
-// oddsOf asks the output first, which may have gone through a softmax, and then its losses.
+// oddsOf looks for a softmax or sigmoid at the output, then at its losses.
 func (s *settings) oddsOf(out map[string]*graph.Node, name string) odds {
 	switch outputs.MadeBy(out[name]) {
 	case "softmax":
@@ -45,7 +44,7 @@ func (s *settings) oddsOf(out map[string]*graph.Node, name string) odds {
 		case by == oddsUnknown || by == of:
 		case of == oddsUnknown || of == noOdds:
 			of = by
-		case by != noOdds: // two losses that take it for different things
+		case by != noOdds:
 			return oddsUnknown
 		}
 	}
@@ -70,7 +69,6 @@ func oddsOfLoss(l Loss, output *graph.Node) odds {
 	return noOdds
 }
 
-// lastAxis is the length of the last axis; 1 where there is none but that of the batch.
 func lastAxis(a data.Array) int {
 	if len(a.Dims) < 2 {
 		return 1
@@ -88,7 +86,6 @@ func numbersIn(a data.Array) ([]float64, error) {
 	return nil, fmt.Errorf("its numbers are %s, expected float32 or float64", a.DType())
 }
 
-// finiteIn are the numbers of an output of classes: a NaN or an infinite one is of no class, and has no probability.
 func finiteIn(a data.Array) ([]float64, error) {
 	numbers, err := numbersIn(a)
 	at := slices.IndexFunc(numbers, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
@@ -101,8 +98,7 @@ func finiteIn(a data.Array) ([]float64, error) {
 	return nil, fmt.Errorf("example %d has %+v, which is of no class", at/(len(numbers)/a.Len()), numbers[at])
 }
 
-// probabilitiesOf are those of the numbers of one example, or of one of its places, by a calibration for all or for
-// each, if there is one.
+// probabilitiesOf converts the numbers of one position. by has one calibration for all classes, one for each, or none.
 func probabilitiesOf(numbers []float64, of odds, by []Calibration) []float64 {
 	if of == softmaxed || of == sigmoided {
 		return numbers
@@ -114,7 +110,7 @@ func probabilitiesOf(numbers []float64, of odds, by []Calibration) []float64 {
 		}
 	}
 	p, sum := make([]float64, len(numbers)), 0.0
-	highest := slices.Max(numbers) // NaN if one is
+	highest := slices.Max(numbers)
 	for i, v := range numbers {
 		if of == sigmoid {
 			p[i] = 1 / (1 + math.Exp(-v))

@@ -20,7 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// asIs gives each input as an output of the same name, through what is said of it.
+// asIs returns each input as an output of the same name.
 func asIs(through map[string]func(*graph.Node) *graph.Node, names ...string) flaxlike.Functional {
 	return func(_ *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 		out := map[string]*graph.Node{}
@@ -189,7 +189,7 @@ func TestPredict_ofAModelThatReports(t *testing.T) {
 	require.Contains(t, figures, "activity")
 }
 
-// Batches that come one by one give what a set gives, and each test in a Fit goes through them anew.
+// Batches of a source have the results of a set, and each test in a Fit reads them from the beginning.
 func TestBatchesInPlaceOfASet(t *testing.T) {
 	m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(6))
 	set := sorted(t, 12)
@@ -204,12 +204,12 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 	}
 	var ends []end
 	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 9, Output: io.Discard, ValidationBatches: batches,
-		OnEpochEnd: func(_ context.Context, epoch int, figures loop.Logs) error {
-			if ends = append(ends, end{epoch, figures}); epoch == 2 {
+		Callbacks: []loop.Option{loop.Watch(loop.Every(loop.Epochs(1)), func(_ context.Context, r loop.Report) error {
+			if ends = append(ends, end{int(r.Elapsed.Epochs), r.Logs}); r.Elapsed.Epochs == 2 {
 				return loop.ErrStop
 			}
 			return nil
-		}})
+		})}})
 	require.NoError(t, err)
 	require.Equal(t, 2, history.Len())
 	require.Len(t, ends, 2)
@@ -254,7 +254,7 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 	require.ErrorContains(t, err, `test "val": `)
 }
 
-// Another optimizer begins anew on the parameters as they are, with its own rate, and not beside a Fit.
+// Another optimizer starts on the present parameters, with its own rate, and not during a Fit.
 func TestSetOptimizer(t *testing.T) {
 	m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithBatchSize(6))
 	set := sorted(t, 12)
@@ -267,15 +267,15 @@ func TestSetOptimizer(t *testing.T) {
 	after, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	fit.OnEpochEnd = func(_ context.Context, _ int, figures loop.Logs) error {
-		rate, err := figures.Float("learning_rate")
+	fit.Callbacks = []loop.Option{loop.Watch(loop.Every(loop.Epochs(1)), func(_ context.Context, r loop.Report) error {
+		rate, err := r.Logs.Float("learning_rate")
 		require.NoError(t, err)
 		require.Equal(t, 0.25, rate)
-		_, err = figures.Float("val_loss")
+		_, err = r.Logs.Float("val_loss")
 		require.ErrorIs(t, err, loop.ErrNoEntry, "which a map would give as 0")
 		require.ErrorIs(t, m.SetOptimizer(t.Context(), optim.New(1)), managed.ErrBusy)
 		return nil
-	}
+	})}
 	_, err = m.Fit(t.Context(), set, fit)
 	require.NoError(t, err)
 	require.ErrorContains(t, m.SetOptimizer(t.Context(), nil), "flaxlike: set the optimizer: the optimizer is nil")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -28,7 +29,7 @@ func TestF50Child(t *testing.T) {
 		return
 	}
 	for i, f := range []flaxlike.Fit{{Output: io.Discard}, {}, {Lines: true}} {
-		if i == 1 { // nobody reads its stderr any more
+		if i == 1 { // its stderr has no reader from here
 			fmt.Println("silent")
 			_, _ = os.Stdin.Read(make([]byte, 1))
 		}
@@ -36,15 +37,14 @@ func TestF50Child(t *testing.T) {
 		require.NoError(t, err)
 		set := line(t, 128)
 		_, err = newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(32+i)).Fit(t.Context(), set,
-			flaxlike.Fit{Epochs: 3 * (i + 1), Validation: set, Checkpoints: folder, Output: f.Output, Lines: f.Lines})
+			flaxlike.Fit{Epochs: 3 * (i + 1), Validation: set, Callbacks: []loop.Option{resume(folder)}, Output: f.Output, Lines: f.Lines})
 		require.NoError(t, err)
 		require.NoError(t, folder.Close())
 		fmt.Println([]string{"silent", "bar", "lines"}[i])
 	}
 }
 
-// A whole process trains with checkpoints: it says nothing unasked, and a stderr that nobody reads ends no training,
-// whatever it shows.
+// A whole process trains with checkpoints. It prints nothing unasked, and a stderr without a reader ends no training.
 func TestF50_closedPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

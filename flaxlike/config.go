@@ -17,16 +17,15 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// config is a layer as a file has it.
+// config describes a layer in a file.
 type config struct {
 	Layer string `json:"layer"`
-	// Own tells that the layer is of the program that saved it: a type with settings, or a function.
+	// Own marks a layer of the program that saved it: a type with settings, or a function.
 	Own      bool                       `json:"own,omitempty"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
-	Layers   []config                   `json:"layers,omitempty"` // those in it
+	Layers   []config                   `json:"layers,omitempty"`
 }
 
-// heldBy are the layers in a layer of package nn, and whether it is of a kind that has any.
 func heldBy(l nn.Layer) (in []nn.Layer, holds bool) {
 	switch l := l.(type) {
 	case nn.Sequential:
@@ -45,7 +44,6 @@ func heldBy(l nn.Layer) (in []nn.Layer, holds bool) {
 	return nil, false
 }
 
-// holding is such a layer with others in it.
 func holding(l nn.Layer, in []nn.Layer) (nn.Layer, error) {
 	one := func(of func(nn.Layer) nn.Layer) (nn.Layer, error) {
 		if len(in) != 1 {
@@ -70,7 +68,7 @@ func holding(l nn.Layer, in []nn.Layer) (nn.Layer, error) {
 	return l, nil
 }
 
-// copied is a layer with lists of layers of its own: what the caller does to his changes no model.
+// copied copies a layer's lists of layers, so that later changes by the caller do not change the model.
 func copied(l nn.Layer) nn.Layer {
 	in, holds := heldBy(l)
 	if !holds {
@@ -80,14 +78,12 @@ func copied(l nn.Layer) nn.Layer {
 	for i := range in {
 		in[i] = copied(in[i])
 	}
-	l, _ = holding(l, in) // as many as it had
+	l, _ = holding(l, in)
 	return l
 }
 
-// writing writes layers down. A name stands for one layer of the program's own alone.
 type writing map[string]any
 
-// config is a layer as it is written down; where says which it is in errors.
 func (w writing) config(l nn.Layer, where string) (c config, err error) {
 	if layering.IsNil(l) {
 		return c, fmt.Errorf("the layer %q is nil", where)
@@ -125,7 +121,6 @@ func (w writing) config(l nn.Layer, where string) (c config, err error) {
 	return c, nil
 }
 
-// own sees that a layer of the program's own has a name that is its alone.
 func (w writing) own(name string, l nn.Layer) error {
 	of := any(reflect.TypeOf(l))
 	if v := reflect.ValueOf(l); v.Kind() == reflect.Func {
@@ -146,11 +141,10 @@ func (w writing) own(name string, l nn.Layer) error {
 
 var initializer = reflect.TypeFor[model.VariableInitializer]()
 
-// only are the names of the settings of layers that are no structs.
 var only = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
 
-// settingsOf are the settings of a layer that are not zero, each as JSON from which it can be made again. An
-// initializer has its name, if it has one, else it is left out: what a file's model computes does not depend on it.
+// settingsOf returns the non-zero settings of a layer as JSON. Unnamed initializers are left out: a saved model does
+// not need them.
 func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	v := reflect.Indirect(reflect.ValueOf(l))
 	settings := map[string]json.RawMessage{}
@@ -158,7 +152,7 @@ func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	name, bare := only[v.Type()]
 	switch {
 	case bare:
-		settings[name], _ = json.Marshal(l) // text, or whole numbers
+		settings[name], _ = json.Marshal(l)
 		return settings, nil
 	case holds && v.Kind() == reflect.Slice:
 		return settings, nil
@@ -196,7 +190,6 @@ func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	return settings, nil
 }
 
-// initializerName is the name of one of package nn that has no number of its own.
 func initializerName(i model.VariableInitializer) string {
 	for _, name := range []string{"glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "orthogonal", "zeros", "ones"} {
 		if reflect.ValueOf(nn.Initial(name)).Pointer() == reflect.ValueOf(i).Pointer() {
@@ -206,7 +199,6 @@ func initializerName(i model.VariableInitializer) string {
 	return ""
 }
 
-// withSettings is a layer of the type of another one, with settings of a file.
 func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, error) {
 	t := reflect.TypeOf(of)
 	pointer := t.Kind() == reflect.Pointer
@@ -248,7 +240,7 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 	return v.Interface().(nn.Layer), nil
 }
 
-// reading makes layers of what is written down: own are those of the program by name, and those that were asked for.
+// reading makes layers from descriptions. own has the program's layers, and records which were used.
 type reading struct {
 	own   map[string]nn.Layer
 	asked map[string]bool

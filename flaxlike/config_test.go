@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Layers as the constructors that flaxlike had wrote them down (testdata/layers-1.json, by 03fab63) are package nn's
-// with the same settings. What is written down now is read as the same.
+// Layers that flaxlike's earlier constructors described (testdata/layers-1.json, by 03fab63) are package nn's with the
+// same settings. Present descriptions are read as the same.
 func TestLayersOfOldFiles(t *testing.T) {
 	raw, err := os.ReadFile("testdata/layers-1.json")
 	require.NoError(t, err)

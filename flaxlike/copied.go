@@ -17,17 +17,17 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Copied says which of a model's variables were given the values of another model, by their full names.
+// Copied lists the variables that [Model.CopyFrom] or [Model.LoadSome] copied, by their full names.
 type Copied struct {
-	// Taken are those that have the other one's values now.
+	// Taken are the variables that were copied.
 	Taken []string
-	// Left are those that kept their own, and why.
+	// Left are the model's variables that were not copied, and why.
 	Left []struct{ Name, Why string }
-	// Unused are those of the other one that no variable took.
+	// Unused are the source's variables that were not copied.
 	Unused []string
 }
 
-// String is a line for each variable that was left, behind one that counts those that were taken.
+// String counts the copied variables, and lists the others, one on a line.
 func (c Copied) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d variables taken, %d left, %d unused", len(c.Taken), len(c.Left), len(c.Unused))
@@ -40,10 +40,9 @@ func (c Copied) String() string {
 	return b.String()
 }
 
-// CopyFrom gives the network's variables the values of another model's of the same names: those that match takes, which
-// must all be there and of the same shapes and types; or, where match is nil, those that fit. What it did is in the
-// result. A match that takes none is an error, as are two models of which nothing fits; after an error no value was
-// changed. Both models must have met a batch ([Model.Init]).
+// CopyFrom copies variables of the network that match selects from another model, by name. Each must exist there with
+// the same shape and dtype. A nil match copies all that fit. It is an error if nothing is selected or fits; after an
+// error no value was changed. Both models must be built ([Model.Init]).
 //
 //	copied, err := model.CopyFrom(ctx, trained, optim.Under("/model/body"))
 func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (Copied, error) {
@@ -61,7 +60,8 @@ func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (C
 	return c, nil
 }
 
-// LoadSome is [Model.Load] of a part of the file, as [Model.CopyFrom] takes a part of a model.
+// LoadSome copies variables from a file of [Model.Save], or another safetensors file, as [Model.CopyFrom] does from a
+// model.
 func (m *Model) LoadSome(ctx context.Context, path string, match optim.Match) (Copied, error) {
 	values, _, err := readTensors(path)
 	var c Copied
@@ -134,7 +134,6 @@ func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match
 	})
 }
 
-// content are the network's values of this moment, by their short names.
 func (m *Model) content() (*checkpoint.Checkpoint, error) {
 	variables, err := m.built()
 	if err != nil {
@@ -144,7 +143,7 @@ func (m *Model) content() (*checkpoint.Checkpoint, error) {
 	for i, v := range variables {
 		names[i] = v.name
 	}
-	now, err := m.state.Values(names...) // of one moment, also beside a training
+	now, err := m.state.Values(names...) // all of one moment, also during training
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +159,6 @@ func (m *Model) content() (*checkpoint.Checkpoint, error) {
 	return &c, nil
 }
 
-// tensorOf is a value as a file has it.
 func tensorOf(value *tensors.Tensor) (t checkpoint.Tensor, err error) {
 	a, err := managed.ArrayOf(value)
 	if err != nil {

@@ -48,7 +48,7 @@ func (c counting) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 }
 
 // Fit makes a step with no more than a train.Loop by hand needs for the same: memory from Go's heap, and copies from
-// the device, of which an epoch that nobody reads has none.
+// the device, of which an epoch without readers has none.
 func TestFit_costsWhatTrainCosts(t *testing.T) {
 	set := sorted(t, 3200)
 	const steps, epochs = 100, 10

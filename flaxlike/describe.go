@@ -18,7 +18,7 @@ import (
 // Input is a field that a network takes.
 type Input struct {
 	Name string `json:"name"`
-	// Type is that of the numbers as data.Array.DType has it, "float32", and Dims are those of an example.
+	// Type is the dtype as in data.Array.DType, "float32". Dims are the dimensions of one example.
 	Type string `json:"type"`
 	Dims []int  `json:"dims"`
 }
@@ -29,14 +29,6 @@ func (m *Model) inputs() []Input {
 	return inputsOf(m.seen.inputs)
 }
 
-// InputNames are the names of the fields that the network takes: package serve refuses an example that has others.
-func (m *Model) InputNames() (names []string) {
-	for _, in := range m.inputs() {
-		names = append(names, in.Name)
-	}
-	return names
-}
-
 func inputsOf(of []described) (inputs []Input) {
 	for _, d := range of {
 		inputs = append(inputs, Input{d.Name, dtype.Type(d.Type).String(), slices.Clone(d.Dims[min(1, len(d.Dims)):])})
@@ -44,36 +36,36 @@ func inputsOf(of []described) (inputs []Input) {
 	return inputs
 }
 
-// Description is what a model, or its file, says of itself.
+// Description describes a model, or the file of one.
 type Description struct {
-	// Network is a line for each layer: its place, its kind and its settings, those in others indented. It ends in
-	// "(own)" where the layer is of the program that saved the model. Code says why there is no network.
+	// Network has a line for each layer: its place, kind and settings, indented inside other layers. The line of a
+	// custom layer ends with "(own)". Code says why there is no network.
 	Network []string `json:"network,omitempty"`
 	Code    string   `json:"code,omitempty"`
-	// Inputs are the fields that the network takes, as in the batch that it was built for last; none before its first one.
+	// Inputs are the fields that the network takes, as in the batch that built it last.
 	Inputs []Input `json:"inputs,omitempty"`
-	// Losses and Metrics are a line for each: "mse, weight 2".
+	// Losses and Metrics have a line for each: "mse, weight 2".
 	Losses  []string            `json:"losses,omitempty"`
 	Metrics []string            `json:"metrics,omitempty"`
 	Classes map[string][]string `json:"classes,omitempty"` // by output, "" for the only one
-	// Calibrations and Thresholds are those in force, by output, thresholds class by class: see Model.Calibrate and
-	// Model.ChooseThresholds. An output without thresholds has 0.5.
+	// Calibrations and Thresholds are those in force, by output. See Model.Calibrate and Model.ChooseThresholds. The
+	// default threshold is 0.5.
 	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
-	// Optimizer is its name and rate, Policy the types of numbers where they are not all float32.
+	// Optimizer is its name and learning rate. Policy names the dtypes if they are not all float32.
 	Optimizer string `json:"optimizer,omitempty"`
 	Policy    string `json:"policy,omitempty"`
-	// Preparation is the JSON of what [WithPreparation] was given, here or where the model was saved; nil for nothing.
+	// Preparation is the JSON of the argument of [WithPreparation], or nil.
 	Preparation json.RawMessage `json:"preparation,omitempty"`
-	// Variables are their names, types and dims, and Numbers how many numbers they have in all.
+	// Variables are names, dtypes and dimensions. Numbers is the number of their elements.
 	Variables []string `json:"variables"`
 	Numbers   int      `json:"numbers"`
-	// Card is of the training here, or where the model was saved, if it was opened and not trained or evaluated since.
+	// Card describes the training, here or where the model was saved.
 	Card Card `json:"card"`
 }
 
-// Describe says what the model is made of and what came of its training. A model that has met no batch has no variables
-// yet.
+// Describe describes the model: its layers, losses, variables and training. A model that has met no batch has no
+// variables.
 func (m *Model) Describe() Description {
 	say := m.description(m.seen.changes.Load()).say()
 	for _, row := range m.state.Summary().Rows {
@@ -88,8 +80,8 @@ func (d *Description) variable(name, kind string, dims []int, size int) {
 	d.Variables, d.Numbers = append(d.Variables, fmt.Sprintf("%s %s%v", name, dtype.InFiles(kind), dims)), d.Numbers+size
 }
 
-// Describe reads what a file of [Model.Save] says of its model, and makes none: it needs no plugin, and no code of the
-// program that saved it.
+// Describe reads the description in a file of [Model.Save]. It needs no plugin, and no code of the program that saved
+// the model.
 func Describe(path string) (Description, error) {
 	d, err := describeFile(path)
 	if err != nil {
@@ -113,7 +105,6 @@ func describeFile(path string) (say Description, err error) {
 	return say, nil
 }
 
-// say is all but the variables.
 func (d description) say() Description {
 	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: d.Calibrations, Thresholds: d.Thresholds,
 		Losses: said(d.Losses), Metrics: said(d.Metrics)}
@@ -132,7 +123,7 @@ func (d description) say() Description {
 	return say
 }
 
-// decimal is the shortest decimal number that stands for the same float32, where v is one: 0.1 for 0.10000000149011612.
+// decimal returns the shortest decimal that rounds to the same float32: 0.1 for 0.10000000149011612.
 func decimal(v float64) float64 {
 	if float64(float32(v)) != v {
 		return v
@@ -144,7 +135,6 @@ func decimal(v float64) float64 {
 	return short
 }
 
-// said is a line for each loss or metric.
 func said(judges []judge) (lines []string) {
 	for _, j := range judges {
 		line := j.Name
@@ -168,7 +158,6 @@ func said(judges []judge) (lines []string) {
 	return lines
 }
 
-// lines adds those of a layer at a place and of what is in it.
 func (c config) lines(before []string, indent, place string) []string {
 	line := c.Layer
 	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
@@ -188,7 +177,7 @@ func (c config) lines(before []string, indent, place string) []string {
 	return before
 }
 
-// String is all of it but the preparation, in lines.
+// String prints all but the preparation, in lines.
 func (d Description) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -239,7 +228,7 @@ func (d Description) String() string {
 	if c.Saved != nil {
 		row("saved", c.Saved.Format(time.RFC3339))
 	}
-	_ = table.Flush() // a strings.Builder takes all
+	_ = table.Flush()
 	return strings.TrimSuffix(text.String(), "\n")
 }
 

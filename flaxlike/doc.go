@@ -1,4 +1,4 @@
-// Package flaxlike is a model with Fit, for those who come from Keras or Elegy:
+// Package flaxlike is a model with Fit, Evaluate and Predict, similar to Keras and Elegy:
 //
 //	model, err := flaxlike.New(ctx, nn.Sequential{
 //		nn.Flatten{}, nn.Dense{Units: 64}, nn.Activation("relu"), nn.Dense{Units: 10}},
@@ -7,9 +7,8 @@
 //	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
 //	figures, err := model.Evaluate(ctx, test)
 //
-// It is a thin layer. A [Model] has a managed.State and the steps as methods, and its Fit is a train.Loop: train.Of
-// makes the same loop of a model, each loop.Option is a callback, layers are those of package nn, and GoMLX's functions
-// are layers as nn.Func. So a program can step down a level at any time.
+// A [Model] is a thin layer over managed.State. Its Fit is a train.Loop, which train.Of makes of a model too. Layers
+// are those of package nn, and GoMLX's functions as nn.Func. Each loop.Option can be a callback.
 //
 // # Names in Keras and Ciclo
 //
@@ -17,7 +16,7 @@
 //	compile(loss, metrics, …)      create_flax_state        New, WithLoss, WithMetrics, WithOptimizer
 //	loss_weights                                            Loss.Weight
 //	weighted_metrics                                        Metric.Weighted
-//	mixed_precision, auto_scale_…                            WithPolicy
+//	mixed_precision, auto_scale_…                           WithPolicy
 //	run_eagerly, distribution      strategy                 WithStrategy
 //	steps_per_execution                                     automatic, see loop.Stepper
 //	fit                            train_loop               Fit, FitBatches
@@ -25,10 +24,10 @@
 //	validation_data, _split, …     test_dataset             Fit.Validation, Validations, ValidationSplit, …
 //	class_weight, sample_weight    sample_weight            WithClassWeights, WithSampleWeights
 //	callbacks                      callbacks                Fit.Callbacks
-//	BackupAndRestore,              checkpoint               Fit.Checkpoints, Fit.CheckpointEvery
+//	BackupAndRestore,              checkpoint               checkpoint.Resume among Fit.Callbacks
 //	ModelCheckpoint
 //	evaluate, predict              test_loop, predict_loop  Evaluate, Predict, EvaluateBatches, PredictBatches
-//	softmax, argmax of predict                              Probabilities, Classes, …Of outputs; PredictOne
+//	softmax, argmax of predict                              Prediction.Probabilities, Prediction.Classes
 //	KerasTuner                                              Search, CrossValidate, Ensemble; Calibrate, ChooseThresholds
 //	train_on_batch, …              train_step, …            TrainStep, TestStep, Answer, ResetStep
 //	summary                                                 Summary
@@ -36,12 +35,13 @@
 //	load_weights                                            Load, LoadSome, CopyFrom
 //	export                                                  Export
 //
-// In Fit the unit is the epoch: a row of the history has means over its examples, and what follows an entry
-// (callbacks.StopEarly, callbacks.KeepBest, callbacks.OnBest, callbacks.ReduceOnPlateau) counts epochs. Labels, sample
-// weights, the integers of an Embedding and inputs of floats, which must be finite, are looked at before the first
-// step, those of a stream of batches before each.
+// In Fit the unit is the epoch. A row of the history has means over the epoch's examples. callbacks.StopEarly,
+// callbacks.KeepBest, callbacks.OnBest and callbacks.ReduceOnPlateau count epochs.
 //
-// Fit logs loss, accuracy, <output>_loss, learning_rate and epoch. The names of the figures of a set to validate on
-// begin with the name of the set: val_loss. TrainStep and TestStep log losses and, as avg_<loss>, their means since the
-// last reset; names of a test of a train.Loop end with the name of the test: loss_val.
+// Fit checks labels, sample weights, indices of an Embedding, and that float inputs are finite: of a set before the
+// first step, of a stream of batches before each step.
+//
+// Fit logs loss, accuracy, <output>_loss, learning_rate and epoch. The figures of a validation set begin with its name:
+// val_loss. TrainStep and TestStep log losses and, as avg_<loss>, their means since the last reset. The figures of a
+// test in a train.Loop end with the name of the test: loss_val.
 package flaxlike

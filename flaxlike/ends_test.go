@@ -29,8 +29,8 @@ const (
 	stuckAt     = 12 // batches come, of 5 an epoch
 )
 
-// fitStuck trains on a source that gives some batches and then calls blocks, which does not return. It tells when the
-// source is there, and the training behind the last batch.
+// fitStuck trains on a source that yields some batches and then calls blocks, which does not return. It reports when
+// the source is there, and the training after the last batch.
 func fitStuck(ctx context.Context, t *testing.T, dir, with string, tell, blocks func()) error {
 	var there atomic.Int32
 	both := func() {
@@ -57,7 +57,7 @@ func fitStuck(ctx context.Context, t *testing.T, dir, with string, tell, blocks 
 	folder, err := checkpoint.Open(dir, checkpoint.Options{})
 	require.NoError(t, err)
 	_, err = newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse")).FitBatches(ctx, batches, quiet(flaxlike.Fit{Epochs: 1000, StepsPerEpoch: 5,
-		Checkpoints: folder, Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(stuckAt)), func(context.Context, loop.Report) error { both(); return nil })}}))
+		Callbacks: []loop.Option{resume(folder), loop.Watch(loop.At(loop.Steps(stuckAt)), func(context.Context, loop.Report) error { both(); return nil })}}))
 	require.NoError(t, folder.Close())
 	return err
 }
@@ -79,7 +79,7 @@ func TestStuckChild(t *testing.T) {
 	os.Exit(loop.ExitCode(err))
 }
 
-// The training of a source that blocks for ever ends within a second of its deadline, or of a signal to its process,
+// The training of a source that blocks without end ends within a second of its deadline, or of a signal to its process,
 // and its folder has the state of the last batch that came.
 func TestF49_aSourceThatBlocksForEver(t *testing.T) {
 	const allowed = 5 * time.Second // a second, and time for a busy machine

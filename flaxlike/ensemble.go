@@ -14,16 +14,15 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Ensemble predicts the mean of what several models predict. It is not trained, and is a serve.Predictor. It does not
-// own its models: they are closed by whoever made them.
+// Ensemble predicts the mean of the predictions of several models. It cannot be trained. It is a serve.Predictor. Its
+// models are not closed with it.
 type Ensemble struct {
 	models []*Model
-	odds   map[string]odds // of the means
+	odds   map[string]odds
 }
 
-// NewEnsemble makes one of models with the same inputs, outputs and classes, which must have met a batch
-// ([Model.Init]): those of the folds of a [CrossValidate], or of several seeds. Another input, output or list of
-// classes is an error that names it.
+// NewEnsemble returns an ensemble of models with equal inputs, outputs and classes, such as those of the folds of a
+// [CrossValidate] or of several seeds. The models must be built ([Model.Init]). A difference is an error that names it.
 func NewEnsemble(models ...*Model) (*Ensemble, error) {
 	e := &Ensemble{models: slices.Clone(models)}
 	if err := e.check(); err != nil {
@@ -71,7 +70,6 @@ func (e *Ensemble) check() error {
 
 func byName(a, b Input) int { return strings.Compare(a.Name, b.Name) }
 
-// means is what the outputs are of which means are taken.
 func (m *Model) means() map[string]odds {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -82,14 +80,13 @@ func (m *Model) means() map[string]odds {
 	return of
 }
 
-// String is as messages have it.
 func (o odds) String() string {
 	return [...]string{"of no known kind", "numbers", "probabilities of classes", "probabilities", "logits of classes", "logits"}[o]
 }
 
-// Predict gives the means of the outputs for all examples of a set, in their order: of an output of classes those of
-// the probabilities, by each model's calibration, and of others those of the numbers. The threshold of classes is 0.5,
-// or that of [Prediction.WithThresholds]: those that the models have are of their own probabilities, and are not used.
+// Predict returns the mean outputs for all examples of a set, in their order. Outputs of classes have means of
+// probabilities, by each model's calibration. The threshold is 0.5, or that of [Prediction.WithThresholds]; thresholds
+// of the models are ignored.
 func (e *Ensemble) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	options = slices.Clone(options)
 	p, failed, err := e.mean(func(m *Model) (Prediction, error) { return m.Predict(ctx, set, options...) })
@@ -99,7 +96,7 @@ func (e *Ensemble) Predict(ctx context.Context, set *data.Set, options ...loop.O
 	return p, err
 }
 
-// Answer is [Model.Answer] by the means: what serve.New serves.
+// Answer is [Model.Answer] for the means, for serve.New.
 func (e *Ensemble) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	p, failed, err := e.mean(func(m *Model) (Prediction, error) { return m.predictBatch(ctx, batch) })
 	if err != nil {
@@ -108,7 +105,7 @@ func (e *Ensemble) Answer(ctx context.Context, batch data.Batch) (map[string]dat
 	return p.answers(failed)
 }
 
-// mean is that of what each model predicts. An output that one of them has no probabilities of has its error in failed.
+// mean averages the predictions. failed has the error of each output that has no probabilities in one of the models.
 func (e *Ensemble) mean(predict func(*Model) (Prediction, error)) (means Prediction, failed graphs.OutputErrors, err error) {
 	sums, failed := map[string][]float64{}, graphs.OutputErrors{}
 	var first Prediction
@@ -157,7 +154,6 @@ func (e *Ensemble) mean(predict func(*Model) (Prediction, error)) (means Predict
 	return means, failed, nil
 }
 
-// add sums up an output, which must be as that of the first model.
 func add(sums map[string][]float64, name string, a, first data.Array) error {
 	numbers, err := numbersIn(a)
 	if err != nil {

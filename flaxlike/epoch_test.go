@@ -54,7 +54,7 @@ func TestR14_monitorsCountEpochs(t *testing.T) {
 
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
 	for _, until := range []int{2, 9} {
-		h, err = fit(flaxlike.Fit{Epochs: until, EachStep: true, Checkpoints: folder, Callbacks: []loop.Option{stop("loss")}})
+		h, err = fit(flaxlike.Fit{Epochs: until, EachStep: true, Callbacks: []loop.Option{stop("loss"), resume(folder)}})
 		require.NoError(t, err)
 	}
 	steps := series(t, h, "elapsed.steps")
@@ -62,7 +62,7 @@ func TestR14_monitorsCountEpochs(t *testing.T) {
 }
 
 // R15: a row of the history has the means over its epoch's examples: of the sum of the losses, of each before its
-// weight, of figures of one's own and of those from inside of the network; in training as in a test.
+// weight, of custom figures and of those that the network reports; in training and in a test.
 func TestR15_rowsHaveTheMeansOfTheEpoch(t *testing.T) {
 	x := sorted(t, 70).Fields() // 4 batches of 16, and one of 6
 	size := make([]float32, 70)
@@ -155,8 +155,8 @@ func TestR05_paddedBatchesTrainBatchNorm(t *testing.T) {
 	require.Len(t, learned[1], len(learned[0]))
 }
 
-// R08: what a loss, a layer or a weight cannot take is told before the step, with the field, the example and what was
-// expected.
+// R08: values that a loss, a layer or a weight cannot take are reported before the step, with the field, the example
+// and the expected values.
 func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 	x := data.X(make([]float32, 8), 8, 1)
 	nan := float32(math.NaN())
@@ -264,8 +264,8 @@ func TestR08_entriesThatNothingLogs(t *testing.T) {
 	}
 }
 
-// What Fit logs is the rate that the parameters move by, of each group that has one of its own; where nobody can tell
-// it none is logged, and a callback that waits for it is an error before the first step.
+// Fit logs the rate by which the parameters move, for each group with its own rate. Where it is unknown none is logged,
+// and a callback that waits for it is an error before the first step.
 func TestKerasLogRate_isTheRateInForce(t *testing.T) {
 	half := optim.ScaleBySchedule(optim.Constant(0.5))
 	var waiting []loop.Option

@@ -15,9 +15,9 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// Evaluate gives the losses and metrics over all examples of a set, by name: "loss", "accuracy". Figures that are
-// arrays, as a confusion matrix, are not among them: the logs of train.TestOf have these. Options are those of the run:
-// loop.Until(loop.Steps(10)) takes ten batches, callbacks.ProgressBar shows how far it is.
+// Evaluate returns the losses and metrics over all examples of a set, by name: "loss", "accuracy". Arrays, such as a
+// confusion matrix, are left out; train.TestOf logs them. Options are those of a run: loop.Until(loop.Steps(10)) takes
+// ten batches, callbacks.ProgressBar shows progress.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
@@ -25,8 +25,8 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	return m.evaluate(ctx, m.testOf(set, m.set.batchSize), options)
 }
 
-// EvaluateBatches is [Model.Evaluate] on batches that come one by one, from anywhere. Each size of batch is a program
-// to compile; data.Pad makes a last one as large as the others.
+// EvaluateBatches is [Model.Evaluate] for batches of any source. Each batch size is compiled separately; data.Pad pads
+// a last batch to the size of the others.
 func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) (map[string]float64, error) {
 	if batches == nil {
 		return nil, errors.New("flaxlike: evaluate: the batches are nil")
@@ -60,7 +60,6 @@ func (m *Model) evaluate(ctx context.Context, test evaluation, options []loop.Op
 	return found, nil
 }
 
-// reading is the model as it is now, for tests and predictions beside whatever else it does.
 func (m *Model) reading(ctx context.Context) (*Model, error) {
 	view, err := m.state.View(ctx)
 	reader := *m
@@ -68,18 +67,16 @@ func (m *Model) reading(ctx context.Context) (*Model, error) {
 	return &reader, err
 }
 
-// evaluation is a test by a step.
 type evaluation struct {
 	loop.Evaluation[*Model, data.Batch]
 	step step
 }
 
-// testOn tests on batches as they come.
 func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
 	return testBy(step{of: m.test, means: true, stream: new(stream)}, batches)
 }
 
-// testBy is a test with the names of Keras. Its figures are means over its batches: see step.BeginEvaluation.
+// testBy names figures as Keras does. They are means over the batches, see step.BeginEvaluation.
 func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	e := evaluation{loop.Evaluate[*Model, data.Batch]("", s, batches), s}
 	e.Prefix = true
@@ -87,9 +84,8 @@ func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	return e
 }
 
-// testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does; but
-// for a model that has a figure of the whole batch, as a mean of its outputs, the last batch is a smaller one, and has
-// a program of its own.
+// testOf tests on a set. It pads a smaller last batch with a mask, so that one program suffices, unless the model has a
+// figure of a whole batch.
 func (m *Model) testOf(set *data.Set, size int) evaluation {
 	batches := set.Batches(size, data.KeepRemainder())
 	if set.Len()%size == 0 {
@@ -104,17 +100,16 @@ func (m *Model) testOf(set *data.Set, size int) evaluation {
 	}))
 }
 
-// takesNoPadding tells whether the test step reports a number that a padded batch would make wrong.
 func (m *Model) takesNoPadding(ctx context.Context, batches iter.Seq2[data.Batch, error]) bool {
 	batch, err := data.Peek(batches)
 	if err == nil {
 		err = m.test.Prepare(ctx, m.state, batch)
 	}
-	return errors.Is(err, managed.ErrPadded) // another error the step will tell
+	return errors.Is(err, managed.ErrPadded)
 }
 
-// Predict gives the outputs for all examples of a set, in their order. The set needs the inputs alone. Rows that its
-// [data.Mask] says are no examples have no output.
+// Predict returns the outputs for all examples of a set, in their order. The set needs only the inputs. Rows that its
+// [data.Mask] excludes are left out.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	p, err := m.predictAll(ctx, set, options)
 	if err != nil {
@@ -130,7 +125,7 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 	before := m.seen.changes.Load()
 	after := func() int64 { return m.seen.changes.Load() }
 	reader, end := m, func() error { return nil }
-	if set.Len() > m.set.batchSize { // one batch has the state to itself anyway
+	if set.Len() > m.set.batchSize {
 		var err error
 		if reader, err = m.reading(ctx); err != nil {
 			return Prediction{}, err
@@ -163,8 +158,8 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 	return m.prediction(all, before, after()), nil
 }
 
-// PredictOne gives the outputs for one example, of which the fields have no axis of the batch. For many at a time,
-// Predict, or a serve.Batcher, takes less time for each.
+// PredictOne returns the outputs for one example, whose fields have no batch axis. For many examples Predict and
+// serve.Batcher are faster.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
 	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
 	inputs := m.inputs()
@@ -178,7 +173,6 @@ func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Predicti
 	return m.predictBatch(ctx, batch)
 }
 
-// predictBatch gives the outputs for one batch.
 func (m *Model) predictBatch(ctx context.Context, batch data.Batch) (Prediction, error) {
 	before := m.seen.changes.Load()
 	outputs, err := m.outputsOf(ctx, batch)
@@ -194,8 +188,8 @@ func (m *Model) predictBatch(ctx context.Context, batch data.Batch) (Prediction,
 	return m.prediction(outputs, before, m.seen.changes.Load()), nil
 }
 
-// PredictBatches gives the outputs for each of the batches, which come one by one, and keeps none of them: see
-// [Model.Predict]. All are of one set of weights. Each size of batch is a program to compile.
+// PredictBatches iterates over the outputs of batches of any source, without keeping them. All use one set of weights.
+// Each batch size is compiled separately. See [Model.Predict].
 func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) iter.Seq2[Prediction, error] {
 	options = slices.Clone(options)
 	return func(yield func(Prediction, error) bool) {
@@ -226,13 +220,12 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 	}
 }
 
-// Answer is what serve.New serves: for a batch of the inputs, of an output with classes OUTPUT_probability, as
-// [Prediction.Probabilities], and OUTPUT_class, as [Prediction.Classes], with the names of the classes in place of
-// their numbers where they have names: of an example of several classes, the name of each that it has and "" for the
-// others. Any other output is answered as it is, by its own name.
+// Answer returns the arrays that package serve sends for a batch of inputs. An output of classes has two:
+// OUTPUT_probability, as [Prediction.Probabilities], and OUTPUT_class, as [Prediction.Classes] or, if the classes have
+// names, the names. With several classes for each example, "" is an absent class. Other outputs are unchanged.
 //
-// An output whose calibration or thresholds are outdated ([ErrOutdated]), or whose numbers are no class's, is an error
-// beside the answers of the others, which are given too: serve's Handler answers a request for these.
+// An output with an outdated calibration or thresholds ([ErrOutdated]), or with NaN, has an error. The other outputs
+// are returned with it, and serve's Handler answers requests for them.
 func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	p, err := m.predictBatch(ctx, batch)
 	if err != nil {
@@ -241,8 +234,8 @@ func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.A
 	return p.answers(nil)
 }
 
-// prediction has outputs with what makes answers of them. What was fitted to the model is current if nothing changed
-// the model from then on until the outputs' weights were read, which was between two counts of changes.
+// prediction adds calibration, thresholds and class names. These are current if their count of changes equals before
+// and after, the counts around the reading of the weights.
 func (m *Model) prediction(outputs map[string]data.Array, before, after int64) Prediction {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -260,7 +253,6 @@ func (m *Model) prediction(outputs map[string]data.Array, before, after int64) P
 	return p
 }
 
-// predictions are the outputs of batches, without the rows of padding.
 var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{
 	Step: func(ctx context.Context, m *Model, batch data.Batch) (map[string]data.Array, error) {
 		outputs, err := m.outputsOf(ctx, batch)
@@ -271,7 +263,7 @@ var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{
 	},
 }
 
-// padded are batches of one size, the last one filled up, without a mask: its rows are cut off again.
+// padded pads the last batch without a mask; its rows are removed from the outputs.
 func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	size = min(size, cmp.Or(set.Len(), 1))
 	return func(yield func(data.Batch, error) bool) {
@@ -290,13 +282,13 @@ func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	}
 }
 
-// dropLeftover takes off the rows that the strategy has put behind a batch's own, for its devices to divide.
+// dropLeftover removes the rows that the strategy added to divide the batch among devices.
 func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) error {
 	rows, whole := batch.Fields[0].Array.Len(), true
 	for _, a := range outputs {
 		whole = whole && len(a.Dims) > 0 && a.Len() == rows
 	}
-	if whole { // as nearly always: to ask the state would be to wait for it a second time
+	if whole { // asking the state would wait for it again
 		return nil
 	}
 	given, err := m.state.Strategy().Batch(batch)
@@ -315,7 +307,7 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 	return nil
 }
 
-// dropPadding keeps the rows of examples: those that the mask says count, else the first, as many as Size counts.
+// dropPadding keeps the rows that the mask includes, or the first batch.Size rows.
 func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]data.Array, error) {
 	rows, first := batch.Fields[0].Array.Len(), true
 	mask, _ := batch.Field(data.Mask)

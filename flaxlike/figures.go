@@ -1,21 +1,21 @@
 package flaxlike
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/lazo-ml/lazo/loop"
 )
 
 const (
-	// averaged begins the name of a mean that a step reports beside the value of its batch.
+	// averaged is the prefix of running means in the logs of a step.
 	averaged = "avg_"
-	// trained is what [Fit] and [Model.Evaluate] call the sum of all losses, those of regularizers among them.
+	// trained is the name of the sum of all losses, including penalties.
 	trained = "loss"
 )
 
-// meansOf says for each entry of a step which one [Fit] and [Model.Evaluate] show in its place: of a loss or a figure
-// that is reported with its mean since the last reset, that mean; -1 for such means themselves, which have no place of
-// their own. losses are the means of what is trained on.
+// meansOf returns for each entry the index of the entry shown in its place: that of its running mean, or -1 for a
+// running mean itself. losses has the indices of the means of all trained losses.
 func meansOf(entries []loop.Entry) (shown, losses []int) {
 	places := map[string]int{}
 	for i, e := range entries {
@@ -42,7 +42,7 @@ func meansOf(entries []loop.Entry) (shown, losses []int) {
 	return shown, losses
 }
 
-// asShown are the logs of steps, which all have the same names, as a history of [Fit] has them.
+// asShown converts the logs of steps to those of a [Fit] history.
 func asShown(steps []loop.Logs) []loop.Logs {
 	if len(steps) == 0 {
 		return steps
@@ -86,10 +86,8 @@ func sumOfLosses(entries []loop.Entry, losses []int) loop.Value {
 	return sum
 }
 
-// total is the sum of numbers that are read when it is.
 type total []loop.Value
 
-// Float is the sum, or the error of the first number that cannot be read.
 func (t total) Float() (sum float64, err error) {
 	for _, part := range t {
 		v, err := part.Float()
@@ -101,7 +99,6 @@ func (t total) Float() (sum float64, err error) {
 	return sum, nil
 }
 
-// shownOf are the entries that those with these full names are shown as.
 func shownOf(paths []string) []loop.Entry {
 	logs := make([]loop.Entry, len(paths))
 	for i, path := range paths {
@@ -113,7 +110,7 @@ func shownOf(paths []string) []loop.Entry {
 	return appendTo(nil, asShown(steps)[0])
 }
 
-// renamed are the logs of a run that an older lazo saved, with the names of today.
+// renamed renames entries that an older lazo saved.
 func renamed(logs loop.Logs, tests []evaluation) (all loop.Logs) {
 	entries := appendTo(nil, logs)
 	shown, _ := meansOf(entries)
@@ -131,11 +128,25 @@ func renamed(logs loop.Logs, tests []evaluation) (all loop.Logs) {
 	return all
 }
 
-// progress is the collection of what says how far a run is and is no figure of the model.
+func numbersOfEpoch(logs loop.Logs) (map[string]float64, error) {
+	figures := map[string]float64{}
+	for e := range logs.All() {
+		if !e.IsNumber() || e.Collection == progress {
+			continue
+		}
+		v, err := e.Value.Float()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Path(), err)
+		}
+		figures[e.Name] = v
+	}
+	return figures, nil
+}
+
 const progress loop.Collection = "progress"
 
 const (
 	epochEntry = "epoch"
 	epochPath  = string(progress) + "." + epochEntry
-	rateEntry  = "learning_rate" // of a training step, by itself or with _<group>
+	rateEntry  = "learning_rate"
 )

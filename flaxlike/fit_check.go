@@ -9,7 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// check finds what makes no sense whatever the data.
 func (f Fit) check(m *Model) error {
 	for _, n := range []struct {
 		name string
@@ -39,8 +38,6 @@ func (f Fit) check(m *Model) error {
 		return errors.New("there is a setting of the validation, but no set to validate on: set Validation, or leave ValidationEvery, At, Steps, BatchSize and SanityEvaluation out")
 	case f.ValidationEvery > 0 && len(f.ValidationAt) > 0:
 		return errors.New("both ValidationEvery and ValidationAt are given, expected one of them")
-	case f.CheckpointEvery != nil && f.Checkpoints == nil:
-		return fmt.Errorf("CheckpointEvery is %s, but there is no folder to save into: set Checkpoints, see checkpoint.Open", f.CheckpointEvery)
 	}
 	if err := f.checkCallbacks(); err != nil {
 		return err
@@ -52,9 +49,6 @@ func (f Fit) check(m *Model) error {
 	}
 	if f.OnDevice && len(f.Augment) > 0 {
 		return errors.New("both OnDevice and Augment are given: the functions of Augment change batches on the host")
-	}
-	if f.Changed != nil && f.Checkpoints == nil {
-		return errors.New("a function Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
 	}
 	for _, epoch := range f.ValidationAt {
 		if epoch < 1 || f.Until == nil && epoch > max(f.Epochs, 1) {
@@ -72,13 +66,11 @@ func (f Fit) check(m *Model) error {
 	return nil
 }
 
-// checkCallbacks refuses options that would take the place of what the fields of Fit say of where the run begins and
-// ends.
 func (f Fit) checkCallbacks() error {
 	for i, option := range f.Callbacks {
 		plan, err := loop.Loop[*Model, data.Batch]{}.Plan(option)
 		if err != nil {
-			continue // the run says so
+			continue
 		}
 		if plan.Until != nil {
 			end := fmt.Sprintf("Epochs, %d", max(f.Epochs, 1))
@@ -89,16 +81,15 @@ func (f Fit) checkCallbacks() error {
 				i+1, len(f.Callbacks), plan.Until, end)
 		}
 		if plan.From != (loop.Elapsed{}) {
-			return fmt.Errorf("option %d of %d in Callbacks says where the run begins, by loop.Continue(%s): InitialEpoch or Checkpoints say that", i+1, len(f.Callbacks), loop.Steps(plan.From.Steps))
+			return fmt.Errorf("option %d of %d in Callbacks says where the run begins, by loop.Continue(%s): InitialEpoch or checkpoint.Resume say that", i+1, len(f.Callbacks), loop.Steps(plan.From.Steps))
 		}
 	}
 	return nil
 }
 
-// counting is how many examples of a set count.
 func counting(set *data.Set) int { return data.Batch{Fields: set.Fields()}.Samples() }
 
-// checkEnd finds settings that a run of so many steps never reaches; the loop's own error would count in steps alone.
+// checkEnd returns an error for settings that the run never reaches. The loop's own error would count in steps alone.
 func (f Fit) checkEnd() error {
 	epochs, end := max(f.Epochs, 1), fmt.Sprintf("Epochs is %d", max(f.Epochs, 1))
 	switch until := f.Until.(type) {

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// What a run does not come to is said in the words of Fit. The set has 2 batches.
+// Settings that a run does not reach are reported in the words of Fit. The set has 2 batches.
 func TestFit_endBeforeAnEpoch(t *testing.T) {
 	set := line(t, 64)
 	for _, row := range []struct {

@@ -8,23 +8,20 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// eachEpoch is due at the end of each epoch of a run.
 var eachEpoch = loop.Every(loop.Epochs(1))
 
-// place is where a run begins.
 type place struct {
 	loop.Elapsed
-	// into is the number of steps of its epoch that the earlier run has made.
+	// into is the number of steps of its epoch that the earlier run made.
 	into int64
-	// found: a checkpoint says it.
+	// found is true after a checkpoint was restored.
 	found bool
 }
 
-// placeAfter is where a run continues after an earlier one, whose history has the numbers of its epochs.
 func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) place {
 	at := place{elapsed, elapsed.Steps % epochSteps, true}
 	ends, epochs, err := history.Series(epochEntry)
-	if err != nil || len(ends) == 0 { // no epoch has ended, or the rows were not kept
+	if err != nil || len(ends) == 0 {
 		at.Epochs = max(at.Epochs, at.Steps/epochSteps)
 		return at
 	}
@@ -40,11 +37,9 @@ func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) p
 	return at
 }
 
-// epochsOf are the batches of a run. Each knows whether it is the last one of an epoch of the run, which has a number
-// of steps. The data is asked for again when it ends, until it has no more batches; a plain iterator is not.
-//
-// A run continues at its position in the data, even if an epoch has another number of steps now. Only if whole is
-// true, an epoch of the run is one of the data: the run then continues at the same place of that epoch.
+// epochsOf marks the last batch of each epoch, which has epochSteps batches. It reads the source again when it ends,
+// unless it is a plain iterator. A run continues at its position in the data, also if an epoch had another number of
+// steps before. If whole is true, it continues at the same place of an epoch of the data.
 func epochsOf(batches loop.Source[data.Batch], begin *place, epochSteps int64, whole bool) loop.Source[data.Batch] {
 	_, plain := batches.(loop.Data[data.Batch])
 	ended := false
@@ -78,9 +73,8 @@ func epochsOf(batches loop.Source[data.Batch], begin *place, epochSteps int64, w
 	})
 }
 
-// restored is the history of a run that was saved: its rows know how many epochs had elapsed. Where validation's
-// figures end in its name, and means begin with avg_, as an older lazo saved them, they get the names of today.
-// Callbacks that follow val_loss then go on where they were.
+// restored adds epochs to the rows of a saved history, and renames entries of an older lazo, such as loss_val and
+// avg_loss.
 func restored(h *loop.History, epochSteps int64, tests []evaluation) (*loop.History, error) {
 	if h.Len() == 0 {
 		return h, nil

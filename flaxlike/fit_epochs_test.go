@@ -30,7 +30,7 @@ func rising(t testing.TB, n int) *data.Set {
 	return must.M1(data.New(data.X(x, n, 1), data.Y(make([]float32, n), n)))
 }
 
-// unlearning is a model that stays as it is.
+// unlearning is a model that does not change.
 func unlearning(t *testing.T) *flaxlike.Model {
 	return newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
 }
@@ -55,12 +55,15 @@ func TestS06_epochsContinueWithOtherData(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			fit := func(folder *checkpoint.Folder, again bool, epochs int, more ...loop.Option) (*flaxlike.Model, *loop.History, []string, error) {
-				examples, f := before, flaxlike.Fit{Epochs: epochs, BatchSize: 32, Checkpoints: folder, CheckpointEvery: loop.Steps(1), EachStep: row.each, Callbacks: more}
+				examples, f := before, flaxlike.Fit{Epochs: epochs, BatchSize: 32, EachStep: row.each}
 				var told []string
 				if again {
 					examples, f.BatchSize, f.StepsPerEpoch = row.examples, row.batch, row.steps
 				}
-				f.Changed = func(d checkpoint.Difference) error { told = append(told, d.What); return nil }
+				f.Callbacks = append(more, resume(folder, checkpoint.Every(loop.Steps(1)), checkpoint.Options{Changed: func(d checkpoint.Difference) error {
+					told = append(told, d.What)
+					return nil
+				}}))
 				m, set := unlearning(t), rising(t, examples)
 				f.Validation = set
 				if !row.batches {
@@ -144,19 +147,19 @@ func lossAt(t *testing.T, h *loop.History, step float64) float64 {
 	return 0
 }
 
-// What is counted in epochs goes on too: schedules, early stopping and the lines of output.
+// Schedules in epochs, early stopping and the lines of output continue too.
 func TestS06_schedulesOfEpochsContinue(t *testing.T) {
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
 	var ended []int
 	fit := func(examples, epochs int) string {
 		var out bytes.Buffer
-		_, err := unlearning(t).Fit(t.Context(), rising(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: 32, Checkpoints: folder, Lines: true, Output: &out,
-			Validation: rising(t, 64), ValidationEvery: 2, OnEpochEnd: func(_ context.Context, epoch int, figures loop.Logs) error {
-				_, err := figures.Float("val_loss")
-				require.Equal(t, epoch%2 == 0, err == nil)
-				ended = append(ended, epoch)
+		_, err := unlearning(t).Fit(t.Context(), rising(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: 32, Lines: true, Output: &out,
+			Validation: rising(t, 64), ValidationEvery: 2, Callbacks: []loop.Option{loop.Watch(loop.Every(loop.Epochs(1)), func(_ context.Context, r loop.Report) error {
+				_, err := r.Logs.Float("val_loss")
+				require.Equal(t, r.Elapsed.Epochs%2 == 0, err == nil)
+				ended = append(ended, int(r.Elapsed.Epochs))
 				return nil
-			}, Callbacks: []loop.Option{callbacks.StopEarly("val_loss", callbacks.Evaluations(4), callbacks.Monitor{MinDelta: 1})}})
+			}), resume(folder), callbacks.StopEarly("val_loss", callbacks.Evaluations(4), callbacks.Monitor{MinDelta: 1})}})
 		require.NoError(t, err)
 		return out.String()
 	}
@@ -180,11 +183,11 @@ func TestS06_initialEpoch(t *testing.T) {
 	require.Equal(t, []float64{448, 560, 672}, series(t, h, "elapsed.samples"))
 
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
-	_, err = unlearning(t).Fit(t.Context(), rising(t, 64), quiet(flaxlike.Fit{Epochs: 2, BatchSize: 32, Checkpoints: folder}))
+	_, err = unlearning(t).Fit(t.Context(), rising(t, 64), quiet(flaxlike.Fit{Epochs: 2, BatchSize: 32, Callbacks: []loop.Option{resume(folder)}}))
 	require.NoError(t, err)
-	_, err = unlearning(t).Fit(t.Context(), rising(t, 64), quiet(flaxlike.Fit{InitialEpoch: 3, Epochs: 6, BatchSize: 8, Checkpoints: folder}))
+	_, err = unlearning(t).Fit(t.Context(), rising(t, 64), quiet(flaxlike.Fit{InitialEpoch: 3, Epochs: 6, BatchSize: 8, Callbacks: []loop.Option{resume(folder)}}))
 	require.ErrorContains(t, err, "before InitialEpoch 3")
-	h, err = unlearning(t).Fit(t.Context(), rising(t, 64), quiet(flaxlike.Fit{InitialEpoch: 2, Epochs: 4, BatchSize: 8, Checkpoints: folder}))
+	h, err = unlearning(t).Fit(t.Context(), rising(t, 64), quiet(flaxlike.Fit{InitialEpoch: 2, Epochs: 4, BatchSize: 8, Callbacks: []loop.Option{resume(folder)}}))
 	require.NoError(t, err)
 	require.Equal(t, []float64{1, 2, 3, 4}, series(t, h, "epoch"))
 	require.Equal(t, []float64{2, 4, 12, 20}, series(t, h, "elapsed.steps"))

@@ -11,19 +11,19 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/train"
 )
 
-// run trains, by a step, on batches, which are those of a set if it is not nil.
 func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch]) (*loop.History, error) {
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
-		f.ValidationAt, f.Checkpoints = nil, nil
+		f.ValidationAt = nil
+		f.Callbacks = slices.DeleteFunc(slices.Clone(f.Callbacks), resumes)
 	}
 	if err := f.checkEnd(); err != nil {
 		return new(loop.History), err
@@ -39,7 +39,6 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	return history, err
 }
 
-// runFrom is a run whose beginning is written to begin.
 func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch], begin *place) (*loop.History, error) {
 	tests := m.tests(f)
 	if f.SanityEvaluation {
@@ -69,17 +68,14 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 		until = loop.Epochs(max(f.Epochs, 1))
 	}
 	output := out(f.Output)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(output, "fit: "+format+"\n", args...) } // the output is no part of the run
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(output, "fit: "+format+"\n", args...) } // an error of the output does not end the run
 	options := []loop.Option{loop.Until(until), loop.MonitorsWhen(eachEpoch)}
 	if !f.EachStep {
 		options = append(options, loop.Keep(eachEpoch))
 	}
-	options = append(options, f.bar(output), f.epochEnd())
+	options = append(options, f.bar(output))
 	options = append(options, f.Callbacks...)
-	if f.Checkpoints != nil {
-		options = append(options, f.resume(say))
-	}
-	options = append(options, m.place(begin, f, set, tests))
+	options = append(options, m.place(begin, f, set, tests, say))
 	if err := m.expect(ctx, f, training, tests, options); err != nil {
 		return new(loop.History), err
 	}
@@ -90,7 +86,7 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 	if result.Reason == loop.UntilReached && begin.found && result.Elapsed.Steps == begin.Steps {
 		say("the run had finished, %s, and this one is to %s: no step was made: more Epochs, or another folder, let it go on", placeOf(begin.Elapsed, result.History), until)
 	}
-	if f.Output != io.Discard { // it reads the history
+	if f.Output != io.Discard {
 		sayNonFinite(result.History, say)
 	}
 	if err != nil && result.Elapsed.Steps == begin.Steps {
@@ -109,9 +105,9 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 	return result.History, err
 }
 
-// placeOf is "at epoch 3", or "at step 10" where that ends no epoch.
+// placeOf returns "at epoch 3", or "at step 10" if no epoch ends there.
 func placeOf(at loop.Elapsed, history *loop.History) string {
-	ends, epochs, _ := history.Series(epochEntry) // an error means that no epoch has ended
+	ends, epochs, _ := history.Series(epochEntry)
 	i := slices.IndexFunc(ends, func(end loop.Elapsed) bool { return end.Steps == at.Steps })
 	if i >= 0 {
 		return fmt.Sprintf("at epoch %v", epochs[i])
@@ -119,8 +115,7 @@ func placeOf(at loop.Elapsed, history *loop.History) string {
 	return fmt.Sprintf("at step %d", at.Steps)
 }
 
-// sayNonFinite says since when the loss of a run that has ended is no finite number: such a run trains nothing, and
-// ends without an error.
+// sayNonFinite reports since when the loss is not finite; such a run ends without an error.
 func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 	const entry = string(loop.Losses) + "." + trained
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
@@ -142,12 +137,11 @@ func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 		values[len(values)-1], placeOf(at[since], history))
 }
 
-// bringIn makes the variables of a run that had ended, which no step has brought in: the model is then as it was behind
-// its last step. Without a batch, which the run needs no more, that is left to the first that comes.
+// bringIn creates the variables after a run that had ended. Without a batch, the next one creates them.
 func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error], say func(format string, args ...any)) error {
 	var batch data.Batch
 	came := make(chan error, 1)
-	go shield.Call(func() (err error) { // a source may not come, and the context ends the wait
+	go shield.Call(func() (err error) { // the source may block; the context ends the wait
 		batch, err = data.Peek(source)
 		return err
 	}, func(err error) { came <- err })
@@ -162,35 +156,36 @@ func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error]
 	return nil
 }
 
-// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run was to. The state
-// and the history are those of the steps that were made.
+// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run. The state and the
+// history are those of the completed steps.
 var ErrDataEnded = errors.New("the batches ended")
 
-// expect notes what the first step is to look for.
 func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []evaluation, options []loop.Option) error {
 	m.seen.expect(nil)
 	plan, err := training.Plan(options...)
 	if err != nil {
-		return nil // the run says so
+		return nil
 	}
 	e := &expected{tests: map[string]data.Batch{}, all: tests}
-	e.entries = append(e.entries, plan.Entries...)
-	if f.Checkpoints != nil {
-		for _, k := range f.Checkpoints.Options().Keep {
-			if k.Metric != "" {
-				e.entries = append(e.entries, k.Metric)
+	if err := e.add(plan.Entries); err != nil {
+		return err
+	}
+	m.seen.expect(e)
+	return nil
+}
+
+func (e *expected) add(entries []string) (err error) {
+	if len(entries) == 0 {
+		return nil
+	}
+	if e.entries == nil {
+		for _, t := range e.all {
+			if e.tests[t.Name], err = data.Peek(t.Data.From(0)); err != nil {
+				return err
 			}
 		}
 	}
-	for _, t := range tests {
-		if e.entries == nil {
-			break
-		}
-		if e.tests[t.Name], err = data.Peek(t.Data.From(0)); err != nil {
-			return err
-		}
-	}
-	m.seen.expect(e)
+	e.entries = append(e.entries, entries...)
 	return nil
 }
 
@@ -200,38 +195,47 @@ func (s *seen) expect(e *expected) {
 	s.expected = e
 }
 
-// resume is the option for the folder of Checkpoints.
-func (f Fit) resume(say func(format string, args ...any)) loop.Option {
-	var every loop.Period = loop.Epochs(1)
-	if f.CheckpointEvery != nil {
-		every = f.CheckpointEvery
-	}
-	return f.Checkpoints.Resume(checkpoint.Every(every), checkpoint.Options{Changed: func(d checkpoint.Difference) error {
-		say("the run is resumed: %v", d)
-		if f.Changed == nil {
-			return nil
-		}
-		return f.Changed(d)
-	}})
+func resumes(option loop.Option) bool {
+	plan, err := loop.Loop[*Model, data.Batch]{}.Plan(option)
+	return err == nil && slices.Contains(plan.Prepares, abilities.Resume)
 }
 
-// initial is where a run begins without a checkpoint.
+// resumed reports the differences of a resumed run, and checks the entries by which checkpoints are kept.
+func (m *Model) resumed(prepared []loop.Option, say func(format string, args ...any)) error {
+	m.seen.mu.Lock()
+	e := m.seen.expected
+	m.seen.mu.Unlock()
+	for _, option := range prepared {
+		r, ok := option.(abilities.Resumed)
+		if !ok {
+			continue
+		}
+		r.OnDifference(func(d fmt.Stringer) { say("the run is resumed: %v", d) })
+		if err := e.add(r.Entries()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (m *Model) initial(f Fit, set *data.Set) loop.Elapsed {
 	at := loop.Elapsed{Steps: int64(f.StepsPerEpoch) * int64(f.InitialEpoch), Epochs: int64(f.InitialEpoch)}
 	size := int64(cmp.Or(f.BatchSize, m.set.batchSize))
 	if at.Samples = at.Steps * size; set != nil {
-		passes := (int64(set.Len()) + size - 1) / size // batches each
+		passes := (int64(set.Len()) + size - 1) / size
 		at.Samples = at.Steps/passes*int64(set.Len()) + at.Steps%passes*size
 	}
 	return at
 }
 
-// place finds where the run begins: after the checkpoint that was restored, or at the initial epoch.
-func (m *Model) place(begin *place, f Fit, set *data.Set, tests []evaluation) loop.Option {
+func (m *Model) place(begin *place, f Fit, set *data.Set, tests []evaluation, say func(format string, args ...any)) loop.Option {
 	return loop.Prepare("fit", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
+		if err := m.resumed(from.Prepared, say); err != nil {
+			return nil, err
+		}
 		if from.History == nil {
 			begin.Elapsed = m.initial(f, set)
-			_, err := m.ResetStep(ctx) // an earlier Fit may have ended inside of an epoch
+			_, err := m.ResetStep(ctx) // an earlier Fit may have ended within an epoch
 			return loop.Continue(begin.Elapsed, nil), err
 		}
 		history, err := restored(from.History, int64(f.StepsPerEpoch), tests)
@@ -247,7 +251,6 @@ func (m *Model) place(begin *place, f Fit, set *data.Set, tests []evaluation) lo
 	})
 }
 
-// testing is when to test, where that is not each epoch.
 func (f Fit) testing() loop.Schedule {
 	if len(f.ValidationAt) == 0 {
 		return loop.Every(loop.Epochs(f.ValidationEvery))
@@ -261,7 +264,6 @@ func (f Fit) testing() loop.Schedule {
 
 func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
 
-// tests are those of the validation sets, by their names.
 func (m *Model) tests(f Fit) (tests []evaluation) {
 	sets := maps.Clone(f.Validations)
 	if f.Validation != nil {

@@ -16,24 +16,23 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// CrossValidation is what [CrossValidate] found.
+// CrossValidation is the result of [CrossValidate].
 type CrossValidation struct {
-	// Figures are those of Evaluate on the part that each fold leaves out.
+	// Figures are the results of Evaluate for each fold, on its held-out part.
 	Figures []map[string]float64
-	// Mean is that of the folds' figures, and Deviation their standard deviation: the root of the mean of squares, as
-	// numpy's std has it.
+	// Mean and Deviation are those of the folds' figures. Deviation is the population standard deviation, as numpy's
+	// std.
 	Mean, Deviation map[string]float64
-	// Predictions are for all examples, in the set's order, each by the model that was not trained on it: the outputs
-	// are probabilities where there are classes, by each model's calibration, and else as the models give them.
+	// Predictions are for all examples in the set's order, each by the model that was not trained on it. Outputs of
+	// classes are probabilities, by each model's calibration.
 	Predictions Prediction
 }
 
-// CrossValidate divides a set into folds (data.Set.Folds, by the seed, with data.Stratified or data.Grouped), has fit
-// make a model for each and train it on the rest of the set, and tests it on what is left out. fit is given the
-// fold's number from 0 on and what to train on; its model is closed behind the fold, so it must be a new one each
-// time. A model that should know a part to validate on takes it off what it is given (Fit.ValidationSplit).
+// CrossValidate divides a set by data.Set.Folds with seed and by, which may be data.Stratified or data.Grouped. For
+// each fold, from 0, it calls fit, which trains a new model on the rest of the set, evaluates the model on the held-out
+// part, and closes it. For a validation during training, fit uses a part of its training set (Fit.ValidationSplit).
 //
-// An error of a fold ends it all. The set must have no examples that do not count ([data.Mask]).
+// The first error ends it. A set with examples that do not count ([data.Mask]) is an error.
 func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(ctx context.Context, fold int, training *data.Set) (*Model, error),
 	by ...data.SplitOption) (*CrossValidation, error) {
 	found, err := crossValidate(ctx, set, folds, seed, fit, by)
@@ -101,7 +100,6 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 	return c, err
 }
 
-// summarize finds mean and deviation of figures that each fold has.
 func (c *CrossValidation) summarize() error {
 	c.Mean, c.Deviation = map[string]float64{}, map[string]float64{}
 	k := float64(len(c.Figures))
@@ -122,7 +120,7 @@ func (c *CrossValidation) summarize() error {
 	return nil
 }
 
-// String is a table with a line for each fold, one for the means and one for the deviations.
+// String returns a table with a row for each fold, the mean and the deviation.
 func (c *CrossValidation) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -140,11 +138,10 @@ func (c *CrossValidation) String() string {
 	}
 	row("mean", c.Mean)
 	row("deviation", c.Deviation)
-	_ = table.Flush() // a strings.Builder takes all
+	_ = table.Flush()
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// outOfFold are rows of arrays by name, and their places.
 type outOfFold map[string]placed
 
 type placed struct {
@@ -163,7 +160,6 @@ func (r outOfFold) put(outputs map[string]data.Array, places []int) error {
 	return nil
 }
 
-// inOrder has so many rows in the order of their places; nil of none.
 func (r outOfFold) inOrder(rows int) (map[string]data.Array, error) {
 	if len(r) == 0 {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// A frozen batch normalisation stands still as Keras's: its averages stay, and a training step normalises by them.
+// A frozen batch normalisation is as Keras's: its averages stay, and a training step normalises by them.
 func TestBatchNorm_frozen(t *testing.T) {
 	const trunk = "/model/0/trunk"
 	x := make([]float32, 32)

@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// FuzzDescription gives the reader of what a file says of its model any text. What it takes must be the same when it is
-// written down and read again.
+// FuzzDescription reads any text as the description of a model. An accepted one must be the same after writing and
+// reading.
 func FuzzDescription(f *testing.F) {
 	for _, network := range []nn.Layer{
 		nn.Sequential{nn.Conv{Channels: 4, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.Reshape{2, -1}, nn.Dropout{Rate: 0.5}, nn.Named{Name: "last", Layer: nn.Dense{Units: 3}}},

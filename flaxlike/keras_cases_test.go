@@ -85,7 +85,7 @@ func converted[T int32 | float32](flat []float64) []T {
 	return list
 }
 
-// kerasCase is what a class of Keras gave.
+// kerasCase is a result of a class of Keras.
 type kerasCase struct {
 	Source, Kind, Name string
 	Options            map[string]any
@@ -106,7 +106,7 @@ func (c *kerasCase) shapes() (list []any) {
 	return list
 }
 
-// is tells whether an option has a value, or is not there.
+// is reports whether an option has a value, or is absent.
 func (c *kerasCase) is(option string, value any) bool {
 	v, ok := c.Options[option]
 	return !ok || fmt.Sprint(v) == fmt.Sprint(value)
@@ -158,7 +158,7 @@ func (c *kerasCase) joined() (inputs []*kerasNumbers, weights *kerasNumbers, ok 
 	return all[:last], all[last], true
 }
 
-// replay is how a row is given to lazo.
+// replay runs a row in lazo.
 type replay struct {
 	name   string         // of a loss or metric, or
 	metric metrics.Metric // gathered by itself
@@ -182,7 +182,7 @@ var kerasLosses = map[string]string{"MeanSquaredError": "mse", "MeanAbsoluteErro
 	"SparseCategoricalCrossentropy": sparse, "CategoricalFocalCrossentropy": "categorical_focal_crossentropy",
 	"BinaryFocalCrossentropy": "binary_focal_crossentropy", "Dice": "dice", "Tversky": "tversky"}
 
-// ofLoss says how a loss of Keras is had here, "" for why if it is.
+// ofLoss returns lazo's form of a loss of Keras; why is "" if there is one.
 func ofLoss(c *kerasCase) (r replay, why string) {
 	name, ok := kerasLosses[c.Name]
 	switch {
@@ -214,7 +214,7 @@ func ofLoss(c *kerasCase) (r replay, why string) {
 	return r, ""
 }
 
-// ofMetric says how a metric of Keras is had here.
+// ofMetric returns lazo's form of a metric of Keras.
 func ofMetric(c *kerasCase) (r replay, why string) {
 	wide := 1
 	if shape := c.Updates[0][len(c.Updates[0])-2].Shape; len(shape) > 1 {
@@ -355,7 +355,7 @@ func ofMetric(c *kerasCase) (r replay, why string) {
 	return r, "no such metric"
 }
 
-// run gives lazo the row.
+// run runs the row in lazo.
 func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
 	inputs, weights, ok := c.joined()
 	require.True(t, ok)
@@ -500,7 +500,7 @@ var differing = []struct {
 	}},
 }
 
-// tied tells whether an example has its greatest score twice.
+// tied reports whether an example has its greatest score twice.
 func tied(c *kerasCase) bool {
 	for _, u := range c.Updates {
 		p, n := u[1].floats(), u[1].Shape[len(u[1].Shape)-1]
@@ -519,8 +519,8 @@ func tied(c *kerasCase) bool {
 	return false
 }
 
-// Keras's classes of metrics and losses, on the inputs of Keras's own tests and on drawn ones: what is offered here
-// agrees, or stands in the table of docs/from-keras.md with both numbers of its first row.
+// Keras's classes of metrics and losses, on the inputs of Keras's own tests and on drawn ones: lazo's results agree, or
+// the table of docs/from-keras.md has both numbers of the first row.
 func TestS22_kerasCases(t *testing.T) {
 	version, rows := readKerasCases(t)
 	agree, others, missing := 0, 0, 0

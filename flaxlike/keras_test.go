@@ -88,8 +88,8 @@ func TestLosses_asKeras(t *testing.T) {
 	t.Logf("Keras %s: %d losses, %d slopes, %d metrics; at most %.1e apart, relative to numbers above 1", f.Keras, len(f.Losses), slopes, figures, worst)
 }
 
-// A metric by name takes an output for what it is: probabilities where a sigmoid or softmax made them or a loss takes
-// such, numbers near 0 and 1 beside a loss of numbers, else logits. All have Keras's figures.
+// A metric by name takes an output as probabilities if a sigmoid or softmax made them or a loss takes them, as numbers
+// near 0 and 1 with a loss of numbers, else as logits. All have Keras's figures.
 func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 	var f struct {
 		Cuts map[string]struct {

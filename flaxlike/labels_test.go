@@ -33,7 +33,7 @@ func TestOneClassIsRefused(t *testing.T) {
 	}
 }
 
-// Labels that a metric cannot compare are told of as those that a loss cannot take.
+// Labels that a metric cannot compare are reported as those that a loss cannot take.
 func TestLabelsThatAreNoClasses(t *testing.T) {
 	const binary = "binary_crossentropy"
 	for _, row := range []struct {

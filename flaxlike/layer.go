@@ -12,18 +12,18 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Functional is a model of several inputs or outputs: input gives a field of the batch by its name, and the outputs are
-// nodes by name. It is built out of layers, each in a scope of its own:
+// Functional is a network with several inputs or outputs. input returns a field of the batch by name; the result has
+// the outputs by name. Apply each layer in its own scope:
 //
 //	func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 //		h := trunk.Apply(scope.In("trunk"), input("image"))
 //		return map[string]*graph.Node{"digit": digits.Apply(scope.In("digit"), h), "slant": slant.Apply(scope.In("slant"), h)}
 //	}
 //
-// Any other layer of package nn, or of the program's own, maps as a model the field "x" to the one output "preds".
+// Any other layer is a network with the input "x" and the output "preds".
 type Functional func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node
 
-// Apply is the network as a layer of another one, for a network with the one input "x" and one output.
+// Apply uses a network with one input "x" and one output as a layer of another network.
 func (f Functional) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	out := f.outputs(scope, func(name string) *graph.Node {
 		if name != "x" {
@@ -53,10 +53,9 @@ func (f Functional) outputs(scope *model.Scope, input func(string) *graph.Node) 
 	return out
 }
 
-// preds is the output of a network that has only one.
+// preds is the name of the output of a network that is no [Functional].
 const preds = "preds"
 
-// outputsOf builds a network.
 func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 	if f, ok := network.(Functional); ok {
 		return f.outputs(scope, input)
@@ -68,8 +67,8 @@ func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.N
 	return map[string]*graph.Node{preds: layering.Run(network, true, true, scope, x, network.Apply)}
 }
 
-// kinds are package nn's layers by their names in saved files, without settings. The names stay. Two are of layers that
-// are others with certain settings now.
+// kinds has the layers of package nn by their permanent names in files. PositionEmbedding and CausalAttention are in
+// older files.
 var kinds = func() map[string]nn.Layer {
 	all := map[string]nn.Layer{"PositionEmbedding": nn.Positions{}, "CausalAttention": nn.Attention{}}
 	for _, l := range []nn.Layer{nn.Dense{}, nn.Conv{}, nn.DepthwiseConv{}, nn.SeparableConv{}, nn.ConvTranspose{}, nn.MaxPool{}, nn.MeanPool{}, nn.GlobalMeanPool{},
@@ -81,7 +80,6 @@ var kinds = func() map[string]nn.Layer {
 	return all
 }()
 
-// builtIn tells whether a layer is one of package nn.
 func builtIn(l nn.Layer) bool {
 	t := reflect.Indirect(reflect.ValueOf(l)).Type()
 	of, ok := kinds[t.Name()]

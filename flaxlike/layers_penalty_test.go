@@ -16,7 +16,7 @@ import (
 )
 
 // Penalties of L1 and L2 are those of Keras 3.15 (kernel_regularizer; a dense layer that is used twice has one
-// penalty): the loss before and behind a step of gradient descent, and the weights.
+// penalty): the loss before and after a step of gradient descent, and the weights.
 func TestL1_L2_asKeras(t *testing.T) {
 	twice := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
 		dense := nn.Dense{Units: 2}

@@ -91,7 +91,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// What a causal layer says of a place does not change with what comes later; that of a plain one does.
+// The output of a causal layer at a position does not depend on later positions; that of a plain one does.
 func TestCausalAttention(t *testing.T) {
 	for _, row := range []struct {
 		layer  nn.Layer
@@ -123,8 +123,8 @@ func (h half) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Sequential{nn.Dense{Units: h.Units}, nn.Dense{Units: h.Units}}.Apply(scope, graph.MulScalar(x, 0.5))
 }
 
-// Layers of package nn, functions, types of a program's own and whole networks of one input are layers beside those of
-// this package. Those of package nn get the mask, as Of them.
+// Layers of package nn, functions, custom types and whole networks of one input are layers. Those of package nn get the
+// mask.
 func TestLayers_ofEveryKind(t *testing.T) {
 	network := flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 		return map[string]*graph.Node{"o": nn.Dense{Units: 4}.Apply(scope, input("x"))}

@@ -49,7 +49,7 @@ func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y [
 	require.GreaterOrEqual(t, mean, 0.99)
 }
 
-// Associative recall: behind eight pairs of a key and a value comes one of the keys, and its value is to be told.
+// Associative recall: after eight pairs of a key and a value comes one of the keys, whose value is the label.
 func TestLearns_recallByAttention(t *testing.T) {
 	const pairs, keys, values, width = 8, 16, 8, 64
 	block := nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 4, Width: width / 4, Causal: true}}
@@ -66,7 +66,7 @@ func TestLearns_recallByAttention(t *testing.T) {
 		block, block, nn.LayerNorm{}, nn.Dense{Units: values})
 }
 
-// Copying: behind four letters come as many blanks, at which the letters are to be told.
+// Copying: after four letters come four blanks, whose labels are the letters.
 func TestLearns_copyByLSTM(t *testing.T) {
 	const length, letters = 4, 8
 	learns(t, 5e-3, func(random *rand.Rand) (x, y []int32) {

@@ -12,32 +12,30 @@ import (
 	"github.com/lazo-ml/lazo/losses"
 )
 
-// Loss is a loss of a model. Only a Name that losses.Named knows, or a Func, is needed.
+// Loss is a loss of a model. It needs a Name that losses.Named knows, or a Func.
 type Loss struct {
-	// Name is that of the loss; of several, with a Func, it is the name under which it is logged. The only one is
+	// Name is the name of the loss. With a Func and several losses it is the name of the log entry. An only loss is
 	// logged as loss.
 	Name string
-	// Func is a function of package losses or of the program's own. One that gives a scalar cannot be weighed; Evaluate
-	// gives a model that has one no padding, but a smaller last batch.
+	// Func is a function of package losses or a custom one. If it returns a scalar, it cannot be weighted, and Evaluate
+	// uses a smaller last batch in place of padding.
 	Func losses.Func
-	// Output is the output that is judged, and Label the field that has what it should be. A model of one output needs
-	// neither: the field is "y" then. Of several outputs, each has the field of its own name.
+	// Output is the name of the output, and Label the field of its labels. A model with one output needs neither, and
+	// its label is "y". Of several outputs, each has a label of its own name by default.
 	Output, Label string
-	// Weight multiplies the loss in the sum of all; 0 stands for 1, as a field that is not set; Off
-	// leaves the loss out.
+	// Weight multiplies the loss in the sum; 0 means 1. To leave the loss out set Off.
 	Weight float64
-	// Off leaves the loss out of the sum: it is logged and trains nothing.
+	// Off logs the loss without training on it.
 	Off bool
-	// Smoothing takes that share of each label and spreads it over all classes evenly, while training and in tests
-	// (Szegedy et al. 2016): from 0 to below 1, for crossentropies by Name, but for the masked one.
+	// Smoothing is the share of each label that is spread evenly over all classes, in training and in tests (Szegedy et
+	// al., 2016): at least 0, below 1. It is for crossentropies by Name, except the masked one.
 	Smoothing float64
 }
 
-// smoothing are the losses by name that have it, and whether each number of the output is two classes.
+// smoothing has the losses that allow it, and whether each number of the output is of two classes.
 var smoothing = map[string]bool{"sparse_categorical_crossentropy": false, "categorical_crossentropy": false, "categorical_focal_crossentropy": false,
 	"binary_crossentropy": true, "binary_focal_crossentropy": true}
 
-// check finds settings that no loss has.
 func (l Loss) check() error {
 	if l.Func == nil {
 		if _, err := losses.Named(l.Name); err != nil {
@@ -50,7 +48,7 @@ func (l Loss) check() error {
 		return fmt.Errorf("loss %q: the weight is %v, expected a finite number of at least 0", l.Name, l.Weight)
 	case l.Off && l.Weight != 0:
 		return fmt.Errorf("loss %q: it is Off and has the weight %v, expected one of them", l.Name, l.Weight)
-	case !(l.Smoothing >= 0 && l.Smoothing < 1): // also NaN
+	case !(l.Smoothing >= 0 && l.Smoothing < 1):
 		return fmt.Errorf("loss %q: the smoothing is %v, expected a share from 0 to below 1", l.Name, l.Smoothing)
 	case l.Smoothing > 0 && (l.Func != nil || !smooths):
 		return fmt.Errorf("loss %q: it has no smoothing, expected it of one of %q by Name", l.Name, slices.Sorted(maps.Keys(smoothing)))
@@ -58,9 +56,8 @@ func (l Loss) check() error {
 	return nil
 }
 
-// byName is the loss that Name says, with its Smoothing.
 func (l Loss) byName() losses.Func {
-	f, _ := losses.Named(l.Name) // which New has checked
+	f, _ := losses.Named(l.Name)
 	if ofBatch[l.Name] {
 		return func(labels, output *graph.Node) *graph.Node {
 			if !outputs.From0To1(output) {
@@ -89,7 +86,7 @@ func (l Loss) byName() losses.Func {
 	}
 }
 
-// logged is the name in the logs: "loss" where it is the only one, and else "<output>_loss".
+// logged returns "loss" for the only loss, "<output>_loss" for others.
 func (l Loss) logged(single bool) string {
 	switch {
 	case single:
@@ -106,8 +103,7 @@ func (l Loss) logged(single bool) string {
 
 const maskedSparse = "masked_sparse_categorical_crossentropy"
 
-// binaryLosses are of logits each of which is of a class and its opposite.
 var binaryLosses = map[string]bool{"binary_crossentropy": true, "binary_focal_crossentropy": true}
 
-// ofBatch are losses of the probabilities of the whole batch, in which padding must be 0.
+// ofBatch are losses of the whole batch, in which padding must be 0.
 var ofBatch = map[string]bool{"dice": true, "tversky": true}

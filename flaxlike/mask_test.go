@@ -37,8 +37,8 @@ func ragged() flaxlike.Functional {
 }
 
 // A mask reaches the layers, the losses and the metrics of a model without being handed round: outputs, losses,
-// gradients and metrics are Keras's, and further places that do not count, or examples that pad the batch, change
-// none of them.
+// gradients and metrics are Keras's, and further places that do not count, or examples that pad the batch, change none
+// of them.
 func TestMasks_asKeras(t *testing.T) {
 	var f struct {
 		IDs, Tags       [][]int32
@@ -131,7 +131,7 @@ func TestMasks_asKeras(t *testing.T) {
 	}
 }
 
-// A mask stays where batch and places do, in layers of one's own too, and is gone behind those that change them.
+// A mask stays where batch and positions stay, in custom layers too, and is removed after layers that change them.
 func TestMaskOf(t *testing.T) {
 	half := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, 2))

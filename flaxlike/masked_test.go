@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// What a set's mask leaves out counts neither in a test's loss nor among the predictions.
+// Examples that a set's mask excludes count neither in a test's loss nor among the predictions.
 func TestSetWithMask_examplesCount(t *testing.T) {
 	x, y, mask := make([]float32, 40), make([]float32, 40), make([]bool, 40)
 	var want []float32

@@ -22,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// desk is what a mistake is made with.
+// desk has the tools to make a mistake with.
 type desk struct{ *testing.T }
 
 func (m desk) made(options ...flaxlike.Option) error {
@@ -221,19 +221,16 @@ var mistakes = []struct {
 	{"validation after the last epoch", func(m desk) error {
 		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{Epochs: 3, Validation: line(m, 64), ValidationAt: []int{2, 5}}, flaxlike.WithLoss("mse"))
 	}},
-	{"no folder for checkpoints", func(m desk) error {
-		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{CheckpointEvery: loop.Steps(100)}, flaxlike.WithLoss("mse"))
-	}},
-	{"changes of no folder", func(m desk) error {
-		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{Changed: func(checkpoint.Difference) error { return nil }}, flaxlike.WithLoss("mse"))
-	}},
 	{"checkpoints of another model", func(m desk) error {
 		folder := openFolder(m.T, m.TempDir(), checkpoint.Options{})
-		require.NoError(m, m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{Checkpoints: folder}, flaxlike.WithLoss("mse")))
-		return m.fit(nn.Sequential{nn.Dense{Units: 1}}, line(m, 64), flaxlike.Fit{Epochs: 2, Checkpoints: folder}, flaxlike.WithLoss("mse"))
+		require.NoError(m, m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{Callbacks: []loop.Option{resume(folder)}}, flaxlike.WithLoss("mse")))
+		return m.fit(nn.Sequential{nn.Dense{Units: 1}}, line(m, 64), flaxlike.Fit{Epochs: 2, Callbacks: []loop.Option{resume(folder)}}, flaxlike.WithLoss("mse"))
 	}},
 	{"windows larger than the images", func(m desk) error {
 		return m.fit(nn.Sequential{nn.Reshape{8, 8, 1}, nn.MaxPool{Window: 4}, nn.MaxPool{Window: 4}, nn.Flatten{}, nn.Dense{Units: 10}}, m.set(images, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"inputs without an axis of features", func(m desk) error {
+		return m.fit(nn.Dense{Units: 1}, m.set(data.X(make([]float32, 64), 64), data.Y(make([]float32, 64), 64)), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"no units", func(m desk) error {
 		return m.fit(nn.Sequential{nn.Dense{Units: 0}, nn.Dense{Units: 1}}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
@@ -347,7 +344,7 @@ func TestMessages(t *testing.T) {
 			err := row.do(desk{t})
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "goroutine", "no stack")
-			if row.name != "checkpoints of another model" { // whose list of variables is as long as it is
+			if row.name != "checkpoints of another model" { // a long list of variables
 				require.LessOrEqual(t, strings.Count(err.Error(), "\n"), 2, "three lines")
 			}
 			first, _, _ := strings.Cut(err.Error(), "\n")

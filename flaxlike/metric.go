@@ -9,20 +9,19 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 )
 
-// Metric is a figure of a model. Only a Name that [WithMetrics] knows is needed, or a Name and one of Metric and Func.
+// Metric is a metric of a model. It needs a Name that [WithMetrics] knows, or a Name and either a Metric or a Func.
 type Metric struct {
-	// Name is that of the metric, and that under which it is logged; with an Output, "<output>_<name>".
+	// Name is the name in the logs; with an Output it is "<output>_<name>".
 	Name string
-	// Metric is gathered over an epoch, or over an evaluation. Its inputs are labels and output. Beside a loss
-	// masked_sparse_categorical_crossentropy of the same Output and Label, labels below 0 weigh 0 in it, and in a
-	// metric by name.
+	// Metric accumulates over an epoch or an evaluation. Its inputs are labels and output. If the same Output and Label
+	// have the loss masked_sparse_categorical_crossentropy, labels below 0 have weight 0, also in a metric by name.
 	Metric metrics.Metric
-	// Func is a value for each example, or a scalar of the batch, of which the mean over all examples is the figure.
+	// Func returns a value for each example, or a scalar of the batch. The metric is its mean over all examples.
 	Func func(labels, output *graph.Node) *graph.Node
 	// Output and Label are as in [Loss].
 	Output, Label string
-	// Weighted has the sample weights count, and while training the class weights: the figure is divided by
-	// the sum of the weights. If the examples have neither, that is an error.
+	// Weighted applies the sample weights and, in training, the class weights. The metric is divided by the sum of the
+	// weights. It is an error if there are neither.
 	Weighted bool
 }
 
@@ -33,10 +32,8 @@ func (m Metric) logged() string {
 	return m.Name
 }
 
-// figure makes a metric for an output: how many classes there are is known then, and what its numbers are.
 type figure func(output *graph.Node, are scale) metrics.Metric
 
-// metricsByName has Keras's names and the short ones.
 var metricsByName = map[string]figure{
 	"accuracy":                          accuracy,
 	"acc":                               accuracy,
@@ -81,8 +78,7 @@ var metricsByName = map[string]figure{
 	"auc":                               func(_ *graph.Node, are scale) metrics.Metric { return are.probable(metrics.AUC(200)) },
 }
 
-// ofClasses are those that compare classes; with a name they cannot be said of an output with one number an example, of
-// which that one is then meant.
+// ofClasses are metrics of classes, and their names for one number for each example.
 var ofClasses = map[string]string{
 	"accuracy": "", "acc": "", "binary_accuracy": "", "precision": "", "recall": "", "f1_score": "", "f1": "", "mean_iou": "", "auc": "", "average_precision": "",
 	"sparse_categorical_accuracy": "binary_accuracy", "categorical_accuracy": "binary_accuracy",
@@ -90,7 +86,6 @@ var ofClasses = map[string]string{
 	"perplexity": "binary_crossentropy", "crossentropy": "binary_crossentropy",
 }
 
-// byName makes the metric of a name for an output and its labels, and notes what labels it takes.
 func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output *graph.Node) metrics.Metric {
 	weights := ""
 	if metric.Weighted {
@@ -117,7 +112,7 @@ func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output
 		panic(fmt.Errorf("metric %q: the output went through a %s, expected logits: the metric has a softmax in it", metric.Name, made))
 	}
 	r := m.classLabels(metric.Name, field, labels, output)
-	m.set.besides(metric, out, func(l Loss) bool { // what a loss takes of classes or probabilities is right for the metric too
+	m.set.besides(metric, out, func(l Loss) bool { // these labels fit the metric too
 		of := labelsOf(l, field, output, "")
 		if l.Func != nil || !of.classes() {
 			return false
@@ -138,7 +133,6 @@ func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output
 	return metricsByName[metric.Name](output, are)
 }
 
-// classLabels says what labels a metric of classes takes.
 func (m *Model) classLabels(name, field string, labels, output *graph.Node) bound {
 	r := bound{field: field, kind: "label"}
 	switch two := oneEach(output) || name == "binary_accuracy" || name == "auc" || name == "average_precision"; {
@@ -153,7 +147,6 @@ func (m *Model) classLabels(name, field string, labels, output *graph.Node) boun
 	return r
 }
 
-// oneClass says that labels of which the likeliest class is taken are of one class an example.
 func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node, r bound) (bound, bool) {
 	if labels.DType().IsInt() || oneEach(output) || r.signs || !labels.Shape().EqualDimensions(output.Shape()) || notLikeliest[metric.Name] {
 		return bound{}, false
@@ -162,14 +155,13 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node
 		"the metric %q takes the likeliest class, so an example has one (or none, 0 together); of several labels: binary_accuracy", metric.Name)}, true
 }
 
-// notLikeliest are the metrics that compare classes and do not take the likeliest of labels that are probabilities.
+// notLikeliest are metrics of classes that do not take the likeliest of probabilities.
 var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "average_precision": true, "perplexity": true, "crossentropy": true}
 
 func fixed(of func() metrics.Metric) figure {
 	return func(*graph.Node, scale) metrics.Metric { return of() }
 }
 
-// accuracy is the one that fits the output: of two classes if it has one number for each example.
 func accuracy(output *graph.Node, are scale) metrics.Metric {
 	if oneEach(output) {
 		return are.binary(metrics.Accuracy())
@@ -177,7 +169,6 @@ func accuracy(output *graph.Node, are scale) metrics.Metric {
 	return metrics.Accuracy()
 }
 
-// scored is a metric of classes: macro over all, or of class 1 of two.
 func scored(name string) figure {
 	return func(output *graph.Node, are scale) metrics.Metric {
 		if oneEach(output) {
@@ -198,7 +189,7 @@ func f1(classes int, average metrics.Average) metrics.Metric {
 
 func oneEach(output *graph.Node) bool { return output.Rank() < 2 || outputs.Classes(output) == 1 }
 
-// errorMetric has labels [batch] fit an output [batch, 1].
+// errorMetric compares labels [batch] with an output [batch, 1].
 func errorMetric(of func() metrics.Metric) figure {
 	return func(*graph.Node, scale) metrics.Metric {
 		return metrics.MapInputs(of(), func(in []*graph.Node) []*graph.Node {
@@ -207,7 +198,7 @@ func errorMetric(of func() metrics.Metric) figure {
 	}
 }
 
-// columnMetric is the mean of a figure of each column of the output, where labels [batch] fit an output [batch, 1].
+// columnMetric is a mean over columns. It compares labels [batch] with an output [batch, 1].
 func columnMetric(of func(columns int) metrics.Metric) figure {
 	return func(output *graph.Node, are scale) metrics.Metric {
 		columns := 1
@@ -218,7 +209,6 @@ func columnMetric(of func(columns int) metrics.Metric) figure {
 	}
 }
 
-// meanOf is the mean of a loss.
 func meanOf(f losses.Func) figure {
 	return fixed(func() metrics.Metric {
 		return metrics.MapInputs(metrics.Mean(), func(in []*graph.Node) []*graph.Node {

@@ -25,30 +25,27 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Model is a network with its losses, metrics and optimizer, and the state that trains. It changes in place.
+// Model is a network with its losses, metrics, optimizer and training state. It changes in place.
 //
-// It may be used by any number of goroutines, as a managed.State may: what only reads (Predict,
-// Evaluate, Save, Summary, Export) goes on beside others and beside a Fit, and takes no part in what that finds; Load,
-// SetLearningRate and their like wait for the end of a step. A second Fit is managed.ErrBusy. Evaluate, and Predict for
-// more than one batch, work with one set of weights, that of their first batch, and a Fit goes on meanwhile: it copies
-// the weights once for each. Close waits for the step that is being made, and what is used later, a Fit that goes on
-// too, gives managed.ErrClosed.
+// Its methods can be called from any number of goroutines. Readers (Predict, Evaluate, Save, Summary, Export) run
+// concurrently with each other and with a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit
+// is a managed.ErrBusy. Evaluate, and Predict for more than one batch, use the weights of the moment when they began; a
+// concurrent Fit copies the weights for each. Close waits for the current step; then a running Fit and later calls
+// return managed.ErrClosed.
 type Model struct {
 	state                *managed.State
 	network              nn.Layer
 	set                  settings
 	train, test, predict *managed.Stepper
 	closing              *sync.Once
-	giveBack             func() error  // of the process's runtime; nil if the caller's strategy brought it
-	view                 *managed.View // what is tested and predicted with; nil stands for the state
+	giveBack             func() error  // of the process's runtime; nil with a strategy of the caller
+	view                 *managed.View // for tests and predictions; nil uses the state
 	fitting              *atomic.Bool
 	seen                 *seen
 }
 
-// New makes a model. Its variables come into being with its first batch, which says the shapes; see [Model.Init]. Flax
-// wants sample inputs at once; we wait for the data because its shapes would be written down twice.
-//
-// The losses are a must for training; without WithOptimizer the optimizer is adam at 0.001.
+// New makes a model. Its variables are created with the first batch, which has the shapes; see [Model.Init]. Training
+// needs at least one loss. The default optimizer is adam with rate 0.001.
 func New(ctx context.Context, network nn.Layer, options ...Option) (*Model, error) {
 	m, err := newModel(ctx, network, options)
 	if err != nil {
@@ -66,7 +63,7 @@ func newModel(ctx context.Context, network nn.Layer, options []Option) (*Model, 
 	m.test = managed.TestStep(m.report, managed.RunningAverages())
 	m.predict = managed.TestStep(func(b *managed.Builder) {
 		out := m.outputs(b)
-		for _, name := range slices.Sorted(maps.Keys(out)) { // so that the program is the same each time
+		for _, name := range slices.Sorted(maps.Keys(out)) { // a fixed order makes equal programs
 			b.Output(name, out[name])
 		}
 	}, managed.OutputsAlone())
@@ -118,7 +115,6 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 	return err
 }
 
-// openDefault opens what a model runs on that was given no strategy.
 func (m *Model) openDefault(ctx context.Context) (strategies.Strategy, error) {
 	runtime, giveBack, err := borrow(ctx, m.set.plugin...)
 	if errors.Is(err, xla.ErrPluginNotFound) && len(m.set.plugin) == 0 {
@@ -133,7 +129,6 @@ func (m *Model) openDefault(ctx context.Context) (strategies.Strategy, error) {
 
 var errNoNetwork = errors.New("the network is nil: give New a layer, such as nn.Sequential{…}, or a Functional")
 
-// checkNames finds what would be logged twice, and losses that are all Off.
 func (s *settings) checkNames() error {
 	if len(s.losses) > 0 && !slices.ContainsFunc(s.losses, func(l Loss) bool { return !l.Off }) {
 		return errors.New("all losses are Off: expected one that trains; a figure alone is a metric (WithMetrics)")
@@ -156,7 +151,7 @@ func (s *settings) checkNames() error {
 	return nil
 }
 
-// Init makes the variables for batches like this one, and changes no value: before [Model.Load] and [Model.Summary].
+// Init creates the variables for batches like this one, and changes no value. [Model.Load] and [Model.Summary] need it.
 func (m *Model) Init(ctx context.Context, batch data.Batch) error {
 	return m.init(ctx, func() ([]strategies.Input, error) {
 		host, err := batch.OnHost()
@@ -178,18 +173,18 @@ func (m *Model) init(ctx context.Context, inputs func() ([]strategies.Input, err
 	return nil
 }
 
-// TrainStep makes one training step. It logs each loss, its running average avg_<loss>, the metrics, and the learning
-// rate. With the other steps it makes a model a state for train.Of.
+// TrainStep makes one training step. It logs each loss, its running mean avg_<loss>, the metrics and the learning rate.
+// train.Of uses it.
 func (m *Model) TrainStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
 	return step{of: m.train}.Step(ctx, m, batch)
 }
 
-// TestStep makes one step of a test, which changes no parameter.
+// TestStep makes one test step, which changes no parameter. train.TestOf uses it.
 func (m *Model) TestStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
 	return step{of: m.test}.Step(ctx, m, batch)
 }
 
-// ResetStep sets the metrics and averages back.
+// ResetStep resets the metrics and running means.
 func (m *Model) ResetStep(ctx context.Context) (*Model, error) {
 	if m.view != nil {
 		return m, m.view.ResetMetrics()
@@ -198,14 +193,13 @@ func (m *Model) ResetStep(ctx context.Context) (*Model, error) {
 	return m, err
 }
 
-// outputsOf gives the outputs for a batch by name, on the host; that of a network that is no [Functional] is "preds".
 func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	known, logs := len(m.seen.known()), loop.Logs{}
 	err := graphs.Input(m.seen.look(batch, true))
 	if err == nil {
 		logs, err = m.one(ctx, m.predict, batch)
 	}
-	if err == nil && len(m.seen.known()) > known { // the step was built, and its bounds were learned
+	if err == nil && len(m.seen.known()) > known {
 		err = graphs.Input(m.seen.look(batch, true))
 	}
 	if err != nil {
@@ -214,7 +208,7 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	outputs := map[string]data.Array{}
 	for e := range logs.All() {
 		if e.IsNumber() || e.Collection != loop.Outputs {
-			continue // a loss or metric of the network's own
+			continue
 		}
 		v, err := e.Any()
 		if err != nil {
@@ -227,8 +221,8 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// ofOtherInputs has the error of a batch say which of its fields are not as those that the model was built for: a
-// network may take other lengths, so that they alone are no error.
+// ofOtherInputs adds to an error the fields that differ from those of the build. A network may take other lengths, so a
+// difference alone is no error.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
@@ -239,14 +233,14 @@ func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	return err
 }
 
-// Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the
-// shapes, and needs the inputs alone.
+// Export writes the model as StableHLO with its weights, for serving; see managed.ExportModel. batch has the shapes,
+// and needs only the inputs.
 func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
 	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }
 
-// Close gives up the state, the programs, and, if it was the last model of those that New gave a runtime, that runtime.
-// A second Close does nothing, and returns after the first. From the function of a step it is managed.ErrBusy.
+// Close frees the state, the programs, and a runtime that New opened if no other model uses it. A second Close waits
+// for the first. Close within the function of a step is a managed.ErrBusy.
 func (m *Model) Close() error {
 	err := m.state.Close()
 	if errors.Is(err, managed.ErrBusy) {
@@ -261,7 +255,6 @@ func (m *Model) Close() error {
 	return gate.Once(err)
 }
 
-// one makes a step on what the model reads.
 func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) (loop.Logs, error) {
 	m.changing(of, 1)
 	if m.view != nil {
@@ -272,7 +265,7 @@ func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) 
 	return logs, m.ofTable(batch, ofShapes(err))
 }
 
-// ofTable has the error of a batch with texts say that the model has a preparation.
+// ofTable adds to the error of a batch of texts that the model has a preparation.
 func (m *Model) ofTable(batch data.Batch, err error) error {
 	if err == nil || m.set.preparation == nil || !slices.ContainsFunc(batch.Fields, func(f data.Field) bool { _, texts := f.Array.Flat.([]string); return texts }) {
 		return err
@@ -280,11 +273,9 @@ func (m *Model) ofTable(batch data.Batch, err error) error {
 	return failure(fmt.Errorf("%w%s", graphs.Inner(err), prepareIt))
 }
 
-// prepareIt is what to do with a table.
 const prepareIt = "\n  the model has a preparation, which makes its fields of a table: give it table.Map(preparation.Inputs), or table.Map(preparation.Apply) " +
 	"where labels are needed; Model.Describe has its JSON"
 
-// changing notes that a step changes the weights, so that what was fitted to them is outdated.
 func (m *Model) changing(of *managed.Stepper, steps int) {
 	if of == m.train {
 		m.seen.changes.Add(1)
@@ -307,7 +298,7 @@ func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs
 	return logs, err
 }
 
-// ofShapes takes out of managed's error the advice about steps that a program makes itself.
+// ofShapes removes managed's advice about custom steps from an error.
 func ofShapes(err error) error {
 	if !errors.Is(err, managed.ErrShapes) {
 		return err
@@ -315,20 +306,20 @@ func ofShapes(err error) error {
 	return failure(fmt.Errorf("%w: each is a program to be compiled: give it batches of one shape (data.Pad, data.PadSequences)", managed.ErrShapes))
 }
 
-// step is one of a model's steps for a loop, in blocks where these win. Where its batches are of a set in memory, the
-// numbers of the set are looked at once, and not those of each batch: looked is for how many bounds they were. One that
-// is part of a Fit or an evaluation logs means ([asShown]). A set that is part of another need not have all classes.
+// step is a step of a model for a loop, in blocks if these are faster. With set, the set is checked once, and looked is
+// the number of bounds checked. means logs running means ([asShown]). part marks a part of a set, which may lack
+// classes.
 type step struct {
 	of     *managed.Stepper
 	means  bool
 	set    *data.Set
 	looked *int
 	part   bool
-	stream *stream // of batches that are of no set; nil for a single step
+	stream *stream // without a set; nil for a single step
 }
 
 func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
-	if set.Mapped() { // its batches have other numbers
+	if set.Mapped() {
 		set = nil
 	}
 	return step{of: of, means: true, set: set, looked: new(-1)}
@@ -339,17 +330,14 @@ var (
 	_ abilities.Awaiter[*Model]        = step{}
 )
 
-// own is an error of this package in a step.
 func failure(err error) error { return &graphs.Failure{Package: "flaxlike", Err: err} }
 
-// untrained is an error of a step that was not begun.
 type untrained struct{ error }
 
 func (u *untrained) Unwrap() error { return u.error }
 func (u *untrained) Point() string { return graphs.Point(u.error) }
 
-// beforeAll is the error of a run that made no step, without the number of the step that it would have been; any other
-// is as it is.
+// beforeAll removes the step's number from the error of a run that made no step.
 func beforeAll(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if u, ok := e.(*untrained); ok {
@@ -361,7 +349,7 @@ func beforeAll(err error) error {
 
 func (s step) String() string { return s.of.String() }
 
-// BeginEvaluation lets the step gather its metrics apart from those of the training. A view has metrics of its own.
+// BeginEvaluation separates the step's metrics from those of training. A view has its own metrics.
 func (s step) BeginEvaluation(ctx context.Context, m *Model) (end func(context.Context) error, err error) {
 	if m.view != nil {
 		end, err = func(context.Context) error { return nil }, m.view.ResetMetrics()
@@ -400,7 +388,7 @@ func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*M
 			if i == 0 {
 				return m, nil, &untrained{failure(err)}
 			}
-			batches = batches[:i] // those before it are made, and the next block begins with it
+			batches = batches[:i] // the batches before it are made; the next block begins with it
 			logs, stepErr := m.several(ctx, s, batches)
 			if stepErr != nil {
 				return m, logs, errors.Join(stepErr, failure(err))
@@ -419,17 +407,15 @@ func (s step) Await(ctx context.Context, m *Model) error {
 	return s.of.Await(ctx, m.state)
 }
 
-// variable is one of the network.
 type variable struct {
 	name      string
 	shape     shapes.Shape
 	trainable bool
 }
 
-// ErrNotBuilt is wrapped by the error about a model that has met no batch yet, so that its shapes are not known.
+// ErrNotBuilt is wrapped by the error about a model that has met no batch, so that its shapes are unknown.
 var ErrNotBuilt = errors.New("the model has no variables before its first batch")
 
-// built gives the network's variables.
 func (m *Model) built() ([]variable, error) {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -439,10 +425,9 @@ func (m *Model) built() ([]variable, error) {
 	return m.seen.variables, nil
 }
 
-// SetOptimizer trains the model with another optimizer from its next step on, which begins
-// anew: what the one of before kept is gone, with its learning rate. The parameters stay; the steps are compiled
-// anew. Beside a Fit it is managed.ErrBusy. A policy that scales losses keeps its optimizer: that is an error, for
-// which a new model with the weights of this one (Save, Load) is the way.
+// SetOptimizer replaces the optimizer from the next step on, and drops the state of the previous one, including its
+// learning rate. The steps are compiled again. During a Fit it is a managed.ErrBusy. With a policy that scales losses
+// it is an error: make a new model and Load the saved weights.
 func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	err := m.setOptimizer(ctx, o)
 	if err != nil {
@@ -459,7 +444,7 @@ func (m *Model) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 		return fmt.Errorf("the model is %w: a Fit trains it: wait for its end", managed.ErrBusy)
 	}
 	defer m.fitting.Store(false)
-	if err := m.change(func() error { return m.state.SetOptimizer(ctx, o) }); err != nil { // its averages are gone
+	if err := m.change(func() error { return m.state.SetOptimizer(ctx, o) }); err != nil {
 		return err
 	}
 	m.seen.mu.Lock()

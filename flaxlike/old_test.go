@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// A run that was saved when flaxlike's layers were GoMLX's, with other names of variables, goes on: the model predicts
-// what it did, and further epochs have the losses that they had there.
+// A run that was saved when flaxlike's layers were GoMLX's, with other names of variables, continues: the model
+// predicts the same, and further epochs have the same losses.
 func TestFit_goesOnFromLayersOfGoMLX(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/layers-of-gomlx")))
@@ -33,14 +33,14 @@ func TestFit_goesOnFromLayersOfGoMLX(t *testing.T) {
 		y = append(y, i%2)
 	}
 	set := must.M1(data.New(data.X(x, 8, 5), data.Y(y, 8)))
-	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Checkpoints: folder})) // brings it in
+	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Callbacks: []loop.Option{resume(folder)}})) // brings it in
 	require.NoError(t, err)
 	out, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	there := []float32{0.7697378, -0.5133961, 0.0042480594, 0.113120705, 0.2233955, 0.12931496, -0.4611763, 0.86583334,
 		0.7697378, -0.5133961, 0.0042480594, 0.113120705, 0.2233955, 0.12931496, -0.4611763, 0.86583334}
 	require.InDeltaSlice(t, there, output(t, out).Flat, 1e-5)
-	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Checkpoints: folder}))
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Callbacks: []loop.Option{resume(folder)}}))
 	require.NoError(t, err)
 	require.Equal(t, []float64{1, 2, 3, 4, 5}, series(t, h, "epoch"), "what was saved before Fit had Keras's names has them now")
 	_, err = h.Last("avg_loss")
@@ -48,8 +48,8 @@ func TestFit_goesOnFromLayersOfGoMLX(t *testing.T) {
 	require.InDeltaSlice(t, []float64{0.4239363968372345, 0.36867189407348633, 0.306173175573349}, series(t, h, "loss")[2:], 1e-4)
 }
 
-// A file of the first lazo whose files stand alone: it opens, and predicts what that model did. Files of later ones
-// stand beside it, and none goes.
+// A file of the first lazo whose files are complete opens, and the model predicts the same. Files of later versions are
+// next to it, and none is removed.
 func TestOpen_savedBefore(t *testing.T) {
 	const path = "testdata/saved-1.safetensors"
 	m, err := opened(t, path)

@@ -19,8 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// One network gives the same numbers, bit for bit, in an own step and as a model of flaxlike, in float32 and by a
-// policy, with padded batches and masked places: its losses, its weights and the averages of its normalisations.
+// One network has bit-identical results in a custom step and as a model of flaxlike, in float32 and by a policy, with
+// padded batches and masked positions: its losses, its weights and the averages of its normalisations.
 func TestOneLayer_ownStepAndFit(t *testing.T) {
 	var images []float32
 	var ids []int32
@@ -103,7 +103,7 @@ func TestOneLayer_ownStepAndFit(t *testing.T) {
 	}
 }
 
-// What the caller does to a list of layers afterwards changes no model.
+// Later changes of the caller's list of layers change no model.
 func TestNew_copiesTheLayers(t *testing.T) {
 	inner := []nn.Layer{nn.Dense{Units: 3}}
 	network := nn.Sequential{nn.L1{Rate: 0.1, Layers: inner}, nn.Dense{Units: 2}}

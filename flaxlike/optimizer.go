@@ -7,13 +7,12 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// rule is an optimizer by name, with the rate that Keras gives it.
 type rule struct {
 	rate  float64
 	chain []optim.Transformation
 }
 
-// epsilon is that of all optimizers by name, where package optim has each paper's.
+// epsilon is that of Keras; package optim has those of the papers.
 const epsilon = 1e-7
 
 var optimizersByName = map[string]rule{
@@ -32,7 +31,6 @@ var optimizersByName = map[string]rule{
 	"adafactor": {0.001, []optim.Transformation{optim.Adafactor{}}},
 }
 
-// optimizerByName gives an optimizer; a rate of 0 stands for its own.
 func optimizerByName(name string, rate float64) (*optim.Optimizer, error) {
 	r, err := names.Find("optimizer", name, optimizersByName)
 	if err != nil {
@@ -41,7 +39,6 @@ func optimizerByName(name string, rate float64) (*optim.Optimizer, error) {
 	return optim.New(cmp.Or(rate, r.rate), r.chain...), nil
 }
 
-// rateByName is the rate with which an optimizer begins; a rate of 0 stands for its own.
 func rateByName(name string, rate float64) (float64, error) {
 	r, err := names.Find("optimizer", name, optimizersByName)
 	return cmp.Or(decimal(rate), r.rate), err

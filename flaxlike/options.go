@@ -31,28 +31,28 @@ type settings struct {
 	optimizerName string
 	rate          float64
 	strategy      strategies.Strategy
-	plugin        []xla.Option // how the CPU's is opened where no strategy was given
+	plugin        []xla.Option
 	seed          int64
 	batchSize     int
-	weights       string // the field of the sample weights
+	weights       string
 	classWeights  map[int]float64
-	policy        *optim.Policy       // nil: all in float32
-	scale         *optim.LossScale    // nil: losses are not scaled
+	policy        *optim.Policy
+	scale         *optim.LossScale
 	classes       map[string][]string // by output; "" is the only one
-	named         string              // what gave the classes their names, if it is not WithClasses
+	named         string              // the source of class names other than WithClasses
 	namedHint     string
 	preparation   json.RawMessage
 	namesClasses  namesClasses
 	clock         func() time.Time
-	initializer   model.VariableInitializer // of kernels; nil: each layer's
-	// Of Open: the network, layers by their names in the file, and why the model cannot be tested or trained.
+	initializer   model.VariableInitializer
+	// For Open: the network, layers by their names in the file, and why the model cannot be tested or trained.
 	network             nn.Layer
 	layers              map[string]nn.Layer
 	noTests, noTraining error
 }
 
-// WithLoss adds losses, which are summed up: names, see losses.Named, or [Loss] values, which have a function, an
-// output or a weight of their own.
+// WithLoss adds losses, whose sum is trained. A string is a name of losses.Named. A [Loss] can have a custom function,
+// an output and a weight.
 func WithLoss[L string | Loss](losses ...L) Option {
 	list := make([]Loss, len(losses))
 	for i, l := range losses {
@@ -74,29 +74,28 @@ func WithLoss[L string | Loss](losses ...L) Option {
 	}
 }
 
-// WithInnerLosses says that the network reports its losses itself, by managed.AddLoss, as a variational autoencoder
-// may; without it a model that trains needs a loss.
+// WithInnerLosses allows a model without losses, whose network reports its losses by managed.AddLoss, such as a
+// variational autoencoder.
 func WithInnerLosses() Option {
 	return func(s *settings) error { s.innerLosses = true; return nil }
 }
 
-// WithMetrics adds metrics: [Metric] values, or names, Keras's or short ones: accuracy, binary_accuracy,
-// top_5_accuracy, precision, recall, f1, auc, average_precision, mean_iou, mse, rmse, mae, r2, cosine_similarity,
-// pearson, concordance, pearson_correlation, concordance_correlation, crossentropy, perplexity; and, as means of the
-// losses, binary_crossentropy, categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge,
-// squared_hinge, categorical_hinge. "accuracy" is that of two classes where the output has one number an example; of
-// several, and in top_5_accuracy, the likeliest class counts, and labels of several classes an example are an error:
-// binary_accuracy, and precision and its like behind a sigmoid or beside binary_crossentropy, take each class by
-// itself.
+// WithMetrics adds metrics: [Metric] values, or names. The names are accuracy, binary_accuracy, top_5_accuracy,
+// precision, recall, f1, auc, average_precision, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson, concordance,
+// pearson_correlation, concordance_correlation, crossentropy, perplexity; and the mean losses binary_crossentropy,
+// categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge, squared_hinge, categorical_hinge.
 //
-// Where two classes, or for auc and average_precision probabilities, are made of the output's numbers, these are taken
-// for
+// "accuracy" is binary if the output has one number for each example. Otherwise it compares the likeliest class, as
+// does top_5_accuracy, and refuses labels with several classes. For these use binary_accuracy, or precision, recall and
+// f1 with a sigmoid or binary_crossentropy.
 //
-//   - probabilities, with the border 0.5, where the output went through a sigmoid or a softmax, or its loss is dice or tversky;
-//   - logits, with the border 0, next to the crossentropies and the hinges;
-//   - numbers near 0 and 1, with the border 0.5, next to the other losses, as mse; auc takes what is beyond as 0 and 1.
+// Metrics of two classes, auc and average_precision take the output's numbers as
 //
-// Without a loss by name this is not known, which is an error that says what to write.
+//   - probabilities, with threshold 0.5, after a sigmoid or softmax, or with the loss dice or tversky;
+//   - logits, with threshold 0, with a crossentropy or a hinge;
+//   - numbers near 0 and 1, with threshold 0.5, with other losses such as mse; auc clips them.
+//
+// Without a loss by name this is unknown, which is an error.
 func WithMetrics[M string | Metric](list ...M) Option {
 	all := make([]Metric, len(list))
 	for i, m := range list {
@@ -125,9 +124,9 @@ func WithMetrics[M string | Metric](list ...M) Option {
 	}
 }
 
-// WithOptimizer sets the optimizer, as optim.New or optim.GoMLX makes it, or its name: sgd, momentum, nesterov, adam
-// (the default), adamw, adamax, rmsprop, adagrad, adadelta, nadam, lion, lamb, adafactor; a name has Keras's learning
-// rate, see [WithLearningRate].
+// WithOptimizer sets the optimizer: a result of optim.New or optim.GoMLX, or a name: sgd, momentum, nesterov, adam (the
+// default), adamw, adamax, rmsprop, adagrad, adadelta, nadam, lion, lamb, adafactor. A name has Keras's default
+// learning rate; see [WithLearningRate].
 func WithOptimizer(optimizer any) Option {
 	return func(s *settings) (err error) {
 		switch o := optimizer.(type) {
@@ -147,7 +146,7 @@ func WithOptimizer(optimizer any) Option {
 	}
 }
 
-// WithLearningRate sets the rate of an optimizer by name.
+// WithLearningRate sets the learning rate of an optimizer by name.
 func WithLearningRate(rate float64) Option {
 	return func(s *settings) error {
 		if !(rate > 0) || math.IsInf(rate, 0) {
@@ -158,10 +157,9 @@ func WithLearningRate(rate float64) Option {
 	}
 }
 
-// WithInitializer has the kernels of the network's layers begin as an initializer says: one of package nn, as
-// nn.RandomNormal(0.02), or its name, as "he_normal", see nn.Initial. It is for the kernels of package nn's
-// layers whose settings do not say it: not for those of a recurrence's state, biases and embeddings. A network in which
-// no kernel takes it is an error.
+// WithInitializer sets the initializer of kernels: one of package nn, such as nn.RandomNormal(0.02), or a name of
+// nn.Initial, such as "he_normal". It applies to layers of package nn without a Kernel setting, but not to recurrent
+// kernels, biases and embeddings. It is an error if no kernel takes it.
 func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](initializer I) Option {
 	return func(s *settings) (err error) {
 		var initial model.VariableInitializer
@@ -181,8 +179,8 @@ func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](i
 	}
 }
 
-// InstallIfMissing lets New download and install the CPU's plugin, if it is found nowhere and there is no
-// [WithStrategy]; see xla.InstallIfMissing. progress, which may be nil, is called with lines for the user.
+// InstallIfMissing lets New download and install the CPU plugin if none is found and there is no [WithStrategy]; see
+// xla.InstallIfMissing. progress receives lines for the user, and may be nil.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(s *settings) error {
 		s.plugin = append(s.plugin, xla.InstallIfMissing(progress))
@@ -190,7 +188,7 @@ func InstallIfMissing(progress func(line string)) Option {
 	}
 }
 
-// WithStrategy sets how the steps run, and on what. Without it New opens the CPU, with a plugin that must be
+// WithStrategy sets how and on which devices the steps run. By default New opens the CPU, whose plugin must be
 // installed (see [InstallIfMissing]), and [Model.Close] closes it.
 func WithStrategy(strategy strategies.Strategy) Option {
 	return func(s *settings) error {
@@ -202,11 +200,10 @@ func WithStrategy(strategy strategies.Strategy) Option {
 	}
 }
 
-// WithSeed makes the initial parameters, the random numbers of steps and the order of the data a function of the seed;
-// 0 without it.
+// WithSeed sets the seed of initial parameters, random numbers and the order of the data, default 0.
 func WithSeed(seed int64) Option { return func(s *settings) error { s.seed = seed; return nil } }
 
-// WithBatchSize sets how many examples are in a batch, 32 without it.
+// WithBatchSize sets the number of examples in a batch, default 32.
 func WithBatchSize(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -217,10 +214,9 @@ func WithBatchSize(n int) Option {
 	}
 }
 
-// WithSampleWeights names the field that says how much each example counts in the losses and in weighted metrics:
-// floats [batch], or of more of the loss's axes. All sets that the model trains on or is tested with must have it. The
-// sum of weighted losses is divided by the number of examples. A weight below 0, or not finite, is an error, and so is
-// a set in which all are 0.
+// WithSampleWeights names the field with the weight of each example in losses and weighted metrics: floats of shape
+// [batch], or of more leading axes of the loss. All training and test sets need it. The sum of weighted losses is
+// divided by the number of examples. Negative and non-finite weights are errors, and so is a set with all weights 0.
 func WithSampleWeights(field string) Option {
 	return func(s *settings) error {
 		if field == "" {
@@ -231,10 +227,9 @@ func WithSampleWeights(field string) Option {
 	}
 }
 
-// WithClassWeights says how much the examples of a class count while training, in the losses with integer labels, and
-// with labels 0 or 1 of binary_crossentropy; a class that is not named counts 1. A class that the output has not, and
-// losses none of which has such labels, are an error before the first step; so are, of a set, a class that none of its
-// examples has, and weights by which none of them counts.
+// WithClassWeights sets the weight of classes in training, default 1, for integer labels and for labels 0 and 1 of
+// binary_crossentropy. Errors before the first step: a class that the output does not have; no loss with such labels; a
+// class without examples in the set; weights by which no example counts.
 func WithClassWeights(weights map[int]float64) Option {
 	weights = maps.Clone(weights)
 	return func(s *settings) error {
@@ -251,7 +246,6 @@ func WithClassWeights(weights map[int]float64) Option {
 	}
 }
 
-// optimizerOf is what the settings ask for.
 func (s *settings) optimizerOf() (*optim.Optimizer, error) {
 	if s.optimizer == nil {
 		s.optimizerName = cmp.Or(s.optimizerName, "adam")

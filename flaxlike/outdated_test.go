@@ -30,7 +30,7 @@ func TestServe_outdatedOutput(t *testing.T) {
 	batch := data.Batch{Fields: []data.Field{data.Named("a", []float32{0, 1}, 2, 1), data.Named("b", []float32{3, 4}, 2, 1)}}
 	require.NoError(t, m.Init(t.Context(), batch))
 	require.NoError(t, m.SetCalibration("a", flaxlike.Calibration{Scale: 2}))
-	content := must.M1(m.Snapshot(t.Context()))
+	content := must.M1(snapshotOf(m)(t.Context()))
 
 	var mu sync.Mutex
 	var calls []int

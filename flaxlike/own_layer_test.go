@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// scaledDense is the layer of one's own in docs/layers.md.
+// scaledDense is the custom layer of docs/layers.md.
 type scaledDense struct {
 	Units int
 	Scale float64
@@ -21,12 +21,12 @@ type scaledDense struct {
 
 func (d scaledDense) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	y := nn.Dense{Units: d.Units}.Apply(scope.In("dense"), x) // layers in it have scopes of their own
-	shape := shapes.Make(x.DType(), d.Units)                  // and weights of one's own stand at the scope
+	shape := shapes.Make(x.DType(), d.Units)                  // and its weights are at the scope
 	gain := scope.WithInitializer(nn.Initial("ones")).VariableWithShape("gain", shape).NodeValue(x.Graph())
 	return graph.Mul(y, graph.MulScalar(graph.ExpandLeftToRank(gain, y.Rank()), d.Scale))
 }
 
-// A layer of one's own with weights is trained, saved and opened again by its name, with its settings and its weights.
+// A custom layer with weights is trained, saved and opened again by its name, with its settings and its weights.
 func TestOpen_ownLayerWithWeights(t *testing.T) {
 	set, path := sorted(t, 32), filepath.Join(t.TempDir(), "model.safetensors")
 	m := newModel(t, nn.Sequential{scaledDense{Units: 8, Scale: 0.5}, nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse))

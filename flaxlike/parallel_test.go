@@ -40,8 +40,8 @@ func TestDataParallel(t *testing.T) {
 	require.Equal(t, values(t, m), values(t, other))
 }
 
-// What is divided over devices are the rows of a batch, padding among them; what counts are its examples. So the
-// numbers are those of one device, whatever the sizes, unless the user asked for examples to be dropped.
+// The rows of a batch are divided over devices, with padding; its examples count. So the numbers are those of one
+// device, for any sizes, unless the user asked for examples to be dropped.
 func TestR06_rowsAreDividedAndExamplesCounted(t *testing.T) {
 	whole := sorted(t, 9)
 	model := func(strategy strategies.Strategy, batch int) *flaxlike.Model {

@@ -34,8 +34,9 @@ func TestB86_simpleTrainer(t *testing.T) {
 			set := line(t, 96)
 			m := newModel(t, network, half, flaxlike.WithStrategy(strategy))
 			ends := 0
-			fit := quiet(flaxlike.Fit{Epochs: 2, EachStep: true, Validation: set, Checkpoints: folder, CheckpointEvery: loop.Steps(1),
-				Callbacks: []loop.Option{callbacks.JSONL(summary, loop.Every(loop.Steps(3))), loop.Watch(loop.Every(loop.Steps(3)), func(ctxOf, loop.Report) error { ends++; return nil })}})
+			saved := resume(folder, checkpoint.Every(loop.Steps(1)))
+			fit := quiet(flaxlike.Fit{Epochs: 2, EachStep: true, Validation: set,
+				Callbacks: []loop.Option{saved, callbacks.JSONL(summary, loop.Every(loop.Steps(3))), loop.Watch(loop.Every(loop.Steps(3)), func(ctxOf, loop.Report) error { ends++; return nil })}})
 			h, err := m.Fit(t.Context(), set, fit)
 			require.NoError(t, err)
 			losses := series(t, h, "loss")
@@ -49,7 +50,7 @@ func TestB86_simpleTrainer(t *testing.T) {
 			require.FileExists(t, summary)
 
 			again := newModel(t, network, half, flaxlike.WithStrategy(strategy))
-			fit.Epochs, fit.Callbacks = 3, nil
+			fit.Epochs, fit.Callbacks = 3, []loop.Option{saved}
 			h, err = again.Fit(t.Context(), set, fit)
 			require.NoError(t, err)
 			require.Equal(t, losses, series(t, h, "loss")[:6])

@@ -12,14 +12,12 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// WithPolicy has the model calculate with mixed precision: optim.MixedBFloat16() or optim.MixedFloat16(). Parameters,
-// labels, losses, metrics and what Predict gives stay in float32; normalisations calculate in it. See
-// managed.WithPolicy.
+// WithPolicy sets mixed precision: optim.MixedBFloat16() or optim.MixedFloat16(). Parameters, labels, losses, metrics,
+// predictions and normalization stay in float32. See managed.WithPolicy.
 //
-// With float16 the losses are scaled, so that no gradient vanishes: by the [optim.LossScale] that the optimizer begins
-// with, and by one with its defaults if it has none. A step with gradients that overflow changes nothing but the scale.
-// A loss that the network reports by managed.AddLoss is to be scaled by the network (optim.LossScale.Loss);
-// [WithInnerLosses] is refused.
+// With float16 the losses are scaled by the [optim.LossScale] at the beginning of the optimizer, or by a default one. A
+// step whose gradients overflow changes only the scale. The network must scale losses of managed.AddLoss by
+// optim.LossScale.Loss. [WithInnerLosses] is an error.
 func WithPolicy(p optim.Policy) Option {
 	return func(s *settings) error {
 		s.policy = &p
@@ -27,7 +25,6 @@ func WithPolicy(p optim.Policy) Option {
 	}
 }
 
-// scaled gives the optimizer that a policy needs.
 func (s *settings) scaled(o *optim.Optimizer) (*optim.Optimizer, error) {
 	if s.policy == nil || !s.policy.NeedsLossScale() {
 		return o, nil
@@ -44,7 +41,6 @@ func (s *settings) scaled(o *optim.Optimizer) (*optim.Optimizer, error) {
 	return scaled, nil
 }
 
-// scaleLoss gives a loss with a scaled gradient.
 func (s *settings) scaleLoss(b *managed.Builder, v *graph.Node) *graph.Node {
 	if s.scale == nil {
 		return v
@@ -52,8 +48,7 @@ func (s *settings) scaleLoss(b *managed.Builder, v *graph.Node) *graph.Node {
 	return s.scale.Loss(b.Scope(), v)
 }
 
-// scalePenalties scales what a model and GoMLX's regularizers have left for a trainer, which managed takes in behind
-// the step's function.
+// scalePenalties scales penalties that managed adds after the step's function.
 func (s *settings) scalePenalties(b *managed.Builder) {
 	if s.scale == nil {
 		return
@@ -66,7 +61,6 @@ func (s *settings) scalePenalties(b *managed.Builder) {
 	}
 }
 
-// uncast is a field of the batch as it came in: under a policy, layers see it in fewer bits.
 func uncast(field *graph.Node) *graph.Node {
 	if field.Type() == graph.NodeTypeConvertDType {
 		return field.Inputs()[0]

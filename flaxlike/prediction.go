@@ -11,28 +11,25 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Prediction is what a model predicts for examples, in their order. The first axis of each of its arrays counts the
-// examples, for one example too ([Model.PredictOne]).
-//
-// It keeps the calibration, the thresholds and the names of classes that the model had: later changes of the model do
-// not change it. Its methods take the name of an output; without one they are about the only output.
+// Prediction has the outputs of a model for examples, in their order. The first axis of each array is that of the
+// examples, also for one example. It keeps the model's calibration, thresholds and class names of its time. Its methods
+// take the name of an output, which can be left out if there is one.
 type Prediction struct {
 	outputs map[string]data.Array
 	of      map[string]answering
-	given   []float64 // thresholds in place of the outputs' own
+	given   []float64
 }
 
-// answering is how the numbers of one output become answers.
 type answering struct {
 	output                        string
 	odds                          odds
 	calibration                   []Calibration
 	thresholds                    []float64
-	names                         []string // of the classes, nil if they have none
-	oldCalibration, oldThresholds bool     // fitted to other weights, or to another calibration
+	names                         []string
+	oldCalibration, oldThresholds bool // fitted to other weights, or to another calibration
 }
 
-// Len is the number of examples.
+// Len returns the number of examples.
 func (p Prediction) Len() int {
 	for _, a := range p.outputs {
 		return a.Len()
@@ -40,19 +37,19 @@ func (p Prediction) Len() int {
 	return 0
 }
 
-// Outputs are the names of the outputs, sorted.
+// Outputs returns the names of the outputs, sorted.
 func (p Prediction) Outputs() []string { return slices.Sorted(maps.Keys(p.outputs)) }
 
-// Output is an output as the network computes it: of a network that ends without a softmax or a sigmoid, logits. Of an
-// [Ensemble] it is the mean: of probabilities where the output has classes.
+// Output returns an output of the network: logits if the network ends without a softmax or sigmoid. For an [Ensemble]
+// it is the mean, for classes the mean of probabilities.
 func (p Prediction) Output(output ...string) (data.Array, error) {
 	_, a, _, err := p.find("output", output...)
 	return a, err
 }
 
-// Kind says what an output is: "classes" where an example has one of several classes, "binary" where it has one of two
-// and the output is one number, the probability of class 1 or its logit, "multi-label" where an example has any number
-// of the classes, "numbers" where the loss is of numbers, as mse, and "unknown" where no loss by name says it.
+// Kind returns the kind of an output: "classes" (an example has one of several), "binary" (one of two, and the output
+// is the probability of class 1 or its logit), "multi-label" (any number of classes), "numbers" (the loss is of
+// numbers, such as mse), or "unknown" (no loss by name).
 func (p Prediction) Kind(output ...string) (string, error) {
 	_, a, of, err := p.find("kind", output...)
 	if err != nil {
@@ -75,7 +72,6 @@ func (o odds) kind(width int) string {
 	return "unknown"
 }
 
-// find gives an output by its name, and the only one without a name.
 func (p Prediction) find(what string, output ...string) (string, data.Array, answering, error) {
 	names, name := p.Outputs(), ""
 	var err error
@@ -100,7 +96,6 @@ func (p Prediction) find(what string, output ...string) (string, data.Array, ans
 	return name, p.outputs[name], p.of[name], nil
 }
 
-// answer calls f with an output that has classes; its errors name the output.
 func (p Prediction) answer(what string, f func(a data.Array, of answering) (data.Array, error), output ...string) (data.Array, error) {
 	name, a, of, err := p.find(what, output...)
 	if err != nil {
@@ -124,13 +119,12 @@ func (p Prediction) answer(what string, f func(a data.Array, of answering) (data
 	return a, nil
 }
 
-// Probabilities are those of an output of classes, in the shape of the output: by the model's calibration
-// ([Model.Calibrate]), a softmax over the last axis where the loss is a crossentropy of classes of which an example has
-// one, a sigmoid where it is binary_crossentropy: that of class 1. An output that went through a softmax or a sigmoid
-// itself, and one of dice or tversky, stays as it is.
+// Probabilities returns the probabilities of an output of classes, in the output's shape. It applies the calibration
+// ([Model.Calibrate]), then a softmax over the last axis for one of several classes, or a sigmoid for
+// binary_crossentropy. An output that went through a softmax or sigmoid, or whose loss is dice or tversky, is returned
+// unchanged.
 //
-// A NaN or an infinite number in the output is an error. An output of another loss, as mse, has no probabilities, and
-// that of a loss of one's own is not known to have some: see [ErrNoProbabilities].
+// NaN and infinity are errors. An output of another loss, such as mse or a custom function, is an [ErrNoProbabilities].
 func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
 		numbers, err := finiteIn(a)
@@ -147,11 +141,12 @@ func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	}, output...)
 }
 
-// Classes are those of the examples, as int32. Where an example has one of several classes it is the likeliest, the
-// first of several that are as likely, [examples]; of a binary output 1 if the probability is above the threshold, and
-// else 0, [examples]; where an example may have several classes 0 or 1 for each, [examples, classes]. An output with
-// places, as that of a sequence, has their axes too. The threshold is 0.5, or that of [Model.ChooseThresholds], or that
-// of [Prediction.WithThresholds]. A NaN or an infinite number in the output is an error.
+// Classes returns the classes of the examples as int32. The shape is [examples], or [examples, classes] with 0 or 1 if
+// an example may have several; outputs of sequences have the axes of their positions too.
+//
+// For one of several classes it is the likeliest, the first of equal ones. Otherwise it is 1 if the probability is
+// above the threshold: that of [Prediction.WithThresholds], of [Model.ChooseThresholds], or 0.5. NaN and infinity are
+// errors.
 func (p Prediction) Classes(output ...string) (data.Array, error) {
 	return p.answer("classes", p.classes, output...)
 }
@@ -209,8 +204,8 @@ func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
 	return data.Array{Flat: flat, Dims: narrow}, nil
 }
 
-// Labels are the names of the classes of each example ([WithClasses]), or their numbers where they have no names: one
-// name for an example that has one class, any number where it may have several, and one for each place of a sequence.
+// Labels returns the class names of each example ([WithClasses]), or the class numbers if there are no names: one, any
+// number if an example may have several classes, or one for each position of a sequence.
 func (p Prediction) Labels(output ...string) ([][]string, error) {
 	classes, err := p.Classes(output...)
 	if err != nil {
@@ -244,8 +239,8 @@ func (a answering) name(class int) string {
 	return strconv.Itoa(class)
 }
 
-// ClassNames are the names of an output's classes in the order of their numbers: those of [WithClasses], or the numbers
-// themselves. A binary output has two.
+// ClassNames returns the names of an output's classes in the order of their numbers, or the numbers if there are no
+// names. A binary output has two.
 func (p Prediction) ClassNames(output ...string) ([]string, error) {
 	var names []string
 	_, err := p.answer("class names", func(a data.Array, of answering) (data.Array, error) {
@@ -261,15 +256,14 @@ func (p Prediction) ClassNames(output ...string) ([]string, error) {
 	return names, err
 }
 
-// WithThresholds is the prediction with other thresholds for its outputs that are binary or multi-label: one for all
-// classes, or one for each in their order. None stands for those that the model had.
+// WithThresholds returns a prediction with other thresholds for binary and multi-label outputs: one for all classes, or
+// one for each. Without arguments it has the model's.
 func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 	p.given = slices.Clone(thresholds)
 	return p
 }
 
-// answers are the arrays that a server gives for the outputs: see [Model.Answer]. Outputs that failed before have no
-// array; an answer that cannot be given is in a graphs.OutputErrors, beside the others.
+// answers returns the arrays of [Model.Answer]. The error has the outputs in failed, and those without an answer.
 func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, error) {
 	all, errs := map[string]data.Array{}, graphs.OutputErrors{}
 	give := func(name string, a data.Array, err error) {
@@ -313,8 +307,7 @@ func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, 
 	return all, nil
 }
 
-// decided is the prediction with probabilities in place of logits, and no thresholds: what means are taken of. Outputs
-// whose probabilities are an error have it in failed.
+// decided returns the prediction with probabilities in place of logits. failed has the errors of outputs.
 func (p Prediction) decided() (_ Prediction, failed graphs.OutputErrors) {
 	p.outputs, p.of, failed = maps.Clone(p.outputs), maps.Clone(p.of), graphs.OutputErrors{}
 	for name, of := range p.of {

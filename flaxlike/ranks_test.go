@@ -72,8 +72,8 @@ func joined(t *testing.T) (*dist.Job, strategies.Strategy) {
 	return job, parallel
 }
 
-// OnEpochEnd may test and predict with the model, where several processes train it too; without its context a run
-// would be one beside the training, and is refused.
+// A callback at the end of an epoch may test and predict with the model, where several processes train it. Without its
+// context a run would be a second one of the job, and is refused.
 func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
 	if !ranks.Over(t, 2) {
 		return
@@ -88,7 +88,7 @@ func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
 	model, err := flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithStrategy(parallel), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(8))
 	require.NoError(t, err)
 	ends := 0
-	_, err = model.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Output: io.Discard, OnEpochEnd: func(ctx context.Context, epoch int, figures loop.Logs) error {
+	_, err = model.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Output: io.Discard, Callbacks: []loop.Option{loop.Watch(loop.Every(loop.Epochs(1)), func(ctx context.Context, _ loop.Report) error {
 		ends++
 		found, err := model.Evaluate(ctx, set)
 		if err != nil {
@@ -105,7 +105,7 @@ func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
 		_, err = model.Evaluate(t.Context(), set)
 		require.ErrorContains(t, err, "makes another run on this job already")
 		return nil
-	}})
+	})}})
 	require.NoError(t, err)
 	require.Equal(t, 2, ends)
 	require.NoError(t, model.Close())

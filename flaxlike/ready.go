@@ -12,15 +12,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// expected is what the first step of a run is to look for.
 type expected struct {
-	entries []string              // that callbacks wait for
-	tests   map[string]data.Batch // a batch of each of the run's tests
+	entries []string // for which callbacks wait
+	tests   map[string]data.Batch
 	all     []evaluation
 }
 
-// ready builds the step before its first run, so that a fault in the batch's numbers, or an entry that a callback waits
-// for and that nothing logs, is an error before anything was changed.
+// ready builds the step before its first run, so that its errors come before anything changes.
 func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	m.seen.mu.Lock()
 	ready := m.seen.built[s.of] && m.seen.expected == nil
@@ -55,8 +53,7 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	return m.find(ctx, *e)
 }
 
-// apart refuses the name of a set to test on under which its figures would be those of training: of a set "size" and an
-// output "size", both losses are size_loss.
+// apart refuses a validation set whose figures would have names of the training's, such as size_loss.
 func (m *Model) apart(test string) error {
 	training := shownOf(m.train.Entries())
 	for _, e := range training {
@@ -68,9 +65,8 @@ func (m *Model) apart(test string) error {
 	return nil
 }
 
-// readyFor gives the errors of a set to test on before anything is trained. Its numbers are looked at now and not
-// at the first test; its step is built now only where the fields differ from those trained on, for that takes as long
-// as the training step's.
+// readyFor checks a validation set before training. It builds the test step only if the fields differ from the
+// training's, because the build is slow.
 func (m *Model) readyFor(ctx context.Context, t evaluation, trained data.Batch) error {
 	s := t.step
 	var batch data.Batch
@@ -94,7 +90,6 @@ func (m *Model) readyFor(ctx context.Context, t evaluation, trained data.Batch) 
 	return s.of.Prepare(ctx, m.state, batch)
 }
 
-// formsOf are the fields of a batch, as they are the same in one of another size.
 func formsOf(batch data.Batch) (forms []string) {
 	fields := batch.Fields
 	if batch.Resident != nil {
@@ -109,7 +104,7 @@ func formsOf(batch data.Batch) (forms []string) {
 	return forms
 }
 
-// onlyLoss is the entry of the model's only loss, if an entry has that loss's own name, alone or behind a test's.
+// onlyLoss returns the entry of the only loss if entry is that loss's name, with or without a test's.
 func (m *Model) onlyLoss(entry string, tests []string) (of string, ok bool) {
 	if len(m.set.losses) != 1 {
 		return "", false
@@ -123,7 +118,6 @@ func (m *Model) onlyLoss(entry string, tests []string) (of string, ok bool) {
 	return test + trained, entry == own || entry == own+"_"+trained
 }
 
-// find looks for the entries among those that the steps log.
 func (m *Model) find(ctx context.Context, e expected) error {
 	names, epoch := map[string]bool{epochEntry: true}, loop.Entry{Collection: progress, Name: epochEntry}
 	add := func(test string, entries []loop.Entry) {
@@ -138,7 +132,7 @@ func (m *Model) find(ctx context.Context, e expected) error {
 	add("", append(training, epoch))
 	training = slices.DeleteFunc(training, func(e loop.Entry) bool { return strings.HasPrefix(e.Name, rateEntry) })
 	tests := slices.Sorted(maps.Keys(e.tests))
-	for _, test := range tests { // what they log is what training logs, unless the network says otherwise
+	for _, test := range tests {
 		add(test, training)
 	}
 	known := func(entry string) bool { return names[entry] }
@@ -163,7 +157,7 @@ func (m *Model) find(ctx context.Context, e expected) error {
 		slices.Sort(short)
 		hint := ""
 		if at := strings.LastIndex(entry, "_"); at > 0 && names[entry[at+1:]+"_"+entry[:at]] {
-			hint = fmt.Sprintf("; did you mean %q?", entry[at+1:]+"_"+entry[:at]) // loss_val, as a train.Loop calls it
+			hint = fmt.Sprintf("; did you mean %q?", entry[at+1:]+"_"+entry[:at]) // loss_val, as in a train.Loop
 		} else if of, ok := m.onlyLoss(entry, tests); ok && names[of] {
 			hint = fmt.Sprintf("; did you mean %q? The only loss is logged under that name", of)
 		} else if near := nearest(entry, short); near != "" {

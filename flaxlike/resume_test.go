@@ -23,14 +23,14 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// A Fit that goes on tells each setting that is another now, of the data too.
+// A resumed Fit reports each setting that differs, of the data too.
 func TestR13_fitTellsWhatChanged(t *testing.T) {
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
 	fit := func(examples, batch, epochs int, o *optim.Optimizer, seed int64) (told []string, said string) {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(o), flaxlike.WithSeed(seed))
 		var out bytes.Buffer
-		_, err := m.Fit(t.Context(), line(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: batch, Checkpoints: folder, Lines: true, Output: &out,
-			Changed: func(c checkpoint.Difference) error { told = append(told, c.String()); return nil }})
+		_, err := m.Fit(t.Context(), line(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: batch, Lines: true, Output: &out, Callbacks: []loop.Option{
+			resume(folder, checkpoint.Options{Changed: func(c checkpoint.Difference) error { told = append(told, c.String()); return nil }})}})
 		require.NoError(t, err)
 		return told, out.String()
 	}
@@ -49,14 +49,13 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 	}
 	refused := errors.New("no")
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
-	_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 9, Checkpoints: folder, Changed: func(checkpoint.Difference) error { return refused }}))
+	_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 9, Callbacks: []loop.Option{
+		resume(folder, checkpoint.Options{Changed: func(checkpoint.Difference) error { return refused }})}}))
 	require.ErrorIs(t, err, refused)
-	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Changed: func(checkpoint.Difference) error { return refused }}))
-	require.EqualError(t, err, "flaxlike: fit: a function Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
 	t.Logf("R13: %d changes of a Fit that goes on: each heard by Changed, and a line of Output", len(told))
 }
 
-// Other data of the same size is told, and the same data is not, in whatever order it is dealt out.
+// Other data of the same size is reported, and the same data is not, in any order.
 func TestFit_tellsOtherDataOfTheSameSize(t *testing.T) {
 	folder, all := openFolder(t, t.TempDir(), checkpoint.Options{}), sorted(t, 160)
 	for i, row := range []struct {
@@ -66,8 +65,8 @@ func TestFit_tellsOtherDataOfTheSameSize(t *testing.T) {
 	}{{0, 64, false, nil}, {0, 64, false, nil}, {0, 64, true, []string{"order"}}, {3, 67, true, []string{"data.content"}}} {
 		var told []string
 		m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse))
-		_, err := m.Fit(t.Context(), must.M1(all.Slice(row.from, row.to)), quiet(flaxlike.Fit{Epochs: i + 1, BatchSize: 16, InOrder: row.inOrder, Checkpoints: folder,
-			Changed: func(c checkpoint.Difference) error { told = append(told, c.What); return nil }}))
+		_, err := m.Fit(t.Context(), must.M1(all.Slice(row.from, row.to)), quiet(flaxlike.Fit{Epochs: i + 1, BatchSize: 16, InOrder: row.inOrder, Callbacks: []loop.Option{
+			resume(folder, checkpoint.Options{Changed: func(c checkpoint.Difference) error { told = append(told, c.What); return nil }})}}))
 		require.NoError(t, err)
 		require.Equal(t, row.want, told, "%d", i)
 	}
@@ -79,7 +78,7 @@ func TestFit_saysThatItHadFinished(t *testing.T) {
 	fit := func(epochs int, lines bool) string {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 		var out bytes.Buffer
-		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: epochs, Checkpoints: folder, Lines: lines, Output: &out})
+		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: epochs, Callbacks: []loop.Option{resume(folder)}, Lines: lines, Output: &out})
 		require.NoError(t, err)
 		return out.String()
 	}
@@ -106,7 +105,7 @@ func TestFit_refusesAnotherEndAmongItsCallbacks(t *testing.T) {
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	for want, option := range map[string]loop.Option{
 		"flaxlike: fit: option 2 of 2 in Callbacks ends the run too, by loop.Until(3 steps), beside Epochs, 3: the run has one end: set Fit.Until, without Epochs, in its place": loop.Until(loop.Steps(3)),
-		"flaxlike: fit: option 2 of 2 in Callbacks says where the run begins, by loop.Continue(5 steps): InitialEpoch or Checkpoints say that":                                   loop.Continue(loop.Elapsed{Steps: 5}, nil),
+		"flaxlike: fit: option 2 of 2 in Callbacks says where the run begins, by loop.Continue(5 steps): InitialEpoch or checkpoint.Resume say that":                             loop.Continue(loop.Elapsed{Steps: 5}, nil),
 	} {
 		_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{nil, option}}))
 		require.EqualError(t, err, want)
@@ -114,7 +113,7 @@ func TestFit_refusesAnotherEndAmongItsCallbacks(t *testing.T) {
 	require.Empty(t, m.Describe().Inputs, "before the first step")
 }
 
-// A name that can be no file is told by what was asked for.
+// The error of an invalid file name has the name that was given.
 func TestSave_whereItCannot(t *testing.T) {
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 4), 4)))
@@ -125,14 +124,14 @@ func TestSave_whereItCannot(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A Fit that had stopped early and is started again makes no step and says why; with more patience it goes on.
+// A Fit that had stopped early and is started again makes no step and says why; with more patience it continues.
 func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 	folder, set := openFolder(t, t.TempDir(), checkpoint.Options{}), line(t, 64)
 	fit := func(patience callbacks.Evaluations) (epochs int, said string) {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
 		var out bytes.Buffer
-		h, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 50, Validation: set, Checkpoints: folder, Lines: true, Output: &out,
-			Callbacks: []loop.Option{callbacks.StopEarly("val_loss", patience)}})
+		h, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 50, Validation: set, Lines: true, Output: &out,
+			Callbacks: []loop.Option{callbacks.StopEarly("val_loss", patience), resume(folder)}})
 		require.NoError(t, err)
 		return h.Len(), out.String()
 	}
@@ -148,14 +147,14 @@ func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 	require.Equal(t, 6, epochs, "with more patience")
 }
 
-// A Fit that is started again behind its end leaves a model as the training did: with its variables, to be counted,
+// A Fit that is started again after its end leaves a model as the training did: with its variables, to be counted,
 // saved and read.
 func TestKerasFit_anEndedRunLeavesTheModel(t *testing.T) {
 	folder, set, path := openFolder(t, t.TempDir(), checkpoint.Options{}), line(t, 64), filepath.Join(t.TempDir(), "weights")
 	var saved [][]byte
 	for _, again := range []string{"trained", "by Fit", "by FitBatches", "by batches that end", "initialised"} {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(0.125))
-		fit := quiet(flaxlike.Fit{Epochs: 2, Checkpoints: folder, StepsPerEpoch: 2})
+		fit := quiet(flaxlike.Fit{Epochs: 2, Callbacks: []loop.Option{resume(folder)}, StepsPerEpoch: 2})
 		if again == "initialised" {
 			require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
 		}
@@ -186,7 +185,7 @@ func TestKerasFit_anEndedRunLeavesTheModel(t *testing.T) {
 	}
 	other := newModel(t, nn.Dense{Units: 2}, flaxlike.WithLoss("mse"))
 	_, err := other.FitBatches(t.Context(), must.M1(data.New(data.X(make([]float32, 64), 32, 2), data.Y(make([]float32, 64), 32, 2))).Batches(32),
-		quiet(flaxlike.Fit{Epochs: 2, Checkpoints: folder, StepsPerEpoch: 2}))
+		quiet(flaxlike.Fit{Epochs: 2, Callbacks: []loop.Option{resume(folder)}, StepsPerEpoch: 2}))
 	var unlike *managed.MismatchError
 	require.ErrorAs(t, err, &unlike, "the run of another model had ended")
 }

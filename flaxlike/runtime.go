@@ -8,15 +8,15 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// process is the runtime of all models that were given no strategy: one, however many there are of them, since each
-// runtime has threads and memory of its own. It is opened for the first and closed with the last.
+// process is the shared runtime of all models without a strategy, because a runtime has threads and memory of its own.
+// The first model opens it, the last one closes it.
 var process struct {
 	gate    gate.Gate
 	runtime *xla.Runtime
 	models  int
 }
 
-// borrow gives the process's runtime, and what gives it back, once. Options are those of the model that opens it.
+// borrow returns the shared runtime and its release. options apply if it opens it.
 func borrow(ctx context.Context, options ...xla.Option) (on *xla.Runtime, giveBack func() error, err error) {
 	p := &process
 	if err := p.gate.Change(ctx); err != nil {

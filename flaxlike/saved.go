@@ -23,24 +23,22 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// descriptionKey is where the metadata of a file has what the model is, as JSON.
 const descriptionKey = "lazo.model"
 
-// descriptionSum is where it has the checksum of that, for the file's own is of the elements alone.
+// descriptionSum is the key of its checksum; the file's own covers the elements alone.
 const descriptionSum = "lazo.model_crc32c"
 
-// Versions of what this lazo writes. Fields may be added; a change of a meaning has another number: a model that has
-// a calibration or thresholds is of the second, since a lazo that does not know them would have other probabilities.
+// Versions of the description. Fields may be added; a changed meaning needs a new number. A model with a calibration or
+// thresholds has the second, which an older lazo refuses.
 const (
 	descriptionVersion = 1
 	decisionVersion    = 2
 )
 
-// description is what a file says of a model beside the values of its variables.
 type description struct {
 	Version       int                 `json:"version"`
 	Network       *config             `json:"network,omitempty"`
-	Code          string              `json:"code,omitempty"` // why there is no Network
+	Code          string              `json:"code,omitempty"`
 	Inputs        []described         `json:"inputs"`
 	Policy        *optim.Policy       `json:"policy,omitempty"`
 	Losses        []judge             `json:"losses,omitempty"`
@@ -48,7 +46,7 @@ type description struct {
 	Metrics       []judge             `json:"metrics,omitempty"`
 	SampleWeights string              `json:"sample_weights,omitempty"`
 	ClassWeights  map[int]float64     `json:"class_weights,omitempty"`
-	Optimizer     string              `json:"optimizer,omitempty"` // "": one that has no name
+	Optimizer     string              `json:"optimizer,omitempty"`
 	Rate          float64             `json:"rate,omitempty"`
 	BatchSize     int                 `json:"batch_size"`
 	Seed          int64               `json:"seed,omitempty"`
@@ -58,19 +56,17 @@ type description struct {
 
 	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
-	// The outputs whose calibration or thresholds are outdated.
+	// Outputs with outdated calibration or thresholds.
 	OldCalibrations []string `json:"outdated_calibrations,omitempty"`
 	OldThresholds   []string `json:"outdated_thresholds,omitempty"`
 }
 
-// described is a field of a batch.
 type described struct {
 	Name string       `json:"name"`
 	Type dtypes.DType `json:"type"`
 	Dims []int        `json:"dims"`
 }
 
-// judge is a loss or a metric.
 type judge struct {
 	Name      string  `json:"name"`
 	Code      bool    `json:"code,omitempty"` // it is a function, or a value of package metrics
@@ -89,7 +85,6 @@ func judgesOf(losses []Loss) (judges []judge) {
 	return judges
 }
 
-// description is what a file is to say of the model whose weights are those after so many changes.
 func (m *Model) description(now int64) description {
 	s := &m.set
 	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
@@ -104,7 +99,7 @@ func (m *Model) description(now int64) description {
 	m.seen.mu.Lock()
 	d.Inputs = m.seen.inputs
 	d.decide(m.seen, now)
-	if m.seen.optimizer != nil { // of SetOptimizer, which has no name
+	if m.seen.optimizer != nil {
 		d.Optimizer, d.Rate = "", 0
 	}
 	m.seen.mu.Unlock()
@@ -115,10 +110,9 @@ func (m *Model) description(now int64) description {
 	return d
 }
 
-// describe is the text of a file, which says with what it was saved.
 func (m *Model) describe(now int64) (string, error) {
 	d := m.description(now)
-	d.Card.Versions = m.Versions()
+	d.Card.Versions = m.state.Versions()
 	for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "GoMLX": "github.com/gomlx/gomlx"} {
 		d.Card.Versions[name] = moduleVersion(path)
 	}
@@ -131,7 +125,6 @@ func (m *Model) describe(now int64) (string, error) {
 	return string(text), err
 }
 
-// moduleVersion is the version of a module that this program was built from.
 func moduleVersion(path string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range append(info.Deps, &info.Main) {
@@ -143,16 +136,15 @@ func moduleVersion(path string) string {
 	return "(devel)"
 }
 
-// Open makes a model of a file that [Model.Save] wrote, in this program or another one: the network, its values, its
-// losses and metrics by name, the policy, the names of the classes, and the card. It predicts and evaluates what the
-// model did that was saved, and Fit trains it further; what the optimizer kept is not in the file, and begins anew.
+// Open makes a model of a file of [Model.Save]: the network, its values, losses and metrics by name, the policy, class
+// names and the card. The model predicts, evaluates and trains as the saved one, but the optimizer's state is not in
+// the file.
 //
-// Options are those of [New]. Losses, metrics, an optimizer or a policy that are given take the place of the file's,
-// all losses or all metrics together. What is code is not in the file, and must be given where it is needed: layers by
-// [WithLayer], a network by [WithNetwork]; functions of losses and metrics to evaluate and to train, and an optimizer
-// that has no name to train.
+// Options are those of [New]. Losses, metrics, an optimizer or a policy given here replace those of the file. Code is
+// not in the file and must be given if it is needed: custom layers by [WithLayer], a network by [WithNetwork],
+// functions of losses and metrics to evaluate and train, and an optimizer without a name to train.
 //
-// A file that only has values, of a lazo before or of another program, is none to open: see [Model.Load].
+// A file of values alone, by another program or an older lazo, is an error: see [Model.Load].
 func Open(ctx context.Context, path string, options ...Option) (*Model, error) {
 	m, err := openFile(ctx, path, options)
 	if err != nil {
@@ -183,8 +175,7 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 	return m, nil
 }
 
-// build makes the variables with the values of a file. It gives the values before, so that variables that the file has
-// not are refused and not drawn, however large they say they are.
+// build creates the variables after setting the file's values, so that missing variables allocate no memory.
 func (m *Model) build(ctx context.Context, d description, content *checkpoint.Checkpoint) error {
 	err := m.state.Transfer(ctx, content, func(name string) string {
 		if of := short(name); of != name {
@@ -202,7 +193,6 @@ func (m *Model) build(ctx context.Context, d description, content *checkpoint.Ch
 	return err
 }
 
-// readModel reads a file's values and what it says of its model.
 func readModel(path string) (_ *checkpoint.Checkpoint, d description, err error) {
 	content, metadata, err := readTensors(path)
 	if err != nil {
@@ -241,8 +231,7 @@ func readDescription(text string) (d description, err error) {
 	return d, nil
 }
 
-// decide takes the calibrations and thresholds of a model whose weights are those after so many changes. Its lock is
-// held.
+// decide requires s.mu.
 func (d *description) decide(s *seen, now int64) {
 	if len(s.calibrations)+len(s.thresholds) == 0 {
 		return
@@ -251,7 +240,6 @@ func (d *description) decide(s *seen, now int64) {
 	d.OldCalibrations, d.OldThresholds = outdated(s.calibrations, now), outdated(s.thresholds, now)
 }
 
-// outdated are the outputs whose values are of another model than that of so many changes.
 func outdated[T any](of map[string]fitted[T], now int64) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		if of[name].at != now {
@@ -261,7 +249,6 @@ func outdated[T any](of map[string]fitted[T], now int64) (names []string) {
 	return names
 }
 
-// decide takes the calibrations and thresholds of a file, which are of the outputs that there are.
 func (s *seen) decide(d description) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,7 +273,6 @@ func (s *seen) decide(d description) error {
 	return nil
 }
 
-// inputs are the fields that the model is built for.
 func (d *description) inputs() ([]strategies.Input, error) {
 	var inputs []strategies.Input
 	for _, in := range d.Inputs {
@@ -305,7 +291,6 @@ func (d *description) inputs() ([]strategies.Input, error) {
 	return inputs, nil
 }
 
-// fill is an option that takes from the file what no other option has given.
 func (d *description) fill(s *settings) error {
 	if s.initializer != nil {
 		return errors.New("WithInitializer: all kernels are as in the file, so nothing would begin by it: leave it out")
@@ -398,7 +383,6 @@ func (d *description) fill(s *settings) error {
 	return nil
 }
 
-// sameJSON reports whether two texts have the same values, in whatever order their names stand.
 func sameJSON(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)

@@ -12,8 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// WithNetwork gives [Open] the network, in place of that of the file: where the file has none, because it is code that
-// has no name.
+// WithNetwork sets the network for [Open], if the file has none because it is code without a name.
 func WithNetwork(network nn.Layer) Option {
 	return func(s *settings) error {
 		if layering.IsNil(network) {
@@ -24,8 +23,8 @@ func WithNetwork(network nn.Layer) Option {
 	}
 }
 
-// WithLayer gives [Open] a layer of the program's own under the name that the file has for it: that of its type, or of
-// the function of an nn.Func or a [Functional]. Of a type with settings any value will do, since the file has these.
+// WithLayer sets a custom layer for [Open] by its name in the file: that of its type, or of the function of an nn.Func
+// or a [Functional]. The settings of a type come from the file.
 func WithLayer(name string, layer nn.Layer) Option {
 	return func(s *settings) error {
 		if name == "" || layering.IsNil(layer) {
@@ -42,9 +41,9 @@ func WithLayer(name string, layer nn.Layer) Option {
 	}
 }
 
-// WithClasses names the classes in the order of their numbers: those of the model's only output, or of outputs by name.
-// Where [WithPreparation] numbers the classes, other names of them are allowed, as a translation; another number of
-// names is an error, and so are the preparation's names in another order.
+// WithClasses names the classes in the order of their numbers, for the only output or for outputs by name. If
+// [WithPreparation] numbers the classes, the names may be a translation; another number of names, and the preparation's
+// names in another order, are errors.
 func WithClasses[C []string | map[string][]string](classes C) Option {
 	all, several := any(classes).(map[string][]string)
 	if !several {
@@ -64,11 +63,10 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 	}
 }
 
-// WithPreparation has [Model.Save] keep what makes the model's fields of other data, fitted on the training set: any
-// value that JSON can have. [Model.Describe] reads it. Where it has a method Classes of a field's name, which gives
-// those of the labels or an error, the classes have their names from it, unless [WithClasses] gives others.
-//
-// Given to [Open], it must be the one in the file, if that has one: the weights were trained on its fields.
+// WithPreparation saves the preparation of the data with the model: any value that JSON can encode. [Model.Describe]
+// returns it. If it has a method Classes(field) that returns the class names of a label field, these name the classes,
+// unless [WithClasses] does. For [Open], it must equal that of the file, because the weights were trained on its
+// fields.
 func WithPreparation(p any) Option {
 	text, err := json.Marshal(p)
 	return func(s *settings) error {
@@ -84,13 +82,11 @@ func WithPreparation(p any) Option {
 	}
 }
 
-// namesClasses is a preparation that knows the classes of a field of labels.
 type namesClasses interface {
 	Classes(field string) ([]string, error)
 }
 
-// nameClasses takes the names of classes of the preparation, for outputs that have none. Names that are given are to be
-// in its order.
+// nameClasses names classes by the preparation, and checks the order of given names.
 func (s *settings) nameClasses() error {
 	for _, l := range s.losses {
 		if s.namesClasses == nil {
@@ -103,12 +99,12 @@ func (s *settings) nameClasses() error {
 			}
 			continue
 		}
-		if s.classes[""] != nil { // of the only output, whatever its name is
+		if s.classes[""] != nil {
 			continue
 		}
 		names, err := s.namesClasses.Classes(field)
 		if err != nil {
-			continue // its labels are no classes
+			continue
 		}
 		if s.classes == nil {
 			s.named = ofPreparation
@@ -120,18 +116,16 @@ func (s *settings) nameClasses() error {
 	return nil
 }
 
-// ofPreparation says whose the names of classes are.
 const ofPreparation = "the labels of the preparation have"
 
-// checkOrder refuses names of classes that the preparation has in another order, or of which it has another number: its
-// numbers of classes are those that are trained on.
+// checkOrder refuses class names in another order or number than the preparation's.
 func (s *settings) checkOrder(given []string, field string) error {
 	if s.namesClasses == nil {
 		return nil
 	}
 	own, err := s.namesClasses.Classes(field)
 	if err != nil || slices.Equal(own, given) {
-		return nil // its labels are no classes
+		return nil
 	}
 	by, hint := "WithClasses", "leave WithClasses out, or give it the names in the preparation's order"
 	if s.named != "" {
@@ -152,8 +146,8 @@ func (s *settings) checkOrder(given []string, field string) error {
 		"preparation, whose numbers the model is trained on\n  %s", by, field, at, given[at], by, own[at], hint)
 }
 
-// WithClock has [Model.Save] write down the time by this clock, as time.Now. Without it a file has no time in it, so
-// that two saves of one model are the same to the last bit.
+// WithClock saves the time by this clock, such as time.Now, with the model. Without it, two saves of one model are
+// bit-identical.
 func WithClock(now func() time.Time) Option {
 	return func(s *settings) error { s.clock = now; return nil }
 }

@@ -109,7 +109,7 @@ func TestOpen_everyLayer(t *testing.T) {
 	}
 }
 
-// prepared stands for what was fitted on the training set.
+// prepared is a preparation that was fitted on the training set.
 type prepared struct{ Mean, Deviation float64 }
 
 func fitted(t testing.TB) *flaxlike.Model {
@@ -192,7 +192,7 @@ func TestOpenChild(t *testing.T) {
 	fmt.Printf("%s\n", must.M1(json.Marshal(output(t, out).Flat)))
 }
 
-// What a file cannot have is named where it is needed, and no sooner.
+// Parts that a file cannot have are named where they are needed, and no sooner.
 func TestOpen_code(t *testing.T) {
 	set, dir := sorted(t, 64), t.TempDir()
 	save := func(name string, n nn.Layer, options ...flaxlike.Option) string {

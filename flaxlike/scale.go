@@ -9,24 +9,22 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 )
 
-// scale is what the numbers of an output are, of which a metric by name makes two classes or probabilities.
 type scale struct {
 	metric string
 	are    numbers
 }
 
-// numbers are in the order in which the losses of one output say it: what takes logits knows best.
+// numbers are in the order of precedence among the losses of one output.
 type numbers int
 
 const (
-	areLogits    numbers = iota // of a class and its opposite; those of a margin have their border at 0 too
-	areExclusive                // of classes of which an example has one
+	areLogits numbers = iota // of each class; those of a margin have threshold 0 too
+	areExclusive
 	areProbabilities
-	areNumbers // which a loss of numbers brings near 0 and 1
+	areNumbers
 	areUntold
 )
 
-// scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has.
 func (s *settings) scaleOf(metric Metric, out map[string]*graph.Node, output *graph.Node) scale {
 	if outputs.MadeBy(output) != "" {
 		return scale{metric.Name, areProbabilities}
@@ -40,7 +38,6 @@ func (s *settings) scaleOf(metric Metric, out map[string]*graph.Node, output *gr
 	return scale{metric.Name, are}
 }
 
-// numbersOf is what a loss takes, of an output.
 func numbersOf(l Loss, output *graph.Node) numbers {
 	if l.Func != nil || ofBatch[l.Name] && !outputs.From0To1(output) {
 		return areUntold
@@ -57,7 +54,6 @@ func numbersOf(l Loss, output *graph.Node) numbers {
 	return areNumbers
 }
 
-// binary has classes made of an output, and of labels that are 0 or 1 in any type.
 func (s scale) binary(m metrics.Metric) metrics.Metric {
 	return metrics.MapInputs(m, func(in []*graph.Node) []*graph.Node {
 		labels, x, border := outputs.Same(fmt.Sprintf("metric %q", s.metric), in[0], in[1]), in[1], 0.5
@@ -73,7 +69,6 @@ func (s scale) binary(m metrics.Metric) metrics.Metric {
 	})
 }
 
-// probable has probabilities made of an output.
 func (s scale) probable(m metrics.Metric) metrics.Metric {
 	return metrics.MapInputs(m, func(in []*graph.Node) []*graph.Node {
 		x, l := in[1], in[0].Shape()
@@ -89,7 +84,7 @@ func (s scale) probable(m metrics.Metric) metrics.Metric {
 			x = graph.Sigmoid(x)
 		case areExclusive:
 			x = graph.Softmax(x)
-		case areNumbers: // beyond 0 and 1 they are as sure as these
+		case areNumbers:
 			x = graph.MinScalar(graph.MaxScalar(x, 0), 1)
 		case areUntold:
 			s.refuse(x)

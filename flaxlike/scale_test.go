@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// dice and tversky take probabilities: logits are refused, and are not given as probabilities. What the graph shows to
-// be from 0 to 1 is taken.
+// dice and tversky take probabilities: logits are refused, and are not taken as probabilities. Values that the graph
+// limits to 0 to 1 are accepted.
 func TestLoss_ofProbabilitiesRefusesLogits(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{-3, -1, 2, 5}, 4, 1), data.Y([]float32{0, 0, 1, 1}, 4, 1)))
 	for _, loss := range []string{"dice", "tversky"} {
@@ -46,7 +46,7 @@ func TestLoss_ofLogitsRefusesNumbersFrom0To1(t *testing.T) {
 	}
 }
 
-// Without a loss nobody knows what an output's numbers are: a metric that needs to know it is an error.
+// Without a loss the meaning of an output's numbers is unknown: a metric that needs it is an error.
 func TestMetric_withoutALossAssumesNoLogits(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{-3, -1, 0.2, 5}, 4, 1), data.Y([]float32{0, 0, 1, 1}, 4, 1)))
 	for _, metric := range []string{"binary_accuracy", "precision", "auc"} {

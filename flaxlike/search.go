@@ -17,69 +17,66 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Search looks for the parameters with which a model trains best.
+// Search finds the parameters with which a model trains best.
 type Search struct {
-	// Space are the parameters.
+	// Space has the parameters.
 	Space []Parameter
-	// Trials is how many are made, no two the same. Seed draws them: the trials of a seed are the same whatever ran
-	// before.
+	// Trials is the number of distinct trials. Seed determines them.
 	Trials int
 	Seed   uint64
-	// Grid, in place of Trials, tries all products of the parameters' values: of a range so many points, evenly from end
-	// to end, or its integers if these are not more.
+	// Grid replaces Trials: it tries all combinations of Values, and of each range this number of evenly spaced points
+	// including the ends, or all its integers if they are fewer.
 	Grid int
-	// FirstEpochs and Factor halve the Trials successively (Jamieson and Talwalkar, 2016): each is trained for the first
-	// epochs; then the best Trials/Factor of them, rounded down, go on to Factor times as many epochs, and so on until it
-	// would be none. A trial that goes on is the same model, with the same optimizer and order of examples as if it had
-	// never stopped. Of trials that are as good the one drawn first goes on.
+	// FirstEpochs and Factor select successive halving (Jamieson and Talwalkar, 2016): all Trials train for
+	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on until none is
+	// left. A continued trial is bit-identical to an uninterrupted one. Of equal trials the one drawn first continues.
 	FirstEpochs, Factor int
-	// Entry is what decides, a figure of Fit's history, as "val_loss": a trial has the best value of its epochs, and
-	// the model of that epoch. Direction says which is better; the zero [loop.Mode] knows losses, errors and the
-	// metrics by name, and is an error for others.
+	// Entry is the figure of Fit's history to optimize, such as "val_loss". A trial has the value and the model of its
+	// best epoch. Direction is the better direction; the zero [loop.Mode] is known for losses, errors and metrics by
+	// name, and an error for others.
 	Entry     string
 	Direction loop.Mode
-	// Training is what each model is trained on.
+	// Training is the training set of each model.
 	Training *data.Set
-	// Make gives the model of a trial, a new one each time, and how to fit it. The search does so, and closes it. With
-	// FirstEpochs it is called each time a trial goes on, and Epochs and Until must not be set. Checkpoints,
-	// InitialEpoch, EachStep and FastDevRun are not for a search. A search that goes on in its folder calls it once
-	// more for a trial that is there, to see that its Fit is the same.
+	// Make returns a new model for a trial, and its Fit. The search trains the model and closes it. With FirstEpochs,
+	// Make is called each time a trial continues, and Epochs and Until must be 0. checkpoint.Resume, InitialEpoch,
+	// EachStep and FastDevRun are errors. A search resumed in its folder calls Make once more for a recorded trial, to
+	// compare its Fit.
 	Make func(ctx context.Context, p *Parameters) (*Model, Fit, error)
-	// Dir is the folder of the search, which is made if it is not there: a record of each trial that ended
-	// (but see Run about those that fail), its checkpoints while it goes on, and the best model. A search that ended or
-	// was killed, started again with the same settings, makes what is missing and comes to the same table.
+	// Dir is the folder of the search, which is created. It has a record of each ended trial (but see Run), checkpoints
+	// of the current one, and the best model. A search that is started again with the same settings makes the missing
+	// trials.
 	Dir string
-	// OnTrial, if it is not nil, is called for each trial that ended, or was trained until it may go on, also those
-	// of the folder.
+	// OnTrial, if not nil, is called for each trial that ended or completed a rung, also for those of the folder.
 	OnTrial func(Trial)
 }
 
-// Trial is what came of one choice of parameters.
+// Trial is the result of one choice of parameters.
 type Trial struct {
-	// Number is its place among those that were drawn, from 0 on.
+	// Number is its place in the order of drawing, from 0.
 	Number     int
 	Parameters map[string]any
-	// Value is the best one of the search's entry, Epoch the epoch that had it, from 1 on, Epochs how many were made,
-	// and Figures the losses and metrics of that epoch.
+	// Value is the best value of the search's entry, Epoch the epoch of that value, from 1, Epochs the number of
+	// trained epochs, and Figures the losses and metrics of Epoch.
 	Value         float64
 	Epoch, Epochs int
 	Figures       map[string]float64
-	// Failed says why there is no value, "" where there is one.
+	// Failed is the reason why there is no value, or "".
 	Failed string
 }
 
-// SearchResult is what a search found.
+// SearchResult is the result of a search.
 type SearchResult struct {
 	Entry     string
-	Direction loop.Mode // Lowest or Highest
-	// Trials are those that ended, the best first; those that failed stand last.
+	Direction loop.Mode
+	// Trials are the ended trials, the best first, failed ones last.
 	Trials []Trial
 
-	names []string // of the parameters
+	names []string
 	dir   string
 }
 
-// Best is the best trial; false where none has a value.
+// Best returns the best trial; false if none has a value.
 func (s *SearchResult) Best() (Trial, bool) {
 	if len(s.Trials) == 0 || s.Trials[0].Failed != "" {
 		return Trial{}, false
@@ -87,7 +84,7 @@ func (s *SearchResult) Best() (Trial, bool) {
 	return s.Trials[0], true
 }
 
-// Path is the file of the best trial's model, "" where there is none.
+// Path returns the file of the best trial's model, "" if there is none.
 func (s *SearchResult) Path() string {
 	best, ok := s.Best()
 	if !ok {
@@ -104,7 +101,6 @@ func (s *SearchResult) Open(ctx context.Context, options ...Option) (*Model, err
 	return Open(ctx, s.Path(), options...)
 }
 
-// rows are a line of titles and one for each trial.
 func (s *SearchResult) rows(number func(float64) string) (rows [][]string) {
 	rows = append(rows, slices.Concat([]string{"trial", s.Entry, "epoch", "epochs"}, s.names, []string{"failed"}))
 	for _, t := range s.Trials {
@@ -125,7 +121,7 @@ func (s *SearchResult) rows(number func(float64) string) (rows [][]string) {
 	return rows
 }
 
-// String is a table with a line for each trial, the best first, its numbers rounded.
+// String returns a table of all trials, the best first, with rounded numbers.
 func (s *SearchResult) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -134,7 +130,7 @@ func (s *SearchResult) String() string {
 		row[last], _, _ = strings.Cut(row[last], "\n")
 		fmt.Fprintln(table, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
-	_ = table.Flush() // a strings.Builder takes all
+	_ = table.Flush()
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
@@ -142,8 +138,8 @@ func (s *SearchResult) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// WriteCSV writes the table of all trials, the best first, with all digits: columns trial, the entry's, epoch,
-// epochs, those of the parameters, and failed.
+// WriteCSV writes all trials, the best first, with all digits. The columns are trial, the entry, epoch, epochs, the
+// parameters, and failed.
 func (s *SearchResult) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.WriteAll(s.rows(func(v float64) string { return inGo(v) })); err != nil {
@@ -152,16 +148,15 @@ func (s *SearchResult) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// Run makes the trials that are missing, one after the other, and gives the table of all. A trial that fails, by an
-// error or a panic of Make or Fit, or because a loss or the entry is not finite, stands in it with its reason, and
-// the search goes on; so it is when the search is run again, unless its record is taken away. One that failed before
-// its first epoch ended has no record, and is tried again then. It is an error if all fail.
+// Run makes the missing trials one after the other, and returns the table of all. A trial fails by an error or panic of
+// Make or Fit, or if a loss or the entry is not finite. The table has the reason, and the search continues. Another Run
+// does not repeat a failed trial, unless its record is removed or it failed in its first epoch. It is an error if all
+// fail.
 //
-// Errors that end the search: another space, method, seed, entry or training set than the folder's, which is named, as
-// is another Fit (Epochs, BatchSize, the validation set, …) of the same parameters; an entry, the search's or a
-// callback's, that the Fit does not log; a name that Make reads and the space lacks; parameters that no trial has read;
-// a record that is damaged or cannot be written; and a context that ends, with its cause. The table has the trials
-// until then. Of sets a sample is compared, as data.Deal has it.
+// These errors end the search, and the table has the trials until then: a space, method, seed, entry, training set (of
+// which a sample is compared, see data.Deal) or Fit that differs from the folder's; an entry that Fit does not log; a
+// name that Make reads and the space lacks; a parameter that no trial has read; a record that is damaged or cannot be
+// written; a context that ends, with its cause.
 func (s Search) Run(ctx context.Context) (*SearchResult, error) {
 	found := &SearchResult{Entry: s.Entry, dir: s.Dir}
 	err := s.check()
@@ -198,7 +193,7 @@ func (s Search) check() error {
 	return s.checkMethod()
 }
 
-// directionOf is that of an entry. A guess would have the worst trial for the best.
+// directionOf does not guess: a wrong direction would return the worst trial.
 func directionOf(entry string, given loop.Mode) (loop.Mode, error) {
 	if err := given.Against(entry); err != nil {
 		return given, fmt.Errorf("field Direction: %w", err)
@@ -210,10 +205,8 @@ func directionOf(entry string, given loop.Mode) (loop.Mode, error) {
 	return mode, err
 }
 
-// setting is a line of what a search is.
 type setting struct{ Name, Value string }
 
-// plan is what a folder must agree with.
 type plan struct {
 	Version  int
 	Settings []setting
@@ -221,10 +214,9 @@ type plan struct {
 
 const searchVersion = 1
 
-// contentSetting is the name of the checksum of what is trained on. Folders of before it have none.
+// contentSetting is the checksum of the training set. Folders of older versions lack it.
 const contentSetting = "The checksum of examples of Training"
 
-// contentOf is the checksum of a sample of a set ([data.Deal]), "" where its batches do not tell.
 func contentOf(set *data.Set) string {
 	batch, err := data.Peek(set.Batches(1).All())
 	if err != nil || batch.Deal == nil {
@@ -250,7 +242,6 @@ func (s Search) plan(direction loop.Mode) plan {
 	return p
 }
 
-// agree names the first difference between what a folder's search is and this one.
 func (p plan) agree(folder plan) error {
 	if folder.Version != p.Version {
 		return fmt.Errorf("the folder is of version %d, expected %d: it was written by another lazo", folder.Version, p.Version)

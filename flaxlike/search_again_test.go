@@ -46,7 +46,8 @@ func changed(t testing.TB, set *data.Set) *data.Set {
 	return must.M1(data.New(data.Field{Name: set.Fields()[0].Name, Array: data.Array{Flat: flat, Dims: x.Dims}}, data.Field{Name: set.Fields()[1].Name, Array: y}))
 }
 
-// Other examples of the same shape are another search; a folder of before, without their checksum, is taken as it is.
+// Other examples of the same shape are another search. A folder of an older version, without their checksum, is
+// accepted.
 func TestSearch_ofOtherExamples(t *testing.T) {
 	s := small(t, t.TempDir(), unchanged)
 	found, err := s.Run(t.Context())
@@ -89,7 +90,7 @@ func TestSearch_ofOtherExamples(t *testing.T) {
 	require.Equal(t, found, again)
 }
 
-// When Make is mended, trials that failed before an epoch are made; of those that failed later the files are named.
+// After Make is fixed, trials that failed before an epoch are made; the files of those that failed later are named.
 func TestSearch_mended(t *testing.T) {
 	dir := t.TempDir()
 	_, err := small(t, dir, func(*flaxlike.Parameters, *flaxlike.Fit) error { return errors.New("broken") }).Run(t.Context())
@@ -101,7 +102,7 @@ func TestSearch_mended(t *testing.T) {
 
 	dir = t.TempDir()
 	late := func(_ *flaxlike.Parameters, f *flaxlike.Fit) error {
-		f.OnEpochEnd = func(context.Context, int, loop.Logs) error { return errors.New("late") }
+		f.Callbacks = []loop.Option{loop.Watch(loop.Every(loop.Epochs(1)), func(context.Context, loop.Report) error { return errors.New("late") })}
 		return nil
 	}
 	_, err = small(t, dir, late).Run(t.Context())

@@ -11,13 +11,12 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// searchFolder has the records of a search: files that are there whole or not at all.
+// searchFolder has the records of a search. Each is written whole or not at all.
 type searchFolder struct {
 	files vfs.FS
 	lock  io.Closer
 }
 
-// sealed is a record as it stands in its file.
 type sealed struct {
 	CRC32C string          `json:"crc32c"`
 	Record json.RawMessage `json:"record"`
@@ -60,10 +59,9 @@ func (f *searchFolder) write(name string, record any) error {
 	return f.files.SyncDir(".")
 }
 
-// mostOfRecord is far above what a record has.
 const mostOfRecord = 16 << 20
 
-// read gives false where there is no such record.
+// read returns false if there is no such record.
 func (f *searchFolder) read(name string, record any) (bool, error) {
 	file, err := f.files.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,7 +21,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// trialRecord is what a trial came to in a rung.
 type trialRecord struct {
 	Number     int                `json:"trial"`
 	Parameters map[string]string  `json:"parameters"`
@@ -31,9 +30,9 @@ type trialRecord struct {
 	Figures    map[string]float64 `json:"figures,omitempty"`
 	Failed     string             `json:"failed,omitempty"`
 	Read       []string           `json:"read,omitempty"`
-	Fit        map[string]string  `json:"fit,omitempty"` // see [Fit.inWords]; nil of records of before
+	Fit        map[string]string  `json:"fit,omitempty"` // see [Fit.inWords]; nil in records of older versions
 
-	began bool // an epoch has come to its end
+	began bool
 }
 
 func modelOf(number int) string       { return fmt.Sprintf("trial-%04d.safetensors", number) }
@@ -42,17 +41,16 @@ func recordOf(number, rung int) string {
 	return fmt.Sprintf("trial-%04d-%d.json", number, rung)
 }
 
-// searching is a search that runs.
 type searching struct {
 	Search
 	folder    *searchFolder
 	direction loop.Mode
 	trials    [][]any
-	newest    map[int]*trialRecord // of each trial that has one
+	newest    map[int]*trialRecord
 	read      map[string]bool
 	found     *SearchResult
-	failed    []string // the records of the folder, by file, of trials that failed
-	compared  bool     // the Fit with that of a record of the folder
+	failed    []string
+	compared  bool
 }
 
 func (s Search) run(ctx context.Context, files vfs.FS, found *SearchResult) (err error) {
@@ -81,7 +79,7 @@ func (s Search) run(ctx context.Context, files vfs.FS, found *SearchResult) (err
 			if begun, listErr := r.begun(); begun || listErr != nil {
 				return errors.Join(err, listErr)
 			}
-			if err := errors.Join(files.Remove("search.json"), r.folder.write("search.json", now)); err != nil { // it had come to nothing
+			if err := errors.Join(files.Remove("search.json"), r.folder.write("search.json", now)); err != nil {
 				return err
 			}
 		}
@@ -93,13 +91,11 @@ func (s Search) run(ctx context.Context, files vfs.FS, found *SearchResult) (err
 	return r.rungs(ctx)
 }
 
-// begun tells whether the folder has anything of a trial.
 func (r *searching) begun() (bool, error) {
 	entries, err := os.ReadDir(r.Dir)
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "trial-") }), err
 }
 
-// rungs makes the trials of all rungs that are missing.
 func (r *searching) rungs(ctx context.Context) error {
 	alive := make([]int, len(r.trials))
 	for i := range alive {
@@ -127,7 +123,7 @@ func (r *searching) rungs(ctx context.Context) error {
 				return err
 			}
 			record, err := r.trial(ctx, number, of.epochs)
-			if err == nil && (record.Failed == "" || record.began) { // else it costs little to try it again, when Make is mended
+			if err == nil && (record.Failed == "" || record.began) { // else another Run repeats it: Make may be fixed by then
 				err = r.folder.write(recordOf(number, level), record)
 			}
 			if err != nil {
@@ -150,7 +146,6 @@ func (r *searching) rungs(ctx context.Context) error {
 	return r.end()
 }
 
-// end finds what only a whole search shows.
 func (r *searching) end() error {
 	if _, ok := r.found.Best(); !ok {
 		err := fmt.Errorf("all %d trials failed; trial %d: %s", len(r.found.Trials), r.found.Trials[0].Number, r.found.Trials[0].Failed)
@@ -171,7 +166,6 @@ func (r *searching) end() error {
 	return nil
 }
 
-// order is that of the table: the best first, those that failed last.
 func (r *searching) order(a, b int) int {
 	x, y := r.newest[a], r.newest[b]
 	switch {
@@ -204,7 +198,6 @@ func (r *searching) textsOf(number int) map[string]string {
 	return texts
 }
 
-// recorded takes the record of a trial in a rung, if there is one.
 func (r *searching) recorded(number, level int) (bool, error) {
 	var record trialRecord
 	there, err := r.folder.read(recordOf(number, level), &record)
@@ -244,8 +237,7 @@ func (r *searching) tabulate() {
 	}
 }
 
-// sweep takes away the files of trials that do not go on: their checkpoints, and in the last rung all models but the
-// best.
+// sweep removes the checkpoints of trials that do not continue and, in the last rung, all models but the best.
 func (r *searching) sweep(last bool) error {
 	best, ok := r.found.Best()
 	var errs []error
@@ -260,12 +252,11 @@ func (r *searching) sweep(last bool) error {
 	return errors.Join(errs...)
 }
 
-// errOfSearch is an error that is the search's and not the trial's.
+// errOfSearch is an error that ends the search, not only the trial.
 type errOfSearch struct{ error }
 
 func (e errOfSearch) Unwrap() error { return e.error }
 
-// trial trains a model until an epoch; 0 stands for what its Fit says.
 func (r *searching) trial(ctx context.Context, number, epochs int) (*trialRecord, error) {
 	record := &trialRecord{Number: number, Parameters: r.textsOf(number)}
 	p := &Parameters{Number: number, values: r.parametersOf(number), read: map[string]bool{}}
@@ -273,7 +264,7 @@ func (r *searching) trial(ctx context.Context, number, epochs int) (*trialRecord
 	_, statErr := os.Stat(checkpoints)
 	err := r.fit(ctx, p, epochs, record)
 	if of := (errOfSearch{}); errors.As(err, &of) && !record.began && errors.Is(statErr, fs.ErrNotExist) {
-		// Nothing of it is left: a folder without trials takes other settings.
+		// Nothing of the trial is left.
 		err = errOfSearch{errors.Join(of.error, os.RemoveAll(checkpoints))}
 	}
 	record.Read = slices.Sorted(maps.Keys(p.read))
@@ -292,8 +283,7 @@ func (r *searching) trial(ctx context.Context, number, epochs int) (*trialRecord
 	return record, nil
 }
 
-// compare has Make give the Fit of a trial of the folder once more: with other settings, as more epochs, the trials
-// that are missing would not be measured as those that are there. With the same parameters they must be the same.
+// compare calls Make for a recorded trial, whose Fit must equal the recorded one.
 func (r *searching) compare(ctx context.Context) error {
 	if r.compared {
 		return nil
@@ -319,7 +309,6 @@ func (r *searching) compare(ctx context.Context) error {
 	return nil
 }
 
-// agrees names the first difference between a Fit and that of the trial's record, if there is one.
 func (r *searching) agrees(number int, f Fit) error {
 	record := r.newest[number]
 	if record == nil || record.Fit == nil {
@@ -336,7 +325,6 @@ func (r *searching) agrees(number int, f Fit) error {
 	return nil
 }
 
-// inWords are the settings of a Fit that decide what a trial comes to, those that are not zero.
 func (f Fit) inWords() map[string]string {
 	words := map[string]string{"Epochs": fmt.Sprint(f.Epochs)}
 	for name, n := range map[string]int{"BatchSize": f.BatchSize, "StepsPerEpoch": f.StepsPerEpoch, "OverfitBatches": f.OverfitBatches,
@@ -360,7 +348,7 @@ func (f Fit) inWords() map[string]string {
 	return words
 }
 
-// make has Make make the model of a trial; an error may come with a model, which is to be closed.
+// make calls Make. The model must be closed also after an error.
 func (r *searching) make(ctx context.Context, p *Parameters) (m *Model, f Fit, err error) {
 	err = shield.Do(func() (err error) { m, f, err = r.Make(ctx, p); return err })
 	switch {
@@ -372,7 +360,6 @@ func (r *searching) make(ctx context.Context, p *Parameters) (m *Model, f Fit, e
 	return m, f, err
 }
 
-// fit makes the model and fits it, and has the record say what came of it.
 func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *trialRecord) (err error) {
 	m, f, err := r.make(ctx, p)
 	if m != nil {
@@ -395,31 +382,26 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	if err != nil {
 		return errOfSearch{err}
 	}
-	f.Checkpoints = folder
-	f.Callbacks = append(slices.Clone(f.Callbacks), callbacks.OnBest(r.Entry, func(context.Context, loop.Report) error {
+	epochEnd := loop.Watch(eachEpoch, func(_ context.Context, report loop.Report) error {
+		record.began = true
+		for _, name := range []string{trained, r.Entry} {
+			if v, err := report.Logs.Float(name); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+				return fmt.Errorf("%s is %v in epoch %d", name, v, report.Elapsed.Epochs)
+			}
+		}
+		return nil
+	})
+	f.Callbacks = append(append([]loop.Option{epochEnd}, f.Callbacks...), callbacks.OnBest(r.Entry, func(context.Context, loop.Report) error {
 		if err := m.Save(filepath.Join(r.Dir, modelOf(p.Number))); err != nil {
 			return errOfSearch{err}
 		}
 		return nil
-	}, callbacks.Monitor{Mode: r.direction}))
-	after := f.OnEpochEnd
-	f.OnEpochEnd = func(ctx context.Context, epoch int, figures loop.Logs) error {
-		record.began = true
-		for _, name := range []string{trained, r.Entry} {
-			if v, err := figures.Float(name); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-				return fmt.Errorf("%s is %v in epoch %d", name, v, epoch)
-			}
-		}
-		if after == nil {
-			return nil
-		}
-		return after(ctx, epoch, figures)
-	}
+	}, callbacks.Monitor{Mode: r.direction}), folder.Resume(checkpoint.Every(loop.Epochs(1))))
 	history, err := m.Fit(ctx, r.Training, f)
 	if closeErr := folder.Close(); err == nil && closeErr != nil {
 		err = errOfSearch{closeErr}
 	}
-	if !record.began && errors.Is(err, loop.ErrNoEntry) { // the search's Entry or a callback's: so it would be of all trials
+	if !record.began && errors.Is(err, loop.ErrNoEntry) { // all trials would fail
 		err = errOfSearch{err}
 	}
 	if err != nil {
@@ -428,18 +410,16 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	return record.of(history, r.Entry, r.direction)
 }
 
-// fits refuses settings of a Fit that are the search's.
 func (r *searching) fits(f Fit, epochs int) error {
 	switch {
-	case f.Checkpoints != nil || f.InitialEpoch != 0 || f.EachStep || f.FastDevRun:
-		return errors.New("the Fit has Checkpoints, an InitialEpoch, EachStep or FastDevRun, which are not for a search: it saves the trials itself, by epochs")
+	case slices.ContainsFunc(f.Callbacks, resumes) || f.InitialEpoch != 0 || f.EachStep || f.FastDevRun:
+		return errors.New("the Fit has checkpoint.Resume, an InitialEpoch, EachStep or FastDevRun, which are not for a search: it saves the trials itself, by epochs")
 	case epochs > 0 && (f.Epochs != 0 || f.Until != nil):
 		return errors.New("the Fit has Epochs or Until, and FirstEpochs and Factor say how many epochs there are: leave them out")
 	}
 	return nil
 }
 
-// of takes the best epoch of a history.
 func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mode) error {
 	best := direction.Worst()
 	for _, logs := range history.Rows() {
@@ -458,9 +438,9 @@ func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mod
 			return err
 		}
 		t.Figures = map[string]float64{}
-		for e := range figures.All() {
-			if v, err := e.Value.Float(); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-				t.Figures[e.Name] = v
+		for name, v := range figures {
+			if !math.IsNaN(v) && !math.IsInf(v, 0) {
+				t.Figures[name] = v
 			}
 		}
 	}

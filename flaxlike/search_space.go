@@ -14,17 +14,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// Parameter is one of what a [Search] chooses: one of the Values, or a number from Low to High, both in it.
+// Parameter is a parameter of a [Search]: one of the Values, or a number from Low to High, inclusive.
 type Parameter struct {
 	Name string
-	// Values are texts, integers, real numbers or truth values, all of one type and each once.
+	// Values are distinct strings, ints, float64s or bools, all of one type.
 	Values    []any
 	Low, High float64
-	// Integer has whole numbers alone. Log has logarithms that are as likely, as for learning rates: Low is above 0 then.
+	// Integer restricts the range to integers. Log draws the logarithm uniformly, as for learning rates; Low must be
+	// above 0.
 	Integer, Log bool
 }
 
-// setting is what the folder of a search has of a parameter.
 func (p Parameter) setting() string {
 	if p.Values != nil {
 		var values []string
@@ -115,7 +115,6 @@ func (p Parameter) checkValues() error {
 	return nil
 }
 
-// between is the value at a share of the way from low to high.
 func (p Parameter) between(share float64) float64 {
 	switch {
 	case share <= 0:
@@ -128,7 +127,7 @@ func (p Parameter) between(share float64) float64 {
 	return min(p.High, max(p.Low, p.Low+share*(p.High-p.Low)))
 }
 
-// grid are so many values of a range at most, its ends among them, or all choices.
+// grid returns at most points values, including the ends, or all Values.
 func (p Parameter) grid(points int) (values []any) {
 	switch {
 	case p.Values != nil:
@@ -159,7 +158,6 @@ func (p Parameter) draw(random *rand.Rand) any {
 	return p.between(random.Float64())
 }
 
-// size is how many values there are; +Inf of real numbers.
 func (p Parameter) size() float64 {
 	switch {
 	case p.Values != nil:
@@ -172,7 +170,6 @@ func (p Parameter) size() float64 {
 	return math.Inf(1)
 }
 
-// method is how a [Search] chooses its trials, and kind what its folder calls that.
 type method struct {
 	kind                           string
 	points, trials, epochs, factor int
@@ -188,7 +185,7 @@ func (s Search) method() method {
 	return method{kind: "RandomSearch", trials: s.Trials}
 }
 
-// String is what the folder of a search has of it.
+// String returns the method in the folder's record.
 func (m method) String() string {
 	switch m.kind {
 	case "GridSearch":
@@ -199,7 +196,6 @@ func (m method) String() string {
 	return fmt.Sprintf("RandomSearch(%d)", m.trials)
 }
 
-// mostTrials is far above what a search can make, and below what fills a memory.
 const mostTrials = 1_000_000
 
 func (s Search) checkMethod() error {
@@ -226,10 +222,9 @@ func (s Search) checkMethod() error {
 
 func (m method) halving() bool { return m.kind == "SuccessiveHalving" }
 
-// rung is how many trials are trained until which epoch; 0 stands for what the Fit says.
+// rung is the number of trials that are trained until an epoch; 0 means that of the Fit.
 type rung struct{ trials, epochs int }
 
-// rungs are those of so many trials.
 func (m method) rungs(trials int) (all []rung) {
 	if !m.halving() {
 		return []rung{{trials, 0}}
@@ -243,7 +238,6 @@ func (m method) rungs(trials int) (all []rung) {
 	return all
 }
 
-// trials are the values of all trials, in the order of the space.
 func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err error) {
 	if m.points > 0 {
 		trials = [][]any{nil}
@@ -284,7 +278,7 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 				trials = append(trials, values)
 				break
 			}
-			if tries == 1_000_000 { // ranges of real numbers that are all but points
+			if tries == 1_000_000 { // ranges of real numbers may be nearly points
 				return nil, fmt.Errorf("got Trials %d: found no trial that differs from the first %d: draw fewer", m.trials, i)
 			}
 		}
@@ -292,26 +286,26 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 	return trials, nil
 }
 
-// Parameters are those of one trial. A name that the search's Space has not, or another type than the parameter's, is
-// an error of the search, whatever is made of the zero that is given.
+// Parameters are the values of one trial. Reading a name that is not in the search's Space, or with another type,
+// returns zero and ends the search with an error.
 type Parameters struct {
-	// Number is the trial's, from 0 on.
+	// Number is that of the trial, from 0.
 	Number int
 	values map[string]any
 	read   map[string]bool
 	err    error
 }
 
-// Text is the value of a parameter whose Values are texts.
+// Text returns a parameter whose Values are strings.
 func (p *Parameters) Text(name string) string { return valueOf[string](p, name) }
 
-// Int is the value of a parameter that is Integer, or whose Values are integers.
+// Int returns a parameter that is Integer, or whose Values are ints.
 func (p *Parameters) Int(name string) int { return valueOf[int](p, name) }
 
-// Float is the value of a range that is not Integer, or of a parameter whose Values are real numbers.
+// Float returns a parameter of a range that is not Integer, or whose Values are float64s.
 func (p *Parameters) Float(name string) float64 { return valueOf[float64](p, name) }
 
-// Bool is the value of a parameter whose Values are truth values.
+// Bool returns a parameter whose Values are bools.
 func (p *Parameters) Bool(name string) bool { return valueOf[bool](p, name) }
 
 func valueOf[T any](p *Parameters, name string) (v T) {

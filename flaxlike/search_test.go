@@ -108,7 +108,8 @@ func TestSearch_halving(t *testing.T) {
 		p.Float("unused")
 		m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: p.Int("units")}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"),
 			flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)))
-		return m, flaxlike.Fit{Validation: s.Training, Output: io.Discard, OnEpochEnd: func(context.Context, int, loop.Logs) error { epochs++; return nil }}, err
+		return m, flaxlike.Fit{Validation: s.Training, Output: io.Discard, Callbacks: []loop.Option{
+			loop.Watch(loop.Every(loop.Epochs(1)), func(context.Context, loop.Report) error { epochs++; return nil })}}, err
 	}
 	var rungs []int
 	s.OnTrial = func(trial flaxlike.Trial) { rungs = append(rungs, trial.Epochs) }
@@ -135,7 +136,7 @@ func TestSearch_halving(t *testing.T) {
 	require.InDelta(t, best.Value, figures["loss"], 1e-9)
 }
 
-// A search that was cancelled in the middle of a trial goes on from there, and comes to the same table.
+// A search that was cancelled in the middle of a trial continues there, and has the same table.
 func TestSearch_cancelled(t *testing.T) {
 	whole := rates(t, t.TempDir())
 	whole.Grid, whole.Trials, whole.Space[0] = 0, 3, flaxlike.Parameter{Name: "rate", Low: 1e-4, High: 0.1, Log: true}
@@ -148,13 +149,13 @@ func TestSearch_cancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.Make = func(of context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		m, f, err := inner(of, p)
-		f.OnEpochEnd = func(_ context.Context, epoch int, _ loop.Logs) error {
-			if epoch == 3 && stops < p.Number+1 {
+		f.Callbacks = []loop.Option{loop.Watch(loop.Every(loop.Epochs(1)), func(_ context.Context, r loop.Report) error {
+			if r.Elapsed.Epochs == 3 && stops < p.Number+1 {
 				stops++
 				cancel(why)
 			}
 			return nil
-		}
+		})}
 		return m, f, err
 	}
 	for i := range 3 {
@@ -222,7 +223,7 @@ func TestSearch_refuses(t *testing.T) {
 	for want, change := range map[string]func(p *flaxlike.Parameters, f *flaxlike.Fit) error{
 		`trial 0: parameter "rat": unknown name; did you mean "rate"?`: func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Float("rat"); return nil },
 		`the parameter "rate" is a float64, and is asked for as a int`: func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Int("rate"); return errors.New("no") },
-		"the Fit has Checkpoints, an InitialEpoch":                     func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.EachStep = true; return nil },
+		"the Fit has checkpoint.Resume, an InitialEpoch":               func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.EachStep = true; return nil },
 		"all 1 trials failed; trial 0: broken":                         func(*flaxlike.Parameters, *flaxlike.Fit) error { return errors.New("broken") },
 		"all 1 trials failed; trial 0: panic: at the disco":            func(*flaxlike.Parameters, *flaxlike.Fit) error { panic("at the disco") },
 		`a callback waits for "val_loss": no such entry`:               func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.Validation = nil; return nil },
@@ -315,7 +316,7 @@ func TestSearch_laws(t *testing.T) {
 	require.Equal(t, [][2]int{{27, 1}, {9, 3}, {3, 9}, {1, 27}}, flaxlike.Rungs(flaxlike.Search{Trials: 27, FirstEpochs: 1, Factor: 3}))
 }
 
-// A callback that stops early or keeps the best has its say, also when a trial goes on.
+// A callback that stops early or keeps the best works, also when a trial continues.
 func TestSearch_withCallbacks(t *testing.T) {
 	s := rates(t, t.TempDir())
 	s.Grid, s.Trials, s.FirstEpochs, s.Factor = 0, 4, 2, 2
@@ -332,7 +333,7 @@ func TestSearch_withCallbacks(t *testing.T) {
 	require.False(t, math.IsNaN(best.Value))
 }
 
-// A search that is killed at any call that writes a record, or after it, goes on and comes to the same table.
+// A search that is killed at any call that writes a record, or after it, continues and has the same table.
 func TestSearch_killedAtEachRecord(t *testing.T) {
 	of := func(dir string) flaxlike.Search {
 		s := rates(t, dir)

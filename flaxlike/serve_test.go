@@ -18,8 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/serve"
 )
 
-// Requests by many goroutines run together beside a Fit: each gets the rows of its own, and all rows of a batch are of
-// one moment between two steps.
+// Requests by many goroutines run during a Fit: each gets its own rows, and all rows of a batch are of one moment
+// between two steps.
 func TestServe_besideAFit(t *testing.T) {
 	m := countedModel(t)
 	example := first(t, filled(t, 4, 1), 4)

@@ -17,7 +17,7 @@ func init() {
 	besideAFit, besideFor, modelsLeftOpen, sizesPredicted = 100_000, 20*time.Second, 500, 500
 }
 
-// R33: a training that meets too many shapes is told of what a model has, not of an option of managed's.
+// R33: the error of a training with too many shapes names an option of the model, not of managed.
 func TestR33_shapesOfATraining(t *testing.T) {
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	var err error

@@ -27,7 +27,7 @@ import (
 
 // Of the nightly form, in its file.
 var (
-	besideAFit     = 3_000 // calls of Predict beside a Fit
+	besideAFit     = 3_000 // calls of Predict during a Fit
 	besideFor      = 150 * time.Millisecond
 	modelsLeftOpen = 30
 	sizesPredicted = 12
@@ -75,7 +75,7 @@ func sawAll(p flaxlike.Prediction, of float32, rows int) (float32, error) {
 	return saw(map[string]data.Array{"preds": a}, of, rows)
 }
 
-// saw tells after how many steps a prediction was made, of all its rows.
+// saw returns the number of steps after which a prediction of all its rows was made.
 func saw(out map[string]data.Array, of float32, rows int) (step float32, err error) {
 	flat := out["preds"].Flat.([]float32)
 	if len(flat) != rows*(1+2*wide) {
@@ -96,8 +96,8 @@ func saw(out map[string]data.Array, of float32, rows int) (step float32, err err
 	return step, nil
 }
 
-// R02: predictions and evaluations by many goroutines beside a Fit, each of one moment between two steps; the Fit finds
-// what it finds alone.
+// R02: predictions and evaluations by many goroutines during a Fit, each of one moment between two steps; the Fit has
+// the same results as alone.
 func TestR02_predictBesideAFit(t *testing.T) {
 	m := countedModel(t)
 	require.NoError(t, m.Init(t.Context(), first(t, filled(t, 4, 1), 4)))
@@ -219,7 +219,7 @@ func TestR02_predictByManyGoroutines(t *testing.T) {
 	t.Logf("R02: %d predictions by 8 goroutines: the same bits", besideAFit/8*8)
 }
 
-// F46: what can be done with a model beside its Fit, and then its Close.
+// F46: all that can be done with a model during its Fit, and then its Close.
 func TestF46_modelBesideAFit(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "weights")
@@ -233,7 +233,7 @@ func TestF46_modelBesideAFit(t *testing.T) {
 		},
 		"Evaluate":        func(m *flaxlike.Model) error { _, err := m.Evaluate(ctx, filled(t, 5, 1)); return err },
 		"Value":           func(m *flaxlike.Model) error { _, err := m.Value("/model/one"); return err },
-		"Snapshot":        func(m *flaxlike.Model) error { s, err := m.Snapshot(ctx); return errors.Join(err, closed(s)) },
+		"Snapshot":        func(m *flaxlike.Model) error { s, err := snapshotOf(m)(ctx); return errors.Join(err, closed(s)) },
 		"SetLearningRate": func(m *flaxlike.Model) error { return m.SetLearningRate(1) },
 		"Save":            func(m *flaxlike.Model) error { return m.Save(path) },
 		"Summary":         func(m *flaxlike.Model) error { _ = m.Summary().String(); return nil },
@@ -307,8 +307,7 @@ func closed(s loop.Snapshot) error {
 	return s.Close()
 }
 
-// A Predict whose caller takes his time, for ever perhaps, keeps nobody waiting: not a training, nor a Predict that he
-// makes meanwhile.
+// A Predict whose consumer takes without end makes no one wait: neither a training, nor another Predict.
 func TestF46_aReaderThatNeverEnds(t *testing.T) {
 	m := countedModel(t)
 	inside, leave := make(chan struct{}), make(chan struct{})

@@ -20,7 +20,7 @@ var maskedPlaces = []int{8}
 // maskedOn are the strategies for them.
 func maskedOn(t *testing.T) []strategies.Strategy { return []strategies.Strategy{jit(t)} }
 
-// fitNetworks are those that are held beside Keras's, from so many seeds.
+// fitNetworks are compared with Keras's, from this number of seeds.
 func fitNetworks([]string) []string { return []string{"outputs", "tabular"} }
 
 const fitSeeds = 1

@@ -45,7 +45,7 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 	set := line(t, 64)
 	fit := func(folder *checkpoint.Folder, keep loop.Option, epochs int) (*flaxlike.Model, *loop.History, error) {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1.3), flaxlike.WithSeed(3)) // it diverges
-		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: epochs, Validation: set, Checkpoints: folder, Callbacks: []loop.Option{keep}}))
+		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: epochs, Validation: set, Callbacks: []loop.Option{keep, resume(folder)}}))
 		return m, h, err
 	}
 	for _, again := range []int{4, 6} { // the same once more, which makes no step, and a longer one
@@ -70,8 +70,8 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 	}
 }
 
-// Probabilities are refused also where something behind the softmax keeps them probabilities; what makes logits of them
-// is not.
+// Probabilities are refused also where layers after the softmax keep them probabilities; a layer that makes logits of
+// them is accepted.
 func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
 	graphs := func(f func(x *graph.Node) *graph.Node) nn.Layer {
 		return nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return f(x) })
@@ -139,7 +139,7 @@ func TestActivation_ofKeras3(t *testing.T) {
 	}
 }
 
-// Metrics beside the masked loss leave out what it leaves out, the padding of a batch too.
+// Metrics with the masked loss ignore the same labels, and the padding of a batch.
 func TestMetrics_leaveOutTheMaskedLabels(t *testing.T) {
 	x := data.X([]float32{1, 2, 3, 3, 1, 1, 9, 0, 0, 0, 5, 0, 1, 1, 4, 7, 7, 7}, 3, 2, 3)
 	y := data.Y([]int32{2, 1, -100, -1, 2, -1}, 3, 2) // those that count: 2 (hit), 1 (not), 2 (hit)

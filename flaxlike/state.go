@@ -16,25 +16,33 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// What a loop, its callbacks and its checkpoints ask of a state. Whatever changes the weights goes through the model,
-// so that it knows which calibrations and thresholds are outdated.
+// State returns the value by which loops, callbacks and [checkpoint.Resume] use the model. They find it by themselves.
+// It is a [checkpoint.State] with the other methods that [loop.State] and checkpoint.State list, such as Snapshot. A
+// custom loop can save a model by it:
+//
+//	content, err := model.State().(checkpoint.State).Content(ctx)
+func (m *Model) State() any { return modelState{m} }
+
+// modelState has the methods of a state for loops. It changes the weights through the model, which counts the changes.
+type modelState struct{ m *Model }
+
 var (
-	_ abilities.Queued        = (*Model)(nil)
-	_ abilities.Compiler      = (*Model)(nil)
+	_ abilities.Stateful      = (*Model)(nil)
 	_ abilities.LearningRater = (*Model)(nil)
-	_ checkpoint.State        = (*Model)(nil)
-	_ abilities.XLADumper     = (*Model)(nil)
+	_ abilities.Queued        = modelState{}
+	_ abilities.Compiler      = modelState{}
+	_ abilities.XLADumper     = modelState{}
+	_ checkpoint.State        = modelState{}
 
 	_ interface {
 		Settings() []checkpoint.Setting
 		Versions() map[string]string
 		Job() loop.Job
 		Snapshot(ctx context.Context) (loop.Snapshot, error)
-	} = (*Model)(nil)
+	} = modelState{}
 )
 
-// change makes a change of the weights. It is counted before, for a prediction that comes between, and after, for
-// a calibration that was begun before.
+// change counts before the change, for concurrent predictions, and after it, for a calibration that began earlier.
 func (m *Model) change(f func() error) error {
 	m.seen.changes.Add(1)
 	defer m.seen.changes.Add(1)
@@ -42,24 +50,23 @@ func (m *Model) change(f func() error) error {
 	return f()
 }
 
-// unknown is a count of changes after which nothing was found.
+// unknown is a count of changes that belongs to no figures.
 const unknown = math.MinInt64
 
-// Names lists the full names of the model's variables ("/model/0/kernel"), those of the optimizer and the metrics too.
+// Names returns the full names of all variables, such as "/model/0/kernel", including the optimizer's and the metrics'.
 func (m *Model) Names() []string { return m.state.Names() }
 
 // Value copies a variable to the host by its full name; see managed.State.Value.
 func (m *Model) Value(name string) (*tensors.Tensor, error) { return m.state.Value(name) }
 
-// SetValue gives a variable another value by its full name; see managed.State.SetValue. A calibration and thresholds
-// that were found before are outdated ([ErrOutdated]).
+// SetValue sets a variable by its full name; see managed.State.SetValue. It makes a calibration and thresholds outdated
+// ([ErrOutdated]).
 func (m *Model) SetValue(name string, t *tensors.Tensor) error {
 	return m.change(func() error { return m.state.SetValue(name, t) })
 }
 
-// LearningRate is the optimizer's learning rate; before the first training step the one that it begins with: of an
-// optimizer by name that which [Open] reads from the file. One of GoMLX's does not say it then
-// (managed.ErrNoLearningRate). See managed.State.LearningRate.
+// LearningRate returns the optimizer's learning rate; before the first training step the initial one. An optimizer of
+// GoMLX does not know it before that (managed.ErrNoLearningRate). See managed.State.LearningRate.
 func (m *Model) LearningRate() (float64, error) {
 	rate, err := m.state.LearningRate()
 	m.seen.mu.Lock()
@@ -79,28 +86,14 @@ func (m *Model) LearningRate() (float64, error) {
 	return rate, err
 }
 
-// SetLearningRate sets the optimizer's learning rate; nothing is compiled again. See managed.State.SetLearningRate.
+// SetLearningRate sets the optimizer's learning rate. Nothing is compiled again. See managed.State.SetLearningRate.
 func (m *Model) SetLearningRate(rate float64) error { return m.state.SetLearningRate(rate) }
 
-// MoveTo moves the model to another strategy, where it goes on with the same bits; see managed.State.MoveTo.
+// MoveTo moves the model to another strategy, without changing values; see managed.State.MoveTo.
 func (m *Model) MoveTo(ctx context.Context, to strategies.Strategy) error {
 	return m.state.MoveTo(ctx, to)
 }
 
-// Snapshot copies all values to the host, to be restored later; see managed.State.Snapshot.
-func (m *Model) Snapshot(ctx context.Context) (loop.Snapshot, error) {
-	of := m.seen.weights()
-	s, err := m.state.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if of != m.seen.weights() {
-		of = origin{run: -1}
-	}
-	return &snapshot{s, m, of}, nil
-}
-
-// snapshot is one of a model, which notices a Restore.
 type snapshot struct {
 	loop.Snapshot
 	of     *Model
@@ -117,36 +110,18 @@ func (s *snapshot) Restore(ctx context.Context) error {
 	})
 }
 
-// Content is what a checkpoint of the model has: see managed.State.Content.
-func (m *Model) Content(ctx context.Context) (checkpoint.Content, error) { return m.state.Content(ctx) }
-
-// Restore puts a checkpoint of a model into this one: see managed.State.Restore. A calibration and thresholds that were
-// found before are outdated ([ErrOutdated]).
-func (m *Model) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
-	return m.change(func() error {
-		err := m.state.Restore(ctx, c)
-		if err == nil {
-			m.seen.restored(int64(c.Step))
-		}
-		return err
-	})
-}
-
-// origin says where weights are from: a run's step, counted from its beginning, or a checkpoint of that step which was
-// restored in the run. They are of no run known where run is -1.
+// origin is the source of the weights: a step of a run, or a checkpoint of that step. run is -1 if they are of no run.
 type origin struct {
 	run, step int64
 	saved     bool
 }
 
-// begin notes that a run begins.
 func (s *seen) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.run, s.made = s.run+1, 0
 }
 
-// stepped notes steps of training, which the present run has made if there is one.
 func (s *seen) stepped(steps int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,14 +129,12 @@ func (s *seen) stepped(steps int) {
 	s.origin = origin{run: s.run, step: s.made}
 }
 
-// are notes whose weights the model has now.
 func (s *seen) are(of origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.origin = of
 }
 
-// restored notes that the model has the weights of a checkpoint of that step.
 func (s *seen) restored(step int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +147,7 @@ func (s *seen) weights() origin {
 	return s.origin
 }
 
-// has is the step of the last run whose values the model has, or -1; the run began behind a step.
+// has returns the step whose weights the model has in the last run, which began after step began, or -1.
 func (s *seen) has(began int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,25 +160,50 @@ func (s *seen) has(began int64) int64 {
 	return began + s.origin.step
 }
 
-// Settings says what the model trains with, for checkpoint.Resume: see managed.State.Settings.
-func (m *Model) Settings() []checkpoint.Setting { return m.state.Settings() }
+func (s modelState) Settings() []checkpoint.Setting    { return s.m.state.Settings() }
+func (s modelState) Versions() map[string]string       { return s.m.state.Versions() }
+func (s modelState) CompilingSince() (time.Time, bool) { return s.m.state.CompilingSince() }
+func (s modelState) DumpXLA(dir string) error          { return s.m.state.DumpXLA(dir) }
 
-// Versions says what the model runs on, for checkpoint.Resume: see managed.State.Versions.
-func (m *Model) Versions() map[string]string { return m.state.Versions() }
+func (s modelState) Job() loop.Job { return s.m.state.Job() }
 
-// OnRead has the model call a function before it is read or changed from outside: see [abilities.Queued].
-func (m *Model) OnRead(f func() error) (remove func(), err error) {
-	if m == nil { // the first step says so
-		return func() {}, nil
+func (s modelState) InputNames() (names []string) {
+	for _, in := range s.m.inputs() {
+		names = append(names, in.Name)
 	}
-	return m.state.OnRead(f)
+	return names
 }
 
-// CompilingSince is when the compilation that is going on began: see [abilities.Compiler].
-func (m *Model) CompilingSince() (time.Time, bool) { return m.state.CompilingSince() }
+func (s modelState) OnRead(f func() error) (remove func(), err error) {
+	if s.m == nil {
+		return func() {}, nil
+	}
+	return s.m.state.OnRead(f)
+}
 
-// Job is that of the processes among which the model is divided, nil for one process: see [loop.Job].
-func (m *Model) Job() loop.Job { return m.state.Job() }
+func (s modelState) Content(ctx context.Context) (checkpoint.Content, error) {
+	return s.m.state.Content(ctx)
+}
 
-// DumpXLA writes the programs of the model's steps into a directory, as [callbacks.Profile] wants it.
-func (m *Model) DumpXLA(dir string) error { return m.state.DumpXLA(dir) }
+// Restore makes a calibration and thresholds outdated ([ErrOutdated]).
+func (s modelState) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
+	return s.m.change(func() error {
+		err := s.m.state.Restore(ctx, c)
+		if err == nil {
+			s.m.seen.restored(int64(c.Step))
+		}
+		return err
+	})
+}
+
+func (s modelState) Snapshot(ctx context.Context) (loop.Snapshot, error) {
+	of := s.m.seen.weights()
+	snap, err := s.m.state.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if of != s.m.seen.weights() {
+		of = origin{run: -1}
+	}
+	return &snapshot{snap, s.m, of}, nil
+}

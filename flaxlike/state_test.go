@@ -31,13 +31,13 @@ func changesOfWeights(t *testing.T, set *data.Set) map[string]func(context.Conte
 		},
 		"Restore": func(ctx context.Context, m *flaxlike.Model) error {
 			folder := must.M1(checkpoint.Open(t.TempDir(), checkpoint.Options{}))
-			if err := folder.Save(ctx, 1, must.M1(m.Content(ctx))); err != nil {
+			if err := folder.Save(ctx, 1, must.M1(m.State().(checkpoint.State).Content(ctx))); err != nil {
 				return err
 			}
-			return m.Restore(ctx, must.M1(folder.Load(ctx, 1)))
+			return m.State().(checkpoint.State).Restore(ctx, must.M1(folder.Load(ctx, 1)))
 		},
 		"Snapshot.Restore": func(ctx context.Context, m *flaxlike.Model) error {
-			copied := must.M1(m.Snapshot(ctx))
+			copied := must.M1(snapshotOf(m)(ctx))
 			defer copied.Close()
 			return copied.Restore(ctx)
 		},
@@ -129,7 +129,7 @@ func TestCard_figuresOfTheseWeights(t *testing.T) {
 	}
 }
 
-// The figures of a Fit are of an epoch: a run that ends behind it has none, nor one whose weights a callback changed
+// The figures of a Fit are of an epoch: a run that ends after it has none, nor one whose weights a callback changed
 // last. After a copy was restored and trained further they are those of the last epoch.
 func TestCard_figuresOfTheEpochThatTheWeightsAreOf(t *testing.T) {
 	set := tooSure(t, 96) // 3 batches
@@ -140,7 +140,7 @@ func TestCard_figuresOfTheEpochThatTheWeightsAreOf(t *testing.T) {
 		return m.SetValue("/model/0/bias", tensors.FromValue([]float32{1, 2, 3}))
 	}
 	var copied loop.Snapshot
-	take := func(m *flaxlike.Model) (err error) { copied, err = m.Snapshot(t.Context()); return err }
+	take := func(m *flaxlike.Model) (err error) { copied, err = snapshotOf(m)(t.Context()); return err }
 	back := func(m *flaxlike.Model) error { return copied.Restore(t.Context()) }
 	for name, c := range map[string]struct {
 		steps int64
@@ -176,4 +176,11 @@ func TestCard_figuresOfTheEpochThatTheWeightsAreOf(t *testing.T) {
 			require.Equal(t, series(t, h, "loss")[c.row-1], fit["loss"])
 		})
 	}
+}
+
+// snapshotOf is the method Snapshot of the model's state.
+func snapshotOf(m *flaxlike.Model) func(context.Context) (loop.Snapshot, error) {
+	return m.State().(interface {
+		Snapshot(context.Context) (loop.Snapshot, error)
+	}).Snapshot
 }

@@ -191,7 +191,7 @@ func TestRuntimeByDefault(t *testing.T) {
 	require.ErrorIs(t, err, managed.ErrClosed)
 }
 
-// R36: New downloads nothing unless it is told to: without a plugin it says what to do.
+// R36: New downloads nothing unless it is asked to: without a plugin it says how.
 func TestR36_newDownloadsNothingUnasked(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

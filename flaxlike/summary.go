@@ -16,39 +16,38 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Summary is what a model is made of: the variables of its state, with their totals, and a row for each layer.
+// Summary lists the variables of a model's state, with totals, and its layers.
 type Summary struct {
 	managed.Summary
 	Layers []LayerRow
 	Arrows []Arrow
-	// Inputs are the fields that the network takes, by their names, as in the batch that it was built for last.
+	// Inputs are the fields that the network takes, as in the batch that built it last.
 	Inputs map[string]shapes.Shape
 }
 
-// Arrow says that a layer takes what another one gave, directly or by operations between them that are no layers.
+// Arrow connects a layer with another one whose output it uses, directly or through operations outside of layers.
 type Arrow struct {
-	// From and To are places in [Summary.Layers]; From is -1 for what the network takes as an input.
+	// From and To are indices in [Summary.Layers]; From is -1 for an input of the network.
 	From, To int
-	// Input is the field's name where From is -1.
+	// Input is the name of the field if From is -1.
 	Input string
 }
 
-// LayerRow is a layer in a [Summary]: one of package nn, or one of the program's own in a model, an nn.Sequential and
-// its like. What a layer that a program wrote calls counts as a part of that layer. Variables that no layer has, as
-// those of GoMLX's layers in a [Functional], have rows of the kind "variables", without an output; the outputs of a
-// [Functional] have some of the kind "output".
+// LayerRow is a layer in a [Summary]: of package nn, or a custom one in a model or an nn.Sequential. Layers that a
+// custom layer calls are a part of it. Variables outside of layers have rows of the kind "variables" without an output,
+// and outputs of a [Functional] rows of the kind "output".
 type LayerRow struct {
-	Name string // the scope of its variables in the network: "3/0"
-	Kind string // its type, or its function: "Dense"
-	// Output is for a batch of the size that the model was built for last.
+	Name string
+	Kind string
+	// Output is the shape for the batch size that built the model last.
 	Output shapes.Shape
-	// Size is how many numbers its variables have, those of layers in it too. Fixed are those of them that are not
-	// trained, as the statistics of a BatchNorm; the others are its parameters.
+	// Size is the number of elements of its variables, including inner layers. Fixed counts those that are not trained,
+	// such as the statistics of a BatchNorm.
 	Size, Fixed int64
 }
 
-// Summary tells what the model is made of, in the order in which it is run. Before its first batch ([Model.Init]) that
-// is nothing. The optimizer is in it, because with Adam it is two thirds of the memory.
+// Summary lists the layers in the order of their calls, and the variables, including the optimizer's. It is empty
+// before the first batch ([Model.Init]).
 func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
 	layers, arrows, inputs := m.seen.layers, m.seen.arrows, m.seen.inputs
@@ -79,7 +78,7 @@ func (m *Model) Summary() Summary {
 				found = true
 			}
 		}
-		for i := range layers[:outputs] { // a layer may make some that it does not use, as GoMLX's lstm; those in the root scope may be any layer's
+		for i := range layers[:outputs] { // a layer may not use all its variables, as GoMLX's lstm
 			of := layers[i].Name
 			if ours && !taken[v.Layer+"/"+v.Name] && (of == "" && outputs == 1 || of != "" && (name == of || strings.HasPrefix(name, of+"/"))) {
 				s.Layers[i].add(v)
@@ -106,7 +105,6 @@ func (m *Model) Summary() Summary {
 	return s
 }
 
-// add counts a variable.
 func (l *LayerRow) add(v managed.Row) {
 	l.Size += v.Size
 	if v.Kind != managed.Parameter {
@@ -114,7 +112,7 @@ func (l *LayerRow) add(v managed.Row) {
 	}
 }
 
-// String is the table of layers, with the totals of variables. The table of these is that of the Summary in it.
+// String returns the table of layers, with totals of variables. The embedded Summary prints the variables.
 func (s Summary) String() string {
 	if len(s.Layers) == 0 {
 		return s.Summary.String()
@@ -139,7 +137,7 @@ func (s Summary) String() string {
 			fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", k, of.Variables, of.Size, of.Bytes)
 		}
 	}
-	_ = table.Flush() // a strings.Builder takes all
+	_ = table.Flush()
 	return text.String()
 }
 
@@ -148,26 +146,23 @@ const (
 	others = "variables"
 )
 
-// layerRow is a row, and the paths of the variables that the layer uses.
 type layerRow struct {
 	LayerRow
 	took map[string]bool
-	// y is the layer's output while the network is built; the rows until end are those of layers inside of it.
+	// y is the layer's output during the build; the rows until end are inner layers.
 	y   *graph.Node
 	end int
 }
 
-// trace is the layers that a network runs while it is built: see layering.Trace.
 type trace struct {
 	rows []layerRow
-	// own counts the user's layers that are being run.
+	// own counts the custom layers that are being called.
 	own int
-	// inputs are the fields that the network takes, by their nodes; seen is where it is noted what they may have.
+	// inputs are the nodes of input fields; seen receives their bounds.
 	inputs map[*graph.Node]string
 	seen   *seen
 }
 
-// Layer has a row for a layer, but for one that a user's layer calls.
 func (t *trace) Layer(l any, own, held bool, scope *model.Scope, x *graph.Node, build layering.Build) *graph.Node {
 	if !held && t.own > 0 {
 		return build(scope, x)
@@ -179,7 +174,6 @@ func (t *trace) Layer(l any, own, held bool, scope *model.Scope, x *graph.Node, 
 	return t.row(layering.Kind(l), build, scope, x)
 }
 
-// Indices has the whole numbers of a field looked at before a step.
 func (t *trace) Indices(x *graph.Node, n int) {
 	if field := t.fieldOf(x); field != "" {
 		t.seen.take(bound{field: field, kind: "integer", input: true, high: float64(n - 1), class: true,
@@ -188,19 +182,19 @@ func (t *trace) Indices(x *graph.Node, n int) {
 }
 
 func (t *trace) row(kind string, build layering.Build, scope *model.Scope, x *graph.Node) *graph.Node {
-	at := len(t.rows) // the layers inside of it come behind it
+	at := len(t.rows)
 	t.rows = append(t.rows, layerRow{LayerRow: LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind}})
 	before := used(scope, x)
 	y := build(scope, x)
 	if y == nil {
-		return nil // an error of layering.Run
+		return nil
 	}
 	t.rows[at].Output, t.rows[at].took = y.Shape(), used(scope, x)
 	t.rows[at].y, t.rows[at].end = y, len(t.rows)
 	for path := range before {
 		delete(t.rows[at].took, path)
 	}
-	if len(t.rows[at].took) == 0 { // it may be run a second time, with the variables of the first
+	if len(t.rows[at].took) == 0 { // it may be called again, with the same variables
 		for _, r := range t.rows[:at] {
 			if r.Name == t.rows[at].Name && r.Kind == kind && len(r.took) > 0 {
 				t.rows[at].took = r.took
@@ -210,7 +204,6 @@ func (t *trace) row(kind string, build layering.Build, scope *model.Scope, x *gr
 	return y
 }
 
-// used are the paths of the variables that the graph uses so far.
 func used(scope *model.Scope, x *graph.Node) map[string]bool {
 	paths := map[string]bool{}
 	for v := range scope.Store().IterVariables() {
@@ -221,7 +214,6 @@ func used(scope *model.Scope, x *graph.Node) map[string]bool {
 	return paths
 }
 
-// rowsOf are the rows, with the outputs that have names, and the arrows between them.
 func (t *trace) rowsOf(n nn.Layer, out map[string]*graph.Node) (rows []layerRow, arrows []Arrow) {
 	if _, named := n.(Functional); named {
 		for _, name := range slices.Sorted(maps.Keys(out)) {
@@ -238,7 +230,7 @@ func (t *trace) rowsOf(n nn.Layer, out map[string]*graph.Node) (rows []layerRow,
 			givers[r.y] = append(givers[r.y], i)
 		}
 		rows = append(rows, r)
-		rows[places[i]].y = nil // the graph can be freed
+		rows[places[i]].y = nil
 		for _, a := range t.arrowsTo(i, givers) {
 			if a.From >= 0 {
 				a.From = places[a.From]
@@ -250,7 +242,7 @@ func (t *trace) rowsOf(n nn.Layer, out map[string]*graph.Node) (rows []layerRow,
 	return rows, arrows
 }
 
-// arrowsTo goes back through the graph from a layer's output, as far as the outputs of layers before it and the inputs.
+// arrowsTo searches from a layer's output back to outputs of earlier layers and inputs.
 func (t *trace) arrowsTo(to int, givers map[*graph.Node][]int) (arrows []Arrow) {
 	been := map[*graph.Node]bool{}
 	var walk func(n *graph.Node)
@@ -260,7 +252,7 @@ func (t *trace) arrowsTo(to int, givers map[*graph.Node][]int) (arrows []Arrow) 
 		}
 		been[n] = true
 		from := -1
-		for _, i := range slices.Backward(givers[n]) { // the last that gave it, or what that one is inside of
+		for _, i := range slices.Backward(givers[n]) {
 			if i < to && t.rows[i].end <= to && (from < 0 || t.rows[i].end > from) {
 				from = i
 			}

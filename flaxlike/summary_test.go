@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// gated is a layer of one's own.
+// gated is a custom layer.
 func gated(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Mul(nn.Dense{Units: 4}.Apply(scope.In("value"), x), graph.Sigmoid(nn.Dense{Units: 4}.Apply(scope.In("gate"), x)))
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Aim is what a threshold is chosen for: the zero value the greatest F1, the harmonic mean of precision and recall, and
-// of equal ones that of the highest threshold. At most one of the fields is set.
+// Aim is the goal of a threshold. The zero value is the greatest F1, the harmonic mean of precision and recall; of
+// equal ones the highest threshold wins. At most one field is set.
 type Aim struct {
-	Precision float64 // the greatest recall at a precision of at least so much, up to 1
-	Recall    float64 // the greatest precision at a recall of at least so much, up to 1
+	Precision float64 // greatest recall at this precision or more, up to 1
+	Recall    float64 // greatest precision at this recall or more, up to 1
 }
 
 func (a Aim) check() error {
@@ -31,22 +31,20 @@ func (a Aim) check() error {
 	return nil
 }
 
-// Threshold is one that was chosen, with what it came to on the set that it was chosen on.
+// Threshold is a chosen threshold, with its results on the set.
 type Threshold struct {
-	// Value is what a probability must be above for its class to be predicted.
+	// Value is the bound: a class is predicted if its probability is above it.
 	Value                 float64
 	Precision, Recall, F1 float64
 }
 
-// ChooseThresholds finds the threshold of each class that serves an aim best, on examples that the model was not
-// trained on, and has [Prediction.Classes] use them from now on, for outputs that are binary or multi-label
-// ([Prediction.Kind]): for those with the names given, or for all without a name; other outputs keep what they have.
-// The result has them by output, and class by class. A threshold stands half way between two probabilities of the set.
+// ChooseThresholds finds the best threshold of each class for an aim, on a set that the model was not trained on, and
+// returns the thresholds by output. [Prediction.Classes] uses them afterwards. Without names, it takes all outputs that
+// are binary or multi-label ([Prediction.Kind]). A threshold is halfway between two probabilities of the set.
 //
-// An aim that no threshold reaches is an error with the best that one does; so are a class of which the set has no
-// example or none but such, and a model without such an output: of several classes the likeliest is predicted.
-// Weights of examples are not used. A file of [Model.Save] has the thresholds; see [Model.Calibrate] about a model
-// that is changed afterwards, and calibrate first.
+// The following are errors: an aim that no threshold reaches, with the best one; a class that no example or each
+// example has; a model without such an output. Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate
+// first: a later calibration or change of the weights makes them outdated ([ErrOutdated]).
 func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim, outputs ...string) (map[string][]Threshold, error) {
 	if err := aim.check(); err != nil {
 		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", err)
@@ -104,7 +102,6 @@ func (o *outcome) thresholds(aim Aim) (chosen []Threshold, err error) {
 	return chosen, nil
 }
 
-// choose looks at each threshold that divides the probabilities, from the highest on.
 func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, err error) {
 	order, ones := make([]int, len(positive)), 0
 	for i := range order {
@@ -124,10 +121,10 @@ func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, e
 			below = probabilities[order[n+1]]
 		}
 		if p == below {
-			continue // no threshold is between the two, or below 0
+			continue // no threshold is between the two, or it is below 0
 		}
 		t := Threshold{Value: below + (p-below)/2, Precision: float64(hits) / float64(n+1), Recall: float64(hits) / float64(ones)}
-		if t.Value >= p { // by rounding
+		if t.Value >= p {
 			t.Value = below
 		}
 		if hits > 0 {
@@ -159,7 +156,7 @@ func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, e
 	return best, nil
 }
 
-// setThresholds is called with mu held.
+// setThresholds requires s.mu.
 func (s *seen) setThresholds(output string, values []float64, at int64) {
 	s.thresholds = maps.Clone(s.thresholds)
 	if s.thresholds == nil {
@@ -170,8 +167,8 @@ func (s *seen) setThresholds(output string, values []float64, at int64) {
 	}
 }
 
-// SetThresholds sets those of an output, "" being the only one: one for all of its classes, or one for each. With
-// none the output has 0.5 again.
+// SetThresholds sets the thresholds of an output: one for all classes, or one for each; none resets them to 0.5. The
+// name "" is the only output.
 func (m *Model) SetThresholds(output string, thresholds ...float64) error {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -192,7 +189,7 @@ func (m *Model) SetThresholds(output string, thresholds ...float64) error {
 	return nil
 }
 
-// checkWidth refuses as many thresholds as an output has no classes; mu is held.
+// checkWidth requires s.mu.
 func (s *seen) checkWidth(output string, thresholds int) error {
 	if width, ok := s.widths[output]; ok && thresholds > 1 && thresholds != width {
 		return fmt.Errorf("output %q: there are %d thresholds for %d classes: expected one, or one for each", output, thresholds, width)

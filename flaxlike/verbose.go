@@ -5,13 +5,9 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/callbacks"
-	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
-var _ abilities.Compiler = (*Model)(nil) // the bar asks it
-
-// out is where a run shows something: the bar, and lines above it.
 func out(w io.Writer) *callbacks.Lines {
 	if lines, ok := w.(*callbacks.Lines); ok {
 		return lines
@@ -22,10 +18,9 @@ func out(w io.Writer) *callbacks.Lines {
 	return &callbacks.Lines{Out: w} // a closed pipe does not end the program
 }
 
-// bar shows the run.
 func (f Fit) bar(w io.Writer) loop.Callback {
 	if f.Lines {
-		w = struct{ io.Writer }{w} // the bar does not see that it is a terminal
+		w = struct{ io.Writer }{w} // hides that it is a terminal
 	}
 	return callbacks.ProgressBar(w, callbacks.Bar{Epoch: loop.Epochs(1), EpochSteps: loop.Steps(f.StepsPerEpoch), Off: f.Output == io.Discard})
 }

@@ -16,14 +16,13 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Save writes the model to one file that stands alone: [Open] makes the model of it again, in any program. It is in the
-// safetensors format, so that other programs read the network's variables, under names such as "0/kernel"; the rest is
-// in its metadata: the network with its settings, the losses and metrics by name, the policy, the names of the classes,
-// the preparation of the data and the [Card]. What the optimizer keeps is not in it: a checkpoint has that
-// ([Fit.Checkpoints]). A network that is code without a name is not in it either, which Open then says; [Model.Load]
-// reads its values.
+// Save writes the model to one file, from which [Open] makes the model in any program. The file has the safetensors
+// format, so other programs can read the network's variables, under names such as "0/kernel". Its metadata has the
+// network with its settings, losses and metrics by name, the policy, class names, the preparation of the data and the
+// [Card].
 //
-// A file that was there is replaced whole, or, after an error or a crash, stays as it was.
+// The optimizer's state is not in the file; a checkpoint has it ([checkpoint.Resume]). A network that is code without a
+// name is not in it either. An existing file is replaced atomically; after an error it is unchanged.
 func (m *Model) Save(path string) error {
 	if err := m.save(path); err != nil {
 		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))
@@ -37,7 +36,7 @@ func (m *Model) save(path string) error {
 	if err != nil {
 		return err
 	}
-	if of != m.seen.changes.Load() { // beside a training nobody knows which weights were read
+	if of != m.seen.changes.Load() { // during training the weights that were read are unknown
 		of = unknown
 	}
 	described, err := m.describe(of)
@@ -51,7 +50,7 @@ func (m *Model) save(path string) error {
 		values[t.Name] = t.Data
 	}
 	safetensors.Sort(tensors)
-	var sum safetensors.Checksum // goes in front of the elements, so all are summed before any is written
+	var sum safetensors.Checksum // precedes the elements in the file
 	for _, t := range tensors {
 		sum = sum.Update(values[t.Name])
 	}
@@ -71,7 +70,6 @@ func (m *Model) save(path string) error {
 	})
 }
 
-// replace writes a file beside the one of that name, and then puts it in its place.
 func replace(path string, write func(*os.File) error) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return errors.New("it is a folder, expected the name of a file in one, as weights.safetensors")
@@ -80,7 +78,7 @@ func replace(path string, write func(*os.File) error) error {
 		return errors.New("the name of the file is empty")
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".saving-*")
-	if of := (*fs.PathError)(nil); errors.As(err, &of) { // without the name that nobody gave
+	if of := (*fs.PathError)(nil); errors.As(err, &of) {
 		return fmt.Errorf("a file in the folder %s: %w", filepath.Dir(path), of.Err)
 	}
 	if err != nil {
@@ -100,7 +98,6 @@ func replace(path string, write func(*os.File) error) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes the new name durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -109,10 +106,10 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Load puts the variables of a file that [Model.Save] wrote in place of the network's: all, or after an error none. The
-// file must have just these, of the same shapes and types, and the model must have met a batch ([Model.Init]). What the
-// optimizer keeps stays as it is. Values that rotted since Save are a [safetensors.ErrChecksum]; files of other
-// programs have no checksum, and load without one.
+// Load sets the network's variables to those of a file of [Model.Save]: all, or none after an error. The file must have
+// exactly these variables, with the same shapes and dtypes. The model must be built ([Model.Init]). The optimizer's
+// state does not change. Values damaged since Save are a [safetensors.ErrChecksum]; files of other programs have no
+// checksum and load without one.
 func (m *Model) Load(ctx context.Context, path string) error {
 	if err := m.load(ctx, path); err != nil {
 		return fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))
@@ -131,7 +128,6 @@ func (m *Model) load(ctx context.Context, path string) error {
 	return m.take(ctx, content)
 }
 
-// take puts the values of a file in place of the network's.
 func (m *Model) take(ctx context.Context, content *checkpoint.Checkpoint) error {
 	needed, err := m.needed(content)
 	if err != nil {
@@ -147,7 +143,6 @@ func (m *Model) take(ctx context.Context, content *checkpoint.Checkpoint) error 
 	})
 }
 
-// needed are the names of the network's variables, unless the file has others beside them.
 func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) {
 	variables, err := m.built()
 	if err != nil {
@@ -157,7 +152,7 @@ func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) 
 	for _, v := range variables {
 		needed[short(v.name)] = true
 	}
-	for _, t := range content.Tensors { // those that an earlier lazo saved may have other names
+	for _, t := range content.Tensors { // those of an older lazo may have other names
 		if !needed[t.Name] && len(content.Tensors) > len(needed) {
 			return nil, fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
 		}
@@ -165,7 +160,6 @@ func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) 
 	return needed, nil
 }
 
-// unlike says of a file what does not fit, by the names that it has.
 func unlike(err error, content *checkpoint.Checkpoint) error {
 	var unlike *managed.MismatchError
 	if !errors.As(err, &unlike) {
@@ -182,7 +176,6 @@ func unlike(err error, content *checkpoint.Checkpoint) error {
 	return fmt.Errorf("%q is %s in the file, and %s in the model: is it of another model?", short(v.Name), v.Saved, v.Model)
 }
 
-// readTensors reads a file of tensors as what a checkpoint has of them, and its metadata.
 func readTensors(path string) (*checkpoint.Checkpoint, map[string]string, error) {
 	list, elements, metadata, err := safetensors.ReadFile(path, safetensors.Limits{})
 	if err != nil {

@@ -33,8 +33,7 @@ func TestMetrics_weighted(t *testing.T) {
 	}
 }
 
-// Class weights count in weighted metrics while training, beside sample weights, and not in an evaluation: Keras's
-// figures.
+// Class weights count in weighted metrics in training, with sample weights, and not in an evaluation: Keras's figures.
 func TestMetrics_weightedByClass(t *testing.T) {
 	x := data.X([]float32{1, 0, 0, 1, 1, 0, 1, 0}, 4, 2) // its class is 0, 1, 0, 0
 	set, err := data.New(x, data.Y([]int32{0, 0, 1, 0}, 4), data.Named("w", []float32{1, 1, 1, 2}, 4))

@@ -125,15 +125,15 @@ func TestLoad_rottenValues(t *testing.T) {
 	require.NoError(t, m.Load(t.Context(), path))
 }
 
-// What was saved when GoMLX kept the heads of attention apart and scaled twice, up to v0.26, loads, and the model
-// predicts what it did.
+// A file saved when GoMLX kept the heads of attention apart and scaled twice, up to v0.26, loads, and the model
+// predicts the same.
 func TestLoad_headsApart(t *testing.T) {
 	const path = "testdata/attention_gomlx_v0.26.safetensors"
 	m := newModel(t, nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 4}, nn.Attention{Heads: 2, Width: 3}, nn.Dense{Units: 2}})
 	set := must.M1(data.New(data.X([]int32{1, 2, 3, 4, 1, 0}, 2, 3)))
 	require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
 	require.NoError(t, m.Load(t.Context(), path))
-	// What the lazo that saved it predicted.
+	// The predictions of the lazo that saved it.
 	there := []float32{5.571454, -2.501322, -0.7608004, 0.77349895, 2.2216997, -0.7850703, -0.34692547, 0.7704849, 4.568568, -1.6850665, -0.0015024211, 0.5995558}
 	predicted, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)

@@ -15,6 +15,8 @@ type Plan struct {
 	Until Period
 	// Entries are the names for which callbacks wait.
 	Entries []string
+	// Prepares are the names of the options [Prepare], which the plan leaves out.
+	Prepares []string
 	// These are in the order in which they are called. The changes are among the callbacks.
 	tasks, callbacks []planned
 }
@@ -39,6 +41,9 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 		return Plan{}, fmt.Errorf("loop: %w", err)
 	}
 	p := Plan{From: r.from, Until: r.until}
+	for _, prepare := range r.prepares {
+		p.Prepares = append(p.Prepares, prepare.name)
+	}
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		planned := p.of(t.when, t.String())

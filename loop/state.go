@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
 // State refers to the state of a run. The zero State refers to none.
 //
-// The state itself can be any value. Some callbacks and options ask it for a method. One that changes in place, such as
-// a pointer or a map, must be copied to be kept:
+// The state itself can be any value. Some callbacks and options ask it for a method. A state without the method may
+// have a method State() any that returns a value with it, as a flaxlike.Model does.
+//
+// A state that changes in place, such as a pointer or a map, must be copied to be kept:
 //
 //	Snapshot(ctx context.Context) (loop.Snapshot, error)
 //
@@ -18,8 +22,8 @@ import (
 //	LearningRate() (float64, error)
 //	SetLearningRate(rate float64) error
 //
-// A state that can be read while batches of a run wait for their steps (see [Stepper]), as by data that depends on
-// what was learnt, has
+// A state that can be read while batches of a run wait for their steps (see [Stepper]), as by data that depends on what
+// was learnt, has
 //
 //	OnRead(f func() error) (remove func(), err error)
 //
@@ -77,7 +81,8 @@ func (v variable[S]) set(state any) error {
 func (s State) held() State { return s }
 
 // StateAs asserts that the state of a [Report], an [Ending], a [Beginning] or a [State] implements an interface. If the
-// value does not, a pointer to it may, which has the methods with a pointer receiver too.
+// value does not, the result of its method State() any may, if it has one, or a pointer to it, which has the methods
+// with a pointer receiver too.
 func StateAs[I any](of interface{ held() State }) (found I, ok bool) {
 	s := of.held()
 	if s.at == nil {
@@ -87,7 +92,7 @@ func StateAs[I any](of interface{ held() State }) (found I, ok bool) {
 }
 
 func as[I any](value, pointer any) (found I, ok bool) {
-	if found, ok = value.(I); !ok {
+	if found, ok = abilities.As[I](value); !ok {
 		found, ok = pointer.(I)
 	}
 	return found, ok

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
@@ -30,7 +31,8 @@ type Predictor interface {
 	Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 }
 
-// inputNamer is a [Predictor] that knows which fields it takes, as a flaxlike.Model does; nil while it does not.
+// inputNamer is a [Predictor], or the result of its method State() any, that knows which fields it takes. It returns
+// nil while it does not know them. A flaxlike.Model has one.
 type inputNamer interface{ InputNames() []string }
 
 // Func is a [Predictor] that is one function.
@@ -131,7 +133,7 @@ func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	if len(b.inputs) == 0 {
 		return nil, errors.New("serve: the example has no fields: expected the inputs of the model")
 	}
-	if namer, ok := of.(inputNamer); ok {
+	if namer, ok := abilities.As[inputNamer](of); ok {
 		names := namer.InputNames()
 		for _, in := range b.inputs {
 			if len(names) > 0 && !slices.Contains(names, in.Name) {
@@ -216,10 +218,10 @@ func cloned(list []Tensor) []Tensor {
 	return list
 }
 
-// Answer answers one request, of 1 to MaxBatch examples: it waits for its batch. A context that ends takes the
-// request out of the queue; what has begun then goes on for the others. The batch's memory is free when Answer
-// returns. Where the predictor fails for some outputs alone, as a flaxlike.Model by an outdated calibration, the others
-// are given beside the error.
+// Answer answers one request, of 1 to MaxBatch examples: it waits for its batch. A context that ends takes the request
+// out of the queue; what has begun then goes on for the others. The batch's memory is free when Answer returns. Where
+// the predictor fails for some outputs alone, as a flaxlike.Model by an outdated calibration, the others are given
+// beside the error.
 func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	r, err := b.request(batch)
 	if err == nil {

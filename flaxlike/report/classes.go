@@ -16,7 +16,6 @@ import (
 	"github.com/lazo-ml/lazo/plots"
 )
 
-// test adds what the test set says.
 func (r Run) test(ctx context.Context, d *draft) error {
 	if r.Test.Len() == 0 {
 		return errors.New("the test set has no examples")
@@ -79,12 +78,11 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// ofClasses tells whether a loss, by its name, is one of a classifier.
 func ofClasses(loss string) bool {
 	return strings.Contains(loss, "crossentropy") || strings.Contains(loss, "hinge")
 }
 
-// fieldOf is a field of the set as its batches have it: one that is named must be there.
+// fieldOf returns a field of the set's batches, or the usual one if it exists.
 func fieldOf(set *data.Set, name, usual, what string) (all data.Array, err error) {
 	of := name
 	if of == "" {
@@ -116,15 +114,13 @@ func fieldOf(set *data.Set, name, usual, what string) (all data.Array, err error
 	return all, nil
 }
 
-// classified is what a model answers, next to what is right.
 type classified struct {
 	plots.Classified
-	predicted []int // of the examples, by the model's thresholds
-	several   bool  // an example may have several classes: there are rows alone
+	predicted []int
+	several   bool // an example may have several classes: rows only
 	rows      []plots.Row
 }
 
-// classify takes the classes and the probabilities of a prediction. The error says why there are none.
 func (r Run) classify(p flaxlike.Prediction, label data.Array) (c classified, err error) {
 	if label.Flat == nil {
 		return c, errors.New("the test set has no labels")
@@ -205,7 +201,6 @@ func (r Run) classify(p flaxlike.Prediction, label data.Array) (c classified, er
 	return c, nil
 }
 
-// eachClass has a row for each class of examples that may have several.
 func eachClass(names []string, labels []float64, classes []int32) (rows []plots.Row) {
 	for k, name := range names {
 		var hits, said, are int
@@ -226,7 +221,7 @@ func eachClass(names []string, labels []float64, classes []int32) (rows []plots.
 	return rows
 }
 
-// labelsOf are classes: whole numbers, or rows of which one number is 1 and the others are 0.
+// labelsOf returns class numbers of integers or one-hot rows.
 func labelsOf(dims []int, given []float64, classes int) (labels []int, err error) {
 	hot := len(dims) == 2 && dims[1] == classes
 	if !hot && len(dims) != 1 && !(len(dims) == 2 && dims[1] == 1) {
@@ -261,13 +256,12 @@ func labelsOf(dims []int, given []float64, classes int) (labels []int, err error
 	return labels, nil
 }
 
-// numbers reads a slice of any number type; none where they are no real numbers.
 func numbers(flat any) []float64 {
 	v := reflect.ValueOf(flat)
 	all := make([]float64, 0, v.Len())
 	for i := range v.Len() {
 		e := v.Index(i)
-		short, ok := e.Interface().(interface{ Float32() float32 }) // of 16 bits
+		short, ok := e.Interface().(interface{ Float32() float32 })
 		switch {
 		case ok:
 			all = append(all, float64(short.Float32()))
@@ -291,8 +285,8 @@ const (
 	mostWrong = 12
 )
 
-// samples are images: the wrong ones of the greatest probability, at most half of them, then the first right ones; and
-// how they were chosen, in words.
+// samples returns images: at most half of them wrong, most probable first, then the first correct ones; how describes
+// this.
 func (r Run) samples(c classified) (samples []plots.Sample, how string, err error) {
 	predicted := c.predicted
 	var wrong, right []int
@@ -345,8 +339,7 @@ func (r Run) samples(c classified) (samples []plots.Sample, how string, err erro
 	return samples, how, nil
 }
 
-// light is which numbers have no light and all of it: 0 and 1, or 0 and 255 where that is what they lie between; else
-// the least and the greatest.
+// light returns the values of black and white: 0 and 1, 0 and 255, or the least and the greatest.
 func light(images data.Array) (black, white float32) {
 	all := numbers(images.Flat)
 	low, high := slices.Min(all), slices.Max(all)

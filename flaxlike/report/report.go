@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gomlx/compute/shapes"
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -19,29 +20,28 @@ import (
 	"github.com/lazo-ml/lazo/plots"
 )
 
-// Run is what is reported of: a model, and of the rest what there is.
+// Run has the subjects of a report. Model is required.
 type Run struct {
-	// Title is the page's; "Report" stands for none.
+	// Title is the title of the page, default "Report".
 	Title string
 	Model *flaxlike.Model
-	// History is what Fit gave.
+	// History is the result of Fit.
 	History *loop.History
-	// Test are examples that the model was not trained on. With them the page has the model's figures, and of a
-	// classifier the confusion matrix, the curves and, where the inputs are images, some of these.
+	// Test has examples that the model was not trained on. With it the page has the model's figures and, for a
+	// classifier, the confusion matrix, curves, and some images if the inputs are images.
 	Test *data.Set
-	// Output is the output that is judged, and Label the field that has what it should be: the only output and "y" where
-	// they are not set.
+	// Output is the output to report, and Label the field of its labels. The defaults are the only output and "y".
 	Output, Label string
-	// Classes are the names of the classes, by their numbers; those of the model (flaxlike.WithClasses), or the numbers
-	// themselves, where it is nil. With names, a model that is no classifier is an error.
+	// Classes are the names of the classes, by default those of the model (flaxlike.WithClasses) or their numbers. They
+	// are an error for a model that is no classifier.
 	Classes []string
-	// Images is the field that has images, [examples, height, width, 1 or 3]: "x" where it is not set and has these.
+	// Images is a field of images, [examples, height, width, 1 or 3], by default "x" if it has that shape.
 	Images string
 }
 
-// Save writes report.html into a folder, which is made if it is not there. What cannot be drawn of this model or this
-// data stands on the page with its reason, below "Not drawn"; a field or output that does not exist, or names of
-// classes that do not fit, are errors.
+// Save writes report.html into a folder, and creates the folder. The section "Not drawn" lists plots that this model or
+// data does not allow, with the reasons. A field or output that does not exist, and class names that do not fit, are
+// errors.
 func (r Run) Save(ctx context.Context, dir string) error {
 	page, err := r.page(ctx)
 	if err == nil {
@@ -53,13 +53,11 @@ func (r Run) Save(ctx context.Context, dir string) error {
 	return nil
 }
 
-// draft is a page that is being made.
 type draft struct {
 	figures, notDrawn []plots.Row
 	drawn             []*plots.Figure
 }
 
-// draw adds a figure, or says why there is none.
 func (d *draft) draw(f *plots.Figure) {
 	if err := f.Err(); err != nil {
 		d.leaveOut(f.Title(), err)
@@ -135,8 +133,9 @@ func (r Run) card(d draft) []plots.Part {
 	if said.SampleWeights != "" {
 		settings = append(settings, plots.Row{Name: "sample weights", Value: fmt.Sprintf("field %q", said.SampleWeights)})
 	}
-	for _, s := range r.Model.Settings() {
-		if s.Value == "" { // the model cannot know it
+	state := r.Model.State().(configured)
+	for _, s := range state.Settings() {
+		if s.Value == "" {
 			continue
 		}
 		trained = trained || s.Name == "batch"
@@ -163,7 +162,7 @@ func (r Run) card(d draft) []plots.Part {
 	for _, name := range []string{"go", "lazo", "gomlx"} {
 		versions = append(versions, plots.Row{Name: name, Value: builtWith()[name]})
 	}
-	of := r.Model.Versions()
+	of := state.Versions()
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		versions = append(versions, plots.Row{Name: name, Value: of[name]})
 	}
@@ -173,9 +172,14 @@ func (r Run) card(d draft) []plots.Part {
 	return slices.DeleteFunc(card, func(p plots.Part) bool { return len(p.Rows) == 0 })
 }
 
+// configured is the state of a model: see checkpoint.State.
+type configured interface {
+	Settings() []checkpoint.Setting
+	Versions() map[string]string
+}
+
 func shown(s shapes.Shape) string { return fmt.Sprint(s.DType, " ", s.Dimensions) }
 
-// builtWith are the versions in this binary.
 func builtWith() map[string]string {
 	of := map[string]string{"go": runtime.Version(), "lazo": "unknown", "gomlx": "unknown"}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -190,7 +194,6 @@ func builtWith() map[string]string {
 	return of
 }
 
-// mostVariables have a histogram: those of the most numbers.
 const mostVariables = 60
 
 func (r Run) weights(d *draft) error {
@@ -242,13 +245,12 @@ func counted(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Network is the diagram of a model's inputs, layers and outputs with their shapes and numbers, as they are after the
-// first batch ([flaxlike.Model.Init]); before, the figure has an error. What stands inside of a layer is a part of its
-// block.
+// Network returns the diagram of a model's inputs, layers and outputs with their shapes and sizes. The model must be
+// built ([flaxlike.Model.Init]), else the figure has an error. Layers inside a layer are a part of its block.
 func Network(model *flaxlike.Model) *plots.Figure {
 	s := model.Summary()
 	var blocks []plots.Block
-	at := make([]int, len(s.Layers)) // the blocks of the rows
+	at := make([]int, len(s.Layers))
 	inputs := map[string]int{}
 	for _, a := range s.Arrows {
 		if _, known := inputs[a.Input]; a.From < 0 && !known {
@@ -256,7 +258,7 @@ func Network(model *flaxlike.Model) *plots.Figure {
 			blocks = append(blocks, plots.Block{Name: a.Input, Kind: "input", Shape: shown(s.Inputs[a.Input])})
 		}
 	}
-	var open []string // the layers around the present one
+	var open []string
 	for i, l := range s.Layers {
 		for len(open) > 0 && !strings.HasPrefix(l.Name, open[len(open)-1]+"/") {
 			open = open[:len(open)-1]
@@ -273,9 +275,9 @@ func Network(model *flaxlike.Model) *plots.Figure {
 		*into = append(*into, b)
 		at[i] = len(blocks) - 1
 		if len(open) > 0 {
-			at[i] = -1 - at[i] // inside of that block
+			at[i] = -1 - at[i]
 		} else if l.Kind == "output" {
-			continue // it holds no others
+			continue
 		}
 		if l.Name != "" && l.Kind != "variables" {
 			open = append(open, l.Name)
@@ -284,7 +286,7 @@ func Network(model *flaxlike.Model) *plots.Figure {
 	for _, a := range s.Arrows {
 		to := at[a.To]
 		if to < 0 {
-			continue // the arrow to what it is inside of says it
+			continue // the enclosing layer has the arrow
 		}
 		from := inputs[a.Input]
 		if a.From >= 0 {

@@ -86,7 +86,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 	require.NotContains(t, texts, "Not drawn")
 	require.Equal(t, 3+3+24+6+1, drawings, "history, matrix and curves, samples, variables, network")
 
-	// What a function makes of the batches is what is shown: here the digits of a set that holds none.
+	// The page shows the batches that a function makes: here the digits of a set that has none.
 	none, err := data.New(data.Y(make([]int32, test.Len()), test.Len()))
 	require.NoError(t, err)
 	made, err := none.MapBatches(func(b data.Batch) (data.Batch, error) {

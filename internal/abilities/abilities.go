@@ -12,6 +12,23 @@ import (
 	"time"
 )
 
+// Stateful is a state that has its optional methods not itself, but on another value, such as a flaxlike.Model.
+type Stateful interface {
+	// State returns the value with the methods.
+	State() any
+}
+
+// As asserts that a state, or the value that it returns as a [Stateful], implements an interface.
+func As[I any](state any) (found I, ok bool) {
+	if found, ok = state.(I); ok {
+		return found, true
+	}
+	if s, is := state.(Stateful); is {
+		found, ok = s.State().(I)
+	}
+	return found, ok
+}
+
 // Sized is a batch that knows how many examples it holds.
 type Sized interface{ Samples() int }
 
@@ -61,6 +78,18 @@ type Queued interface {
 type Compiler interface {
 	// CompilingSince is when the compilation that is going on began, false if there is none. Any goroutine may ask.
 	CompilingSince() (time.Time, bool)
+}
+
+// Resume is the name of the loop.Prepare that checkpoint.Resume makes.
+const Resume = "resume"
+
+// Resumed is a value that the loop.Prepare of checkpoint.Resume returns for one run.
+type Resumed interface {
+	// OnDifference calls f for each difference from the saved run: for those found so far at once, and for later ones
+	// when they are found.
+	OnDifference(f func(difference fmt.Stringer))
+	// Entries are the names of the entries by which checkpoints are kept.
+	Entries() []string
 }
 
 // LearningRater is a state with a learning rate that can be changed during training.

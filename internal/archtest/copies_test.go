@@ -110,7 +110,7 @@ var fieldsThatAreLists = map[string]string{
 	"data/parquet.Field.Classes": "kept",
 	// What a function gives.
 	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
-	"flaxlike.Summary.Arrows": "given", "plots.Curve.X": "given", "plots.Curve.Y": "given",
+	"flaxlike.Summary.Arrows": "given", "loop.Plan.Prepares": "given", "plots.Curve.X": "given", "plots.Curve.Y": "given",
 	"data.Fold.TestRows": "given", "flaxlike.CrossValidation.Figures": "given", "flaxlike.SearchResult.Trials": "given",
 	"plots.Reliability.Probabilities": "given", "plots.Reliability.Shares": "given", "plots.Reliability.Counts": "given",
 	"flaxlike.Copied.Taken": "given", "flaxlike.Copied.Left": "given", "flaxlike.Copied.Unused": "given", "flaxlike.Description.Network": "given",
