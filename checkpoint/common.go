@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Common returns the newest step that this folder and all others have, with all checksums right: from there processes
-// that each save their part of a run into a folder of their own can go on together, by [Options].At. Each opens its own
-// folder, and those of the others ReadOnly. Damaged checkpoints are passed over, as in [Folder.Newest]. [ErrNone] if
-// there is no such step. A folder that has newer steps goes on if it may [Options.Overwrite].
+// Common returns the newest step that this folder and all others have with correct checksums. Processes that each save
+// their part of a run into their own folder can resume there with [Options].At. Each process opens its own folder for
+// writing and the others ReadOnly. Common skips damaged checkpoints, as [Folder.Newest] does. It returns [ErrNone] if
+// there is no such step. To resume a folder that has newer steps, set [Options].Overwrite.
 //
-// clu's MultihostCheckpoint takes the newest step that is there; ours is read whole, because one host that cannot load
-// it would leave the others waiting.
+// Common reads the checkpoint fully, unlike clu's MultihostCheckpoint: one host that cannot load it would block the
+// others.
 func (f *Folder) Common(ctx context.Context, others ...*Folder) (Step, error) {
 	folders := slices.Concat([]*Folder{f}, others)
 	var steps []Step

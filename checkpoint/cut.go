@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// partName is the name of a part in its file, as Python would cut it out: "/dense/weights[0:128,0:64]".
+// partName returns the name of a part in its file, as a Python slice: "/dense/weights[0:128,0:64]".
 func partName(tensor string, start, dims []int) string {
 	b := append([]byte(tensor), '[')
 	for i := range start {
@@ -21,23 +21,23 @@ func partName(tensor string, start, dims []int) string {
 	return string(append(b, ']'))
 }
 
-// cutTensor is what the manifest says of a tensor that is cut.
+// cutTensor is a sharded tensor in the manifest.
 type cutTensor struct {
 	DType safetensors.DType `json:"dtype"`
 	Dims  []int             `json:"dims"`
-	// Part are the dims of each part.
+	// Part is the dims of each part.
 	Part  []int      `json:"part"`
 	Parts []cutPlace `json:"parts"`
 }
 
-// cutPlace is one of its parts.
+// cutPlace is one part of a sharded tensor.
 type cutPlace struct {
-	Rank  int   `json:"rank"` // whose file has it
+	Rank  int   `json:"rank"` // whose file has the part
 	Start []int `json:"start"`
 	Sum   crc   `json:"crc32c"`
 }
 
-// checkForm tells what is wrong with the form of a tensor or of a part.
+// checkForm checks dtype and dims of the tensor and its parts.
 func (c *cutTensor) checkForm() error {
 	switch {
 	case c.DType.Bits() == 0 || c.DType.Bits()%8 != 0:
@@ -54,7 +54,7 @@ func (c *cutTensor) checkForm() error {
 	return err
 }
 
-// check tells whether the parts are all of the tensor, each once.
+// check returns an error unless the parts cover the tensor, each once.
 func (c *cutTensor) check() error {
 	if err := c.checkForm(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *cutTensor) check() error {
 	return nil
 }
 
-// place is the number of the part that begins at start.
+// place returns the index of the part that begins at start.
 func (c *cutTensor) place(start []int) (int, error) {
 	wrong := len(start) != len(c.Dims)
 	at := 0
@@ -104,7 +104,7 @@ func (c *cutTensor) part(name string, start []int) safetensors.Tensor {
 	return safetensors.Tensor{Name: partName(name, start, c.Part), DType: c.DType, Dims: c.Part}
 }
 
-// paste copies the bytes of a part into those of the tensor.
+// paste copies the bytes of a part into the whole tensor.
 func (c *cutTensor) paste(whole, part []byte, start []int) {
 	last := len(c.Dims) - 1
 	if last < 0 {
@@ -113,7 +113,7 @@ func (c *cutTensor) paste(whole, part []byte, start []int) {
 	}
 	size := c.DType.Bits() / 8
 	row := c.Part[last] * size
-	index := make([]int, last) // in the part, of a row
+	index := make([]int, last) // of the row within the part
 	for len(part) > 0 {
 		at := 0
 		for i, n := range index {
@@ -130,7 +130,7 @@ func (c *cutTensor) paste(whole, part []byte, start []int) {
 	}
 }
 
-// parsePart takes apart what partName gave.
+// parsePart is the inverse of partName. It does not return the end of the slice.
 func parsePart(text string) (tensor string, start []int, ok bool) {
 	at := strings.LastIndexByte(text, '[')
 	if at < 0 || !strings.HasSuffix(text, "]") {

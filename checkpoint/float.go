@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// float is a float64 that JSON keeps as it is, to the last bit: NaN and the infinities too, which encoding/json
-// refuses. They become texts: "NaN", "+Inf", "-Inf", and "NaN:7ff8000000000123" for another NaN than math.NaN().
+// float is a float64 that JSON keeps exactly, including NaN and infinities, which encoding/json refuses. These become
+// the strings "NaN", "+Inf" and "-Inf", or "NaN:7ff8000000000123" for a NaN with other bits than math.NaN().
 type float float64
 
 // MarshalJSON never fails.

@@ -13,7 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Follow restores the checkpoints of a run as they appear, in a process that evaluates them while another one trains:
+// Follow restores the checkpoints of a run as they appear. It is for a process that evaluates them while another one
+// trains:
 //
 //	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) {
 //		if err != nil {
@@ -23,28 +24,27 @@ import (
 //		…
 //	}
 //
-// Those that are there come first, in the order of their steps. It ends when the run has marked its end in the folder
-// ([Resume]) and all checkpoints that were there by then have come.
+// Existing checkpoints come first, in the order of their steps. The loop ends when the run has marked its end in the
+// folder ([Resume]) and all checkpoints saved before are restored.
 type Follow struct {
-	// Dir is the folder. It may appear later.
+	// Dir is the folder. It need not exist yet.
 	Dir string
-	// Folder is an open folder in place of Dir, such as one of [OpenStore]. It stays open.
+	// Folder is an open folder instead of Dir, such as one of [OpenStore]. It stays open.
 	Folder *Folder
-	// Newest leaves out, at each look, all checkpoints but the newest.
+	// Newest skips, at each look, all checkpoints except the newest.
 	Newest bool
-	// Poll is the time between two looks, 10 seconds if it is 0.
+	// Poll is the time between two looks, by default 10 seconds.
 	Poll time.Duration
-	// Timeout is how long to wait for the next checkpoint, 0 for without end. It is an error that wraps
+	// Timeout is how long to wait for the next checkpoint. Zero means without end. The error wraps
 	// [context.DeadlineExceeded].
 	Timeout time.Duration
-	// Stop, if not nil, says in place of the folder's mark that no more checkpoints will come. It is called before each
-	// look: a checkpoint that was saved before Stop is true is restored.
+	// Stop, if not nil, reports that no more checkpoints will be saved; the folder's mark is then ignored. It is called
+	// before each look, so a checkpoint saved before Stop returned true is still restored.
 	Stop func(ctx context.Context) (bool, error)
 }
 
-// Into restores each checkpoint into the state and yields how far its training was. An error ends it, as does the end
-// of the context. A checkpoint that is removed before it is restored, as the process that trains does with old ones, is
-// left out.
+// Into restores each checkpoint into the state and yields how far its training was. It ends after an error or when ctx
+// ends. It skips a checkpoint that the training process removes before it is restored.
 func (f Follow) Into(ctx context.Context, state State) iter.Seq2[loop.Elapsed, error] {
 	return func(yield func(loop.Elapsed, error) bool) {
 		more := true
@@ -109,14 +109,14 @@ func (f Follow) each(ctx context.Context, state State, yield func(loop.Elapsed) 
 	}
 }
 
-// look finds the checkpoints after a step, and whether no more will come.
+// look finds the checkpoints after step last, and whether there will be no more.
 func (f Follow) look(ctx context.Context, last Step) (over bool, steps []Step, err error) {
 	if f.Stop != nil {
 		if over, err = f.Stop(ctx); err != nil {
 			return false, nil, fmt.Errorf("is the training over: %w", err)
 		}
 	}
-	if f.Folder == nil { // it is not there yet
+	if f.Folder == nil { // it does not exist yet
 		return over, nil, nil
 	}
 	if f.Stop == nil {
@@ -141,7 +141,7 @@ func (f Follow) look(ctx context.Context, last Step) (over bool, steps []Step, e
 	return over, steps, nil
 }
 
-// restore restores a checkpoint unless it is gone.
+// restore restores a checkpoint. It returns gone if the checkpoint was removed.
 func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.Elapsed, gone bool, err error) {
 	c, err := f.Folder.Load(ctx, step)
 	if err == nil {
@@ -150,7 +150,7 @@ func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.El
 			return from.elapsed, false, nil
 		}
 	}
-	// The process that saves also removes old ones, perhaps since the look.
+	// The process that saves may have removed the checkpoint since the look.
 	list, listErr := f.Folder.List(ctx)
 	if listErr == nil && !slices.ContainsFunc(list, func(i Info) bool { return i.Step == step }) {
 		f.Folder.Options().Log.Info("checkpoint: removed before it was restored", "folder", f.Folder.Dir(), "step", int64(step))
@@ -159,7 +159,6 @@ func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.El
 	return at, false, err
 }
 
-// wait waits until the next look.
 func (f Follow) wait(ctx context.Context, since time.Time) error {
 	poll := cmp.Or(f.Poll, defaultPoll)
 	if f.Timeout > 0 {

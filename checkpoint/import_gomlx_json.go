@@ -18,19 +18,19 @@ import (
 const (
 	gomlxVariables  = 50_000
 	gomlxParams     = entryLimit
-	gomlxParamBytes = 2 << 20 // of text
-	gomlxRank       = 32      // as package safetensors
+	gomlxParamBytes = 2 << 20
+	gomlxRank       = 32 // as in package safetensors
 
 	gomlxParamsSection = "params"
 	gomlxOtherSection  = "params.other"
 )
 
-// gomlxType is the type that GoMLX calls so, 0 if this package has none of the kind.
+// gomlxType returns the dtype for GoMLX's name, or 0 for an unsupported one.
 func gomlxType(name string) safetensors.DType {
 	if d, err := safetensors.ParseDType(dtype.Named(name).InFile()); err == nil {
 		return d
 	}
-	return map[string]safetensors.DType{ // of 8 bits, which no model of ours has
+	return map[string]safetensors.DType{
 		"F8E5M2": safetensors.F8E5M2, "F8E4M3FN": safetensors.F8E4M3, "F8E5M2FNUZ": safetensors.F8E5M2FNUZ, "F8E4M3FNUZ": safetensors.F8E4M3FNUZ,
 		"F8E8M0FNU": safetensors.F8E8M0,
 	}[name]
@@ -38,22 +38,21 @@ func gomlxType(name string) safetensors.DType {
 
 // gomlxMeta is the JSON of a GoMLX checkpoint.
 type gomlxMeta struct {
-	// tensors come in the order of the file, without Data.
+	// tensors are in the order of the file, without Data.
 	tensors []Tensor
 	bytes   int64 // of all tensors
 	params  Params
 	other   map[string]gomlxOther
-	form    string // "gzip", "uncompressed", "" in old files
+	form    string // "gzip", "uncompressed", or "" in old files
 }
 
-// gomlxOther is a parameter of a type that Params do not have.
+// gomlxOther is a parameter of a type that Params lacks.
 type gomlxOther struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value"`
 }
 
-// parseGoMLX reads little more than the text itself into memory: it walks over the text where encoding/json would take
-// many times its size.
+// parseGoMLX walks over the text itself. encoding/json would need many times the text's memory.
 func parseGoMLX(text []byte) (*gomlxMeta, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -104,8 +103,7 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	if t.Name, err = gomlxText(fields[0]); err != nil {
 		return t, err
 	}
-	// v0.26 puts a slash behind the scope, also where that ends in one: that of the root, and of what Adam keeps for its
-	// variables.
+	// v0.26 appends a slash to each scope, even if it ends with one, as the root and Adam's scopes do.
 	full, ok := strings.CutPrefix(t.Name, "var:/")
 	if !ok {
 		return t, errors.New(`expected a name that begins with "var:/"`)
@@ -187,7 +185,7 @@ func (m *gomlxMeta) parseParams(list []byte) error {
 	return nil
 }
 
-// addParam takes a value of a Go type, as fmt's %T names it.
+// addParam adds a value of a Go type, named as by %T.
 func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	var x any
 	switch kind {
@@ -197,7 +195,7 @@ func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 		x, err = decodeParam(kind, value)
 	case "[]uint8":
 		x, err = decodeParam("bytes", value)
-	case "float32": // has the digits that a float32 needs
+	case "float32": // printed with float32's precision
 		x64, parseErr := strconv.ParseFloat(string(value), 32)
 		x, err = float32(x64), parseErr
 	case "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64":
@@ -210,7 +208,7 @@ func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	return err
 }
 
-// sections are the parameters as a checkpoint has them.
+// sections returns the parameters as sections of a checkpoint.
 func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	params, err := encodeSection(m.params)
 	if err != nil {
@@ -223,8 +221,8 @@ func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// gomlxFields fills values with an object's fields of these names. The last name may be missing in the outermost object
-// of an old file; nothing else may, and no other field may be there.
+// gomlxFields sets values to the fields of an object with these names. All are required and no others may be there, but
+// old files lack the last name in the outermost object.
 func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	clear(values)
 	if object[0] != '{' {
@@ -245,7 +243,7 @@ func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	return nil
 }
 
-// gomlxText reads a string without encoding/json, which takes memory for each.
+// gomlxText decodes a string without encoding/json, which allocates for each.
 func gomlxText(text []byte) (string, error) {
 	if text[0] != '"' {
 		return "", fmt.Errorf("expected a string, got %s", cut(text))
@@ -254,7 +252,7 @@ func gomlxText(text []byte) (string, error) {
 	return string(b), err
 }
 
-// gomlxCount is the number of a list's elements; null is an empty one.
+// gomlxCount returns the number of elements of a list; null counts as an empty list.
 func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	if string(list) == "null" {
 		return 0, nil
@@ -270,7 +268,7 @@ func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	return n, nil
 }
 
-// elements gives the elements of a JSON list that checkJSON took; null has none.
+// elements iterates over a JSON list that checkJSON accepted; null has none.
 func elements(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		depth, from := 0, 0

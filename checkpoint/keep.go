@@ -12,31 +12,31 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Retention says which checkpoints stay: those that any of its fields keeps. A field that is zero keeps none.
+// Retention is a rule that keeps checkpoints: those that at least one of its fields keeps. A zero field keeps none.
 //
 //	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"} // the three newest, and the two with the lowest loss
 //
-// The rules go by what is in the folder (step, time, metrics), so they hold over restarts. Keras and Flax forget their
-// best value, and then take the first one for the best.
+// The rules use only what the folder has (step, time, metrics), so they also hold after a restart. Keras and Flax
+// forget the best value at a restart.
 type Retention struct {
-	// Last keeps the n newest, by their steps.
+	// Last keeps the n newest, by step.
 	Last int
-	// EverySteps keeps the first checkpoint in each stretch of n steps (0 to n-1, n to 2n-1, …): with checkpoints at
-	// multiples of n, all of them.
+	// EverySteps keeps the first checkpoint in each interval of n steps: 0 to n-1, n to 2n-1, and so on. With
+	// checkpoints at multiples of n it keeps all of them.
 	EverySteps Step
-	// EveryTime keeps the first checkpoint in each stretch of this length, by the clock at which it was saved. The
-	// stretches are counted from 1970, so 24 hours is a day of UTC.
+	// EveryTime keeps the first checkpoint in each interval of this length, by the time of its save. Intervals count
+	// from 1970 in UTC: 24 hours is a day of UTC.
 	EveryTime time.Duration
-	// Best keeps the n with the best values of Metric ([Content.Metrics]). Of equal values the earlier steps win. A
-	// checkpoint without the metric, or where it is not finite, is never among them.
+	// Best keeps the n checkpoints with the best values of Metric ([Content.Metrics]). Of equal values the earlier
+	// steps win. A checkpoint without a finite value is never among them.
 	Best int
-	// Metric is the name that Best goes by.
+	// Metric is the metric for Best.
 	Metric string
-	// Mode says whether lower or higher values of Metric are better. The zero Mode decides by its name.
+	// Mode is whether lower or higher values of Metric are better. The zero Mode chooses by the metric's name.
 	Mode loop.Mode
 }
 
-// String is its fields that are set, as they are written in a program.
+// String returns the fields that are set, in Go syntax.
 func (r Retention) String() string {
 	var fields []string
 	add := func(name string, x any, set bool) {
@@ -53,7 +53,7 @@ func (r Retention) String() string {
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-// Kept says for each checkpoint of a list in the order of steps whether it stays. A Retention that [Open] refuses keeps
+// Kept reports for each checkpoint of a list, sorted by step, whether the rule keeps it. An invalid Retention keeps
 // none.
 func (r Retention) Kept(list []Info) []bool {
 	keep := make([]bool, len(list))
@@ -75,7 +75,7 @@ func (r Retention) Kept(list []Info) []bool {
 	return keep
 }
 
-// first marks the first of each stretch.
+// first marks the first checkpoint of each interval.
 func first(list []Info, keep []bool, stretch func(Info) int64) {
 	seen := map[int64]bool{}
 	for i := range list {
@@ -126,10 +126,10 @@ func (r Retention) check() error {
 	return nil
 }
 
-// best is the part of it that goes by its metric.
+// best is the part of the rule for its metric.
 func (r Retention) best() Retention { return Retention{Best: r.Best, Metric: r.Metric, Mode: r.Mode} }
 
-// kept marks what stays of a list in the order of steps. What one call keeps, the next one keeps too.
+// kept marks what the rules keep of a list sorted by step. It is idempotent: the kept checkpoints are kept again.
 func kept(rules []Retention, list []Info) []bool {
 	keep := make([]bool, len(list))
 	for _, r := range rules {

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Info is what can be said about a checkpoint without reading its tensors.
+// Info describes a checkpoint. Reading it does not read the tensors.
 type Info struct {
 	Step Step
-	// Time is when it was saved, by the wall clock, in UTC.
+	// Time is the wall clock time of the save, in UTC.
 	Time    time.Time
 	Metrics map[string]float64
-	// Bytes are what the tensors take.
+	// Bytes is the total size of the tensors.
 	Bytes int64
-	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. All else but
-	// Step is empty then.
+	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. The other
+	// fields except Step are then zero.
 	Err error
 }
 
@@ -42,8 +42,8 @@ func (m *manifest) info() Info {
 	return Info{Step: m.step, Time: m.time, Metrics: metrics, Bytes: m.state.Size - m.state.HeaderSize + m.cutBytes()}
 }
 
-// List gives the checkpoints in the order of their steps, one for each step. It reads the manifests alone: damage in
-// the tensors is for [Folder.Verify].
+// List returns the checkpoints, one per step, sorted by step. It reads only the manifests; [Folder.Verify] finds damage
+// in the tensors.
 func (f *Folder) List(ctx context.Context) ([]Info, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,7 @@ func (f *Folder) List(ctx context.Context) ([]Info, error) {
 	return list, nil
 }
 
-// places gives those that are wanted, in order.
+// places returns the wanted places in order.
 func (f *Folder) places(ctx context.Context, want func(place) bool) ([]place, error) {
 	names, err := f.medium.names(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *Folder) scan(ctx context.Context) ([]entry, error) {
 	return entries, nil
 }
 
-// readInfo checks all of a checkpoint but the content of its tensors.
+// readInfo checks a checkpoint except the content of its tensors.
 func readInfo(open opener, at place) (*manifest, error) {
 	m, err := readManifest(open, at.String(), at.step)
 	if err != nil {

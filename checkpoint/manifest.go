@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	format        = 1        // all tensors are whole, in one file
-	cutFormat     = 2        // some are cut, and lie in the files of several ranks
-	manifestLimit = 64 << 20 // bytes
+	format        = 1 // whole tensors in one file
+	cutFormat     = 2 // some tensors are sharded over the files of ranks
+	manifestLimit = 64 << 20
 	tensorLimit   = 1_000_000
-	entryLimit    = 10_000 // metrics, sections
-	plainLimit    = 256    // bytes of a field with one value
+	entryLimit    = 10_000 // of metrics, of sections
+	plainLimit    = 256    // of a field with one value, in bytes
 )
 
-// manifest is manifest.json: all of a checkpoint but its tensors.
+// manifest is manifest.json: a checkpoint without its tensors.
 type manifest struct {
 	format  int
 	step    Step
@@ -31,13 +31,13 @@ type manifest struct {
 	state   stateSum
 	// sums are the CRC-32C of the tensors.
 	sums map[string]crc
-	// ranks are the files with the parts of tensors that are cut, and cuts these, both in cutFormat alone.
+	// ranks are the files of sharded parts, cuts the sharded tensors. Both are only in cutFormat.
 	ranks    map[string]stateSum
 	cuts     map[string]*cutTensor
 	sections map[string]json.RawMessage
 }
 
-// stateSum is what the manifest says about a file of tensors beside these.
+// stateSum is what the manifest has about a file of tensors, except the tensors' checksums.
 type stateSum struct {
 	Size       int64 `json:"size"`
 	HeaderSize int64 `json:"header_size"` // with the 8 bytes before it
@@ -59,7 +59,7 @@ func (c *crc) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// encode writes a line for each field, tensor, metric and section.
+// encode writes one line for each field, tensor, metric and section.
 func (m *manifest) encode() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("{\n")
@@ -80,7 +80,7 @@ func (m *manifest) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// field is one of a manifest's. Names are compared byte by byte; encoding/json would take "STEP" for "step".
+// field is a field of a manifest. Names must match exactly; encoding/json would accept "STEP" for "step".
 type field struct {
 	name   string
 	encode func() ([]byte, error)
@@ -137,7 +137,7 @@ func plain[T any](name string, to *T) field {
 	}
 }
 
-// byName is an object with keys that are not lazo's, up to limit of them.
+// byName is an object whose keys are names of the user, at most limit.
 func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) field {
 	return field{
 		name,
@@ -174,7 +174,7 @@ func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]b
 					return fmt.Errorf("more than %d: %w", limit, safetensors.ErrLimit)
 				}
 			}
-			*to = make(map[string]T, n) // not grown, which takes twice the memory
+			*to = make(map[string]T, n) // growing would need twice the memory
 			var key []byte
 			for spelled, value := range members(text) {
 				var err error
@@ -190,8 +190,8 @@ func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]b
 	}
 }
 
-// parseManifest takes only what encode could have written, but for spaces and order. What it gives shares its memory
-// with the text.
+// parseManifest accepts only what encode can write, except for spaces and order. The result shares memory with the
+// text.
 func parseManifest(text []byte) (*manifest, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func parseManifest(text []byte) (*manifest, error) {
 		if err := field.decode(value); err != nil {
 			return nil, fmt.Errorf("field %q: %w", field.name, err)
 		}
-		if i == 0 { // before anything else: all else may be another
+		if i == 0 { // check the format first: the rest may differ
 			if m.format != format && m.format != cutFormat {
 				return nil, m.otherFormat()
 			}
@@ -250,13 +250,13 @@ func (m *manifest) check() error {
 	return m.checkCuts()
 }
 
-// commit is the content of COMMIT for a manifest, in the format of sha256sum.
+// commit returns the content of COMMIT, in the format of sha256sum.
 func commit(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }
 
-// readManifest checks all of a checkpoint but its tensors. What is wrong with the content is a *DamagedError or
-// ErrNewer; other errors are those of reading.
+// readManifest checks a checkpoint except its tensors. Wrong content is a *DamagedError or ErrNewer; other errors come
+// from reading.
 func readManifest(open opener, dir string, step Step) (*manifest, error) {
 	path := dir + "/" + commitName
 	committed, err := readSmall(open, path, 1<<10)
@@ -288,7 +288,7 @@ func readManifest(open opener, dir string, step Step) (*manifest, error) {
 
 func damaged(path string, err error) error { return &DamagedError{Path: path, Err: err} }
 
-// readSmall reads a whole file of at most limit bytes.
+// readSmall reads a file of at most limit bytes.
 func readSmall(open opener, path string, limit int64) ([]byte, error) {
 	file, err := openFile(open, path)
 	if err != nil {

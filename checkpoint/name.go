@@ -11,19 +11,19 @@ import (
 
 const (
 	lockName     = "LOCK"
-	endName      = "END" // says that the run has ended, and why
+	endName      = "END" // the run has ended, and why
 	commitName   = "COMMIT"
 	manifestName = "manifest.json"
 	stateName    = "state.safetensors"
 )
 
-// Step is the number of a checkpoint: how many steps of training are in it.
+// Step is the number of a checkpoint: the training steps done before it was saved.
 type Step int64
 
-// place is where a checkpoint is: a step, and which saving of it.
+// place is the location of a checkpoint: a step, and the number of its save.
 type place struct {
 	step  Step
-	again int // 1 for the first time
+	again int // 1 for the first save
 }
 
 func (p place) String() string {
@@ -52,7 +52,7 @@ func sign(less bool) int {
 
 var placeForm = regexp.MustCompile(`^step-(\d{12,19})(?:\.(\d{1,9}))?$`)
 
-// parsePlace takes only names that place.String gives.
+// parsePlace accepts only results of place.String.
 func parsePlace(name string) (place, bool) {
 	m := placeForm.FindStringSubmatch(name)
 	if m == nil {
@@ -82,7 +82,7 @@ func freshName(prefix string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// freshToken is positive, so that processes can give it to each other as the largest of several numbers.
+// freshToken returns a positive number, so that processes can exchange it as the maximum of several numbers.
 func freshToken() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

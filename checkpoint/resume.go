@@ -12,57 +12,56 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Resume is an option of a run. It makes the run one that can be killed and started again at any time:
+// Resume is an option of a run that saves the run into a folder and resumes it from there, so that it can be killed and
+// started again at any time:
 //
 //	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(10000)),
 //		checkpoint.Resume("run", checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")))
 //
-// When the run starts, it opens the folder, or makes it, and restores the newest good checkpoint (see [Folder.Newest])
-// into the state. The run then continues from there: it counts on, takes its data from that position, adds rows to the
-// history, and callbacks that look for better values ([callbacks.StopEarly], [callbacks.ReduceOnPlateau]) know the
-// earlier ones. An empty folder leaves the state as it is: only that does, and a line of the log says so.
+// At its start the run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the
+// state, which must be a [State]. It continues from that position in the counts and the data, extends the history, and
+// callbacks such as [callbacks.StopEarly] and [callbacks.ReduceOnPlateau] know the earlier values. Only an empty folder
+// leaves the state unchanged; the log then says so.
 //
-// With the same model, data and options, a resumed run ends with the same losses and parameters, bit for bit, as one
-// that was never stopped. Another plugin, another number of devices or another lazo may add in another order; the last
-// bits may then differ. That is no error, and nor are other settings of the program: each difference is a warning in
-// the log, with the value that counts (see [Options].Changed, which may refuse it). A restored state has what was
-// saved: the learning rate, the random numbers. Clipping, decay, schedules, policy and data are as the program says.
+// With the same model, data and options, a resumed run ends with bit-identical losses and parameters to one that was
+// never stopped. Another plugin, number of devices or version of lazo may add in another order, and the last bits may
+// then differ. That and changed settings are no errors: each difference is a warning in the log with the value in
+// force, and [Options].Changed may refuse it. The learning rate and the random numbers continue as saved. Clipping,
+// decay, schedules, policy and data are the program's.
 //
-// What a [State] says by its Settings and Versions is compared. Those of a managed.State are the optimizer with each
-// of its links, its learning rate, the policy, the seed, the batch size, the data with a checksum of a sample, their
-// order, the plugin and the number of devices; then come the versions of Go, lazo and GoMLX. Another model is an error
-// of the state. Not compared are the settings of the loop and of its callbacks, as [loop.Until] or a patience, what a
-// function of the program does, and settings of one's own: give those that must stay to [Options].Same.
+// Resume compares the Settings and Versions of the [State]. For a managed.State these are the optimizer with its links,
+// its learning rate, the policy, the seed, the batch size, a checksum of a sample of the data, their order, the plugin
+// and the number of devices. Resume adds the versions of Go, lazo and GoMLX. The state returns an error for a different
+// model. Resume does not compare settings of the loop and its callbacks ([loop.Until], a patience), the functions of
+// the program, and custom settings; use [Options].Same for those.
 //
-// A run that was stopped ([loop.ErrStop], but not [loop.ErrPause]) stays ended: if it is started again, it makes no
-// step, and its [loop.Result].Stop says why. It continues if its [loop.Until] is another one.
+// A run that was stopped ([loop.ErrStop] without [loop.ErrPause]) stays ended: a restart makes no step, and
+// [loop.Result].Stop has the reason. It continues if its [loop.Until] differs.
 //
-// The state must be a [State]. A run is saved on a schedule ([Every]), in each iteration in which a
-// metric is good enough to be kept ([KeepBest], [Options].Keep), and at its end, also if it was cancelled. A checkpoint
-// has the state, what has elapsed, and the history: bound a long one by [loop.Thin]. Nothing is saved
-// at the end of a run that has failed, or that was cancelled inside of an iteration, as in an evaluation: it is resumed
-// from the checkpoint before. The end is marked in the folder for [Follow], unless the run has failed, was cancelled,
-// or pauses.
+// A run is saved on a schedule ([Every]), in each iteration with a metric good enough to be kept ([KeepBest],
+// [Options].Keep), and at its end, even if it was cancelled. A checkpoint has the state, the elapsed counts, and the
+// history; bound a long history with [loop.Thin]. Nothing is saved at the end of a run that failed, or that was
+// cancelled within an iteration, for example in an evaluation. The end is marked in the folder for [Follow], unless the
+// run failed, was cancelled, or pauses.
 //
-// Saves are made in the background ([Async]); an iteration waits for the copy alone. It is made after all other
-// callbacks, so what they change is saved with it. The schedule splits blocks of steps where it is due and nowhere
-// else. A best checkpoint is never replaced by a newer one that waits. An error of a save ends the run at the next
-// step, or block of steps, or at its end; see [Options].Tolerate. A cancelled context does not break a save off,
-// but a store that takes more than five minutes then is an error.
+// Saves run in the background ([Async]); an iteration waits only for the copy. It is made after all other callbacks, so
+// their changes are saved. The schedule divides blocks of steps only where it is due. A newer checkpoint never replaces
+// a waiting best one. An error of a save ends the run at the next step or block, or at its end; see [Options].Tolerate.
+// Saves ignore the cancellation of the context, but fail if the store takes more than five minutes after it.
 //
-// A folder with checkpoints of more steps than the run begins with ([Options].At) is refused ([ErrExists]), unless it
-// may be overwritten ([Options].Overwrite). They are then removed right before the first checkpoint of the run is
-// complete: at each moment the newest checkpoint is the one to resume from.
+// Resume returns [ErrExists] if the folder has checkpoints of later steps than the run begins with ([Options].At),
+// unless [Options].Overwrite is set. They are then removed right before the run's first checkpoint is complete, so the
+// newest checkpoint is always the one to resume from.
 //
-// Several processes that make a run together ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint
-// that all of them restore, says when to save, writes what each of them has whole, and makes a checkpoint complete.
-// Each writes its parts of sharded values. An error of one is an error of all.
+// All processes of a job ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint that all restore, decides
+// when to save, writes the unsharded values, and completes each checkpoint. Each process writes its parts of sharded
+// values. An error of one is an error of all.
 //
-// Several Options of one Resume are joined: lists are appended, and of each other field the last one that is set
-// counts. Two options Resume of one run for one folder are an error. A store has no name to open: see [Folder.Resume].
+// Several Options of one Resume are merged: lists are appended, and of each other field the last set value counts. Two
+// options Resume of one run for one folder are an error. For a store use [Folder.Resume].
 func Resume(dir string, options ...Options) loop.Option {
 	return resume(dir, options, func(o Options, job loop.Job) (*Folder, error) {
-		// The newest two stay besides what Keep says, unless that says how many: a damaged one leaves another to resume from.
+		// Keep the two newest unless a rule has a Last: if one is damaged, the other can be resumed.
 		if !slices.ContainsFunc(o.Keep, func(r Retention) bool { return r.Last != 0 }) {
 			o.Keep = append(slices.Clip(o.Keep), Retention{Last: 2})
 		}
@@ -70,9 +69,9 @@ func Resume(dir string, options ...Options) loop.Option {
 	})
 }
 
-// Resume is the option [Resume] for a folder that is open, such as one of [OpenStore]. It stays open. Keep and the
-// other options of a folder are those that it was opened with. Of several processes, rank 0 opens it to write, and the
-// others ReadOnly.
+// Resume is the option [Resume] for an open folder, such as one of [OpenStore]. It stays open. Keep and the other
+// options of the folder are those of its opening. With several processes, rank 0 opens it for writing, and the others
+// ReadOnly.
 func (f *Folder) Resume(options ...Options) loop.Option {
 	dir := ""
 	if f != nil {
@@ -89,7 +88,7 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 	}, f)
 }
 
-// resume is the option for a folder that open gives. The folders of kept stay open.
+// resume is the option for a folder that open returns. The folders in kept stay open.
 func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
 	prepare := loop.Prepare("resume", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
@@ -116,7 +115,7 @@ func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder
 	if best == "" {
 		return prepare
 	}
-	// The plan of the run has the entry, so that one which nothing logs is found before the first step.
+	// The entry is in the run's plan, so that one that nothing logs is found before the first step.
 	return loop.Options(prepare, loop.WatchEntry(best, func(context.Context, loop.Report) error { return nil }))
 }
 
@@ -130,14 +129,14 @@ func once(from loop.Beginning, dir string, kept []*Folder) error {
 	return nil
 }
 
-// sameDir reports whether two names are of one folder that is there.
+// sameDir reports whether both names are of one existing folder.
 func sameDir(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// Close gives the folder back when the run is over.
+// Close releases the folder after the run, and closes it if the run opened it.
 func (s *saving) Close() error {
 	if s.release != nil {
 		s.release()
@@ -146,14 +145,14 @@ func (s *saving) Close() error {
 	case !s.closes:
 		return nil
 	case s.async.writes():
-		// A disk or a store that hangs has held the end of the run for long enough.
+		// A disk or store that hangs must not hold the run's end any longer.
 		go func() { _ = errors.Join(s.async.Close(), s.folder.Close()) }()
 		return nil
 	}
 	return s.folder.close(s.folder.options.LeaveCut)
 }
 
-// prepare restores the state and makes the options of the run.
+// prepare restores the state and returns the options of the run.
 func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option, error) {
 	var err error
 	if s.writes() {
@@ -179,7 +178,7 @@ func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option,
 
 func (s *saving) writes() bool { return s.job == nil || s.job.Rank() == 0 }
 
-// restore puts the checkpoint to resume from into the state. It returns nil if there is none.
+// restore restores the chosen checkpoint into the state. It returns nil if there is none.
 func (s *saving) restore(ctx context.Context, state State) (*resumption, error) {
 	var begin *resumption
 	find := func() (*Checkpoint, error) {
@@ -205,7 +204,7 @@ func (s *saving) restore(ctx context.Context, state State) (*resumption, error) 
 	return begin, nil
 }
 
-// continued are the options of a run that begins at a start.
+// continued returns the options of a run that begins at start.
 func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option, error) {
 	options := s.options()
 	if s.Best != "" {
@@ -248,21 +247,21 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 	return loop.Options(options...), nil
 }
 
-// resumption is where a resumed run continues.
+// resumption is the position from which a run resumes.
 type resumption struct {
 	step    Step
 	elapsed loop.Elapsed
-	// history has the rows up to there.
+	// history has the rows up to that position.
 	history *loop.History
-	// differences are those that are known before the first step.
+	// differences are those known before the first step.
 	differences []Difference
 	ended       *ended
-	settings    map[string]string // that were saved
-	stated      map[string]string // that the program had when they were first known
+	settings    map[string]string // as saved
+	stated      map[string]string // the program's, when first known
 }
 
-// restore puts a checkpoint of a run into a state, and reads the values of also. If same is not nil, the saved settings
-// must be equal to it. After an error the state is as it was.
+// restore restores a checkpoint of a run into a state and reads the values of also. If same is not nil, the saved
+// settings must equal it. After an error the state is unchanged.
 func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
 	start, err := f.startOf(c, state)
 	if err == nil && same != nil {
@@ -282,7 +281,7 @@ func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also m
 	return start, nil
 }
 
-// startOf reads the loop's part of a checkpoint, and takes its tensor away.
+// startOf reads the loop's part of a checkpoint and removes its tensor.
 func (f *Folder) startOf(c *Checkpoint, state State) (*resumption, error) {
 	var p position
 	switch err := c.Section(loopSection, &p); {

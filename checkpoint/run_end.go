@@ -10,14 +10,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ended is how a run was stopped before its end ([loop.ErrStop]).
+// ended describes how a run was stopped before its end ([loop.ErrStop]).
 type ended struct {
 	Step Step `json:"-"`
-	// By says what asked for it, and why.
+	// By is what stopped it, and why.
 	By string `json:"by"`
-	// Until is the end that the run was to have, "" if it had none.
+	// Until is the planned end, or "".
 	Until string `json:"until"`
-	// Early: it was a [callbacks.StopEarly], which decides again by the history.
+	// Early is whether [callbacks.StopEarly] stopped it, which decides again from the history.
 	Early bool `json:"early,omitempty"`
 }
 
@@ -25,10 +25,10 @@ func (e *ended) Error() string {
 	return fmt.Sprintf("the run had ended at step %d: %s", e.Step, e.By)
 }
 
-// Unwrap gives [loop.ErrStop].
+// Unwrap returns [loop.ErrStop].
 func (e *ended) Unwrap() error { return loop.ErrStop }
 
-// endedOf is how a run was stopped, nil if it was not, or is only to pause.
+// endedOf returns nil if the run was not stopped or only pauses.
 func endedOf(r loop.Report) *ended {
 	if r.Stop == nil || errors.Is(r.Stop, loop.ErrPause) {
 		return nil
@@ -49,7 +49,7 @@ func (e *ended) holds(until loop.Period) bool {
 	return until == nil && e.Until == "" || until != nil && until.String() == e.Until
 }
 
-// markEnd says in the folder that a run has ended, with the reason as one line of text. [Follow] reads it.
+// markEnd writes into the folder, for [Follow], that a run has ended: one line with the reason.
 func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
 	line := fmt.Sprintf("%s after %s", e.Reason, loop.Steps(e.Elapsed.Steps))
 	if e.Stop != nil {
@@ -64,7 +64,7 @@ func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
 	return f.wrap(err, "mark the end of the run")
 }
 
-// unmarkEnd removes the mark of an earlier run, if there is one.
+// unmarkEnd removes the mark of an earlier run.
 func (f *Folder) unmarkEnd(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *Folder) unmarkEnd(ctx context.Context) error {
 	return f.wrap(err, "remove the mark of an earlier end")
 }
 
-// endMark is the line of [Folder.markEnd], "" if there is none.
+// endMark returns the line of [Folder.markEnd], or "".
 func (f *Folder) endMark(ctx context.Context) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

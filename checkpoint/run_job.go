@@ -15,10 +15,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// openTogether is [Open] in the processes of a job; nil is one process alone. Rank 0 opens the folder to write into it,
-// the others read the same folder when it is there, and put their shares into what rank 0 has begun there. If one
-// cannot open it, or sees another folder of that name, none can. Of several processes, each leaves sharded tensors in
-// their files until a state asks for them ([Options].LeaveCut).
+// openTogether is [Open] for the processes of a job; a nil job is a single process. Rank 0 opens the folder for
+// writing, then the others open it for reading. It fails in all of them if one cannot open it or sees another folder of
+// that name. Several processes leave sharded tensors in their files ([Options].LeaveCut).
 func openTogether(dir string, options Options, job loop.Job) (folder *Folder, err error) {
 	writes := job == nil || job.Rank() == 0
 	options.LeaveCut = options.LeaveCut || job != nil && job.Size() > 1
@@ -41,7 +40,7 @@ func openTogether(dir string, options Options, job loop.Job) (folder *Folder, er
 	return folder, nil
 }
 
-// sameFolder reports whether all processes see one folder, by what rank 0 has left there.
+// sameFolder compares rank 0's lock text, to check that all processes see one folder.
 func sameFolder(folder *Folder, job loop.Job) error {
 	if job == nil {
 		return nil
@@ -54,7 +53,7 @@ func sameFolder(folder *Folder, job loop.Job) error {
 	if err != nil || failed || number == own {
 		return err
 	}
-	host, _ := os.Hostname() // for the message
+	host, _ := os.Hostname()
 	return fmt.Errorf("checkpoint: open %s: rank %d (host %s) sees another folder of that name than rank 0 (here stands %q of the process that writes): expected one that all ranks see, as on a shared file system",
 		folder.Dir(), job.Rank(), host, text)
 }
@@ -66,8 +65,8 @@ func closed(folder *Folder) error {
 	return folder.Close()
 }
 
-// decided gives the number of rank 0 to all processes; it is not negative. With an error at rank 0, failed is true in
-// the others: it is rank 0's to return, and the run tells the others.
+// decided sends rank 0's number, not negative, to all processes. If rank 0 has an error, failed is true in the others;
+// rank 0 returns the error, and the run informs them.
 func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ error) {
 	if job == nil {
 		return number, err != nil, err
@@ -84,7 +83,7 @@ func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ err
 	return words[0], words[1] > 0, err
 }
 
-// agree exchanges words; what is for the messages of processes that wait there.
+// agree exchanges words. Messages about waiting processes contain what.
 func agree(job loop.Job, what string, words []int64) (err error) {
 	if watched, ok := job.(abilities.Watched); ok {
 		err = watched.AgreeOn(what, words)
@@ -100,7 +99,7 @@ func agree(job loop.Job, what string, words []int64) (err error) {
 // saveLimit is how long the other processes wait for one that saves.
 const saveLimit = 10 * time.Minute
 
-// busy tells the other processes, where they ask, that this one is in a save.
+// busy informs the other processes that this one is saving.
 func busy(job loop.Job) (done func()) {
 	if watched, ok := job.(abilities.Watched); ok {
 		return watched.Busy("save", saveLimit)
@@ -108,8 +107,8 @@ func busy(job loop.Job) (done func()) {
 	return func() {}
 }
 
-// agreedSave tells all processes whether rank 0 saves in this turn, and into which slot; and rank 0, whether one of
-// them could not write what it was to.
+// agreedSave sends to all processes whether rank 0 saves in this turn, and into which slot. It sends to rank 0 whether
+// another process failed to write.
 func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ shares.Slot, failed error) {
 	if s.job == nil {
 		return save && err == nil, at, err
@@ -125,7 +124,7 @@ func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ sha
 	return words[0] > 0, shares.Slot{Again: words[1], Token: words[2]}, err
 }
 
-// lost is 1 if this process, which is not rank 0, could not write something since it was last asked.
+// lost returns 1 if this process is not rank 0 and has failed to write since the last call.
 func (s *saving) lost() int64 {
 	all := s.failures + s.gone
 	if s.job.Rank() == 0 || all == s.told {
@@ -135,14 +134,14 @@ func (s *saving) lost() int64 {
 	return 1
 }
 
-// hear has rank 0 wait no longer for what another process could not write.
+// hear ends rank 0's wait for what another process could not write.
 func (s *saving) hear(lost int64) {
 	if s.job.Rank() == 0 && lost > 0 {
 		s.async.lastCall()
 	}
 }
 
-// written tells rank 0, when the others have written all that they were to, whether one could not.
+// written informs rank 0, after the others have finished writing, whether one has failed.
 func (s *saving) written() error {
 	if s.job == nil {
 		return nil
@@ -155,7 +154,7 @@ func (s *saving) written() error {
 	return nil
 }
 
-// discard makes the calls of Write of a content that is not saved: until then the state keeps the values.
+// discard calls the Write functions of a content that is not saved, so that the state releases the values.
 func discard(c Content) error {
 	var errs []error
 	write := func(write func(io.Writer) error) {
@@ -172,8 +171,8 @@ func discard(c Content) error {
 	return errors.Join(errs...)
 }
 
-// chosen lets rank 0 choose a checkpoint by find, and gives it to all processes; then each does with it what it is to.
-// If one of them cannot, none could. An error of ErrNone is that of all.
+// chosen lets rank 0 find a checkpoint and calls use with it in all processes. It fails in all if use fails in one.
+// ErrNone of rank 0 is returned by all.
 func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Checkpoint, error), use func(*Checkpoint) error) error {
 	var c *Checkpoint
 	var err error
@@ -211,7 +210,7 @@ func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Che
 	return together(job, "restore the checkpoint", use(c))
 }
 
-// together tells all processes that one of them could not do its part.
+// together returns an error in all processes if one has an error.
 func together(job loop.Job, what string, err error) error {
 	if job == nil {
 		return err

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// ErrChanged: a run was to go on with other settings than those that it was saved with.
+// ErrChanged means that a resumed run has other settings than the saved one; see [Options].Same.
 var ErrChanged = errors.New("the run was saved with other settings")
 
-// compare refuses to resume with other settings than the run was saved with ([Options].Same). What is equal is equal as
-// JSON. A checkpoint that was saved without settings is a difference that is reported.
+// compare returns an error if the settings ([Options].Same) differ as JSON from the saved ones. A checkpoint without
+// settings is only reported as a difference.
 func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	text, err := encodeSection(now)
 	if err != nil {
@@ -34,7 +34,7 @@ func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	return nil
 }
 
-// different names what two texts of JSON do not have in common, by the names of an object's fields.
+// different lists the fields in which two JSON texts differ.
 func different(saved, now json.RawMessage) (list []string) {
 	before, after := fields(saved), fields(now)
 	add := func(name string) {
@@ -53,7 +53,7 @@ func different(saved, now json.RawMessage) (list []string) {
 	return list
 }
 
-// fields are those of an object; anything else is the only one, without a name.
+// fields returns the fields of an object. Any other value is one field without a name.
 func fields(text json.RawMessage) (all map[string]json.RawMessage) {
 	if json.Unmarshal(text, &all) != nil || all == nil {
 		return map[string]json.RawMessage{"": text}

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// newerError: a run begins before the newest checkpoint of its folder.
+// newerError means that a run begins before the newest checkpoint of its folder.
 type newerError struct {
 	dir          string
 	newest, from int64
@@ -24,32 +24,32 @@ func (e *newerError) Error() string {
 		"resume from the newest, or take another folder; with Overwrite the first save removes them", e.dir, e.newest, e.from)
 }
 
-// Is [ErrExists].
+// Is matches [ErrExists].
 func (e *newerError) Is(err error) bool { return err == ErrExists }
 
 // saving is [Resume] in one run.
 type saving struct {
-	loop.Option // of the run
+	loop.Option
 	Options
 	folder   *Folder
-	closes   bool   // the folder, when the run is over
-	release  func() // gives the folder back
+	closes   bool   // whether Close closes the folder
+	release  func() // releases the folder
 	async    *Async
 	history  rows
-	resumed  *resumption // nil where the run begins at its beginning
-	over     bool        // the run makes no step, because the one that it resumes was stopped
-	begun    bool        // it has looked into the folder
-	list     []Info      // what is good in the folder, as it will be when all is written
-	failures int         // saves that failed
+	resumed  *resumption // nil if the run starts from the beginning
+	over     bool        // the resumed run was stopped: make no step
+	begun    bool        // the folder was listed
+	list     []Info      // good checkpoints, including those still being written
+	failures int         // failed saves
 	best     bool        // the newest must not be replaced
 	err      error       // why nothing can be saved
-	job      loop.Job    // of the run, nil where this process is alone
-	shared   bool        // a save was made by several processes: a value is sharded
-	gone     int         // how many shares found no place to go to
-	told     int         // how many of these and of the failures rank 0 knows
+	job      loop.Job    // nil for a single process
+	shared   bool        // a value is sharded, so several processes save
+	gone     int         // shares whose slot was missing
+	told     int         // failures and missing slots that rank 0 knows of
 }
 
-// options are the callbacks that save.
+// options returns the callbacks that save.
 func (s *saving) options() []loop.Option {
 	attend := func(a loop.Attendant) func(loop.Beginning) (loop.Attendant, error) {
 		return func(loop.Beginning) (loop.Attendant, error) { return a, nil }
@@ -59,7 +59,7 @@ func (s *saving) options() []loop.Option {
 		all, best = sharing{s}, attend(watch(s.saveShare))
 	}
 	options := []loop.Option{
-		// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
+		// The end is saved in any case, so a schedule that is never due in a short run is no mistake.
 		loop.Callback{When: s.When.AndAtEnd(), Order: 1, Start: attend(all)},
 		loop.Callback{When: loop.AtStart, Order: 1, AtRank0: true, Start: attend(watch(s.begin))},
 		loop.Callback{Name: "a save has failed", Order: 1, Start: attend(failures{watch(s.check), s.async})},
@@ -70,7 +70,7 @@ func (s *saving) options() []loop.Option {
 	return options
 }
 
-// rules are those that checkpoints of this run are kept by.
+// rules returns the rules that keep checkpoints of this run.
 func (s *saving) rules() []Retention {
 	keep := s.folder.Options().Keep
 	if s.Best != "" {
@@ -79,7 +79,7 @@ func (s *saving) rules() []Retention {
 	return keep
 }
 
-// metricNames are the names that the rules go by.
+// metricNames returns the metrics of the rules.
 func (s *saving) metricNames() (names []string) {
 	for _, k := range s.rules() {
 		if name := k.Metric; name != "" && !slices.Contains(names, name) {
@@ -92,7 +92,7 @@ func (s *saving) metricNames() (names []string) {
 // Watch saves.
 func (s *saving) Watch(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, true) }
 
-// saveBest saves if the turn's metrics are worth it.
+// saveBest saves if a rule would keep the turn for its metrics.
 func (s *saving) saveBest(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, false) }
 
 func (s *saving) saveIf(ctx context.Context, r loop.Report, anyway bool) error {
@@ -106,19 +106,19 @@ func (s *saving) saveIf(ctx context.Context, r loop.Report, anyway bool) error {
 	return s.save(ctx, r, metrics, err != nil || !anyway && !s.worth(r, metrics), err)
 }
 
-// watch is an attendant that does nothing at the end, which is for saving.
+// watch is an attendant without an end.
 type watch func(context.Context, loop.Report) error
 
 func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
 func (watch) End(context.Context, loop.Ending) error           { return nil }
 
-// savePatience bounds what the saves of a run that was cancelled may take, because a store can hang. It is long because
-// a large state on a slow disk takes long, and a second Ctrl-C ends the process in any case.
+// savePatience limits the saves of a cancelled run, because a store can hang. It is long for large states on slow
+// disks; a second Ctrl-C ends the process anyway.
 const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", savePatience)
 
-// lasting is the context of a save. The run's would break it off when it is cancelled, which is when it is wanted most.
+// lasting returns a context for a save that outlives the run's: a cancelled run must still be saved.
 func lasting(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
@@ -133,7 +133,7 @@ func lasting(ctx context.Context) (own context.Context, done func()) {
 	return own, func() { forget(); cancel(nil) }
 }
 
-// begin looks into the folder, once.
+// begin lists the folder, once.
 func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	if s.begun || s.err != nil {
 		return s.err
@@ -145,7 +145,7 @@ func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	ahead := func(i Info) bool {
 		return int64(i.Step) > r.From.Steps && (i.Err == nil || errors.Is(i.Err, ErrNewer))
 	}
-	for i := range list { // what Resume has passed over must not be in the way of the run that goes on
+	for i := range list { // checkpoints that Resume skipped must not block the run
 		if x := &list[i]; x.Err == nil && int64(x.Step) > r.From.Steps {
 			x.Err = s.folder.Verify(ctx, x.Step)
 		}
@@ -166,13 +166,13 @@ func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	return s.folder.unmarkEnd(ctx)
 }
 
-// metrics are those of the turn that the folder goes by.
+// metrics returns the turn's values of the rules' metrics.
 func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
 	found := map[string]float64{}
 	for _, entry := range s.metricNames() {
 		x, err := r.Logs.Float(entry)
 		switch {
-		case errors.Is(err, loop.ErrNoEntry): // in another turn
+		case errors.Is(err, loop.ErrNoEntry): // logged in another turn
 		case err != nil:
 			return nil, err
 		default:
@@ -182,7 +182,7 @@ func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
 	return found, nil
 }
 
-// worth reports whether the folder would keep a checkpoint of the turn for one of its metrics.
+// worth reports whether a rule would keep the turn for one of its metrics.
 func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
 	list := append(s.others(r), Info{Step: Step(r.Elapsed.Steps), Metrics: metrics})
 	for _, k := range s.rules() {
@@ -196,13 +196,12 @@ func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
 	return false
 }
 
-// others are the checkpoints but that of the turn.
+// others returns the checkpoints except the turn's.
 func (s *saving) others(r loop.Report) []Info {
 	return slices.DeleteFunc(slices.Clone(s.list), func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
 }
 
-// save saves a turn, unless it is to be left out. The processes decide it together, in each call once; err is what
-// hinders it.
+// save saves a turn, unless leftOut is set or err is not nil. Each call makes one agreement of all processes.
 func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
 	defer busy(s.job)()
 	make := false
@@ -232,7 +231,7 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
-// ready reports whether a turn can be saved and is not yet.
+// ready reports whether the turn can be saved and is not saved yet.
 func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]float64) (bool, error) {
 	if s.has(r.Elapsed.Steps) {
 		s.best = s.best || s.worth(r, metrics)
@@ -244,13 +243,13 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 			"give the batches the method InEpoch; where a step failed or stopped, go on from an earlier checkpoint",
 			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, slices.Sorted(maps.Keys(s.Also))[0]))
 	}
-	if s.best || s.shared && s.async.writing() && s.worth(r, metrics) { // it is written, or being written, when nothing waits
+	if s.best || s.shared && s.async.writing() && s.worth(r, metrics) { // finish the best one first
 		if err := s.failed(s.async.Wait(ctx)); err != nil {
 			return false, err
 		}
 	}
 	if s.shared && s.async.writing() {
-		// The processes would have to agree which one takes the place of which.
+		// With several processes, replacing the waiting one would need another agreement.
 		s.folder.Options().Log.Debug("checkpoint: not saved, since an older one is still being written",
 			"folder", s.folder.Dir(), "step", r.Elapsed.Steps)
 		return false, nil
@@ -258,12 +257,12 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 	return true, nil
 }
 
-// has reports whether a step was given to be saved in this run, or is that which the run began with.
+// has reports whether the step was saved in this run or is its start.
 func (s *saving) has(step int64) bool {
 	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
 }
 
-// End saves the last state and waits until all is on the disk.
+// End saves the last state and waits until everything is written.
 func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	defer busy(s.job)()
 	if e.Reason == loop.Cancelled {
@@ -281,7 +280,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	if look := s.err == nil && (s.begun || whole); look {
 		begun := s.begin(ctx, e.Report)
 		if begun == nil {
-			begun = s.failed(s.async.Wait(ctx)) // one that failed is tried again
+			begun = s.failed(s.async.Wait(ctx)) // a failed one is tried again
 		}
 		err = errors.Join(err, begun)
 	}
@@ -289,7 +288,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	if begun {
 		s.Tolerate = 0
 	}
-	if e.Reason != loop.Failed { // or some process may not have come so far
+	if e.Reason != loop.Failed { // after a failure, ranks may be at different steps
 		var metrics map[string]float64
 		var lastErr error
 		if begun && whole {
@@ -306,10 +305,10 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// sharing is saving in the processes but that of rank 0, which decides.
+// sharing is saving in all processes except rank 0, which decides.
 type sharing struct{ *saving }
 
-// Watch saves the parts of this process if rank 0 saves in this turn.
+// Watch saves this process's parts if rank 0 saves in this turn.
 func (s sharing) Watch(ctx context.Context, r loop.Report) error { return s.saveShare(ctx, r) }
 
 func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
@@ -317,7 +316,7 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 	defer done()
 	early := s.failed(s.async.Check())
 	make, at, err := s.agreedSave(false, shares.Slot{}, nil)
-	if err = errors.Join(early, err); err != nil || !make || at == (shares.Slot{}) { // nothing is cut
+	if err = errors.Join(early, err); err != nil || !make || at == (shares.Slot{}) { // nothing is sharded
 		return err
 	}
 	defer busy(s.job)()
@@ -332,17 +331,17 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 			err = fmt.Errorf("checkpoint: the state: %w", err)
 		}
 	}
-	if err != nil { // rank 0 is to wait no longer
+	if err != nil { // rank 0 must not wait for it
 		return errors.Join(err, s.folder.GiveUp(ctx, step, shares.Share{Rank: s.job.Rank(), Of: s.job.Size(), At: at}, err))
 	}
 	content.Share.At = at
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
-// End writes what is to be saved at the end, and waits for all that this process writes.
+// End writes the last parts and waits until everything of this process is written.
 func (s sharing) End(ctx context.Context, e loop.Ending) error {
 	err := s.finished(ctx)
-	if e.Reason == loop.Failed { // then rank 0 saves nothing, and not all processes may have come so far
+	if e.Reason == loop.Failed { // rank 0 saves nothing, and ranks may be at different steps
 		return err
 	}
 	err = errors.Join(err, s.written())
@@ -350,7 +349,7 @@ func (s sharing) End(ctx context.Context, e loop.Ending) error {
 	return errors.Join(err, s.saveShare(ctx, e.Report), s.finished(ctx), s.written())
 }
 
-// finished waits for what this process writes.
+// finished waits for the writes of this process.
 func (s sharing) finished(ctx context.Context) error {
 	defer busy(s.job)()
 	return s.failed(s.async.Wait(ctx))

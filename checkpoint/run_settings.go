@@ -14,19 +14,18 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Difference is something that differs between a resumed run and the one that was saved: "go", "lazo", "gomlx", what
-// the Versions of a [State] name, as those of a managed.State do "plugin" and "devices", its Settings, and
-// "newest checkpoint" where that was damaged and an older one is restored.
+// Difference is one difference between a resumed run and the saved one. What is "go", "lazo", "gomlx", a name of the
+// [State]'s Versions or Settings, or "newest checkpoint" if that was damaged and an older one is restored.
 type Difference struct {
-	// Now is "not known" where the saved run knew a setting and the resumed one cannot.
+	// Now is "not known" if the saved run knew a setting and the resumed one cannot.
 	What, Saved, Now string
-	// Kept says that the saved value counts, not the one of the program: see [Setting].Saved.
+	// Kept means that the saved value is in force, not the program's; see [Setting].Saved.
 	Kept bool
-	// Err is why the newest checkpoint was passed over.
+	// Err is why the newest checkpoint was skipped.
 	Err error
 }
 
-// String is "batch was 32 and is 64".
+// String returns a text such as "batch was 32 and is 64".
 func (d Difference) String() string {
 	if d.Err != nil {
 		return fmt.Sprintf("the %s was passed over for %s: %v", d.What, d.Now, d.Err)
@@ -38,7 +37,7 @@ func (d Difference) String() string {
 	return s
 }
 
-// differences are what two runs know of both and is not the same, and what the resumed run cannot know.
+// differences returns the settings that differ and those that the resumed run cannot know.
 func differences(saved map[string]string, now []Setting) (all []Difference) {
 	for _, s := range now {
 		if was, ok := saved[s.Name]; ok && was != s.Value {
@@ -56,7 +55,7 @@ func settingsOf(state any) []Setting {
 	return nil
 }
 
-// noted are settings as they are saved.
+// noted returns settings in the form in which they are saved.
 func noted(settings []Setting) map[string]string {
 	m := map[string]string{}
 	for _, s := range settings {
@@ -67,8 +66,8 @@ func noted(settings []Setting) map[string]string {
 	return m
 }
 
-// inForce are settings with the saved value in place of the program's where the restored state goes on with that
-// ([Setting].Saved). One that became another during the run, as by another optimizer, counts as it is.
+// inForce replaces a setting by the saved value where that is in force ([Setting].Saved), except where the value has
+// changed during the run, for example by another optimizer.
 func (s *saving) inForce(settings []Setting) []Setting {
 	if s.resumed == nil {
 		return settings
@@ -89,7 +88,7 @@ func (s *saving) inForce(settings []Setting) []Setting {
 	return settings
 }
 
-// textsOf reads a section of texts by name; one that an older lazo did not save is empty.
+// textsOf reads a section of texts by name. It is empty if an older version of lazo did not save it.
 func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
 	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {
 		return nil, err
@@ -97,7 +96,7 @@ func textsOf(c *Checkpoint, section string) (texts map[string]string, err error)
 	return texts, nil
 }
 
-// reporting looks for differences before the first step and after it.
+// reporting finds differences before the first step and after it.
 type reporting struct {
 	*resumption
 	folder   *Folder
@@ -105,7 +104,7 @@ type reporting struct {
 	changed  func(Difference) error // may be nil
 }
 
-// watch reports what is known now and was not known before.
+// watch reports differences that were not known before the first step.
 func (t *reporting) watch(_ context.Context, r loop.Report) error {
 	var fresh []Difference
 	for _, d := range differences(t.settings, settingsOf(r.State())) {
@@ -131,7 +130,7 @@ func (t *reporting) look(list []Difference) error {
 	return nil
 }
 
-// logDifference writes a warning; the folder has logged already what it has passed over.
+// logDifference logs a warning. A skipped checkpoint is already logged.
 func (f *Folder) logDifference(step Step, d Difference) {
 	if d.Err != nil {
 		return
@@ -144,7 +143,7 @@ func (f *Folder) logDifference(step Step, d Difference) {
 		"folder", f.Dir(), "step", int64(step), "what", d.What, "saved", d.Saved, "now", d.Now, "in_force", inForce)
 }
 
-// versions are what a state runs with.
+// versions returns the versions that a state runs with.
 func versions(state any) map[string]string {
 	v := map[string]string{"go": runtime.Version(), "lazo": "unknown"}
 	if b, ok := debug.ReadBuildInfo(); ok {
@@ -163,7 +162,7 @@ func versions(state any) map[string]string {
 	return v
 }
 
-// versionDifferences are those of what a checkpoint was saved with. A lazo that did not note GoMLX's stood on that one.
+// versionDifferences compares versions with the saved ones. Early versions of lazo did not save GoMLX's.
 func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
 	saved, err := textsOf(c, versionsSection)
 	if err != nil || saved == nil {

@@ -17,21 +17,20 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// errGivenUp is why a process that is not rank 0 could not write its parts where rank 0 has failed, whose error says
-// why.
+// errGivenUp means that a process found no place for its parts. Rank 0's own error has the cause.
 var errGivenUp = errors.New("the place that rank 0 made for the parts is not there: it has given the save up, or this process sees another folder")
 
-// patience is how long rank 0 waits for the parts of the others when its own are written.
+// patience is how long rank 0 waits for the parts of the others after writing its own.
 const patience = 10 * time.Minute
 
-// lastCall is how long it waits when they write no more, as a file may be seen late that another host has written.
+// lastCall is how long rank 0 waits after the others have stopped: a file of another host may become visible late.
 const lastCall = 10 * time.Second
 
 func shareName(rank int) string { return fmt.Sprintf("rank-%05d.safetensors", rank) }
 
 func failedName(rank int) string { return fmt.Sprintf("rank-%05d.failed", rank) }
 
-// shareRank is the rank in a name that shareName or failedName gave.
+// shareRank parses a result of shareName or failedName.
 func shareRank(name string) (int, bool) {
 	digits := strings.TrimPrefix(name, "rank-")
 	digits, _, _ = strings.Cut(digits, ".")
@@ -40,12 +39,12 @@ func shareRank(name string) (int, bool) {
 }
 
 const (
-	// sumsName is the last tensor of a rank's file: the CRC-32C of the parts before it. It is how rank 0 learns them.
+	// sumsName is the last tensor of a rank's file: the CRC-32C of the parts before it, for rank 0.
 	sumsName = "crc32c"
 	tokenKey = "lazo.slot"
 )
 
-// divide takes the tensors that are cut out of a content's.
+// divide separates sharded tensors from the others.
 func (d *draft) divide(tensors []Tensor) error {
 	d.tensors = nil
 	for _, t := range tensors {
@@ -110,13 +109,13 @@ func (d *draft) addCut(t Tensor) error {
 	return nil
 }
 
-// partOf says which part a tensor of a rank's file is.
+// partOf is the part that a tensor of a rank's file holds.
 type partOf struct {
 	tensor string
 	start  []int
 }
 
-// shareHeader is that of the rank's file.
+// shareHeader returns the header of the rank's file.
 func (d *draft) shareHeader() []safetensors.Tensor {
 	list := make([]safetensors.Tensor, 0, len(d.parts)+1)
 	for i := range d.parts {
@@ -136,7 +135,7 @@ func (d *draft) checkShare() error {
 	return checkSizes(d.parts)
 }
 
-// writeShare writes the file of the parts of this process, and notes what it has of them in the manifest.
+// writeShare writes the parts of this process and records them in the manifest.
 func (d *draft) writeShare(w io.Writer) error {
 	counted := &counter{w: w}
 	file, err := safetensors.NewWriter(counted, d.shareHeader(), metadata(d.share))
@@ -163,7 +162,7 @@ func (d *draft) writeShare(w io.Writer) error {
 	return file.Close()
 }
 
-// gather waits for the files of the other processes, and notes what is in them.
+// gather waits for the files of the other processes and records their parts.
 func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.Logger) error {
 	begin, over, warn := time.Now(), d.over, time.After(lastCall)
 	late := func(limit time.Duration, why string) {
@@ -205,20 +204,20 @@ func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.L
 	return nil
 }
 
-// errShare is what rank 0 knows of another one's failure that could not be written down.
+// errShare is used if the cause could not be written.
 var errShare = errors.New("it could not write them; its own error says why")
 
-// marked is why another rank has given up.
+// marked returns why another rank has given up.
 func marked(mark file) error {
 	text := make([]byte, len(markPrefix)+markLimit)
-	n, _ := mark.ReadAt(text, 0) // a text that cannot be read is one that was lost
+	n, _ := mark.ReadAt(text, 0) // an unreadable text counts as lost
 	if why, ok := strings.CutPrefix(string(text[:n]), markPrefix); ok {
 		return errors.New(strings.ToValidUTF8(why, ""))
 	}
 	return errShare
 }
 
-// take reads what is in the file of a rank, if that is there.
+// take records the file of a rank, if it exists.
 func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	path := dir + "/" + shareName(rank)
 	file, err := open(path)
@@ -244,7 +243,7 @@ func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if reader.Metadata()[tokenKey] != metadata(d.share)[tokenKey] { // of a save that was given up, in a store
+	if reader.Metadata()[tokenKey] != metadata(d.share)[tokenKey] { // from an earlier save, in a store
 		return false, nil
 	}
 	sums, _, err := reader.Read(sumsName)
@@ -272,7 +271,7 @@ func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	return true, nil
 }
 
-// takePart notes a part of another process.
+// takePart records a part of another process.
 func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 	name, start, ok := parsePart(h.Name)
 	c := d.manifest.cuts[name]
@@ -292,8 +291,8 @@ func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 	return true
 }
 
-// Begin makes a place for a checkpoint that several processes save together, at rank 0. Its slot is for all of them.
-// One that is not saved is to be given up by [Folder.GiveUp].
+// Begin creates the place for a checkpoint that several processes save together. Rank 0 calls it and sends the slot to
+// all. Call [Folder.GiveUp] if it is not saved.
 func (f *Folder) Begin(ctx context.Context, step Step) (shares.Slot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -316,13 +315,13 @@ func (f *Folder) begin(ctx context.Context, step Step) (shares.Slot, error) {
 	return s, f.medium.begin(ctx, tempOf(s))
 }
 
-// temp is the name of the slot's folder on a disk.
+// tempOf returns the name of the slot's folder on a disk.
 func tempOf(s shares.Slot) string { return fmt.Sprintf("%s%016x", tempPrefix, s.Token) }
 
 func placeIn(s shares.Slot, step Step) place { return place{step, int(s.Again)} }
 
-// GiveUp says that a share of a step will not come, and why: rank 0's, whose slot is removed, or another one's, for
-// which rank 0 then waits no more. [Folder.Save] and [Async.Save] do so where they fail.
+// GiveUp records that a share of a step will not come, and why. For rank 0 it removes the slot. For another rank it
+// makes rank 0 stop waiting. [Folder.Save] and [Async.Save] call it when they fail.
 func (f *Folder) GiveUp(ctx context.Context, step Step, share shares.Share, why error) error {
 	var err error
 	if name, temp := placeIn(share.At, step).String(), tempOf(share.At); share.Rank == 0 {
@@ -333,7 +332,7 @@ func (f *Folder) GiveUp(ctx context.Context, step Step, share shares.Share, why 
 	return f.wrap(err, "give up step %d", step)
 }
 
-// What begins the text of a mark, and how long the rest is at most.
+// The prefix of a mark's text, and the limit for the rest in bytes.
 const (
 	markPrefix = "lazo: "
 	markLimit  = 500

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// shares are the parts that lie in each file, in any order.
+// shares returns the parts in each file, in any order.
 func (m *manifest) shares() map[string]map[string]*cutPart {
 	files := make(map[string]map[string]*cutPart, len(m.ranks))
 	for name := range m.ranks {
@@ -37,10 +37,10 @@ type cutPart struct {
 	name  string
 	of    *cutTensor
 	place *cutPlace
-	at    int64 // in the file, when that was checked
+	at    int64 // offset in the file, set by the check
 }
 
-// checkCuts looks at what the manifest says of tensors that are cut, and of the files of the ranks.
+// checkCuts checks the manifest's sharded tensors and rank files.
 func (m *manifest) checkCuts() error {
 	if m.format != cutFormat {
 		return nil
@@ -83,16 +83,16 @@ func (m *manifest) checkCuts() error {
 	return nil
 }
 
-// cutBytes are those of the tensors that are cut.
+// cutBytes returns the size of the sharded tensors.
 func (m *manifest) cutBytes() (bytes int64) {
 	for _, c := range m.cuts {
-		n, _ := c.whole("").ByteSize() // check has looked
+		n, _ := c.whole("").ByteSize() // already checked
 		bytes += n
 	}
 	return bytes
 }
 
-// sizesOfShares compares the files of the ranks with the manifest, without their content.
+// sizesOfShares compares the sizes of the rank files with the manifest.
 func sizesOfShares(open opener, dir string, m *manifest) error {
 	for _, name := range sortedKeys(m.ranks) {
 		path := dir + "/" + name
@@ -107,8 +107,7 @@ func sizesOfShares(open opener, dir string, m *manifest) error {
 	return nil
 }
 
-// readShares checks the files of the ranks against the manifest; with keep it gives the tensors, each put together when
-// its Write is called.
+// readShares checks the rank files against the manifest. With keep it returns the tensors; their Write assembles them.
 func readShares(ctx context.Context, open opener, dir string, m *manifest, keep bool) ([]Tensor, error) {
 	if err := sizesOfShares(open, dir, m); err != nil {
 		return nil, err
@@ -141,7 +140,7 @@ func readShares(ctx context.Context, open opener, dir string, m *manifest, keep 
 	return tensors, nil
 }
 
-// writeWhole puts a tensor together of its parts.
+// writeWhole assembles a tensor from its parts.
 func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cutPart) error {
 	size, err := c.whole("").ByteSize()
 	if err != nil {
@@ -179,7 +178,7 @@ func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cu
 	return err
 }
 
-// gathered reads what is left in the files of the ranks.
+// gathered reads what is still in the rank files.
 func (c *Checkpoint) gathered() error {
 	for i := range c.Tensors {
 		t := &c.Tensors[i]
@@ -199,7 +198,7 @@ func (c *Checkpoint) gathered() error {
 	return nil
 }
 
-// readShare checks the file of a rank, and notes where its parts are.
+// readShare checks a rank file and records where its parts are.
 func readShare(ctx context.Context, file file, path string, says stateSum, parts map[string]*cutPart) error {
 	reader, err := openReader(ctx, file, path, says)
 	if err != nil {
