@@ -12,38 +12,35 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Async saves checkpoints in the background: its Save returns when the content is copied in memory. At most one
-// checkpoint is being written and one waits. A newer one replaces the one that waits, so a slow disk costs checkpoints,
-// not training time or memory: Async keeps at most two copies of the content. Call Wait after a checkpoint that must
-// not be replaced. Orbax waits for the running write instead.
+// Async saves checkpoints in the background. At most one checkpoint is being written and one waits; a newer one
+// replaces the one that waits. So a slow disk costs checkpoints, not training time, and Async keeps at most two copies
+// of the content. Call Wait after a checkpoint that must not be replaced. Orbax waits instead.
 type Async struct {
 	folder  *Folder
-	another []Step // steps of another run, removed by the first save; only the writer uses it
+	another []Step // steps of another run, for the first save to remove; only work uses it
 
 	mu       sync.Mutex
 	idle     sync.Cond
 	busy     bool
-	present  *draft // being written
+	present  *draft
 	waiting  *draft
-	spare    map[string][]byte // buffers of a finished checkpoint
+	spare    map[string][]byte
 	failed   []error
-	failing  atomic.Bool // whether failed is not empty
+	failing  atomic.Bool
 	replaced int64
 	closed   bool
 }
 
-// Async returns a background saver for the folder. Do not save into the folder in any other way while it is in use.
+// Async returns a background saver. Save into the folder only through it.
 func (f *Folder) Async() *Async {
 	a := &Async{folder: f}
 	a.idle.L = &a.mu
 	return a
 }
 
-// supersede makes the first complete save replace these steps of another run. They are removed right before the new
-// checkpoint becomes visible. Call it before the first Save.
+// supersede makes the first save remove these steps right before it becomes visible. Call it before that Save.
 func (a *Async) supersede(steps []Step) { a.another = slices.Clone(steps) }
 
-// backgroundError is the failure of a save in the background, or of the pruning after it ([ErrNotPruned]).
 type backgroundError struct {
 	Step Step
 	Dir  string
@@ -56,12 +53,12 @@ func (e *backgroundError) Error() string {
 
 func (e *backgroundError) Unwrap() error { return e.Err }
 
-// Save copies the content and has the copy written in the background. The content may change as soon as Save returns.
-// ctx applies to the copying only.
+// Save copies the content and starts writing the copy. The content may change when Save returns. ctx applies to the
+// copying only.
 //
-// Save returns an error of the content itself (a name, a size, a panic of Write) at once, and does not write the
-// content. A failed Write also drops the checkpoint that waited, because the copy reuses its memory. Save also returns
-// errors of earlier background saves, each once and with its step; they do not prevent this save.
+// An error of the content (a name, a size, a panic of Write) is returned at once, and this content is not saved. If
+// Write failed, the waiting checkpoint is dropped too, because the copy reuses its memory. Save also returns errors of
+// earlier saves, each once; they do not prevent this one.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
@@ -90,7 +87,7 @@ func (a *Async) copy(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// begin returns buffers for a copy: those of the waiting checkpoint, which is dropped, or those of a finished one.
+// begin returns buffers to copy into: those of the waiting checkpoint, which is dropped, or of a finished one.
 func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -100,7 +97,6 @@ func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) 
 	if d := a.waiting; d != nil {
 		a.waiting = nil
 		a.replaced++
-		// Normal with fast steps; Replaced counts these checkpoints.
 		a.folder.options.Log.Debug("checkpoint: not saved, since a newer one came while an older one was being written",
 			"folder", a.folder.dir, "step", int64(d.manifest.step))
 		return d.buffers(), d, nil
@@ -139,7 +135,7 @@ func (a *Async) work() {
 	a.idle.Broadcast()
 }
 
-// Check returns the errors of background saves that were not returned yet. It does not block.
+// Check returns the errors of background saves that were not returned yet, without waiting.
 func (a *Async) Check() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,25 +145,23 @@ func (a *Async) Check() error {
 	return err
 }
 
-// hasFailed reports whether [Async.Check] has errors. It does not block.
 func (a *Async) hasFailed() bool { return a.failing.Load() }
 
-// writing reports whether this process, or one that saves with it, still has tensors to write. It does not block.
+// writing reports whether this process, or one that saves with it, still has tensors to write.
 func (a *Async) writing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.waiting != nil || a.present != nil && !a.present.written.Load()
 }
 
-// writes reports whether a checkpoint is being written or waits. It does not block.
+// writes reports whether a checkpoint is being written or waits.
 func (a *Async) writes() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.busy
 }
 
-// lastCall reports that the other processes write nothing more, because one has failed or the run has. Rank 0 then
-// waits only ten more seconds for missing parts.
+// lastCall limits rank 0's wait for missing parts to ten more seconds.
 func (a *Async) lastCall() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,7 +172,7 @@ func (a *Async) lastCall() {
 	}
 }
 
-// Wait waits until no checkpoint is being written or waits, or until ctx ends. It returns errors as Check does.
+// Wait waits until nothing is being written or waits, or ctx ends. It returns errors as Check does.
 func (a *Async) Wait(ctx context.Context) error {
 	wake := context.AfterFunc(ctx, func() {
 		a.mu.Lock()
@@ -199,7 +193,7 @@ func (a *Async) Wait(ctx context.Context) error {
 	return err
 }
 
-// Close waits for all checkpoints and returns errors as Check does. The folder stays open.
+// Close waits for all saves and returns errors as Check does. The folder stays open.
 func (a *Async) Close() error {
 	a.mu.Lock()
 	a.closed = true
@@ -207,7 +201,7 @@ func (a *Async) Close() error {
 	return a.Wait(context.Background())
 }
 
-// Replaced returns how many checkpoints were dropped because a newer one replaced them.
+// Replaced returns how many checkpoints were replaced before they were written.
 func (a *Async) Replaced() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -244,7 +238,7 @@ func (d *draft) buffers() map[string][]byte {
 	return buffers
 }
 
-// room writes into memory of a tensor's size. It refuses excess bytes and checks ctx at each Write.
+// room writes into a tensor's memory. It checks ctx at each Write.
 type room struct {
 	ctx    context.Context
 	memory []byte
@@ -264,5 +258,5 @@ func (r *room) Write(p []byte) (int, error) {
 
 var _ abilities.MemoryWriter = (*room)(nil)
 
-// AvailableBuffer returns the memory for the next bytes.
+// AvailableBuffer is for [Tensor].Write.
 func (r *room) AvailableBuffer() []byte { return r.memory[r.n:r.n:len(r.memory)] }

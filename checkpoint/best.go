@@ -7,8 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Best loads the checkpoint with the best value of a metric ([Content.Metrics]). The zero [loop.Mode] chooses the
-// direction by the metric's name. Best returns [ErrNone] if no checkpoint has a finite value.
+// Best loads the checkpoint with the best value of a metric ([Content.Metrics]). The zero [loop.Mode] chooses by the
+// metric's name. If none has a finite value, the error is [ErrNone].
 func (f *Folder) Best(ctx context.Context, metric string, mode loop.Mode) (*Checkpoint, error) {
 	by := Retention{Best: 1, Metric: metric, Mode: mode}
 	step, err := f.bestStep(ctx, by)
@@ -33,7 +33,6 @@ func (f *Folder) bestStep(ctx context.Context, by Retention) (Step, error) {
 	return 0, ErrNone
 }
 
-// rules returns Keep and the run's best metric ([Options].Best). It is empty if all checkpoints are kept.
 func (f *Folder) rules() []Retention {
 	if best := f.best.Load(); best != nil && len(f.options.Keep) > 0 {
 		return append(slices.Clip(f.options.Keep), *best)

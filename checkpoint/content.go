@@ -20,47 +20,46 @@ import (
 // Content is the content of a checkpoint.
 type Content struct {
 	Tensors []Tensor
-	// Metrics select the best checkpoints ([Retention]). They are saved exactly, including NaN and infinities.
+	// Metrics select the best checkpoints ([Retention]). They are saved exactly, even NaN and infinities.
 	Metrics map[string]float64
-	// Sections are all other values, by name. encoding/json must be able to encode them. [Checkpoint.Section] decodes
-	// them, integers exactly. For values of unknown types, NaN, infinities, or text that is not UTF-8, use [Params].
+	// Sections are all other values, by name, as encoding/json encodes them. Integers stay exact. For dynamic types,
+	// NaN, infinities, and text that is not UTF-8, use [Params].
 	Sections map[string]any
-	// Share is set if several processes save one state together. The zero Share means the whole state.
+	// Share is set if several processes save one state. Zero means the whole state.
 	Share shares.Share
 }
 
-// Cut reports whether a tensor is sharded over several processes, which then save it together.
+// Cut reports whether a tensor is sharded over several processes.
 func (c Content) Cut() bool {
 	return slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Parts != nil })
 }
 
-// Tensor is an array with a name.
+// Tensor is a named array.
 type Tensor struct {
-	// Name is any UTF-8 text of at most 4 kB. It is not used as a path.
+	// Name is UTF-8 text of at most 4 kB. It is not used as a path.
 	Name  string
 	DType safetensors.DType
 	Dims  []int
-	// Data holds the elements, little-endian, in row-major order.
+	// Data holds the elements in row-major order, little-endian.
 	Data []byte
-	// Write, if not nil, writes the elements instead of Data, so that values on a device need no copy in host memory.
-	// Save calls it once, in its own goroutine. Write must write exactly the bytes that Dims and DType require. The
-	// writer may be a [bytes.Buffer] or have a method AvailableBuffer; bytes put into that buffer are written without a
-	// copy.
+	// Write, if not nil, writes the elements instead of Data. Save calls it once, in its goroutine. It must write
+	// exactly the size of Dims and DType. If the writer has a method AvailableBuffer, as [bytes.Buffer] does, bytes put
+	// there are written without a copy.
 	Write func(io.Writer) error
-	// Parts, if not nil, replace Data and Write for a tensor that is sharded over several processes. They are the parts
-	// that this process saves, possibly none. Loaded tensors are whole.
+	// Parts, if not nil, replace Data and Write for a sharded tensor. They are the parts that this process saves,
+	// possibly none. Loaded tensors are whole.
 	Parts []shares.Part
 }
 
-// draft is content that is checked in all respects except the tensors' bytes.
+// draft is checked content, except for the tensors' bytes.
 type draft struct {
 	manifest manifest
-	tensors  []Tensor // not sharded
+	tensors  []Tensor // unsharded
 	share    shares.Share
-	parts    []Tensor // parts of this process, named by partName
+	parts    []Tensor // of this process, named by partName
 	of       map[string]partOf
 	written  atomic.Bool // by all processes
-	// over is closed when the other processes write nothing more.
+	// over is closed when the other processes will write nothing more.
 	over     chan struct{}
 	overOnce sync.Once
 }
@@ -78,7 +77,7 @@ func (d *draft) all() iter.Seq[*Tensor] {
 	}
 }
 
-// cut reports whether several processes save the draft.
+// cut reports whether several processes save it.
 func (d *draft) cut() bool { return len(d.manifest.cuts) > 0 }
 
 func newDraft(step Step, c Content) (*draft, error) {
@@ -138,18 +137,17 @@ func (d *draft) checkNames() error {
 	return nil
 }
 
-// Checkpoint is a loaded checkpoint with verified checksums.
+// Checkpoint is a loaded checkpoint with correct checksums.
 type Checkpoint struct {
 	Info
-	// Tensors have Data, except with [Options.LeaveCut]. They are in the order of the file: widest dtypes first, then
-	// by name.
+	// Tensors have Data, except with [Options.LeaveCut]. They are sorted by dtype, the widest first, then by name.
 	Tensors []Tensor
-	// PassedOver explains why [Folder.Newest] could not load newer checkpoints.
+	// PassedOver is why [Folder.Newest] skipped newer checkpoints.
 	PassedOver []error
 	sections   map[string]json.RawMessage
 }
 
-// Content returns the content, for saving it in another folder.
+// Content returns the content, for saving it elsewhere.
 func (c *Checkpoint) Content() Content {
 	sections := make(map[string]any, len(c.sections))
 	for name, text := range c.sections {
@@ -158,7 +156,7 @@ func (c *Checkpoint) Content() Content {
 	return Content{Tensors: c.Tensors, Metrics: c.Metrics, Sections: sections}
 }
 
-// Tensor returns the tensor with this name, and whether there is one.
+// Tensor returns the tensor with this name, if there is one.
 func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
 	i := slices.IndexFunc(c.Tensors, func(t Tensor) bool { return t.Name == name })
 	if i < 0 {
@@ -170,8 +168,8 @@ func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
 // Sections returns the sorted names of the sections.
 func (c *Checkpoint) Sections() []string { return sortedKeys(c.sections) }
 
-// Section decodes a section into the value that into points to. A field that this value does not have is an error.
-// Numbers decode into an any as json.Number, with all digits.
+// Section decodes a section into the value that into points to. Unknown fields are an error. Numbers decode into an any
+// as json.Number.
 func (c *Checkpoint) Section(name string, into any) error {
 	text, ok := c.sections[name]
 	if !ok {

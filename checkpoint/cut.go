@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// partName returns the name of a part in its file, as a Python slice: "/dense/weights[0:128,0:64]".
+// partName names a part by its slice, as in Python: "/dense/weights[0:128,0:64]".
 func partName(tensor string, start, dims []int) string {
 	b := append([]byte(tensor), '[')
 	for i := range start {
@@ -25,19 +25,16 @@ func partName(tensor string, start, dims []int) string {
 type cutTensor struct {
 	DType safetensors.DType `json:"dtype"`
 	Dims  []int             `json:"dims"`
-	// Part is the dims of each part.
-	Part  []int      `json:"part"`
-	Parts []cutPlace `json:"parts"`
+	Part  []int             `json:"part"`
+	Parts []cutPlace        `json:"parts"`
 }
 
-// cutPlace is one part of a sharded tensor.
 type cutPlace struct {
-	Rank  int   `json:"rank"` // whose file has the part
+	Rank  int   `json:"rank"` // whose file has it
 	Start []int `json:"start"`
 	Sum   crc   `json:"crc32c"`
 }
 
-// checkForm checks dtype and dims of the tensor and its parts.
 func (c *cutTensor) checkForm() error {
 	switch {
 	case c.DType.Bits() == 0 || c.DType.Bits()%8 != 0:
@@ -82,7 +79,7 @@ func (c *cutTensor) check() error {
 	return nil
 }
 
-// place returns the index of the part that begins at start.
+// place returns the index of the part at start.
 func (c *cutTensor) place(start []int) (int, error) {
 	wrong := len(start) != len(c.Dims)
 	at := 0
@@ -104,7 +101,7 @@ func (c *cutTensor) part(name string, start []int) safetensors.Tensor {
 	return safetensors.Tensor{Name: partName(name, start, c.Part), DType: c.DType, Dims: c.Part}
 }
 
-// paste copies the bytes of a part into the whole tensor.
+// paste copies a part into the whole tensor.
 func (c *cutTensor) paste(whole, part []byte, start []int) {
 	last := len(c.Dims) - 1
 	if last < 0 {
@@ -113,7 +110,7 @@ func (c *cutTensor) paste(whole, part []byte, start []int) {
 	}
 	size := c.DType.Bits() / 8
 	row := c.Part[last] * size
-	index := make([]int, last) // of the row within the part
+	index := make([]int, last)
 	for len(part) > 0 {
 		at := 0
 		for i, n := range index {
@@ -130,7 +127,7 @@ func (c *cutTensor) paste(whole, part []byte, start []int) {
 	}
 }
 
-// parsePart is the inverse of partName. It does not return the end of the slice.
+// parsePart parses a partName, except the ends of its slices.
 func parsePart(text string) (tensor string, start []int, ok bool) {
 	at := strings.LastIndexByte(text, '[')
 	if at < 0 || !strings.HasSuffix(text, "]") {

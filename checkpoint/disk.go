@@ -10,10 +10,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// disk is a folder in a file system with atomic renames. Checkpoints are created and removed under temporary names.
+// disk is a folder on a file system with atomic renames.
 type disk struct {
 	fs   vfs.FS
-	lock io.Closer // nil if the folder is read-only
+	lock io.Closer // nil if read-only
 }
 
 func (d *disk) names(context.Context) ([]string, error) { return d.fs.ReadDir(".") }
@@ -28,7 +28,6 @@ func (d *disk) has(_ context.Context, name string) (bool, error) {
 
 func (d *disk) open(_ context.Context, path string) (file, error) { return d.fs.Open(path) }
 
-// owner returns the content of the lock file.
 func (d *disk) owner() (text string, err error) {
 	return readNote(func(path string) (file, error) { return d.fs.Open(path) }, lockName)
 }
@@ -38,7 +37,7 @@ func (d *disk) close(readable bool) error {
 	if d.lock != nil {
 		err = d.lock.Close()
 	}
-	if readable { // the runtime closes d.fs with the last tensor whose data is still in a file
+	if readable { // tensors left in files still use d.fs; the runtime closes it
 		return err
 	}
 	return errors.Join(err, d.fs.Close())
@@ -65,7 +64,7 @@ func (d *disk) put(ctx context.Context, name string, w writing) error {
 	return nil
 }
 
-// write writes the complete checkpoint durably under a temporary name and reads it back.
+// write writes and verifies a checkpoint under a temporary name.
 func (d *disk) write(ctx context.Context, temp string, w writing) error {
 	create := func(name string, write func(io.Writer) error) error { return d.create(temp+"/"+name, write) }
 	open := func(path string) (file, error) { return d.open(ctx, path) }
@@ -86,8 +85,7 @@ func (d *disk) begin(_ context.Context, temp string) error { return d.fs.Mkdir(t
 
 func (d *disk) giveUp(_ context.Context, _, temp string) error { return d.discard(temp) }
 
-// share writes a rank's file and renames it, so that rank 0 sees only complete files. From then on only rank 0 changes
-// the folder.
+// share renames a complete rank file, so that rank 0 sees no incomplete one. After that only rank 0 changes the folder.
 func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writer) error) error {
 	part := temp + "/" + file + partSuffix
 	err := d.create(part, write)
@@ -103,7 +101,7 @@ func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writ
 // partSuffix ends the name of an incomplete rank file.
 const partSuffix = ".part"
 
-// mark writes a small file. On a full disk it renames an existing file instead, which needs no space.
+// mark writes a small file. On a full disk it renames an existing file instead.
 func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	part := temp + "/" + mark + partSuffix
 	err := d.create(part, bytesOf([]byte(text)))
@@ -120,8 +118,8 @@ func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	return err
 }
 
-// create writes a file durably. It never retries a failed sync: the kernel may have dropped the pages and report
-// success the second time.
+// create writes a file durably. It does not retry a failed sync: the kernel may have dropped the pages, and then report
+// success.
 func (d *disk) create(path string, write func(io.Writer) error) error {
 	file, err := d.fs.Create(path)
 	if err != nil {
@@ -134,7 +132,6 @@ func (d *disk) create(path string, write func(io.Writer) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// note writes under a temporary name first, so that readers never see half of it.
 func (d *disk) note(ctx context.Context, name, text string) error {
 	if err := d.forget(ctx, name); err != nil {
 		return err
@@ -164,18 +161,18 @@ func (d *disk) publish(temp, name string) error {
 	return d.fs.SyncDir(".")
 }
 
-// takeBack undoes a failed publish: a failed save must not be visible.
+// takeBack undoes a failed publish, because a failed save must not be visible.
 func (d *disk) takeBack(name, temp string) error {
 	if err := d.fs.Rename(name, temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := d.fs.SyncDir("."); err != nil { // otherwise a power loss could show a half removed checkpoint
+	if err := d.fs.SyncDir("."); err != nil { // else a power loss could show a half removed checkpoint
 		return err
 	}
 	return d.discard(temp)
 }
 
-// remove renames first, so that no reader sees a half removed checkpoint.
+// remove renames first, so that no half removed checkpoint is visible.
 func (d *disk) remove(_ context.Context, names []string) error {
 	trash := make([]string, len(names))
 	for i, name := range names {
@@ -205,7 +202,7 @@ func (d *disk) clean(_ context.Context, removed func(name string)) error {
 		if !staleForm.MatchString(name) {
 			continue
 		}
-		if !synced { // an earlier rename may not be durable: the folder could reappear as a checkpoint
+		if !synced { // an earlier rename may not be durable: a power loss could undo it
 			if err := d.fs.SyncDir("."); err != nil {
 				return err
 			}
@@ -219,7 +216,6 @@ func (d *disk) clean(_ context.Context, removed func(name string)) error {
 	return nil
 }
 
-// discard removes a folder and its contents. A missing folder is no error.
 func (d *disk) discard(name string) error {
 	err := removeAll(d.fs, name)
 	if errors.Is(err, fs.ErrNotExist) {

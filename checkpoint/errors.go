@@ -7,15 +7,15 @@ import (
 )
 
 var (
-	// ErrNone means that the folder has no checkpoint. A folder with only damaged checkpoints has a different error.
+	// ErrNone means that the folder has no checkpoint, not even a damaged one.
 	ErrNone = errors.New("no checkpoint in the folder")
 	// ErrExists means that the step is already saved; see [Options.Overwrite].
 	ErrExists = errors.New("the step is saved already")
-	// ErrNewer means that a later version of lazo wrote the checkpoint in a format unknown to this one.
+	// ErrNewer means that a newer version of lazo wrote the checkpoint in a format unknown to this one.
 	ErrNewer = errors.New("written by a newer lazo")
-	// ErrNotPruned means that the step was saved durably, but older checkpoints could not be removed.
+	// ErrNotPruned means that the step was saved, but older checkpoints could not be removed.
 	ErrNotPruned = errors.New("saved, but old checkpoints are not removed")
-	// ErrNoSection means that the checkpoint does not have the section.
+	// ErrNoSection means that the checkpoint lacks the section.
 	ErrNoSection = errors.New("no such section")
 	errNoStep    = errors.New("no checkpoint of this step")
 	errReadOnly  = errors.New("the folder is open for reading alone")
@@ -23,13 +23,13 @@ var (
 	errClosed    = errors.New("the folder is closed")
 )
 
-// DamagedError reports a checkpoint whose content differs from what was saved.
+// DamagedError means that a checkpoint differs from what was saved.
 type DamagedError struct {
-	// Path is the file, relative to the folder of checkpoints.
+	// Path is the file, relative to the folder.
 	Path string
-	// Tensor is the name of the damaged tensor, or "" if the damage is not in one tensor.
+	// Tensor is the damaged tensor, or "".
 	Tensor string
-	// Err is the cause. It wraps [safetensors.ErrLimit] if a size in the file exceeds a limit.
+	// Err is the cause. It wraps [safetensors.ErrLimit] if a size exceeds a limit.
 	Err error
 }
 
@@ -42,7 +42,6 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// twiceError means that a run has two options [Resume] for one folder.
 type twiceError struct{ dir string }
 
 func (e *twiceError) Error() string {
@@ -50,13 +49,12 @@ func (e *twiceError) Error() string {
 		"Resume(dir, Every(loop.Steps(500)), KeepBest(\"loss_test\"))", e.dir)
 }
 
-// Is matches the error of a folder that a run has reserved.
 func (e *twiceError) Is(err error) bool { return err == errReserved }
 
-// lockedError means that another process, or another [Folder] of this one, writes into the folder.
+// lockedError means that another [Folder] is open for writing, here or in another process.
 type lockedError struct {
 	Dir string
-	// PID and Host are the owner's. They are 0 and "" if they cannot be read.
+	// PID and Host are the owner's, 0 and "" if unknown.
 	PID  int
 	Host string
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// float is a float64 that JSON keeps exactly, including NaN and infinities, which encoding/json refuses. These become
-// the strings "NaN", "+Inf" and "-Inf", or "NaN:7ff8000000000123" for a NaN with other bits than math.NaN().
+// float is a float64 that JSON preserves exactly. NaN and infinities, which encoding/json refuses, become "NaN", "+Inf"
+// and "-Inf", other NaNs "NaN:7ff8000000000123".
 type float float64
 
 // MarshalJSON never fails.

@@ -16,24 +16,23 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// Folder is an open folder of checkpoints. Its methods may be called concurrently; they block each other.
+// Folder is an open folder of checkpoints. Its methods may be called concurrently.
 type Folder struct {
 	dir      string
 	options  Options // Log is not nil
 	now      func() time.Time
 	reserved atomic.Bool
-	best     atomic.Pointer[Retention] // of the run that reserved the folder
+	best     atomic.Pointer[Retention] // of the current run
 
 	mu       sync.Mutex
 	medium   medium
-	readBack bool // whether a save was read back
+	readBack bool
 	closed   bool
-	settled  map[string]bool // metrics that a save had, or that were reported as missing
+	settled  map[string]bool // metrics that were saved or reported as missing
 }
 
-// Open opens a folder of checkpoints and removes incomplete ones of earlier processes. It creates a missing folder,
-// unless options.ReadOnly is set. It returns an error if another process has the folder open for writing. The lock of a
-// dead process does not remain.
+// Open opens a folder of checkpoints, or creates it unless it is ReadOnly, and removes incomplete checkpoints. It
+// returns an error if another process has it open for writing. The lock of a dead process does not remain.
 func Open(dir string, options Options) (*Folder, error) {
 	f, err := openDir(dir, options)
 	if err != nil {
@@ -65,7 +64,7 @@ func openDir(dir string, options Options) (*Folder, error) {
 	return f, nil
 }
 
-// openFS is [Open] with another file system, for tests.
+// openFS lets tests choose the file system.
 func openFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
 	d := &disk{fs: fs}
 	if options.ReadOnly {
@@ -111,7 +110,7 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 type owner struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host"`
-	Token int64  `json:"token"` // different each time a folder is opened
+	Token int64  `json:"token"` // new at each opening
 }
 
 func newOwner() owner {
@@ -123,11 +122,11 @@ func newOwner() owner {
 }
 
 func (o owner) String() string {
-	text, _ := json.Marshal(o) // cannot fail: numbers and text
+	text, _ := json.Marshal(o)
 	return string(text)
 }
 
-// parseOwner returns the zero owner for any other text. It serves a message only.
+// parseOwner returns the zero owner for other text; it is for a message.
 func parseOwner(note string) owner {
 	var o owner
 	if err := json.Unmarshal([]byte(note), &o); err != nil {
@@ -136,8 +135,8 @@ func parseOwner(note string) owner {
 	return o
 }
 
-// writer returns the text of the lock file. Each opening writes a different text, so processes that read the same text
-// see the same folder. It is empty in a store, and before the first opening.
+// writer returns the text of the lock file, new at each opening: who reads the same text sees the same folder. It is
+// empty in a store.
 func (f *Folder) writer() (string, error) {
 	d, ok := f.medium.(*disk)
 	if !ok {
@@ -147,17 +146,17 @@ func (f *Folder) writer() (string, error) {
 	return text, f.wrap(err, "read who writes")
 }
 
-// Dir returns the folder's name, as given to [Open].
+// Dir returns the name given to [Open].
 func (f *Folder) Dir() string { return f.dir }
 
-// Options returns the options of the folder. Log is not nil.
+// Options returns the folder's options. Log is not nil.
 func (f *Folder) Options() Options {
 	options := f.options
 	options.Keep = slices.Clone(options.Keep)
 	return options
 }
 
-// reserve takes the folder for one run until release is called. It fails if another run has it.
+// reserve takes the folder for one run.
 func (f *Folder) reserve() (release func(), err error) {
 	if !f.reserved.CompareAndSwap(false, true) {
 		return nil, f.wrap(errReserved, "save a run")
@@ -165,10 +164,10 @@ func (f *Folder) reserve() (release func(), err error) {
 	return func() { f.best.Store(nil); f.reserved.Store(false) }, nil
 }
 
-// Close releases the lock. The checkpoints remain.
+// Close releases the lock.
 func (f *Folder) Close() error { return f.close(false) }
 
-// close with readable leaves the files open that [Options].LeaveCut still needs: a state may read them after the run.
+// close with readable keeps files open that [Options].LeaveCut needs: a state may read them after the run.
 func (f *Folder) close(readable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Follow restores the checkpoints of a run as they appear. It is for a process that evaluates them while another one
-// trains:
+// Follow restores the checkpoints of a run as they appear, to evaluate them in another process:
 //
 //	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) {
 //		if err != nil {
@@ -24,27 +23,26 @@ import (
 //		…
 //	}
 //
-// Existing checkpoints come first, in the order of their steps. The loop ends when the run has marked its end in the
-// folder ([Resume]) and all checkpoints saved before are restored.
+// Checkpoints come in the order of their steps. The loop ends when the folder marks the end of the run ([Resume]) and
+// all checkpoints have come.
 type Follow struct {
-	// Dir is the folder. It need not exist yet.
+	// Dir is the folder. It may appear later.
 	Dir string
-	// Folder is an open folder instead of Dir, such as one of [OpenStore]. It stays open.
+	// Folder replaces Dir by an open folder, such as one of [OpenStore]. It stays open.
 	Folder *Folder
-	// Newest skips, at each look, all checkpoints except the newest.
+	// Newest skips all but the newest checkpoint at each look.
 	Newest bool
-	// Poll is the time between two looks, by default 10 seconds.
+	// Poll is the time between looks, by default 10 seconds.
 	Poll time.Duration
-	// Timeout is how long to wait for the next checkpoint. Zero means without end. The error wraps
-	// [context.DeadlineExceeded].
+	// Timeout limits the wait for the next checkpoint. Zero means no limit. The error wraps [context.DeadlineExceeded].
 	Timeout time.Duration
-	// Stop, if not nil, reports that no more checkpoints will be saved; the folder's mark is then ignored. It is called
-	// before each look, so a checkpoint saved before Stop returned true is still restored.
+	// Stop, if not nil, replaces the folder's mark: it reports whether the run has ended. It is called before each
+	// look, so checkpoints saved before it returned true are still restored.
 	Stop func(ctx context.Context) (bool, error)
 }
 
-// Into restores each checkpoint into the state and yields how far its training was. It ends after an error or when ctx
-// ends. It skips a checkpoint that the training process removes before it is restored.
+// Into restores each checkpoint into the state and yields its position. It ends after an error or with ctx. It skips
+// checkpoints that were removed meanwhile.
 func (f Follow) Into(ctx context.Context, state State) iter.Seq2[loop.Elapsed, error] {
 	return func(yield func(loop.Elapsed, error) bool) {
 		more := true
@@ -109,14 +107,13 @@ func (f Follow) each(ctx context.Context, state State, yield func(loop.Elapsed) 
 	}
 }
 
-// look finds the checkpoints after step last, and whether there will be no more.
 func (f Follow) look(ctx context.Context, last Step) (over bool, steps []Step, err error) {
 	if f.Stop != nil {
 		if over, err = f.Stop(ctx); err != nil {
 			return false, nil, fmt.Errorf("is the training over: %w", err)
 		}
 	}
-	if f.Folder == nil { // it does not exist yet
+	if f.Folder == nil {
 		return over, nil, nil
 	}
 	if f.Stop == nil {
@@ -141,7 +138,6 @@ func (f Follow) look(ctx context.Context, last Step) (over bool, steps []Step, e
 	return over, steps, nil
 }
 
-// restore restores a checkpoint. It returns gone if the checkpoint was removed.
 func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.Elapsed, gone bool, err error) {
 	c, err := f.Folder.Load(ctx, step)
 	if err == nil {
@@ -150,7 +146,7 @@ func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.El
 			return from.elapsed, false, nil
 		}
 	}
-	// The process that saves may have removed the checkpoint since the look.
+	// The training process may have removed it since the look.
 	list, listErr := f.Folder.List(ctx)
 	if listErr == nil && !slices.ContainsFunc(list, func(i Info) bool { return i.Step == step }) {
 		f.Folder.Options().Log.Info("checkpoint: removed before it was restored", "folder", f.Folder.Dir(), "step", int64(step))

@@ -22,25 +22,22 @@ const (
 	gomlxJSON     = ".json"
 	gomlxBin      = ".bin"
 	gomlxMagic    = "gomlx_checkpoints" // v0.28 appends an s
-	gomlxSlack    = 32 << 20            // how far a file may expand beyond twice its size
+	gomlxSlack    = 32 << 20            // how far a file may expand, plus twice its size
 	gomlxTextSize = 8 << 20             // limit of the JSON
 )
 
-// ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28, compressed or not. path is a folder, whose checkpoint with
-// the highest number is read, or the .json file of one checkpoint. No other checkpoint of the folder is tried.
+// ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is a folder, of which it reads the checkpoint with the
+// highest number, or a checkpoint's .json file. It tries no other one.
 //
-// Tensors have the full names of the variables ("/model/dense/weights"), as in a managed.State. Step comes from the
-// file's name; it is 0 if the name has none. GoMLX does not save which variables are trainable, so use State.Transfer,
-// not State.Restore.
+// Tensors have the variables' full names ("/model/dense/weights"), as in a managed.State. Step comes from the file's
+// name, or is 0. GoMLX does not save which variables are trainable, so use State.Transfer, not State.Restore.
 //
-// The section "params" holds GoMLX's parameters as [Params], by scope and key ("/optimizer/learning_rate"). The section
-// "params.other" holds parameters of types that Params lacks, such as lists: for each an object with type and value.
-// Integers are exact; GoMLX itself converts them to float64.
+// The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"), with exact
+// integers. "params.other" has those of other types, such as lists, as objects with type and value.
 //
-// ImportGoMLX returns a [*DamagedError] for a file that GoMLX does not write. The error wraps [safetensors.ErrLimit]
-// for more than 50,000 variables, 10,000 parameters, 2 MB of parameters or 8 MB of JSON, and for a file that expands to
-// more than maxBytes. If maxBytes is 0, the limit is twice the file plus 32 MB, and ImportGoMLX uses at most twice the
-// files plus 64 MB of memory. A compressed checkpoint of mostly zeros needs a larger maxBytes.
+// A malformed file is a [*DamagedError]. The error wraps [safetensors.ErrLimit] for more than 50,000 variables, 10,000
+// parameters, 2 MB of parameters or 8 MB of JSON, or a file that expands to more than maxBytes. Zero means twice the
+// file plus 32 MB, and then at most twice the files plus 64 MB of memory is used. Files of mostly zeros need more.
 func ImportGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
 	c, err := importGoMLX(path, maxBytes)
 	if err != nil {
@@ -70,7 +67,7 @@ func importGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
 	return c, errors.Join(err, fs.Close())
 }
 
-// importGoMLXFrom reads the checkpoint with a base name, or the newest for "".
+// importGoMLXFrom reads a checkpoint, the newest if base is "".
 func importGoMLXFrom(fs vfs.FS, base string, maxBytes int64) (*Checkpoint, error) {
 	older := ""
 	if base == "" {
@@ -94,7 +91,6 @@ func importGoMLXFrom(fs vfs.FS, base string, maxBytes int64) (*Checkpoint, error
 	return c, err
 }
 
-// gomlxName is a parsed file name of a checkpoint.
 type gomlxName struct {
 	base string
 	n    int64
@@ -119,8 +115,7 @@ func parseGoMLXName(base string) (gomlxName, bool) {
 	return gomlxName{base, n, Step(step)}, err == nil
 }
 
-// gomlxCheckpoints returns the checkpoints of a folder, the newest last. GoMLX sorts the names as text, which is the
-// same order up to ten million checkpoints.
+// gomlxCheckpoints returns the newest last. GoMLX's order as text is the same up to ten million checkpoints.
 func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 	names, err := fs.ReadDir(".")
 	if err != nil {
@@ -141,7 +136,7 @@ func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 type gomlxImport struct {
 	open     opener
 	base     string
-	maxBytes int64 // 0: depends on the file's size
+	maxBytes int64 // 0: see gomlxSlack
 }
 
 func (i *gomlxImport) read() (*Checkpoint, error) {
@@ -169,7 +164,7 @@ func (i *gomlxImport) read() (*Checkpoint, error) {
 	return &Checkpoint{Info: Info{Step: name.step, Metrics: map[string]float64{}, Bytes: m.bytes}, Tensors: inOrder(m.tensors), sections: sections}, nil
 }
 
-// readValues reads the tensors' bytes. It checks all lengths before it allocates memory.
+// readValues checks all lengths before it allocates.
 func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 	path := i.base + gomlxBin
 	size, err := file.Size()
@@ -199,7 +194,7 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 		if err != nil {
 			return damaged(path, err)
 		}
-		ahead := min(n, max(size, gomlxSlack)) // grows with what is read: the header may claim too much
+		ahead := min(n, max(size, gomlxSlack))
 		t.Data = make([]byte, ahead)
 		got, err := io.ReadFull(r, t.Data)
 		if err == nil && n > ahead {
@@ -225,7 +220,7 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 	return nil
 }
 
-// gomlxReader returns the content after the header. Only compressed files have a header.
+// gomlxReader skips the header, which only compressed files have.
 func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err error) {
 	raw := io.NewSectionReader(file, 0, size)
 	head := make([]byte, min(size, int64(len(gomlxMagic+"s\x04gzip"))))
@@ -248,7 +243,7 @@ func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err er
 	return r, true, err
 }
 
-// gomlxDamage makes a wrong content a DamagedError and returns errors of reading unchanged.
+// gomlxDamage returns errors of reading unchanged and makes others a DamagedError.
 func gomlxDamage(path, tensor string, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)

@@ -25,7 +25,7 @@ const (
 	gomlxOtherSection  = "params.other"
 )
 
-// gomlxType returns the dtype for GoMLX's name, or 0 for an unsupported one.
+// gomlxType returns 0 for unsupported dtypes.
 func gomlxType(name string) safetensors.DType {
 	if d, err := safetensors.ParseDType(dtype.Named(name).InFile()); err == nil {
 		return d
@@ -36,9 +36,8 @@ func gomlxType(name string) safetensors.DType {
 	}[name]
 }
 
-// gomlxMeta is the JSON of a GoMLX checkpoint.
 type gomlxMeta struct {
-	// tensors are in the order of the file, without Data.
+	// tensors are in file order, without Data.
 	tensors []Tensor
 	bytes   int64 // of all tensors
 	params  Params
@@ -46,13 +45,12 @@ type gomlxMeta struct {
 	form    string // "gzip", "uncompressed", or "" in old files
 }
 
-// gomlxOther is a parameter of a type that Params lacks.
 type gomlxOther struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value"`
 }
 
-// parseGoMLX walks over the text itself. encoding/json would need many times the text's memory.
+// parseGoMLX avoids encoding/json, which needs many times the text's memory.
 func parseGoMLX(text []byte) (*gomlxMeta, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -103,7 +101,7 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	if t.Name, err = gomlxText(fields[0]); err != nil {
 		return t, err
 	}
-	// v0.26 appends a slash to each scope, even if it ends with one, as the root and Adam's scopes do.
+	// v0.26 appends a slash even to scopes that end with one (the root, Adam's).
 	full, ok := strings.CutPrefix(t.Name, "var:/")
 	if !ok {
 		return t, errors.New(`expected a name that begins with "var:/"`)
@@ -185,7 +183,7 @@ func (m *gomlxMeta) parseParams(list []byte) error {
 	return nil
 }
 
-// addParam adds a value of a Go type, named as by %T.
+// addParam adds a value whose kind is printed by %T.
 func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	var x any
 	switch kind {
@@ -195,7 +193,7 @@ func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 		x, err = decodeParam(kind, value)
 	case "[]uint8":
 		x, err = decodeParam("bytes", value)
-	case "float32": // printed with float32's precision
+	case "float32":
 		x64, parseErr := strconv.ParseFloat(string(value), 32)
 		x, err = float32(x64), parseErr
 	case "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64":
@@ -208,7 +206,7 @@ func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	return err
 }
 
-// sections returns the parameters as sections of a checkpoint.
+// sections returns the parameters as sections.
 func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	params, err := encodeSection(m.params)
 	if err != nil {
@@ -221,8 +219,8 @@ func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// gomlxFields sets values to the fields of an object with these names. All are required and no others may be there, but
-// old files lack the last name in the outermost object.
+// gomlxFields finds the fields with these names and allows no others. Only the last may be missing, in the outermost
+// object of old files.
 func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	clear(values)
 	if object[0] != '{' {
@@ -243,7 +241,7 @@ func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	return nil
 }
 
-// gomlxText decodes a string without encoding/json, which allocates for each.
+// gomlxText avoids encoding/json's allocations.
 func gomlxText(text []byte) (string, error) {
 	if text[0] != '"' {
 		return "", fmt.Errorf("expected a string, got %s", cut(text))
@@ -252,7 +250,7 @@ func gomlxText(text []byte) (string, error) {
 	return string(b), err
 }
 
-// gomlxCount returns the number of elements of a list; null counts as an empty list.
+// gomlxCount counts a list's elements; null is empty.
 func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	if string(list) == "null" {
 		return 0, nil
@@ -268,7 +266,7 @@ func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	return n, nil
 }
 
-// elements iterates over a JSON list that checkJSON accepted; null has none.
+// elements iterates over a checked JSON list; null is empty.
 func elements(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		depth, from := 0, 0

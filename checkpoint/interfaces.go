@@ -2,18 +2,18 @@ package checkpoint
 
 import "context"
 
-// State is a state of a run that can be saved and restored, such as a managed.State. It may have these methods:
+// State is a run's state that can be saved and restored, such as a managed.State. It may also have these methods:
 //
-//   - Versions() map[string]string reports what it runs on, such as the plugin and the number of devices.
-//   - Settings() []Setting reports its settings. It leaves out a setting that is not known yet, such as the data before
-//     the first step. A setting that the state cannot know has no Value.
+//   - Versions() map[string]string: what it runs on, such as the plugin and the number of devices.
+//   - Settings() []Setting: its settings. Those that are not known yet, such as the data before the first step, are
+//     left out.
 //
-// Both are saved with a run, and [Resume] reports the differences.
+// Both are saved, and [Resume] reports differences.
 type State interface {
-	// Content returns everything that the state needs to continue bit-identically. The tensors' Write functions are
-	// called before the state is used again. Sections named "loop", "versions" or "loop.…" are reserved for [Resume].
+	// Content returns all that the state needs to continue bit-identically. The tensors' Write is called before the
+	// state is used again. The sections "loop", "versions" and "loop.…" are reserved.
 	Content(ctx context.Context) (Content, error)
-	// Restore sets the state from tensors and sections that Content returned. After an error the state is unchanged.
+	// Restore restores what Content returned. After an error the state is unchanged.
 	Restore(ctx context.Context, c *Checkpoint) error
 }
 
@@ -21,12 +21,11 @@ type versioned interface{ Versions() map[string]string }
 
 type configured interface{ Settings() []Setting }
 
-// Setting is one setting of a training run, as text.
+// Setting is a setting of a training run, as text.
 type Setting struct {
-	// Name identifies the setting: "batch", "optimizer.rate". An empty Value means that the state cannot know the
-	// setting. It is not saved then, and it is a [Difference] if the saved run knew it.
+	// Name identifies the setting: "batch", "optimizer.rate". An empty Value means that the state cannot know it. It is
+	// not saved then, and is a [Difference] if the saved run knew it.
 	Name, Value string
-	// Saved means that a restored state continues with the saved value and ignores the program's. This holds for values
-	// in variables, such as the learning rate and the random numbers of a seed.
+	// Saved means that the saved value overrides the program's, because it is in a variable, such as the learning rate.
 	Saved bool
 }

@@ -12,31 +12,27 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Retention is a rule that keeps checkpoints: those that at least one of its fields keeps. A zero field keeps none.
+// Retention is a rule for which checkpoints are kept: those that any of its fields keeps.
 //
 //	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"} // the three newest, and the two with the lowest loss
 //
-// The rules use only what the folder has (step, time, metrics), so they also hold after a restart. Keras and Flax
-// forget the best value at a restart.
+// It uses only the folder's content, so it holds over restarts, where Keras and Flax forget their best value.
 type Retention struct {
-	// Last keeps the n newest, by step.
+	// Last keeps the n newest steps.
 	Last int
-	// EverySteps keeps the first checkpoint in each interval of n steps: 0 to n-1, n to 2n-1, and so on. With
-	// checkpoints at multiples of n it keeps all of them.
+	// EverySteps keeps the first checkpoint in each interval of n steps: 0 to n-1, n to 2n-1, and so on.
 	EverySteps Step
-	// EveryTime keeps the first checkpoint in each interval of this length, by the time of its save. Intervals count
-	// from 1970 in UTC: 24 hours is a day of UTC.
+	// EveryTime keeps the first checkpoint saved in each interval of this length since 1970, UTC.
 	EveryTime time.Duration
-	// Best keeps the n checkpoints with the best values of Metric ([Content.Metrics]). Of equal values the earlier
-	// steps win. A checkpoint without a finite value is never among them.
-	Best int
-	// Metric is the metric for Best.
+	// Best keeps the n best checkpoints by Metric ([Content.Metrics]). Earlier steps win ties. Those without a finite
+	// value do not count.
+	Best   int
 	Metric string
-	// Mode is whether lower or higher values of Metric are better. The zero Mode chooses by the metric's name.
+	// Mode is whether lower or higher is better. Zero chooses by Metric's name.
 	Mode loop.Mode
 }
 
-// String returns the fields that are set, in Go syntax.
+// String returns the set fields in Go syntax.
 func (r Retention) String() string {
 	var fields []string
 	add := func(name string, x any, set bool) {
@@ -53,8 +49,7 @@ func (r Retention) String() string {
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-// Kept reports for each checkpoint of a list, sorted by step, whether the rule keeps it. An invalid Retention keeps
-// none.
+// Kept reports which checkpoints of a list sorted by step are kept. An invalid rule keeps none.
 func (r Retention) Kept(list []Info) []bool {
 	keep := make([]bool, len(list))
 	if r.check() != nil {
@@ -75,7 +70,6 @@ func (r Retention) Kept(list []Info) []bool {
 	return keep
 }
 
-// first marks the first checkpoint of each interval.
 func first(list []Info, keep []bool, stretch func(Info) int64) {
 	seen := map[int64]bool{}
 	for i := range list {
@@ -126,10 +120,9 @@ func (r Retention) check() error {
 	return nil
 }
 
-// best is the part of the rule for its metric.
 func (r Retention) best() Retention { return Retention{Best: r.Best, Metric: r.Metric, Mode: r.Mode} }
 
-// kept marks what the rules keep of a list sorted by step. It is idempotent: the kept checkpoints are kept again.
+// kept marks what the rules keep of a list sorted by step. It is idempotent.
 func kept(rules []Retention, list []Info) []bool {
 	keep := make([]bool, len(list))
 	for _, r := range rules {

@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// Info describes a checkpoint. Reading it does not read the tensors.
+// Info describes a checkpoint without its tensors.
 type Info struct {
 	Step Step
-	// Time is the wall clock time of the save, in UTC.
+	// Time is when it was saved, in UTC.
 	Time    time.Time
 	Metrics map[string]float64
-	// Bytes is the total size of the tensors.
+	// Bytes is the size of the tensors.
 	Bytes int64
-	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. The other
-	// fields except Step are then zero.
+	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. Then only Step
+	// is set.
 	Err error
 }
 
-// entry is a checkpoint of the folder.
 type entry struct {
 	place
 	manifest *manifest
@@ -42,8 +41,8 @@ func (m *manifest) info() Info {
 	return Info{Step: m.step, Time: m.time, Metrics: metrics, Bytes: m.state.Size - m.state.HeaderSize + m.cutBytes()}
 }
 
-// List returns the checkpoints, one per step, sorted by step. It reads only the manifests; [Folder.Verify] finds damage
-// in the tensors.
+// List returns the checkpoints, one per step, sorted by step. It does not detect damage in tensors; [Folder.Verify]
+// does.
 func (f *Folder) List(ctx context.Context) ([]Info, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +67,6 @@ func (f *Folder) List(ctx context.Context) ([]Info, error) {
 	return list, nil
 }
 
-// places returns the wanted places in order.
 func (f *Folder) places(ctx context.Context, want func(place) bool) ([]place, error) {
 	names, err := f.medium.names(ctx)
 	if err != nil {
@@ -100,7 +98,7 @@ func (f *Folder) scan(ctx context.Context) ([]entry, error) {
 	return entries, nil
 }
 
-// readInfo checks a checkpoint except the content of its tensors.
+// readInfo checks all but the tensors' content.
 func readInfo(open opener, at place) (*manifest, error) {
 	m, err := readManifest(open, at.String(), at.step)
 	if err != nil {

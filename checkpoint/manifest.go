@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	format        = 1 // whole tensors in one file
-	cutFormat     = 2 // some tensors are sharded over the files of ranks
+	format        = 1 // unsharded
+	cutFormat     = 2 // with sharded tensors in rank files
 	manifestLimit = 64 << 20
 	tensorLimit   = 1_000_000
-	entryLimit    = 10_000 // of metrics, of sections
-	plainLimit    = 256    // of a field with one value, in bytes
+	entryLimit    = 10_000 // metrics or sections
+	plainLimit    = 256    // bytes of a plain field
 )
 
-// manifest is manifest.json: a checkpoint without its tensors.
+// manifest is manifest.json.
 type manifest struct {
 	format  int
 	step    Step
 	time    time.Time
 	metrics map[string]float
 	state   stateSum
-	// sums are the CRC-32C of the tensors.
+	// sums are the tensors' checksums.
 	sums map[string]crc
-	// ranks are the files of sharded parts, cuts the sharded tensors. Both are only in cutFormat.
+	// ranks are the rank files, cuts the sharded tensors; only in cutFormat.
 	ranks    map[string]stateSum
 	cuts     map[string]*cutTensor
 	sections map[string]json.RawMessage
 }
 
-// stateSum is what the manifest has about a file of tensors, except the tensors' checksums.
+// stateSum describes a file of tensors.
 type stateSum struct {
 	Size       int64 `json:"size"`
 	HeaderSize int64 `json:"header_size"` // with the 8 bytes before it
@@ -59,7 +59,6 @@ func (c *crc) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// encode writes one line for each field, tensor, metric and section.
 func (m *manifest) encode() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("{\n")
@@ -80,7 +79,7 @@ func (m *manifest) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// field is a field of a manifest. Names must match exactly; encoding/json would accept "STEP" for "step".
+// field is a field of a manifest. encoding/json would accept "STEP" for "step".
 type field struct {
 	name   string
 	encode func() ([]byte, error)
@@ -137,7 +136,7 @@ func plain[T any](name string, to *T) field {
 	}
 }
 
-// byName is an object whose keys are names of the user, at most limit.
+// byName is an object with at most limit keys, which are not lazo's.
 func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) field {
 	return field{
 		name,
@@ -174,7 +173,7 @@ func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]b
 					return fmt.Errorf("more than %d: %w", limit, safetensors.ErrLimit)
 				}
 			}
-			*to = make(map[string]T, n) // growing would need twice the memory
+			*to = make(map[string]T, n) // growing needs twice the memory
 			var key []byte
 			for spelled, value := range members(text) {
 				var err error
@@ -190,8 +189,7 @@ func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]b
 	}
 }
 
-// parseManifest accepts only what encode can write, except for spaces and order. The result shares memory with the
-// text.
+// parseManifest accepts only encode's output, except for spaces and order. The result shares the text's memory.
 func parseManifest(text []byte) (*manifest, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -217,7 +215,7 @@ func parseManifest(text []byte) (*manifest, error) {
 		if err := field.decode(value); err != nil {
 			return nil, fmt.Errorf("field %q: %w", field.name, err)
 		}
-		if i == 0 { // check the format first: the rest may differ
+		if i == 0 { // the format first: the rest may differ
 			if m.format != format && m.format != cutFormat {
 				return nil, m.otherFormat()
 			}
@@ -250,13 +248,12 @@ func (m *manifest) check() error {
 	return m.checkCuts()
 }
 
-// commit returns the content of COMMIT, in the format of sha256sum.
+// commit returns the content of COMMIT for a manifest.
 func commit(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }
 
-// readManifest checks a checkpoint except its tensors. Wrong content is a *DamagedError or ErrNewer; other errors come
-// from reading.
+// readManifest checks a checkpoint except its tensors. It returns a *DamagedError, ErrNewer, or an error of reading.
 func readManifest(open opener, dir string, step Step) (*manifest, error) {
 	path := dir + "/" + commitName
 	committed, err := readSmall(open, path, 1<<10)
@@ -288,7 +285,6 @@ func readManifest(open opener, dir string, step Step) (*manifest, error) {
 
 func damaged(path string, err error) error { return &DamagedError{Path: path, Err: err} }
 
-// readSmall reads a file of at most limit bytes.
 func readSmall(open opener, path string, limit int64) ([]byte, error) {
 	file, err := openFile(open, path)
 	if err != nil {

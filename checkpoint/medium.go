@@ -8,34 +8,32 @@ import (
 	"io/fs"
 )
 
-// medium stores the checkpoints of a [Folder]: on a disk, or in a [Store]. No reader sees an incomplete checkpoint.
-// Names are those of place.String.
+// medium stores the checkpoints of a [Folder]: a disk or a [Store]. Incomplete checkpoints are never visible. Names are
+// those of place.String.
 type medium interface {
-	// names returns the names of all complete checkpoints, and maybe others.
+	// names includes all complete checkpoints, and maybe others.
 	names(ctx context.Context) ([]string, error)
 	has(ctx context.Context, name string) (bool, error)
-	// open opens a file for reading. A missing file is fs.ErrNotExist.
+	// open returns fs.ErrNotExist for a missing file.
 	open(ctx context.Context, path string) (file, error)
-	// put creates a checkpoint with a new name durably. After an error it does not exist.
+	// put creates a checkpoint durably. After an error it does not exist.
 	put(ctx context.Context, name string, writing writing) error
-	// The next four serve a checkpoint of several processes. begin makes the temporary folder, if the medium has one.
-	// giveUp removes everything. share writes one process's file, which becomes visible when it is complete and
-	// durable. mark records that this file will not come; its text may be lost.
+	// For a checkpoint of several processes: begin makes the temporary folder, if any; giveUp removes everything; share
+	// writes one process's file, visible when complete and durable; mark records that this file will not come.
 	begin(ctx context.Context, temp string) error
 	giveUp(ctx context.Context, name, temp string) error
 	share(ctx context.Context, name, temp, file string, write func(io.Writer) error) error
 	mark(ctx context.Context, name, temp, file, text string) error
 	remove(ctx context.Context, names []string) error
-	// clean removes what a dead process or a failed removal left.
+	// clean removes what dead processes and failed removals left.
 	clean(ctx context.Context, removed func(name string)) error
-	// note replaces a small file next to the checkpoints. forget removes it; a missing file is no error.
+	// note replaces a small file next to the checkpoints; forget removes it, if it exists.
 	note(ctx context.Context, name, text string) error
 	forget(ctx context.Context, name string) error
-	// close also releases the lock, if there is one. With readable the files stay readable.
+	// close releases the lock, if any. With readable the files stay readable.
 	close(readable bool) error
 }
 
-// file is a file opened for reading.
 type file interface {
 	io.ReaderAt
 	io.Closer
@@ -44,19 +42,17 @@ type file interface {
 
 type opener func(path string) (file, error)
 
-// creator creates a file of a checkpoint.
 type creator func(name string, write func(io.Writer) error) error
 
-// writing is a checkpoint to write. A medium uses its fields in this order.
+// writing is a checkpoint to write. A medium uses the fields in this order.
 type writing struct {
-	// begun is the temporary folder of medium.begin, or "".
+	// begun is medium.begin's folder, or "".
 	begun string
-	// files creates all files but COMMIT and returns the content of that. open reads the files of other processes in
-	// dir.
+	// files creates all files but COMMIT and returns its content. open reads other processes' files in dir.
 	files func(create creator, open opener, dir string) (commit []byte, err error)
-	// last is called when everything is durable but not visible yet.
+	// last is called when all is durable but not visible yet.
 	last func() error
-	// check, if not nil, reads all files back from a folder of any name.
+	// check, if not nil, verifies the files in dir.
 	check func(open opener, dir string) error
 }
 
@@ -67,7 +63,7 @@ func bytesOf(text []byte) func(io.Writer) error {
 	}
 }
 
-// readNote reads a small file. It returns "" if there is none.
+// readNote returns "" if there is no file.
 func readNote(open opener, name string) (text string, err error) {
 	file, err := open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +85,6 @@ func readNote(open opener, name string) (text string, err error) {
 	return string(memory[:n]), err
 }
 
-// noteLimit limits the bytes that readNote reads.
 const noteLimit = 4096
 
 func (w writing) readBack(open opener, dir string) error {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Prune removes the checkpoints that [Options.Keep] does not keep, as each Save does. It first reads the newest
-// checkpoint, and older ones until one is good; that one and all newer ones stay. It never removes damaged checkpoints.
+// Prune removes what [Options.Keep] does not keep, as each Save does. It first reads checkpoints, the newest first,
+// until one is good; this and all newer ones stay. Damaged checkpoints are never removed.
 func (f *Folder) Prune(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -18,7 +18,7 @@ func (f *Folder) Prune(ctx context.Context) error {
 	return f.wrap(err, "prune")
 }
 
-// prune trusts the checkpoint that was just saved, if there is one.
+// prune trusts the checkpoint just saved, if any.
 func (f *Folder) prune(ctx context.Context, saved *place) error {
 	if len(f.options.Keep) == 0 && !f.options.Overwrite {
 		return nil
@@ -65,7 +65,6 @@ func (f *Folder) prune(ctx context.Context, saved *place) error {
 	return f.trash(ctx, doomed)
 }
 
-// saves are the complete checkpoints of one step.
 type saves struct {
 	newest   entry
 	replaced []place
@@ -76,7 +75,7 @@ func complete(entries []entry) ([]saves, error) {
 	for _, e := range entries {
 		switch last := len(good) - 1; {
 		case isDamaged(e.err), errors.Is(e.err, ErrNewer):
-		case e.err != nil: // it may be the best one, so do not decide without it
+		case e.err != nil: // it may be the best one
 			return nil, fmt.Errorf("%s: %w", e.place, e.err)
 		case last >= 0 && good[last].newest.step == e.step:
 			good[last].replaced = append(good[last].replaced, good[last].newest.place)
@@ -88,7 +87,6 @@ func complete(entries []entry) ([]saves, error) {
 	return good, nil
 }
 
-// right reads and verifies a checkpoint.
 func (f *Folder) right(ctx context.Context, at place) (bool, error) {
 	_, err := f.read(ctx, at, false)
 	if isDamaged(err) {
@@ -120,7 +118,6 @@ func (f *Folder) trash(ctx context.Context, list []place) error {
 	return f.medium.remove(ctx, names)
 }
 
-// clean removes what a dead process or a failed save left.
 func (f *Folder) clean(ctx context.Context) error {
 	return f.medium.clean(ctx, func(name string) {
 		f.options.Log.Info("checkpoint: removed what an earlier save left", "folder", f.dir, "name", name)

@@ -12,56 +12,51 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Resume is an option of a run that saves the run into a folder and resumes it from there, so that it can be killed and
-// started again at any time:
+// Resume is an option of a run that saves it into a folder and resumes it from there:
 //
 //	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(10000)),
 //		checkpoint.Resume("run", checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")))
 //
-// At its start the run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the
-// state, which must be a [State]. It continues from that position in the counts and the data, extends the history, and
-// callbacks such as [callbacks.StopEarly] and [callbacks.ReduceOnPlateau] know the earlier values. Only an empty folder
-// leaves the state unchanged; the log then says so.
+// The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
+// must be a [State]. Counts, data and history continue from there, and [callbacks.StopEarly] and
+// [callbacks.ReduceOnPlateau] know the earlier values. If the folder is empty, the state is unchanged, and the log says
+// so.
 //
-// With the same model, data and options, a resumed run ends with bit-identical losses and parameters to one that was
-// never stopped. Another plugin, number of devices or version of lazo may add in another order, and the last bits may
-// then differ. That and changed settings are no errors: each difference is a warning in the log with the value in
-// force, and [Options].Changed may refuse it. The learning rate and the random numbers continue as saved. Clipping,
+// With the same model, data and options, losses and parameters are bit-identical to those of a run that was never
+// stopped. Another plugin, number of devices or version of lazo may change the last bits. Differences are logged as
+// warnings; [Options].Changed may refuse them. The learning rate and the random numbers continue as saved. Clipping,
 // decay, schedules, policy and data are the program's.
 //
-// Resume compares the Settings and Versions of the [State]. For a managed.State these are the optimizer with its links,
-// its learning rate, the policy, the seed, the batch size, a checksum of a sample of the data, their order, the plugin
-// and the number of devices. Resume adds the versions of Go, lazo and GoMLX. The state returns an error for a different
-// model. Resume does not compare settings of the loop and its callbacks ([loop.Until], a patience), the functions of
-// the program, and custom settings; use [Options].Same for those.
+// Compared are the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. A managed.State has the
+// optimizer with its links, the learning rate, the policy, the seed, the batch size, the data (a checksum of a sample,
+// the order), the plugin and the number of devices; another model is an error. Settings of the loop and its callbacks,
+// functions, and custom settings are not compared: give them to [Options].Same.
 //
-// A run that was stopped ([loop.ErrStop] without [loop.ErrPause]) stays ended: a restart makes no step, and
-// [loop.Result].Stop has the reason. It continues if its [loop.Until] differs.
+// A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when it is started again, unless its
+// [loop.Until] differs. [loop.Result].Stop has the reason.
 //
-// A run is saved on a schedule ([Every]), in each iteration with a metric good enough to be kept ([KeepBest],
-// [Options].Keep), and at its end, even if it was cancelled. A checkpoint has the state, the elapsed counts, and the
-// history; bound a long history with [loop.Thin]. Nothing is saved at the end of a run that failed, or that was
-// cancelled within an iteration, for example in an evaluation. The end is marked in the folder for [Follow], unless the
-// run failed, was cancelled, or pauses.
+// A run is saved on a schedule ([Every]), in each iteration whose metric is good enough to be kept ([KeepBest],
+// [Options].Keep), and at its end, even if cancelled. A run that failed, or was cancelled within an iteration, is not
+// saved at its end. A checkpoint has the state, the elapsed counts, and the history (bound it by [loop.Thin]). The end
+// is marked for [Follow], unless the run failed, was cancelled, or pauses.
 //
-// Saves run in the background ([Async]); an iteration waits only for the copy. It is made after all other callbacks, so
-// their changes are saved. The schedule divides blocks of steps only where it is due. A newer checkpoint never replaces
-// a waiting best one. An error of a save ends the run at the next step or block, or at its end; see [Options].Tolerate.
-// Saves ignore the cancellation of the context, but fail if the store takes more than five minutes after it.
+// Saves run in the background ([Async]). An iteration waits for the copy only, which is made after all other callbacks.
+// The schedule divides blocks of steps only where it is due. A newer checkpoint never replaces a waiting best one. An
+// error of a save ends the run at the next step or block, or at its end; see [Options].Tolerate. Saves continue after a
+// cancellation, but fail after five more minutes.
 //
-// Resume returns [ErrExists] if the folder has checkpoints of later steps than the run begins with ([Options].At),
-// unless [Options].Overwrite is set. They are then removed right before the run's first checkpoint is complete, so the
-// newest checkpoint is always the one to resume from.
+// If the folder has later steps than the run begins with ([Options].At), the error is [ErrExists]. With
+// [Options].Overwrite they are removed right before the run's first checkpoint is complete.
 //
-// All processes of a job ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint that all restore, decides
-// when to save, writes the unsharded values, and completes each checkpoint. Each process writes its parts of sharded
-// values. An error of one is an error of all.
+// All processes of a job ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint to restore, decides when
+// to save, writes unsharded values, and completes each checkpoint. Each rank writes its parts of sharded values. An
+// error of one is an error of all.
 //
-// Several Options of one Resume are merged: lists are appended, and of each other field the last set value counts. Two
-// options Resume of one run for one folder are an error. For a store use [Folder.Resume].
+// Several Options are merged: lists are appended, and of other fields the last set value counts. A run may have one
+// option Resume per folder. For a store use [Folder.Resume].
 func Resume(dir string, options ...Options) loop.Option {
 	return resume(dir, options, func(o Options, job loop.Job) (*Folder, error) {
-		// Keep the two newest unless a rule has a Last: if one is damaged, the other can be resumed.
+		// If one is damaged, the other can be resumed.
 		if !slices.ContainsFunc(o.Keep, func(r Retention) bool { return r.Last != 0 }) {
 			o.Keep = append(slices.Clip(o.Keep), Retention{Last: 2})
 		}
@@ -69,9 +64,8 @@ func Resume(dir string, options ...Options) loop.Option {
 	})
 }
 
-// Resume is the option [Resume] for an open folder, such as one of [OpenStore]. It stays open. Keep and the other
-// options of the folder are those of its opening. With several processes, rank 0 opens it for writing, and the others
-// ReadOnly.
+// Resume is the option [Resume] for an open folder, such as one of [OpenStore]. The folder keeps its options and stays
+// open. In a job, rank 0 opens it for writing, and the others ReadOnly.
 func (f *Folder) Resume(options ...Options) loop.Option {
 	dir := ""
 	if f != nil {
@@ -88,7 +82,7 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 	}, f)
 }
 
-// resume is the option for a folder that open returns. The folders in kept stay open.
+// resume is the option for the folder that open returns. The folders in kept stay open.
 func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
 	prepare := loop.Prepare("resume", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
@@ -115,11 +109,10 @@ func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder
 	if best == "" {
 		return prepare
 	}
-	// The entry is in the run's plan, so that one that nothing logs is found before the first step.
+	// The plan has the entry, so that an entry that nothing logs is found before the first step.
 	return loop.Options(prepare, loop.WatchEntry(best, func(context.Context, loop.Report) error { return nil }))
 }
 
-// once refuses a folder that an earlier option of the run has.
 func once(from loop.Beginning, dir string, kept []*Folder) error {
 	for _, option := range from.Prepared {
 		if other, ok := option.(*saving); ok && (slices.Contains(kept, other.folder) || sameDir(dir, other.folder.dir)) {
@@ -129,14 +122,12 @@ func once(from loop.Beginning, dir string, kept []*Folder) error {
 	return nil
 }
 
-// sameDir reports whether both names are of one existing folder.
 func sameDir(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// Close releases the folder after the run, and closes it if the run opened it.
 func (s *saving) Close() error {
 	if s.release != nil {
 		s.release()
@@ -145,14 +136,13 @@ func (s *saving) Close() error {
 	case !s.closes:
 		return nil
 	case s.async.writes():
-		// A disk or store that hangs must not hold the run's end any longer.
+		// A hanging store must not hold the run's end any longer.
 		go func() { _ = errors.Join(s.async.Close(), s.folder.Close()) }()
 		return nil
 	}
 	return s.folder.close(s.folder.options.LeaveCut)
 }
 
-// prepare restores the state and returns the options of the run.
 func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option, error) {
 	var err error
 	if s.writes() {
@@ -178,7 +168,7 @@ func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option,
 
 func (s *saving) writes() bool { return s.job == nil || s.job.Rank() == 0 }
 
-// restore restores the chosen checkpoint into the state. It returns nil if there is none.
+// restore returns nil if there is no checkpoint.
 func (s *saving) restore(ctx context.Context, state State) (*resumption, error) {
 	var begin *resumption
 	find := func() (*Checkpoint, error) {
@@ -204,7 +194,6 @@ func (s *saving) restore(ctx context.Context, state State) (*resumption, error) 
 	return begin, nil
 }
 
-// continued returns the options of a run that begins at start.
 func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option, error) {
 	options := s.options()
 	if s.Best != "" {
@@ -247,11 +236,9 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 	return loop.Options(options...), nil
 }
 
-// resumption is the position from which a run resumes.
 type resumption struct {
 	step    Step
 	elapsed loop.Elapsed
-	// history has the rows up to that position.
 	history *loop.History
 	// differences are those known before the first step.
 	differences []Difference
@@ -260,8 +247,8 @@ type resumption struct {
 	stated      map[string]string // the program's, when first known
 }
 
-// restore restores a checkpoint of a run into a state and reads the values of also. If same is not nil, the saved
-// settings must equal it. After an error the state is unchanged.
+// restore restores a run's checkpoint and reads also. If same is not nil, it must equal the saved settings. After an
+// error the state is unchanged.
 func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
 	start, err := f.startOf(c, state)
 	if err == nil && same != nil {

@@ -17,18 +17,17 @@ const (
 	settingsSection = "loop.settings"
 	endedSection    = "loop.ended" // only if the run was stopped
 	sameSection     = "loop.same"  // only if Options.Same is set
-	// historyTensor holds the output of loop.History.WriteJSON. The manifest's limit is too small for a long history.
+	// historyTensor has the rows, which may exceed the manifest's limit.
 	historyTensor = "loop.history"
 )
 
-// position is the position of a run in the manifest.
+// position is a run's position in the manifest.
 type position struct {
-	Steps   int64 `json:"steps"`
-	Samples int64 `json:"samples"`
-	Epochs  int64 `json:"epochs,omitempty"`
-	// Time and Date are in nanoseconds.
-	Time time.Duration `json:"time"`
-	Date loop.Date     `json:"date"`
+	Steps   int64         `json:"steps"`
+	Samples int64         `json:"samples"`
+	Epochs  int64         `json:"epochs,omitempty"`
+	Time    time.Duration `json:"time"`
+	Date    loop.Date     `json:"date"`
 }
 
 func (p position) check() error {
@@ -38,14 +37,13 @@ func (p position) check() error {
 	return nil
 }
 
-// content returns the state's content and the loop's.
 func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]float64) (Content, error) {
 	state, ok := loop.StateAs[State](r)
 	if !ok {
 		return Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of State", r.State())
 	}
 	at := position(r.Elapsed)
-	if err := at.check(); err != nil { // it could not be resumed
+	if err := at.check(); err != nil {
 		return Content{}, fmt.Errorf("checkpoint: %w", err)
 	}
 	given, err := state.Content(ctx)
@@ -96,7 +94,7 @@ func addSection(c Content, section string, x any) error {
 	return nil
 }
 
-// rows are the rows of a history as JSON. follow encodes only the new ones.
+// rows are a history's rows as JSON. follow encodes only new ones.
 type rows struct {
 	text []byte // objects, separated by a comma and a line break
 	n    int

@@ -10,14 +10,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ended describes how a run was stopped before its end ([loop.ErrStop]).
+// ended is how a run was stopped ([loop.ErrStop]).
 type ended struct {
-	Step Step `json:"-"`
-	// By is what stopped it, and why.
-	By string `json:"by"`
+	Step Step   `json:"-"`
+	By   string `json:"by"`
 	// Until is the planned end, or "".
 	Until string `json:"until"`
-	// Early is whether [callbacks.StopEarly] stopped it, which decides again from the history.
+	// Early is set by [callbacks.StopEarly], which decides again from the history.
 	Early bool `json:"early,omitempty"`
 }
 
@@ -25,10 +24,9 @@ func (e *ended) Error() string {
 	return fmt.Sprintf("the run had ended at step %d: %s", e.Step, e.By)
 }
 
-// Unwrap returns [loop.ErrStop].
 func (e *ended) Unwrap() error { return loop.ErrStop }
 
-// endedOf returns nil if the run was not stopped or only pauses.
+// endedOf returns nil unless the run was stopped for good.
 func endedOf(r loop.Report) *ended {
 	if r.Stop == nil || errors.Is(r.Stop, loop.ErrPause) {
 		return nil
@@ -49,7 +47,7 @@ func (e *ended) holds(until loop.Period) bool {
 	return until == nil && e.Until == "" || until != nil && until.String() == e.Until
 }
 
-// markEnd writes into the folder, for [Follow], that a run has ended: one line with the reason.
+// markEnd writes why a run has ended, as one line for [Follow].
 func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
 	line := fmt.Sprintf("%s after %s", e.Reason, loop.Steps(e.Elapsed.Steps))
 	if e.Stop != nil {
@@ -64,7 +62,6 @@ func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
 	return f.wrap(err, "mark the end of the run")
 }
 
-// unmarkEnd removes the mark of an earlier run.
 func (f *Folder) unmarkEnd(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +76,6 @@ func (f *Folder) unmarkEnd(ctx context.Context) error {
 	return f.wrap(err, "remove the mark of an earlier end")
 }
 
-// endMark returns the line of [Folder.markEnd], or "".
 func (f *Folder) endMark(ctx context.Context) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

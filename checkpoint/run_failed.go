@@ -8,19 +8,17 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// failures watches for failed saves in the background.
 type failures struct {
 	watch
 	async *Async
 }
 
-// Interrupts reports whether a save has failed.
 func (f failures) Interrupts() bool { return f.async.hasFailed() }
 
 // check ends the run if a save has failed and this is not tolerated.
 func (s *saving) check(context.Context, loop.Report) error { return s.failed(s.async.Check()) }
 
-// failed logs the tolerated errors of saves and returns the others.
+// failed logs tolerated errors and returns the others.
 func (s *saving) failed(err error) error {
 	if err == nil {
 		return nil
@@ -52,7 +50,6 @@ func (s *saving) failed(err error) error {
 	return err
 }
 
-// parts returns the joined errors.
 func parts(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

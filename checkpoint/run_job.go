@@ -15,9 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// openTogether is [Open] for the processes of a job; a nil job is a single process. Rank 0 opens the folder for
-// writing, then the others open it for reading. It fails in all of them if one cannot open it or sees another folder of
-// that name. Several processes leave sharded tensors in their files ([Options].LeaveCut).
+// openTogether is [Open] for a job, or for a single process if job is nil. Rank 0 opens for writing, then the others
+// for reading. An error in one is an error in all.
 func openTogether(dir string, options Options, job loop.Job) (folder *Folder, err error) {
 	writes := job == nil || job.Rank() == 0
 	options.LeaveCut = options.LeaveCut || job != nil && job.Size() > 1
@@ -40,7 +39,7 @@ func openTogether(dir string, options Options, job loop.Job) (folder *Folder, er
 	return folder, nil
 }
 
-// sameFolder compares rank 0's lock text, to check that all processes see one folder.
+// sameFolder checks that all processes see one folder, by its lock text.
 func sameFolder(folder *Folder, job loop.Job) error {
 	if job == nil {
 		return nil
@@ -65,8 +64,8 @@ func closed(folder *Folder) error {
 	return folder.Close()
 }
 
-// decided sends rank 0's number, not negative, to all processes. If rank 0 has an error, failed is true in the others;
-// rank 0 returns the error, and the run informs them.
+// decided sends rank 0's number, which is not negative, to all. failed means that rank 0 has an error, which only rank
+// 0 returns.
 func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ error) {
 	if job == nil {
 		return number, err != nil, err
@@ -83,7 +82,7 @@ func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ err
 	return words[0], words[1] > 0, err
 }
 
-// agree exchanges words. Messages about waiting processes contain what.
+// agree exchanges words. what describes the wait in messages.
 func agree(job loop.Job, what string, words []int64) (err error) {
 	if watched, ok := job.(abilities.Watched); ok {
 		err = watched.AgreeOn(what, words)
@@ -99,7 +98,6 @@ func agree(job loop.Job, what string, words []int64) (err error) {
 // saveLimit is how long the other processes wait for one that saves.
 const saveLimit = 10 * time.Minute
 
-// busy informs the other processes that this one is saving.
 func busy(job loop.Job) (done func()) {
 	if watched, ok := job.(abilities.Watched); ok {
 		return watched.Busy("save", saveLimit)
@@ -107,8 +105,7 @@ func busy(job loop.Job) (done func()) {
 	return func() {}
 }
 
-// agreedSave sends to all processes whether rank 0 saves in this turn, and into which slot. It sends to rank 0 whether
-// another process failed to write.
+// agreedSave sends rank 0's decision and slot to all, and to rank 0 whether another process failed to write.
 func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ shares.Slot, failed error) {
 	if s.job == nil {
 		return save && err == nil, at, err
@@ -124,7 +121,7 @@ func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ sha
 	return words[0] > 0, shares.Slot{Again: words[1], Token: words[2]}, err
 }
 
-// lost returns 1 if this process is not rank 0 and has failed to write since the last call.
+// lost returns 1 in ranks above 0 that failed to write since the last call.
 func (s *saving) lost() int64 {
 	all := s.failures + s.gone
 	if s.job.Rank() == 0 || all == s.told {
@@ -134,14 +131,13 @@ func (s *saving) lost() int64 {
 	return 1
 }
 
-// hear ends rank 0's wait for what another process could not write.
 func (s *saving) hear(lost int64) {
 	if s.job.Rank() == 0 && lost > 0 {
 		s.async.lastCall()
 	}
 }
 
-// written informs rank 0, after the others have finished writing, whether one has failed.
+// written informs rank 0 whether another process failed to write.
 func (s *saving) written() error {
 	if s.job == nil {
 		return nil
@@ -154,7 +150,7 @@ func (s *saving) written() error {
 	return nil
 }
 
-// discard calls the Write functions of a content that is not saved, so that the state releases the values.
+// discard calls Write, until which the state holds the values.
 func discard(c Content) error {
 	var errs []error
 	write := func(write func(io.Writer) error) {
@@ -171,8 +167,7 @@ func discard(c Content) error {
 	return errors.Join(errs...)
 }
 
-// chosen lets rank 0 find a checkpoint and calls use with it in all processes. It fails in all if use fails in one.
-// ErrNone of rank 0 is returned by all.
+// chosen finds a checkpoint at rank 0 and uses it in all processes. An error in one is an error in all.
 func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Checkpoint, error), use func(*Checkpoint) error) error {
 	var c *Checkpoint
 	var err error
@@ -210,7 +205,7 @@ func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Che
 	return together(job, "restore the checkpoint", use(c))
 }
 
-// together returns an error in all processes if one has an error.
+// together makes an error in one process an error in all.
 func together(job loop.Job, what string, err error) error {
 	if job == nil {
 		return err

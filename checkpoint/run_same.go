@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// ErrChanged means that a resumed run has other settings than the saved one; see [Options].Same.
+// ErrChanged means that a resumed run's settings differ from the saved ones; see [Options].Same.
 var ErrChanged = errors.New("the run was saved with other settings")
 
-// compare returns an error if the settings ([Options].Same) differ as JSON from the saved ones. A checkpoint without
-// settings is only reported as a difference.
+// compare returns an error if the settings differ from the saved ones as JSON. Missing ones are only reported.
 func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	text, err := encodeSection(now)
 	if err != nil {
@@ -34,7 +33,6 @@ func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	return nil
 }
 
-// different lists the fields in which two JSON texts differ.
 func different(saved, now json.RawMessage) (list []string) {
 	before, after := fields(saved), fields(now)
 	add := func(name string) {
@@ -53,7 +51,7 @@ func different(saved, now json.RawMessage) (list []string) {
 	return list
 }
 
-// fields returns the fields of an object. Any other value is one field without a name.
+// fields returns an object's fields. Another value is one field without a name.
 func fields(text json.RawMessage) (all map[string]json.RawMessage) {
 	if json.Unmarshal(text, &all) != nil || all == nil {
 		return map[string]json.RawMessage{"": text}

@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// newerError means that a run begins before the newest checkpoint of its folder.
 type newerError struct {
 	dir          string
 	newest, from int64
@@ -24,32 +23,29 @@ func (e *newerError) Error() string {
 		"resume from the newest, or take another folder; with Overwrite the first save removes them", e.dir, e.newest, e.from)
 }
 
-// Is matches [ErrExists].
 func (e *newerError) Is(err error) bool { return err == ErrExists }
 
-// saving is [Resume] in one run.
 type saving struct {
 	loop.Option
 	Options
 	folder   *Folder
-	closes   bool   // whether Close closes the folder
-	release  func() // releases the folder
+	closes   bool
+	release  func()
 	async    *Async
 	history  rows
-	resumed  *resumption // nil if the run starts from the beginning
+	resumed  *resumption // nil if the run starts fresh
 	over     bool        // the resumed run was stopped: make no step
 	begun    bool        // the folder was listed
-	list     []Info      // good checkpoints, including those still being written
-	failures int         // failed saves
-	best     bool        // the newest must not be replaced
-	err      error       // why nothing can be saved
-	job      loop.Job    // nil for a single process
-	shared   bool        // a value is sharded, so several processes save
-	gone     int         // shares whose slot was missing
-	told     int         // failures and missing slots that rank 0 knows of
+	list     []Info      // good checkpoints, including unfinished ones
+	failures int
+	best     bool  // the newest must not be replaced
+	err      error // why saving is refused
+	job      loop.Job
+	shared   bool // a value is sharded
+	gone     int  // shares whose slot was missing
+	told     int  // of failures and gone, those that rank 0 knows
 }
 
-// options returns the callbacks that save.
 func (s *saving) options() []loop.Option {
 	attend := func(a loop.Attendant) func(loop.Beginning) (loop.Attendant, error) {
 		return func(loop.Beginning) (loop.Attendant, error) { return a, nil }
@@ -59,7 +55,7 @@ func (s *saving) options() []loop.Option {
 		all, best = sharing{s}, attend(watch(s.saveShare))
 	}
 	options := []loop.Option{
-		// The end is saved in any case, so a schedule that is never due in a short run is no mistake.
+		// A run too short for the schedule is still saved at its end.
 		loop.Callback{When: s.When.AndAtEnd(), Order: 1, Start: attend(all)},
 		loop.Callback{When: loop.AtStart, Order: 1, AtRank0: true, Start: attend(watch(s.begin))},
 		loop.Callback{Name: "a save has failed", Order: 1, Start: attend(failures{watch(s.check), s.async})},
@@ -70,7 +66,6 @@ func (s *saving) options() []loop.Option {
 	return options
 }
 
-// rules returns the rules that keep checkpoints of this run.
 func (s *saving) rules() []Retention {
 	keep := s.folder.Options().Keep
 	if s.Best != "" {
@@ -79,7 +74,6 @@ func (s *saving) rules() []Retention {
 	return keep
 }
 
-// metricNames returns the metrics of the rules.
 func (s *saving) metricNames() (names []string) {
 	for _, k := range s.rules() {
 		if name := k.Metric; name != "" && !slices.Contains(names, name) {
@@ -89,10 +83,8 @@ func (s *saving) metricNames() (names []string) {
 	return names
 }
 
-// Watch saves.
 func (s *saving) Watch(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, true) }
 
-// saveBest saves if a rule would keep the turn for its metrics.
 func (s *saving) saveBest(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, false) }
 
 func (s *saving) saveIf(ctx context.Context, r loop.Report, anyway bool) error {
@@ -106,19 +98,17 @@ func (s *saving) saveIf(ctx context.Context, r loop.Report, anyway bool) error {
 	return s.save(ctx, r, metrics, err != nil || !anyway && !s.worth(r, metrics), err)
 }
 
-// watch is an attendant without an end.
 type watch func(context.Context, loop.Report) error
 
 func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
 func (watch) End(context.Context, loop.Ending) error           { return nil }
 
-// savePatience limits the saves of a cancelled run, because a store can hang. It is long for large states on slow
-// disks; a second Ctrl-C ends the process anyway.
+// savePatience limits saves after a cancellation, because a store can hang. Large states on slow disks need long.
 const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", savePatience)
 
-// lasting returns a context for a save that outlives the run's: a cancelled run must still be saved.
+// lasting returns a context that outlives the run's: a cancelled run must still be saved.
 func lasting(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
@@ -133,7 +123,6 @@ func lasting(ctx context.Context) (own context.Context, done func()) {
 	return own, func() { forget(); cancel(nil) }
 }
 
-// begin lists the folder, once.
 func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	if s.begun || s.err != nil {
 		return s.err
@@ -145,7 +134,7 @@ func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	ahead := func(i Info) bool {
 		return int64(i.Step) > r.From.Steps && (i.Err == nil || errors.Is(i.Err, ErrNewer))
 	}
-	for i := range list { // checkpoints that Resume skipped must not block the run
+	for i := range list { // skipped checkpoints must not block the run
 		if x := &list[i]; x.Err == nil && int64(x.Step) > r.From.Steps {
 			x.Err = s.folder.Verify(ctx, x.Step)
 		}
@@ -166,13 +155,12 @@ func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	return s.folder.unmarkEnd(ctx)
 }
 
-// metrics returns the turn's values of the rules' metrics.
 func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
 	found := map[string]float64{}
 	for _, entry := range s.metricNames() {
 		x, err := r.Logs.Float(entry)
 		switch {
-		case errors.Is(err, loop.ErrNoEntry): // logged in another turn
+		case errors.Is(err, loop.ErrNoEntry):
 		case err != nil:
 			return nil, err
 		default:
@@ -182,7 +170,7 @@ func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
 	return found, nil
 }
 
-// worth reports whether a rule would keep the turn for one of its metrics.
+// worth reports whether a rule would keep this turn for its metrics.
 func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
 	list := append(s.others(r), Info{Step: Step(r.Elapsed.Steps), Metrics: metrics})
 	for _, k := range s.rules() {
@@ -196,12 +184,11 @@ func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
 	return false
 }
 
-// others returns the checkpoints except the turn's.
 func (s *saving) others(r loop.Report) []Info {
 	return slices.DeleteFunc(slices.Clone(s.list), func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
 }
 
-// save saves a turn, unless leftOut is set or err is not nil. Each call makes one agreement of all processes.
+// save saves a turn unless leftOut or err is set. All processes agree once in each call.
 func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
 	defer busy(s.job)()
 	make := false
@@ -249,7 +236,7 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 		}
 	}
 	if s.shared && s.async.writing() {
-		// With several processes, replacing the waiting one would need another agreement.
+		// Replacing the waiting one would need another agreement.
 		s.folder.Options().Log.Debug("checkpoint: not saved, since an older one is still being written",
 			"folder", s.folder.Dir(), "step", r.Elapsed.Steps)
 		return false, nil
@@ -257,12 +244,12 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 	return true, nil
 }
 
-// has reports whether the step was saved in this run or is its start.
+// has reports whether the run saved the step or began with it.
 func (s *saving) has(step int64) bool {
 	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
 }
 
-// End saves the last state and waits until everything is written.
+// End saves the last state and waits for all saves.
 func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	defer busy(s.job)()
 	if e.Reason == loop.Cancelled {
@@ -305,10 +292,10 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// sharing is saving in all processes except rank 0, which decides.
+// sharing is saving in ranks above 0; rank 0 decides.
 type sharing struct{ *saving }
 
-// Watch saves this process's parts if rank 0 saves in this turn.
+// Watch saves this process's parts if rank 0 saves.
 func (s sharing) Watch(ctx context.Context, r loop.Report) error { return s.saveShare(ctx, r) }
 
 func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
@@ -331,14 +318,14 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 			err = fmt.Errorf("checkpoint: the state: %w", err)
 		}
 	}
-	if err != nil { // rank 0 must not wait for it
+	if err != nil {
 		return errors.Join(err, s.folder.GiveUp(ctx, step, shares.Share{Rank: s.job.Rank(), Of: s.job.Size(), At: at}, err))
 	}
 	content.Share.At = at
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
-// End writes the last parts and waits until everything of this process is written.
+// End saves the last parts and waits for all saves.
 func (s sharing) End(ctx context.Context, e loop.Ending) error {
 	err := s.finished(ctx)
 	if e.Reason == loop.Failed { // rank 0 saves nothing, and ranks may be at different steps
@@ -349,7 +336,6 @@ func (s sharing) End(ctx context.Context, e loop.Ending) error {
 	return errors.Join(err, s.saveShare(ctx, e.Report), s.finished(ctx), s.written())
 }
 
-// finished waits for the writes of this process.
 func (s sharing) finished(ctx context.Context) error {
 	defer busy(s.job)()
 	return s.failed(s.async.Wait(ctx))

@@ -14,18 +14,18 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Difference is one difference between a resumed run and the saved one. What is "go", "lazo", "gomlx", a name of the
-// [State]'s Versions or Settings, or "newest checkpoint" if that was damaged and an older one is restored.
+// Difference is a difference between a resumed run and the saved one: in "go", "lazo", "gomlx", a name of the [State]'s
+// Versions or Settings, or "newest checkpoint" if that was damaged.
 type Difference struct {
-	// Now is "not known" if the saved run knew a setting and the resumed one cannot.
+	// Now is "not known" if the resumed run cannot know the setting.
 	What, Saved, Now string
-	// Kept means that the saved value is in force, not the program's; see [Setting].Saved.
+	// Kept means that the saved value is in force; see [Setting].Saved.
 	Kept bool
 	// Err is why the newest checkpoint was skipped.
 	Err error
 }
 
-// String returns a text such as "batch was 32 and is 64".
+// String returns, for example, "batch was 32 and is 64".
 func (d Difference) String() string {
 	if d.Err != nil {
 		return fmt.Sprintf("the %s was passed over for %s: %v", d.What, d.Now, d.Err)
@@ -37,7 +37,6 @@ func (d Difference) String() string {
 	return s
 }
 
-// differences returns the settings that differ and those that the resumed run cannot know.
 func differences(saved map[string]string, now []Setting) (all []Difference) {
 	for _, s := range now {
 		if was, ok := saved[s.Name]; ok && was != s.Value {
@@ -55,7 +54,6 @@ func settingsOf(state any) []Setting {
 	return nil
 }
 
-// noted returns settings in the form in which they are saved.
 func noted(settings []Setting) map[string]string {
 	m := map[string]string{}
 	for _, s := range settings {
@@ -66,8 +64,7 @@ func noted(settings []Setting) map[string]string {
 	return m
 }
 
-// inForce replaces a setting by the saved value where that is in force ([Setting].Saved), except where the value has
-// changed during the run, for example by another optimizer.
+// inForce replaces settings by saved values that are in force ([Setting].Saved), unless they changed during the run.
 func (s *saving) inForce(settings []Setting) []Setting {
 	if s.resumed == nil {
 		return settings
@@ -88,7 +85,7 @@ func (s *saving) inForce(settings []Setting) []Setting {
 	return settings
 }
 
-// textsOf reads a section of texts by name. It is empty if an older version of lazo did not save it.
+// textsOf returns nil for a section that an older version did not save.
 func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
 	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {
 		return nil, err
@@ -96,7 +93,6 @@ func textsOf(c *Checkpoint, section string) (texts map[string]string, err error)
 	return texts, nil
 }
 
-// reporting finds differences before the first step and after it.
 type reporting struct {
 	*resumption
 	folder   *Folder
@@ -104,7 +100,7 @@ type reporting struct {
 	changed  func(Difference) error // may be nil
 }
 
-// watch reports differences that were not known before the first step.
+// watch reports what became known after the first step.
 func (t *reporting) watch(_ context.Context, r loop.Report) error {
 	var fresh []Difference
 	for _, d := range differences(t.settings, settingsOf(r.State())) {
@@ -116,7 +112,6 @@ func (t *reporting) watch(_ context.Context, r loop.Report) error {
 	return t.look(fresh)
 }
 
-// look reports differences.
 func (t *reporting) look(list []Difference) error {
 	for _, d := range list {
 		t.reported[d.What] = true
@@ -130,7 +125,6 @@ func (t *reporting) look(list []Difference) error {
 	return nil
 }
 
-// logDifference logs a warning. A skipped checkpoint is already logged.
 func (f *Folder) logDifference(step Step, d Difference) {
 	if d.Err != nil {
 		return
@@ -143,7 +137,6 @@ func (f *Folder) logDifference(step Step, d Difference) {
 		"folder", f.Dir(), "step", int64(step), "what", d.What, "saved", d.Saved, "now", d.Now, "in_force", inForce)
 }
 
-// versions returns the versions that a state runs with.
 func versions(state any) map[string]string {
 	v := map[string]string{"go": runtime.Version(), "lazo": "unknown"}
 	if b, ok := debug.ReadBuildInfo(); ok {
@@ -162,7 +155,7 @@ func versions(state any) map[string]string {
 	return v
 }
 
-// versionDifferences compares versions with the saved ones. Early versions of lazo did not save GoMLX's.
+// versionDifferences compares versions. Early versions of lazo did not save GoMLX's.
 func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
 	saved, err := textsOf(c, versionsSection)
 	if err != nil || saved == nil {

@@ -17,20 +17,19 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// errGivenUp means that a process found no place for its parts. Rank 0's own error has the cause.
+// errGivenUp is the error of the other ranks when rank 0 has failed.
 var errGivenUp = errors.New("the place that rank 0 made for the parts is not there: it has given the save up, or this process sees another folder")
 
-// patience is how long rank 0 waits for the parts of the others after writing its own.
+// patience is how long rank 0 waits for the others' parts.
 const patience = 10 * time.Minute
 
-// lastCall is how long rank 0 waits after the others have stopped: a file of another host may become visible late.
+// lastCall is patience when the others write nothing more: a file of another host may become visible late.
 const lastCall = 10 * time.Second
 
 func shareName(rank int) string { return fmt.Sprintf("rank-%05d.safetensors", rank) }
 
 func failedName(rank int) string { return fmt.Sprintf("rank-%05d.failed", rank) }
 
-// shareRank parses a result of shareName or failedName.
 func shareRank(name string) (int, bool) {
 	digits := strings.TrimPrefix(name, "rank-")
 	digits, _, _ = strings.Cut(digits, ".")
@@ -39,12 +38,12 @@ func shareRank(name string) (int, bool) {
 }
 
 const (
-	// sumsName is the last tensor of a rank's file: the CRC-32C of the parts before it, for rank 0.
+	// sumsName is the last tensor: CRC-32C of the parts, for rank 0.
 	sumsName = "crc32c"
 	tokenKey = "lazo.slot"
 )
 
-// divide separates sharded tensors from the others.
+// divide separates sharded tensors from others.
 func (d *draft) divide(tensors []Tensor) error {
 	d.tensors = nil
 	for _, t := range tensors {
@@ -109,13 +108,11 @@ func (d *draft) addCut(t Tensor) error {
 	return nil
 }
 
-// partOf is the part that a tensor of a rank's file holds.
 type partOf struct {
 	tensor string
 	start  []int
 }
 
-// shareHeader returns the header of the rank's file.
 func (d *draft) shareHeader() []safetensors.Tensor {
 	list := make([]safetensors.Tensor, 0, len(d.parts)+1)
 	for i := range d.parts {
@@ -135,7 +132,7 @@ func (d *draft) checkShare() error {
 	return checkSizes(d.parts)
 }
 
-// writeShare writes the parts of this process and records them in the manifest.
+// writeShare writes this process's parts and records them in the manifest.
 func (d *draft) writeShare(w io.Writer) error {
 	counted := &counter{w: w}
 	file, err := safetensors.NewWriter(counted, d.shareHeader(), metadata(d.share))
@@ -162,7 +159,7 @@ func (d *draft) writeShare(w io.Writer) error {
 	return file.Close()
 }
 
-// gather waits for the files of the other processes and records their parts.
+// gather waits for the others' files and records their parts.
 func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.Logger) error {
 	begin, over, warn := time.Now(), d.over, time.After(lastCall)
 	late := func(limit time.Duration, why string) {
@@ -204,20 +201,19 @@ func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.L
 	return nil
 }
 
-// errShare is used if the cause could not be written.
+// errShare replaces a cause that could not be written.
 var errShare = errors.New("it could not write them; its own error says why")
 
-// marked returns why another rank has given up.
 func marked(mark file) error {
 	text := make([]byte, len(markPrefix)+markLimit)
-	n, _ := mark.ReadAt(text, 0) // an unreadable text counts as lost
+	n, _ := mark.ReadAt(text, 0)
 	if why, ok := strings.CutPrefix(string(text[:n]), markPrefix); ok {
 		return errors.New(strings.ToValidUTF8(why, ""))
 	}
 	return errShare
 }
 
-// take records the file of a rank, if it exists.
+// take records a rank's file, if it exists.
 func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	path := dir + "/" + shareName(rank)
 	file, err := open(path)
@@ -243,7 +239,7 @@ func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if reader.Metadata()[tokenKey] != metadata(d.share)[tokenKey] { // from an earlier save, in a store
+	if reader.Metadata()[tokenKey] != metadata(d.share)[tokenKey] { // from an earlier attempt, in a store
 		return false, nil
 	}
 	sums, _, err := reader.Read(sumsName)
@@ -271,7 +267,6 @@ func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	return true, nil
 }
 
-// takePart records a part of another process.
 func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 	name, start, ok := parsePart(h.Name)
 	c := d.manifest.cuts[name]
@@ -291,8 +286,8 @@ func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 	return true
 }
 
-// Begin creates the place for a checkpoint that several processes save together. Rank 0 calls it and sends the slot to
-// all. Call [Folder.GiveUp] if it is not saved.
+// Begin makes a slot for a checkpoint of several processes. Rank 0 calls it and sends the slot to all. Save or
+// [Folder.GiveUp] must follow.
 func (f *Folder) Begin(ctx context.Context, step Step) (shares.Slot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -315,13 +310,12 @@ func (f *Folder) begin(ctx context.Context, step Step) (shares.Slot, error) {
 	return s, f.medium.begin(ctx, tempOf(s))
 }
 
-// tempOf returns the name of the slot's folder on a disk.
 func tempOf(s shares.Slot) string { return fmt.Sprintf("%s%016x", tempPrefix, s.Token) }
 
 func placeIn(s shares.Slot, step Step) place { return place{step, int(s.Again)} }
 
-// GiveUp records that a share of a step will not come, and why. For rank 0 it removes the slot. For another rank it
-// makes rank 0 stop waiting. [Folder.Save] and [Async.Save] call it when they fail.
+// GiveUp records why a share of a step will not come. Rank 0's call removes the slot; another rank's call ends rank 0's
+// wait. A failed [Folder.Save] or [Async.Save] calls it.
 func (f *Folder) GiveUp(ctx context.Context, step Step, share shares.Share, why error) error {
 	var err error
 	if name, temp := placeIn(share.At, step).String(), tempOf(share.At); share.Rank == 0 {
@@ -332,13 +326,11 @@ func (f *Folder) GiveUp(ctx context.Context, step Step, share shares.Share, why 
 	return f.wrap(err, "give up step %d", step)
 }
 
-// The prefix of a mark's text, and the limit for the rest in bytes.
 const (
 	markPrefix = "lazo: "
 	markLimit  = 500
 )
 
-// saveShare writes the parts of a process that is not rank 0.
 func (f *Folder) saveShare(ctx context.Context, d *draft) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// shares returns the parts in each file, in any order.
+// shares returns the parts by file.
 func (m *manifest) shares() map[string]map[string]*cutPart {
 	files := make(map[string]map[string]*cutPart, len(m.ranks))
 	for name := range m.ranks {
@@ -37,10 +37,9 @@ type cutPart struct {
 	name  string
 	of    *cutTensor
 	place *cutPlace
-	at    int64 // offset in the file, set by the check
+	at    int64 // offset, set by the check
 }
 
-// checkCuts checks the manifest's sharded tensors and rank files.
 func (m *manifest) checkCuts() error {
 	if m.format != cutFormat {
 		return nil
@@ -83,16 +82,15 @@ func (m *manifest) checkCuts() error {
 	return nil
 }
 
-// cutBytes returns the size of the sharded tensors.
 func (m *manifest) cutBytes() (bytes int64) {
 	for _, c := range m.cuts {
-		n, _ := c.whole("").ByteSize() // already checked
+		n, _ := c.whole("").ByteSize()
 		bytes += n
 	}
 	return bytes
 }
 
-// sizesOfShares compares the sizes of the rank files with the manifest.
+// sizesOfShares checks the sizes of the rank files.
 func sizesOfShares(open opener, dir string, m *manifest) error {
 	for _, name := range sortedKeys(m.ranks) {
 		path := dir + "/" + name
@@ -107,7 +105,7 @@ func sizesOfShares(open opener, dir string, m *manifest) error {
 	return nil
 }
 
-// readShares checks the rank files against the manifest. With keep it returns the tensors; their Write assembles them.
+// readShares checks the rank files. With keep it returns tensors whose Write assembles them.
 func readShares(ctx context.Context, open opener, dir string, m *manifest, keep bool) ([]Tensor, error) {
 	if err := sizesOfShares(open, dir, m); err != nil {
 		return nil, err
@@ -140,7 +138,6 @@ func readShares(ctx context.Context, open opener, dir string, m *manifest, keep 
 	return tensors, nil
 }
 
-// writeWhole assembles a tensor from its parts.
 func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cutPart) error {
 	size, err := c.whole("").ByteSize()
 	if err != nil {
@@ -178,7 +175,7 @@ func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cu
 	return err
 }
 
-// gathered reads what is still in the rank files.
+// gathered reads what is still in rank files.
 func (c *Checkpoint) gathered() error {
 	for i := range c.Tensors {
 		t := &c.Tensors[i]
@@ -198,7 +195,7 @@ func (c *Checkpoint) gathered() error {
 	return nil
 }
 
-// readShare checks a rank file and records where its parts are.
+// readShare checks a rank file and sets where its parts are.
 func readShare(ctx context.Context, file file, path string, says stateSum, parts map[string]*cutPart) error {
 	reader, err := openReader(ctx, file, path, says)
 	if err != nil {
