@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// quietPipe is a file on which writing fails if nobody reads it any more. Through an [os.File], such a write to a
-// standard output ends the process, and a training would be lost.
+// quietPipe returns a writer that fails on a broken pipe. [os.File] would end the process if it is standard output.
 func quietPipe(f *os.File) io.Writer {
 	conn, err := f.SyscallConn()
 	if err != nil {

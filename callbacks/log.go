@@ -11,10 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Log writes a record of level Info to a structured logger in each due turn that logged anything: the elapsed steps,
-// samples and time, and all entries by their full names, sorted. A value that cannot be read is written as its error,
-// an image as its size. Values are read only if the logger has the level enabled. Errors of the logger do not reach the
-// run. With a nil logger nothing is logged.
+// Log writes a record of level Info in each due iteration that logged anything: the elapsed steps, samples and time,
+// and all entries by full name, sorted. An unreadable value is logged as its error, an image as its size. Values are
+// read only if the level is enabled. A nil logger logs nothing.
 func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("log")
@@ -73,5 +72,4 @@ func brief(v any) any {
 	return v
 }
 
-// elapsedSteps is the name of a run's steps, as in a history.
 const elapsedSteps = "elapsed.steps"
