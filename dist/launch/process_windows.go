@@ -8,7 +8,7 @@ import (
 
 func attributes(syscall.Signal) *syscall.SysProcAttr { return nil }
 
-// runs reports whether a process is known.
+// runs reports whether a process exists.
 func runs(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {
@@ -25,7 +25,7 @@ func signalAll(pid int, _ syscall.Signal) {
 
 const nonblocking = 0
 
-// makePipe fails: jobs of several processes need named pipes, which lazo has on Unix alone.
+// makePipe fails: lazo has named pipes on Unix only.
 func makePipe(string) error {
 	return errors.New("jobs of several processes are not supported on Windows")
 }
