@@ -1,8 +1,8 @@
-// Size prints, for each package below a folder, its files, its lines of code and of tests, and its exported names: what
-// `make size` shows.
+// Size prints the number of files, lines of code and of tests, and exported names of each package in a folder, for
+// `make size`.
 //
-// A line of code holds more than a comment or nothing. Exported names are those that `go doc -all` would list:
-// functions, types, constants, variables, methods of exported types, and fields of exported structs.
+// Lines without code do not count. Exported names are those of `go doc -all`: functions, types, constants, variables,
+// methods of exported types, and fields of exported structs.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"text/tabwriter"
 )
 
-// size is what one package, or all of them, comes to.
+// size is the size of one or all packages.
 type size struct {
 	files, code, tests, names int
 }
@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// measure gives the size of each folder with Go files below root, but for testdata and hidden folders.
+// measure returns the size of each folder with Go files in root, except testdata and hidden folders.
 func measure(root string) (map[string]size, error) {
 	sizes := map[string]size{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -94,7 +94,7 @@ func measure(root string) (map[string]size, error) {
 	return sizes, err
 }
 
-// lines counts the lines on which a token other than a comment stands; a string over several lines has all of them.
+// lines counts lines with tokens other than comments, including all lines of a string.
 func lines(text []byte) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))
@@ -146,7 +146,7 @@ func exported(file *ast.File) (n int) {
 	return n
 }
 
-// receiver is the name of a method's type.
+// receiver returns the name of a method's type.
 func receiver(t ast.Expr) string {
 	for {
 		switch of := t.(type) {
@@ -164,7 +164,7 @@ func receiver(t ast.Expr) string {
 	}
 }
 
-// members counts the exported fields of a struct, or methods of an interface.
+// members counts exported fields or methods.
 func members(t ast.Expr) (n int) {
 	var list *ast.FieldList
 	switch t := t.(type) {
