@@ -21,9 +21,9 @@ import (
 // dropped. Reports have no History and no State. [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop]
 // takes effect when the callback is due next.
 type Background struct {
-	// Queue is how many reports may wait for each callback, by default 64.
+	// Queue is the number of reports that may wait for each callback, by default 64.
 	Queue int
-	// Deadline is how long the end of the run waits for each queue, by default 10 s. Then the rest is dropped, and the
+	// Deadline limits how long the end of the run waits for each queue, by default 10 s. Then the rest is dropped, and the
 	// callback's context is cancelled.
 	Deadline time.Duration
 	// Dropped, if not nil, is called at the end of the run for each callback that missed reports.
@@ -36,7 +36,7 @@ type Background struct {
 const (
 	backgroundQueue    = 64
 	backgroundDeadline = 10 * time.Second
-	// grace is how long a callback may take after its context is cancelled.
+	// grace is the time that a callback may take after its context is cancelled.
 	grace = time.Second
 )
 

@@ -91,7 +91,7 @@ func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
 	return changes, since
 }
 
-// wait is what the run waits for, or "".
+// wait names the activity that the run waits for, or is "".
 func (e *epochs) wait(now, since time.Time) string {
 	if now.Sub(since) < waitShown {
 		return "" // turns are being made, even if something compiles elsewhere

@@ -29,7 +29,7 @@ type Monitor struct {
 
 	// The fields below are for ReduceOnPlateau only.
 
-	// Cooldown is how long after a reduction the patience does not run. Evaluations(1) skips one value. In steps,
+	// Cooldown is a time after a reduction in which the patience does not run. Evaluations(1) skips one value. In steps,
 	// samples or time, the patience runs from the last value within it. Better values still count.
 	Cooldown Patience
 	// MinRate is the lower bound of the learning rate, at least the default, 1.2e-38, the smallest normal float32. A

@@ -15,7 +15,7 @@ import (
 // Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value. By default all losses are
 // checked in each iteration, and the first bad one ends the run. With several, the last one that sets a field counts.
 type Recovery struct {
-	// Limit is how many bad iterations are undone by restoring an earlier state. The next one is an error, with the
+	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error, with the
 	// restored state. With 0 the first is an error, with the state after it.
 	Limit int
 	// Copies is the schedule of copies of the state, if Limit is above 0. A copy is also made at the start. A copy is

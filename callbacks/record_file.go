@@ -176,7 +176,7 @@ func begins(start string, line []byte) bool {
 	return start[:n] == string(line[:n])
 }
 
-// rewrite replaces the first line by header and appends behind to each other line. The replacement is atomic.
+// rewrite replaces the first line by header and appends the second text to each other line. The replacement is atomic.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err

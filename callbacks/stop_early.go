@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Patience is how long to wait for a better value: [loop.Steps], [loop.Samples] or [loop.Time] since the best one, or
+// Patience is the time to wait for a better value: [loop.Steps], [loop.Samples] or [loop.Time] since the best one, or
 // [Evaluations].
 type Patience interface{ fmt.Stringer }
 

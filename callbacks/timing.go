@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Timing is how a run spent its time.
+// Timing describes how a run spent its time.
 type Timing struct {
 	// Total is the time from the callbacks' start to their end.
 	Total time.Duration

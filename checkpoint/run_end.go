@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ended is how a run was stopped ([loop.ErrStop]).
+// ended describes how a run was stopped ([loop.ErrStop]).
 type ended struct {
 	Step Step   `json:"-"`
 	By   string `json:"by"`

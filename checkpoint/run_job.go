@@ -95,7 +95,7 @@ func agree(job loop.Job, what string, words []int64) (err error) {
 	return nil
 }
 
-// saveLimit is how long the other processes wait for one that saves.
+// saveLimit is the time that the other processes wait for one that saves.
 const saveLimit = 10 * time.Minute
 
 func busy(job loop.Job) (done func()) {

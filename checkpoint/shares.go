@@ -20,7 +20,7 @@ import (
 // errGivenUp is the error of the other ranks when rank 0 has failed.
 var errGivenUp = errors.New("the place that rank 0 made for the parts is not there: it has given the save up, or this process sees another folder")
 
-// patience is how long rank 0 waits for the others' parts.
+// patience limits how long rank 0 waits for the others' parts.
 const patience = 10 * time.Minute
 
 // lastCall is patience when the others write nothing more: a file of another host may become visible late.

@@ -71,7 +71,7 @@ func (b *beat) sentence(age time.Duration) string {
 	return text
 }
 
-// activity is what this process is doing, for its beats.
+// activity describes what this process is doing, for its beats.
 type activity struct {
 	start time.Time
 	step  atomic.Int64

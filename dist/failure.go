@@ -75,7 +75,7 @@ func (j *Job) say(f *Failure) {
 	}
 }
 
-// patient is how long [Join] waits before it reports this, again the time between reports.
+// patient is the time that [Join] waits before it reports this, again the time between reports.
 const (
 	patient = 10 * time.Second
 	again   = time.Minute

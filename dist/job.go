@@ -352,7 +352,7 @@ func (j *Job) Fail(err error) {
 	j.end(f)
 }
 
-// closeWithin is how many deadlines a rank may be late at Close: at the end one rank may write files.
+// closeWithin is the number of deadlines by which a rank may be late at Close: at the end one rank may write files.
 const closeWithin = 6
 
 // Close waits for all ranks and leaves the job. Call it at the end of the program. A rank that is more than six

@@ -36,11 +36,11 @@ const (
 	defaultStart    = 5 * time.Minute
 )
 
-// Deadline is how long ranks wait for a late or silent rank before the job ends, by default 10 s. $LAZO_DEADLINE
+// Deadline sets how long ranks wait for a late or silent rank before the job ends, by default 10 s. $LAZO_DEADLINE
 // overrides it. All ranks use rank 0's value.
 func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
 
-// StartWithin is how long [Join] waits for all ranks, by default 5 minutes.
+// StartWithin sets how long [Join] waits for all ranks, by default 5 minutes.
 func StartWithin(d time.Duration) Option { return func(o *options) { o.start = d } }
 
 // OnFailure passes the failure of a job to f instead of standard error. f runs in each process, which exits when f
@@ -124,7 +124,7 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	return j, nil
 }
 
-// meeting is what rank 0 broadcasts by MPI.
+// meeting is the data that rank 0 broadcasts by MPI.
 type meeting struct {
 	Addresses []string
 	Secret    string

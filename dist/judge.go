@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// view is what rank 0 knows of a rank.
+// view is rank 0's knowledge of a rank.
 type view struct {
 	beat beat
 	seen time.Time // time of its last message
@@ -82,7 +82,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		case len(behind) > 0:
 			return j.stuck(views, now, w, behind), false
 		case len(waiting) > 0:
-			// They may wait for a rank that is behind both.
+			// They may wait for a rank that is later than both.
 			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {
 				continue
 			}
@@ -108,7 +108,7 @@ func (j *Job) silent(v *view, r int, since time.Duration) *Failure {
 		j.who(r), round(since), v.beat.sentence(0)))
 }
 
-// stuck is the failure of ranks behind, for which w waits.
+// stuck is the failure of the late ranks for which w waits.
 func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	first := behind[0]

@@ -109,7 +109,7 @@ func (s *spoke) lost(err error) {
 	s.gone(fmt.Sprintf("%s was lost: its connection ended before Job.Close%s: it died, was killed, or its program ended early", s.j.who(0), fault(err)), false)
 }
 
-// beforeSpeaker is how much later the ranks exit that do not report the failure.
+// beforeSpeaker delays the exit of ranks that do not report the failure.
 const beforeSpeaker = 300 * time.Millisecond
 
 // gone ends this process without rank 0. Rank 1 reports why, or the first rank on another host if rank 0's host may be

@@ -30,7 +30,7 @@ type Store struct {
 
 var _ dist.Store = (*Store)(nil)
 
-// meeting is what rank 0 sends to all.
+// meeting is the data that rank 0 sends to all.
 type meeting struct {
 	Prefix    string
 	Lease     clientv3.LeaseID
@@ -39,7 +39,7 @@ type meeting struct {
 	Failed    string
 }
 
-// lease is how long a dead job's keys remain. Rank 0 renews it three times in that time.
+// lease is the time that a dead job's keys remain. Rank 0 renews it three times in that time.
 const lease = 60 * time.Second
 
 // Open opens the store of a job in a running etcd. All ranks call it, with the client's settings (endpoints, TLS,

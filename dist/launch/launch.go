@@ -51,12 +51,12 @@ type Options struct {
 	Stdout, Stderr io.Writer
 	// Verbose shows all ranks' output, each line with its rank, and mpirun's.
 	Verbose bool
-	// Restarts is how many times a failed job is restarted. The program sees the number of its start, from 0, in
+	// Restarts is the number of times that a failed job is restarted. The program sees the number of its start, from 0, in
 	// $LAZO_ATTEMPT.
 	Restarts int
 	// Min lets each restart use one rank fewer, down to Min. 0 means always N.
 	Min int
-	// Grace is how long the ranks may take to end after the context ended or a rank failed, before they are killed; by
+	// Grace is the time that the ranks may take to end after the context ended or a rank failed, before they are killed; by
 	// default 30 s.
 	Grace time.Duration
 
@@ -68,7 +68,7 @@ type ExitError struct {
 	// Code is the exit code of the first rank that failed, or 128 plus the number of the signal that ended it. Package
 	// dist has the codes of lost and stuck ranks; a rank that ended with 0 while others ran is also [dist.ExitLost].
 	Code int
-	// Attempts is how many times the job was started.
+	// Attempts is the number of starts of the job.
 	Attempts int
 	// Said is mpirun's own output.
 	Said string
@@ -84,10 +84,10 @@ func (e *ExitError) Error() string {
 
 const defaultGrace = 30 * time.Second
 
-// told is how long ranks may take to end after their job failed: longer than package dist's last message.
+// told is the time that ranks may take to end after their job failed: longer than package dist's last message.
 const told = 3 * time.Second
 
-// stuck is how long mpirun may outlive its ranks: Open MPI's sometimes deadlocks when several ranks fail at once.
+// stuck limits how long mpirun may outlive its ranks: Open MPI's sometimes deadlocks when several ranks fail at once.
 const stuck = 10 * time.Second
 
 // Run starts the ranks and waits until all have ended, or until mpirun has, which kills the rest. It returns an

@@ -111,7 +111,7 @@ func (h heard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sameWithin is how long a message waits for rank 0 to write the same, sameAtEnd after all ranks have ended.
+// sameWithin limits how long a message waits for rank 0 to write the same, sameAtEnd after all ranks have ended.
 const (
 	sameWithin = time.Second
 	sameAtEnd  = 100 * time.Millisecond
@@ -284,7 +284,6 @@ func (l *lines) show() {
 	}
 }
 
-// behind adds the prefix.
 func (l *lines) behind(line []byte) []byte {
 	line = append([]byte(l.prefix), line...)
 	if line[len(line)-1] != '\n' {

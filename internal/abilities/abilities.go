@@ -71,7 +71,7 @@ type Observer interface {
 	At(step int64, what Activity)
 }
 
-// Activity is what a run is doing: a task, a callback, or waiting for data.
+// Activity is a current activity of a run: a task, a callback, or waiting for data.
 type Activity struct {
 	// Kind is "task", "callback", or "" for the data and the run itself.
 	Kind string

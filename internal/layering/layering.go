@@ -116,7 +116,7 @@ func Masks(x *graph.Node) map[*graph.Node]*graph.Node {
 	return all
 }
 
-// HandOn gives an output its input's mask, unless it has its own or other places.
+// HandOn sets an output's mask to its input's, unless it has its own or other places.
 func HandOn(x, y *graph.Node) {
 	all := Masks(x)
 	mask := all[x]

@@ -22,7 +22,7 @@ type Decoder struct {
 	rows     []byte // each after its filter's number
 }
 
-// most is how many bytes of each buffer a Decoder keeps.
+// most is the number of bytes of each buffer that a Decoder keeps.
 const most = 1 << 20
 
 const signature = "\x89PNG\r\n\x1a\n"

@@ -197,7 +197,7 @@ type osFile struct {
 	busy           atomic.Bool
 }
 
-// writeBackSize is how much is written at once. Smaller files wait for Sync.
+// writeBackSize is the number of bytes that are written at once. Smaller files wait for Sync.
 const writeBackSize = 8 << 20
 
 func (f *osFile) Write(p []byte) (int, error) {
