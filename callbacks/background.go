@@ -81,13 +81,13 @@ type background struct {
 	wake     chan struct{}      // holds a token if there is work
 	done     chan struct{}      // closed when the goroutine ends
 
-	mu      sync.Mutex // protects the fields below
+	mu      sync.Mutex
 	queue   []loop.Report
 	ending  *loop.Ending
 	dropped int64
 	stop    error // not yet returned
-	err     error // the first
-	failed  int64 // number of errors
+	err     error
+	failed  int64
 }
 
 func (b *background) Watch(ctx context.Context, r loop.Report) error {
@@ -149,7 +149,7 @@ func (b *background) take() (r loop.Report, ending *loop.Ending, ok bool) {
 		return r, b.ending, false
 	}
 	r = b.queue[0]
-	b.queue = slices.Delete(b.queue, 0, 1) // slices.Delete also releases the values
+	b.queue = slices.Delete(b.queue, 0, 1)
 	return r, nil, true
 }
 
@@ -179,7 +179,6 @@ func (b *background) takeErr() error {
 	return err
 }
 
-// End waits for the queue and ends the callback.
 func (b *background) End(ctx context.Context, e loop.Ending) error {
 	b.begin(ctx)
 	e.Report = e.Detached()

@@ -43,7 +43,7 @@ type Bar struct {
 	// hand-written loop the bar shows nothing of this.
 	Stages iter.Seq2[string, time.Duration]
 
-	drawing func(*bar) // for tests
+	drawing func(*bar)
 }
 
 func joinedBar(list []Bar) (all Bar) {
@@ -169,7 +169,7 @@ func (b *bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.S
 	case live && b.epochs != nil:
 		return first.Or(b.epochs.each, loop.Every(loop.Time(redraw)))
 	case b.epochs != nil:
-		return first.Or(b.epochs.each) // the rate is measured from the first turn
+		return first.Or(b.epochs.each)
 	case live:
 		return first.Or(loop.Every(loop.Time(redraw)))
 	}
@@ -226,7 +226,6 @@ func newBar(w io.Writer, s Bar) *bar {
 	return b
 }
 
-// Watch writes a line if one is due.
 func (b *bar) Watch(_ context.Context, r loop.Report) error {
 	if b.screen.out == nil {
 		return nil
@@ -262,7 +261,6 @@ func (b *bar) Watch(_ context.Context, r loop.Report) error {
 	return nil
 }
 
-// End writes the last line.
 func (b *bar) End(_ context.Context, e loop.Ending) error {
 	switch {
 	case b.screen.out == nil:
@@ -287,7 +285,7 @@ func measurePointOf(r loop.Report) measurePoint {
 // start.
 type progress struct {
 	done, all int64
-	isTime    bool // in nanoseconds
+	isTime    bool
 }
 
 func progressOf(r loop.Report) (p progress) {

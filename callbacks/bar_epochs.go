@@ -19,27 +19,26 @@ func newEpochs(b *bar, s Bar) *epochs {
 	return &epochs{bar: b, length: s.Epoch, each: loop.Every(s.Epoch), counted: counted, steps: int64(s.EpochSteps)}
 }
 
-// epochs is the state of a bar with epochs.
 type epochs struct {
 	bar      *bar
 	length   loop.Period
 	each     loop.Schedule
-	counted  bool               // whether the run counts epochs
+	counted  bool
 	steps    int64              // per counted epoch, 0 if unknown
 	from     int64              // the last step before the running epoch, if counted
 	compiler abilities.Compiler // may be nil
-	began    measurePoint       // start of the running epoch
-	ended    int64              // last step of the last finished epoch
-	ofSteps  map[string]bool    // paths that steps log, not only ends of epochs
+	began    measurePoint
+	ended    int64           // last step of the last finished epoch
+	ofSteps  map[string]bool // paths that steps log, not only ends of epochs
 
 	// The run's goroutine and the waiting one draw the same line.
 	mu       sync.Mutex
 	line     []item // without waitsFor
-	waitsFor string // as drawn
-	columns  int    // as drawn
+	waitsFor string
+	columns  int
 	drawn    bool
 	doing    abilities.Activity
-	changes  int       // of doing
+	changes  int
 	tested   time.Time // start of the epoch's first evaluation
 }
 
@@ -71,7 +70,6 @@ func (e *epochs) at(now loop.Elapsed) (whole, part int64) {
 	return whole, part
 }
 
-// size is the length of an epoch, 0 if unknown.
 func (e *epochs) size() int64 {
 	if e.counted {
 		return e.steps
@@ -145,7 +143,6 @@ func (e *epochs) writeEpoch(r loop.Report, logs loop.Logs, n int64, whole bool) 
 	e.write(items)
 }
 
-// write replaces the drawn line by items on as many lines as needed.
 func (e *epochs) write(items []item) {
 	b := e.bar
 	text := ""
@@ -162,7 +159,7 @@ func (e *epochs) draw(waitsFor string) {
 	b, line := e.bar, e.line
 	if waitsFor != "" {
 		line = slices.DeleteFunc(slices.Clone(line), func(i item) bool { return i.rank == rankLeft })
-		at := 1 // after the progress
+		at := 1
 		for at < len(line) && line[at].tight {
 			at++
 		}
@@ -368,7 +365,6 @@ func spent(d time.Duration) string {
 	return short(d)
 }
 
-// rateItem counts steps if batches have no number of examples.
 func rateItem(r loop.Report, rate float64) item {
 	unit, text := "examples", thousands(int64(rate))
 	if ran := r.Elapsed.Since(r.From); ran.Samples == ran.Steps {

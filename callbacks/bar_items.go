@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// item is a part of a line, shown completely or not at all.
 type item struct {
 	text, style string
 	// rank orders removal from a line that is too narrow, the highest first; 0 stays longest.
 	rank  int
-	share float64 // of a drawing
-	tight bool    // preceded by only a space
+	share float64
+	tight bool
 }
 
 // Values have two ranks each: for steps and for ends of epochs.
@@ -35,8 +34,7 @@ const (
 )
 
 const (
-	between = " - "
-	// fewestCells is the shortest drawing, cells the longest.
+	between     = " - "
 	fewestCells = 8
 	// clearBelow clears to the end of the screen: a narrowed terminal may have wrapped the line.
 	clearBelow = "\r\x1b[J"
@@ -103,7 +101,6 @@ func widthOf(items []item) (columns int) {
 	return columns
 }
 
-// wrapped breaks items into lines and indents all but the first.
 func wrapped(items []item, columns int, coloured bool) string {
 	indent := width(items[0].text) + len(between)
 	for _, it := range items {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	cells = 24 // width of the drawing
+	cells = 24
 	// usual is the width of a terminal that does not report one.
 	usual     = 80
 	clearLine = "\x1b[K"
@@ -63,7 +63,6 @@ func (b *bar) show(line string, again func() string) {
 	b.screen.show(line, again)
 }
 
-// progress is the start of the line.
 func (b *bar) progress(r loop.Report, end, drawn bool) string {
 	var s strings.Builder
 	p := progressOf(r)
@@ -84,7 +83,6 @@ func (b *bar) progress(r loop.Report, end, drawn bool) string {
 	return s.String()
 }
 
-// text is padded to a constant width.
 func (p progress) text(until loop.Period) string {
 	if p.isTime {
 		return fmt.Sprintf("%s/%s", short(time.Duration(p.done)), short(time.Duration(p.all)))

@@ -29,7 +29,7 @@ func (p pipe) Write(b []byte) (n int, err error) {
 				n += wrote
 			case syscall.EINTR:
 			case syscall.EAGAIN:
-				return false // wait until there is room
+				return false
 			default:
 				failed = err
 				return true

@@ -37,7 +37,6 @@ func startWaiting(b *bar, from loop.Beginning) *waitingBar {
 	return w
 }
 
-// At is called several times a turn.
 func (w *waitingBar) At(_ int64, what abilities.Activity) {
 	w.waits.at(what)
 	e := w.epochs
@@ -49,7 +48,6 @@ func (w *waitingBar) At(_ int64, what abilities.Activity) {
 	e.mu.Unlock()
 }
 
-// End ends the goroutine before the last lines are written.
 func (w *waitingBar) End(ctx context.Context, ending loop.Ending) error {
 	close(w.stop)
 	<-w.stopped
@@ -110,7 +108,6 @@ func (e *epochs) wait(now, since time.Time) string {
 	return ""
 }
 
-// tests reports whether a run is in an evaluation.
 func tests(what abilities.Activity) bool { return strings.HasPrefix(what.Name, "evaluation") }
 
 func waited(what string, d time.Duration) string {

@@ -73,7 +73,6 @@ func (k *keepBest) Change(ctx context.Context, r loop.Report, s loop.State) erro
 	return k.state.take(ctx, s)
 }
 
-// End restores the best state.
 func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err error) {
 	switch {
 	case !e.Normal():
@@ -92,7 +91,6 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err er
 	return errors.Join(err, k.state.close())
 }
 
-// resume starts from the earlier run's best value.
 func (k *keepBest) resume(from loop.Beginning) error {
 	k.replay(from, func(at loop.Elapsed, v float64) { k.see(at, v) })
 	return keepable(from)

@@ -24,11 +24,10 @@ type Lines struct {
 
 	mu    sync.Mutex
 	quiet io.Writer // Out without SIGPIPE, nil before the first use
-	bar   *screen   // nil if none is shown
-	rest  []byte    // incomplete line
+	bar   *screen
+	rest  []byte
 }
 
-// out requires mu.
 func (l *Lines) out() io.Writer {
 	if l.quiet == nil {
 		l.quiet = l.Out
@@ -103,7 +102,6 @@ func (s *screen) show(line string, again func() string) {
 	s.put(line)
 }
 
-// put writes unless writing has failed before.
 func (s *screen) put(text string) {
 	if s.err == nil {
 		_, s.err = io.WriteString(s.out, text)

@@ -29,7 +29,6 @@ func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	return c
 }
 
-// idle is a callback that is never due.
 func idle(name string) loop.Callback {
 	c := loop.Watch(loop.Never, func(context.Context, loop.Report) error { return nil })
 	c.Name = name
@@ -60,7 +59,6 @@ func attribute(e loop.Entry) slog.Attr {
 	return slog.String(e.Path(), err.Error())
 }
 
-// brief replaces an image by its size.
 func brief(v any) any {
 	switch v := v.(type) {
 	case image.Image:

@@ -52,7 +52,6 @@ func joined(list []Monitor) (m Monitor) {
 	return m
 }
 
-// check also sets the mode.
 func (m *Monitor) check(entry string) error {
 	var errs []error
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -87,7 +86,6 @@ func (m *Monitor) check(entry string) error {
 	return errors.Join(errs...)
 }
 
-// notOfPlateau refuses the settings for ReduceOnPlateau.
 func (m Monitor) notOfPlateau() error {
 	for name, set := range map[string]bool{"Cooldown": m.Cooldown != nil, "MinRate": m.MinRate != 0, "OnReduce": m.OnReduce != nil} {
 		if set {
@@ -126,7 +124,6 @@ func newPlateauMonitor(entry string, settings []Monitor) (monitor, error) {
 	return m, err
 }
 
-// see reports whether the next value is better.
 func (m *monitor) see(at loop.Elapsed, v float64) bool {
 	if m.StartAt != nil && !at.Reached(m.StartAt) {
 		return false
@@ -198,7 +195,6 @@ func (r *refusal) Error() string { return "callbacks: " + r.name + ": " + r.err.
 func (r *refusal) Point() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// refused is a callback whose Start fails.
 func refused(c loop.Callback, err error) loop.Callback {
 	c.Err = errors.Join(c.Err, err)
 	c.Start = func(loop.Beginning) (loop.Attendant, error) { return nil, &refusal{cmp.Or(c.Name, c.String()), c.Err} }
@@ -246,12 +242,10 @@ func changeByValue[C interface {
 
 type noEnd struct{}
 
-// End does nothing.
 func (noEnd) End(context.Context, loop.Ending) error { return nil }
 
 type nothingAtEnd struct{}
 
-// End does nothing.
 func (nothingAtEnd) End(context.Context, loop.Ending, loop.State) error { return nil }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -136,7 +136,7 @@ type finiteGuard struct {
 	when   loop.Schedule
 	copies loop.Schedule
 
-	found []bool // which entries were checked
+	found []bool
 	// newest is the last copy, good the last one confirmed by finite values.
 	newest, good copied
 	last         loop.Elapsed // when a copy was last possible
@@ -166,7 +166,6 @@ func (g *finiteGuard) Change(ctx context.Context, r loop.Report, s loop.State) e
 	return g.policy.OnUndo(ctx, r, bad)
 }
 
-// look returns the first value that is not finite, and whether there was any value.
 func (g *finiteGuard) look(logs loop.Logs) (looked bool, bad, err error) {
 	if len(g.policy.Entries) == 0 {
 		for e := range logs.All() {
@@ -245,7 +244,6 @@ func (g *finiteGuard) undo(ctx context.Context, r loop.Report, s loop.State) err
 	return errors.Join(g.newest.close(), g.good.restore(ctx, s))
 }
 
-// End frees the copies and finds names that were never checked.
 func (g *finiteGuard) End(_ context.Context, e loop.Ending, _ loop.State) error {
 	err := errors.Join(g.newest.close(), g.good.close())
 	if e.Err != nil || e.Elapsed.Steps == e.From.Steps {

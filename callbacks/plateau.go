@@ -28,9 +28,9 @@ type plateau struct {
 	patience Patience
 	// Cooldowns start at the last reduction.
 	cut      loop.Elapsed
-	afterCut int64 // values since then
-	cools    bool  // a cooldown may be running
-	unknown  bool  // some optimizers have no rate before the first step
+	afterCut int64
+	cools    bool // a cooldown may be running
+	unknown  bool // some optimizers have no rate before the first step
 }
 
 func newPlateau(entry string, factor float64, patience Patience, settings []Monitor) (*plateau, error) {
@@ -74,7 +74,7 @@ func (p *plateau) Change(ctx context.Context, r loop.Report, s loop.State) error
 	}
 	rate := max(old*p.factor, lowest)
 	if err := state.SetLearningRate(rate); errors.Is(err, abilities.ErrRateTooSmall) {
-		return nil // it cannot be lower
+		return nil
 	} else if err != nil {
 		return fmt.Errorf("learning rate %g: %w", rate, err)
 	}
@@ -90,9 +90,8 @@ func (p *plateau) Change(ctx context.Context, r loop.Report, s loop.State) error
 	return p.OnReduce(ctx, r, old, rate)
 }
 
-// due reports whether to reduce the rate after the next value.
 func (p *plateau) due(at loop.Elapsed, v float64) bool {
-	p.see(at, v) // a better value restarts the patience
+	p.see(at, v)
 	if p.cools {
 		p.afterCut++
 		if passed, cooldown, _ := measure(p.Cooldown, at.Since(p.cut), p.afterCut); passed <= cooldown {

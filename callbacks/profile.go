@@ -83,7 +83,7 @@ type profile struct {
 	dir        string
 	begin, end loop.Period
 	begun      bool
-	trace, cpu *os.File // nil if not running
+	trace, cpu *os.File
 	wall       *wall
 	errs       []error
 }
@@ -122,7 +122,6 @@ func (p *profile) start(r loop.Report) {
 	p.wall = startWall()
 }
 
-// into removes the file if begin fails.
 func (p *profile) into(name string, begin func(*os.File) error) (*os.File, error) {
 	f, err := regular.Open(filepath.Join(p.dir, name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
@@ -170,7 +169,6 @@ func (p *profile) note(what string, err error) {
 	}
 }
 
-// End closes an open window.
 func (p *profile) End(context.Context, loop.Ending) error {
 	p.stop()
 	return errors.Join(p.errs...)

@@ -52,7 +52,7 @@ func (w *wall) look() {
 	n, ok := runtime.GoroutineProfile(w.records)
 	if !ok {
 		w.records = make([]runtime.StackRecord, 2*n)
-		return // retry at the next tick
+		return
 	}
 	for _, r := range w.records[:n] {
 		w.counts[r.Stack0]++
@@ -133,10 +133,9 @@ func (w *wall) end(to io.Writer) error {
 	return zipped.Close()
 }
 
-// proto builds a protocol buffer.
 type proto struct {
 	out     []byte
-	ids     map[any]uint64 // of texts, functions and lines
+	ids     map[any]uint64
 	strings []string
 }
 
@@ -169,7 +168,6 @@ func (p *proto) valueType(field int, kind, unit string) {
 	p.message(field, m)
 }
 
-// location returns the id of a line and writes it at its first use.
 func (p *proto) location(f runtime.Frame) uint64 {
 	type function struct{ name, file string }
 	type line struct {

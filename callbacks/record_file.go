@@ -53,14 +53,14 @@ var recorded sync.Map
 
 type recordFile struct {
 	path  string
-	key   string // in recorded
+	key   string
 	lines records.Lines
 	file  *os.File // nil until the first row
 	row   records.Row
 	line  []byte
 	// broken is set after a failed write or Close.
 	broken bool
-	err    error // the first
+	err    error
 }
 
 func (f *recordFile) Watch(_ context.Context, r loop.Report) error {
@@ -81,7 +81,6 @@ func (f *recordFile) Watch(_ context.Context, r loop.Report) error {
 	return nil
 }
 
-// End closes the file.
 func (f *recordFile) End(context.Context, loop.Ending) error {
 	recorded.CompareAndDelete(f.key, f)
 	if f.file != nil {
@@ -140,7 +139,6 @@ func (f *recordFile) open(from int64) error {
 	return nil
 }
 
-// keep returns the length to keep.
 func (f *recordFile) keep(file *os.File, from int64) (end int64, err error) {
 	in, kept := bufio.NewReader(file), 0
 	for n := 1; ; n++ {

@@ -9,7 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// copied is a copy of a state, or none.
 type copied struct {
 	any   bool
 	value any
@@ -55,7 +54,6 @@ func (c *copied) close() error {
 	return snap.Close()
 }
 
-// keepable returns an error if the run's state cannot be copied.
 func keepable(from loop.Beginning) error {
 	if _, ok := loop.StateAs[snapshotter](from); ok {
 		return nil

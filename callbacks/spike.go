@@ -42,7 +42,7 @@ type spikes struct {
 	factor float64
 	window int
 	warn   func(context.Context, Spike) error
-	last   []float64 // oldest first
+	last   []float64
 }
 
 func checkSpikes(entry string, factor float64, window int, warn func(context.Context, Spike) error) error {

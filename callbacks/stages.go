@@ -81,13 +81,12 @@ func waitedFor(waited, total time.Duration, stages []Part) string {
 	return text
 }
 
-// waits measures the waiting for data.
 type waits struct {
 	stages []iter.Seq2[string, time.Duration]
 
 	mu     sync.Mutex
 	work   work
-	began  time.Time // start of the measurement
+	began  time.Time
 	since  time.Time // start of the current wait, or zero
 	waited time.Duration
 }
@@ -104,7 +103,6 @@ func (w *waits) begin() {
 	}
 }
 
-// at receives each new activity of the loop.
 func (w *waits) at(what abilities.Activity) {
 	if w == nil {
 		return

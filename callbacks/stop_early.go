@@ -93,7 +93,6 @@ func (s *stopEarly) ask(at loop.Elapsed, v float64) error {
 	return &EarlyStopError{Entry: s.entry, Mode: s.Mode, Best: s.best, At: s.bestAt, Patience: s.patience, MinDelta: s.MinDelta}
 }
 
-// resume returns the request to stop if the earlier run had ended.
 func (s *stopEarly) resume(from loop.Beginning) (stop error) {
 	s.replay(from, func(at loop.Elapsed, v float64) { stop = s.ask(at, v) })
 	return stop

@@ -19,10 +19,10 @@ type hub struct {
 	awake wakefulness
 	links []*link // by rank; nil for rank 0
 	views []view
-	over  bool         // no more messages are sent
-	calls []*message   // parts of the current agreement by rank
-	came  int          // how many are not nil
-	own   chan message // results for rank 0
+	over  bool
+	calls []*message // parts of the current agreement by rank
+	came  int
+	own   chan message
 	stack chan string
 	// dismissed is closed when all ranks' programs end with errors.
 	dismissed chan struct{}
@@ -101,7 +101,6 @@ func (h *hub) look() {
 	}
 }
 
-// take handles a message of rank r.
 func (h *hub) take(r int, m message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,7 +148,6 @@ func (h *hub) leave(text string) {
 	h.sayBye()
 }
 
-// lost handles the end of rank r's connection.
 func (h *hub) lost(r int, err error) {
 	h.mu.Lock()
 	if h.over || h.views[r].left {
@@ -203,7 +201,6 @@ func (h *hub) fail(f *Failure) {
 	})
 }
 
-// stackOf asks a rank for its stack. It returns "" without an answer.
 func (h *hub) stackOf(r int, links []*link) string {
 	if r == 0 {
 		return stacks()
@@ -219,7 +216,6 @@ func (h *hub) stackOf(r int, links []*link) string {
 	}
 }
 
-// call is rank 0's part in an agreement.
 func (h *hub) call(m message) message {
 	h.mu.Lock()
 	h.answer(0, m)
@@ -263,7 +259,6 @@ func (h *hub) answer(r int, m message) {
 	h.own <- result
 }
 
-// differ describes which ranks made which calls.
 func differ(texts []string) string {
 	var distinct []string
 	by := map[string][]int{}
@@ -280,7 +275,6 @@ func differ(texts []string) string {
 	return "the ranks make different calls: " + strings.Join(parts, ", ") + ": all must make the same, in the same order"
 }
 
-// close informs all ranks that rank 0 leaves, and closes the connections.
 func (h *hub) close() {
 	h.mu.Lock()
 	if h.over {

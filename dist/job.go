@@ -25,12 +25,12 @@ type Job struct {
 	launcher   string
 	name       string
 	attempt    string
-	peers      []peer // by rank
+	peers      []peer
 	deadline   time.Duration
-	world      *mpi.World // nil: no MPI
-	hub        *hub       // at rank 0
-	spoke      *spoke     // at other ranks
-	values     values     // of the store, at rank 0
+	world      *mpi.World
+	hub        *hub   // at rank 0
+	spoke      *spoke // at other ranks
+	values     values // of the store, at rank 0
 	over       chan struct{}
 	onFailure  func(*Failure)
 	note       string // file that exists until this rank leaves, or ""
@@ -50,7 +50,6 @@ func (j *Job) Rank() int { return j.rank }
 // Size returns the number of processes, at least 1.
 func (j *Job) Size() int { return j.size }
 
-// Name returns the job's name from the launcher or $LAZO_JOB, or "".
 func (j *Job) Name() string { return j.name }
 
 // Attempt returns the number of the job's start from the launcher or $LAZO_ATTEMPT, or "".
@@ -226,11 +225,11 @@ const freeWords = 20
 
 // part is a rank's part in a call of all ranks.
 type part struct {
-	text  string        // the call, compared
+	text  string
 	shown string        // for messages, if not ""
 	limit time.Duration // how late others may be, if above the deadline
-	words []int64       // replaced by their maxima
-	data  *[]byte       // sent over control connections instead of words
+	words []int64
+	data  *[]byte // sent over control connections instead of words
 }
 
 // call runs a call of all ranks. With MPI, one exchange of fixed length compares the calls and carries the first words;
@@ -268,7 +267,7 @@ func (j *Job) shown(p part) string {
 
 func (j *Job) byMPI(p part, rest func() error) error {
 	sum := fnv.New64a()
-	sum.Write([]byte(p.text)) // never fails
+	sum.Write([]byte(p.text))
 	hash := int64(sum.Sum64() >> 1)
 	var head [2 + freeWords]int64
 	for i := range head {
@@ -316,7 +315,6 @@ func (j *Job) byControl(p part, taken func(parts [][]byte)) error {
 	return nil
 }
 
-// differ exchanges the calls.
 func (j *Job) differ(text string) error {
 	const length = 500
 	own := make([]byte, length)
@@ -383,7 +381,7 @@ func (j *Job) Leave(err error) error {
 	if j.size == 1 || err == nil {
 		return err
 	}
-	j.closing.Do(func() {}) // Close has nothing left to do
+	j.closing.Do(func() {})
 	j.leaving.Do(func() {
 		if j.left.Load() {
 			return
@@ -414,7 +412,6 @@ func panicking() bool {
 	}
 }
 
-// gone records that this process has left.
 func (j *Job) gone() {
 	j.left.Store(true)
 	close(j.over)

@@ -133,7 +133,6 @@ type meeting struct {
 
 const meetingBytes = 2048
 
-// lead joins as rank 0.
 func (j *Job) lead(ctx context.Context, listen string, me hello) error {
 	if j.world != nil {
 		me.Secret = rand.Text() // identifies ranks; sent by MPI
@@ -162,7 +161,6 @@ func (j *Job) lead(ctx context.Context, listen string, me hello) error {
 	return nil
 }
 
-// follow joins as another rank.
 func (j *Job) follow(ctx context.Context, addresses []string, me hello) error {
 	if j.world != nil {
 		var m meeting
@@ -212,7 +210,7 @@ func reachable(a net.Addr) (list []string) {
 	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
 		return []string{a.String()}
 	}
-	own, _ := net.InterfaceAddrs() // none: only its name
+	own, _ := net.InterfaceAddrs()
 	for _, address := range own {
 		if n, ok := address.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() && len(list) < 16 {
 			list = append(list, net.JoinHostPort(n.IP.String(), port))
@@ -224,7 +222,6 @@ func reachable(a net.Addr) (list []string) {
 	return list
 }
 
-// open initializes the MPI library.
 func (j *Job) open(ctx context.Context, p place) error {
 	library, err := openLibrary(p)
 	if err != nil {
@@ -296,7 +293,6 @@ func program() []string {
 	return append(list, "executable "+digest())
 }
 
-// digest returns "" if the executable cannot be read.
 func digest() string {
 	path, err := os.Executable()
 	if err != nil {

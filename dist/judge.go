@@ -10,8 +10,8 @@ import (
 // view is rank 0's knowledge of a rank.
 type view struct {
 	beat beat
-	seen time.Time // time of its last message
-	left bool      // it left normally
+	seen time.Time
+	left bool
 	// error is why its program ends, or ""; leaving is since when. Its beat then has the last calls and exchanges.
 	error   string
 	leaving time.Time
@@ -97,12 +97,10 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 	return nil, false
 }
 
-// failed is the failure of a rank whose program ends with an error.
 func (j *Job) failed(v *view, r int) *Failure {
 	return j.failure(ExitFailed, r, v.beat, 0, fmt.Sprintf("%s failed at step %d: %s", j.who(r), v.beat.Step, v.error))
 }
 
-// silent is the failure of a rank without reports.
 func (j *Job) silent(v *view, r int, since time.Duration) *Failure {
 	return j.failure(ExitLost, r, v.beat, since, fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down. It was last %s",
 		j.who(r), round(since), v.beat.sentence(0)))
@@ -128,7 +126,6 @@ func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
 	return j.failure(ExitStuck, first, views[first].beat, age(first), text)
 }
 
-// disagree is the failure of ranks that wait at different places.
 func (j *Job) disagree(views []view, now time.Time, ranks []int) *Failure {
 	slices.Sort(ranks)
 	var parts []string

@@ -36,11 +36,10 @@ type place struct {
 	byMPI                bool   // the launcher prepared MPI
 	kind                 string // of the library that lazo installs
 	job, attempt         string
-	library              string        // $LAZO_MPI
+	library              string
 	deadline             time.Duration // $LAZO_DEADLINE, or 0
 }
 
-// launcher describes the variables of a launcher.
 type launcher struct {
 	name string
 	mark string // set if this launcher started the process
@@ -90,7 +89,6 @@ var launchers = []launcher{
 	},
 }
 
-// find returns this process's place. Without a launcher, size is 1 and launcher "".
 func find(get func(string) string) (place, error) {
 	p := place{size: 1, localSize: 1, library: get(variableMPI), job: get(variableJob), attempt: get(variableAttempt)}
 	if text := get(variableDeadline); text != "" {
@@ -177,7 +175,7 @@ func slurmAddress(get func(string) string) (string, error) {
 	if host == "" || err != nil {
 		return "", errors.New("SLURM_STEP_NODELIST or SLURM_JOB_ID is missing")
 	}
-	step, _ := strconv.ParseUint(get("SLURM_STEP_ID"), 10, 64) // none: 0
+	step, _ := strconv.ParseUint(get("SLURM_STEP_ID"), 10, 64)
 	return fmt.Sprintf("%s:%d", host, 61000+(job*16+step)%4500), nil
 }
 

@@ -20,7 +20,7 @@ const (
 // wakefulness detects that this process was stopped. Its user locks it.
 type wakefulness struct {
 	looked, woke time.Time
-	slept        time.Duration // the last time
+	slept        time.Duration
 }
 
 // look is called several times per second. It reports whether the process did not run for longer than a busy machine
@@ -39,7 +39,6 @@ func (w *wakefulness) givenUp(now time.Time, deadline time.Duration) bool {
 	return !w.looked.IsZero() && now.Sub(w.looked) > max(enough, time.Second) || w.slept > enough && now.Sub(w.woke) < time.Second
 }
 
-// link is one side of a control connection.
 type link struct {
 	conn   net.Conn
 	done   chan struct{}
@@ -48,7 +47,7 @@ type link struct {
 	mu     sync.Mutex
 	more   sync.Cond // signals a change of queue or closed
 	queue  [][]byte  // for the writing goroutine, so that senders never wait
-	closed bool      // nothing more is sent
+	closed bool
 }
 
 func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
@@ -59,7 +58,7 @@ func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
 		for f, ok := l.next(); ok; f, ok = l.next() {
 			if err := put(c, f, limit); err != nil {
 				l.mu.Lock()
-				l.queue, l.closed = nil, true // the rest has no reader
+				l.queue, l.closed = nil, true
 				l.mu.Unlock()
 				failed(err)
 				return
@@ -69,7 +68,6 @@ func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
 	return l
 }
 
-// next waits for a frame. It returns false when there are no more.
 func (l *link) next() (f []byte, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +94,6 @@ func (l *link) send(m message) bool {
 	return l.push(f, m.Kind == kindBeat)
 }
 
-// push queues a frame as send does.
 func (l *link) push(frame []byte, beat bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +131,6 @@ func tell(links []*link, m message) {
 	}
 }
 
-// flush flushes all links concurrently.
 func flush(links []*link) {
 	var flushed sync.WaitGroup
 	for _, l := range links {

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// spoke is another rank's side of a control connection.
 type spoke struct {
 	j       *Job
 	link    *link
@@ -19,7 +18,7 @@ type spoke struct {
 	awake wakefulness
 	seen  time.Time // time of rank 0's last message
 	left  bool      // rank 0 or this rank leaves
-	asked int64     // requests to the store
+	asked int64
 	asks  map[int64]chan message
 }
 
@@ -80,7 +79,6 @@ func (s *spoke) take(m message) {
 	}
 }
 
-// send sends unless this rank has left.
 func (s *spoke) send(m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,12 +87,10 @@ func (s *spoke) send(m message) {
 	}
 }
 
-// silent handles a silent rank 0.
 func (s *spoke) silent(since time.Duration) {
 	s.gone(fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down", s.j.who(0), round(since)), true)
 }
 
-// lost handles the end of the connection to rank 0.
 func (s *spoke) lost(err error) {
 	s.mu.Lock()
 	left, silent := s.left, time.Since(s.seen)
@@ -136,7 +132,6 @@ func (s *spoke) gone(text string, host bool) {
 	s.j.end(f)
 }
 
-// call is this rank's part in an agreement.
 func (s *spoke) call(m message) message {
 	s.send(m)
 	return <-s.results
@@ -151,7 +146,6 @@ func (s *spoke) leave(text string) {
 	time.Sleep(beforeSpeaker) // mpirun ends all when one fails: rank 0's error goes first
 }
 
-// close leaves and ends the connection.
 func (s *spoke) close() {
 	s.mu.Lock()
 	if !s.left {

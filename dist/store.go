@@ -53,7 +53,6 @@ func (s store) TryGet(ctx context.Context, key string) ([]byte, error) {
 	return s.ask(ctx, "TryGet", message{Kind: kindTry, Key: []byte(key)})
 }
 
-// ask sends a request to rank 0 and waits for the answer.
 func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) {
 	failed := func(err error) error { return fmt.Errorf("dist: %s %q: %w", call, m.Key, err) }
 	if len(m.Key) == 0 {
@@ -113,7 +112,6 @@ func (s store) send(m *message, answers chan message) (forget func(), ok bool) {
 	}, true
 }
 
-// answered handles rank 0's answer.
 func (s *spoke) answered(m message) {
 	s.mu.Lock()
 	answers := s.asks[m.ID]
@@ -124,7 +122,6 @@ func (s *spoke) answered(m message) {
 	}
 }
 
-// values are the store's values, at rank 0.
 type values struct {
 	mu      sync.Mutex
 	of      map[string][]byte
@@ -132,7 +129,6 @@ type values struct {
 	asked   int64               // by rank 0 itself
 }
 
-// waiter is a rank that waits for a key's value.
 type waiter struct {
 	rank int
 	id   int64

@@ -41,7 +41,6 @@ func (a Audio) check() error {
 	return nil
 }
 
-// wav returns RIFF with a "fmt " and a "data" chunk, little-endian.
 func (a Audio) wav() ([]byte, error) {
 	if err := a.check(); err != nil {
 		return nil, err

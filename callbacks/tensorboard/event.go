@@ -31,7 +31,6 @@ func (m message) float32(field protowire.Number, v float32) message {
 	return protowire.AppendFixed32(protowire.AppendTag(m, field, protowire.Fixed32Type), math.Float32bits(v))
 }
 
-// event is an Event; seconds count from 1970.
 func event(seconds float64, step int64, field protowire.Number, what []byte) message {
 	return message{}.float(1, seconds).integer(2, step).bytes(field, what)
 }
@@ -62,7 +61,6 @@ func value(tag, plugin string, content message, class int64, tensor message) mes
 	return message{}.text(1, tag).bytes(9, metadata).bytes(8, tensor)
 }
 
-// tensor is a TensorProto without elements.
 func tensor(dtype int64, shape ...int) message {
 	var dimensions message
 	for _, n := range shape {

@@ -25,8 +25,7 @@ const (
 type eventFile struct {
 	out    io.WriteCloser
 	record []byte
-	// older means that the folder had event files before.
-	older bool
+	older  bool
 	// broken means that a write failed: nothing after half a record can be read.
 	broken bool
 }
@@ -64,7 +63,7 @@ func (s *settings) openFile(folder string, seconds float64, purge int64) (*event
 func (s *settings) createNamed(folder string, seconds int64) (io.WriteCloser, error) {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
-		host = "localhost" // for information only
+		host = "localhost"
 	}
 	host = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r < ' ' {
@@ -81,7 +80,6 @@ func (s *settings) createNamed(folder string, seconds int64) (io.WriteCloser, er
 	}
 }
 
-// newestFile returns the time in the name of the newest event file.
 func newestFile(folder string) (seconds int64, some bool, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

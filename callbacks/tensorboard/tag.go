@@ -51,7 +51,6 @@ func escape(name string) string {
 	return b.String()
 }
 
-// isEscape reports whether two hexadecimal digits follow the percent sign.
 func isEscape(s string) bool {
 	const digits = "0123456789ABCDEF"
 	return len(s) > 2 && strings.IndexByte(digits, s[1]) >= 0 && strings.IndexByte(digits, s[2]) >= 0

@@ -48,7 +48,6 @@ func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	return c
 }
 
-// inBackground counts what the background drops.
 type inBackground struct {
 	loop.Attendant
 	dropped int64
@@ -66,7 +65,7 @@ func (b *inBackground) End(ctx context.Context, e loop.Ending) error {
 // the files.
 func New(dir string, options ...Option) loop.Attendant {
 	w := newWriter(dir, newSettings(options))
-	w.prefix = "tensorboard: " // a run adds the name
+	w.prefix = "tensorboard: "
 	return w
 }
 
@@ -77,10 +76,10 @@ type writer struct {
 	begun  bool
 	files  map[string]*eventFile // by folder; nil if creation failed
 	events map[string]message    // values of a report by folder
-	order  []string              // of events
+	order  []string
 	first  error
 	ended  bool
-	prefix string                     // of errors
+	prefix string
 	owners map[string]loop.Collection // of the tags metrics/…, by folder and tag
 }
 

@@ -20,6 +20,6 @@ func runs(pid int) bool {
 	if errors.Is(err, os.ErrNotExist) {
 		return false
 	}
-	end := bytes.LastIndexByte(stat, ')') // of the name
+	end := bytes.LastIndexByte(stat, ')')
 	return err != nil || end < 0 || !bytes.HasPrefix(stat[end+1:], []byte(" Z")) && !bytes.HasPrefix(stat[end+1:], []byte(" X"))
 }

@@ -6,5 +6,4 @@ import "syscall"
 
 func attributes(syscall.Signal) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// runs reports whether a process exists, even as a zombie.
 func runs(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH }

@@ -119,7 +119,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	job := make([]byte, 8)
-	_, _ = rand.Read(job) // never fails
+	_, _ = rand.Read(job)
 	for attempt, n := 0, o.N; ; attempt++ {
 		env := append(slices.DeleteFunc(os.Environ(), ofRank), o.Env...)
 		env = append(env, fmt.Sprintf("LAZO_ATTEMPT=%d", attempt), "LAZO_JOB="+hex.EncodeToString(job))
@@ -147,7 +147,6 @@ func ofRank(variable string) bool {
 	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
 }
 
-// starter starts n ranks once and waits for them.
 type starter interface {
 	start(ctx context.Context, n int, env []string) error
 }
@@ -184,7 +183,7 @@ type mpirun struct {
 	*Options
 	path    string
 	library string // for $LAZO_MPI; "" lets the user's mpirun choose
-	open    bool   // Open MPI's
+	open    bool
 }
 
 // wrapper runs in place of the command. It redirects each rank's output to its own pipes, because mpirun would mix
@@ -376,11 +375,10 @@ func noted(dir string, rank int) (pid int) {
 	if err != nil {
 		return 0
 	}
-	_, _ = fmt.Sscan(string(text), &pid) // half written: 0
+	_, _ = fmt.Sscan(string(text), &pid)
 	return pid
 }
 
-// signalOf returns the signal that ended a context.
 func signalOf(ctx context.Context) syscall.Signal {
 	if by, ok := errors.AsType[*loop.SignalError](context.Cause(ctx)); ok {
 		return by.Signal
@@ -400,7 +398,6 @@ func exitError(err error, said string) error {
 	return &ExitError{Code: code, Said: said}
 }
 
-// alone starts ranks without MPI.
 type alone struct{ *Options }
 
 func (a *alone) start(ctx context.Context, n int, env []string) error {

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// output returns the writer for a rank's standard output (1) or error (2).
 func (o *Options) output(rank, stream int) io.Writer {
 	to := o.Stdout
 	if stream == 2 {
@@ -46,7 +45,6 @@ type sayings struct {
 
 func newSayings() *sayings { return &sayings{by: map[string]int{}, news: make(chan struct{})} }
 
-// mostSayings limits the memory.
 const mostSayings = 1000
 
 var (
@@ -97,7 +95,6 @@ func (s *sayings) note(rank int, text string) {
 	}
 }
 
-// heard records what rank 0 writes.
 type heard struct{ by *sayings }
 
 func (h heard) Write(p []byte) (int, error) {
@@ -158,7 +155,6 @@ func (s *sayings) count(rank int, text string) {
 	}
 }
 
-// mostShown limits what a failed job's last line repeats.
 const mostShown = 100
 
 // sum returns a line about the ranks whose same messages were not shown, or "".
@@ -193,14 +189,13 @@ type whole struct {
 
 func (w *whole) Write(p []byte) (int, error) {
 	if w.heard != nil {
-		_, _ = w.heard.Write(p) // never fails
+		_, _ = w.heard.Write(p)
 	}
 	writing.Lock()
 	defer writing.Unlock()
 	return w.to.Write(p)
 }
 
-// lines writes complete lines with a prefix.
 type lines struct {
 	to     io.Writer
 	prefix string
@@ -266,7 +261,6 @@ func (l *lines) wait(text string, shown []byte) bool {
 	return true
 }
 
-// show writes the queue in order.
 func (l *lines) show() {
 	for {
 		l.mu.Lock()
@@ -302,7 +296,6 @@ func (l *lines) put(p []byte) error {
 	return err
 }
 
-// end writes an incomplete last line.
 func (l *lines) end() error {
 	if len(l.rest) == 0 {
 		return nil
@@ -310,7 +303,6 @@ func (l *lines) end() error {
 	return l.write(len(l.rest))
 }
 
-// Close writes the rest when all ranks have ended.
 func (l *lines) Close() error {
 	err := l.end()
 	if l.hurry != nil {
@@ -321,7 +313,6 @@ func (l *lines) Close() error {
 	return err
 }
 
-// pipes are named pipes that ranks write to.
 type pipes struct {
 	ends       []*os.File // ours: keep a writer until all ranks have ended
 	readers    []*os.File

@@ -13,10 +13,9 @@ func signalAll(pid int, s syscall.Signal) {
 	if group, err := unix.Getpgid(pid); err == nil && group == pid {
 		pid = -pid
 	}
-	_ = syscall.Kill(pid, s) // it may have ended
+	_ = syscall.Kill(pid, s)
 }
 
 const nonblocking = unix.O_NONBLOCK
 
-// makePipe makes a named pipe.
 func makePipe(path string) error { return unix.Mkfifo(path, 0o600) }

@@ -8,7 +8,6 @@ import (
 
 func attributes(syscall.Signal) *syscall.SysProcAttr { return nil }
 
-// runs reports whether a process exists.
 func runs(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {
@@ -19,7 +18,7 @@ func runs(pid int) bool {
 
 func signalAll(pid int, _ syscall.Signal) {
 	if process, err := os.FindProcess(pid); err == nil {
-		_ = process.Kill() // it may have ended
+		_ = process.Kill()
 	}
 }
 
