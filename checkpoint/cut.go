@@ -21,7 +21,6 @@ func partName(tensor string, start, dims []int) string {
 	return string(append(b, ']'))
 }
 
-// cutTensor is a sharded tensor in the manifest.
 type cutTensor struct {
 	DType safetensors.DType `json:"dtype"`
 	Dims  []int             `json:"dims"`
@@ -30,7 +29,7 @@ type cutTensor struct {
 }
 
 type cutPlace struct {
-	Rank  int   `json:"rank"` // whose file has it
+	Rank  int   `json:"rank"`
 	Start []int `json:"start"`
 	Sum   crc   `json:"crc32c"`
 }
@@ -79,7 +78,6 @@ func (c *cutTensor) check() error {
 	return nil
 }
 
-// place returns the index of the part at start.
 func (c *cutTensor) place(start []int) (int, error) {
 	wrong := len(start) != len(c.Dims)
 	at := 0
@@ -101,7 +99,6 @@ func (c *cutTensor) part(name string, start []int) safetensors.Tensor {
 	return safetensors.Tensor{Name: partName(name, start, c.Part), DType: c.DType, Dims: c.Part}
 }
 
-// paste copies a part into the whole tensor.
 func (c *cutTensor) paste(whole, part []byte, start []int) {
 	last := len(c.Dims) - 1
 	if last < 0 {

@@ -135,8 +135,8 @@ func parseOwner(note string) owner {
 	return o
 }
 
-// writer returns the text of the lock file, new at each opening: who reads the same text sees the same folder. It is
-// empty in a store.
+// writer returns the text of the lock file, new at each opening. Processes that read the same text see the same folder.
+// It is empty in a store.
 func (f *Folder) writer() (string, error) {
 	d, ok := f.medium.(*disk)
 	if !ok {

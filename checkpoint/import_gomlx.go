@@ -23,7 +23,7 @@ const (
 	gomlxBin      = ".bin"
 	gomlxMagic    = "gomlx_checkpoints" // v0.28 appends an s
 	gomlxSlack    = 32 << 20            // how far a file may expand, plus twice its size
-	gomlxTextSize = 8 << 20             // limit of the JSON
+	gomlxTextSize = 8 << 20
 )
 
 // ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is a folder, of which it reads the checkpoint with the

@@ -39,7 +39,7 @@ func gomlxType(name string) safetensors.DType {
 type gomlxMeta struct {
 	// tensors are in file order, without Data.
 	tensors []Tensor
-	bytes   int64 // of all tensors
+	bytes   int64
 	params  Params
 	other   map[string]gomlxOther
 	form    string // "gzip", "uncompressed", or "" in old files
@@ -206,7 +206,6 @@ func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	return err
 }
 
-// sections returns the parameters as sections.
 func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	params, err := encodeSection(m.params)
 	if err != nil {

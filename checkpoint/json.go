@@ -179,7 +179,6 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// cut shortens a text for a message.
 func cut(text []byte) []byte {
 	if len(text) > 100 {
 		return append(slices.Clone(text[:100]), "…"...)

@@ -29,8 +29,7 @@ type manifest struct {
 	time    time.Time
 	metrics map[string]float
 	state   stateSum
-	// sums are the tensors' checksums.
-	sums map[string]crc
+	sums    map[string]crc
 	// ranks are the rank files, cuts the sharded tensors; only in cutFormat.
 	ranks    map[string]stateSum
 	cuts     map[string]*cutTensor
@@ -248,7 +247,6 @@ func (m *manifest) check() error {
 	return m.checkCuts()
 }
 
-// commit returns the content of COMMIT for a manifest.
 func commit(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }

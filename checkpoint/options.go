@@ -43,8 +43,8 @@ type Options struct {
 	Best string
 	// Mode is whether lower or higher is better. Zero chooses by the name of Best.
 	Mode loop.Mode
-	// Tolerate is the number of saves that may fail, with a warning in the log, before the run ends. The last save of a run must
-	// succeed.
+	// Tolerate is the number of saves that may fail, with a warning in the log, before the run ends. The last save of a
+	// run must succeed.
 	Tolerate int
 	// Also holds pointers to further values, by section. They are saved as JSON with each checkpoint and read when the
 	// run is resumed.

@@ -98,7 +98,7 @@ func addSection(c Content, section string, x any) error {
 type rows struct {
 	text []byte // objects, separated by a comma and a line break
 	n    int
-	last int64 // steps of the newest row
+	last int64
 }
 
 const rowBreak = ",\n"

@@ -15,7 +15,6 @@ type failures struct {
 
 func (f failures) Interrupts() bool { return f.async.hasFailed() }
 
-// check ends the run if a save has failed and this is not tolerated.
 func (s *saving) check(context.Context, loop.Report) error { return s.failed(s.async.Check()) }
 
 // failed logs tolerated errors and returns the others.

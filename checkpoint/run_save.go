@@ -170,7 +170,6 @@ func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
 	return found, nil
 }
 
-// worth reports whether a rule would keep this turn for its metrics.
 func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
 	list := append(s.others(r), Info{Step: Step(r.Elapsed.Steps), Metrics: metrics})
 	for _, k := range s.rules() {
@@ -249,7 +248,6 @@ func (s *saving) has(step int64) bool {
 	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
 }
 
-// End saves the last state and waits for all saves.
 func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	defer busy(s.job)()
 	if e.Reason == loop.Cancelled {
@@ -325,7 +323,6 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
-// End saves the last parts and waits for all saves.
 func (s sharing) End(ctx context.Context, e loop.Ending) error {
 	err := s.finished(ctx)
 	if e.Reason == loop.Failed { // rank 0 saves nothing, and ranks may be at different steps

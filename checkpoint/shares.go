@@ -43,7 +43,6 @@ const (
 	tokenKey = "lazo.slot"
 )
 
-// divide separates sharded tensors from others.
 func (d *draft) divide(tensors []Tensor) error {
 	d.tensors = nil
 	for _, t := range tensors {
@@ -132,7 +131,6 @@ func (d *draft) checkShare() error {
 	return checkSizes(d.parts)
 }
 
-// writeShare writes this process's parts and records them in the manifest.
 func (d *draft) writeShare(w io.Writer) error {
 	counted := &counter{w: w}
 	file, err := safetensors.NewWriter(counted, d.shareHeader(), metadata(d.share))

@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// shares returns the parts by file.
 func (m *manifest) shares() map[string]map[string]*cutPart {
 	files := make(map[string]map[string]*cutPart, len(m.ranks))
 	for name := range m.ranks {
@@ -90,7 +89,6 @@ func (m *manifest) cutBytes() (bytes int64) {
 	return bytes
 }
 
-// sizesOfShares checks the sizes of the rank files.
 func sizesOfShares(open opener, dir string, m *manifest) error {
 	for _, name := range sortedKeys(m.ranks) {
 		path := dir + "/" + name

@@ -71,7 +71,6 @@ func (b *beat) sentence(age time.Duration) string {
 	return text
 }
 
-// activity describes what this process is doing, for its beats.
 type activity struct {
 	start time.Time
 	step  atomic.Int64
@@ -90,7 +89,7 @@ type activity struct {
 
 type phase struct {
 	doing string
-	until time.Time // or when a wait for the store began
+	until time.Time
 }
 
 func (a *activity) now() int64 { return int64(time.Since(a.start)) }
@@ -149,7 +148,6 @@ func (a *activity) leave() {
 	a.at.Store(a.now())
 }
 
-// noted returns the last text of Job.Note.
 func (a *activity) noted() string {
 	if text := a.note.Load(); text != nil {
 		return *text
@@ -157,7 +155,6 @@ func (a *activity) noted() string {
 	return ""
 }
 
-// beat returns the current report.
 func (a *activity) beat() beat {
 	b := beat{Step: a.step.Load(), DoingFor: time.Duration(a.now() - a.at.Load())}
 	if doing := a.doing.Load(); doing != nil {

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// connect connects to rank 0 and waits for its welcome.
 func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, error) {
 	var last error
 	stop := j.announce(func() string {

@@ -44,7 +44,6 @@ func (f *Failure) Error() string {
 	return f.Text + "\n" + strings.TrimRight(f.Stack, "\n")
 }
 
-// exit is replaced in tests.
 var exit = os.Exit
 
 // end reports the first failure and ends the process.
@@ -87,7 +86,7 @@ func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(o
 
 func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
 	since, stopped := time.Now(), make(chan struct{})
-	host, _ := os.Hostname() // Join has checked it
+	host, _ := os.Hostname()
 	who := fmt.Sprintf("rank %d of %d (host %s, pid %d)", j.rank, j.size, host, os.Getpid())
 	go func() {
 		for next := patient; ; next = again {
@@ -102,7 +101,6 @@ func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
 	return sync.OnceFunc(func() { close(stopped) })
 }
 
-// lastWords limits the reporting of a failure.
 const lastWords = 2 * time.Second
 
 func (j *Job) who(rank int) string {

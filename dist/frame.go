@@ -68,7 +68,7 @@ const protocol = 2
 // welcome is rank 0's answer when all have joined.
 type welcome struct {
 	Deadline time.Duration
-	Peers    []peer // by rank
+	Peers    []peer
 }
 
 type peer struct {
@@ -82,7 +82,6 @@ const (
 	mostMessage = 1 << 30
 )
 
-// frame encodes a message.
 func frame(m message) ([]byte, error) {
 	body, err := json.Marshal(m)
 	if err != nil {

@@ -118,7 +118,7 @@ func (h *hub) refuses(c hello, hellos []*hello) string {
 }
 
 func refuse(c net.Conn, text string) {
-	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second) // otherwise it sees the connection close
+	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second)
 	c.Close()
 }
 
@@ -130,7 +130,6 @@ func refuseAll(conns []net.Conn, text string) {
 	}
 }
 
-// samePrograms compares the executables.
 func samePrograms(hellos []*hello) error {
 	zero := hellos[0]
 	for r, h := range hellos[1:] {

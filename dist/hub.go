@@ -13,7 +13,7 @@ import (
 type hub struct {
 	j        *Job
 	listener net.Listener
-	hello    hello // rank 0's, for comparison
+	hello    hello
 
 	mu    sync.Mutex
 	awake wakefulness

@@ -50,7 +50,6 @@ func Embed(ctx context.Context, job *dist.Job) (*Store, error) {
 	return s, nil
 }
 
-// serve starts the server.
 func (s *Store) serve(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "lazo-etcd")
 	if err != nil {
@@ -120,7 +119,7 @@ func reachable(a net.Addr) (list []string) {
 	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return list
 	}
-	own, _ := net.InterfaceAddrs() // none: only its name
+	own, _ := net.InterfaceAddrs()
 	for _, address := range own {
 		if n, ok := address.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
 			list = append(list, net.JoinHostPort(n.IP.String(), port))

@@ -35,7 +35,7 @@ type meeting struct {
 	Prefix    string
 	Lease     clientv3.LeaseID
 	Endpoints []string // of an embedded server
-	Password  string   // for it
+	Password  string
 	Failed    string
 }
 
@@ -130,7 +130,6 @@ func (s *Store) dial(ctx context.Context, config clientv3.Config) (err error) {
 	return cause(ctx, err)
 }
 
-// cause returns the context's error if it has ended.
 func cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -142,7 +141,6 @@ func wrap(call, key string, err error) error { return fmt.Errorf("etcd: %s %q: %
 
 var errNoKey = errors.New("expected a key of one byte at least")
 
-// begin checks the arguments.
 func begin(ctx context.Context, key string) error {
 	if key == "" {
 		return errNoKey

@@ -56,8 +56,8 @@ type Options struct {
 	Restarts int
 	// Min lets each restart use one rank fewer, down to Min. 0 means always N.
 	Min int
-	// Grace is the time that the ranks may take to end after the context ended or a rank failed, before they are killed; by
-	// default 30 s.
+	// Grace is the time that the ranks may take to end after the context ended or a rank failed, before they are
+	// killed; by default 30 s.
 	Grace time.Duration
 
 	said *sayings
