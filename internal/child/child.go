@@ -22,7 +22,7 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 	if runtime.GOOS == "linux" {
 		self = "/proc/self/exe" // valid even after a rebuild replaced the file
 	}
-	cmd := exec.CommandContext(ctx, self) // our own binary
+	cmd := exec.CommandContext(ctx, self)
 	cmd.Args = append([]string{name}, args...)
 	Group(cmd)
 	cmd.Cancel = func() error { return KillGroup(cmd) }
@@ -46,9 +46,9 @@ const TextLimit = 2 << 10
 type Tail struct {
 	Limit  int // bytes; default TextLimit
 	kept   []byte
-	line   []byte // current line, truncated
+	line   []byte
 	errors []string
-	traced bool // they are Go's
+	traced bool
 }
 
 var (

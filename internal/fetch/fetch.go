@@ -56,12 +56,12 @@ type File struct {
 
 // Client downloads files. The zero value is ready. It is safe for concurrent use if Progress is.
 type Client struct {
-	HTTP         *http.Client                   // default: NewHTTPClient
-	IdleTimeout  time.Duration                  // for the next byte, headers included; default 30 s
-	TotalTimeout time.Duration                  // default 1 h
-	Limit        int64                          // bytes, for files of unknown size; default 4 GiB
-	Progress     func(done, total int64)        // after each read, in bytes; total 0: unknown
-	create       func(string) (*os.File, error) // for tests
+	HTTP         *http.Client            // default: NewHTTPClient
+	IdleTimeout  time.Duration           // for the next byte, headers included; default 30 s
+	TotalTimeout time.Duration           // default 1 h
+	Limit        int64                   // bytes, for files of unknown size; default 4 GiB
+	Progress     func(done, total int64) // after each read, in bytes; total 0: unknown
+	create       func(string) (*os.File, error)
 }
 
 // Download downloads f into a new file with a random name in dir (which must exist), mode 0600, and returns its path.

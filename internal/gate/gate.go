@@ -52,16 +52,15 @@ type Gate struct {
 	readers int
 	changer bool
 	closed  bool
-	queue   []*turn       // in order of arrival
+	queue   []*turn
 	empty   chan struct{} // closed when a closed gate is unused; nil before Close
 	freed   chan struct{} // closed when Close has freed the value
 }
 
-// turn is a waiting use.
 type turn struct {
 	change bool
 	come   chan struct{} // closed at admission or Close
-	in     bool          // admitted
+	in     bool
 }
 
 // Read waits for the end of changes and prevents them until DoneReading. It returns [ErrClosed], or the cause of a
@@ -137,7 +136,7 @@ func (g *Gate) next() {
 		close(t.come)
 	}
 	if g.closed && g.readers == 0 && !g.changer {
-		close(g.empty) // once: no use begins after Close
+		close(g.empty)
 	}
 }
 

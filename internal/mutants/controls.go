@@ -21,7 +21,6 @@ type control struct {
 // edit replaces a text that occurs once in the file.
 type edit struct{ old, new string }
 
-// texts returns the changed files.
 func (c control) texts(module string) (map[string][]byte, error) {
 	path, err := filepath.Abs(filepath.Join(module, c.file))
 	if err != nil {

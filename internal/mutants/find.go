@@ -105,7 +105,6 @@ func (f *finder) passedOver(n ast.Node) bool {
 	return false
 }
 
-// logs reports whether a call is log/slog's.
 func (f *finder) logs(call *ast.CallExpr) bool {
 	selector, is := call.Fun.(*ast.SelectorExpr)
 	if !is {
@@ -191,7 +190,7 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 
 func (f *finder) condition(n *ast.IfStmt) {
 	if binary, is := n.Cond.(*ast.BinaryExpr); is && swapped[binary.Op] != 0 {
-		return // has its own
+		return
 	}
 	f.add(n.Cond, "condition", "if "+f.text(n.Cond)+": negated", "("+on+" != (", n.Cond, "))")
 }
@@ -274,7 +273,7 @@ func (f *finder) returned(s *ast.ReturnStmt) {
 		}
 		names = append(names, "*new("+name+")")
 	}
-	if len(s.Results) != len(names) { // the results of a call
+	if len(s.Results) != len(names) {
 		f.add(s, "result", f.text(s)+": zero values", "if "+on+" { return "+strings.Join(names, ", ")+" }; ", s)
 		return
 	}
@@ -316,7 +315,6 @@ func (f *finder) isZero(e ast.Expr) bool {
 	return f.isNil(e) || slices.Contains([]string{"0", `""`, "false"}, f.text(e)) || strings.HasSuffix(f.text(e), "{}")
 }
 
-// results returns those of the innermost function.
 func (f *finder) results() *types.Tuple {
 	for _, n := range slices.Backward(f.stack) {
 		switch n := n.(type) {

@@ -62,7 +62,6 @@ type runner struct {
 
 func (r *runner) say(format string, a ...any) { fmt.Fprintf(r.out, format+"\n", a...) }
 
-// sample tries n mutants of the packages.
 func (r *runner) sample(ctx context.Context, dir string, patterns, with []string, n int, seed uint64, only string) (tried []*mutant, err error) {
 	begin := time.Now()
 	if r.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
@@ -177,7 +176,6 @@ func chosen(packages []*source, all []*mutant, n int) (fit []*mutant) {
 	return fit
 }
 
-// compiling removes mutants with type errors.
 func compiling(p *source, mutants []*mutant) []*mutant {
 	if len(mutants) == 0 {
 		return nil
@@ -207,7 +205,6 @@ func (m *mutant) String() string {
 	return text
 }
 
-// report prints the scores.
 func (r *runner) report(dir string, packages []*source, mutants []*mutant) {
 	r.say("\n| package | mutants | killed | timed out | survived | not reached | score |\n|---|---|---|---|---|---|---|")
 	row := func(name string, mutants []*mutant) {

@@ -29,7 +29,7 @@ type test struct {
 	name    string
 	took    time.Duration
 	reaches map[int]bool
-	leftOut string // why
+	leftOut string
 }
 
 type outcome string
@@ -73,7 +73,6 @@ func build(ctx context.Context, module, scratch string, packages []*source, text
 	return binaries, nil
 }
 
-// overlayIn returns build's overlay file.
 func overlayIn(scratch string) string { return filepath.Join(scratch, "overlay.json") }
 
 // programsToo also changes the programs that a test builds, using the build cache for the rest.
@@ -110,7 +109,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	for {
 		select {
 		case err = <-over:
-			_ = child.KillGroup(c) // its children
+			_ = child.KillGroup(c)
 			return err == nil, inTime, out.Bytes()
 		case <-look.C:
 			if resident(c.Process.Pid) < maxResident {
@@ -135,7 +134,6 @@ func resident(pid int) int {
 	return pages * os.Getpagesize()
 }
 
-// at calls f for n numbers concurrently.
 func at(workers, n int, f func(i int)) {
 	var all sync.WaitGroup
 	next := make(chan int)

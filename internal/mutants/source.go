@@ -17,7 +17,6 @@ import (
 	"strings"
 )
 
-// source is a package with its types.
 type source struct {
 	Name, Dir, ImportPath string
 	GoFiles, CgoFiles     []string
@@ -82,7 +81,6 @@ func load(dir string, patterns []string) ([]*source, error) {
 	return found, nil
 }
 
-// check parses and type-checks texts in place of the package's files.
 func (s *source) check(texts map[string][]byte, info *types.Info) (map[string]*ast.File, error) {
 	files, all := map[string]*ast.File{}, []*ast.File(nil)
 	for path, text := range texts {

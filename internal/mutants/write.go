@@ -47,7 +47,6 @@ const (
 	reachVariable = "LAZO_MUTANT_REACH"
 )
 
-// written returns a package's files with all its mutants.
 func written(s *source, mutants []*mutant, ids int) map[string][]byte {
 	texts := map[string][]byte{filepath.Join(s.Dir, "lazo_mutants_generated.go"): fmt.Appendf(nil, helper, s.Name, ids+1)}
 	for path, text := range s.texts {
@@ -62,7 +61,6 @@ func written(s *source, mutants []*mutant, ids int) map[string][]byte {
 	return texts
 }
 
-// render writes a part of a source with its mutants.
 func render(text []byte, from, to int, mutants []*mutant) []byte {
 	var out bytes.Buffer
 	for from < to {

@@ -25,10 +25,10 @@ type Order struct {
 // Step is a lowered training step.
 type Step struct {
 	Name   string         `json:"name"`
-	Text   string         `json:"text"`   // StableHLO
-	Batch  []int          `json:"batch"`  // indices of the inputs with each step's batch
-	Inputs []string       `json:"inputs"` // names
-	Where  map[int]string `json:"where"`  // lines of user code by line of Text
+	Text   string         `json:"text"`  // StableHLO
+	Batch  []int          `json:"batch"` // indices of the inputs with each step's batch
+	Inputs []string       `json:"inputs"`
+	Where  map[int]string `json:"where"` // lines of user code by line of Text
 }
 
 // ParseOrder parses the variable's value.
@@ -62,7 +62,6 @@ func (s Step) Write(file string) error {
 	return os.Rename(file+".part", file)
 }
 
-// limit is the largest file in bytes.
 const limit = 2 << 30
 
 // Read reads a file of Write.

@@ -86,7 +86,6 @@ var (
 	codeOrder   = [...]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 )
 
-// inflater decompresses a zlib stream of known decompressed size.
 type inflater struct {
 	in                  []byte
 	at                  int    // next byte after word
@@ -240,7 +239,6 @@ func (f *inflater) dynamic() bool {
 	return f.literals.build(f.lengths[:literals]) && f.distances.build(f.lengths[literals:n])
 }
 
-// block decompresses to the end of the block.
 func (f *inflater) block(to []byte, out int) (int, bool) {
 	word, have, at, in := f.word, f.have, f.at, f.in
 	for {

@@ -18,7 +18,7 @@ import (
 // Decoder decodes images one at a time, in reused memory.
 type Decoder struct {
 	inflater inflater
-	packed   []byte // joined parts
+	packed   []byte
 	rows     []byte // each after its filter's number
 }
 
@@ -138,7 +138,7 @@ func (d *Decoder) image(header, packed []byte) (image.Image, bool) {
 
 // unfilter adds the differences to the left and upper pixels of width bytes.
 func unfilter(rows []byte, stride, width int) bool {
-	above := make([]byte, stride-1) // zeros above the first row
+	above := make([]byte, stride-1)
 	for ; len(rows) > 0; rows = rows[stride:] {
 		row := rows[1:stride]
 		above = above[:len(row)]

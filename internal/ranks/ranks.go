@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/dist/launch"
 )
 
-// variable holds the test's name in a rank.
 const variable = "LAZO_TEST_RANKS"
 
 // limit is the total time of a test's job.
@@ -81,7 +80,6 @@ func Start(t *testing.T, n int, options ...func(*launch.Options)) (said string, 
 	return out.String(), err
 }
 
-// output is written concurrently.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -44,7 +44,6 @@ func ReadCSV(r io.Reader, do func(*Row) error) error {
 	return nil
 }
 
-// readCSV also returns the number of rows before an error.
 func readCSV(in *csv.Reader, do func(*Row) error) (rows int, err error) {
 	first, err := in.Read()
 	if err == io.EOF {
@@ -117,11 +116,10 @@ func checkColumns(columns []string) error {
 	return nil
 }
 
-// table is the columns of a CSV file.
 type table struct {
 	columns []string
 	at      map[string]int
-	cells   []float64 // of one line
+	cells   []float64
 	filled  []bool
 }
 
@@ -170,7 +168,7 @@ func (t *table) widen(r *Row) int {
 func (t *table) header() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	_ = w.Write(t.columns) // a Buffer does not fail
+	_ = w.Write(t.columns)
 	w.Flush()
 	return b.Bytes()
 }

@@ -46,13 +46,11 @@ var Fields = [...]Field{
 // up.
 var rowField = integer("row", func(at *Elapsed) *int64 { return &at.Row })
 
-// ofFiles are the fields of files.
 var ofFiles = append(Fields[:len(Fields):len(Fields)], rowField)
 
 // Path returns the name of the field's column.
 func (f Field) Path() string { return Collection + "." + f.Name }
 
-// fieldOf returns the field with a full name, or nil.
 func fieldOf(path string) *Field {
 	for i := range ofFiles {
 		if ofFiles[i].Path() == path {

@@ -26,7 +26,7 @@ func WriteJSON(w io.Writer, each func(do func(*Row) error) error) error {
 	if err != nil {
 		return err
 	}
-	if begin == "[\n" { // there was no row
+	if begin == "[\n" {
 		out.WriteString("[") // Flush returns errors
 	}
 	out.WriteString("\n]\n")
@@ -48,7 +48,6 @@ func ReadJSON(r io.Reader, do func(*Row) error) error {
 	return nil
 }
 
-// readJSON also returns the number of rows before an error.
 func readJSON(d *json.Decoder, do func(*Row) error) (rows int, err error) {
 	token, err := d.Token()
 	array := token == json.Delim('[')
@@ -87,7 +86,6 @@ func noEOF(err error) error {
 	return err
 }
 
-// readObject reads an object after its opening brace.
 func readObject(d *json.Decoder, r *Row) error {
 	r.Reset(Elapsed{Batch: UnknownBatch})
 	seen := map[string]bool{}

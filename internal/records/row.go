@@ -53,7 +53,6 @@ func (r *Row) Add(column string, v value) error {
 	return nil
 }
 
-// set parses a field or a number.
 func (r *Row) set(column, text string) error {
 	if f := fieldOf(column); f != nil {
 		return f.parse(&r.Elapsed, text)

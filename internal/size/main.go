@@ -21,7 +21,6 @@ import (
 	"text/tabwriter"
 )
 
-// size is the size of one or all packages.
 type size struct {
 	files, code, tests, names int
 }
@@ -146,7 +145,6 @@ func exported(file *ast.File) (n int) {
 	return n
 }
 
-// receiver returns the name of a method's type.
 func receiver(t ast.Expr) string {
 	for {
 		switch of := t.(type) {
@@ -164,7 +162,6 @@ func receiver(t ast.Expr) string {
 	}
 }
 
-// members counts exported fields or methods.
 func members(t ast.Expr) (n int) {
 	var list *ast.FieldList
 	switch t := t.(type) {

@@ -91,7 +91,6 @@ type hooked struct {
 	before func(Call) error
 }
 
-// named makes a call that returns only an error.
 func (h *hooked) named(op Op, name string, call func(name string) error) error {
 	if err := h.before(Call{op, name}); err != nil {
 		return err
@@ -99,7 +98,6 @@ func (h *hooked) named(op Op, name string, call func(name string) error) error {
 	return call(name)
 }
 
-// looked makes a call that also returns a value.
 func looked[T any](h *hooked, op Op, name string, call func(name string) (T, error)) (given T, err error) {
 	err = h.named(op, name, func(string) error {
 		given, err = call(name)

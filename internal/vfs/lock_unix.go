@@ -21,5 +21,4 @@ func TryLock(file *os.File) (taken bool, err error) {
 	}
 }
 
-// syncFolder makes the entries of a folder durable.
 func syncFolder(file *os.File) error { return file.Sync() }

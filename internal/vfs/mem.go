@@ -20,8 +20,8 @@ type Mem struct {
 // node is a folder or a file, with its durable part.
 type node struct {
 	dir             bool
-	names, kept     map[string]*node // of a folder
-	content, synced []byte           // of a file; append-only, so copies may share them
+	names, kept     map[string]*node
+	content, synced []byte // of a file; append-only, so copies may share them
 	locked          bool
 }
 

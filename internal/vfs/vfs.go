@@ -77,7 +77,6 @@ func checkName(op, name string) error {
 	return nil
 }
 
-// checkChild refuses the folder itself.
 func checkChild(op, name string) error {
 	if name == "." {
 		return fail(op, name, fs.ErrInvalid)
