@@ -13,38 +13,35 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Background runs callbacks on goroutines of their own, each with its own queue, so that a slow disk or server never
-// delays a step:
+// Background runs callbacks in separate goroutines, so that a slow disk or server does not delay steps:
 //
 //	callbacks.Background{}.Of(callbacks.JSONL("run.jsonl", loop.EachStep))
 //
-// The callback gets the reports of the turns in which it was due, in their order, but later. When its queue is full the
-// oldest report is dropped and counted. The reports have no History and no State, which belong to the loop. Their
-// values are read on that goroutine, so [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes
-// effect when the callback is due next.
+// Each callback has a queue and receives its reports in order, but later. If the queue is full, the oldest report is
+// dropped. Reports have no History and no State. [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop]
+// takes effect when the callback is due next.
 type Background struct {
-	// Queue is how many reports may wait for each callback; 64 if it is 0.
+	// Queue is the number of reports that may wait for each callback, by default 64.
 	Queue int
-	// Deadline bounds how long the end of the run waits for the queue of each callback; 10 s if it is 0. Then the rest
-	// of the queue is dropped, and the context of the callback is cancelled.
+	// Deadline limits how long the end of the run waits for each queue, by default 10 s. Then the rest is dropped, and the
+	// callback's context is cancelled.
 	Deadline time.Duration
-	// Dropped, if it is set, is called at the end of the run for each callback that missed reports.
+	// Dropped, if not nil, is called at the end of the run for each callback that missed reports.
 	Dropped func(callback string, reports int64)
-	// Strict makes an error of a callback an error of the run, when the callback is due next. Otherwise the callback
-	// goes on with the next report, and its first error is returned at the end of the run.
+	// Strict ends the run after an error of a callback, when it is due next. Otherwise the callback continues, and its
+	// first error is returned at the end of the run.
 	Strict bool
 }
 
 const (
 	backgroundQueue    = 64
 	backgroundDeadline = 10 * time.Second
-	// grace is how long a callback may take to end when its context was cancelled.
+	// grace is the time that a callback may take after its context is cancelled.
 	grace = time.Second
 )
 
-// Of is a callback in the background. Its goroutine begins with the first Watch and ends in End. A callback with a
-// negative Order, and one that asks for calls outside of its schedule ([loop.Attendant]), must be called on the run's
-// goroutine: those are an error of the run.
+// Of returns c as a callback in the background. Its goroutine runs from the first Watch to End. A callback with a
+// negative Order, or with the methods At or Interrupts ([loop.Attendant]), is an error of the run.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:
@@ -76,22 +73,21 @@ func (b Background) Of(c loop.Callback) loop.Callback {
 	return c
 }
 
-// background is an attendant behind a queue. Only its goroutine calls the inner one.
 type background struct {
 	settings Background
 	name     string
 	inner    loop.Attendant
-	cancel   context.CancelFunc // nil before the goroutine runs
-	wake     chan struct{}      // holds a token if there is something new
-	done     chan struct{}      // closed when the goroutine is over
+	cancel   context.CancelFunc // nil before the first Watch
+	wake     chan struct{}      // holds a token if there is work
+	done     chan struct{}      // closed when the goroutine ends
 
-	mu      sync.Mutex // of all below
+	mu      sync.Mutex
 	queue   []loop.Report
 	ending  *loop.Ending
 	dropped int64
-	stop    error // a request to stop that was not returned yet
-	err     error // the first
-	failed  int64 // how many there were
+	stop    error // not yet returned
+	err     error
+	failed  int64
 }
 
 func (b *background) Watch(ctx context.Context, r loop.Report) error {
@@ -117,7 +113,7 @@ func (b *background) Watch(ctx context.Context, r loop.Report) error {
 
 func (b *background) begin(ctx context.Context) {
 	if b.cancel == nil {
-		// What is queued when the run is cancelled is still to be written.
+		// Queued reports are still written after a cancellation.
 		ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		go b.work(ctx)
 	}
@@ -126,7 +122,7 @@ func (b *background) begin(ctx context.Context) {
 func (b *background) notify() {
 	select {
 	case b.wake <- struct{}{}:
-	default: // there is a token already
+	default:
 	}
 }
 
@@ -153,7 +149,7 @@ func (b *background) take() (r loop.Report, ending *loop.Ending, ok bool) {
 		return r, b.ending, false
 	}
 	r = b.queue[0]
-	b.queue = slices.Delete(b.queue, 0, 1) // which also forgets the values
+	b.queue = slices.Delete(b.queue, 0, 1)
 	return r, nil, true
 }
 
@@ -174,7 +170,6 @@ func (b *background) note(step int64, err error) {
 	}
 }
 
-// takeErr returns the errors that were not returned yet.
 func (b *background) takeErr() error {
 	err := b.err
 	if b.failed > 1 {
@@ -184,7 +179,6 @@ func (b *background) takeErr() error {
 	return err
 }
 
-// End waits for the queue and ends the callback.
 func (b *background) End(ctx context.Context, e loop.Ending) error {
 	b.begin(ctx)
 	e.Report = e.Detached()
@@ -204,7 +198,6 @@ func (b *background) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// wait waits for the goroutine until the deadline and the grace are over.
 func (b *background) wait() error {
 	deadline := time.NewTimer(b.settings.Deadline)
 	defer deadline.Stop()

@@ -177,7 +177,7 @@ func TestB97_backgroundByHand(t *testing.T) {
 	})
 }
 
-// What is not dropped comes in order, and what comes is what was sent: nothing that the loop does later shows.
+// Reports that are not dropped arrive in order and unchanged by what the loop does later.
 func TestBackground_keepsOrderAndValues(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(0, 200).Draw(r, "steps")
@@ -255,8 +255,8 @@ type observer struct{ writer }
 
 func (*observer) At(int64, abilities.Activity) {}
 
-// What a run refuses, a loop written by hand cannot start; and what is asked between turns is not passed over in
-// silence.
+// A callback that a run refuses also cannot start in a hand-written loop, and one that must be called outside its
+// schedule is refused.
 func TestBackground_refusesByHandToo(t *testing.T) {
 	for name, c := range map[string]loop.Callback{
 		"callbacks: w: background: queue":                         callbacks.Background{Queue: -1}.Of((&writer{}).option("w")),
@@ -273,7 +273,7 @@ func TestBackground_refusesByHandToo(t *testing.T) {
 	require.ErrorContains(t, err, "loop: at the start: step 0: each step: o: background: a *callbacks_test.observer is asked")
 }
 
-// A writer that heeds nothing is left behind, and the run ends all the same.
+// F35: a writer that ignores its context is abandoned, and the run still ends.
 func TestF35_aWriterThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -302,7 +302,7 @@ func BenchmarkBackgroundTurn(b *testing.B) {
 	}
 }
 
-// The oldest goes, because the newest says how it stands.
+// The oldest report is dropped, because the newest has the current state.
 func TestBackground_dropsTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &writer{each: time.Second}
@@ -319,7 +319,7 @@ func TestBackground_dropsTheOldest(t *testing.T) {
 	})
 }
 
-// What is queued when a run is cancelled is still written.
+// Reports that are queued when a run is cancelled are still written.
 func TestBackground_ofACancelledRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

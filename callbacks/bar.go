@@ -14,40 +14,36 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Bar has the settings of [ProgressBar]. The zero Bar works. Where several are given, the last one that sets a field
-// counts.
+// Bar has the settings of [ProgressBar]. With several, the last one that sets a field counts.
 type Bar struct {
-	// Off shows nothing, for a flag of a program.
+	// Off shows nothing.
 	Off bool
-	// Shows are the collections that are shown. Nil is [loop.Losses], [loop.Metrics] and [loop.Stateful]. With an empty
-	// list no values are shown.
+	// Shows are the collections to show, by default [loop.Losses], [loop.Metrics] and [loop.Stateful]. An empty list
+	// shows no values.
 	Shows []loop.Collection
-	// Epoch shows the run in epochs of this length; loop.Epochs(1) are the epochs that the run counts.
+	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
-	// Each epoch that has ended has a line, with its time, the figures that were logged at its end, and the examples a
-	// second in training. Where a mean since the epoch began is logged too (avg_<name>), it is shown in place of the
-	// value.
+	// A finished epoch gets a line with its time, the values logged at its end, and the examples per second. If the
+	// mean over the epoch is logged (avg_<name>), it replaces the value.
 	//
-	// On a terminal these lines stay, on several rows where they are too long. Below them stands the present epoch: how
-	// much of it is done, the time left to the end of the run, the newest figures. It is one row: figures that do not
-	// fit are left out, the loss and the validation's loss last. The row also says why the run waits: for a
-	// compilation, an evaluation, data. The last line says why the run has ended.
+	// A terminal also shows the running epoch below these lines, in one row: its progress, the time left to the end of
+	// the run, the newest values, and why the run waits (compilation, evaluation, data). If the row is too narrow,
+	// values are left out, the loss and the validation loss last. The last line says why the run ended.
 	//
-	// Elsewhere there are only the lines of epochs, and one at the end if the run was stopped, interrupted or failed.
+	// Other writers get only the lines of epochs, and a last line if the run was stopped, cancelled or failed.
 	Epoch loop.Period
-	// EpochSteps is the number of steps in an epoch where the run counts the epochs. Without it, the bar does not know
-	// how much of such an epoch is done. It needs the Epoch loop.Epochs(1).
+	// EpochSteps is the number of steps per epoch, if the run counts epochs (Epoch is loop.Epochs(1)). Without it the
+	// progress within an epoch is unknown.
 	EpochSteps loop.Steps
-	// Below are the Lines below which the bar is drawn.
+	// Below are the [Lines] below which the bar is drawn.
 	Below []*Lines
-	// Stages shows which part of the time a run waits for its data, and for which stages: "data 42% (decode 30%, resize
-	// 12%)"; of an epoch with Epoch, else of the whole run. It lists the stages of a pipeline with the time that each has
-	// worked so far, such as All of a data.Stages, and must be safe for concurrent use. The bar reads the clock each
-	// time the loop begins another activity. A bar of a loop written by hand does not know when it waits, and shows
-	// nothing.
+	// Stages shows how much of the time the run waits for data, and for which stages: "data 42% (decode 30%, resize
+	// 12%)". The time is that of the epoch with Epoch, otherwise of the run. Stages iterates over the stages of a
+	// pipeline and their working time so far, as All of a data.Stages does. It must be safe for concurrent use. In a
+	// hand-written loop the bar shows nothing of this.
 	Stages iter.Seq2[string, time.Duration]
 
-	drawing func(*bar) // for tests
+	drawing func(*bar)
 }
 
 func joinedBar(list []Bar) (all Bar) {
@@ -82,7 +78,6 @@ func (s Bar) check() error {
 	return nil
 }
 
-// bar is that of one run.
 type bar struct {
 	terminal func() (columns int, ok bool)
 	live     bool
@@ -91,21 +86,20 @@ type bar struct {
 	before   loop.Elapsed
 	begun    bool
 	latest   loop.Logs // for reports without Latest
-	// The rate and the time left are measured from recent, which advances. It starts after the first turn, which may
-	// compile.
+	// Rate and time left are measured from recent, which advances. It starts after the first turn, which may compile.
 	first, recent, last measurePoint
 	above               []*Lines
-	epochs              *epochs // nil without them
-	waits               *waits  // nil if they are not shown
+	epochs              *epochs
+	waits               *waits
 	coloured            bool
-	screen              screen // its writer is nil if nothing is to be shown
-	err                 error  // of the settings
+	screen              screen // its writer is nil if nothing is shown
+	err                 error
 }
 
 type measurePoint struct {
 	time    time.Duration
 	samples int64
-	done    int64 // in the unit of Until
+	done    int64 // in Until's unit
 }
 
 const (
@@ -114,21 +108,20 @@ const (
 	rateFor = 2 * time.Second
 )
 
-// ProgressBar shows the progress of a run on a writer, usually [os.Stderr]: how much is done, the time left, the newest
-// losses and metrics, examples a second. On a terminal it is one line that is redrawn at most 20 times a second;
-// elsewhere it is plain lines: after the first turn, for each tenth of [loop.Until], every 30 seconds, and at the end.
-// Values are read (and fetched from a device) only when a line is written, and blocks of steps are not split between
-// the lines (see [loop.Stepper]). Progress is shown in the unit of Until, and for a [loop.Date] in the time to it.
+// ProgressBar shows the progress of a run on w, usually [os.Stderr]: the part done in the unit of [loop.Until], the
+// time left, the newest losses and metrics, and examples per second.
 //
-// Other output while the bar is shown is mixed with it, unless it is written through [Lines]. A bar on Lines is drawn
-// below them, on their writer. Colours are for terminals that have them, unless the environment has a NO_COLOR that is
-// not empty.
+// On a terminal it redraws one line, at most 20 times per second. Otherwise it writes lines: after the first iteration,
+// each tenth of Until, every 30 seconds, and at the end. It reads values, from the device if needed, only when it
+// writes a line, and does not split blocks of steps in between ([loop.Stepper]). Colours need a terminal and an empty
+// NO_COLOR.
 //
-// A writer that fails is not written to again and does not end the run, not even if it is a standard output that nobody
-// reads any more. With a nil writer nothing is shown.
+// Write other output through [Lines], or it mixes with the bar. A bar on Lines is drawn below them, on their writer.
 //
-// In a loop written by hand, call Start, then Watch after each step, which writes a line if one is due, and End at the
-// end.
+// If writing fails, the bar stops writing, and the run continues, even if standard output is a broken pipe. A nil
+// writer shows nothing.
+//
+// In a hand-written loop call Start, then Watch after each step, and End at the end.
 func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	s := joinedBar(settings)
 	probe := newBar(w, s)
@@ -142,7 +135,7 @@ func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 			if from.Job == nil {
 				return probe.schedule(from.From, from.Until)
 			}
-			// Processes have one schedule, whether their writers are terminals or not; Watch knows its own.
+			// All processes need one schedule, whether their writers are terminals or not; Watch uses its own.
 			return probe.scheduleOn(false, from.From, from.Until).Or(probe.scheduleOn(true, from.From, from.Until))
 		},
 		Start: func(from loop.Beginning) (loop.Attendant, error) {
@@ -165,7 +158,7 @@ func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	}
 }
 
-// schedule is when a line is due, except for the last one.
+// schedule is when lines are due, except the last one.
 func (b *bar) schedule(from loop.Elapsed, until loop.Period) loop.Schedule {
 	return b.scheduleOn(b.live, from, until)
 }
@@ -176,7 +169,7 @@ func (b *bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.S
 	case live && b.epochs != nil:
 		return first.Or(b.epochs.each, loop.Every(loop.Time(redraw)))
 	case b.epochs != nil:
-		return first.Or(b.epochs.each) // the rate is measured from the first turn on
+		return first.Or(b.epochs.each)
 	case live:
 		return first.Or(loop.Every(loop.Time(redraw)))
 	}
@@ -186,7 +179,7 @@ func (b *bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.S
 	return first.Or(loop.Every(tenth(until)), loop.Every(loop.Time(plain)))
 }
 
-// tenth is a tenth of a period that has a length, rounded up.
+// tenth is rounded up.
 func tenth(p loop.Period) loop.Period {
 	n := (p.Length()-1)/10 + 1
 	switch p.(type) {
@@ -214,7 +207,7 @@ func newBar(w io.Writer, s Bar) *bar {
 		b.screen.out = quietPipe(f)
 		_, b.live = terminalColumns(f)
 		term := os.Getenv("TERM")
-		b.live = b.live && term != "dumb" // a dumb terminal cannot return to the start of a line
+		b.live = b.live && term != "dumb" // a dumb terminal lacks \r
 		b.coloured = b.live && term != "" && !strings.HasPrefix(term, "vt") && os.Getenv("NO_COLOR") == ""
 		b.terminal = func() (int, bool) { return terminalColumns(f) }
 	}
@@ -233,7 +226,6 @@ func newBar(w io.Writer, s Bar) *bar {
 	return b
 }
 
-// Watch writes a line if one is due.
 func (b *bar) Watch(_ context.Context, r loop.Report) error {
 	if b.screen.out == nil {
 		return nil
@@ -261,7 +253,7 @@ func (b *bar) Watch(_ context.Context, r loop.Report) error {
 	switch {
 	case b.epochs != nil:
 		b.epochs.watch(b.before, r)
-	// The last line is written by End, with the same step: not twice.
+	// End writes the last line.
 	case b.when.Due(b.before, r.Elapsed) && !r.Elapsed.Reached(r.Until):
 		b.write(r, false)
 	}
@@ -269,7 +261,6 @@ func (b *bar) Watch(_ context.Context, r loop.Report) error {
 	return nil
 }
 
-// End writes the last line, with its line end.
 func (b *bar) End(_ context.Context, e loop.Ending) error {
 	switch {
 	case b.screen.out == nil:
@@ -290,11 +281,11 @@ func measurePointOf(r loop.Report) measurePoint {
 	return m
 }
 
-// progress is how much of a run is done, and the whole, in the unit of Until; all is 0 if it is unknown. A date is
-// measured in time, from the start of this run.
+// progress is the part done and the whole in Until's unit. all is 0 if unknown. A date is measured as time from the
+// start.
 type progress struct {
 	done, all int64
-	isTime    bool // the unit is nanoseconds
+	isTime    bool
 }
 
 func progressOf(r loop.Report) (p progress) {
@@ -313,7 +304,7 @@ func progressOf(r loop.Report) (p progress) {
 	return p
 }
 
-// left is the time to the end of the run, by what was done since an earlier moment.
+// left estimates the time to the end from the progress since an earlier point.
 func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bool) {
 	switch {
 	case p.all == 0:
@@ -329,10 +320,10 @@ func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bo
 	return time.Duration(min(left, float64(longTime))), true
 }
 
-// longTime bounds the time left, which may be estimated beyond what a Duration holds.
+// longTime caps estimates that overflow a Duration.
 const longTime = 100 * 365 * 24 * time.Hour
 
-// rate is examples a second: over the last seconds, and at the end over all but the first turn.
+// rate is examples per second: recently, or at the end over all turns but the first.
 func (b *bar) rate(now measurePoint, end bool) float64 {
 	from := b.recent
 	if now.time-b.last.time >= rateFor {

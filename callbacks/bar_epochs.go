@@ -19,31 +19,30 @@ func newEpochs(b *bar, s Bar) *epochs {
 	return &epochs{bar: b, length: s.Epoch, each: loop.Every(s.Epoch), counted: counted, steps: int64(s.EpochSteps)}
 }
 
-// epochs is what a bar with epochs knows beside.
 type epochs struct {
 	bar      *bar
 	length   loop.Period
 	each     loop.Schedule
-	counted  bool               // the run counts them
-	steps    int64              // of one that the run counts, 0 if unknown
-	from     int64              // the step after which the present one began, if the run counts them
-	compiler abilities.Compiler // nil if the state is none
-	began    measurePoint       // where the present epoch did
-	ended    int64              // the step of the last epoch that ended
-	ofSteps  map[string]bool    // the paths of what steps log, and not the ends of epochs alone
+	counted  bool
+	steps    int64              // per counted epoch, 0 if unknown
+	from     int64              // the last step before the running epoch, if counted
+	compiler abilities.Compiler // may be nil
+	began    measurePoint
+	ended    int64           // last step of the last finished epoch
+	ofSteps  map[string]bool // paths that steps log, not only ends of epochs
 
-	// The run's goroutine and that which shows what it waits for draw the same line.
+	// The run's goroutine and the waiting one draw the same line.
 	mu       sync.Mutex
-	line     []item // without what it waits for
-	waitsFor string // as it is drawn
-	columns  int    // as it is drawn
+	line     []item // without waitsFor
+	waitsFor string
+	columns  int
 	drawn    bool
 	doing    abilities.Activity
-	changes  int       // of doing
-	tested   time.Time // when the first test of this epoch began
+	changes  int
+	tested   time.Time // start of the epoch's first evaluation
 }
 
-// begin finds where the epoch began in which a run does. The history of a run that is resumed mostly has a row there.
+// begin finds the start of a resumed epoch, usually in the history.
 func (e *epochs) begin(from loop.Elapsed, history *loop.History) {
 	if !e.counted {
 		return
@@ -62,7 +61,7 @@ func (e *epochs) begin(from loop.Elapsed, history *loop.History) {
 	}
 }
 
-// at returns the number of whole epochs in what has elapsed, and how much of the next one is done.
+// at returns the finished epochs and the progress in the running one.
 func (e *epochs) at(now loop.Elapsed) (whole, part int64) {
 	whole, part = e.length.Of(now)/e.length.Length(), e.length.Of(now)%e.length.Length()
 	if e.counted {
@@ -71,7 +70,6 @@ func (e *epochs) at(now loop.Elapsed) (whole, part int64) {
 	return whole, part
 }
 
-// size is the length of an epoch in the unit of its parts, 0 if unknown.
 func (e *epochs) size() int64 {
 	if e.counted {
 		return e.steps
@@ -79,7 +77,7 @@ func (e *epochs) size() int64 {
 	return e.length.Length()
 }
 
-// progress is progressOf a report, in steps where the run is to make a number of epochs whose steps are known.
+// progress counts in steps if Until is in epochs of known steps.
 func (e *epochs) progress(r loop.Report) progress {
 	until, isEpochs := r.Until.(loop.Epochs)
 	if !e.counted || !isEpochs || e.steps == 0 {
@@ -90,14 +88,12 @@ func (e *epochs) progress(r loop.Report) progress {
 	return progress{done: min(r.Elapsed.Epochs*e.steps+part, all), all: all}
 }
 
-// measure is the point of a report from which the time left is measured.
 func (e *epochs) measure(r loop.Report) measurePoint {
 	m := measurePointOf(r)
 	m.done = e.progress(r).done
 	return m
 }
 
-// watch writes the line of an epoch that has ended, or draws the one that goes on.
 func (e *epochs) watch(before loop.Elapsed, r loop.Report) {
 	switch {
 	case e.each.Due(before, r.Elapsed):
@@ -114,7 +110,6 @@ func (e *epochs) watch(before loop.Elapsed, r loop.Report) {
 	}
 }
 
-// writeEpoch writes a line that stays.
 func (e *epochs) writeEpoch(r loop.Report, logs loop.Logs, n int64, whole bool) {
 	if e.bar.screen.failed() {
 		return
@@ -148,7 +143,6 @@ func (e *epochs) writeEpoch(r loop.Report, logs loop.Logs, n int64, whole bool) 
 	e.write(items)
 }
 
-// write writes items on as many lines as it takes, in place of the line that is drawn.
 func (e *epochs) write(items []item) {
 	b := e.bar
 	text := ""
@@ -161,12 +155,11 @@ func (e *epochs) write(items []item) {
 	b.show(text+"\n", nil)
 }
 
-// draw draws the line, with what the run waits for.
 func (e *epochs) draw(waitsFor string) {
 	b, line := e.bar, e.line
 	if waitsFor != "" {
 		line = slices.DeleteFunc(slices.Clone(line), func(i item) bool { return i.rank == rankLeft })
-		at := 1 // behind how far the epoch is
+		at := 1
 		for at < len(line) && line[at].tight {
 			at++
 		}
@@ -177,7 +170,6 @@ func (e *epochs) draw(waitsFor string) {
 	b.show(text(), text)
 }
 
-// end writes what is left of the last epoch, and why the run has ended.
 func (e *epochs) end(ending loop.Ending) {
 	r, some := ending.Report, ending.Elapsed.Steps > ending.From.Steps
 	if some && e.ended != r.Elapsed.Steps {
@@ -185,7 +177,7 @@ func (e *epochs) end(ending loop.Ending) {
 		if logs.Len() == 0 {
 			logs = e.bar.latest
 		}
-		var ofEpoch loop.Logs // without the validation of an earlier epoch
+		var ofEpoch loop.Logs // without an earlier epoch's validation
 		for entry := range logs.All() {
 			if len(e.ofSteps) == 0 || e.ofSteps[entry.Path()] {
 				ofEpoch.Set(entry.Collection, entry.Name, entry.Value)
@@ -208,7 +200,7 @@ func (e *epochs) end(ending loop.Ending) {
 	}
 }
 
-// why says why a run has ended, "" if it made no turn because it was over before.
+// why is "" if the run made no turn.
 func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
 	at := e.place(ending.Elapsed, ending.Until)
 	if !some {
@@ -232,13 +224,13 @@ func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
 	return fmt.Sprintf("finished %s, in %s", at, spent(ending.Elapsed.Time-ending.From.Time)), green
 }
 
-// early is what a value did that stopped a run, in epochs.
+// early describes, in epochs, the value that stopped a run.
 func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 	if stop.Best == stop.Mode.Worst() || stop.At == (loop.Elapsed{}) {
 		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
 	}
 	by, best := "", e.number(stop.At)
-	if best == 0 { // of a run whose history was saved without its epochs
+	if best == 0 { // the saved history lacks epochs
 		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
 	}
 	if stop.MinDelta > 0 {
@@ -254,7 +246,7 @@ func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 	return fmt.Sprintf("%s has not improved%s for %s; best %s at epoch %d", stop.Entry, by, waited, figure(stop.Best), best)
 }
 
-// place is where in its epoch a run is: "at epoch 3", or "in epoch 3, 45/100".
+// place is "at epoch 3" or "in epoch 3, 45/100".
 func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
 	whole, part := e.at(at)
 	if part == 0 {
@@ -263,7 +255,7 @@ func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
 	return fmt.Sprintf("in epoch %d, %s", whole+1, strings.TrimSpace(e.done(part)))
 }
 
-// number is that of the epoch whose part, or end, a run has come to.
+// number is the epoch that a run is in, or has just ended.
 func (e *epochs) number(at loop.Elapsed) int64 {
 	whole, part := e.at(at)
 	if part > 0 {
@@ -272,8 +264,7 @@ func (e *epochs) number(at loop.Elapsed) int64 {
 	return whole
 }
 
-// title is "epoch 3/10", or "epoch 3" where the end is not given in a unit of epochs. n is the present epoch, which
-// began after the step e.from.
+// title is "epoch 3/10", or "epoch 3" if Until is not in epochs.
 func (e *epochs) title(n int64, until loop.Period) string {
 	var of int64
 	switch steps, isSteps := until.(loop.Steps); {
@@ -296,7 +287,6 @@ func (e *epochs) done(part int64) string {
 	return progress{part, e.size(), isTime}.text(e.length)
 }
 
-// noteSteps notes what is logged in a turn that ends no epoch.
 func (e *epochs) noteSteps(logs loop.Logs) {
 	if e.ofSteps == nil {
 		e.ofSteps = map[string]bool{}
@@ -306,7 +296,6 @@ func (e *epochs) noteSteps(logs loop.Logs) {
 	}
 }
 
-// lineOf is the line of an epoch that goes on.
 func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
 	b, items := e.bar, []item{{text: e.title(n, r.Until), style: bold}}
 	if size := e.size(); size > 0 {
@@ -328,8 +317,8 @@ func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
 	return append(items, b.waits.items()...)
 }
 
-// figures are the values that are shown, each with its rank: first of all the first that steps log, which is the loss,
-// and the first of the ends of epochs, which is the loss in validation.
+// figures are the shown values with ranks. The loss is the first value that steps log, the validation loss the first
+// that only ends of epochs log.
 func (e *epochs) figures(logs loop.Logs) (items []item) {
 	b := e.bar
 	ranks := map[bool]int{true: rankFirst, false: rankFirst + 1}
@@ -348,7 +337,7 @@ func (e *epochs) figures(logs loop.Logs) (items []item) {
 		}
 		v, err := value.Float()
 		if err != nil {
-			continue // no number
+			continue
 		}
 		name := entry.Name
 		if b.ambiguous(logs, entry) {
@@ -369,7 +358,6 @@ func (e *epochs) figures(logs loop.Logs) (items []item) {
 	return items
 }
 
-// spent is short, with the milliseconds of less than a second.
 func spent(d time.Duration) string {
 	if d < time.Second {
 		return max(d, 0).Round(time.Millisecond).String()
@@ -377,7 +365,6 @@ func spent(d time.Duration) string {
 	return short(d)
 }
 
-// rateItem counts steps where a batch has no number of examples.
 func rateItem(r loop.Report, rate float64) item {
 	unit, text := "examples", thousands(int64(rate))
 	if ran := r.Elapsed.Since(r.From); ran.Samples == ran.Steps {

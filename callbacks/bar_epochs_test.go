@@ -21,8 +21,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ended is what a bar with epochs of 100 steps, on a terminal or elsewhere, shows of a run of so many steps at its end.
-// The run may count its epochs.
+// ended returns the last line of a bar with epochs of 100 steps, on a terminal or not, after a run of some steps. The
+// run may count its epochs.
 func ended(t *testing.T, live, counted bool, steps int64, e loop.Ending) string {
 	var out bytes.Buffer
 	options := []callbacks.Bar{callbacks.Bar{Epoch: loop.Steps(100)}}
@@ -100,7 +100,7 @@ func TestBarEpochs_sayWhyARunHasEnded(t *testing.T) {
 	}
 }
 
-// The epochs of a run that goes on, in each unit.
+// The epochs of a resumed run, in each unit.
 func TestBarEpochs_units(t *testing.T) {
 	for _, row := range []struct {
 		epoch, until loop.Period

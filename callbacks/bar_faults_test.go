@@ -53,7 +53,7 @@ func TestF34_barOnABrokenPipe(t *testing.T) {
 	require.EqualValues(t, 200, result.Elapsed.Steps)
 	require.Equal(t, 1, w.writes, "a writer that failed is left alone")
 
-	// A real pipe, whose reader goes away while the run goes on.
+	// A real pipe, whose reader closes during the run.
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	left := loop.Watch(loop.At(loop.Steps(100)), func(context.Context, loop.Report) error {
@@ -177,7 +177,7 @@ func TestF34_barWithHostileNames(t *testing.T) {
 	require.Contains(t, out.String(), "η 学习: 1.0000", "what can be printed stays")
 }
 
-// A pipe that nobody reads ends a process that writes to it as its standard output. The bar must not.
+// F34: writing to a pipe without a reader as standard output ends a process. The bar must prevent that.
 func TestF34_barOnAClosedStandardError(t *testing.T) {
 	if os.Getenv("LAZO_TEST_CLOSED") != "" {
 		// Package os itself is the control: without a bar this process must die of the same write.

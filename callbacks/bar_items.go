@@ -5,27 +5,26 @@ import (
 	"strings"
 )
 
-// item is a part of a line, which is shown whole or not at all.
 type item struct {
 	text, style string
-	// rank says what goes first where a line is too narrow: the highest; 0 stays the longest.
+	// rank orders removal from a line that is too narrow, the highest first; 0 stays longest.
 	rank  int
-	share float64 // of a drawing
-	tight bool    // only a space before it
+	share float64
+	tight bool
 }
 
-// The ranks of items. Figures have two each, one for those of steps and one for those of the ends of epochs.
+// Values have two ranks each: for steps and for ends of epochs.
 const (
-	rankFirst   = 1 + iota // the loss, and the loss in validation
-	_                      //
-	rankLeft               // the time left
-	rankDone               // how much of the epoch is done, as a number
-	rankDrawing            // and as a drawing
-	rankOthers             // the other figures
+	rankFirst = 1 + iota // the loss, the validation loss
+	_                    //
+	rankLeft
+	rankDone    // the epoch's progress as a number
+	rankDrawing // and as a drawing
+	rankOthers  // other values
 	rankRate    = 1 << 30
 )
 
-// The styles of items, as ECMA-48 numbers them.
+// Styles of ECMA-48.
 const (
 	bold   = "1"
 	red    = "31"
@@ -35,11 +34,9 @@ const (
 )
 
 const (
-	between = " - "
-	// fewestCells is how short a drawing may become, cells how long.
+	between     = " - "
 	fewestCells = 8
-	// clearBelow returns to the start of the line, and clears from there to the end of the screen: a terminal that was
-	// made narrower may have put a line on several.
+	// clearBelow clears to the end of the screen: a narrowed terminal may have wrapped the line.
 	clearBelow = "\r\x1b[J"
 )
 
@@ -55,7 +52,6 @@ func (i item) before() string {
 	return between
 }
 
-// painted is the text of an item in its style.
 func (i item) painted(coloured bool) string {
 	if !coloured || i.style == "" {
 		return i.text
@@ -63,9 +59,8 @@ func (i item) painted(coloured bool) string {
 	return "\x1b[" + i.style + "m" + i.text + "\x1b[0m"
 }
 
-// drawn is a line that is drawn over the last one, of as many items as fit. The cursor stays at its start: where a
-// terminal is made narrower and puts the line on several, the cursor is still at the first of them. And the terminal
-// does not wrap, because it may have been made narrower since its width was asked for.
+// drawn is a redrawn line of the items that fit. The cursor stays at its start, which remains right if a narrowed
+// terminal wraps the line. Wrapping is off, because the terminal may have been narrowed since.
 func drawn(items []item, columns int, coloured bool) string {
 	items = fitting(items, columns)
 	if i := slices.IndexFunc(items, func(i item) bool { return i.rank == rankDrawing }); i >= 0 {
@@ -83,7 +78,6 @@ func drawn(items []item, columns int, coloured bool) string {
 	return s.String()
 }
 
-// fitting are the items without those of the highest ranks that do not fit.
 func fitting(items []item, columns int) []item {
 	items = slices.Clone(items)
 	for len(items) > 0 && widthOf(items) > columns {
@@ -107,7 +101,6 @@ func widthOf(items []item) (columns int) {
 	return columns
 }
 
-// wrapped is all items on as many lines as it takes, those behind the first one indented.
 func wrapped(items []item, columns int, coloured bool) string {
 	indent := width(items[0].text) + len(between)
 	for _, it := range items {

@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	cells = 24 // width of the drawn bar
-	// usual is the assumed width of a terminal that does not report its own.
-	usual = 80
-	// clearLine clears from the cursor to the end of the line.
+	cells = 24
+	// usual is the width of a terminal that does not report one.
+	usual     = 80
 	clearLine = "\x1b[K"
 )
 
@@ -36,7 +35,7 @@ func (b *bar) write(r loop.Report, end bool) {
 	if b.live {
 		columns := b.room()
 		if width(line) > columns {
-			line = b.progress(r, end, false) + text // without the drawing
+			line = b.progress(r, end, false) + text
 		}
 		line = "\r" + cut(line, columns) + clearLine
 		again = func() string { return line }
@@ -47,8 +46,7 @@ func (b *bar) write(r loop.Report, end bool) {
 	b.show(line, again)
 }
 
-// room is how many columns of the terminal a line may take. One stays free: a full line wraps on some terminals, and
-// then \r does not return to its start.
+// room leaves one column free: some terminals wrap a full line, and \r then fails.
 func (b *bar) room() int {
 	columns, ok := b.terminal()
 	if !ok || columns <= 0 {
@@ -57,7 +55,7 @@ func (b *bar) room() int {
 	return columns - 1
 }
 
-// show shows a line, which other lines are written above if again gives it once more.
+// show shows a line. If again is not nil, other output is written above the line, which is then redrawn by again.
 func (b *bar) show(line string, again func() string) {
 	for _, l := range b.above {
 		l.join(&b.screen)
@@ -65,7 +63,6 @@ func (b *bar) show(line string, again func() string) {
 	b.screen.show(line, again)
 }
 
-// progress is how far the run is, as it stands at the front of a line.
 func (b *bar) progress(r loop.Report, end, drawn bool) string {
 	var s strings.Builder
 	p := progressOf(r)
@@ -86,7 +83,6 @@ func (b *bar) progress(r loop.Report, end, drawn bool) string {
 	return s.String()
 }
 
-// text is the part and the whole in their unit, padded to one width so that the line does not move.
 func (p progress) text(until loop.Period) string {
 	if p.isTime {
 		return fmt.Sprintf("%s/%s", short(time.Duration(p.done)), short(time.Duration(p.all)))
@@ -112,7 +108,7 @@ func (b *bar) values(r loop.Report) string {
 		if b.ambiguous(logs, e) {
 			name = e.Path()
 		}
-		text := "?" // no number
+		text := "?"
 		if v, err := e.Value.Float(); err == nil {
 			text = figure(v)
 		}
@@ -121,7 +117,7 @@ func (b *bar) values(r loop.Report) string {
 	return s.String()
 }
 
-// ambiguous reports whether an entry has the same name as another one that is shown.
+// ambiguous reports whether another shown entry has the same name.
 func (b *bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
 	for o := range logs.All() {
 		if o.Name == e.Name && o.Collection != e.Collection && slices.Contains(b.shown, o.Collection) {
@@ -131,7 +127,7 @@ func (b *bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
 	return false
 }
 
-// figure is a number with four decimals, or in scientific notation if it is very large or small.
+// figure has four decimals, or scientific notation for extreme values.
 func figure(v float64) string {
 	if a := math.Abs(v); a != 0 && a < 1e-3 || a >= 1e7 {
 		return fmt.Sprintf("%.3e", v)
@@ -139,7 +135,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.4f", v)
 }
 
-// printable escapes what would move the cursor or break the line: a name can be any string, "\x1b[2J" too.
+// printable escapes control characters, since names are any text, such as "\x1b[2J".
 func printable(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return s
@@ -148,7 +144,7 @@ func printable(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// short is a duration in its two largest units: 0.4s, 12s, 3m05s, 2h07m, 4d11h.
+// short has two units: 0.4s, 12s, 3m05s, 2h07m, 4d11h.
 func short(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -174,8 +170,7 @@ func thousands(n int64) string {
 	return s
 }
 
-// columnsOf is how many columns of a terminal a character may take. All beyond the Latin ones count as two, though not
-// all take two: a line may be cut early, but never wraps.
+// columnsOf counts two columns for all non-Latin characters, so that a line never wraps.
 func columnsOf(r rune) int {
 	if r < 0x300 {
 		return 1
@@ -190,7 +185,6 @@ func width(s string) (columns int) {
 	return columns
 }
 
-// cut is as much of the text as fits in columns.
 func cut(s string, columns int) string {
 	for i, r := range s {
 		if columns -= columnsOf(r); columns < 0 {

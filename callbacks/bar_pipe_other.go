@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// quietPipe is the file: on other systems writing to a broken pipe is an error like others.
+// quietPipe returns f: on other systems a broken pipe is an ordinary error.
 func quietPipe(f *os.File) io.Writer { return f }

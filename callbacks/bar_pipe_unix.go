@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// quietPipe is a file on which writing fails if nobody reads it any more. Through an [os.File], such a write to a
-// standard output ends the process, and a training would be lost.
+// quietPipe returns a writer that fails on a broken pipe. [os.File] would end the process if it is standard output.
 func quietPipe(f *os.File) io.Writer {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -30,7 +29,7 @@ func (p pipe) Write(b []byte) (n int, err error) {
 				n += wrote
 			case syscall.EINTR:
 			case syscall.EAGAIN:
-				return false // wait until there is room
+				return false
 			default:
 				failed = err
 				return true

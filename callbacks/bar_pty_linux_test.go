@@ -41,7 +41,7 @@ func TestF34_barOnAPseudoTerminal(t *testing.T) {
 	resize(0)
 	show(3)
 	require.NoError(t, terminal.Close())
-	show(4) // it is gone: no harm
+	show(4) // the terminal is closed: no harm
 	reader.Wait()
 	require.NoError(t, master.Close())
 	lines := strings.Split(out.String(), "\r")[1:]

@@ -30,7 +30,7 @@ func (c *compiled) CompilingSince() (at time.Time, ok bool) {
 	return at, false
 }
 
-// compile takes that long; look is called behind 2.45 s of it.
+// compile takes d; look is called 2.45 s after its start.
 func (c *compiled) compile(d time.Duration, look func()) {
 	now := time.Now()
 	c.since.Store(&now)
@@ -113,7 +113,7 @@ func training(t *testing.T, w io.Writer, look func(moment string), options ...ca
 	look("the end")
 }
 
-// screenText is what stands on a screen, without the spaces at the ends of lines and the empty lines around it.
+// screenText returns a screen's text without trailing spaces and surrounding empty lines.
 func screenText(text string) string {
 	var s strings.Builder
 	for line := range strings.Lines(text) {
@@ -152,8 +152,7 @@ func (e *emulated) option() callbacks.Bar {
 	return callbacks.Terminal(func() int { return int(e.columns.Load()) })
 }
 
-// What stands on the screen in several moments of a run, for three widths; TestBar_screensInTmux looks at the same in
-// tmux.
+// The screen at several moments of a run, for three widths. TestBar_screensInTmux does the same in tmux.
 func TestBar_screens(t *testing.T) {
 	for _, columns := range []int{60, 80, 120} {
 		e, screens := emulate(columns), new(strings.Builder)
@@ -171,7 +170,7 @@ func TestBar_screens(t *testing.T) {
 
 func screensFile(columns int) string { return fmt.Sprintf("testdata/bar_%d.golden", columns) }
 
-// resized are the widths that a terminal of 120 columns gets behind the moments of a run.
+// resized are the widths that a terminal of 120 columns gets after the moments of a run.
 var resized = map[string]int{
 	"the first step compiles":                   60,
 	"a shorter batch compiles":                  120,
@@ -193,7 +192,7 @@ func TestBar_resized(t *testing.T) {
 	golden.Equal(t, "testdata/bar_resized.golden", screens.String())
 }
 
-// Whatever the width: no name and no number is cut, and nothing is wider than the terminal unless one entry is.
+// At any width, no name and no number is truncated, and nothing is wider than the terminal unless a single entry is.
 func TestBar_allWidths(t *testing.T) {
 	whole := map[string]bool{}
 	wide := emulate(400)
@@ -240,7 +239,7 @@ func TestBar_colours(t *testing.T) {
 	require.Equal(t, vt10x.Yellow, foreground(coloured, "stopped early"))
 }
 
-// foreground is the colour of a text where it stands on the screen first.
+// foreground is the colour of a text's first occurrence on the screen.
 func foreground(e *emulated, text string) vt10x.Color {
 	before, _, _ := strings.Cut(e.String(), text)
 	row := strings.Count(before, "\n")

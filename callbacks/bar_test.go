@@ -37,7 +37,7 @@ func TestBar_nilShowsNothing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// lastLine is what stands on the screen at the end.
+// lastLine returns the last line on the screen.
 func lastLine(out string) string {
 	out = strings.TrimSuffix(out, "\n")
 	return out[strings.LastIndexAny(out, "\n\r")+1:]

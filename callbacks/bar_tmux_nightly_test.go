@@ -50,7 +50,7 @@ func TestBar_screensInTmux(t *testing.T) {
 	golden.Equal(t, "testdata/bar_resized_tmux.golden", inTmux(t, 120, "== %d columns, %s\n%s", resized))
 }
 
-// inTmux is what is seen in the moments of a run, each in a format of columns, moment and screen.
+// inTmux returns the screens at the moments of a run, each in a format with columns, moment and screen.
 func inTmux(t *testing.T, columns int, format string, resized map[string]int) string {
 	dir := t.TempDir()
 	tmux := func(args ...string) string {
@@ -82,7 +82,7 @@ func inTmux(t *testing.T, columns int, format string, resized map[string]int) st
 		if to, ok := resized[moment]; ok {
 			columns = to
 			tmux("resize-window", "-x", fmt.Sprint(to), "-y", fmt.Sprint(screenRows))
-			// tmux tells the terminal's program a moment later.
+			// tmux informs the terminal's program a moment later.
 			require.Eventually(t, func() bool {
 				size, err := exec.CommandContext(t.Context(), "stty", "-F", device, "size").Output()
 				return err == nil && strings.TrimSpace(string(size)) == fmt.Sprintf("%d %d", screenRows, to)
@@ -94,7 +94,7 @@ func inTmux(t *testing.T, columns int, format string, resized map[string]int) st
 	return screens.String()
 }
 
-// settled is what a function gives three times in a row: tmux takes a moment to show what was written.
+// settled waits until a function returns the same three times in a row: tmux takes a moment to show output.
 func settled(t *testing.T, look func() string) (screen string) {
 	same := 0
 	require.Eventually(t, func() bool {

@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// waitingBar is a bar with epochs in a run. On a terminal it also shows what the run waits for between turns, and
-// follows changes of the width.
+// waitingBar is a bar with epochs that shows, on a terminal, what the run waits for, and follows changes of width.
 type waitingBar struct {
 	*bar
 	stop, stopped chan struct{}
@@ -20,7 +19,7 @@ type waitingBar struct {
 
 const (
 	waitTick = 100 * time.Millisecond
-	// waitShown is how long a wait must be to be shown.
+	// waitShown is the shortest wait that is shown.
 	waitShown = 300 * time.Millisecond
 )
 
@@ -38,7 +37,6 @@ func startWaiting(b *bar, from loop.Beginning) *waitingBar {
 	return w
 }
 
-// At is called several times a turn.
 func (w *waitingBar) At(_ int64, what abilities.Activity) {
 	w.waits.at(what)
 	e := w.epochs
@@ -50,7 +48,6 @@ func (w *waitingBar) At(_ int64, what abilities.Activity) {
 	e.mu.Unlock()
 }
 
-// End ends the goroutine before the last lines are written.
 func (w *waitingBar) End(ctx context.Context, ending loop.Ending) error {
 	close(w.stop)
 	<-w.stopped
@@ -68,7 +65,7 @@ func (w *waitingBar) work() {
 			return
 		case <-tick.C:
 		}
-		// A panic, as of a writer, would end the process here.
+		// A writer's panic would end the process here.
 		err := shield.Run(func() error { changes, since = w.epochs.look(changes, since); return nil })
 		if err != nil {
 			return
@@ -76,8 +73,8 @@ func (w *waitingBar) work() {
 	}
 }
 
-// look draws the line again if something has changed that is no turn. The run has been at the same activity since a
-// time and as many changes.
+// look redraws the line if the wait or the width has changed. The activity has been the same since that time and count
+// of changes.
 func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,10 +89,10 @@ func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
 	return changes, since
 }
 
-// wait is what the run has been waiting for, "" if that is the next turn.
+// wait names the activity that the run waits for, or is "".
 func (e *epochs) wait(now, since time.Time) string {
 	if now.Sub(since) < waitShown {
-		return "" // turns are made, also where another goroutine has something compiled for the state
+		return "" // turns are being made, even if something compiles elsewhere
 	}
 	if e.compiler != nil {
 		if began, ok := e.compiler.CompilingSince(); ok {
@@ -111,7 +108,6 @@ func (e *epochs) wait(now, since time.Time) string {
 	return ""
 }
 
-// tests reports whether a run is in an evaluation, which the loop names so.
 func tests(what abilities.Activity) bool { return strings.HasPrefix(what.Name, "evaluation") }
 
 func waited(what string, d time.Duration) string {

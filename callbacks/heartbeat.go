@@ -11,13 +11,12 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Heartbeat writes a line with the step number and the time to a file each time it is due, so that other processes can
-// see whether a run is alive: "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. The file is
-// made, or emptied, when the run starts: an empty file says that no step is done yet.
+// Heartbeat writes a line with the time and the step to a file when it is due, so that other processes can see whether
+// a run is alive: "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. The file is created or
+// emptied at the start.
 //
-// The file is opened for each line, so it is made again after it was removed. A line that cannot be written is left
-// out; the first such error is returned at the end of the run. What is no regular file, such as a pipe, is an error
-// too.
+// It opens the file for each line, so a removed file is created again. The first error is returned at the end of the
+// run. A file that is not regular, such as a pipe, is an error.
 func Heartbeat(path string, when loop.Schedule) loop.Callback {
 	return loop.Callback{Name: "heartbeat " + path, When: when, AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {
 		h := &heartbeat{path: path}
@@ -34,7 +33,7 @@ type heartbeat struct {
 
 func (h *heartbeat) Watch(_ context.Context, r loop.Report) error {
 	h.line = append(h.line[:0], "timestamp_ms:"...)
-	// The wall clock, as the readers of the file have it, and not that of the run.
+	// Readers compare it with the wall clock, not with the run's.
 	h.line = strconv.AppendFloat(h.line, float64(time.Now().UnixMicro())/1000, 'f', 3, 64)
 	h.line = append(h.line, ",step_number:"...)
 	h.line = strconv.AppendInt(h.line, r.Elapsed.Steps, 10)

@@ -9,9 +9,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// OnBest calls a function in each turn in which an entry has a better value than ever before, to save the best state
-// for example. The first finite value counts as better. An error of the function ends the run. A run that is resumed
-// with its history ([loop.Continue]) starts from the best value of the earlier one.
+// OnBest calls do in each iteration with a better value of an entry than all before, for example to save the state. The
+// first finite value is better. An error of do ends the run. A run resumed with its history ([loop.Continue]) knows the
+// earlier best value.
 func OnBest(entry string, do func(context.Context, loop.Report) error, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return watchValue("on best", entry, func() (*onBest, error) {
@@ -42,18 +42,16 @@ func (b *onBest) resume(from loop.Beginning) error {
 	return nil
 }
 
-// KeepBest copies the state each time an entry has a better value, and restores the best one at the end:
-// [loop.Result].State is then that of [loop.History.Best], while [loop.Result].Elapsed stays that of the last turn. It
-// does so if the run ended without an error (see [loop.Ending.Normal]). A run that was cancelled or has failed keeps
-// its last state, so that it can be resumed; so does one without a better value.
+// KeepBest copies the state in memory at each better value of an entry and restores the best at a normal end
+// ([loop.Ending.Normal]). [loop.Result].State is then that of [loop.History.Best]; [loop.Result].Elapsed is that of the
+// last iteration. A run that was cancelled, failed, or had no better value keeps its last state.
 //
-// The copy is lost with the process. A run that is resumed with its history ([loop.Continue]) knows the best value of
-// the earlier run; if it finds no better one, it ends with an error, and the state is that of its last
-// step. checkpoint.KeepBest restores the best state from a folder, after restarts too. To keep several of the best,
-// give a folder a checkpoint.Retention with Best.
+// A run resumed with its history ([loop.Continue]) knows the earlier best value, but not its state: if it finds none
+// better, it ends with an error and its last state. checkpoint.KeepBest restores the best across restarts.
+// checkpoint.Retention keeps several of the best.
 //
-// A state that changes in place must have a method Snapshot ([loop.State]); the copy takes as much memory again.
-// Callbacks and changes before it in the options end after it, and see the best state then.
+// A state that changes in place needs a method Snapshot ([loop.State]); the copy doubles its memory. Callbacks and
+// changes earlier in the options end later and see the best state.
 func KeepBest(entry string, settings ...Monitor) loop.Change {
 	settings = slices.Clone(settings)
 	return changeByValue("keep best", entry, func() (*keepBest, error) {
@@ -75,13 +73,12 @@ func (k *keepBest) Change(ctx context.Context, r loop.Report, s loop.State) erro
 	return k.state.take(ctx, s)
 }
 
-// End puts the best state back.
 func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err error) {
 	switch {
 	case !e.Normal():
 	case k.state.any:
 		err = k.state.restore(ctx, s)
-	case k.found && k.bestAt.Steps != e.Elapsed.Steps: // otherwise no step was made since
+	case k.found && k.bestAt.Steps != e.Elapsed.Steps: // otherwise the state is still the best
 		mode := "Lowest"
 		if k.Mode == loop.Highest {
 			mode = "Highest"
@@ -94,7 +91,6 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err er
 	return errors.Join(err, k.state.close())
 }
 
-// resume starts from the earlier run's best value: only better states are copied.
 func (k *keepBest) resume(from loop.Beginning) error {
 	k.replay(from, func(at loop.Elapsed, v float64) { k.see(at, v) })
 	return keepable(from)

@@ -180,7 +180,7 @@ func TestOnBest_resumesAndPassesErrorsOn(t *testing.T) {
 	require.NoError(t, err)
 	calls := 0
 	l, data = following("x", 4, 3, 2)
-	// What lies beyond the point from which the run goes on is not of its past.
+	// Values after the point of resumption do not belong to the run's past.
 	var beyond loop.Logs
 	beyond.Loss("x", 0)
 	first.History.Commit(loop.Elapsed{Steps: 4}, beyond, 1)
@@ -218,7 +218,8 @@ func TestOnBest_byHand(t *testing.T) {
 	require.Equal(t, 2, calls)
 }
 
-// A run that goes on from one that had the best value, and finds no better one, has no copy of that state: it says so.
+// A resumed run whose earlier part had the best value, and which finds none better, has no copy of that state. It
+// returns an error.
 func TestKeepBest_bestIsOfTheEarlierRun(t *testing.T) {
 	keep := func() loop.Option { return callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}) }
 	first, data := followingInPlace("x", 5, 3, 4)

@@ -8,29 +8,26 @@ import (
 	"sync"
 )
 
-// Lines is a writer for output above a progress bar. It clears the bar, writes, and draws the bar again below:
+// Lines is a writer for output above a progress bar: it clears the bar, writes, and redraws the bar below.
 //
 //	lines := &callbacks.Lines{Out: os.Stdout}
 //	bar := callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}})
 //	…
 //	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in a task or a callback
 //
-// For the standard logger call log.SetOutput(lines).
-//
-// While a bar is shown, only whole lines are written, and the rest of a line waits for its end. Lines may be used from
-// several goroutines.
+// For the standard logger call log.SetOutput(lines). While a bar is shown, an incomplete line waits for its end. Lines
+// are safe for concurrent use.
 type Lines struct {
-	// Out is the writer, which may be another one than the bar's. It must be set before the first use. If it is a
-	// standard output that nobody reads any more, Write returns the error and does not end the process.
+	// Out is the writer, set before the first use. It may differ from the bar's. If it is standard output and a broken
+	// pipe, Write returns the error and the process continues.
 	Out io.Writer
 
 	mu    sync.Mutex
-	quiet io.Writer // Out without a signal for a broken pipe, nil before the first use
-	bar   *screen   // the one that is shown, nil if there is none
-	rest  []byte    // of a line that has no end yet
+	quiet io.Writer // Out without SIGPIPE, nil before the first use
+	bar   *screen
+	rest  []byte
 }
 
-// out is called with mu held.
 func (l *Lines) out() io.Writer {
 	if l.quiet == nil {
 		l.quiet = l.Out
@@ -41,7 +38,7 @@ func (l *Lines) out() io.Writer {
 	return l.quiet
 }
 
-// Write writes p, or while a bar is shown the whole lines that there are so far.
+// Write writes p, but while a bar is shown only complete lines.
 func (l *Lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,14 +61,12 @@ func (l *Lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// join sets the bar that is shown.
 func (l *Lines) join(bar *screen) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bar = bar
 }
 
-// leave is called when a bar has written its last line.
 func (l *Lines) leave(bar *screen) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,17 +75,16 @@ func (l *Lines) leave(bar *screen) {
 	}
 	l.bar = nil
 	if len(l.rest) > 0 {
-		_, _ = l.out().Write(l.rest) // there is nobody to return an error to
+		_, _ = l.out().Write(l.rest) // no caller could receive the error
 		l.rest = nil
 	}
 }
 
-// screen is where a bar is drawn.
 type screen struct {
 	out io.Writer
 
 	mu    sync.Mutex
-	drawn func() string // the line, to be drawn again below others; nil if there is none
+	drawn func() string // redraws the line; nil if there is none
 	err   error
 }
 
@@ -100,7 +94,7 @@ func (s *screen) failed() bool {
 	return s.err != nil
 }
 
-// show writes a line, which is drawn again below other lines if again gives it once more.
+// show writes a line. If again is not nil, it redraws the line below others.
 func (s *screen) show(line string, again func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,14 +102,12 @@ func (s *screen) show(line string, again func() string) {
 	s.put(line)
 }
 
-// put writes, unless writing has failed before.
 func (s *screen) put(text string) {
 	if s.err == nil {
 		_, s.err = io.WriteString(s.out, text)
 	}
 }
 
-// above writes whole lines above the bar.
 func (s *screen) above(out io.Writer, lines []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

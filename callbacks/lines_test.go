@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// terminal knows the few signs that bars write: it shows what stands on the screen, line by line.
+// terminal knows the control characters of bars and returns the screen line by line.
 type terminal struct {
 	mu    sync.Mutex
 	lines []string
@@ -60,7 +60,7 @@ func TestLines_aboveTheBar(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var screen terminal
 			lines, logger := &callbacks.Lines{Out: &screen}, &callbacks.Lines{Out: &screen}
-			// What it says last has no end when the bar's last line is written.
+			// Its last output has no line end when the bar's last line is written.
 			say := loop.Watch(loop.Every(loop.Steps(2)), func(_ context.Context, r loop.Report) error {
 				fmt.Fprintf(lines, " of %d", r.Elapsed.Steps)
 				fmt.Fprintln(logger, "logged")
@@ -162,7 +162,7 @@ func TestLines_withoutAWriter(t *testing.T) {
 	require.NoError(t, err, "it shows nothing")
 }
 
-// A line of the program's own, in two parts: the bar stands on the standard error, below it.
+// A line of the program's own, in two parts: the bar is on standard error, below it.
 func ExampleLines() {
 	lines := &callbacks.Lines{Out: os.Stdout}
 	say := loop.Watch(loop.At(loop.Steps(3)), func(context.Context, loop.Report) error {

@@ -11,10 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Log writes a record of level Info to a structured logger in each due turn that logged anything: the elapsed steps,
-// samples and time, and all entries by their full names, sorted. A value that cannot be read is written as its error,
-// an image as its size. Values are read only if the logger has the level enabled. Errors of the logger do not reach the
-// run. With a nil logger nothing is logged.
+// Log writes a record of level Info in each due iteration that logged anything: the elapsed steps, samples and time,
+// and all entries by full name, sorted. An unreadable value is logged as its error, an image as its size. Values are
+// read only if the level is enabled. A nil logger logs nothing.
 func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("log")
@@ -30,7 +29,6 @@ func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	return c
 }
 
-// idle is a callback that is never due.
 func idle(name string) loop.Callback {
 	c := loop.Watch(loop.Never, func(context.Context, loop.Report) error { return nil })
 	c.Name = name
@@ -61,7 +59,6 @@ func attribute(e loop.Entry) slog.Attr {
 	return slog.String(e.Path(), err.Error())
 }
 
-// brief replaces an image by its size.
 func brief(v any) any {
 	switch v := v.(type) {
 	case image.Image:
@@ -73,5 +70,4 @@ func brief(v any) any {
 	return v
 }
 
-// elapsedSteps is the name of a run's steps, as in a history.
 const elapsedSteps = "elapsed.steps"

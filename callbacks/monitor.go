@@ -11,37 +11,35 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Monitor has the settings of what follows an entry: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau]. The zero
-// Monitor works. Where several are given, the last one that sets a field counts.
+// Monitor has settings of the callbacks that follow an entry: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau].
+// With several, the last one that sets a field counts.
 type Monitor struct {
-	// Mode says whether lower or higher values are better, where the name of the entry does not ([loop.Mode]).
+	// Mode is whether lower or higher is better. Zero chooses by the entry's name ([loop.Mode]).
 	Mode loop.Mode
-	// AgainstName is needed where Mode is the other one than the name says, as for a loss that is to grow.
+	// AgainstName allows a Mode that contradicts the name, such as a loss to maximize.
 	AgainstName bool
-	// MinDelta counts a value as better only if it is better than the best one by more. It must be 0 or more and finite.
+	// MinDelta is by how much a value must be better than the best one. It must be finite and at least 0.
 	MinDelta float64
-	// Baseline is the best value at the start: a first value that is not better than it is no better value, and the
-	// patience runs. It must be finite. Nil is none.
+	// Baseline is an initial best value, finite; nil means none. While values are not better than it, the patience
+	// runs.
 	Baseline *float64
-	// StartAt leaves out the values before the run has reached a period, counted from its beginning: none of them is the
-	// best one, and no patience runs. Up to there a [StopEarly] does not stop, and a [KeepBest] keeps nothing.
+	// StartAt ignores values before this period, counted from the run's beginning. Until then [StopEarly] does not stop
+	// and [KeepBest] keeps nothing.
 	StartAt loop.Period
 
-	// All that follows is for ReduceOnPlateau alone.
+	// The fields below are for ReduceOnPlateau only.
 
-	// Cooldown is how long after a reduction the patience does not run: Evaluations(1) leaves out one value. In steps,
-	// samples or time, the patience runs from the last value within it. Better values are noticed meanwhile.
+	// Cooldown is a time after a reduction in which the patience does not run. Evaluations(1) skips one value. In steps,
+	// samples or time, the patience runs from the last value within it. Better values still count.
 	Cooldown Patience
-	// MinRate is the lower bound of the learning rate; a rate that is below it at the start, or, of a state that has none
-	// before its first step, at the entry's first value, is an error. It must be 0 or more and finite; it is at least
-	// 1.2e-38, the smallest normal float32, which is the default. A rate of a type that cannot hold a smaller number
-	// stays as it is.
+	// MinRate is the lower bound of the learning rate, at least the default, 1.2e-38, the smallest normal float32. A
+	// rate below it at the start, or at the first value if it is unknown before, is an error. A rate that its dtype
+	// cannot reduce further stays.
 	MinRate float64
-	// OnReduce is called after each reduction. An error of it ends the run.
+	// OnReduce is called after each reduction. Its error ends the run.
 	OnReduce func(ctx context.Context, r loop.Report, from, to float64) error
 }
 
-// joined is one of several.
 func joined(list []Monitor) (m Monitor) {
 	for _, o := range list {
 		m.Mode, m.AgainstName, m.MinDelta = cmp.Or(o.Mode, m.Mode), o.AgainstName || m.AgainstName, cmp.Or(o.MinDelta, m.MinDelta)
@@ -54,7 +52,6 @@ func joined(list []Monitor) (m Monitor) {
 	return m
 }
 
-// check completes the mode.
 func (m *Monitor) check(entry string) error {
 	var errs []error
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -89,7 +86,6 @@ func (m *Monitor) check(entry string) error {
 	return errors.Join(errs...)
 }
 
-// notOfPlateau refuses the settings of ReduceOnPlateau.
 func (m Monitor) notOfPlateau() error {
 	for name, set := range map[string]bool{"Cooldown": m.Cooldown != nil, "MinRate": m.MinRate != 0, "OnReduce": m.OnReduce != nil} {
 		if set {
@@ -99,22 +95,21 @@ func (m Monitor) notOfPlateau() error {
 	return nil
 }
 
-// monitor follows the values of one entry. It depends on them only, so a resumed run computes it from the history.
+// monitor follows one entry. It depends only on its values, so a resumed run recomputes it from the history.
 type monitor struct {
 	Monitor
 	entry  string
 	best   float64
 	bestAt loop.Elapsed
-	found  bool // a value was better: best is one
-	// since is where the patience runs from: the best value, or the first one if none was better.
+	found  bool
+	// since is the time of the best value, or of the first one if none was better.
 	since  loop.Elapsed
-	waited int64 // values since then, none of them better
+	waited int64 // values since then
 	begun  bool
-	// resumeErr is why an earlier run's values could not be read; the first Watch returns it.
+	// resumeErr is an error of reading the earlier run's values, for the first Watch.
 	resumeErr error
 }
 
-// newMonitor refuses the settings of ReduceOnPlateau.
 func newMonitor(entry string, settings []Monitor) (monitor, error) {
 	m, err := newPlateauMonitor(entry, settings)
 	return m, errors.Join(err, m.notOfPlateau())
@@ -129,7 +124,6 @@ func newPlateauMonitor(entry string, settings []Monitor) (monitor, error) {
 	return m, err
 }
 
-// see takes the next value and reports whether it is better.
 func (m *monitor) see(at loop.Elapsed, v float64) bool {
 	if m.StartAt != nil && !at.Reached(m.StartAt) {
 		return false
@@ -146,16 +140,13 @@ func (m *monitor) see(at loop.Elapsed, v float64) bool {
 	return true
 }
 
-// wait restarts the patience.
 func (m *monitor) wait(from loop.Elapsed) { m.since, m.waited = from, 0 }
 
-// patienceOver reports whether the patience is over.
 func (m *monitor) patienceOver(p Patience, now loop.Elapsed) bool {
 	waited, patience, _ := measure(p, now.Since(m.since), m.waited)
 	return m.begun && waited >= patience
 }
 
-// read is the value of the turn.
 func (m *monitor) read(r loop.Report) (float64, error) {
 	if m.resumeErr != nil {
 		return 0, m.resumeErr
@@ -163,7 +154,7 @@ func (m *monitor) read(r loop.Report) (float64, error) {
 	return r.Logs.Float(m.entry)
 }
 
-// replay calls see with the values of the earlier run up to where this one begins.
+// replay calls see with the earlier run's values.
 func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	if from.History == nil {
 		return
@@ -182,7 +173,7 @@ func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	}
 }
 
-// watchEntry is a callback for an entry. start is called once beforehand, for its error.
+// watchEntry is a callback for an entry. It calls start once in advance to find its error.
 func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) loop.Callback {
 	_, err := start()
 	return loop.Callback{Name: name, Entry: entry, Err: err, Start: func(loop.Beginning) (loop.Attendant, error) {
@@ -194,8 +185,7 @@ func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) l
 	}}
 }
 
-// refusal is why a callback cannot be started, with the callback's name. A run uses its Point, as it adds the name
-// itself.
+// refusal is why a callback cannot start. A run adds the name itself, so it uses Point.
 type refusal struct {
 	name string
 	err  error
@@ -205,20 +195,17 @@ func (r *refusal) Error() string { return "callbacks: " + r.name + ": " + r.err.
 func (r *refusal) Point() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// refused is a callback whose error a run returns, and Start in a loop written by hand.
 func refused(c loop.Callback, err error) loop.Callback {
 	c.Err = errors.Join(c.Err, err)
 	c.Start = func(loop.Beginning) (loop.Attendant, error) { return nil, &refusal{cmp.Or(c.Name, c.String()), c.Err} }
 	return c
 }
 
-// resumer continues from the history of an earlier run. An error that wraps [loop.ErrStop] says that the earlier run
-// was over.
+// resumer continues from an earlier run's history. [loop.ErrStop] means that the earlier run had ended.
 type resumer interface {
 	resume(from loop.Beginning) error
 }
 
-// watchValue is watchEntry for what follows the values of the entry.
 func watchValue[A interface {
 	loop.Attendant
 	resumer
@@ -236,7 +223,6 @@ func watchValue[A interface {
 	return c
 }
 
-// changeByValue is watchValue for what changes the state.
 func changeByValue[C interface {
 	loop.Changer
 	resumer
@@ -254,16 +240,12 @@ func changeByValue[C interface {
 	}}
 }
 
-// noEnd is embedded in callbacks that do nothing at the end.
 type noEnd struct{}
 
-// End does nothing.
 func (noEnd) End(context.Context, loop.Ending) error { return nil }
 
-// nothingAtEnd is embedded in changes that do nothing at the end.
 type nothingAtEnd struct{}
 
-// End does nothing.
 func (nothingAtEnd) End(context.Context, loop.Ending, loop.State) error { return nil }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

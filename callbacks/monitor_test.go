@@ -27,7 +27,7 @@ func following(entry string, values ...float64) (loop.Loop[int, int], loop.Data[
 	return loop.New(step), numbers(len(values))
 }
 
-// bettered gives the steps in which an entry was better than before.
+// bettered returns the steps in which an entry was better than before.
 func bettered(t *testing.T, entry string, mode loop.Mode, values []float64, options ...callbacks.Monitor) (steps []int64) {
 	l, data := following(entry, values...)
 	note := func(_ context.Context, r loop.Report) error { steps = append(steps, r.Elapsed.Steps); return nil }

@@ -28,7 +28,7 @@ type unread struct{}
 
 func (unread) Float() (float64, error) { return 0, errRead }
 
-// An entry that cannot be read ends the run wherever one goes by it: nobody trains on as if it had not been logged.
+// An entry that cannot be read ends the run in every callback that follows it.
 func TestMonitors_ofAnEntryThatCannotBeRead(t *testing.T) {
 	for name, option := range map[string]loop.Option{
 		"stop early": callbacks.StopEarly("loss", callbacks.Evaluations(3)),
@@ -109,7 +109,7 @@ func TestHistory_meanOfNoExamples(t *testing.T) {
 	require.ErrorContains(t, err, `mean of "v": the batches had no examples`)
 }
 
-// What stands in the background has a context that ends with it.
+// A callback in the background has a context that ends with it.
 func TestBackground_itsContextEnds(t *testing.T) {
 	var given context.Context
 	watch := func(ctx context.Context, _ loop.Report) error { given = ctx; return nil }

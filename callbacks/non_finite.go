@@ -12,37 +12,33 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Recovery has the settings of [NonFinite]. A bad turn is one with a value that is NaN or infinite. The zero Recovery
-// checks all losses in each turn, and ends the run at the first bad one. Where several are given, the last one that
-// sets a field counts.
+// Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value. By default all losses are
+// checked in each iteration, and the first bad one ends the run. With several, the last one that sets a field counts.
 type Recovery struct {
-	// Limit is how many bad turns of a run are undone: an earlier state is restored, and the run goes on. The next bad
-	// turn is an error, with the restored state. With 0 the first bad turn is an error, and the state is that after it.
+	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error, with
+	// the restored state. With 0 the first is an error, with the state after it.
 	Limit int
-	// Copies is when the state is copied, for a Limit above 0. A copy is made at the start, and on the schedule while all
-	// values are finite. It is used once a later turn has shown finite values, because a step can spoil the state while
-	// its own loss is still finite; until then the copy before is kept too.
+	// Copies is the schedule of copies of the state, if Limit is above 0. A copy is also made at the start. A copy is
+	// used only after a later iteration had finite values, because a step can corrupt the state while its own loss is
+	// finite. Until then the previous copy is kept too.
 	//
-	// Without Copies a bad turn is skipped: the state is copied after each turn, and that from before the bad turn is
-	// restored. Two copies are kept: if the turn after a skipped one is bad too, the older copy is restored, which has
-	// led to a finite value.
+	// Without Copies a bad iteration is skipped: the state is copied after each iteration and the one before the bad
+	// iteration is restored. If the next one is bad too, the older copy is restored.
 	Copies loop.Schedule
-	// OnUndo is called when a bad turn was undone, to lower the learning rate or write a log for example. Its report has
-	// the restored state. The cause wraps [loop.ErrNonFinite]. An error of the function ends the run, [loop.ErrStop]
-	// included.
+	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
+	// wraps [loop.ErrNonFinite]. An error, also [loop.ErrStop], ends the run.
 	OnUndo func(ctx context.Context, r loop.Report, cause error) error
-	// Entries are checked in place of all [loop.Losses]. They may be any numbers, such as the norm of the gradients,
-	// which shows earlier than the loss that the state is spoiled. An entry need not be in every turn. If all tasks had a
-	// turn and none logged it, the run ends with an error; if it was in no turn that was checked, that is an error at the
-	// end.
+	// Entries are checked instead of all [loop.Losses], for example the norm of the gradients, which detects a
+	// corrupted state earlier. An entry need not be in every iteration, but one that is never logged or never checked
+	// is an error.
 	Entries []string
-	// When is the schedule of the checks, in place of every turn; the start and the end are checked too. Reading a value
-	// from a device takes a fetch. With Every(Steps(100)), a bad value is found up to 100 steps late, and not at all if
-	// the values are finite again by then. Without Copies a Recovery with a Limit must check each turn.
+	// When is the schedule of the checks, by default each iteration; start and end are always checked. Reading a value
+	// from a device costs a transfer. With Every(Steps(100)) a bad value is found up to 100 steps late, or not at all
+	// if later values are finite. With a Limit it requires Copies.
 	When loop.Schedule
 }
 
-// String is "fail run", "skip turn" or "restore copy".
+// String returns "fail run", "skip turn" or "restore copy".
 func (p Recovery) String() string {
 	switch {
 	case p.Limit == 0:
@@ -55,7 +51,7 @@ func (p Recovery) String() string {
 
 func (p Recovery) undoes() bool { return p.Limit != 0 }
 
-// skips restores the newest copy, though no later value has shown it to be good.
+// skips restores the newest copy, which no later value has confirmed.
 func (p Recovery) skips() bool { return !isSet(p.Copies) }
 
 func isSet(s loop.Schedule) bool { return !reflect.ValueOf(s).IsZero() }
@@ -102,16 +98,15 @@ func (p Recovery) check() error {
 	return errors.Join(errs...)
 }
 
-// NonFinite looks for losses that are NaN or infinite and handles them by the settings: it ends the run with an error
-// that wraps [loop.ErrNonFinite], or restores an earlier state ([Recovery].Limit). It looks after the tasks of a turn,
-// before the other changes, the history and all callbacks: a checkpoint of a bad turn has the restored state, or is not
-// made if the run fails. The turn still counts, and other callbacks and the history see its values. The whole state is
-// restored, with learning rate and random numbers. For that, a state that changes in place must have a method Snapshot
-// ([loop.State]).
+// NonFinite checks for NaN and infinite losses. It ends the run with an error that wraps [loop.ErrNonFinite], or
+// restores an earlier state ([Recovery].Limit), including learning rate and random numbers. A state that changes in
+// place then needs a method Snapshot ([loop.State]).
 //
-// A loss is computed from the state before its step. If a step spoils the state while its loss is still finite, the
-// callbacks of that turn see a spoiled state, and the next turn is the bad one. To find that earlier, log the norm of
-// the gradients and check it too ([Recovery].Entries).
+// It runs after the tasks, before other changes, the history and all callbacks, so a checkpoint never has a detected
+// bad state. The iteration still counts, and its values are visible.
+//
+// A loss is computed before its step. If a step corrupts the state while its loss is finite, only the next iteration is
+// bad. To detect it earlier, log and check the norm of the gradients ([Recovery].Entries).
 func NonFinite(settings ...Recovery) loop.Change {
 	policy := joinedRecovery(settings)
 	err := policy.check()
@@ -141,11 +136,11 @@ type finiteGuard struct {
 	when   loop.Schedule
 	copies loop.Schedule
 
-	found []bool // of each of the entries: it was checked
-	// newest is the last copy, good the last one that has led to finite values.
+	found []bool
+	// newest is the last copy, good the last one confirmed by finite values.
 	newest, good copied
-	last         loop.Elapsed // when a copy could be made last
-	wasBad       bool         // the last values were
+	last         loop.Elapsed // when a copy was last possible
+	wasBad       bool
 	undone       int
 }
 
@@ -171,7 +166,6 @@ func (g *finiteGuard) Change(ctx context.Context, r loop.Report, s loop.State) e
 	return g.policy.OnUndo(ctx, r, bad)
 }
 
-// look finds a value that is not finite; looked reports whether there was any value.
 func (g *finiteGuard) look(logs loop.Logs) (looked bool, bad, err error) {
 	if len(g.policy.Entries) == 0 {
 		for e := range logs.All() {
@@ -187,7 +181,7 @@ func (g *finiteGuard) look(logs loop.Logs) (looked bool, bad, err error) {
 	for i, name := range g.policy.Entries {
 		e, err := logs.Get(name)
 		if errors.Is(err, loop.ErrNoEntry) {
-			continue // it need not be in each turn
+			continue
 		}
 		if err != nil {
 			return looked, nil, err
@@ -211,8 +205,7 @@ func check(e loop.Entry) (bad, err error) {
 	return fmt.Errorf("%s is %v: %w", e.Path(), v, loop.ErrNonFinite), nil
 }
 
-// keep copies the state of a turn without a bad value, if a copy is due. Finite values show that the state before the
-// turn was good, but not the one after it.
+// keep copies the state if due. Finite values confirm the state before the turn, not the one after it.
 func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, looked bool) error {
 	if !g.policy.undoes() {
 		return nil
@@ -222,7 +215,7 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, loo
 	}
 	if !g.good.any {
 		g.last = r.Elapsed
-		return g.good.take(ctx, s) // it is not known to be good, but there is no other
+		return g.good.take(ctx, s) // unconfirmed, but the only one
 	}
 	if looked && g.newest.any {
 		err := g.good.close()
@@ -238,11 +231,10 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, loo
 	return g.newest.take(ctx, s)
 }
 
-// undo restores an earlier state.
 func (g *finiteGuard) undo(ctx context.Context, r loop.Report, s loop.State) error {
 	again := g.wasBad
 	g.wasBad = true
-	// At the end of a run, the newest copy may be of the state that is bad.
+	// At the end of a run the newest copy may be the bad state.
 	if g.policy.skips() && g.newest.any && !again && r.Elapsed.Steps > g.last.Steps {
 		return g.newest.restore(ctx, s)
 	}
@@ -252,7 +244,6 @@ func (g *finiteGuard) undo(ctx context.Context, r loop.Report, s loop.State) err
 	return errors.Join(g.newest.close(), g.good.restore(ctx, s))
 }
 
-// End frees the copies, and finds names that were never checked.
 func (g *finiteGuard) End(_ context.Context, e loop.Ending, _ loop.State) error {
 	err := errors.Join(g.newest.close(), g.good.close())
 	if e.Err != nil || e.Elapsed.Steps == e.From.Steps {

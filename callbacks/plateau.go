@@ -10,16 +10,15 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ReduceOnPlateau multiplies the learning rate of the state by a factor between 0 and 1 when an entry had no better
-// value for the patience, which then starts again. It is called in the turns in which the entry was logged. A state
-// without a learning rate ([loop.State]) is an error at the start. A run that is resumed with its history
-// ([loop.Continue]) the patience goes on; the rate is part of the state.
+// ReduceOnPlateau multiplies the state's learning rate by a factor between 0 and 1 when an entry had no better value
+// for the patience, which then restarts. It runs in iterations that logged the entry. A state without a learning rate
+// ([loop.State]) is an error at the start. In a run resumed with its history ([loop.Continue]) the patience continues.
 func ReduceOnPlateau(entry string, factor float64, patience Patience, settings ...Monitor) loop.Change {
 	settings = slices.Clone(settings)
 	return changeByValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, factor, patience, settings) })
 }
 
-// lowestRate is the smallest normal float32: below it a rate loses digits, and then is 0.
+// lowestRate is the smallest normal float32; smaller ones lose precision.
 const lowestRate = 0x1p-126
 
 type plateau struct {
@@ -27,11 +26,11 @@ type plateau struct {
 	monitor
 	factor   float64
 	patience Patience
-	// A cooldown is measured from the last reduction.
+	// Cooldowns start at the last reduction.
 	cut      loop.Elapsed
-	afterCut int64 // values since the last reduction
-	cools    bool  // there was a reduction, and there is a cooldown
-	unknown  bool  // the rate could not be read at the start: before the first step some optimizers have none
+	afterCut int64
+	cools    bool // a cooldown may be running
+	unknown  bool // some optimizers have no rate before the first step
 }
 
 func newPlateau(entry string, factor float64, patience Patience, settings []Monitor) (*plateau, error) {
@@ -75,13 +74,13 @@ func (p *plateau) Change(ctx context.Context, r loop.Report, s loop.State) error
 	}
 	rate := max(old*p.factor, lowest)
 	if err := state.SetLearningRate(rate); errors.Is(err, abilities.ErrRateTooSmall) {
-		return nil // it cannot be lower
+		return nil
 	} else if err != nil {
 		return fmt.Errorf("learning rate %g: %w", rate, err)
 	}
 	if now, err := state.LearningRate(); err != nil {
 		return fmt.Errorf("learning rate: %w", err)
-	} else if now == old { // as near to the lowest rate as the number that holds it can be
+	} else if now == old { // the dtype cannot represent a lower rate
 		return nil
 	}
 	p.reduced(r.Elapsed)
@@ -91,9 +90,8 @@ func (p *plateau) Change(ctx context.Context, r loop.Report, s loop.State) error
 	return p.OnReduce(ctx, r, old, rate)
 }
 
-// due takes the next value and reports whether the rate is to be reduced.
 func (p *plateau) due(at loop.Elapsed, v float64) bool {
-	p.see(at, v) // a better value begins to wait anew
+	p.see(at, v)
 	if p.cools {
 		p.afterCut++
 		if passed, cooldown, _ := measure(p.Cooldown, at.Since(p.cut), p.afterCut); passed <= cooldown {
@@ -104,7 +102,6 @@ func (p *plateau) due(at loop.Elapsed, v float64) bool {
 	return p.patienceOver(p.patience, at)
 }
 
-// reduced begins to wait anew.
 func (p *plateau) reduced(at loop.Elapsed) {
 	p.wait(at)
 	p.cut, p.afterCut, p.cools = at, 0, p.Cooldown != nil
@@ -112,7 +109,7 @@ func (p *plateau) reduced(at loop.Elapsed) {
 
 func (p *plateau) resume(from loop.Beginning) error {
 	p.replay(from, func(at loop.Elapsed, v float64) {
-		// At the lowest rate, nothing was reduced then; but nothing will be now either.
+		// At the lowest rate nothing was reduced, and nothing will be.
 		if p.due(at, v) {
 			p.reduced(at)
 		}
@@ -127,11 +124,10 @@ func (p *plateau) resume(from loop.Beginning) error {
 	return nil
 }
 
-// belowMinRate finds a rate that no reduction would change. One that is there by rounding is right: of bfloat16 it is
-// 0.4 %.
+// belowMinRate refuses a rate that would never be reduced. It allows for rounding, 0.4 % in bfloat16.
 func (p *plateau) belowMinRate(state abilities.LearningRater) error {
 	rate, err := state.LearningRate()
-	p.unknown = err != nil // which the first reduction gives, if it is so still
+	p.unknown = err != nil // if it persists, the first reduction returns it
 	if lowest := p.MinRate; err == nil && rate < lowest*0.99 {
 		return fmt.Errorf("the learning rate is %.6g, below MinRate, %g, so that it would never be reduced: expected a lower MinRate", rate, lowest)
 	}

@@ -18,7 +18,7 @@ type cut struct {
 	from, to float64
 }
 
-// cuts gives the reductions in a run over the values.
+// cuts returns the reductions in a run over the values.
 func cuts(t require.TestingT, values []float64, patience callbacks.Patience, options ...callbacks.Monitor) (all []cut) {
 	l, data := followingInPlace("x", values...)
 	note := callbacks.Monitor{OnReduce: func(_ context.Context, r loop.Report, from, to float64) error {
@@ -199,7 +199,7 @@ func TestMinRate_aboveTheRateOfTheFirstStep(t *testing.T) {
 	require.ErrorContains(t, run(1), "the learning rate is 0.001, below MinRate, 1, so that it would never be reduced: expected a lower MinRate")
 }
 
-// A rate that begins below the lowest would never be reduced; at the lowest it may be, as in a run that goes on.
+// A rate that begins below the lowest would never be reduced. It may begin at the lowest, as in a resumed run.
 func TestMinRate_aboveTheRate(t *testing.T) {
 	run := func(lowest float64) error {
 		l, data := followingInPlace("x", 1, 1, 1)

@@ -17,8 +17,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Profile profiles a window of a run: length long, after from, both in one unit (a [loop.Date] takes a length of
-// [loop.Time]). With Steps(100) and Steps(10), these are the steps 101 to 110; Steps(0) begins with the first, which
+// Profile profiles a window of a run: it begins after from and is length long, both in one unit (a [loop.Date] takes a
+// length of [loop.Time]). Steps(100) and Steps(10) mean steps 101 to 110. Steps(0) includes the first step, which
 // compiles. It writes into the directory
 //
 //	trace.out   for go tool trace
@@ -27,8 +27,8 @@ import (
 //	heap.pprof  the memory in use at the end of the window; for go tool pprof
 //	xla         what the state writes at the beginning of the window, if it has a method DumpXLA(dir string) error
 //
-// A run that ends before cuts the window short, or has none. What fails is an error at the end of the run. A process
-// can have one CPU profile and one trace at a time, so windows must not overlap.
+// The window ends with the run. Errors are returned at the end of the run. Windows must not overlap, because a process
+// can have one CPU profile and one trace at a time.
 func Profile(dir string, from, length loop.Period) loop.Callback {
 	begin, end, err := window(from, length)
 	c := loop.Callback{Name: "profile " + dir, When: windowSchedule(begin, end), AtRank0: true, Err: err}
@@ -83,7 +83,7 @@ type profile struct {
 	dir        string
 	begin, end loop.Period
 	begun      bool
-	trace, cpu *os.File // nil where there is none
+	trace, cpu *os.File
 	wall       *wall
 	errs       []error
 }
@@ -106,7 +106,7 @@ func (p *profile) start(r loop.Report) {
 		return
 	}
 	if dumper, ok := loop.StateAs[abilities.XLADumper](r); ok {
-		// Before the profiles, as it is no part of the steps.
+		// Before the profiles, so that they do not include it.
 		dir := filepath.Join(p.dir, "xla")
 		err := os.MkdirAll(dir, 0o755)
 		if err == nil {
@@ -122,7 +122,6 @@ func (p *profile) start(r loop.Report) {
 	p.wall = startWall()
 }
 
-// into begins to write something into a file, which is removed if that fails.
 func (p *profile) into(name string, begin func(*os.File) error) (*os.File, error) {
 	f, err := regular.Open(filepath.Join(p.dir, name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
@@ -148,15 +147,14 @@ func (p *profile) stop() {
 	if !p.begun {
 		return
 	}
-	p.begun, p.begin = false, nil // nothing reaches it again
+	p.begun, p.begin = false, nil
 	p.whole("time.pprof", p.wall.end)
 	p.whole("heap.pprof", func(f io.Writer) error {
-		runtime.GC() // the profile is of the last collection
+		runtime.GC() // a heap profile describes the last collection
 		return pprof.WriteHeapProfile(f)
 	})
 }
 
-// whole writes a file at once.
 func (p *profile) whole(name string, write func(io.Writer) error) {
 	f, err := p.into(name, func(f *os.File) error { return write(f) })
 	if err == nil {
@@ -171,7 +169,6 @@ func (p *profile) note(what string, err error) {
 	}
 }
 
-// End ends the window, if it is open.
 func (p *profile) End(context.Context, loop.Ending) error {
 	p.stop()
 	return errors.Join(p.errs...)

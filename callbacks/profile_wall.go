@@ -13,10 +13,10 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// wall samples the stack of a run's goroutine a hundred times a second. The CPU profile has Go's threads only, and a
-// step spends its time on those of the device.
+// wall samples the stack of a run's goroutine 100 times per second. The CPU profile lacks the device's threads, where
+// steps run.
 type wall struct {
-	root    string // the outermost function of the goroutine
+	root    string // outermost function of the goroutine
 	began   time.Time
 	counts  map[[32]uintptr]int64
 	records []runtime.StackRecord
@@ -26,7 +26,7 @@ type wall struct {
 
 const wallPeriod = 10 * time.Millisecond
 
-// startWall samples goroutines with the same outermost function as the caller's.
+// startWall samples goroutines that share the caller's outermost function.
 func startWall() *wall {
 	pcs := make([]uintptr, 1000)
 	all := framesOf(pcs[:runtime.Callers(1, pcs)])
@@ -52,14 +52,14 @@ func (w *wall) look() {
 	n, ok := runtime.GoroutineProfile(w.records)
 	if !ok {
 		w.records = make([]runtime.StackRecord, 2*n)
-		return // until the next time
+		return
 	}
 	for _, r := range w.records[:n] {
 		w.counts[r.Stack0]++
 	}
 }
 
-// framesOf are the frames of a stack without the runtime's, the innermost first.
+// framesOf returns the innermost frame first, without the runtime's.
 func framesOf(pcs []uintptr) (all []runtime.Frame) {
 	frames := runtime.CallersFrames(pcs)
 	for {
@@ -73,13 +73,13 @@ func framesOf(pcs []uintptr) (all []runtime.Frame) {
 	}
 }
 
-// waiting are functions of a run that only wait, for a goroutine inside of it or for the next sample.
+// waiting are functions that only wait for a run's inner goroutine or the next sample.
 var waiting = []string{
 	reflect.TypeFor[loop.Report]().PkgPath() + ".Shield", reflect.TypeFor[loop.Report]().PkgPath() + ".(*source[...]).wait",
 	reflect.TypeFor[wall]().PkgPath() + ".(*wall)",
 }
 
-// isOf reports whether a stack is that of a run, and not of one that waits for a run inside.
+// isOf reports whether a stack is the run's, and not one that waits for it.
 func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	if len(frames) == 0 || whole && frames[len(frames)-1].Function != w.root {
 		return false
@@ -95,7 +95,7 @@ func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	return true
 }
 
-// end stops sampling and writes a profile for go tool pprof, as its profile.proto describes.
+// end writes the profile in the format of pprof's profile.proto.
 func (w *wall) end(to io.Writer) error {
 	close(w.stop)
 	<-w.stopped
@@ -133,10 +133,9 @@ func (w *wall) end(to io.Writer) error {
 	return zipped.Close()
 }
 
-// proto is a protocol buffer that is appended to.
 type proto struct {
 	out     []byte
-	ids     map[any]uint64 // of texts, functions and places
+	ids     map[any]uint64
 	strings []string
 }
 
@@ -169,7 +168,6 @@ func (p *proto) valueType(field int, kind, unit string) {
 	p.message(field, m)
 }
 
-// location is the id of a line of a function; both are written when they first occur.
 func (p *proto) location(f runtime.Frame) uint64 {
 	type function struct{ name, file string }
 	type line struct {
@@ -182,7 +180,7 @@ func (p *proto) location(f runtime.Frame) uint64 {
 		return id
 	}
 	if _, ok := p.ids[of]; !ok {
-		id := uint64(len(p.ids)) // not 0, as all ids must be
+		id := uint64(len(p.ids)) // ids must not be 0
 		p.ids[of] = id
 		var m proto
 		m.number(1, id)

@@ -9,10 +9,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// LogProgress writes a record of level Info to a structured logger each time it is due: the steps a second since the
-// record before, and with [loop.Until] the part that is done and the time left at this speed: "8.3 steps/s, 40.0%
-// (4/10), ETA: 1h12m". There is no record at the start, which only begins to measure; in a loop written by hand the
-// first call does. It reads no logged values. With a nil logger nothing is logged.
+// LogProgress logs a record of level Info when it is due: the steps per second since the last record and, with
+// [loop.Until], the part done and the time left: "8.3 steps/s, 40.0% (4/10), ETA: 1h12m". The start, or the first call
+// in a hand-written loop, only begins the measurement. It reads no logged values. A nil logger logs nothing.
 func LogProgress(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("progress log")
@@ -32,7 +31,7 @@ type progressLog struct {
 func (l *progressLog) Watch(ctx context.Context, r loop.Report) error {
 	steps, took := r.Elapsed.Steps-l.steps, r.Elapsed.Time-l.last.time
 	if l.begun && (steps <= 0 || took <= 0) {
-		return nil // called again in the same turn, at the end
+		return nil // called again at the end of the same turn
 	}
 	if l.begun && l.logger.Enabled(ctx, slog.LevelInfo) {
 		rate := float64(steps) / took.Seconds()
@@ -64,7 +63,7 @@ func (l *progressLog) text(r loop.Report, rate float64) string {
 	return text
 }
 
-// minutes is a duration in whole minutes: 7m, 2h0m, 1d10h17m.
+// minutes formats as 7m, 2h0m, 1d10h17m.
 func minutes(d time.Duration) string {
 	text := fmt.Sprintf("%dm", d%time.Hour/time.Minute)
 	if hours := d % day / time.Hour; hours > 0 {

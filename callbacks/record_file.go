@@ -15,25 +15,22 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// JSONL writes a line into a file in each due turn that logged anything: an object with the elapsed steps, samples,
-// seconds and the date, and all entries by their full names. It reads the values of these turns.
-// [loop.History.ReadJSON] reads the file.
+// JSONL writes a line to a file in each due iteration that logged anything: a JSON object with the elapsed steps,
+// samples, seconds and date, and all entries by full name. [loop.History.ReadJSON] reads the file.
 //
-// Each line is one write to the system, so a process that is killed leaves at most its last line cut (a machine that
-// loses power may lose more). A run that finds the file goes on with it: a cut last line is removed, and so are all
-// lines of steps behind the one at which this run begins (see [loop.Continue]). So a resumed run writes no step twice,
-// and one from step 0 writes the file anew. A file with other content is an error of the first due turn, and stays. So
-// is what is no regular file, such as a pipe or a /dev/stdout that is one: reading it would never end. A file that
-// another callback of this process is writing is an error at the start.
+// Each line is one write, so a killed process leaves at most an incomplete last line. A run continues an existing file:
+// it removes an incomplete last line and all lines after the step at which it begins ([loop.Continue]), so no step is
+// written twice. A file with other content stays unchanged and is an error at the first due iteration. So is a file
+// that is not regular, such as a pipe. A file that another callback of this process writes is an error at the start.
 //
-// A full disk does not end the run: where writing fails, or a value cannot be read or its name cannot be written, the
-// run goes on, and the first such error is one of its end. A value that is not a number is left out.
+// After a failed write or an unreadable value the run continues, and returns the first such error at its end. Values
+// that are not numbers are left out.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }
 
-// CSV is [JSONL] as a table, with the columns of [loop.History.WriteCSV] but the batch. Entries that come up later get
-// columns at the right: the file is then written once more beside the old one and takes its place whole.
+// CSV is [JSONL] as a table, with the columns of [loop.History.WriteCSV] except the batch. New entries get columns at
+// the right; the file is then rewritten and replaced atomically.
 func CSV(path string, when loop.Schedule) loop.Callback {
 	return recorder("csv ", path, when, records.CSVLines)
 }
@@ -51,21 +48,19 @@ func recorder(kind, path string, when loop.Schedule, lines func() records.Lines)
 	}}
 }
 
-// recorded are the files that runs of this process are writing, by their whole paths: two writers would each take the
-// other's lines for its own.
+// recorded are the files being written, by absolute path: two writers would corrupt each other's lines.
 var recorded sync.Map
 
-// recordFile is a file of one row a line.
 type recordFile struct {
 	path  string
-	key   string // in recorded
+	key   string
 	lines records.Lines
 	file  *os.File // nil until the first row
 	row   records.Row
 	line  []byte
-	// broken is true once the file could not be written or was closed: it is left alone then.
+	// broken is set after a failed write or Close.
 	broken bool
-	err    error // the first
+	err    error
 }
 
 func (f *recordFile) Watch(_ context.Context, r loop.Report) error {
@@ -86,7 +81,6 @@ func (f *recordFile) Watch(_ context.Context, r loop.Report) error {
 	return nil
 }
 
-// End closes the file.
 func (f *recordFile) End(context.Context, loop.Ending) error {
 	recorded.CompareAndDelete(f.key, f)
 	if f.file != nil {
@@ -125,7 +119,7 @@ func (f *recordFile) write() error {
 	return err
 }
 
-// open opens the file, and cuts it before the first line that is not whole or of a later step.
+// open truncates the file at the first incomplete line or later step.
 func (f *recordFile) open(from int64) error {
 	file, err := regular.Open(f.path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -145,7 +139,6 @@ func (f *recordFile) open(from int64) error {
 	return nil
 }
 
-// keep is the length of the part of the file that stays.
 func (f *recordFile) keep(file *os.File, from int64) (end int64, err error) {
 	in, kept := bufio.NewReader(file), 0
 	for n := 1; ; n++ {
@@ -175,14 +168,13 @@ func (f *recordFile) keep(file *os.File, from int64) (end int64, err error) {
 	return end, nil
 }
 
-// begins reports whether a cut line may be the beginning of one that starts with start: other files are not touched.
+// begins reports whether an incomplete line may be ours.
 func begins(start string, line []byte) bool {
 	n := min(len(start), len(line))
 	return start[:n] == string(line[:n])
 }
 
-// rewrite replaces the first line by header and appends behind to each other line. The new file replaces the old one at
-// once: a kill leaves one of the two.
+// rewrite replaces the first line by header and appends the second text to each other line. The replacement is atomic.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -212,7 +204,7 @@ func (f *recordFile) rewrite(header, behind []byte) error {
 
 func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 	out, in := bufio.NewWriter(to), bufio.NewReader(from)
-	out.Write(header) // an error stays with the writer until Flush
+	out.Write(header) // Flush returns errors
 	for n := 1; ; n++ {
 		line, err := readLine(in)
 		if err == io.EOF {
@@ -229,10 +221,10 @@ func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 	}
 }
 
-// longest bounds a line, so that a file without line ends does not fill memory.
+// longest limits a line, to protect the memory.
 const longest = 16 << 20
 
-// readLine reads a line with its end. What follows the last line end is returned with io.EOF.
+// readLine returns text after the last line end with io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

@@ -97,7 +97,7 @@ func TestWriter_files(t *testing.T) {
 func TestWriter_inARun(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
 		option := form.option(path, loop.Every(loop.Steps(2)))
-		for range 2 { // one option, two runs: each begins at step 0 and writes the file anew
+		for range 2 { // one option, two runs: each begins at step 0 and rewrites the file
 			result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), option)
 			require.NoError(t, err)
 			require.Equal(t, []float64{2, 4, 6, 8}, form.stepsIn(t, path))
@@ -149,7 +149,7 @@ func TestWriter_resumeWithOtherSchedules(t *testing.T) {
 	})
 }
 
-// A file cut at any byte is gone on with, and loses the cut line at most.
+// F29: a file truncated at any byte is continued and loses at most its incomplete line.
 func TestF29_writerGoesOnWithACutFile(t *testing.T) {
 	cuts := 0
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
@@ -203,7 +203,7 @@ func TestWriter_newColumnsComeLater(t *testing.T) {
 			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(i + 1), Logs: metric(fmt.Sprint("m", i/5), float64(i))}))
 		}
 		require.NoError(t, w.End(t.Context(), loop.Ending{}))
-		form.write(t, path, 21, 22) // and in a run that goes on
+		form.write(t, path, 21, 22) // and in a resumed run
 		require.Equal(t, upTo(1, 22), form.stepsIn(t, path))
 		file, err := os.Open(path)
 		require.NoError(t, err)
@@ -250,8 +250,8 @@ func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 	})
 }
 
-// Two callbacks of one file would each take the other's lines for its own: the second is refused before the first step,
-// and the file is free again behind the run.
+// Two callbacks of one file would corrupt each other's lines. The second is refused before the first step, and the file
+// is free again after the run.
 func TestWriter_oneFileTwice(t *testing.T) {
 	var oneLoss loop.Logs
 	oneLoss.Loss("loss", 1)

@@ -29,7 +29,7 @@ func TestWriterChild(t *testing.T) {
 	step := func(_ context.Context, s, n int) (int, loop.Logs, error) {
 		logs := metric("m", float64(s))
 		if s%10 == 0 {
-			logs.Metric(fmt.Sprint("late", s/1000%40), 1) // columns that come later: the table is written anew at times
+			logs.Metric(fmt.Sprint("late", s/1000%40), 1) // later columns: the table is rewritten at times
 		}
 		if s == 300 {
 			fmt.Println("ready")

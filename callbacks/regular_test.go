@@ -66,7 +66,7 @@ func TestWriter_pipe(t *testing.T) {
 	})
 }
 
-// The file beside, which new columns need, is no other kind.
+// The temporary file for new columns must be regular too.
 func TestWriter_pipeBeside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.csv")
 	require.NoError(t, syscall.Mkfifo(path+".tmp", 0o600))

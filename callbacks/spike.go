@@ -10,11 +10,11 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Spike is a value far above those before it.
+// Spike is a value far above the recent ones.
 type Spike struct {
 	Entry string
 	Value float64
-	// Median is that of the last Window values before this one.
+	// Median is the median of the last Window values before this one.
 	Median  float64
 	Window  int
 	Elapsed loop.Elapsed
@@ -25,12 +25,11 @@ func (s Spike) String() string {
 		s.Elapsed.Steps, s.Entry, s.Value, s.Value/s.Median, s.Median, s.Window)
 }
 
-// WarnSpike calls a function when a value of an entry is more than factor times the median of the last window values: a
-// sign of a bad batch or of a learning rate that is too high. The factor must be greater than 1, the window positive.
-// There is no warning before window values were logged, nor while the median is not positive: it is for losses and
-// norms. Values that stay high are spikes until they fill half of the window. NaN is no spike and not counted; see
-// [NonFinite]. Each value is read, which for a value on a device is a fetch in each step. An error of the function ends
-// the run, [loop.ErrStop] included.
+// WarnSpike calls warn if a value is more than factor (above 1) times the median of the last window values (above 0), a
+// sign of a bad batch or a high learning rate. It does not warn before window values were logged, nor while the median
+// is not positive. Values that stay high are spikes until they fill half of the window. NaN is ignored; see
+// [NonFinite]. Each value is read, which on a device costs a transfer per step. An error of warn, also [loop.ErrStop],
+// ends the run.
 func WarnSpike(entry string, factor float64, window int, warn func(context.Context, Spike) error) loop.Callback {
 	return watchEntry("warn of spikes", entry, func() (*spikes, error) {
 		return &spikes{entry: entry, factor: factor, window: window, warn: warn}, checkSpikes(entry, factor, window, warn)
@@ -43,7 +42,7 @@ type spikes struct {
 	factor float64
 	window int
 	warn   func(context.Context, Spike) error
-	last   []float64 // oldest first
+	last   []float64
 }
 
 func checkSpikes(entry string, factor float64, window int, warn func(context.Context, Spike) error) error {
@@ -82,7 +81,7 @@ func (s *spikes) Watch(ctx context.Context, r loop.Report) error {
 	return s.warn(ctx, *spike)
 }
 
-// median is the middle value; of an even number, the mean of the two in the middle.
+// median averages the middle two of an even number.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -21,7 +21,7 @@ func checkStages(stages []iter.Seq2[string, time.Duration]) error {
 	return nil
 }
 
-// work is what stages do from a moment on.
+// work is the work of stages since a start.
 type work struct {
 	stages []iter.Seq2[string, time.Duration]
 	before []Part
@@ -42,7 +42,7 @@ func (w work) total() (all []Part) {
 	return all
 }
 
-// done is what was done since the start, without what stood still.
+// done leaves out idle stages.
 func (w work) done() (all []Part) {
 	for _, s := range w.total() {
 		for _, b := range w.before {
@@ -57,8 +57,8 @@ func (w work) done() (all []Part) {
 	return all
 }
 
-// waitedFor is the part of a time that was waited, and for what: "42% (decode 30%, resize 12%)". It is shared out as
-// the stages have worked; parts of less than half a percent are left out.
+// waitedFor returns "42% (decode 30%, resize 12%)": the waiting, divided in proportion to the stages' work. It omits
+// parts below half a percent.
 func waitedFor(waited, total time.Duration, stages []Part) string {
 	if total <= 0 {
 		return "0%"
@@ -81,18 +81,16 @@ func waitedFor(waited, total time.Duration, stages []Part) string {
 	return text
 }
 
-// waits is what a bar knows of the waiting for data.
 type waits struct {
 	stages []iter.Seq2[string, time.Duration]
 
 	mu     sync.Mutex
 	work   work
-	began  time.Time // when it was begun to count
-	since  time.Time // of the present wait, zero if there is none
+	began  time.Time
+	since  time.Time // start of the current wait, or zero
 	waited time.Duration
 }
 
-// begin counts anew.
 func (w *waits) begin() {
 	if w == nil {
 		return
@@ -105,7 +103,6 @@ func (w *waits) begin() {
 	}
 }
 
-// at is told each other part of the loop that is begun.
 func (w *waits) at(what abilities.Activity) {
 	if w == nil {
 		return
@@ -122,7 +119,6 @@ func (w *waits) at(what abilities.Activity) {
 	}
 }
 
-// text is "" where nothing is known.
 func (w *waits) text() string {
 	if w == nil {
 		return ""
@@ -146,7 +142,7 @@ func (w *waits) items() []item {
 	return nil
 }
 
-// observingBar is a bar in a run that shows what it waits for, without epochs.
+// observingBar is a bar without epochs in a run that shows waits.
 type observingBar struct{ *bar }
 
 func (b observingBar) At(_ int64, what abilities.Activity) { b.waits.at(what) }

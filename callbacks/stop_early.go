@@ -8,11 +8,11 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Patience is how long to wait for a better value: [loop.Steps], [loop.Samples] or [loop.Time] since the best one, or
+// Patience is the time to wait for a better value: [loop.Steps], [loop.Samples] or [loop.Time] since the best one, or
 // [Evaluations].
 type Patience interface{ fmt.Stringer }
 
-// Evaluations is a patience in values of the entry: so many in a row that were not better.
+// Evaluations is a patience as a number of consecutive values that are not better.
 type Evaluations int
 
 func (p Evaluations) String() string {
@@ -22,7 +22,7 @@ func (p Evaluations) String() string {
 	return fmt.Sprintf("%d evaluations", int(p))
 }
 
-// measure is the part of what passed in the unit of a patience, and the patience in that unit.
+// measure converts what passed, and the patience, to the patience's unit.
 func measure(p Patience, passed loop.Elapsed, values int64) (part, length int64, ok bool) {
 	switch p := p.(type) {
 	case Evaluations:
@@ -51,15 +51,15 @@ func checkPatience(p Patience) error {
 }
 
 // StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Evaluations(3))
-// stops at the third evaluation in a row that was not better than the best. The name of the entry says whether lower or
-// higher is better, or [Monitor].Mode. It is called in the turns in which the entry was logged. The patience runs from
-// the best value, or from the first one if none was better; it must be positive. NaN and infinities are never better
-// (see [NonFinite]). The reason of the run is then [loop.Stopped], and [loop.Result].Stop has an [*EarlyStopError].
-// [loop.History.Best] finds the best value; [KeepBest] restores the best state.
+// stops at the third evaluation in a row that was not better than the best. The entry's name or [Monitor].Mode decides
+// whether lower or higher is better. The patience, which must be positive, runs from the best value, or from the first
+// if none was better. NaN and infinities are never better ([NonFinite]). The [loop.Reason] is [loop.Stopped], and
+// [loop.Result].Stop has an [*EarlyStopError]. [loop.History.Best] finds the best value; [KeepBest] restores the best
+// state.
 //
-// In a run that is resumed with its history ([loop.Continue]) the patience goes on. If the earlier run was stopped by
-// the same rule, the resumed run makes no turn and ends for the same reason; with more patience, or without the rule,
-// it goes on. A later [loop.Until] alone changes nothing.
+// In a run resumed with its history ([loop.Continue]) the patience continues. If the same rule stopped the earlier run,
+// the resumed run makes no step and ends for the same reason, even with a later [loop.Until]. It continues with more
+// patience or without the rule.
 func StopEarly(entry string, patience Patience, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return watchValue("stop early", entry, func() (*stopEarly, error) {
@@ -85,7 +85,7 @@ func (s *stopEarly) Watch(_ context.Context, r loop.Report) error {
 	return s.ask(r.Elapsed, v)
 }
 
-// ask takes the next value, and returns the request to stop if the patience is over.
+// ask returns the request to stop if the patience is over after the next value.
 func (s *stopEarly) ask(at loop.Elapsed, v float64) error {
 	if s.see(at, v) || !s.patienceOver(s.patience, at) {
 		return nil
@@ -93,18 +93,17 @@ func (s *stopEarly) ask(at loop.Elapsed, v float64) error {
 	return &EarlyStopError{Entry: s.entry, Mode: s.Mode, Best: s.best, At: s.bestAt, Patience: s.patience, MinDelta: s.MinDelta}
 }
 
-// resume returns the request to stop if the earlier run ended with its last value.
 func (s *stopEarly) resume(from loop.Beginning) (stop error) {
 	s.replay(from, func(at loop.Elapsed, v float64) { stop = s.ask(at, v) })
 	return stop
 }
 
-// EarlyStopError is what [StopEarly] asks to stop with; it wraps [loop.ErrStop].
+// EarlyStopError is the reason with which [StopEarly] stops a run. It wraps [loop.ErrStop].
 type EarlyStopError struct {
 	Entry string
 	Mode  loop.Mode
-	// Best is the best value, and At when it was. If no value was better than the baseline, it is that at step 0;
-	// without a baseline it is then +Inf, or -Inf for Highest.
+	// Best is the best value, and At its time. If none was better than the baseline, it is that, at step 0; without a
+	// baseline it is +Inf, or -Inf for Highest.
 	Best     float64
 	At       loop.Elapsed
 	Patience Patience
@@ -128,5 +127,5 @@ func (e *EarlyStopError) Error() string {
 	return fmt.Sprintf("no value of %s %s %g (of step %d) for %s: %v", e.Entry, side, e.Best, e.At.Steps, e.Patience, loop.ErrStop)
 }
 
-// Unwrap is [loop.ErrStop].
+// Unwrap returns [loop.ErrStop].
 func (e *EarlyStopError) Unwrap() error { return loop.ErrStop }

@@ -120,7 +120,7 @@ func TestStopEarly_oneOptionForManyRuns(t *testing.T) {
 	}
 }
 
-// Wherever a run is cut and resumed with its history, it stops where the unbroken one does.
+// Wherever a run is interrupted and resumed with its history, it stops where the uninterrupted one does.
 func TestStopEarly_resumes(t *testing.T) {
 	cuts := 0
 	rapid.Check(t, func(rt *rapid.T) {

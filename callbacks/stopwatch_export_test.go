@@ -6,5 +6,5 @@ type Stopwatch = stopwatch
 // At begins a part by its name.
 func (s *stopwatch) At(name string) { s.turnTo(name, func() Part { return Part{Name: name} }) }
 
-// Throughput is what LogThroughput measures with.
+// Throughput is the measurement of LogThroughput.
 type Throughput = throughput

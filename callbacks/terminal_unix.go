@@ -8,8 +8,7 @@ import (
 	"unsafe"
 )
 
-// terminalColumns is the width of a terminal. The system call is made here because the package imports the standard
-// library only.
+// terminalColumns calls the system directly: the package imports only the standard library.
 func terminalColumns(f *os.File) (columns int, ok bool) {
 	var size struct{ rows, columns, x, y uint16 }
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))

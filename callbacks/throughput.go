@@ -7,14 +7,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// throughput measures the speed of a run from one call to the next. The zero value is ready for use.
+// throughput measures speed between calls.
 type throughput struct {
 	last  loop.Elapsed
 	begun bool
 }
 
-// Logs has the metrics steps_per_second and samples_per_second since the call before. It is empty at the first call,
-// which begins to measure, and if no time has passed.
+// Logs returns steps_per_second and samples_per_second since the last call. It is empty at the first call, and if no
+// time has passed.
 func (t *throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 	if !t.begun {
 		t.begun, t.last = true, now
@@ -30,12 +30,12 @@ func (t *throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 	return logs
 }
 
-// LogThroughput is a task that logs the steps and samples a second since it was last due, the first time since the
-// first batch. It should stand after the steps. The first numbers include what is done once, such as compiling.
+// LogThroughput is a task that logs steps and samples per second since it was last due, at first since the first batch.
+// Put it after the steps. The first values include compilation.
 func LogThroughput[S, B any](when loop.Schedule) loop.Task[S, B] {
 	return loop.OnTurnOf(when.AndAtStart(), func() func(context.Context, *loop.Turn[S, B]) error {
 		var t throughput
-		// Not the turn's time: that is of its beginning, while its step is counted already.
+		// Not the turn's time, which is of its beginning: its step already counts.
 		start := time.Now()
 		return func(_ context.Context, turn *loop.Turn[S, B]) error {
 			now := turn.Elapsed

@@ -31,7 +31,7 @@ func batchesOf(sizes ...int) loop.Data[sized] {
 func TestB40_throughputOfSamplesAndSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(slowBatch)), callbacks.LogThroughput[int, sized](loop.Every(loop.Steps(2))))
-		for range 2 { // each run measures anew
+		for range 2 { // each run starts a new measurement
 			result, err := l.Run(t.Context(), 0, batchesOf(1, 3, 2, 2, 10, 30, 5))
 			require.NoError(t, err)
 			at, steps, err := result.History.Series("steps_per_second")

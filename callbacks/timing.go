@@ -13,36 +13,34 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Timing is how the time of a run was spent.
+// Timing describes how a run spent its time.
 type Timing struct {
-	// Total is the whole time, from the start of the callbacks to their end.
+	// Total is the time from the callbacks' start to their end.
 	Total time.Duration
 	// Steps and Samples are those of this run.
 	Steps, Samples int64
-	// Parts are in the order in which they first began. Their times add up to the Total.
+	// Parts are in the order of their first call. Their times add up to Total.
 	Parts []Part
-	// Stages are those that [Measure] was given, with what they worked during the run. They work beside the loop and
-	// beside each other: their times add up to any sum.
+	// Stages are the stages given to [Measure], with their work during the run. They run concurrently, so their sum may
+	// exceed Total.
 	Stages []Part
 }
 
 // Part is the time of one part of a loop: waiting for data, a task, a callback. It includes what the loop does right
-// after it, such as adding to the history.
+// after it.
 type Part struct {
-	// Kind is "task" or "callback", "stage" in [Timing].Stages, and empty for the data. Of a stage there is only the
-	// Total.
+	// Kind is "task", "callback", "stage" (in [Timing].Stages, with Total only), or "" for the data.
 	Kind string
-	// Name is the schedule, and the name if there is one, as in errors; or "data".
+	// Name is the schedule, with the name if there is one; or "data".
 	Name string
-	// Calls is the number of calls: a block of steps is one (see [loop.Stepper]), a callback's start and end are
-	// two.
+	// Calls is the number of calls. A block of steps is one ([loop.Stepper]); a callback's start and end are two.
 	Calls          int64
 	Total, Longest time.Duration
-	// First is the time of the first call. That of a step includes compiling.
+	// First is the time of the first call. A step's includes compilation.
 	First time.Duration
 }
 
-// Mean is the mean time of a call, without the first if there are others.
+// Mean returns the mean time of a call, without the first if there are others.
 func (p Part) Mean() time.Duration {
 	if p.Calls > 1 {
 		return (p.Total - p.First) / time.Duration(p.Calls-1)
@@ -50,10 +48,10 @@ func (p Part) Mean() time.Duration {
 	return p.Total
 }
 
-// StepsPerSecond is the mean over the whole run, including what is done once.
+// StepsPerSecond returns the mean over the run, with compilation.
 func (t Timing) StepsPerSecond() float64 { return perSecond(t.Steps, t.Total) }
 
-// SamplesPerSecond is the mean over the whole run, including what is done once.
+// SamplesPerSecond returns the mean over the run, with compilation.
 func (t Timing) SamplesPerSecond() float64 { return perSecond(t.Samples, t.Total) }
 
 func perSecond(n int64, d time.Duration) float64 {
@@ -63,7 +61,7 @@ func perSecond(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// Waited is how long the run waited for data.
+// Waited returns how long the run waited for data.
 func (t Timing) Waited() (d time.Duration) {
 	for _, p := range t.Parts {
 		if p.Kind == "" && p.Name == "data" {
@@ -73,8 +71,8 @@ func (t Timing) Waited() (d time.Duration) {
 	return d
 }
 
-// String is a table, with the [Part.Mean] of each part; with Stages also a line that says which part of the time the
-// run waited for data, and for which stages: the waiting is shared out as the stages have worked.
+// String returns a table with the [Part.Mean] of each part. With Stages, a line has the waiting for data, divided in
+// proportion to the stages' work.
 func (t Timing) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s (%.1f a second), %s (%.1f a second)\n", rounded(t.Total),
@@ -89,7 +87,7 @@ func (t Timing) String() string {
 		fmt.Fprintf(w, "%s\t%.1f%%\t%s\t%d\t%s\t%s\t%s\n", printable(name), t.share(p), rounded(p.Total), p.Calls,
 			rounded(p.First), rounded(p.Mean()), rounded(p.Longest))
 	}
-	w.Flush() // a strings.Builder takes all
+	w.Flush()
 	if len(t.Stages) > 0 {
 		fmt.Fprintf(&s, "waited for data %s\n", waitedFor(t.Waited(), t.Total, t.Stages))
 	}
@@ -112,12 +110,11 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(min(unit, time.Second))
 }
 
-// stopwatch adds up the time of the parts of a loop. The zero value is ready for use.
 type stopwatch struct {
 	begin, since time.Time
-	parts        map[any]*Part // by an Activity
+	parts        map[any]*Part // by Activity
 	order        []*Part
-	part         *Part // the present one
+	part         *Part // the current one
 }
 
 func (s *stopwatch) turnTo(what any, part func() Part) {
@@ -154,7 +151,7 @@ func (s *stopwatch) leave(now time.Time) {
 	s.part = nil
 }
 
-// Timing ends the present part and returns all times. The caller sets Steps and Samples.
+// Timing ends the current part. The caller sets Steps and Samples.
 func (s *stopwatch) Timing() Timing {
 	now := time.Now()
 	s.leave(now)
@@ -168,14 +165,12 @@ func (s *stopwatch) Timing() Timing {
 	return t
 }
 
-// Measure measures how the time of a run is spent, and calls a function with it when the run is over, however it ended.
-// It reads the clock each time the loop begins another part.
+// Measure calls done with the run's [Timing] when the run is over, however it ended.
 //
-// A device may still be working when a step returns: its time is then part of whatever reads a value first.
+// A device may still work when a step returns; that time is part of whatever first reads a value.
 //
-// With the stages of the pipeline it also says for which of them the run waited: All of a data.Stages that was given to
-// data.Timed, or another list of the stages with the time that each has worked so far. It must be safe for concurrent
-// use.
+// stages are the stages of a pipeline with their working time so far, such as All of a data.Stages given to data.Timed.
+// The Timing then also shows for which stages the run waited. They must be safe for concurrent use.
 func Measure(done func(Timing), stages ...iter.Seq2[string, time.Duration]) loop.Callback {
 	c := loop.Callback{Name: "measure", When: loop.AtEnd, Order: -1}
 	stages = slices.Clone(stages)
@@ -188,7 +183,6 @@ func Measure(done func(Timing), stages ...iter.Seq2[string, time.Duration]) loop
 	return c
 }
 
-// measurement is the stopwatch of a run.
 type measurement struct {
 	watch stopwatch
 	work  work

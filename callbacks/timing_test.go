@@ -37,7 +37,7 @@ func TestStopwatch(t *testing.T) {
 	})
 }
 
-// measuredRun gives the timing of a run; it skips the test as long as run.at does not tell the stopwatches.
+// measuredRun returns the timing of a run. It skips the test as long as run.at does not inform the stopwatches.
 func measuredRun(t *testing.T, l loop.Loop[int, sized], data loop.Data[sized], options ...loop.Option) (timing callbacks.Timing, err error) {
 	calls := 0
 	_, err = l.Run(t.Context(), 0, data, append(options, callbacks.Measure(func(got callbacks.Timing) { timing = got; calls++ }))...)

@@ -14,9 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Watchdog writes a report when one activity of the loop takes longer than a limit: the step, the task, callback or
-// data that it waits for, and the stacks of all goroutines. Each is reported once, and the run goes on. A whole
-// evaluation is one activity. If writing fails, the report is lost. The limit must be positive.
+// Watchdog writes a report when one activity of the loop takes longer than limit, which must be positive: the activity
+// (step, task, callback, data) and the stacks of all goroutines. Each is reported once, and the run continues. A whole
+// evaluation is one activity. Errors of w are ignored.
 func Watchdog(limit time.Duration, w io.Writer) loop.Callback {
 	c := loop.Callback{Name: "watchdog", When: loop.Never, Order: -1}
 	switch {
@@ -33,7 +33,6 @@ func Watchdog(limit time.Duration, w io.Writer) loop.Callback {
 	return c
 }
 
-// watchdog is that of one run.
 type watchdog struct {
 	limit    time.Duration
 	out      io.Writer
@@ -87,7 +86,7 @@ func (d *watchdog) look() {
 	}
 }
 
-// stacks is those of all goroutines, up to 1 MiB.
+// stacks returns at most 1 MiB.
 func stacks() []byte {
 	buffer := make([]byte, 1<<20)
 	return buffer[:runtime.Stack(buffer, true)]

@@ -12,43 +12,38 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Async saves in the background: its Save takes as long as copying the content in memory does. One checkpoint is
-// written at a time and one may wait; a newer one takes the place of the one that waits, which is never written. So a
-// disk that is slower than the interval between checkpoints costs checkpoints, not time, and never more memory than two
-// copies of the content, which are kept for the next ones. Orbax waits for the one being written; we do not, because a
-// step of training is worth more than a checkpoint that the next one replaces. One that must not be replaced is
-// followed by Wait.
+// Async saves checkpoints in the background. At most one checkpoint is being written and one waits; a newer one
+// replaces the one that waits. So a slow disk costs checkpoints, not training time, and Async keeps at most two copies
+// of the content. Call Wait after a checkpoint that must not be replaced. Orbax waits instead.
 type Async struct {
 	folder  *Folder
-	another []Step // of another run, which the first save removes; for the goroutine that writes
+	another []Step // steps of another run, for the first save to remove; only work uses it
 
 	mu       sync.Mutex
-	idle     sync.Cond // broadcast when busy becomes false
+	idle     sync.Cond
 	busy     bool
-	present  *draft // that which is being written
+	present  *draft
 	waiting  *draft
-	spare    map[string][]byte // buffers of a checkpoint that was written
+	spare    map[string][]byte
 	failed   []error
-	failing  atomic.Bool // there are some in failed
+	failing  atomic.Bool
 	replaced int64
 	closed   bool
 }
 
-// Async returns a background saver for the folder. Nothing else should save into the folder meanwhile.
+// Async returns a background saver. Save into the folder only through it.
 func (f *Folder) Async() *Async {
 	a := &Async{folder: f}
 	a.idle.L = &a.mu
 	return a
 }
 
-// supersede has the first save that is complete take the place of these steps, which are another run's: they are
-// removed right before it is given its name. Call it before the first Save.
+// supersede makes the first save remove these steps right before it becomes visible. Call it before that Save.
 func (a *Async) supersede(steps []Step) { a.another = slices.Clone(steps) }
 
-// backgroundError is a checkpoint that could not be saved in the background, or not pruned ([ErrNotPruned]).
 type backgroundError struct {
 	Step Step
-	Dir  string // of the folder
+	Dir  string
 	Err  error
 }
 
@@ -58,11 +53,12 @@ func (e *backgroundError) Error() string {
 
 func (e *backgroundError) Unwrap() error { return e.Err }
 
-// Save copies the content, so that it can be changed as soon as Save returns, and has it written. An error of the
-// content itself (a name, a size, a panic of Write) is returned at once, and nothing is written: if it came from a
-// Write, not even the one that waited, whose memory the copy took. Errors of earlier saves in the background come here
-// too, each once and with its step: this save is made nevertheless. The values of ctx and its end count for
-// the copy alone.
+// Save copies the content and starts writing the copy. The content may change when Save returns. ctx applies to the
+// copying only.
+//
+// An error of the content (a name, a size, a panic of Write) is returned at once, and this content is not saved. If
+// Write failed, the waiting checkpoint is dropped too, because the copy reuses its memory. Save also returns errors of
+// earlier saves, each once; they do not prevent this one.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
@@ -91,8 +87,7 @@ func (a *Async) copy(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// begin gives buffers for a copy: those of the checkpoint that waits, which is then replaced, else those of one that
-// was written.
+// begin returns buffers to copy into: those of the waiting checkpoint, which is dropped, or of a finished one.
 func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,7 +97,6 @@ func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) 
 	if d := a.waiting; d != nil {
 		a.waiting = nil
 		a.replaced++
-		// As it should be where steps are fast: Replaced counts them.
 		a.folder.options.Log.Debug("checkpoint: not saved, since a newer one came while an older one was being written",
 			"folder", a.folder.dir, "step", int64(d.manifest.step))
 		return d.buffers(), d, nil
@@ -141,7 +135,7 @@ func (a *Async) work() {
 	a.idle.Broadcast()
 }
 
-// Check gives the errors of saves in the background that nobody has got yet, without waiting for one.
+// Check returns the errors of background saves that were not returned yet, without waiting.
 func (a *Async) Check() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,26 +145,23 @@ func (a *Async) Check() error {
 	return err
 }
 
-// hasFailed reports whether [Async.Check] has errors to give. It waits for nothing.
 func (a *Async) hasFailed() bool { return a.failing.Load() }
 
-// writing reports whether tensors are being written, or wait to be, by this process or by those that it saves together
-// with. It waits for nothing.
+// writing reports whether this process, or one that saves with it, still has tensors to write.
 func (a *Async) writing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.waiting != nil || a.present != nil && !a.present.written.Load()
 }
 
-// writes reports whether a checkpoint is being written or waits. It waits for nothing.
+// writes reports whether a checkpoint is being written or waits.
 func (a *Async) writes() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.busy
 }
 
-// lastCall says that the other processes write no more, as where one of them could not, or the run has failed: rank 0
-// waits only ten seconds longer for parts that are not there.
+// lastCall limits rank 0's wait for missing parts to ten more seconds.
 func (a *Async) lastCall() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -181,7 +172,7 @@ func (a *Async) lastCall() {
 	}
 }
 
-// Wait waits until nothing is being written or waits, or ctx ends, and gives the errors as Check does.
+// Wait waits until nothing is being written or waits, or ctx ends. It returns errors as Check does.
 func (a *Async) Wait(ctx context.Context) error {
 	wake := context.AfterFunc(ctx, func() {
 		a.mu.Lock()
@@ -202,7 +193,7 @@ func (a *Async) Wait(ctx context.Context) error {
 	return err
 }
 
-// Close waits for what is being written and what waits, and gives the errors as Check does. The folder stays open.
+// Close waits for all saves and returns errors as Check does. The folder stays open.
 func (a *Async) Close() error {
 	a.mu.Lock()
 	a.closed = true
@@ -210,14 +201,13 @@ func (a *Async) Close() error {
 	return a.Wait(context.Background())
 }
 
-// Replaced is how many checkpoints were not written because a newer one came.
+// Replaced returns how many checkpoints were replaced before they were written.
 func (a *Async) Replaced() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.replaced
 }
 
-// copyTensors makes the draft independent of the caller's memory.
 func (d *draft) copyTensors(ctx context.Context, buffers map[string][]byte) error {
 	for t := range d.all() {
 		size, err := t.tensor().ByteSize()
@@ -248,11 +238,11 @@ func (d *draft) buffers() map[string][]byte {
 	return buffers
 }
 
-// room is a writer into memory of a tensor's size. It refuses what does not fit, and asks ctx before each piece.
+// room writes into a tensor's memory. It checks ctx at each Write.
 type room struct {
 	ctx    context.Context
 	memory []byte
-	n      int // bytes written
+	n      int
 }
 
 func (r *room) Write(p []byte) (int, error) {
@@ -262,11 +252,11 @@ func (r *room) Write(p []byte) (int, error) {
 	case len(p) > len(r.memory)-r.n:
 		return 0, fmt.Errorf("Write gives more bytes than dims and dtype take: %w", safetensors.ErrLimit)
 	}
-	r.n += copy(r.memory[r.n:], p) // of what lies there already, Go copies nothing
+	r.n += copy(r.memory[r.n:], p) // copies nothing if p is AvailableBuffer's memory
 	return len(p), nil
 }
 
 var _ abilities.MemoryWriter = (*room)(nil)
 
-// AvailableBuffer is where the next bytes go.
+// AvailableBuffer is for [Tensor].Write.
 func (r *room) AvailableBuffer() []byte { return r.memory[r.n:r.n:len(r.memory)] }

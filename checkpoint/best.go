@@ -7,8 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Best loads the checkpoint with the best value of a metric ([Content.Metrics]). The zero [loop.Mode] decides by the
-// name of the metric. [ErrNone] if no checkpoint has a finite value of it.
+// Best loads the checkpoint with the best value of a metric ([Content.Metrics]). The zero [loop.Mode] chooses by the
+// metric's name. If none has a finite value, the error is [ErrNone].
 func (f *Folder) Best(ctx context.Context, metric string, mode loop.Mode) (*Checkpoint, error) {
 	by := Retention{Best: 1, Metric: metric, Mode: mode}
 	step, err := f.bestStep(ctx, by)
@@ -33,7 +33,6 @@ func (f *Folder) bestStep(ctx context.Context, by Retention) (Step, error) {
 	return 0, ErrNone
 }
 
-// rules are those that checkpoints are kept by: Keep, and the best of a run ([Options].Best) unless all are kept.
 func (f *Folder) rules() []Retention {
 	if best := f.best.Load(); best != nil && len(f.options.Keep) > 0 {
 		return append(slices.Clip(f.options.Keep), *best)

@@ -7,13 +7,10 @@ import (
 	"slices"
 )
 
-// Common returns the newest step that this folder and all others have, with all checksums right: from there processes
-// that each save their part of a run into a folder of their own can go on together, by [Options].At. Each opens its own
-// folder, and those of the others ReadOnly. Damaged checkpoints are passed over, as in [Folder.Newest]. [ErrNone] if
-// there is no such step. A folder that has newer steps goes on if it may [Options.Overwrite].
-//
-// clu's MultihostCheckpoint takes the newest step that is there; ours is read whole, because one host that cannot load
-// it would leave the others waiting.
+// Common returns the newest step that this folder and all others have undamaged, or [ErrNone]. Processes that save
+// their parts of a run into separate folders resume from it ([Options].At). Each opens its own folder for writing and
+// the others ReadOnly. To resume a folder with newer steps, set [Options].Overwrite. Common reads the checkpoints
+// fully, unlike clu's MultihostCheckpoint: a host that cannot load its part would block the others.
 func (f *Folder) Common(ctx context.Context, others ...*Folder) (Step, error) {
 	folders := slices.Concat([]*Folder{f}, others)
 	var steps []Step
@@ -36,7 +33,7 @@ func (f *Folder) Common(ctx context.Context, others ...*Folder) (Step, error) {
 		switch err := verifyAll(ctx, step, folders); {
 		case err == nil:
 			return step, nil
-		case !isDamaged(err) && !errors.Is(err, errNoStep): // gone means that its process has newer ones
+		case !isDamaged(err) && !errors.Is(err, errNoStep): // not there: its process has newer ones
 			return 0, err
 		default:
 			folders[0].options.Log.Warn("checkpoint: passed over, not all folders have it whole", "step", int64(step), "error", err)

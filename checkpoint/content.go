@@ -17,56 +17,54 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Content is what a checkpoint is made of.
+// Content is the content of a checkpoint.
 type Content struct {
 	Tensors []Tensor
-	// Metrics are what the best checkpoints are kept by ([Retention]). They are saved to the last bit, NaN and infinities
-	// too.
+	// Metrics select the best checkpoints ([Retention]). They are saved exactly, even NaN and infinities.
 	Metrics map[string]float64
-	// Sections are everything else, by name: what encoding/json can write. [Checkpoint.Section] reads them back into the
-	// same types. Integers are exact there. [Params] keep the types of values that are not known beforehand, NaN,
-	// infinities, and text that is not UTF-8.
+	// Sections are all other values, by name, as encoding/json encodes them. Integers stay exact. For dynamic types,
+	// NaN, infinities, and text that is not UTF-8, use [Params].
 	Sections map[string]any
-	// Share is for one of several processes that save a state together. The zero Share is all of a state.
+	// Share is set if several processes save one state. Zero means the whole state.
 	Share shares.Share
 }
 
-// Cut reports whether a tensor is sharded over several processes, which then save it together.
+// Cut reports whether a tensor is sharded over several processes.
 func (c Content) Cut() bool {
 	return slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Parts != nil })
 }
 
-// Tensor is an array with a name.
+// Tensor is a named array.
 type Tensor struct {
-	// Name is any UTF-8 text, up to 4 kB; it is never a path.
+	// Name is UTF-8 text of at most 4 kB. It is not used as a path.
 	Name  string
 	DType safetensors.DType
 	Dims  []int
-	// Data are the elements, little endian, the last axis running fastest.
+	// Data holds the elements in row-major order, little-endian.
 	Data []byte
-	// Write, if not nil, writes them in place of Data, so that a state that is not in the host's memory needs no copy
-	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take. The writer
-	// may be a [bytes.Buffer] or have its AvailableBuffer: bytes that were put there are written without a copy.
+	// Write, if not nil, writes the elements instead of Data. Save calls it once, in its goroutine. It must write
+	// exactly the size of Dims and DType. If the writer has a method AvailableBuffer, as [bytes.Buffer] does, bytes put
+	// there are written without a copy.
 	Write func(io.Writer) error
-	// Parts, if not nil, stand in place of Data and Write for a tensor that is cut over several processes: those that
-	// this one is to save, maybe none. What was loaded is whole.
+	// Parts, if not nil, replace Data and Write for a sharded tensor. They are the parts that this process saves,
+	// possibly none. Loaded tensors are whole.
 	Parts []shares.Part
 }
 
-// draft is content that can be written: all that can go wrong with it but the tensors' bytes has been tried.
+// draft is checked content, except for the tensors' bytes.
 type draft struct {
 	manifest manifest
-	tensors  []Tensor // whole
+	tensors  []Tensor // unsharded
 	share    shares.Share
-	parts    []Tensor // those of this process, named by partName
+	parts    []Tensor // of this process, named by partName
 	of       map[string]partOf
-	written  atomic.Bool // all tensors are, by all processes
-	// over is closed when the other processes write no more: what is not there then will not come.
+	written  atomic.Bool // by all processes
+	// over is closed when the other processes will write nothing more.
 	over     chan struct{}
 	overOnce sync.Once
 }
 
-// all are the tensors that this process writes.
+// all iterates over the tensors that this process writes.
 func (d *draft) all() iter.Seq[*Tensor] {
 	return func(yield func(*Tensor) bool) {
 		for _, list := range [][]Tensor{d.tensors, d.parts} {
@@ -79,7 +77,7 @@ func (d *draft) all() iter.Seq[*Tensor] {
 	}
 }
 
-// cut tells whether several processes save it.
+// cut reports whether several processes save it.
 func (d *draft) cut() bool { return len(d.manifest.cuts) > 0 }
 
 func newDraft(step Step, c Content) (*draft, error) {
@@ -139,18 +137,17 @@ func (d *draft) checkNames() error {
 	return nil
 }
 
-// Checkpoint is one that was loaded, all its checksums right.
+// Checkpoint is a loaded checkpoint with correct checksums.
 type Checkpoint struct {
 	Info
-	// Tensors have Data (but see [Options.LeaveCut]); they come in the order of the file, the widest types first, then by
-	// name.
+	// Tensors have Data, except with [Options.LeaveCut]. They are sorted by dtype, the widest first, then by name.
 	Tensors []Tensor
-	// PassedOver are newer ones that [Folder.Newest] could not load, and why.
+	// PassedOver is why [Folder.Newest] skipped newer checkpoints.
 	PassedOver []error
 	sections   map[string]json.RawMessage
 }
 
-// Content is what the checkpoint is made of, to be saved in another folder.
+// Content returns the content, for saving it elsewhere.
 func (c *Checkpoint) Content() Content {
 	sections := make(map[string]any, len(c.sections))
 	for name, text := range c.sections {
@@ -159,7 +156,7 @@ func (c *Checkpoint) Content() Content {
 	return Content{Tensors: c.Tensors, Metrics: c.Metrics, Sections: sections}
 }
 
-// Tensor gives the tensor of a name.
+// Tensor returns the tensor with this name, if there is one.
 func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
 	i := slices.IndexFunc(c.Tensors, func(t Tensor) bool { return t.Name == name })
 	if i < 0 {
@@ -168,12 +165,11 @@ func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
 	return c.Tensors[i], true
 }
 
-// Sections are the names of the sections, sorted.
+// Sections returns the sorted names of the sections.
 func (c *Checkpoint) Sections() []string { return sortedKeys(c.sections) }
 
-// Section reads a section into what a pointer points to, strictly: a field that it does not have is an error, since a
-// state that is not understood is a state that is lost. Numbers read into an any become json.Number, which holds all
-// their digits.
+// Section decodes a section into the value that into points to. Unknown fields are an error. Numbers decode into an any
+// as json.Number.
 func (c *Checkpoint) Section(name string, into any) error {
 	text, ok := c.sections[name]
 	if !ok {

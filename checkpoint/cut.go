@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// partName is the name of a part in its file, as Python would cut it out: "/dense/weights[0:128,0:64]".
+// partName names a part by its slice, as in Python: "/dense/weights[0:128,0:64]".
 func partName(tensor string, start, dims []int) string {
 	b := append([]byte(tensor), '[')
 	for i := range start {
@@ -21,23 +21,19 @@ func partName(tensor string, start, dims []int) string {
 	return string(append(b, ']'))
 }
 
-// cutTensor is what the manifest says of a tensor that is cut.
 type cutTensor struct {
 	DType safetensors.DType `json:"dtype"`
 	Dims  []int             `json:"dims"`
-	// Part are the dims of each part.
-	Part  []int      `json:"part"`
-	Parts []cutPlace `json:"parts"`
+	Part  []int             `json:"part"`
+	Parts []cutPlace        `json:"parts"`
 }
 
-// cutPlace is one of its parts.
 type cutPlace struct {
-	Rank  int   `json:"rank"` // whose file has it
+	Rank  int   `json:"rank"`
 	Start []int `json:"start"`
 	Sum   crc   `json:"crc32c"`
 }
 
-// checkForm tells what is wrong with the form of a tensor or of a part.
 func (c *cutTensor) checkForm() error {
 	switch {
 	case c.DType.Bits() == 0 || c.DType.Bits()%8 != 0:
@@ -54,7 +50,7 @@ func (c *cutTensor) checkForm() error {
 	return err
 }
 
-// check tells whether the parts are all of the tensor, each once.
+// check returns an error unless the parts cover the tensor, each once.
 func (c *cutTensor) check() error {
 	if err := c.checkForm(); err != nil {
 		return err
@@ -82,7 +78,6 @@ func (c *cutTensor) check() error {
 	return nil
 }
 
-// place is the number of the part that begins at start.
 func (c *cutTensor) place(start []int) (int, error) {
 	wrong := len(start) != len(c.Dims)
 	at := 0
@@ -104,7 +99,6 @@ func (c *cutTensor) part(name string, start []int) safetensors.Tensor {
 	return safetensors.Tensor{Name: partName(name, start, c.Part), DType: c.DType, Dims: c.Part}
 }
 
-// paste copies the bytes of a part into those of the tensor.
 func (c *cutTensor) paste(whole, part []byte, start []int) {
 	last := len(c.Dims) - 1
 	if last < 0 {
@@ -113,7 +107,7 @@ func (c *cutTensor) paste(whole, part []byte, start []int) {
 	}
 	size := c.DType.Bits() / 8
 	row := c.Part[last] * size
-	index := make([]int, last) // in the part, of a row
+	index := make([]int, last)
 	for len(part) > 0 {
 		at := 0
 		for i, n := range index {
@@ -130,7 +124,7 @@ func (c *cutTensor) paste(whole, part []byte, start []int) {
 	}
 }
 
-// parsePart takes apart what partName gave.
+// parsePart parses a partName, except the ends of its slices.
 func parsePart(text string) (tensor string, start []int, ok bool) {
 	at := strings.LastIndexByte(text, '[')
 	if at < 0 || !strings.HasSuffix(text, "]") {

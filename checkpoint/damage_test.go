@@ -73,7 +73,7 @@ func TestF03_eachByteIsFlipped(t *testing.T) {
 	t.Logf("F03: %d flips of %s: all found, step 1 loaded", flips, "COMMIT, manifest and header")
 }
 
-// payloadFlips is how many bits are flipped, one after the other.
+// payloadFlips is the number of bits that are flipped, one after the other.
 var payloadFlips = 2000
 
 func TestF03_bitsOfTensorsAreFlipped(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// disk is a folder of a file system with atomic renames: a checkpoint is made, and removed, under another name.
+// disk is a folder on a file system with atomic renames.
 type disk struct {
 	fs   vfs.FS
-	lock io.Closer // nil if the folder is only read
+	lock io.Closer // nil if read-only
 }
 
 func (d *disk) names(context.Context) ([]string, error) { return d.fs.ReadDir(".") }
@@ -28,7 +28,6 @@ func (d *disk) has(_ context.Context, name string) (bool, error) {
 
 func (d *disk) open(_ context.Context, path string) (file, error) { return d.fs.Open(path) }
 
-// owner is the text of the lock file.
 func (d *disk) owner() (text string, err error) {
 	return readNote(func(path string) (file, error) { return d.fs.Open(path) }, lockName)
 }
@@ -38,7 +37,7 @@ func (d *disk) close(readable bool) error {
 	if d.lock != nil {
 		err = d.lock.Close()
 	}
-	if readable { // the runtime closes it with the last tensor that is left in it
+	if readable { // tensors left in files still use d.fs; the runtime closes it
 		return err
 	}
 	return errors.Join(err, d.fs.Close())
@@ -65,7 +64,7 @@ func (d *disk) put(ctx context.Context, name string, w writing) error {
 	return nil
 }
 
-// write makes the whole checkpoint under a temporary name, durable and read back.
+// write writes and verifies a checkpoint under a temporary name.
 func (d *disk) write(ctx context.Context, temp string, w writing) error {
 	create := func(name string, write func(io.Writer) error) error { return d.create(temp+"/"+name, write) }
 	open := func(path string) (file, error) { return d.open(ctx, path) }
@@ -86,8 +85,7 @@ func (d *disk) begin(_ context.Context, temp string) error { return d.fs.Mkdir(t
 
 func (d *disk) giveUp(_ context.Context, _, temp string) error { return d.discard(temp) }
 
-// share renames the file, so that rank 0 sees it when it is whole. From then on the folder is rank 0's alone, which
-// makes it durable, gives it another name, or removes it.
+// share renames a complete rank file, so that rank 0 sees no incomplete one. After that only rank 0 changes the folder.
 func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writer) error) error {
 	part := temp + "/" + file + partSuffix
 	err := d.create(part, write)
@@ -100,17 +98,17 @@ func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writ
 	return err
 }
 
-// partSuffix is behind the name of a rank's file that is not whole.
+// partSuffix ends the name of an incomplete rank file.
 const partSuffix = ".part"
 
-// mark writes a small file. A disk that is full may not take it, but it can rename one.
+// mark writes a small file. On a full disk it renames an existing file instead.
 func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	part := temp + "/" + mark + partSuffix
 	err := d.create(part, bytesOf([]byte(text)))
 	if err == nil {
 		err = d.fs.Rename(part, temp+"/"+mark)
 	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // rank 0 may have given it up
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // rank 0 may have removed the folder
 		return nil
 	}
 	rank, _ := shareRank(mark)
@@ -120,8 +118,8 @@ func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	return err
 }
 
-// create writes a file and makes it durable. A file whose sync failed is lost: the kernel may have dropped the pages,
-// and say at the next sync that all is well. So nothing is tried twice.
+// create writes a file durably. It does not retry a failed sync: the kernel may have dropped the pages, and then report
+// success.
 func (d *disk) create(path string, write func(io.Writer) error) error {
 	file, err := d.fs.Create(path)
 	if err != nil {
@@ -134,7 +132,6 @@ func (d *disk) create(path string, write func(io.Writer) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// note writes under another name first, so that nobody reads half of it.
 func (d *disk) note(ctx context.Context, name, text string) error {
 	if err := d.forget(ctx, name); err != nil {
 		return err
@@ -164,18 +161,18 @@ func (d *disk) publish(temp, name string) error {
 	return d.fs.SyncDir(".")
 }
 
-// takeBack undoes a publish that failed, so that what Save calls an error is not there.
+// takeBack undoes a failed publish, because a failed save must not be visible.
 func (d *disk) takeBack(name, temp string) error {
 	if err := d.fs.Rename(name, temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := d.fs.SyncDir("."); err != nil { // else a loss of power could show a half removed checkpoint
+	if err := d.fs.SyncDir("."); err != nil { // else a power loss could show a half removed checkpoint
 		return err
 	}
 	return d.discard(temp)
 }
 
-// remove renames first: nothing can be seen half removed.
+// remove renames first, so that no half removed checkpoint is visible.
 func (d *disk) remove(_ context.Context, names []string) error {
 	trash := make([]string, len(names))
 	for i, name := range names {
@@ -205,7 +202,7 @@ func (d *disk) clean(_ context.Context, removed func(name string)) error {
 		if !staleForm.MatchString(name) {
 			continue
 		}
-		if !synced { // its name may not be durable, and then it would come back as a checkpoint
+		if !synced { // an earlier rename may not be durable: a power loss could undo it
 			if err := d.fs.SyncDir("."); err != nil {
 				return err
 			}
@@ -219,7 +216,6 @@ func (d *disk) clean(_ context.Context, removed func(name string)) error {
 	return nil
 }
 
-// discard removes a folder of ours with all that is in it; one that is not there is no error.
 func (d *disk) discard(name string) error {
 	err := removeAll(d.fs, name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,38 +1,32 @@
-// Package checkpoint keeps the state of a training run in a folder, so that neither a kill nor a loss of power loses a
-// step that was saved.
+// Package checkpoint saves training runs so that no saved step is lost when the process is killed or the power fails.
+// The package knows nothing about models or devices.
 //
-// A checkpoint is a folder of its own with three files:
+// [Resume] is an option of a run of package loop that saves and resumes it. [Follow] evaluates the checkpoints in
+// another process. [Open] and [Folder.Save] keep other content: named tensors, metrics, and sections of JSON.
+// [ImportGoMLX] reads GoMLX's checkpoints.
+//
+// A checkpoint is a folder with three files:
 //
 //	step-000000001200/state.safetensors   the tensors
 //	                  manifest.json       everything else, and a CRC-32C for each tensor
 //	                  COMMIT              the SHA-256 of the manifest; `sha256sum -c COMMIT` checks it
 //
-// Where several processes save a state together, tensors that are sharded over them are in files of theirs:
+// If several processes save a state together, each writes its parts of sharded tensors:
 //
 //	step-000000001200/rank-00000.safetensors   parts that rank 0 holds: "/dense/weights[0:128,0:64]"
 //	                  rank-00001.safetensors   those of rank 1, and so on
 //
-// The last tensor of such a file, crc32c, is the checksums of those before it. The manifest is of format 2 then (else
-// of 1, which every lazo reads): "ranks" has the size and the header's checksum of each file, "cut" has of each tensor
-// the type, the dims, the dims of a part, and of each part the rank whose file has it, where it begins and its CRC-32C.
-// The parts are on the grid of their dims and fill the tensor. What is loaded is whole, whoever saved it.
+// The last tensor of such a file, crc32c, has the checksums of the others. The manifest has format 2 then, otherwise 1.
+// "ranks" has the size and the header's checksum of each file. "cut" has each tensor's dtype and dims, the dims of its
+// parts, and for each part the rank, start and CRC-32C. The parts are a grid that fills the tensor. Loaded tensors are
+// whole.
 //
-// [Folder.Save] writes these files under another name (.tmp-…), makes them durable, reads the first ones back
-// ([Options.ReadBack]), and renames the folder: a checkpoint that can be seen is complete. What is no longer wanted
-// ([Options.Keep]) is renamed (.trash-…) before it is removed. A step that is saved again gets a folder with a number
-// behind (step-000000001200.2), and the old one goes afterwards. [Folder.Newest] checks all checksums while it loads,
-// and falls back to older checkpoints.
+// [Folder.Save] writes under a temporary name (.tmp-…), syncs, verifies the first save ([Options.ReadBack]) and
+// renames, so a visible checkpoint is complete. What [Options.Keep] does not keep is renamed (.trash-…) and removed. A
+// step that is saved again gets a numbered folder (step-000000001200.2), and the old one is removed. [Folder.Newest]
+// verifies checksums and falls back to older checkpoints. The file END says in one line why the run ended.
 //
-// One process writes into a folder, which it locks, and those that save together with it into what it has begun; any
-// number may read ([Options.ReadOnly]). The folder must be on a
-// file system with atomic renames and flock. Object stores have neither: [OpenStore] keeps the same files there in
-// another way, with COMMIT as the mark of what is complete.
-//
-// [ImportGoMLX] reads what GoMLX has saved; state.safetensors can be read by every package for that format.
-//
-// [Resume] is an option of a run of package loop: it saves the run into a folder and resumes it from there. [Follow]
-// restores what a run saves in another process, that evaluates it. END, one line of text beside the checkpoints, says
-// that the run has ended, and why.
-//
-// The package knows nothing about models: it keeps tensors by name, metrics, and sections of JSON.
+// One process locks the folder and writes; processes that save with it add files to its unfinished checkpoint. Any
+// number may read ([Options.ReadOnly]). The file system must have atomic renames and flock. [OpenStore] keeps the same
+// files in an object store, where COMMIT marks a complete checkpoint.
 package checkpoint

@@ -7,33 +7,29 @@ import (
 )
 
 var (
-	// ErrNone: there is no checkpoint in the folder. It is not the error of a folder whose checkpoints are all damaged.
+	// ErrNone means that the folder has no checkpoint, not even a damaged one.
 	ErrNone = errors.New("no checkpoint in the folder")
-	// ErrExists: the step is saved already; see [Options.Overwrite].
+	// ErrExists means that the step is already saved; see [Options.Overwrite].
 	ErrExists = errors.New("the step is saved already")
-	// ErrNewer: the checkpoint was written by a later lazo, in a format that this one cannot read.
+	// ErrNewer means that a newer version of lazo wrote the checkpoint in a format unknown to this one.
 	ErrNewer = errors.New("written by a newer lazo")
-	// ErrNotPruned: the step was saved, and can be relied on, but older checkpoints could not be removed.
+	// ErrNotPruned means that the step was saved, but older checkpoints could not be removed.
 	ErrNotPruned = errors.New("saved, but old checkpoints are not removed")
-	// ErrNoSection: the checkpoint has no such section.
+	// ErrNoSection means that the checkpoint lacks the section.
 	ErrNoSection = errors.New("no such section")
-	// errNoStep: there is no checkpoint of that step.
-	errNoStep = errors.New("no checkpoint of this step")
-	// errReadOnly: the folder was opened to be read.
-	errReadOnly = errors.New("the folder is open for reading alone")
-	// errReserved: a run saves into the folder, so no other one can.
-	errReserved = errors.New("another run saves into this folder")
-	// errClosed: the folder was closed.
-	errClosed = errors.New("the folder is closed")
+	errNoStep    = errors.New("no checkpoint of this step")
+	errReadOnly  = errors.New("the folder is open for reading alone")
+	errReserved  = errors.New("another run saves into this folder")
+	errClosed    = errors.New("the folder is closed")
 )
 
-// DamagedError is a checkpoint that is not what was saved.
+// DamagedError means that a checkpoint differs from what was saved.
 type DamagedError struct {
-	// Path is the file, relative to the folder of checkpoints.
+	// Path is the file, relative to the folder.
 	Path string
-	// Tensor is the one whose content is wrong, "" if it is not one tensor's.
+	// Tensor is the damaged tensor, or "".
 	Tensor string
-	// Err is what is wrong. It wraps [safetensors.ErrLimit] where the file claims too much.
+	// Err is the cause. It wraps [safetensors.ErrLimit] if a size exceeds a limit.
 	Err error
 }
 
@@ -46,7 +42,6 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// twiceError: a run has two options [Resume] for one folder.
 type twiceError struct{ dir string }
 
 func (e *twiceError) Error() string {
@@ -54,13 +49,12 @@ func (e *twiceError) Error() string {
 		"Resume(dir, Every(loop.Steps(500)), KeepBest(\"loss_test\"))", e.dir)
 }
 
-// Is an error of a folder that a run has taken.
 func (e *twiceError) Is(err error) bool { return err == errReserved }
 
-// lockedError: another process, or another [Folder] of this one, writes into the folder.
+// lockedError means that another [Folder] is open for writing, here or in another process.
 type lockedError struct {
 	Dir string
-	// PID and Host are the owner's, as it wrote them; 0 and "" if they cannot be read (yet).
+	// PID and Host are the owner's, 0 and "" if unknown.
 	PID  int
 	Host string
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Progress is what this program wants to know again after a restart.
+// Progress is the program's own data that it needs after a restart.
 type Progress struct {
 	Epoch int
 	Order []int64 // of the examples
@@ -39,7 +39,7 @@ func Example() {
 	case errors.Is(err, checkpoint.ErrNone):
 		fmt.Println("a new run")
 	case err != nil:
-		log.Fatal(err) // there are checkpoints, but none is right: do not begin anew
+		log.Fatal(err) // there are checkpoints, but all are damaged: do not start again
 	default:
 		fmt.Println("go on after step", start.Step)
 	}
@@ -102,7 +102,7 @@ func ExampleAsync() {
 	err = background.Save(context.Background(), 10, checkpoint.Content{
 		Tensors: []checkpoint.Tensor{{Name: "w", DType: safetensors.U8, Dims: []int{3}, Data: weights}},
 	})
-	weights[0] = 100 // training goes on
+	weights[0] = 100 // training continues
 	fmt.Println(errors.Join(err, background.Close()))
 
 	c, err := folder.Newest(context.Background())

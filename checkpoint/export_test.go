@@ -4,13 +4,13 @@ import (
 	"time"
 )
 
-// SetClock gives the folder another clock.
+// SetClock sets the folder's clock.
 func (f *Folder) SetClock(now func() time.Time) { f.now = now }
 
 // Commit is the right content of COMMIT for a manifest.
 func Commit(manifest []byte) string { return commit(manifest) }
 
-// CheckManifest tells whether a manifest is taken, and gives it written anew.
+// CheckManifest returns an error unless a manifest is accepted, and returns it encoded again.
 func CheckManifest(text []byte) ([]byte, error) {
 	m, err := parseManifest(text)
 	if err != nil {
@@ -19,7 +19,7 @@ func CheckManifest(text []byte) ([]byte, error) {
 	return m.encode()
 }
 
-// Kept gives the steps that rules keep.
+// Kept returns the steps that rules keep.
 func Kept(rules []Retention, list []Info) []Step {
 	var steps []Step
 	for i, k := range kept(rules, list) {

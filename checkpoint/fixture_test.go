@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// T is what *testing.T and *rapid.T share.
+// T is the common part of *testing.T and *rapid.T.
 type T interface {
 	require.TestingT
 	Helper()
@@ -107,7 +107,7 @@ func steps(t T, f *checkpoint.Folder) []checkpoint.Step {
 	return all
 }
 
-// saved is a file system in memory with these steps, as it is after a loss of power.
+// saved returns a file system in memory with these steps, after a power loss.
 func saved(t T, steps ...checkpoint.Step) *vfs.Mem {
 	t.Helper()
 	m := &vfs.Mem{}

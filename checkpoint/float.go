@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// float is a float64 that JSON keeps as it is, to the last bit: NaN and the infinities too, which encoding/json
-// refuses. They become texts: "NaN", "+Inf", "-Inf", and "NaN:7ff8000000000123" for another NaN than math.NaN().
+// float is a float64 that JSON preserves exactly. NaN and infinities, which encoding/json refuses, become "NaN", "+Inf"
+// and "-Inf", other NaNs "NaN:7ff8000000000123".
 type float float64
 
 // MarshalJSON never fails.

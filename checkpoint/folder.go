@@ -16,24 +16,23 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// Folder is an open folder of checkpoints. Its methods may be called from any goroutine; they wait for each other.
+// Folder is an open folder of checkpoints. Its methods may be called concurrently.
 type Folder struct {
 	dir      string
-	options  Options // Log is never nil
+	options  Options // Log is not nil
 	now      func() time.Time
-	reserved atomic.Bool               // by a run
-	best     atomic.Pointer[Retention] // of that run
+	reserved atomic.Bool
+	best     atomic.Pointer[Retention] // of the current run
 
 	mu       sync.Mutex
 	medium   medium
-	readBack bool // a save was read back
+	readBack bool
 	closed   bool
-	settled  map[string]bool // metrics of which nothing is to be said any more: a save had them, or it was said that one had not
+	settled  map[string]bool // metrics that were saved or reported as missing
 }
 
-// Open opens a folder of checkpoints and removes what an earlier process left half done. A folder that is not there is
-// made, unless it is opened ReadOnly. It is an error while another process writes there;
-// the lock of a process that died is gone with it.
+// Open opens a folder of checkpoints, or creates it unless it is ReadOnly, and removes incomplete checkpoints. It
+// returns an error if another process has it open for writing. The lock of a dead process does not remain.
 func Open(dir string, options Options) (*Folder, error) {
 	f, err := openDir(dir, options)
 	if err != nil {
@@ -65,7 +64,7 @@ func openDir(dir string, options Options) (*Folder, error) {
 	return f, nil
 }
 
-// openFS is [Open] with another file system than the computer's, for lazo's own tests.
+// openFS lets tests choose the file system.
 func openFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
 	d := &disk{fs: fs}
 	if options.ReadOnly {
@@ -107,11 +106,11 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 	return f, f.clean(ctx)
 }
 
-// owner is what stands in the lock file.
+// owner is the content of the lock file.
 type owner struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host"`
-	Token int64  `json:"token"` // another one for each time that a folder is opened
+	Token int64  `json:"token"` // new at each opening
 }
 
 func newOwner() owner {
@@ -123,11 +122,11 @@ func newOwner() owner {
 }
 
 func (o owner) String() string {
-	text, _ := json.Marshal(o) // a number and a text
+	text, _ := json.Marshal(o)
 	return string(text)
 }
 
-// parseOwner makes nothing of a note that is none: it is for a message.
+// parseOwner returns the zero owner for other text; it is for a message.
 func parseOwner(note string) owner {
 	var o owner
 	if err := json.Unmarshal([]byte(note), &o); err != nil {
@@ -136,8 +135,8 @@ func parseOwner(note string) owner {
 	return o
 }
 
-// writer returns the text that the process that writes has left in the folder. Each opening leaves another text, so
-// processes that read the same text see the same folder. It is empty in a store, and before the first opening.
+// writer returns the text of the lock file, new at each opening. Processes that read the same text see the same folder.
+// It is empty in a store.
 func (f *Folder) writer() (string, error) {
 	d, ok := f.medium.(*disk)
 	if !ok {
@@ -147,17 +146,17 @@ func (f *Folder) writer() (string, error) {
 	return text, f.wrap(err, "read who writes")
 }
 
-// Dir is the folder's name, as it was opened.
+// Dir returns the name given to [Open].
 func (f *Folder) Dir() string { return f.dir }
 
-// Options are those that the folder was opened with. Log is never nil.
+// Options returns the folder's options. Log is not nil.
 func (f *Folder) Options() Options {
 	options := f.options
 	options.Keep = slices.Clone(options.Keep)
 	return options
 }
 
-// reserve takes the folder for one run until that calls release. an error if another run has it.
+// reserve takes the folder for one run.
 func (f *Folder) reserve() (release func(), err error) {
 	if !f.reserved.CompareAndSwap(false, true) {
 		return nil, f.wrap(errReserved, "save a run")
@@ -165,11 +164,10 @@ func (f *Folder) reserve() (release func(), err error) {
 	return func() { f.best.Store(nil); f.reserved.Store(false) }, nil
 }
 
-// Close gives the lock back. The checkpoints stay.
+// Close releases the lock.
 func (f *Folder) Close() error { return f.close(false) }
 
-// close leaves it readable for tensors that [Options].LeaveCut has left in their files, if that is wanted: a state may
-// read them after the run that has opened the folder, in its first test for example.
+// close with readable keeps files open that [Options].LeaveCut needs: a state may read them after the run.
 func (f *Folder) close(readable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -183,7 +181,7 @@ func (f *Folder) close(readable bool) error {
 	return nil
 }
 
-// use is called with mu held.
+// use requires mu.
 func (f *Folder) use(writes bool) error {
 	switch {
 	case f.closed:

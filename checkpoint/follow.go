@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Follow restores the checkpoints of a run as they appear, in a process that evaluates them while another one trains:
+// Follow restores the checkpoints of a run as they appear, to evaluate them in another process:
 //
 //	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) {
 //		if err != nil {
@@ -23,28 +23,26 @@ import (
 //		…
 //	}
 //
-// Those that are there come first, in the order of their steps. It ends when the run has marked its end in the folder
-// ([Resume]) and all checkpoints that were there by then have come.
+// Checkpoints come in the order of their steps. The loop ends when the folder marks the end of the run ([Resume]) and
+// all checkpoints have come.
 type Follow struct {
 	// Dir is the folder. It may appear later.
 	Dir string
-	// Folder is an open folder in place of Dir, such as one of [OpenStore]. It stays open.
+	// Folder replaces Dir by an open folder, such as one of [OpenStore]. It stays open.
 	Folder *Folder
-	// Newest leaves out, at each look, all checkpoints but the newest.
+	// Newest skips all but the newest checkpoint at each look.
 	Newest bool
-	// Poll is the time between two looks, 10 seconds if it is 0.
+	// Poll is the time between looks, by default 10 seconds.
 	Poll time.Duration
-	// Timeout is how long to wait for the next checkpoint, 0 for without end. It is an error that wraps
-	// [context.DeadlineExceeded].
+	// Timeout limits the wait for the next checkpoint. Zero means no limit. The error wraps [context.DeadlineExceeded].
 	Timeout time.Duration
-	// Stop, if not nil, says in place of the folder's mark that no more checkpoints will come. It is called before each
-	// look: a checkpoint that was saved before Stop is true is restored.
+	// Stop, if not nil, replaces the folder's mark: it reports whether the run has ended. It is called before each
+	// look, so checkpoints saved before it returned true are still restored.
 	Stop func(ctx context.Context) (bool, error)
 }
 
-// Into restores each checkpoint into the state and yields how far its training was. An error ends it, as does the end
-// of the context. A checkpoint that is removed before it is restored, as the process that trains does with old ones, is
-// left out.
+// Into restores each checkpoint into the state and yields its position. It ends after an error or with ctx. It skips
+// checkpoints that were removed meanwhile.
 func (f Follow) Into(ctx context.Context, state State) iter.Seq2[loop.Elapsed, error] {
 	return func(yield func(loop.Elapsed, error) bool) {
 		more := true
@@ -109,14 +107,13 @@ func (f Follow) each(ctx context.Context, state State, yield func(loop.Elapsed) 
 	}
 }
 
-// look finds the checkpoints after a step, and whether no more will come.
 func (f Follow) look(ctx context.Context, last Step) (over bool, steps []Step, err error) {
 	if f.Stop != nil {
 		if over, err = f.Stop(ctx); err != nil {
 			return false, nil, fmt.Errorf("is the training over: %w", err)
 		}
 	}
-	if f.Folder == nil { // it is not there yet
+	if f.Folder == nil {
 		return over, nil, nil
 	}
 	if f.Stop == nil {
@@ -141,7 +138,6 @@ func (f Follow) look(ctx context.Context, last Step) (over bool, steps []Step, e
 	return over, steps, nil
 }
 
-// restore restores a checkpoint unless it is gone.
 func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.Elapsed, gone bool, err error) {
 	c, err := f.Folder.Load(ctx, step)
 	if err == nil {
@@ -150,7 +146,7 @@ func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.El
 			return from.elapsed, false, nil
 		}
 	}
-	// The process that saves also removes old ones, perhaps since the look.
+	// The training process may have removed it since the look.
 	list, listErr := f.Folder.List(ctx)
 	if listErr == nil && !slices.ContainsFunc(list, func(i Info) bool { return i.Step == step }) {
 		f.Folder.Options().Log.Info("checkpoint: removed before it was restored", "folder", f.Folder.Dir(), "step", int64(step))
@@ -159,7 +155,6 @@ func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.El
 	return at, false, err
 }
 
-// wait waits until the next look.
 func (f Follow) wait(ctx context.Context, since time.Time) error {
 	poll := cmp.Or(f.Poll, defaultPoll)
 	if f.Timeout > 0 {

@@ -25,7 +25,7 @@ func slowly(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Option)
 	return err
 }
 
-// weightAt is the weight of a run after so many steps.
+// weightAt is the weight of a run after step steps.
 func weightAt(step int64) float64 {
 	c := &counter{Rate: 1}
 	for i := range step {

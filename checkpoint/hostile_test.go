@@ -92,7 +92,7 @@ func TestF27_hostileManifests(t *testing.T) {
 	t.Logf("F27: %d hostile manifests: all refused", len(cases)-len(harmless))
 }
 
-// hostileSize is how large the manifests of TestF27_memory are.
+// hostileSize is the size of the manifests of TestF27_memory.
 var hostileSize = 2 << 20
 
 func TestF27_memory(t *testing.T) {

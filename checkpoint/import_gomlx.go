@@ -21,28 +21,23 @@ import (
 const (
 	gomlxJSON     = ".json"
 	gomlxBin      = ".bin"
-	gomlxMagic    = "gomlx_checkpoints" // v0.28 has another s behind it
-	gomlxSlack    = 32 << 20            // bytes that a compressed file may expand to beyond twice its size
-	gomlxTextSize = 8 << 20             // bytes of the JSON
+	gomlxMagic    = "gomlx_checkpoints" // v0.28 appends an s
+	gomlxSlack    = 32 << 20            // how far a file may expand, plus twice its size
+	gomlxTextSize = 8 << 20
 )
 
-// ImportGoMLX reads a checkpoint that GoMLX v0.26 to v0.28 has saved, compressed or not. The path is a folder, of which
-// the checkpoint with the highest number is read, or the .json file of one checkpoint.
+// ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is a folder, of which it reads the checkpoint with the
+// highest number, or a checkpoint's .json file. It tries no other one.
 //
-// Tensors have the full names of the variables ("/model/dense/weights"), as those of a managed.State, and the bytes
-// that GoMLX saved. Step is that of the file's name, 0 if it tells none. GoMLX does not say which variables are
-// trainable, so it is State.Transfer that takes them, not State.Restore.
+// Tensors have the variables' full names ("/model/dense/weights"), as in a managed.State. Step comes from the file's
+// name, or is 0. GoMLX does not save which variables are trainable, so use State.Transfer, not State.Restore.
 //
-// The parameters of the store are the section "params", as [Params], by scope and key ("/optimizer/learning_rate").
-// Those of types that Params do not have, such as lists, are the section "params.other", an object with type and value
-// for each. Integers are exact, where GoMLX reads them back by way of a float64.
+// The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"), with exact
+// integers. "params.other" has those of other types, such as lists, as objects with type and value.
 //
-// A file that is not what GoMLX writes is a [*DamagedError]; one of more than 50,000 variables, 10,000 parameters or 2
-// MB of them, of 8 MB of JSON, or that expands to more than maxBytes, wraps [safetensors.ErrLimit]. With 0 for maxBytes
-// the variables may take twice the file and 32 MB, and the memory taken is at most twice the files and 64 MB. A
-// compressed checkpoint of mostly zeros needs more; one of an unknown origin may be a bomb.
-//
-// Other checkpoints of the folder are not tried: an older one is another state of the training.
+// A malformed file is a [*DamagedError]. The error wraps [safetensors.ErrLimit] for more than 50,000 variables, 10,000
+// parameters, 2 MB of parameters or 8 MB of JSON, or a file that expands to more than maxBytes. Zero means twice the
+// file plus 32 MB, and then at most twice the files plus 64 MB of memory is used. Files of mostly zeros need more.
 func ImportGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
 	c, err := importGoMLX(path, maxBytes)
 	if err != nil {
@@ -72,7 +67,7 @@ func importGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
 	return c, errors.Join(err, fs.Close())
 }
 
-// importGoMLXFrom reads the checkpoint of a name, the newest if it is "".
+// importGoMLXFrom reads a checkpoint, the newest if base is "".
 func importGoMLXFrom(fs vfs.FS, base string, maxBytes int64) (*Checkpoint, error) {
 	older := ""
 	if base == "" {
@@ -96,7 +91,6 @@ func importGoMLXFrom(fs vfs.FS, base string, maxBytes int64) (*Checkpoint, error
 	return c, err
 }
 
-// gomlxName is what the name of a checkpoint's files tells.
 type gomlxName struct {
 	base string
 	n    int64
@@ -121,8 +115,7 @@ func parseGoMLXName(base string) (gomlxName, bool) {
 	return gomlxName{base, n, Step(step)}, err == nil
 }
 
-// gomlxCheckpoints are those of a folder, the newest last. GoMLX sorts the names as text, which is the same up to ten
-// million checkpoints.
+// gomlxCheckpoints returns the newest last. GoMLX's order as text is the same up to ten million checkpoints.
 func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 	names, err := fs.ReadDir(".")
 	if err != nil {
@@ -140,11 +133,10 @@ func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 	return all, nil
 }
 
-// gomlxImport reads one checkpoint.
 type gomlxImport struct {
 	open     opener
 	base     string
-	maxBytes int64 // 0: from the size of the file
+	maxBytes int64 // 0: see gomlxSlack
 }
 
 func (i *gomlxImport) read() (*Checkpoint, error) {
@@ -172,7 +164,7 @@ func (i *gomlxImport) read() (*Checkpoint, error) {
 	return &Checkpoint{Info: Info{Step: name.step, Metrics: map[string]float64{}, Bytes: m.bytes}, Tensors: inOrder(m.tensors), sections: sections}, nil
 }
 
-// readValues gives the tensors their bytes. All lengths are looked at before memory is taken.
+// readValues checks all lengths before it allocates.
 func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 	path := i.base + gomlxBin
 	size, err := file.Size()
@@ -202,7 +194,7 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 		if err != nil {
 			return damaged(path, err)
 		}
-		ahead := min(n, max(size, gomlxSlack)) // what is more is taken as it comes: the file may lie
+		ahead := min(n, max(size, gomlxSlack))
 		t.Data = make([]byte, ahead)
 		got, err := io.ReadFull(r, t.Data)
 		if err == nil && n > ahead {
@@ -218,7 +210,7 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 			return gomlxDamage(path, t.Name, fmt.Errorf("after %d of %d bytes: %w", got, n, err))
 		}
 	}
-	// Reading on to the end checks the checksum of gzip.
+	// Reading to the end verifies gzip's checksum.
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {
 	case n > 0:
 		return damaged(path, fmt.Errorf("more bytes than the %d of the variables", m.bytes))
@@ -228,7 +220,7 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 	return nil
 }
 
-// gomlxReader gives what is behind the header of a file, if it has one: only compressed files do.
+// gomlxReader skips the header, which only compressed files have.
 func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err error) {
 	raw := io.NewSectionReader(file, 0, size)
 	head := make([]byte, min(size, int64(len(gomlxMagic+"s\x04gzip"))))
@@ -251,7 +243,7 @@ func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err er
 	return r, true, err
 }
 
-// gomlxDamage tells a file that is wrong from one that cannot be read.
+// gomlxDamage returns errors of reading unchanged and makes others a DamagedError.
 func gomlxDamage(path, tensor string, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)

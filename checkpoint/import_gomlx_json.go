@@ -18,42 +18,39 @@ import (
 const (
 	gomlxVariables  = 50_000
 	gomlxParams     = entryLimit
-	gomlxParamBytes = 2 << 20 // of text
-	gomlxRank       = 32      // as package safetensors
+	gomlxParamBytes = 2 << 20
+	gomlxRank       = 32 // as in package safetensors
 
 	gomlxParamsSection = "params"
 	gomlxOtherSection  = "params.other"
 )
 
-// gomlxType is the type that GoMLX calls so, 0 if this package has none of the kind.
+// gomlxType returns 0 for unsupported dtypes.
 func gomlxType(name string) safetensors.DType {
 	if d, err := safetensors.ParseDType(dtype.Named(name).InFile()); err == nil {
 		return d
 	}
-	return map[string]safetensors.DType{ // of 8 bits, which no model of ours has
+	return map[string]safetensors.DType{
 		"F8E5M2": safetensors.F8E5M2, "F8E4M3FN": safetensors.F8E4M3, "F8E5M2FNUZ": safetensors.F8E5M2FNUZ, "F8E4M3FNUZ": safetensors.F8E4M3FNUZ,
 		"F8E8M0FNU": safetensors.F8E8M0,
 	}[name]
 }
 
-// gomlxMeta is the JSON of a GoMLX checkpoint.
 type gomlxMeta struct {
-	// tensors come in the order of the file, without Data.
+	// tensors are in file order, without Data.
 	tensors []Tensor
-	bytes   int64 // of all tensors
+	bytes   int64
 	params  Params
 	other   map[string]gomlxOther
-	form    string // "gzip", "uncompressed", "" in old files
+	form    string // "gzip", "uncompressed", or "" in old files
 }
 
-// gomlxOther is a parameter of a type that Params do not have.
 type gomlxOther struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value"`
 }
 
-// parseGoMLX reads little more than the text itself into memory: it walks over the text where encoding/json would take
-// many times its size.
+// parseGoMLX avoids encoding/json, which needs many times the text's memory.
 func parseGoMLX(text []byte) (*gomlxMeta, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -104,8 +101,7 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	if t.Name, err = gomlxText(fields[0]); err != nil {
 		return t, err
 	}
-	// v0.26 puts a slash behind the scope, also where that ends in one: that of the root, and of what Adam keeps for its
-	// variables.
+	// v0.26 appends a slash even to scopes that end with one (the root, Adam's).
 	full, ok := strings.CutPrefix(t.Name, "var:/")
 	if !ok {
 		return t, errors.New(`expected a name that begins with "var:/"`)
@@ -187,7 +183,7 @@ func (m *gomlxMeta) parseParams(list []byte) error {
 	return nil
 }
 
-// addParam takes a value of a Go type, as fmt's %T names it.
+// addParam adds a value whose kind is printed by %T.
 func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	var x any
 	switch kind {
@@ -197,7 +193,7 @@ func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 		x, err = decodeParam(kind, value)
 	case "[]uint8":
 		x, err = decodeParam("bytes", value)
-	case "float32": // has the digits that a float32 needs
+	case "float32":
 		x64, parseErr := strconv.ParseFloat(string(value), 32)
 		x, err = float32(x64), parseErr
 	case "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64":
@@ -210,7 +206,6 @@ func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	return err
 }
 
-// sections are the parameters as a checkpoint has them.
 func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	params, err := encodeSection(m.params)
 	if err != nil {
@@ -223,8 +218,8 @@ func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// gomlxFields fills values with an object's fields of these names. The last name may be missing in the outermost object
-// of an old file; nothing else may, and no other field may be there.
+// gomlxFields finds the fields with these names and allows no others. Only the last may be missing, in the outermost
+// object of old files.
 func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	clear(values)
 	if object[0] != '{' {
@@ -245,7 +240,7 @@ func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	return nil
 }
 
-// gomlxText reads a string without encoding/json, which takes memory for each.
+// gomlxText avoids encoding/json's allocations.
 func gomlxText(text []byte) (string, error) {
 	if text[0] != '"' {
 		return "", fmt.Errorf("expected a string, got %s", cut(text))
@@ -254,7 +249,7 @@ func gomlxText(text []byte) (string, error) {
 	return string(b), err
 }
 
-// gomlxCount is the number of a list's elements; null is an empty one.
+// gomlxCount counts a list's elements; null is empty.
 func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	if string(list) == "null" {
 		return 0, nil
@@ -270,7 +265,7 @@ func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	return n, nil
 }
 
-// elements gives the elements of a JSON list that checkJSON took; null has none.
+// elements iterates over a checked JSON list; null is empty.
 func elements(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		depth, from := 0, 0

@@ -22,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// writeFixtures makes testdata anew, for a format that has none yet: those that are kept are for ever.
+// writeFixtures writes testdata for a format that has none yet. Existing ones never change.
 var writeFixtures = flag.Bool("write-fixtures", false, "write the fixtures of F39 that are missing")
 
 var gomlxForms = map[string]saving.BinFormat{"gzip": saving.BinGZIP, "raw": saving.BinUncompressed}

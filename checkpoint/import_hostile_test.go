@@ -27,7 +27,7 @@ func gomlxBin() []byte { return []byte("abcdefghijklmnopqrstuvwx\x07\x00\x00\x00
 // gomlxHeaders are what v0.26 and v0.28 write before what is compressed.
 var gomlxHeaders = []string{"gomlx_checkpoints\x04gzip", "gomlx_checkpointss\x04gzip"}
 
-// zipped is a file as GoMLX compresses it.
+// zipped returns a file as GoMLX compresses it.
 func zipped(t T, data []byte) []byte { return zippedBehind(t, gomlxHeaders[0], data) }
 
 func zippedBehind(t T, header string, data []byte) []byte {
@@ -184,8 +184,7 @@ func TestF27_hostileGoMLX(t *testing.T) {
 	t.Logf("F27: %d hostile files of JSON, %d of values and %d shorter ones of GoMLX's checkpoints: all refused", len(texts), len(bins), lengths)
 }
 
-// Adam of v0.26 keeps the moments of variables at the root in a scope that ends in a slash, and its files put another
-// one behind it.
+// Adam of v0.26 keeps the moments of root variables in a scope that ends in a slash, and its files append another one.
 func TestImportGoMLX_slashesOfAdam(t *testing.T) {
 	c, _, err := importOf(t, strings.Replace(gomlxText, "var:/a/b", "var:/AdamOptimizer//w_1st_moment", 1), gomlxBin())
 	require.NoError(t, err)
@@ -279,7 +278,7 @@ func TestF27_linksAndPipesOfGoMLX(t *testing.T) {
 	}
 }
 
-// FuzzImportGoMLX gives the import any files. What it takes can be saved.
+// FuzzImportGoMLX imports arbitrary files. A file that it accepts can be saved.
 func FuzzImportGoMLX(f *testing.F) {
 	f.Add(gomlxText, gomlxBin())
 	f.Add(strings.Replace(gomlxText, "uncompressed", "gzip", 1), zipped(f, gomlxBin()))

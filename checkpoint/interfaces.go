@@ -2,18 +2,18 @@ package checkpoint
 
 import "context"
 
-// State is a state of a run that can be saved and restored; a managed.State is one. It may have more methods:
+// State is a run's state that can be saved and restored, such as a managed.State. It may also have these methods:
 //
-//   - Versions() map[string]string reports what it runs on, such as the plugin and the number of devices.
-//   - Settings() []Setting reports its settings. One that is not known yet, as the data before the first step, is left
-//     out. One that the state cannot know, as the order of data that say nothing of it, has no Value.
+//   - Versions() map[string]string: what it runs on, such as the plugin and the number of devices.
+//   - Settings() []Setting: its settings. Those that are not known yet, such as the data before the first step, are
+//     left out.
 //
-// Both are saved with a run, and [Resume] reports the differences.
+// Both are saved, and [Resume] reports differences.
 type State interface {
-	// Content is all that the state needs to go on with the same bits. The Write of its tensors is called before the
-	// state is used again. The names "loop", "versions" and those that begin with "loop." are taken by [Resume].
+	// Content returns all that the state needs to continue bit-identically. The tensors' Write is called before the
+	// state is used again. The sections "loop", "versions" and "loop.…" are reserved.
 	Content(ctx context.Context) (Content, error)
-	// Restore takes the tensors and sections that Content gave. After an error the state is as it was.
+	// Restore restores what Content returned. After an error the state is unchanged.
 	Restore(ctx context.Context, c *Checkpoint) error
 }
 
@@ -21,12 +21,11 @@ type versioned interface{ Versions() map[string]string }
 
 type configured interface{ Settings() []Setting }
 
-// Setting is one of the settings that a run trains with, in words.
+// Setting is a setting of a training run, as text.
 type Setting struct {
-	// Name tells it from the others: "batch", "optimizer.rate". No Value: the state cannot know it. It is not saved then,
-	// and it is a [Difference] where the saved run knew it.
+	// Name identifies the setting: "batch", "optimizer.rate". An empty Value means that the state cannot know it. It is
+	// not saved then, and is a [Difference] if the saved run knew it.
 	Name, Value string
-	// Saved tells that a restored state goes on with what was saved, whatever the program says: what is in the
-	// variables, as the learning rate and the random numbers of a seed are. All else is as the program says now.
+	// Saved means that the saved value overrides the program's, because it is in a variable, such as the learning rate.
 	Saved bool
 }

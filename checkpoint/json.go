@@ -16,9 +16,8 @@ import (
 
 const depthLimit = 64
 
-// checkJSON refuses what encoding/json reads in silence: keys that are there twice (the last one counts), text that is
-// not UTF-8 (it is changed), nesting without end. A key must be spelled as encoding/json spells it, so that two keys
-// are the same if their bytes are. It takes 4 bytes of memory for each key.
+// checkJSON refuses what encoding/json silently accepts: duplicate keys, text that is not UTF-8, unbounded nesting. It
+// also requires encoding/json's spelling of keys, so that equal keys have equal bytes. It allocates 4 bytes per key.
 func checkJSON(text []byte) error {
 	switch {
 	case int64(len(text)) >= 1<<32:
@@ -32,17 +31,17 @@ func checkJSON(text []byte) error {
 	return k.check()
 }
 
-// countKeys is at least the number of keys.
+// countKeys returns an upper bound.
 func countKeys(text []byte) int {
 	return bytes.Count(text, []byte(`":`)) + bytes.Count(text, []byte(`" `))
 }
 
-// keys walks over valid JSON. Where an object or a list starts, level gets what is to be gone back to.
+// keys walks over valid JSON. level saves what the end of an object or list restores.
 type keys struct {
 	text  []byte
-	seen  []uint32 // where the keys of the objects around start
+	seen  []uint32 // starts of the enclosing objects' keys
 	level []start
-	key   []byte // of the last one, as it is meant
+	key   []byte
 }
 
 type start struct {
@@ -95,10 +94,9 @@ func (k *keys) unique(seen []uint32) error {
 	return nil
 }
 
-// short are the escapes of one letter.
 var short = map[byte]byte{'"': '"', '\\': '\\', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// appendKey appends what a key means, if it is spelled as encoding/json spells it.
+// appendKey appends an unescaped key, if it is spelled as encoding/json spells it.
 func appendKey(b, key []byte) ([]byte, error) {
 	other := func() ([]byte, error) {
 		return b, fmt.Errorf("the key %s is not spelled as encoding/json does", cut(key))
@@ -132,12 +130,12 @@ func appendKey(b, key []byte) ([]byte, error) {
 	return b, nil
 }
 
-// escaped are the characters that encoding/json does not write as they are, beside quotation marks and backslashes.
+// escaped reports whether encoding/json escapes r, apart from quotation marks and backslashes.
 func escaped(r rune) bool {
 	return r < ' ' || r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'
 }
 
-// stringEnd is the end of the JSON string that starts at i, behind its quotation mark.
+// stringEnd returns the index after the string that starts at i.
 func stringEnd(text []byte, i int) int {
 	for i++; text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -147,8 +145,7 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// members gives the keys, with their quotation marks, and the values of a JSON object that checkJSON took. Both lie in
-// the text.
+// members iterates over the keys, in quotation marks, and values of a checked JSON object, as slices of the text.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		depth, from := 0, 0
@@ -182,7 +179,6 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// cut shortens what goes into a message.
 func cut(text []byte) []byte {
 	if len(text) > 100 {
 		return append(slices.Clone(text[:100]), "…"...)

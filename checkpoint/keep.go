@@ -12,31 +12,27 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Retention says which checkpoints stay: those that any of its fields keeps. A field that is zero keeps none.
+// Retention is a rule for which checkpoints are kept: those that any of its fields keeps.
 //
 //	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"} // the three newest, and the two with the lowest loss
 //
-// The rules go by what is in the folder (step, time, metrics), so they hold over restarts. Keras and Flax forget their
-// best value, and then take the first one for the best.
+// It uses only the folder's content, so it holds over restarts, where Keras and Flax forget their best value.
 type Retention struct {
-	// Last keeps the n newest, by their steps.
+	// Last keeps the n newest steps.
 	Last int
-	// EverySteps keeps the first checkpoint in each stretch of n steps (0 to n-1, n to 2n-1, …): with checkpoints at
-	// multiples of n, all of them.
+	// EverySteps keeps the first checkpoint in each interval of n steps: 0 to n-1, n to 2n-1, and so on.
 	EverySteps Step
-	// EveryTime keeps the first checkpoint in each stretch of this length, by the clock at which it was saved. The
-	// stretches are counted from 1970, so 24 hours is a day of UTC.
+	// EveryTime keeps the first checkpoint saved in each interval of this length since 1970, UTC.
 	EveryTime time.Duration
-	// Best keeps the n with the best values of Metric ([Content.Metrics]). Of equal values the earlier steps win. A
-	// checkpoint without the metric, or where it is not finite, is never among them.
-	Best int
-	// Metric is the name that Best goes by.
+	// Best keeps the n best checkpoints by Metric ([Content.Metrics]). Earlier steps win ties. Those without a finite
+	// value do not count.
+	Best   int
 	Metric string
-	// Mode says whether lower or higher values of Metric are better. The zero Mode decides by its name.
+	// Mode is whether lower or higher is better. Zero chooses by Metric's name.
 	Mode loop.Mode
 }
 
-// String is its fields that are set, as they are written in a program.
+// String returns the set fields in Go syntax.
 func (r Retention) String() string {
 	var fields []string
 	add := func(name string, x any, set bool) {
@@ -53,8 +49,7 @@ func (r Retention) String() string {
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-// Kept says for each checkpoint of a list in the order of steps whether it stays. A Retention that [Open] refuses keeps
-// none.
+// Kept reports which checkpoints of a list sorted by step are kept. An invalid rule keeps none.
 func (r Retention) Kept(list []Info) []bool {
 	keep := make([]bool, len(list))
 	if r.check() != nil {
@@ -75,7 +70,6 @@ func (r Retention) Kept(list []Info) []bool {
 	return keep
 }
 
-// first marks the first of each stretch.
 func first(list []Info, keep []bool, stretch func(Info) int64) {
 	seen := map[int64]bool{}
 	for i := range list {
@@ -126,10 +120,9 @@ func (r Retention) check() error {
 	return nil
 }
 
-// best is the part of it that goes by its metric.
 func (r Retention) best() Retention { return Retention{Best: r.Best, Metric: r.Metric, Mode: r.Mode} }
 
-// kept marks what stays of a list in the order of steps. What one call keeps, the next one keeps too.
+// kept marks what the rules keep of a list sorted by step. It is idempotent.
 func kept(rules []Retention, list []Info) []bool {
 	keep := make([]bool, len(list))
 	for _, r := range rules {

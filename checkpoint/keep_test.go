@@ -48,7 +48,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// What is kept now is kept when the rest is gone: else the best or the oldest would go away one by one.
+// Kept checkpoints are still kept after the others are removed. Otherwise the best or the oldest would be removed one
+// by one.
 func TestRetentionIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.Custom(func(t *rapid.T) checkpoint.Retention {

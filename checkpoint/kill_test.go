@@ -21,7 +21,7 @@ import (
 
 const childEnv = "LAZO_CHECKPOINT_TEST_CHILD"
 
-// kills is how many processes are killed in each of the tests.
+// kills is the number of processes that each test kills.
 var kills = 40
 
 // payload is content of this many bytes, all of them the step's.

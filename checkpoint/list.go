@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// Info is what can be said about a checkpoint without reading its tensors.
+// Info describes a checkpoint without its tensors.
 type Info struct {
 	Step Step
-	// Time is when it was saved, by the wall clock, in UTC.
+	// Time is when it was saved, in UTC.
 	Time    time.Time
 	Metrics map[string]float64
-	// Bytes are what the tensors take.
+	// Bytes is the size of the tensors.
 	Bytes int64
-	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. All else but
-	// Step is empty then.
+	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. Then only Step
+	// is set.
 	Err error
 }
 
-// entry is a checkpoint of the folder.
 type entry struct {
 	place
 	manifest *manifest
@@ -42,8 +41,8 @@ func (m *manifest) info() Info {
 	return Info{Step: m.step, Time: m.time, Metrics: metrics, Bytes: m.state.Size - m.state.HeaderSize + m.cutBytes()}
 }
 
-// List gives the checkpoints in the order of their steps, one for each step. It reads the manifests alone: damage in
-// the tensors is for [Folder.Verify].
+// List returns the checkpoints, one per step, sorted by step. It does not detect damage in tensors; [Folder.Verify]
+// does.
 func (f *Folder) List(ctx context.Context) ([]Info, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +67,6 @@ func (f *Folder) List(ctx context.Context) ([]Info, error) {
 	return list, nil
 }
 
-// places gives those that are wanted, in order.
 func (f *Folder) places(ctx context.Context, want func(place) bool) ([]place, error) {
 	names, err := f.medium.names(ctx)
 	if err != nil {
@@ -100,7 +98,7 @@ func (f *Folder) scan(ctx context.Context) ([]entry, error) {
 	return entries, nil
 }
 
-// readInfo checks all of a checkpoint but the content of its tensors.
+// readInfo checks all but the tensors' content.
 func readInfo(open opener, at place) (*manifest, error) {
 	m, err := readManifest(open, at.String(), at.step)
 	if err != nil {

@@ -7,22 +7,22 @@ import (
 	"slices"
 )
 
-// Newest loads the checkpoint with the most steps. All checksums are checked; if one is wrong, or the checkpoint cannot
-// be read, the one before is tried, and the newer one stands in PassedOver (and in the log). If none is left, the error
-// holds what was wrong with each ([*DamagedError]). An empty folder is [ErrNone]: only that is a reason to start anew.
-// A checkpoint of a later lazo is [ErrNewer], and older ones are not tried: the run has been further.
+// Newest loads the checkpoint with the highest step and verifies it. If it is damaged or cannot be read, Newest logs
+// this, adds it to PassedOver and tries the one before. If none can be loaded, the error has all causes
+// ([*DamagedError]). Only an empty folder is [ErrNone]. A newest checkpoint of a newer version of lazo is [ErrNewer];
+// no older one is tried.
 func (f *Folder) Newest(ctx context.Context) (*Checkpoint, error) {
 	c, err := f.load(ctx, func(place) bool { return true }, ErrNone)
 	return c, f.wrap(err, "load the newest")
 }
 
-// Load loads the checkpoint of a step. Unlike [Folder.Newest] it tries no other: a step that is not there is an error.
+// Load loads and verifies the checkpoint of a step. It tries no other one.
 func (f *Folder) Load(ctx context.Context, step Step) (*Checkpoint, error) {
 	c, err := f.load(ctx, func(p place) bool { return p.step == step }, errNoStep)
 	return c, f.wrap(err, "load step %d", step)
 }
 
-// Verify reads the checkpoint of a step and checks all of it, without keeping it in memory.
+// Verify checks the checkpoint of a step completely, without keeping it in memory.
 func (f *Folder) Verify(ctx context.Context, step Step) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +44,7 @@ func (f *Folder) verify(ctx context.Context, step Step) error {
 	return err
 }
 
-// turns is how often a list is read again that another process changed meanwhile.
+// turns limits how often a list is read again that another process changed.
 const turns = 100
 
 func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*Checkpoint, error) {
@@ -68,8 +68,7 @@ func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*
 	}
 }
 
-// first loads the last of the places that can be loaded. Gone says that one was removed meanwhile, as the process that
-// writes may do with a folder that is read here.
+// first loads the last loadable place. gone means that another process removed one meanwhile.
 func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone bool, err error) {
 	var failed []error
 	for _, p := range slices.Backward(places) {
@@ -102,7 +101,6 @@ func (f *Folder) opener(ctx context.Context) opener {
 	return func(path string) (file, error) { return f.medium.open(ctx, path) }
 }
 
-// read checks a checkpoint wholly; with keep it has the tensors too.
 func (f *Folder) read(ctx context.Context, at place, keep bool) (*Checkpoint, error) {
 	return readCheckpoint(ctx, f.opener(ctx), at.String(), at.step, keep)
 }

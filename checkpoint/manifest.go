@@ -14,30 +14,29 @@ import (
 )
 
 const (
-	format        = 1        // all tensors are whole, in one file
-	cutFormat     = 2        // some are cut, and lie in the files of several ranks
-	manifestLimit = 64 << 20 // bytes
+	format        = 1 // unsharded
+	cutFormat     = 2 // with sharded tensors in rank files
+	manifestLimit = 64 << 20
 	tensorLimit   = 1_000_000
-	entryLimit    = 10_000 // metrics, sections
-	plainLimit    = 256    // bytes of a field with one value
+	entryLimit    = 10_000 // metrics or sections
+	plainLimit    = 256    // bytes of a plain field
 )
 
-// manifest is manifest.json: all of a checkpoint but its tensors.
+// manifest is manifest.json.
 type manifest struct {
 	format  int
 	step    Step
 	time    time.Time
 	metrics map[string]float
 	state   stateSum
-	// sums are the CRC-32C of the tensors.
-	sums map[string]crc
-	// ranks are the files with the parts of tensors that are cut, and cuts these, both in cutFormat alone.
+	sums    map[string]crc
+	// ranks are the rank files, cuts the sharded tensors; only in cutFormat.
 	ranks    map[string]stateSum
 	cuts     map[string]*cutTensor
 	sections map[string]json.RawMessage
 }
 
-// stateSum is what the manifest says about a file of tensors beside these.
+// stateSum describes a file of tensors.
 type stateSum struct {
 	Size       int64 `json:"size"`
 	HeaderSize int64 `json:"header_size"` // with the 8 bytes before it
@@ -59,7 +58,6 @@ func (c *crc) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// encode writes a line for each field, tensor, metric and section.
 func (m *manifest) encode() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("{\n")
@@ -80,7 +78,7 @@ func (m *manifest) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// field is one of a manifest's. Names are compared byte by byte; encoding/json would take "STEP" for "step".
+// field is a field of a manifest. encoding/json would accept "STEP" for "step".
 type field struct {
 	name   string
 	encode func() ([]byte, error)
@@ -137,7 +135,7 @@ func plain[T any](name string, to *T) field {
 	}
 }
 
-// byName is an object with keys that are not lazo's, up to limit of them.
+// byName is an object with at most limit keys, which are not lazo's.
 func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) field {
 	return field{
 		name,
@@ -174,7 +172,7 @@ func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]b
 					return fmt.Errorf("more than %d: %w", limit, safetensors.ErrLimit)
 				}
 			}
-			*to = make(map[string]T, n) // not grown, which takes twice the memory
+			*to = make(map[string]T, n) // growing needs twice the memory
 			var key []byte
 			for spelled, value := range members(text) {
 				var err error
@@ -190,8 +188,7 @@ func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]b
 	}
 }
 
-// parseManifest takes only what encode could have written, but for spaces and order. What it gives shares its memory
-// with the text.
+// parseManifest accepts only encode's output, except for spaces and order. The result shares the text's memory.
 func parseManifest(text []byte) (*manifest, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -217,7 +214,7 @@ func parseManifest(text []byte) (*manifest, error) {
 		if err := field.decode(value); err != nil {
 			return nil, fmt.Errorf("field %q: %w", field.name, err)
 		}
-		if i == 0 { // before anything else: all else may be another
+		if i == 0 { // the format first: the rest may differ
 			if m.format != format && m.format != cutFormat {
 				return nil, m.otherFormat()
 			}
@@ -250,13 +247,11 @@ func (m *manifest) check() error {
 	return m.checkCuts()
 }
 
-// commit is the content of COMMIT for a manifest, in the format of sha256sum.
 func commit(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }
 
-// readManifest checks all of a checkpoint but its tensors. What is wrong with the content is a *DamagedError or
-// ErrNewer; other errors are those of reading.
+// readManifest checks a checkpoint except its tensors. It returns a *DamagedError, ErrNewer, or an error of reading.
 func readManifest(open opener, dir string, step Step) (*manifest, error) {
 	path := dir + "/" + commitName
 	committed, err := readSmall(open, path, 1<<10)
@@ -288,7 +283,6 @@ func readManifest(open opener, dir string, step Step) (*manifest, error) {
 
 func damaged(path string, err error) error { return &DamagedError{Path: path, Err: err} }
 
-// readSmall reads a whole file of at most limit bytes.
 func readSmall(open opener, path string, limit int64) ([]byte, error) {
 	file, err := openFile(open, path)
 	if err != nil {

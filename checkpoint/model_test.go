@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// sequences is how many runs TestF42 makes.
+// sequences is the number of runs of TestF42.
 var sequences = 500
 
 // one is a checkpoint as the model knows it.
@@ -73,7 +73,7 @@ func (m *model) reopen(t *rapid.T) {
 	m.open()
 }
 
-// save is what a save makes of the model, and the error it gives.
+// save applies a save to the model and returns the expected error.
 func (m *model) save(step int) error {
 	taken := slices.DeleteFunc(slices.Clone(m.all), func(o one) bool { return o.step != step })
 	if !m.options.Overwrite && slices.ContainsFunc(taken, one.right) {
@@ -182,8 +182,8 @@ func (m *model) saveThatFails(t *rapid.T) {
 	}
 }
 
-// settle takes over what was left of a save that the model has made wholly: each checkpoint is one of before or of
-// after, all of after are there but maybe the saved one, and if that is gone, all of before are.
+// settle accepts the result of a save that the model has completed: each checkpoint is one of before or of after, all
+// of after exist except maybe the saved one, and if that is missing, all of before exist.
 func (m *model) settle(t *rapid.T, before []one) {
 	there := m.there(t)
 	var now []one

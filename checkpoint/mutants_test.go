@@ -55,7 +55,7 @@ func openTroubled(t *testing.T, s *troubled) *checkpoint.Folder {
 	return f
 }
 
-// What a store garbles is found when it is read back, before it is a checkpoint; the older one stays.
+// Data that a store garbles is found when it is read back, before it is a checkpoint. The older checkpoint stays.
 func TestStore_readsBack(t *testing.T) {
 	s := &troubled{}
 	f := openTroubled(t, s)
@@ -65,7 +65,7 @@ func TestStore_readsBack(t *testing.T) {
 	require.Equal(t, []checkpoint.Step{1}, steps(t, f))
 }
 
-// What cannot be deleted is told.
+// A failed deletion is reported.
 func TestStore_thatDeletesNothing(t *testing.T) {
 	s := &troubled{}
 	f := openTroubled(t, s)
@@ -77,7 +77,7 @@ func TestStore_thatDeletesNothing(t *testing.T) {
 	s.delete = nil
 }
 
-// The bits of a NaN are written with a sign before them, and nothing else is taken for one.
+// The text of a NaN is its bits in hexadecimal after a prefix, and no other text is accepted.
 func TestFloat_textsThatAreNone(t *testing.T) {
 	for _, text := range []string{`"NaN:"`, `"NaN:zz"`, `"7ff8000000000001"`, `"NaN:3ff0000000000000"`, `"inf"`} {
 		var x checkpoint.Float

@@ -11,19 +11,18 @@ import (
 
 const (
 	lockName     = "LOCK"
-	endName      = "END" // says that the run has ended, and why
+	endName      = "END"
 	commitName   = "COMMIT"
 	manifestName = "manifest.json"
 	stateName    = "state.safetensors"
 )
 
-// Step is the number of a checkpoint: how many steps of training are in it.
+// Step is a number of training steps. It identifies a checkpoint.
 type Step int64
 
-// place is where a checkpoint is: a step, and which saving of it.
 type place struct {
 	step  Step
-	again int // 1 for the first time
+	again int
 }
 
 func (p place) String() string {
@@ -52,7 +51,6 @@ func sign(less bool) int {
 
 var placeForm = regexp.MustCompile(`^step-(\d{12,19})(?:\.(\d{1,9}))?$`)
 
-// parsePlace takes only names that place.String gives.
 func parsePlace(name string) (place, bool) {
 	m := placeForm.FindStringSubmatch(name)
 	if m == nil {
@@ -82,9 +80,9 @@ func freshName(prefix string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// freshToken is positive, so that processes can give it to each other as the largest of several numbers.
+// freshToken returns a positive number: processes exchange it by a maximum.
 func freshToken() int64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:])
 	return int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// objects are checkpoints in a store. COMMIT is what makes one.
+// objects keeps checkpoints in a store. COMMIT makes a checkpoint exist.
 type objects struct{ store Store }
 
 func (o objects) names(ctx context.Context) ([]string, error) {
@@ -61,7 +61,7 @@ func (o objects) write(ctx context.Context, name string, w writing) error {
 	if err != nil {
 		return err
 	}
-	// COMMIT is not put before all else has been read back.
+	// COMMIT comes only after everything else is verified.
 	err = w.readBack(func(path string) (file, error) {
 		if path == name+"/"+commitName {
 			return inMemory{bytes.NewReader(text)}, nil
@@ -97,7 +97,7 @@ func (o objects) note(ctx context.Context, name, text string) error {
 
 func (o objects) forget(ctx context.Context, name string) error { return o.delete(ctx, name) }
 
-// remove takes COMMIT away first, from all of them. What other ranks have put is listed, since nothing else may say it.
+// remove deletes COMMIT first. It lists all keys to find other ranks' files, since the manifest may be missing.
 func (o objects) remove(ctx context.Context, names []string) error {
 	for _, file := range []string{commitName, manifestName, stateName} {
 		for _, name := range names {
@@ -129,7 +129,7 @@ func (o objects) delete(ctx context.Context, key string) error {
 	return err
 }
 
-// clean removes the objects of steps without COMMIT. What is not of a checkpoint is somebody else's.
+// clean deletes the objects of steps without COMMIT, and nothing else.
 func (o objects) clean(ctx context.Context, removed func(name string)) error {
 	keys, err := o.store.Keys(ctx)
 	if err != nil {
@@ -155,17 +155,15 @@ func (o objects) clean(ctx context.Context, removed func(name string)) error {
 	return nil
 }
 
-// inMemory is a file that was not written yet.
 type inMemory struct{ *bytes.Reader }
 
 func (m inMemory) Size() (int64, error) { return m.Reader.Size(), nil }
 func (inMemory) Close() error           { return nil }
 
-// window is how much of an object is asked for at once: a request takes tens of milliseconds, whatever it asks for.
+// window is the size of one request, each of which takes tens of milliseconds.
 const window = 8 << 20
 
-// object is an open object. It has the bytes around the last place that was read, because files are read from the start
-// to the end, in small pieces.
+// object is an open object that reads ahead, since files are read sequentially in small pieces.
 type object struct {
 	ctx   context.Context
 	store Store
@@ -174,7 +172,7 @@ type object struct {
 
 	mu    sync.Mutex
 	ahead []byte
-	at    int64 // of ahead
+	at    int64
 }
 
 func (o *object) Size() (int64, error) { return o.size, nil }
@@ -201,7 +199,7 @@ func (o *object) ReadAt(p []byte, offset int64) (int, error) {
 	return done, nil
 }
 
-// from gives bytes of the object, at least one, from an offset before its end on.
+// from returns at least one byte at offset, which must be before the end.
 func (o *object) from(offset int64) ([]byte, error) {
 	if i := offset - o.at; i >= 0 && i < int64(len(o.ahead)) {
 		return o.ahead[i:], nil

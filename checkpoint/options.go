@@ -14,91 +14,84 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Options are how a folder is used, and how a run is saved into it by [Resume]. The zero Options of [Open] keep all
-// checkpoints.
+// Options configure a folder, and how [Resume] saves a run. The zero Options of [Open] keep all checkpoints.
 type Options struct {
-	// Keep says which checkpoints stay: those that any of its rules keeps. If it is empty, [Open] keeps all, and [Resume]
-	// the two newest. Resume keeps the two newest as well if no rule has a Last. The newest complete checkpoint stays in
-	// any case, as does the one just saved.
+	// Keep lists rules; a checkpoint stays if any of them keeps it. If Keep is empty, [Open] keeps all. [Resume] also
+	// keeps the two newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
 	Keep []Retention
-	// Overwrite lets Save put a new checkpoint in the place of one with the same step. Without, that is [ErrExists],
-	// unless the one there is damaged. With Overwrite, a run may begin before the newest checkpoint of its folder: its
-	// first save removes those of more steps.
+	// Overwrite allows saving a step that exists. Otherwise that is [ErrExists], unless it is damaged. With Overwrite a
+	// run may begin before the newest checkpoint; its first save removes the later ones.
 	Overwrite bool
-	// ReadBack has each save read again, and its checksums verified, before it counts: about 15 % of the time of a save.
-	// Without it the first save since the folder was opened is. The bytes come from the computer's cache, as a rule: this
-	// finds a disk that cannot be written, not one that fails later.
+	// ReadBack verifies each save, which takes about 15 % longer. Otherwise only the first save after opening is
+	// verified. The bytes usually come from the page cache, so this finds disks that cannot be written, not later
+	// damage.
 	ReadBack bool
-	// LeaveCut has Newest, Load and Best leave tensors that are sharded over several processes in their files, when
-	// they have checked them: Write, in place of Data, reads one, whole, as long as the folder is open and the
-	// checkpoint there. So a state can be restored that no memory has whole. Resume sets it for the processes of a job.
+	// LeaveCut leaves loaded sharded tensors in their files, verified, with Write instead of Data. Write works while
+	// the folder is open and the checkpoint exists. Use it for states larger than memory. Resume sets it in a job.
 	LeaveCut bool
-	// ReadOnly takes no lock and changes nothing, so that checkpoints can be read while another process saves some.
+	// ReadOnly takes no lock and changes nothing, so another process may be saving.
 	ReadOnly bool
-	// Log reports what was removed at the start, damaged checkpoints that were passed over, tolerated failures of
-	// saves, and what differs between a resumed run and the saved one. Nil is no log.
+	// Log receives what was removed at opening, skipped damaged checkpoints, tolerated failures, and differences of a
+	// resumed run. Nil means no log.
 	Log *slog.Logger
 
-	// All that follows is for Resume alone. Open refuses it.
+	// The fields below are for Resume; Open refuses them.
 
-	// When is the schedule of the saves, if Every does not say it. The default is every 10 minutes.
+	// When is the schedule of saves, by default every 10 minutes. [Every] sets it.
 	When loop.Schedule
-	// Best is the name of the metric that the best checkpoint is kept by: see [KeepBest].
+	// Best is the metric whose best checkpoint is kept; see [KeepBest].
 	Best string
-	// Mode says whether lower or higher values of Best are better. The zero Mode decides by its name.
+	// Mode is whether lower or higher is better. Zero chooses by the name of Best.
 	Mode loop.Mode
-	// Tolerate is the number of saves that may fail before the run ends. Each failure is logged, and the next save is
-	// made when it is due. The last save of a run must succeed.
+	// Tolerate is the number of saves that may fail, with a warning in the log, before the run ends. The last save of a
+	// run must succeed.
 	Tolerate int
-	// Also are values that are saved with the state: pointers, by the names of their sections. Each is written as JSON
-	// with every checkpoint, and read again when the run is resumed. A position in data that the program counts itself
-	// must be counted before the batch is handed out. It then belongs to the step that is saved; a step that would have
-	// another position ([loop.Report].Ahead) is not saved, which is an error. A source in data.Prefetch or
-	// data.ParallelMap must not change these values: it is several batches ahead of the step, and a run cannot notice.
+	// Also holds pointers to further values, by section. They are saved as JSON with each checkpoint and read when the
+	// run is resumed.
+	//
+	// A data position must be counted before the batch is returned, so that it belongs to the saved step; saving a step
+	// with another position ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap must not
+	// change these values: it is several batches ahead, unnoticed by the run.
 	Also map[string]any
-	// Same are settings that a resumed run must have in common with the saved one: a struct or a map, compared as JSON.
-	// A difference is an error that wraps [ErrChanged] and names it. Nothing is restored then.
+	// Same holds settings that must equal those of the saved run: a struct or a map, compared as JSON. A difference is
+	// an error that wraps [ErrChanged], and nothing is restored.
 	Same any
-	// Changed is called for each [Difference] of a resumed run: before the first step, or right after it for what is
-	// known only then, such as the data and the batch size. An error ends the run. With several processes, rank 0 calls
-	// it.
+	// Changed is called for each [Difference] of a resumed run, before the first step or, for the data and batch size,
+	// after it. An error ends the run. In a job, rank 0 calls it.
 	Changed func(Difference) error
-	// At is the step of the checkpoint to resume from. Nil is the newest good one.
+	// At is the checkpoint to resume from. Nil means the newest good one.
 	At *Step
-	// IgnoreEnd continues a run that was stopped ([loop.ErrStop]) as if it had not been.
+	// IgnoreEnd continues a run that was stopped ([loop.ErrStop]).
 	IgnoreEnd bool
 }
 
-// Every saves a run each time that the period has passed.
+// Every saves a run each time the period has passed.
 func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 
-// KeepBest keeps the checkpoint with the best value of a metric, beside the newest ones: a run is saved in each
-// iteration that logs a better value. At a normal end of the run, the best state is put back into the state. The name
-// says whether lower or higher is better; for other names set Best and Mode of [Options].
+// KeepBest saves the run in each iteration with a better value of the metric, keeps the best checkpoint, and restores
+// it into the state at a normal end. The metric's name decides whether lower or higher is better; for other names set
+// Best and Mode of [Options].
 //
-// It needs no copy in memory, and it knows the best of all runs that were resumed from one another. The last step is
-// saved before: [loop.Result].Elapsed is that of the last iteration, and a longer run continues from there. A run that
-// was cancelled or has failed keeps its last state, as does one without a finite value of the metric.
+// The best is that of all resumed runs. The last step is also saved, a longer run continues from there, and
+// [loop.Result].Elapsed is that of the last iteration. A run that was cancelled, failed, or has no finite value keeps
+// its last state.
 func KeepBest(metric string) Options {
 	if metric == "" {
-		return Options{Mode: -1} // a Mode without a Best is an error, no Best would be none
+		return Options{Mode: -1} // is an error later
 	}
 	return Options{Best: metric}
 }
 
-// bestRule keeps the best by Best.
 func (o Options) bestRule() Retention { return Retention{Best: 1, Metric: o.Best, Mode: o.Mode} }
 
-// firstOfRun is the number of the first field that only Resume reads; only opening a folder reads those before it.
+// firstOfRun is the index of the first field for Resume; those before it are for opening.
 var firstOfRun = func() int {
 	field, _ := reflect.TypeFor[Options]().FieldByName("When")
 	return field.Index[0]
 }()
 
-// ofRun is the name of a field that only Resume reads, if one is set.
 func (o Options) ofRun() string { return o.firstSet(firstOfRun, reflect.TypeFor[Options]().NumField()) }
 
-// ofFolder is the name of a field that only opening a folder reads, if one is set.
 func (o Options) ofFolder() string { return o.firstSet(0, firstOfRun) }
 
 func (o Options) firstSet(from, to int) string {
@@ -118,7 +111,6 @@ func (o Options) firstSet(from, to int) string {
 
 func isSet(x any) bool { return !reflect.ValueOf(x).IsZero() }
 
-// opening are the fields that Open reads.
 func (o Options) opening() Options {
 	fields := reflect.ValueOf(&o).Elem()
 	for i := firstOfRun; i < fields.NumField(); i++ {
@@ -127,8 +119,7 @@ func (o Options) opening() Options {
 	return o
 }
 
-// merged joins options: lists are joined, and of each other field the last one that is set counts. Mode belongs to
-// Best.
+// merged joins options: lists are appended, and of other fields the last set value counts. Mode belongs to Best.
 func merged(list []Options) Options {
 	var all Options
 	to := reflect.ValueOf(&all).Elem()
@@ -153,7 +144,7 @@ func merged(list []Options) Options {
 
 const defaultPeriod = loop.Time(10 * time.Minute)
 
-// check finds mistakes in the fields for a run, and fills in the defaults of these.
+// check also sets defaults.
 func (o *Options) check() error {
 	if !isSet(o.When) {
 		o.When = loop.Every(defaultPeriod)

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// A file that two goroutines read: each tensor is in its place, and of several damages the first one is told.
+// Two goroutines read the file: each tensor is in its place, and of several damages the first is reported.
 func TestLargeFileIsReadWhole(t *testing.T) {
 	const tensors, size = 12, 3 << 20
 	var c checkpoint.Content

@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// Params are values by name that come back from JSON with the type and every bit they had: bool, string, the integers
-// from int and int8 to uint64, float32, float64, []byte, and nil. GoMLX's checkpoints make float64s of all numbers,
-// which changes integers above 2^53, and cannot save a NaN.
+// Params are values by name whose type and value JSON preserves exactly: bool, string, integers, float32, float64,
+// []byte, and nil. GoMLX's checkpoints convert numbers to float64, which cannot represent all integers, and cannot save
+// NaN.
 //
-// In JSON each is an object with the type for a key: {"uint64":"18446744073709551615"}. Text that is not UTF-8 is
-// kept as {"text64": …}, in base64.
+// A value is an object with its type as the key: {"uint64":"18446744073709551615"}, or {"text64": …} in base64 for text
+// that is not UTF-8.
 type Params map[string]any
 
-// MarshalJSON fails on values of other types.
+// MarshalJSON returns an error for other types.
 func (p Params) MarshalJSON() ([]byte, error) {
 	out := make(map[string]map[string]any, len(p))
 	for name, value := range p {
@@ -51,7 +51,7 @@ func encodeParam(value any) (kind string, text any, err error) {
 	case float64:
 		return kind, float(x), nil
 	case float32:
-		if x != x { // a float64 would lose which NaN it is on some machines
+		if x != x { // a float64 may lose the NaN's bits
 			return kind, fmt.Sprintf("NaN:%08x", math.Float32bits(x)), nil
 		}
 		return kind, float(x), nil
@@ -99,7 +99,7 @@ func decodeParam(kind string, raw json.RawMessage) (any, error) {
 	case "string":
 		return decodeAs[string](raw)
 	case "text64":
-		b, err := decodeAs[[]byte](raw) // encoding/json reads bytes from base64
+		b, err := decodeAs[[]byte](raw)
 		return string(b), err
 	case "bytes":
 		b, err := decodeAs[[]byte](raw)

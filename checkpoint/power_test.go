@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// clones is how many random crashes there are of each operation, beside the two where all and nothing is lost.
+// clones is the number of random crashes of each operation, in addition to the two that keep all and nothing.
 var clones = 1
 
 // power is a run on a machine that may lose its power before each operation that changes the disk.
@@ -40,7 +40,7 @@ func (p *power) before(c vfs.Call) error {
 	return nil
 }
 
-// lose is a crash, and what comes after it: the newest checkpoint is loaded, training goes on.
+// lose crashes, loads the newest checkpoint and continues training.
 func (p *power) lose(chance float64) {
 	p.states++
 	m := p.mem.Crash(chance, p.random)

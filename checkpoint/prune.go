@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Prune removes what [Options.Keep] does not keep, as each Save does. Before, it reads the newest checkpoint whole, and
-// goes back to older ones until one is right; that one and what is newer stays. Damaged checkpoints are never removed.
+// Prune removes what [Options.Keep] does not keep, as each Save does. It first reads checkpoints, the newest first,
+// until one is good; this and all newer ones stay. Damaged checkpoints are never removed.
 func (f *Folder) Prune(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -18,7 +18,7 @@ func (f *Folder) Prune(ctx context.Context) error {
 	return f.wrap(err, "prune")
 }
 
-// prune relies on the checkpoint just saved, if there is one.
+// prune trusts the checkpoint just saved, if any.
 func (f *Folder) prune(ctx context.Context, saved *place) error {
 	if len(f.options.Keep) == 0 && !f.options.Overwrite {
 		return nil
@@ -65,7 +65,6 @@ func (f *Folder) prune(ctx context.Context, saved *place) error {
 	return f.trash(ctx, doomed)
 }
 
-// saves are the complete checkpoints of one step.
 type saves struct {
 	newest   entry
 	replaced []place
@@ -76,7 +75,7 @@ func complete(entries []entry) ([]saves, error) {
 	for _, e := range entries {
 		switch last := len(good) - 1; {
 		case isDamaged(e.err), errors.Is(e.err, ErrNewer):
-		case e.err != nil: // maybe the best one: better not decide without it
+		case e.err != nil: // it may be the best one
 			return nil, fmt.Errorf("%s: %w", e.place, e.err)
 		case last >= 0 && good[last].newest.step == e.step:
 			good[last].replaced = append(good[last].replaced, good[last].newest.place)
@@ -88,7 +87,6 @@ func complete(entries []entry) ([]saves, error) {
 	return good, nil
 }
 
-// right reads a checkpoint whole.
 func (f *Folder) right(ctx context.Context, at place) (bool, error) {
 	_, err := f.read(ctx, at, false)
 	if isDamaged(err) {
@@ -98,7 +96,7 @@ func (f *Folder) right(ctx context.Context, at place) (bool, error) {
 	return err == nil, err
 }
 
-// protect keeps the newest checkpoints down to one that is known to be right.
+// protect keeps the newest checkpoints down to the first good one.
 func protect(keep []bool, right func(int) (bool, error)) error {
 	for i := len(keep) - 1; i >= 0; i-- {
 		keep[i] = true
@@ -120,7 +118,6 @@ func (f *Folder) trash(ctx context.Context, list []place) error {
 	return f.medium.remove(ctx, names)
 }
 
-// clean removes what a process that died left, or a save that failed.
 func (f *Folder) clean(ctx context.Context) error {
 	return f.medium.clean(ctx, func(name string) {
 		f.options.Log.Info("checkpoint: removed what an earlier save left", "folder", f.dir, "name", name)

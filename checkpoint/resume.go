@@ -13,57 +13,51 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Resume is an option of a run. It makes the run one that can be killed and started again at any time:
+// Resume is an option of a run that saves it into a folder and resumes it from there:
 //
 //	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(10000)),
 //		checkpoint.Resume("run", checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")))
 //
-// When the run starts, it opens the folder, or makes it, and restores the newest good checkpoint (see [Folder.Newest])
-// into the state. The run then continues from there: it counts on, takes its data from that position, adds rows to the
-// history, and callbacks that look for better values ([callbacks.StopEarly], [callbacks.ReduceOnPlateau]) know the
-// earlier ones. An empty folder leaves the state as it is: only that does, and a line of the log says so.
+// The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
+// must be a [State]. Counts, data and history continue from there, and [callbacks.StopEarly] and
+// [callbacks.ReduceOnPlateau] know the earlier values. If the folder is empty, the state is unchanged, and the log says
+// so.
 //
-// With the same model, data and options, a resumed run ends with the same losses and parameters, bit for bit, as one
-// that was never stopped. Another plugin, another number of devices or another lazo may add in another order; the last
-// bits may then differ. That is no error, and nor are other settings of the program: each difference is a warning in
-// the log, with the value that counts (see [Options].Changed, which may refuse it). A restored state has what was
-// saved: the learning rate, the random numbers. Clipping, decay, schedules, policy and data are as the program says.
+// With the same model, data and options, losses and parameters are bit-identical to those of a run that was never
+// stopped. Another plugin, number of devices or version of lazo may change the last bits. Differences are logged as
+// warnings; [Options].Changed may refuse them. The learning rate and the random numbers continue as saved. Clipping,
+// decay, schedules, policy and data are the program's.
 //
-// What a [State] says by its Settings and Versions is compared. Those of a managed.State are the optimizer with each
-// of its links, its learning rate, the policy, the seed, the batch size, the data with a checksum of a sample, their
-// order, the plugin and the number of devices; then come the versions of Go, lazo and GoMLX. Another model is an error
-// of the state. Not compared are the settings of the loop and of its callbacks, as [loop.Until] or a patience, what a
-// function of the program does, and settings of one's own: give those that must stay to [Options].Same.
+// Compared are the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. A managed.State has the
+// optimizer with its links, the learning rate, the policy, the seed, the batch size, the data (a checksum of a sample,
+// the order), the plugin and the number of devices; another model is an error. Settings of the loop and its callbacks,
+// functions, and custom settings are not compared: give them to [Options].Same.
 //
-// A run that was stopped ([loop.ErrStop], but not [loop.ErrPause]) stays ended: if it is started again, it makes no
-// step, and its [loop.Result].Stop says why. It continues if its [loop.Until] is another one.
+// A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when it is started again, unless its
+// [loop.Until] differs. [loop.Result].Stop has the reason.
 //
-// The state must be a [State]. A run is saved on a schedule ([Every]), in each iteration in which a
-// metric is good enough to be kept ([KeepBest], [Options].Keep), and at its end, also if it was cancelled. A checkpoint
-// has the state, what has elapsed, and the history: bound a long one by [loop.Thin]. Nothing is saved
-// at the end of a run that has failed, or that was cancelled inside of an iteration, as in an evaluation: it is resumed
-// from the checkpoint before. The end is marked in the folder for [Follow], unless the run has failed, was cancelled,
-// or pauses.
+// A run is saved on a schedule ([Every]), in each iteration whose metric is good enough to be kept ([KeepBest],
+// [Options].Keep), and at its end, even if cancelled. A run that failed, or was cancelled within an iteration, is not
+// saved at its end. A checkpoint has the state, the elapsed counts, and the history (bound it by [loop.Thin]). The end
+// is marked for [Follow], unless the run failed, was cancelled, or pauses.
 //
-// Saves are made in the background ([Async]); an iteration waits for the copy alone. It is made after all other
-// callbacks, so what they change is saved with it. The schedule splits blocks of steps where it is due and nowhere
-// else. A best checkpoint is never replaced by a newer one that waits. An error of a save ends the run at the next
-// step, or block of steps, or at its end; see [Options].Tolerate. A cancelled context does not break a save off,
-// but a store that takes more than five minutes then is an error.
+// Saves run in the background ([Async]). An iteration waits for the copy only, which is made after all other callbacks.
+// The schedule divides blocks of steps only where it is due. A newer checkpoint never replaces a waiting best one. An
+// error of a save ends the run at the next step or block, or at its end; see [Options].Tolerate. Saves continue after a
+// cancellation, but fail after five more minutes.
 //
-// A folder with checkpoints of more steps than the run begins with ([Options].At) is refused ([ErrExists]), unless it
-// may be overwritten ([Options].Overwrite). They are then removed right before the first checkpoint of the run is
-// complete: at each moment the newest checkpoint is the one to resume from.
+// If the folder has later steps than the run begins with ([Options].At), the error is [ErrExists]. With
+// [Options].Overwrite they are removed right before the run's first checkpoint is complete.
 //
-// Several processes that make a run together ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint
-// that all of them restore, says when to save, writes what each of them has whole, and makes a checkpoint complete.
-// Each writes its parts of sharded values. An error of one is an error of all.
+// All processes of a job ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint to restore, decides when
+// to save, writes unsharded values, and completes each checkpoint. Each rank writes its parts of sharded values. An
+// error of one is an error of all.
 //
-// Several Options of one Resume are joined: lists are appended, and of each other field the last one that is set
-// counts. Two options Resume of one run for one folder are an error. A store has no name to open: see [Folder.Resume].
+// Several Options are merged: lists are appended, and of other fields the last set value counts. A run may have one
+// option Resume per folder. For a store use [Folder.Resume].
 func Resume(dir string, options ...Options) loop.Option {
 	return resume(dir, options, func(o Options, job loop.Job) (*Folder, error) {
-		// The newest two stay besides what Keep says, unless that says how many: a damaged one leaves another to resume from.
+		// If one is damaged, the other can be resumed.
 		if !slices.ContainsFunc(o.Keep, func(r Retention) bool { return r.Last != 0 }) {
 			o.Keep = append(slices.Clip(o.Keep), Retention{Last: 2})
 		}
@@ -71,9 +65,8 @@ func Resume(dir string, options ...Options) loop.Option {
 	})
 }
 
-// Resume is the option [Resume] for a folder that is open, such as one of [OpenStore]. It stays open. Keep and the
-// other options of a folder are those that it was opened with. Of several processes, rank 0 opens it to write, and the
-// others ReadOnly.
+// Resume is the option [Resume] for an open folder, such as one of [OpenStore]. The folder keeps its options and stays
+// open. In a job, rank 0 opens it for writing, and the others ReadOnly.
 func (f *Folder) Resume(options ...Options) loop.Option {
 	dir := ""
 	if f != nil {
@@ -90,7 +83,7 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 	}, f)
 }
 
-// resume is the option for a folder that open gives. The folders of kept stay open.
+// resume is the option for the folder that open returns. The folders in kept stay open.
 func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
 	prepare := loop.Prepare(abilities.Resume, func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
@@ -117,11 +110,10 @@ func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder
 	if best == "" {
 		return prepare
 	}
-	// The plan of the run has the entry, so that one which nothing logs is found before the first step.
+	// The plan has the entry, so that an entry that nothing logs is found before the first step.
 	return loop.Options(prepare, loop.WatchEntry(best, func(context.Context, loop.Report) error { return nil }))
 }
 
-// once refuses a folder that an earlier option of the run has.
 func once(from loop.Beginning, dir string, kept []*Folder) error {
 	for _, option := range from.Prepared {
 		if other, ok := option.(*saving); ok && (slices.Contains(kept, other.folder) || sameDir(dir, other.folder.dir)) {
@@ -131,7 +123,6 @@ func once(from loop.Beginning, dir string, kept []*Folder) error {
 	return nil
 }
 
-// sameDir reports whether two names are of one folder that is there.
 func sameDir(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
@@ -161,7 +152,6 @@ func (s *saving) Entries() (names []string) {
 	return names
 }
 
-// Close gives the folder back when the run is over.
 func (s *saving) Close() error {
 	if s.release != nil {
 		s.release()
@@ -170,14 +160,13 @@ func (s *saving) Close() error {
 	case !s.closes:
 		return nil
 	case s.async.writes():
-		// A disk or a store that hangs has held the end of the run for long enough.
+		// A hanging store must not hold the run's end any longer.
 		go func() { _ = errors.Join(s.async.Close(), s.folder.Close()) }()
 		return nil
 	}
 	return s.folder.close(s.folder.options.LeaveCut)
 }
 
-// prepare restores the state and makes the options of the run.
 func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option, error) {
 	var err error
 	if s.writes() {
@@ -203,7 +192,7 @@ func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option,
 
 func (s *saving) writes() bool { return s.job == nil || s.job.Rank() == 0 }
 
-// restore puts the checkpoint to resume from into the state. It returns nil if there is none.
+// restore returns nil if there is no checkpoint.
 func (s *saving) restore(ctx context.Context, state State) (*resumption, error) {
 	var begin *resumption
 	find := func() (*Checkpoint, error) {
@@ -229,7 +218,6 @@ func (s *saving) restore(ctx context.Context, state State) (*resumption, error) 
 	return begin, nil
 }
 
-// continued are the options of a run that begins at a start.
 func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option, error) {
 	options := s.options()
 	if s.Best != "" {
@@ -273,21 +261,19 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 	return loop.Options(options...), nil
 }
 
-// resumption is where a resumed run continues.
 type resumption struct {
 	step    Step
 	elapsed loop.Elapsed
-	// history has the rows up to there.
 	history *loop.History
-	// differences are those that are known before the first step.
+	// differences are those known before the first step.
 	differences []Difference
 	ended       *ended
-	settings    map[string]string // that were saved
-	stated      map[string]string // that the program had when they were first known
+	settings    map[string]string // as saved
+	stated      map[string]string // the program's, when first known
 }
 
-// restore puts a checkpoint of a run into a state, and reads the values of also. If same is not nil, the saved settings
-// must be equal to it. After an error the state is as it was.
+// restore restores a run's checkpoint and reads also. If same is not nil, it must equal the saved settings. After an
+// error the state is unchanged.
 func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
 	start, err := f.startOf(c, state)
 	if err == nil && same != nil {
@@ -307,7 +293,7 @@ func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also m
 	return start, nil
 }
 
-// startOf reads the loop's part of a checkpoint, and takes its tensor away.
+// startOf reads the loop's part of a checkpoint and removes its tensor.
 func (f *Folder) startOf(c *Checkpoint, state State) (*resumption, error) {
 	var p position
 	switch err := c.Section(loopSection, &p); {

@@ -64,8 +64,8 @@ func runOf(t T, c *checkpoint.Checkpoint) float64 {
 	return state.Weight
 }
 
-// A run that goes on from an earlier step than the newest says so before its first step; with Overwrite what is newer
-// gives way to its first checkpoint, in each state that a loss of power, or of the store, may leave.
+// R09: a run that begins before the newest step is refused before its first step. With Overwrite the later steps are
+// replaced by its first checkpoint, in each state that a loss of power, or of the store, may leave.
 func TestR09_newestIsNeverAnotherRuns(t *testing.T) {
 	ctx := t.Context()
 	old := func(t *testing.T) *vfs.Mem {
@@ -180,9 +180,9 @@ func TestR18_aRunThatHadEndedStaysEnded(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		stop    loop.Option
-		other   loop.Option // of the run that goes on
+		other   loop.Option // of the resumed run
 		by      string
-		further bool // goes on if another end is asked for
+		further bool // continues if another end is requested
 	}{
 		{"by the rule", early(5), early(8), "on each loss: stop early: no value of loss below 1 (of step 20) for 5 evaluations: stop", false},
 		{"by a wish, in a turn that is saved", wish, nil, "at 25 steps: good enough: stop", true},
@@ -334,7 +334,7 @@ func TestR13_aDifferenceIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// Nothing is printed unless a log is given. What has to be known is given to Changed.
+// R26: nothing is printed without a log. Changed receives important differences.
 func TestR26_aFolderIsSilent(t *testing.T) {
 	stderr, def := os.Stderr, slog.Default()
 	r, w, err := os.Pipe()

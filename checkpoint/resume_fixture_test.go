@@ -47,7 +47,7 @@ func (c *counter) Restore(_ context.Context, from *checkpoint.Checkpoint) error 
 	return nil
 }
 
-// dataOf is what a tensor holds, also where it was left in the file.
+// dataOf returns a tensor's data, even if it was left in the file.
 func dataOf(t checkpoint.Tensor) []byte {
 	if t.Write == nil {
 		return t.Data

@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// oldState is what the kept fixture of format 1 was saved with. It is never changed: a later format gets another one.
+// oldState is the state of the kept fixture of format 1. It never changes: a later format gets another one.
 func oldState() *valued {
 	return &valued{
 		params:  checkpoint.Params{"int": int64(math.MinInt64), "uint": uint64(math.MaxUint64), "nan": math.NaN(), "text": "Größe <&>", "bytes": []byte{0, 255}},
@@ -32,7 +32,7 @@ func oldState() *valued {
 	}
 }
 
-// future makes of the fixture one of a format that nobody knows yet.
+// future changes the fixture to an unknown format.
 func future(t *testing.T, from, to string) {
 	t.Helper()
 	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
@@ -44,7 +44,7 @@ func future(t *testing.T, from, to string) {
 	require.NoError(t, os.WriteFile(filepath.Join(to, dir(8), "COMMIT"), fmt.Appendf(nil, "%x  manifest.json\n", sha256.Sum256([]byte(later))), 0o600))
 }
 
-// Each format that lazo ever wrote can be loaded for ever, and one from the future is refused by its number.
+// F39: every format that lazo ever wrote can be loaded, and a future one is refused by its number.
 func TestF39_keptFormats(t *testing.T) {
 	kept, later := filepath.Join("testdata", "format-1"), filepath.Join("testdata", "format-99")
 	if _, err := os.Stat(kept); *writeFixtures && errors.Is(err, fs.ErrNotExist) {

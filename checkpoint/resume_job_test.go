@@ -71,7 +71,7 @@ func (o oneOf) Agree(words []int64) error {
 type cut struct {
 	counter
 	job    loop.Job
-	writes *int // of numbers by this process, nil: nobody counts
+	writes *int // numbers written by this process; nil: not counted
 }
 
 func (c *cut) Job() loop.Job { return c.job }
@@ -138,7 +138,7 @@ func (c twoCut) Content(ctx context.Context) (checkpoint.Content, error) {
 	return content, err
 }
 
-// A save that fails in its copy at one rank ends the run everywhere, and nobody waits for the rest of it.
+// A save that fails in its copy at one rank ends the run everywhere, and no rank waits for the rest.
 func TestJob_failsInTheCopy(t *testing.T) {
 	for name, fails := range map[string]twoCut{"rank 0": {}, "rank 2": {fails: 2}, "the content of rank 2": {fails: 2, content: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestJob_resumeFails(t *testing.T) {
 	})
 }
 
-// A rank that has another folder of the name, an older copy of rank 0's too, is told before anything is trained.
+// A rank that sees another folder of the name, even an older copy of rank 0's, gets an error before the first step.
 func TestJob_seesTwoFolders(t *testing.T) {
 	dir := t.TempDir()
 	f, err := checkpoint.Open(filepath.Join(dir, "one"), checkpoint.Options{})
@@ -289,8 +289,8 @@ func TestJob_seesTwoFolders(t *testing.T) {
 	}
 }
 
-// A rank that can write nothing into the folder, not even that its parts will not come, ends the run on all soon, or
-// is borne with as often as is tolerated: nobody waits for what will not come.
+// A rank that cannot write into the folder, not even that its parts will not come, ends the run on all ranks soon,
+// with or without tolerated failures. No rank waits for missing parts.
 func TestJob_folderOfAnotherIsReadOnly(t *testing.T) {
 	for _, tolerate := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {

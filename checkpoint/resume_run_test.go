@@ -40,7 +40,7 @@ func TestF10_resumeIsTheSameRun(t *testing.T) {
 	t.Logf("F10: 20 stops in %d steps, in blocks, with a plateau: 0 differing bits, rates or rows", steps)
 }
 
-// A rate that is changed in the very turn that saves is saved, though the watcher stands behind.
+// A rate that is changed in the turn of the save is saved, even if the watcher comes later.
 func TestSaveLooksLast(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	state := &counter{Rate: 1}

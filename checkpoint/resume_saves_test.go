@@ -66,8 +66,8 @@ func (b counted) StepBlock(ctx context.Context, c *counter, batches []int64) (*c
 	return b.blocks.StepBlock(ctx, c, batches)
 }
 
-// What another callback changes in the turn that saves is saved with it, although Resume stands first: by 1
-// alone.
+// Another callback's change in the turn of the save is saved, although Resume comes first in the options: the change is
+// by exactly 1.
 func TestResume_savesAfterAllCallbacks(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	state := &counter{Rate: 1}
@@ -79,7 +79,7 @@ func TestResume_savesAfterAllCallbacks(t *testing.T) {
 	require.Equal(t, 0.25, result.State.Rate)
 }
 
-// The best state of the whole run comes back, whichever of its processes had it; the folder keeps it beside the newest.
+// The best state of all processes of the run is restored. The folder keeps it together with the newest.
 func TestKeepBest_survivesRestarts(t *testing.T) {
 	try := func(m *vfs.Mem, until loop.Steps) loop.Result[*counter] {
 		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})

@@ -33,7 +33,7 @@ func TestF10_resumeFromAStore(t *testing.T) {
 	t.Log("F10: 3 stops in 200 steps, saved into a store: 0 differing bits")
 }
 
-// A store that cannot be listed is not one without checkpoints, from which a run would begin anew.
+// A store that cannot be listed is not an empty one, with which a run would start from the beginning.
 func TestStore_thatCannotBeListed(t *testing.T) {
 	errStore, away := errors.New("the service is away"), false
 	f := openStore(t, &storetest.Faulty{Store: &storetest.Memory{}, Before: func(c storetest.Call) error {
@@ -51,7 +51,7 @@ func TestStore_thatCannotBeListed(t *testing.T) {
 	require.NotErrorIs(t, err, checkpoint.ErrNone)
 }
 
-// named is a state with a section of a name, and another of the run's beside it.
+// named is a state with a section of a given name, in addition to the run's sections.
 type named struct{ section string }
 
 func (n named) Content(context.Context) (checkpoint.Content, error) {
@@ -75,7 +75,7 @@ func TestResume_sectionsOfOneName(t *testing.T) {
 	}
 }
 
-// A run that goes on reads what it resumes from, and nothing older: a folder may hold many large checkpoints.
+// A resumed run reads only its checkpoint, and no older one: a folder may hold many large checkpoints.
 func TestResume_readsNothingOlder(t *testing.T) {
 	m, keep := &vfs.Mem{}, []checkpoint.Retention{{Last: 5}}
 	for _, until := range []loop.Steps{20, 40} {

@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// What a program saves along comes back in the same place, and one that was never saved is not passed over.
+// Values of Also are restored in place, and a missing one is an error.
 func TestAlso(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	place := int64(1) << 60
@@ -65,7 +65,7 @@ func TestResume_beforeTheBeginning(t *testing.T) {
 	require.ErrorContains(t, begin(21), "the checkpoint of step 20 in folder is before step 21, with which the run is to begin")
 }
 
-// The messages of what a person meets who resumes.
+// The messages that a user sees when resuming.
 func TestResumeMessages(t *testing.T) {
 	ctx := t.Context()
 	m := &vfs.Mem{}
@@ -87,7 +87,7 @@ func TestResumeMessages(t *testing.T) {
 	damage(20)
 	var said bytes.Buffer
 	f = openMem(t, m, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
-	// The run that goes on saves step 20 anew in the place of the damaged one.
+	// The resumed run saves step 20 again in place of the damaged one.
 	_, from := resumed(t, f, 20)
 	require.EqualValues(t, 10, from.Steps)
 	require.Contains(t, said.String(), `level=WARN msg="checkpoint: passed over"`)
@@ -150,8 +150,7 @@ func TestPositionIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, `the tensor "loop.history" is missing`)
 }
 
-// A forged position must not have the sums wrap of a run that goes on from it, and none is saved that nobody could
-// resume from.
+// A forged position must not overflow the sums of a resumed run, and a position that could not be resumed is not saved.
 func TestPositionIsBounded(t *testing.T) {
 	const most = int64(1) << 62
 	ctx := t.Context()

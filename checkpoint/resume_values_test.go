@@ -114,7 +114,7 @@ func TestF40_valuesOfARun(t *testing.T) {
 	t.Logf("F40: %d values of runs (state, Also, metrics, tensors, history): each came back to the last bit", n)
 }
 
-// What a run goes on with that it was not saved with is told, and changes nothing.
+// F11: a setting that differs from the saved run is reported, and changes nothing.
 func TestF11_whatChangedIsTold(t *testing.T) {
 	rows := []struct {
 		name       string

@@ -7,7 +7,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// bestBack puts the best state back at a normal end.
 func (s *saving) bestBack() loop.Option {
 	return loop.Change{Name: "keep best", When: loop.Never, Start: func(loop.Beginning) (loop.Changer, error) { return &bestBack{s.folder, s.Best, s.Mode, s.job}, nil }}
 }
@@ -16,13 +15,13 @@ type bestBack struct {
 	folder *Folder
 	metric string
 	mode   loop.Mode
-	job    loop.Job // of the run, nil where this process is alone
+	job    loop.Job
 }
 
 // Change does nothing: the best is known at the end.
 func (b *bestBack) Change(context.Context, loop.Report, loop.State) error { return nil }
 
-// End puts the best state back. It comes after the end of the saves, which stand after all others.
+// End runs after the End of the saves.
 func (b *bestBack) End(ctx context.Context, e loop.Ending, s loop.State) error {
 	state, ok := loop.StateAs[State](s)
 	if !e.Normal() || !ok {

@@ -15,21 +15,19 @@ const (
 	loopSection     = "loop"
 	versionsSection = "versions"
 	settingsSection = "loop.settings"
-	endedSection    = "loop.ended" // only where the run was stopped
-	sameSection     = "loop.same"  // only where the program gave Options.Same
-	// historyTensor has the rows as loop.History.WriteJSON makes them: the manifest has not the room for a long
-	// history.
+	endedSection    = "loop.ended" // only if the run was stopped
+	sameSection     = "loop.same"  // only if Options.Same is set
+	// historyTensor has the rows, which may exceed the manifest's limit.
 	historyTensor = "loop.history"
 )
 
-// position is how far a run was, as the manifest has it.
+// position is a run's position in the manifest.
 type position struct {
-	Steps   int64 `json:"steps"`
-	Samples int64 `json:"samples"`
-	Epochs  int64 `json:"epochs,omitempty"`
-	// Time and Date are in nanoseconds.
-	Time time.Duration `json:"time"`
-	Date loop.Date     `json:"date"`
+	Steps   int64         `json:"steps"`
+	Samples int64         `json:"samples"`
+	Epochs  int64         `json:"epochs,omitempty"`
+	Time    time.Duration `json:"time"`
+	Date    loop.Date     `json:"date"`
 }
 
 func (p position) check() error {
@@ -39,14 +37,13 @@ func (p position) check() error {
 	return nil
 }
 
-// content is the state with what belongs to the loop.
 func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]float64) (Content, error) {
 	state, ok := loop.StateAs[State](r)
 	if !ok {
 		return Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of State", r.State())
 	}
 	at := position(r.Elapsed)
-	if err := at.check(); err != nil { // nobody could resume from it
+	if err := at.check(); err != nil {
 		return Content{}, fmt.Errorf("checkpoint: %w", err)
 	}
 	given, err := state.Content(ctx)
@@ -97,11 +94,11 @@ func addSection(c Content, section string, x any) error {
 	return nil
 }
 
-// rows are those of a history as JSON. Only rows that came since the last time are made anew.
+// rows are a history's rows as JSON. follow encodes only new ones.
 type rows struct {
-	text []byte // objects, a comma and a line break between them
+	text []byte // objects, separated by a comma and a line break
 	n    int
-	last int64 // the steps of the newest row
+	last int64
 }
 
 const rowBreak = ",\n"
@@ -115,7 +112,7 @@ func (h *rows) follow(history *loop.History) error {
 	if h.n > 0 {
 		fresh = history.Since(h.last)
 	}
-	if h.n+fresh.Len() != history.Len() { // rows have gone, or came in a turn that was saved already
+	if h.n+fresh.Len() != history.Len() { // rows were removed, or added to a saved turn
 		*h, fresh = rows{}, history
 	}
 	if fresh.Len() == 0 {

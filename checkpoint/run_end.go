@@ -10,14 +10,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ended is how a run was stopped before its end ([loop.ErrStop]).
+// ended describes how a run was stopped ([loop.ErrStop]).
 type ended struct {
-	Step Step `json:"-"`
-	// By says what asked for it, and why.
-	By string `json:"by"`
-	// Until is the end that the run was to have, "" if it had none.
+	Step Step   `json:"-"`
+	By   string `json:"by"`
+	// Until is the planned end, or "".
 	Until string `json:"until"`
-	// Early: it was a [callbacks.StopEarly], which decides again by the history.
+	// Early is set by [callbacks.StopEarly], which decides again from the history.
 	Early bool `json:"early,omitempty"`
 }
 
@@ -25,10 +24,9 @@ func (e *ended) Error() string {
 	return fmt.Sprintf("the run had ended at step %d: %s", e.Step, e.By)
 }
 
-// Unwrap gives [loop.ErrStop].
 func (e *ended) Unwrap() error { return loop.ErrStop }
 
-// endedOf is how a run was stopped, nil if it was not, or is only to pause.
+// endedOf returns nil unless the run was stopped for good.
 func endedOf(r loop.Report) *ended {
 	if r.Stop == nil || errors.Is(r.Stop, loop.ErrPause) {
 		return nil
@@ -49,7 +47,7 @@ func (e *ended) holds(until loop.Period) bool {
 	return until == nil && e.Until == "" || until != nil && until.String() == e.Until
 }
 
-// markEnd says in the folder that a run has ended, with the reason as one line of text. [Follow] reads it.
+// markEnd writes why a run has ended, as one line for [Follow].
 func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
 	line := fmt.Sprintf("%s after %s", e.Reason, loop.Steps(e.Elapsed.Steps))
 	if e.Stop != nil {
@@ -64,7 +62,6 @@ func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
 	return f.wrap(err, "mark the end of the run")
 }
 
-// unmarkEnd removes the mark of an earlier run, if there is one.
 func (f *Folder) unmarkEnd(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +76,6 @@ func (f *Folder) unmarkEnd(ctx context.Context) error {
 	return f.wrap(err, "remove the mark of an earlier end")
 }
 
-// endMark is the line of [Folder.markEnd], "" if there is none.
 func (f *Folder) endMark(ctx context.Context) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,19 +8,16 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// failures watches for saves that fail in the background.
 type failures struct {
 	watch
 	async *Async
 }
 
-// Interrupts reports whether one has failed.
 func (f failures) Interrupts() bool { return f.async.hasFailed() }
 
-// check ends the run if a save has failed, unless that is tolerated.
 func (s *saving) check(context.Context, loop.Report) error { return s.failed(s.async.Check()) }
 
-// failed decides what an error of a save comes to.
+// failed logs tolerated errors and returns the others.
 func (s *saving) failed(err error) error {
 	if err == nil {
 		return nil
@@ -31,7 +28,7 @@ func (s *saving) failed(err error) error {
 			s.folder.Options().Log.Warn("checkpoint: saved, but old ones could not be removed",
 				"folder", s.folder.Dir(), "step", int64(b.Step), "error", b.Err)
 			continue
-		} else if errors.Is(e, errGivenUp) { // rank 0 reports its own error, or knows that nothing will come
+		} else if errors.Is(e, errGivenUp) { // rank 0 reports the cause
 			s.gone++
 			s.folder.Options().Log.Warn("checkpoint: the parts of this process were not written", "folder", s.folder.Dir(), "error", e)
 			continue
@@ -52,7 +49,6 @@ func (s *saving) failed(err error) error {
 	return err
 }
 
-// parts are the errors that were joined.
 func parts(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

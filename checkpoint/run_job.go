@@ -15,10 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// openTogether is [Open] in the processes of a job; nil is one process alone. Rank 0 opens the folder to write into it,
-// the others read the same folder when it is there, and put their shares into what rank 0 has begun there. If one
-// cannot open it, or sees another folder of that name, none can. Of several processes, each leaves sharded tensors in
-// their files until a state asks for them ([Options].LeaveCut).
+// openTogether is [Open] for a job, or for a single process if job is nil. Rank 0 opens for writing, then the others
+// for reading. An error in one is an error in all.
 func openTogether(dir string, options Options, job loop.Job) (folder *Folder, err error) {
 	writes := job == nil || job.Rank() == 0
 	options.LeaveCut = options.LeaveCut || job != nil && job.Size() > 1
@@ -41,7 +39,7 @@ func openTogether(dir string, options Options, job loop.Job) (folder *Folder, er
 	return folder, nil
 }
 
-// sameFolder reports whether all processes see one folder, by what rank 0 has left there.
+// sameFolder checks that all processes see one folder, by its lock text.
 func sameFolder(folder *Folder, job loop.Job) error {
 	if job == nil {
 		return nil
@@ -54,7 +52,7 @@ func sameFolder(folder *Folder, job loop.Job) error {
 	if err != nil || failed || number == own {
 		return err
 	}
-	host, _ := os.Hostname() // for the message
+	host, _ := os.Hostname()
 	return fmt.Errorf("checkpoint: open %s: rank %d (host %s) sees another folder of that name than rank 0 (here stands %q of the process that writes): expected one that all ranks see, as on a shared file system",
 		folder.Dir(), job.Rank(), host, text)
 }
@@ -66,8 +64,8 @@ func closed(folder *Folder) error {
 	return folder.Close()
 }
 
-// decided gives the number of rank 0 to all processes; it is not negative. With an error at rank 0, failed is true in
-// the others: it is rank 0's to return, and the run tells the others.
+// decided sends rank 0's number, which is not negative, to all. failed means that rank 0 has an error, which only rank
+// 0 returns.
 func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ error) {
 	if job == nil {
 		return number, err != nil, err
@@ -84,7 +82,7 @@ func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ err
 	return words[0], words[1] > 0, err
 }
 
-// agree exchanges words; what is for the messages of processes that wait there.
+// agree exchanges words. what describes the wait in messages.
 func agree(job loop.Job, what string, words []int64) (err error) {
 	if watched, ok := job.(abilities.Watched); ok {
 		err = watched.AgreeOn(what, words)
@@ -97,10 +95,9 @@ func agree(job loop.Job, what string, words []int64) (err error) {
 	return nil
 }
 
-// saveLimit is how long the other processes wait for one that saves.
+// saveLimit is the time that the other processes wait for one that saves.
 const saveLimit = 10 * time.Minute
 
-// busy tells the other processes, where they ask, that this one is in a save.
 func busy(job loop.Job) (done func()) {
 	if watched, ok := job.(abilities.Watched); ok {
 		return watched.Busy("save", saveLimit)
@@ -108,8 +105,7 @@ func busy(job loop.Job) (done func()) {
 	return func() {}
 }
 
-// agreedSave tells all processes whether rank 0 saves in this turn, and into which slot; and rank 0, whether one of
-// them could not write what it was to.
+// agreedSave sends rank 0's decision and slot to all, and to rank 0 whether another process failed to write.
 func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ shares.Slot, failed error) {
 	if s.job == nil {
 		return save && err == nil, at, err
@@ -125,7 +121,7 @@ func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ sha
 	return words[0] > 0, shares.Slot{Again: words[1], Token: words[2]}, err
 }
 
-// lost is 1 if this process, which is not rank 0, could not write something since it was last asked.
+// lost returns 1 in ranks above 0 that failed to write since the last call.
 func (s *saving) lost() int64 {
 	all := s.failures + s.gone
 	if s.job.Rank() == 0 || all == s.told {
@@ -135,14 +131,13 @@ func (s *saving) lost() int64 {
 	return 1
 }
 
-// hear has rank 0 wait no longer for what another process could not write.
 func (s *saving) hear(lost int64) {
 	if s.job.Rank() == 0 && lost > 0 {
 		s.async.lastCall()
 	}
 }
 
-// written tells rank 0, when the others have written all that they were to, whether one could not.
+// written informs rank 0 whether another process failed to write.
 func (s *saving) written() error {
 	if s.job == nil {
 		return nil
@@ -155,7 +150,7 @@ func (s *saving) written() error {
 	return nil
 }
 
-// discard makes the calls of Write of a content that is not saved: until then the state keeps the values.
+// discard calls Write, until which the state holds the values.
 func discard(c Content) error {
 	var errs []error
 	write := func(write func(io.Writer) error) {
@@ -172,8 +167,7 @@ func discard(c Content) error {
 	return errors.Join(errs...)
 }
 
-// chosen lets rank 0 choose a checkpoint by find, and gives it to all processes; then each does with it what it is to.
-// If one of them cannot, none could. An error of ErrNone is that of all.
+// chosen finds a checkpoint at rank 0 and uses it in all processes. An error in one is an error in all.
 func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Checkpoint, error), use func(*Checkpoint) error) error {
 	var c *Checkpoint
 	var err error
@@ -211,7 +205,7 @@ func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Che
 	return together(job, "restore the checkpoint", use(c))
 }
 
-// together tells all processes that one of them could not do its part.
+// together makes an error in one process an error in all.
 func together(job loop.Job, what string, err error) error {
 	if job == nil {
 		return err

@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// ErrChanged: a run was to go on with other settings than those that it was saved with.
+// ErrChanged means that a resumed run's settings differ from the saved ones; see [Options].Same.
 var ErrChanged = errors.New("the run was saved with other settings")
 
-// compare refuses to resume with other settings than the run was saved with ([Options].Same). What is equal is equal as
-// JSON. A checkpoint that was saved without settings is a difference that is reported.
+// compare returns an error if the settings differ from the saved ones as JSON. Missing ones are only reported.
 func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	text, err := encodeSection(now)
 	if err != nil {
@@ -34,7 +33,6 @@ func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	return nil
 }
 
-// different names what two texts of JSON do not have in common, by the names of an object's fields.
 func different(saved, now json.RawMessage) (list []string) {
 	before, after := fields(saved), fields(now)
 	add := func(name string) {
@@ -53,7 +51,7 @@ func different(saved, now json.RawMessage) (list []string) {
 	return list
 }
 
-// fields are those of an object; anything else is the only one, without a name.
+// fields returns an object's fields. Another value is one field without a name.
 func fields(text json.RawMessage) (all map[string]json.RawMessage) {
 	if json.Unmarshal(text, &all) != nil || all == nil {
 		return map[string]json.RawMessage{"": text}

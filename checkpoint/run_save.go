@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// newerError: a run begins before the newest checkpoint of its folder.
 type newerError struct {
 	dir          string
 	newest, from int64
@@ -24,33 +23,30 @@ func (e *newerError) Error() string {
 		"resume from the newest, or take another folder; with Overwrite the first save removes them", e.dir, e.newest, e.from)
 }
 
-// Is [ErrExists].
 func (e *newerError) Is(err error) bool { return err == ErrExists }
 
-// saving is [Resume] in one run.
 type saving struct {
-	loop.Option // of the run
+	loop.Option
 	Options
 	folder    *Folder
-	closes    bool   // the folder, when the run is over
-	release   func() // gives the folder back
+	closes    bool
+	release   func()
 	async     *Async
 	history   rows
-	resumed   *resumption // nil where the run begins at its beginning
-	over      bool        // the run makes no step, because the one that it resumes was stopped
-	begun     bool        // it has looked into the folder
-	list      []Info      // what is good in the folder, as it will be when all is written
-	failures  int         // saves that failed
-	best      bool        // the newest must not be replaced
-	err       error       // why nothing can be saved
-	job       loop.Job    // of the run, nil where this process is alone
-	shared    bool        // a save was made by several processes: a value is sharded
-	gone      int         // how many shares found no place to go to
-	reporting *reporting  // what differs from the saved run; nil without one
-	told      int         // how many of these and of the failures rank 0 knows
+	resumed   *resumption // nil if the run starts fresh
+	over      bool        // the resumed run was stopped: make no step
+	begun     bool        // the folder was listed
+	list      []Info      // good checkpoints, including unfinished ones
+	failures  int
+	best      bool  // the newest must not be replaced
+	err       error // why saving is refused
+	job       loop.Job
+	shared    bool       // a value is sharded
+	gone      int        // shares whose slot was missing
+	reporting *reporting // differences from the saved run; nil without one
+	told      int        // of failures and gone, those that rank 0 knows
 }
 
-// options are the callbacks that save.
 func (s *saving) options() []loop.Option {
 	attend := func(a loop.Attendant) func(loop.Beginning) (loop.Attendant, error) {
 		return func(loop.Beginning) (loop.Attendant, error) { return a, nil }
@@ -60,7 +56,7 @@ func (s *saving) options() []loop.Option {
 		all, best = sharing{s}, attend(watch(s.saveShare))
 	}
 	options := []loop.Option{
-		// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
+		// A run too short for the schedule is still saved at its end.
 		loop.Callback{When: s.When.AndAtEnd(), Order: 1, Start: attend(all)},
 		loop.Callback{When: loop.AtStart, Order: 1, AtRank0: true, Start: attend(watch(s.begin))},
 		loop.Callback{Name: "a save has failed", Order: 1, Start: attend(failures{watch(s.check), s.async})},
@@ -71,7 +67,6 @@ func (s *saving) options() []loop.Option {
 	return options
 }
 
-// rules are those that checkpoints of this run are kept by.
 func (s *saving) rules() []Retention {
 	keep := s.folder.Options().Keep
 	if s.Best != "" {
@@ -80,7 +75,6 @@ func (s *saving) rules() []Retention {
 	return keep
 }
 
-// metricNames are the names that the rules go by.
 func (s *saving) metricNames() (names []string) {
 	for _, k := range s.rules() {
 		if name := k.Metric; name != "" && !slices.Contains(names, name) {
@@ -90,10 +84,8 @@ func (s *saving) metricNames() (names []string) {
 	return names
 }
 
-// Watch saves.
 func (s *saving) Watch(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, true) }
 
-// saveBest saves if the turn's metrics are worth it.
 func (s *saving) saveBest(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, false) }
 
 func (s *saving) saveIf(ctx context.Context, r loop.Report, anyway bool) error {
@@ -107,19 +99,17 @@ func (s *saving) saveIf(ctx context.Context, r loop.Report, anyway bool) error {
 	return s.save(ctx, r, metrics, err != nil || !anyway && !s.worth(r, metrics), err)
 }
 
-// watch is an attendant that does nothing at the end, which is for saving.
 type watch func(context.Context, loop.Report) error
 
 func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
 func (watch) End(context.Context, loop.Ending) error           { return nil }
 
-// savePatience bounds what the saves of a run that was cancelled may take, because a store can hang. It is long because
-// a large state on a slow disk takes long, and a second Ctrl-C ends the process in any case.
+// savePatience limits saves after a cancellation, because a store can hang. Large states on slow disks need long.
 const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", savePatience)
 
-// lasting is the context of a save. The run's would break it off when it is cancelled, which is when it is wanted most.
+// lasting returns a context that outlives the run's: a cancelled run must still be saved.
 func lasting(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
@@ -134,7 +124,6 @@ func lasting(ctx context.Context) (own context.Context, done func()) {
 	return own, func() { forget(); cancel(nil) }
 }
 
-// begin looks into the folder, once.
 func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	if s.begun || s.err != nil {
 		return s.err
@@ -146,7 +135,7 @@ func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	ahead := func(i Info) bool {
 		return int64(i.Step) > r.From.Steps && (i.Err == nil || errors.Is(i.Err, ErrNewer))
 	}
-	for i := range list { // what Resume has passed over must not be in the way of the run that goes on
+	for i := range list { // skipped checkpoints must not block the run
 		if x := &list[i]; x.Err == nil && int64(x.Step) > r.From.Steps {
 			x.Err = s.folder.Verify(ctx, x.Step)
 		}
@@ -167,13 +156,12 @@ func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	return s.folder.unmarkEnd(ctx)
 }
 
-// metrics are those of the turn that the folder goes by.
 func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
 	found := map[string]float64{}
 	for _, entry := range s.metricNames() {
 		x, err := r.Logs.Float(entry)
 		switch {
-		case errors.Is(err, loop.ErrNoEntry): // in another turn
+		case errors.Is(err, loop.ErrNoEntry):
 		case err != nil:
 			return nil, err
 		default:
@@ -183,7 +171,6 @@ func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
 	return found, nil
 }
 
-// worth reports whether the folder would keep a checkpoint of the turn for one of its metrics.
 func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
 	list := append(s.others(r), Info{Step: Step(r.Elapsed.Steps), Metrics: metrics})
 	for _, k := range s.rules() {
@@ -197,13 +184,11 @@ func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
 	return false
 }
 
-// others are the checkpoints but that of the turn.
 func (s *saving) others(r loop.Report) []Info {
 	return slices.DeleteFunc(slices.Clone(s.list), func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
 }
 
-// save saves a turn, unless it is to be left out. The processes decide it together, in each call once; err is what
-// hinders it.
+// save saves a turn unless leftOut or err is set. All processes agree once in each call.
 func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
 	defer busy(s.job)()
 	make := false
@@ -233,7 +218,7 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
-// ready reports whether a turn can be saved and is not yet.
+// ready reports whether the turn can be saved and is not saved yet.
 func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]float64) (bool, error) {
 	if s.has(r.Elapsed.Steps) {
 		s.best = s.best || s.worth(r, metrics)
@@ -245,13 +230,13 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 			"give the batches the method InEpoch; where a step failed or stopped, go on from an earlier checkpoint",
 			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, slices.Sorted(maps.Keys(s.Also))[0]))
 	}
-	if s.best || s.shared && s.async.writing() && s.worth(r, metrics) { // it is written, or being written, when nothing waits
+	if s.best || s.shared && s.async.writing() && s.worth(r, metrics) { // finish the best one first
 		if err := s.failed(s.async.Wait(ctx)); err != nil {
 			return false, err
 		}
 	}
 	if s.shared && s.async.writing() {
-		// The processes would have to agree which one takes the place of which.
+		// Replacing the waiting one would need another agreement.
 		s.folder.Options().Log.Debug("checkpoint: not saved, since an older one is still being written",
 			"folder", s.folder.Dir(), "step", r.Elapsed.Steps)
 		return false, nil
@@ -259,12 +244,11 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 	return true, nil
 }
 
-// has reports whether a step was given to be saved in this run, or is that which the run began with.
+// has reports whether the run saved the step or began with it.
 func (s *saving) has(step int64) bool {
 	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
 }
 
-// End saves the last state and waits until all is on the disk.
 func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	defer busy(s.job)()
 	if e.Reason == loop.Cancelled {
@@ -282,7 +266,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	if look := s.err == nil && (s.begun || whole); look {
 		begun := s.begin(ctx, e.Report)
 		if begun == nil {
-			begun = s.failed(s.async.Wait(ctx)) // one that failed is tried again
+			begun = s.failed(s.async.Wait(ctx)) // a failed one is tried again
 		}
 		err = errors.Join(err, begun)
 	}
@@ -290,7 +274,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	if begun {
 		s.Tolerate = 0
 	}
-	if e.Reason != loop.Failed { // or some process may not have come so far
+	if e.Reason != loop.Failed { // after a failure, ranks may be at different steps
 		var metrics map[string]float64
 		var lastErr error
 		if begun && whole {
@@ -307,10 +291,10 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// sharing is saving in the processes but that of rank 0, which decides.
+// sharing is saving in ranks above 0; rank 0 decides.
 type sharing struct{ *saving }
 
-// Watch saves the parts of this process if rank 0 saves in this turn.
+// Watch saves this process's parts if rank 0 saves.
 func (s sharing) Watch(ctx context.Context, r loop.Report) error { return s.saveShare(ctx, r) }
 
 func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
@@ -318,7 +302,7 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 	defer done()
 	early := s.failed(s.async.Check())
 	make, at, err := s.agreedSave(false, shares.Slot{}, nil)
-	if err = errors.Join(early, err); err != nil || !make || at == (shares.Slot{}) { // nothing is cut
+	if err = errors.Join(early, err); err != nil || !make || at == (shares.Slot{}) { // nothing is sharded
 		return err
 	}
 	defer busy(s.job)()
@@ -333,17 +317,16 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 			err = fmt.Errorf("checkpoint: the state: %w", err)
 		}
 	}
-	if err != nil { // rank 0 is to wait no longer
+	if err != nil {
 		return errors.Join(err, s.folder.GiveUp(ctx, step, shares.Share{Rank: s.job.Rank(), Of: s.job.Size(), At: at}, err))
 	}
 	content.Share.At = at
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
-// End writes what is to be saved at the end, and waits for all that this process writes.
 func (s sharing) End(ctx context.Context, e loop.Ending) error {
 	err := s.finished(ctx)
-	if e.Reason == loop.Failed { // then rank 0 saves nothing, and not all processes may have come so far
+	if e.Reason == loop.Failed { // rank 0 saves nothing, and ranks may be at different steps
 		return err
 	}
 	err = errors.Join(err, s.written())
@@ -351,7 +334,6 @@ func (s sharing) End(ctx context.Context, e loop.Ending) error {
 	return errors.Join(err, s.saveShare(ctx, e.Report), s.finished(ctx), s.written())
 }
 
-// finished waits for what this process writes.
 func (s sharing) finished(ctx context.Context) error {
 	defer busy(s.job)()
 	return s.failed(s.async.Wait(ctx))

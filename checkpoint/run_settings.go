@@ -15,19 +15,18 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Difference is something that differs between a resumed run and the one that was saved: "go", "lazo", "gomlx", what
-// the Versions of a [State] name, as those of a managed.State do "plugin" and "devices", its Settings, and
-// "newest checkpoint" where that was damaged and an older one is restored.
+// Difference is a difference between a resumed run and the saved one: in "go", "lazo", "gomlx", a name of the [State]'s
+// Versions or Settings, or "newest checkpoint" if that was damaged.
 type Difference struct {
-	// Now is "not known" where the saved run knew a setting and the resumed one cannot.
+	// Now is "not known" if the resumed run cannot know the setting.
 	What, Saved, Now string
-	// Kept says that the saved value counts, not the one of the program: see [Setting].Saved.
+	// Kept means that the saved value is in force; see [Setting].Saved.
 	Kept bool
-	// Err is why the newest checkpoint was passed over.
+	// Err is why the newest checkpoint was skipped.
 	Err error
 }
 
-// String is "batch was 32 and is 64".
+// String returns, for example, "batch was 32 and is 64".
 func (d Difference) String() string {
 	if d.Err != nil {
 		return fmt.Sprintf("the %s was passed over for %s: %v", d.What, d.Now, d.Err)
@@ -39,7 +38,6 @@ func (d Difference) String() string {
 	return s
 }
 
-// differences are what two runs know of both and is not the same, and what the resumed run cannot know.
 func differences(saved map[string]string, now []Setting) (all []Difference) {
 	for _, s := range now {
 		if was, ok := saved[s.Name]; ok && was != s.Value {
@@ -57,7 +55,6 @@ func settingsOf(state any) []Setting {
 	return nil
 }
 
-// noted are settings as they are saved.
 func noted(settings []Setting) map[string]string {
 	m := map[string]string{}
 	for _, s := range settings {
@@ -68,8 +65,7 @@ func noted(settings []Setting) map[string]string {
 	return m
 }
 
-// inForce are settings with the saved value in place of the program's where the restored state goes on with that
-// ([Setting].Saved). One that became another during the run, as by another optimizer, counts as it is.
+// inForce replaces settings by saved values that are in force ([Setting].Saved), unless they changed during the run.
 func (s *saving) inForce(settings []Setting) []Setting {
 	if s.resumed == nil {
 		return settings
@@ -90,7 +86,7 @@ func (s *saving) inForce(settings []Setting) []Setting {
 	return settings
 }
 
-// textsOf reads a section of texts by name; one that an older lazo did not save is empty.
+// textsOf returns nil for a section that an older version did not save.
 func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
 	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {
 		return nil, err
@@ -98,7 +94,6 @@ func textsOf(c *Checkpoint, section string) (texts map[string]string, err error)
 	return texts, nil
 }
 
-// reporting looks for differences before the first step and after it.
 type reporting struct {
 	*resumption
 	folder   *Folder
@@ -108,7 +103,7 @@ type reporting struct {
 	watcher  func(fmt.Stringer) // see OnDifference; may be nil
 }
 
-// watch reports what is known now and was not known before.
+// watch reports what became known after the first step.
 func (t *reporting) watch(_ context.Context, r loop.Report) error {
 	var fresh []Difference
 	for _, d := range differences(t.settings, settingsOf(r.State())) {
@@ -120,7 +115,6 @@ func (t *reporting) watch(_ context.Context, r loop.Report) error {
 	return t.look(fresh)
 }
 
-// look reports differences.
 func (t *reporting) look(list []Difference) error {
 	for _, d := range list {
 		t.reported[d.What] = true
@@ -138,7 +132,6 @@ func (t *reporting) look(list []Difference) error {
 	return nil
 }
 
-// logDifference writes a warning; the folder has logged already what it has passed over.
 func (f *Folder) logDifference(step Step, d Difference) {
 	if d.Err != nil {
 		return
@@ -151,7 +144,6 @@ func (f *Folder) logDifference(step Step, d Difference) {
 		"folder", f.Dir(), "step", int64(step), "what", d.What, "saved", d.Saved, "now", d.Now, "in_force", inForce)
 }
 
-// versions are what a state runs with.
 func versions(state any) map[string]string {
 	v := map[string]string{"go": runtime.Version(), "lazo": "unknown"}
 	if b, ok := debug.ReadBuildInfo(); ok {
@@ -170,7 +162,7 @@ func versions(state any) map[string]string {
 	return v
 }
 
-// versionDifferences are those of what a checkpoint was saved with. A lazo that did not note GoMLX's stood on that one.
+// versionDifferences compares versions. Early versions of lazo did not save GoMLX's.
 func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
 	saved, err := textsOf(c, versionsSection)
 	if err != nil || saved == nil {

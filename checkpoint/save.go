@@ -11,12 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Save writes a checkpoint and makes it durable: when it returns nil, or [ErrNotPruned], the step survives a loss of
-// power. Then it removes what [Options.Keep] does not keep. After any other error the step is not there, and all older
-// checkpoints are as they were; a full disk is syscall.ENOSPC by errors.Is, and the space is free again.
-//
-// A ctx that ends is an error like any other, until the checkpoint is complete. A panic of the content's functions is
-// one as well.
+// Save writes a checkpoint and removes what [Options.Keep] does not keep. If it returns nil or [ErrNotPruned], the step
+// survives a power loss. After any other error the step does not exist, older checkpoints are unchanged, and the space
+// is free again. A full disk is syscall.ENOSPC. The end of ctx and panics of the content's functions are errors.
 func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
 	if ctx == nil {
 		return f.wrap(shield.ErrNoContext, "save step %d", step)
@@ -37,7 +34,7 @@ func (f *Folder) wrap(err error, doing string, args ...any) error {
 	return fmt.Errorf("checkpoint: %s in %s: %w", fmt.Sprintf(doing, args...), f.dir, err)
 }
 
-// save has the steps of another run give way to the draft, when that is durable.
+// save removes another's steps when the draft is durable.
 func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 	if d.share.Rank > 0 {
 		if !d.cut() {
@@ -69,7 +66,7 @@ func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 	return nil
 }
 
-// placeOf is where a draft goes: into its slot, or where a step is free.
+// placeOf returns the draft's slot or a free place.
 func (f *Folder) placeOf(ctx context.Context, d *draft) (place, error) {
 	if d.cut() {
 		return placeIn(d.share.At, d.manifest.step), nil
@@ -80,7 +77,6 @@ func (f *Folder) placeOf(ctx context.Context, d *draft) (place, error) {
 	return f.free(ctx, d.manifest.step)
 }
 
-// supersede removes steps, and notes that it did.
 func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
 	if len(*steps) == 0 {
 		return nil
@@ -96,8 +92,7 @@ func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
 	return nil
 }
 
-// missing warns once of a metric that Keep goes by and that no checkpoint had yet: maybe a typing error. In a run the
-// loop finds these, and most of its saves lie between two evaluations.
+// missing warns once about a metric in Keep that no checkpoint has, maybe a misspelling. In a run the loop finds these.
 func (f *Folder) missing(d *draft) {
 	for name := range d.manifest.metrics {
 		f.settled[name] = true
@@ -111,7 +106,6 @@ func (f *Folder) missing(d *draft) {
 	}
 }
 
-// free is where a step can be saved.
 func (f *Folder) free(ctx context.Context, step Step) (place, error) {
 	at := place{step, 1}
 	taken, err := f.places(ctx, func(p place) bool { return p.step == step })
@@ -139,7 +133,6 @@ func isDamaged(err error) bool {
 	return errors.As(err, new(*DamagedError))
 }
 
-// writing gives the files to a medium.
 func (d *draft) writing(ctx context.Context, readBack bool, log *slog.Logger) writing {
 	w := writing{files: func(create creator, open opener, dir string) ([]byte, error) {
 		if err := create(stateName, func(w io.Writer) error { return d.writeState(&patient{ctx, w}) }); err != nil {

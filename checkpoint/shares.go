@@ -17,21 +17,19 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// errGivenUp is why a process that is not rank 0 could not write its parts where rank 0 has failed, whose error says
-// why.
+// errGivenUp is the error of the other ranks when rank 0 has failed.
 var errGivenUp = errors.New("the place that rank 0 made for the parts is not there: it has given the save up, or this process sees another folder")
 
-// patience is how long rank 0 waits for the parts of the others when its own are written.
+// patience limits how long rank 0 waits for the others' parts.
 const patience = 10 * time.Minute
 
-// lastCall is how long it waits when they write no more, as a file may be seen late that another host has written.
+// lastCall is patience when the others write nothing more: a file of another host may become visible late.
 const lastCall = 10 * time.Second
 
 func shareName(rank int) string { return fmt.Sprintf("rank-%05d.safetensors", rank) }
 
 func failedName(rank int) string { return fmt.Sprintf("rank-%05d.failed", rank) }
 
-// shareRank is the rank in a name that shareName or failedName gave.
 func shareRank(name string) (int, bool) {
 	digits := strings.TrimPrefix(name, "rank-")
 	digits, _, _ = strings.Cut(digits, ".")
@@ -40,12 +38,11 @@ func shareRank(name string) (int, bool) {
 }
 
 const (
-	// sumsName is the last tensor of a rank's file: the CRC-32C of the parts before it. It is how rank 0 learns them.
+	// sumsName is the last tensor: CRC-32C of the parts, for rank 0.
 	sumsName = "crc32c"
 	tokenKey = "lazo.slot"
 )
 
-// divide takes the tensors that are cut out of a content's.
 func (d *draft) divide(tensors []Tensor) error {
 	d.tensors = nil
 	for _, t := range tensors {
@@ -110,13 +107,11 @@ func (d *draft) addCut(t Tensor) error {
 	return nil
 }
 
-// partOf says which part a tensor of a rank's file is.
 type partOf struct {
 	tensor string
 	start  []int
 }
 
-// shareHeader is that of the rank's file.
 func (d *draft) shareHeader() []safetensors.Tensor {
 	list := make([]safetensors.Tensor, 0, len(d.parts)+1)
 	for i := range d.parts {
@@ -136,7 +131,6 @@ func (d *draft) checkShare() error {
 	return checkSizes(d.parts)
 }
 
-// writeShare writes the file of the parts of this process, and notes what it has of them in the manifest.
 func (d *draft) writeShare(w io.Writer) error {
 	counted := &counter{w: w}
 	file, err := safetensors.NewWriter(counted, d.shareHeader(), metadata(d.share))
@@ -163,7 +157,7 @@ func (d *draft) writeShare(w io.Writer) error {
 	return file.Close()
 }
 
-// gather waits for the files of the other processes, and notes what is in them.
+// gather waits for the others' files and records their parts.
 func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.Logger) error {
 	begin, over, warn := time.Now(), d.over, time.After(lastCall)
 	late := func(limit time.Duration, why string) {
@@ -205,20 +199,19 @@ func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.L
 	return nil
 }
 
-// errShare is what rank 0 knows of another one's failure that could not be written down.
+// errShare replaces a cause that could not be written.
 var errShare = errors.New("it could not write them; its own error says why")
 
-// marked is why another rank has given up.
 func marked(mark file) error {
 	text := make([]byte, len(markPrefix)+markLimit)
-	n, _ := mark.ReadAt(text, 0) // a text that cannot be read is one that was lost
+	n, _ := mark.ReadAt(text, 0)
 	if why, ok := strings.CutPrefix(string(text[:n]), markPrefix); ok {
 		return errors.New(strings.ToValidUTF8(why, ""))
 	}
 	return errShare
 }
 
-// take reads what is in the file of a rank, if that is there.
+// take records a rank's file, if it exists.
 func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	path := dir + "/" + shareName(rank)
 	file, err := open(path)
@@ -244,7 +237,7 @@ func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if reader.Metadata()[tokenKey] != metadata(d.share)[tokenKey] { // of a save that was given up, in a store
+	if reader.Metadata()[tokenKey] != metadata(d.share)[tokenKey] { // from an earlier attempt, in a store
 		return false, nil
 	}
 	sums, _, err := reader.Read(sumsName)
@@ -272,7 +265,6 @@ func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	return true, nil
 }
 
-// takePart notes a part of another process.
 func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 	name, start, ok := parsePart(h.Name)
 	c := d.manifest.cuts[name]
@@ -292,8 +284,8 @@ func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 	return true
 }
 
-// Begin makes a place for a checkpoint that several processes save together, at rank 0. Its slot is for all of them.
-// One that is not saved is to be given up by [Folder.GiveUp].
+// Begin makes a slot for a checkpoint of several processes. Rank 0 calls it and sends the slot to all. Save or
+// [Folder.GiveUp] must follow.
 func (f *Folder) Begin(ctx context.Context, step Step) (shares.Slot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -316,13 +308,12 @@ func (f *Folder) begin(ctx context.Context, step Step) (shares.Slot, error) {
 	return s, f.medium.begin(ctx, tempOf(s))
 }
 
-// temp is the name of the slot's folder on a disk.
 func tempOf(s shares.Slot) string { return fmt.Sprintf("%s%016x", tempPrefix, s.Token) }
 
 func placeIn(s shares.Slot, step Step) place { return place{step, int(s.Again)} }
 
-// GiveUp says that a share of a step will not come, and why: rank 0's, whose slot is removed, or another one's, for
-// which rank 0 then waits no more. [Folder.Save] and [Async.Save] do so where they fail.
+// GiveUp records why a share of a step will not come. Rank 0's call removes the slot; another rank's call ends rank 0's
+// wait. A failed [Folder.Save] or [Async.Save] calls it.
 func (f *Folder) GiveUp(ctx context.Context, step Step, share shares.Share, why error) error {
 	var err error
 	if name, temp := placeIn(share.At, step).String(), tempOf(share.At); share.Rank == 0 {
@@ -333,13 +324,11 @@ func (f *Folder) GiveUp(ctx context.Context, step Step, share shares.Share, why 
 	return f.wrap(err, "give up step %d", step)
 }
 
-// What begins the text of a mark, and how long the rest is at most.
 const (
 	markPrefix = "lazo: "
 	markLimit  = 500
 )
 
-// saveShare writes the parts of a process that is not rank 0.
 func (f *Folder) saveShare(ctx context.Context, d *draft) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

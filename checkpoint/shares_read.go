@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// shares are the parts that lie in each file, in any order.
 func (m *manifest) shares() map[string]map[string]*cutPart {
 	files := make(map[string]map[string]*cutPart, len(m.ranks))
 	for name := range m.ranks {
@@ -37,10 +36,9 @@ type cutPart struct {
 	name  string
 	of    *cutTensor
 	place *cutPlace
-	at    int64 // in the file, when that was checked
+	at    int64 // offset, set by the check
 }
 
-// checkCuts looks at what the manifest says of tensors that are cut, and of the files of the ranks.
 func (m *manifest) checkCuts() error {
 	if m.format != cutFormat {
 		return nil
@@ -83,16 +81,14 @@ func (m *manifest) checkCuts() error {
 	return nil
 }
 
-// cutBytes are those of the tensors that are cut.
 func (m *manifest) cutBytes() (bytes int64) {
 	for _, c := range m.cuts {
-		n, _ := c.whole("").ByteSize() // check has looked
+		n, _ := c.whole("").ByteSize()
 		bytes += n
 	}
 	return bytes
 }
 
-// sizesOfShares compares the files of the ranks with the manifest, without their content.
 func sizesOfShares(open opener, dir string, m *manifest) error {
 	for _, name := range sortedKeys(m.ranks) {
 		path := dir + "/" + name
@@ -107,8 +103,7 @@ func sizesOfShares(open opener, dir string, m *manifest) error {
 	return nil
 }
 
-// readShares checks the files of the ranks against the manifest; with keep it gives the tensors, each put together when
-// its Write is called.
+// readShares checks the rank files. With keep it returns tensors whose Write assembles them.
 func readShares(ctx context.Context, open opener, dir string, m *manifest, keep bool) ([]Tensor, error) {
 	if err := sizesOfShares(open, dir, m); err != nil {
 		return nil, err
@@ -141,7 +136,6 @@ func readShares(ctx context.Context, open opener, dir string, m *manifest, keep 
 	return tensors, nil
 }
 
-// writeWhole puts a tensor together of its parts.
 func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cutPart) error {
 	size, err := c.whole("").ByteSize()
 	if err != nil {
@@ -179,7 +173,7 @@ func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cu
 	return err
 }
 
-// gathered reads what is left in the files of the ranks.
+// gathered reads what is still in rank files.
 func (c *Checkpoint) gathered() error {
 	for i := range c.Tensors {
 		t := &c.Tensors[i]
@@ -199,7 +193,7 @@ func (c *Checkpoint) gathered() error {
 	return nil
 }
 
-// readShare checks the file of a rank, and notes where its parts are.
+// readShare checks a rank file and sets where its parts are.
 func readShare(ctx context.Context, file file, path string, says stateSum, parts map[string]*cutPart) error {
 	reader, err := openReader(ctx, file, path, says)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// grid says how a tensor of content is cut: along each axis into so many parts.
+// grid is the number of parts of each tensor of content along each axis.
 var grid = map[string][]int{"/rows": {4}, "/both": {2, 2}, "/last": {1, 4}, "/held by rank 0 [x]": {1, 2}}
 
 // whole are the tensors of a version that a save of several processes has, before they are cut.
@@ -62,8 +62,8 @@ func cutOut(t checkpoint.Tensor, start, dims []int) (data []byte) {
 	return data
 }
 
-// share is what one of n processes gives of a version: of each tensor that is cut the parts come to the processes in
-// turn, but for one of which rank 0 has all.
+// share returns one process's content of a version. The processes hold the parts of sharded tensors in turn; of one
+// tensor rank 0 holds all.
 func share(version, rank, n int, at shares.Slot) checkpoint.Content {
 	c := checkpoint.Content{Share: shares.Share{Rank: rank, Of: n, At: at}}
 	if rank == 0 {
@@ -149,7 +149,7 @@ func is(t T, c *checkpoint.Checkpoint, version int) {
 	}
 }
 
-// sharedDisk has steps that three processes have saved together, as it is after a loss of power.
+// sharedDisk has steps that three processes have saved together, after a power loss.
 func sharedDisk(t T, steps ...checkpoint.Step) *vfs.Mem {
 	t.Helper()
 	m := &vfs.Mem{}
@@ -261,7 +261,7 @@ func TestShares_damage(t *testing.T) {
 	t.Logf("F03: %d bytes of three ranks' files and their manifest flipped, all found", flips)
 }
 
-// What is left in its files is read when it is asked for, with its checksums once more.
+// Tensors left in their files are read on demand, with their checksums verified again.
 func TestShares_leftInTheFiles(t *testing.T) {
 	m := sharedDisk(t, 1)
 	f := openMem(t, m, checkpoint.Options{ReadOnly: true, LeaveCut: true})
@@ -340,8 +340,8 @@ func TestShares_hostileManifests(t *testing.T) {
 	}
 }
 
-// Whatever fails in one of the processes: the step is not there, unless it is whole, the one before is, and nothing is
-// left behind when the folder is opened again.
+// If any call fails in one of the processes, the step does not exist unless it is complete, the one before does, and
+// nothing else is left when the folder is opened again.
 func TestShares_eachCallFails(t *testing.T) {
 	for rank := range 3 {
 		failures := 0
@@ -520,7 +520,7 @@ func TestShares_refusals(t *testing.T) {
 	require.ErrorIs(t, err, checkpoint.ErrReadOnly)
 }
 
-// F39: the format of tensors that are cut is kept for ever, as that of whole ones.
+// F39: the format of sharded tensors can be loaded by all later versions, like that of whole ones.
 func TestF39_keptFormatOfShares(t *testing.T) {
 	kept := filepath.Join("testdata", "format-2")
 	if _, err := os.Stat(kept); *writeFixtures && errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,6 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// tensor is the part of a Tensor that the header of the file holds.
 func (t *Tensor) tensor() safetensors.Tensor {
 	return safetensors.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims}
 }
@@ -29,14 +28,12 @@ func (t *Tensor) writeTo(w io.Writer) error {
 	return shield.Do(func() error { return t.Write(w) })
 }
 
-// inOrder gives the tensors in an order that does not hang on the caller's: that of safetensors.Sort.
 func inOrder(tensors []Tensor) []Tensor {
 	return slices.SortedStableFunc(slices.Values(tensors), func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(b.DType, a.DType), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// start writes the header.
 func (d *draft) start(w io.Writer) (*safetensors.Writer, error) {
 	headers := make([]safetensors.Tensor, len(d.tensors))
 	for i := range d.tensors {
@@ -45,7 +42,7 @@ func (d *draft) start(w io.Writer) (*safetensors.Writer, error) {
 	return safetensors.NewWriter(w, headers, nil)
 }
 
-// checkTensors finds all that is wrong with the tensors but what Write does.
+// checkTensors finds all errors except those of Write.
 func (d *draft) checkTensors() error {
 	if _, err := d.start(io.Discard); err != nil {
 		return err
@@ -65,7 +62,7 @@ func checkSizes(tensors []Tensor) error {
 	return nil
 }
 
-// writeState writes the file of tensors and notes its checksums in the manifest.
+// writeState also records the checksums in the manifest.
 func (d *draft) writeState(w io.Writer) error {
 	counted := &counter{w: w}
 	file, err := d.start(counted)
@@ -96,7 +93,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// readState checks the file of tensors against the manifest, in one pass; with keep it gives the tensors.
+// readState checks the file in one pass. With keep it returns the tensors.
 func readState(ctx context.Context, file file, path string, m *manifest, keep bool) ([]Tensor, error) {
 	reader, err := openReader(ctx, file, path, m.state)
 	if err != nil {
@@ -124,7 +121,7 @@ func readState(ctx context.Context, file file, path string, m *manifest, keep bo
 		tensors = make([]Tensor, len(places))
 	}
 	readers := 1
-	if _, far := file.(*object); !far && m.state.Size >= parallelSize { // an object is read from its start to its end
+	if _, far := file.(*object); !far && m.state.Size >= parallelSize {
 		readers = min(2, runtime.GOMAXPROCS(0))
 	}
 	return tensors, inParallel(readers, len(places), func(i int) error {
@@ -136,7 +133,6 @@ func readState(ctx context.Context, file file, path string, m *manifest, keep bo
 	})
 }
 
-// openReader checks the header of a file of tensors.
 func openReader(ctx context.Context, file file, path string, says stateSum) (*safetensors.Reader, error) {
 	if err := checkSize(file, path, says); err != nil {
 		return nil, err
@@ -152,11 +148,10 @@ func openReader(ctx context.Context, file file, path string, says stateSum) (*sa
 	return reader, nil
 }
 
-// parallelSize is the least size of a file that two goroutines read: while one waits for memory, the other one sums.
+// parallelSize is the smallest file that two goroutines read: one sums while the other waits for memory.
 const parallelSize = 32 << 20
 
-// inParallel calls do for 0 to n-1, begun in that order, and gives the error of the least that failed; then no more are
-// begun.
+// inParallel calls do for 0 to n-1 in order, until one fails, and returns the error of the lowest.
 func inParallel(goroutines, n int, do func(i int) error) (err error) {
 	var mu sync.Mutex
 	next, failed := 0, n
@@ -186,7 +181,6 @@ func inParallel(goroutines, n int, do func(i int) error) (err error) {
 	return err
 }
 
-// tensorPlace is a tensor of a file, with the checksum that the manifest has.
 type tensorPlace struct {
 	header   safetensors.Tensor
 	at, size int64
@@ -214,7 +208,7 @@ func readTensor(reader *safetensors.Reader, h safetensors.Tensor, keep bool) (Te
 	return Tensor{Name: h.Name, DType: h.DType, Dims: h.Dims, Data: data}, sum, err
 }
 
-// damagedFormat tells a file that is wrong from one that cannot be read.
+// damagedFormat returns errors of reading unchanged and makes others a DamagedError.
 func damagedFormat(path string, err error) error {
 	if format, ok := errors.AsType[*safetensors.FormatError](err); ok {
 		return &DamagedError{path, format.Tensor, err}
@@ -222,7 +216,7 @@ func damagedFormat(path string, err error) error {
 	return err
 }
 
-// checkSize is asked before the content, since a file that is cut short is the commonest damage.
+// checkSize comes first: truncation is the most common damage.
 func checkSize(file file, path string, says stateSum) error {
 	size, err := file.Size()
 	if err == nil && size != says.Size {
@@ -231,7 +225,7 @@ func checkSize(file file, path string, says stateSum) error {
 	return err
 }
 
-// openFile opens a file of a checkpoint. One that is not there, or is none, is damage.
+// openFile makes a missing or irregular file a DamagedError.
 func openFile(open opener, path string) (file, error) {
 	file, err := open(path)
 	for _, wrong := range []error{fs.ErrNotExist, syscall.EISDIR, syscall.EINVAL, syscall.ENOTDIR} {
@@ -242,7 +236,7 @@ func openFile(open opener, path string) (file, error) {
 	return file, err
 }
 
-// patient is a writer that asks ctx before each piece; package safetensors writes small ones.
+// patient checks ctx at each Write; package safetensors writes small pieces.
 type patient struct {
 	ctx context.Context
 	w   io.Writer

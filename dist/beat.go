@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// beat is what a rank says four times a second. Times are durations before it was sent: clocks of hosts differ.
+// beat is a rank's report, sent four times per second. Times are durations before sending, since hosts' clocks differ.
 type beat struct {
 	Step     int64
 	Doing    string        `json:",omitempty"`
 	DoingFor time.Duration // since At was called
-	Busy     string        `json:",omitempty"` // a phase of Busy
-	BusyLeft time.Duration // of its limit; 0: none, or over
+	Busy     string        `json:",omitempty"` // the phase of Busy
+	BusyLeft time.Duration // left of its limit; 0: none
 	Get      string        `json:",omitempty"` // what it waits for in the store
 	GetFor   time.Duration `json:",omitempty"`
 	Note     string        `json:",omitempty"` // of Job.Note
-	// Calls of the Job's own agreements, and the one that the rank waits in.
+	// Calls counts the Job's agreements; Call is the one that the rank waits in.
 	Calls     uint64
 	Call      string        `json:",omitempty"`
 	CallFor   time.Duration `json:",omitempty"`
-	CallLimit time.Duration `json:",omitempty"` // how long others may keep it waiting
-	// Exchanges of programs that the rank has begun, and the one that it waits in.
+	CallLimit time.Duration `json:",omitempty"` // how long others may be late
+	// Begun counts the programs' exchanges; Waits is set while the rank waits in one.
 	Begun       uint64
 	Waits       bool          `json:",omitempty"`
 	Kind        string        `json:",omitempty"`
@@ -34,7 +34,7 @@ type beat struct {
 	Bytes       int64         `json:",omitempty"`
 }
 
-// doing is what the rank was doing, in words.
+// doing describes the activity.
 func (b *beat) doing() string {
 	switch {
 	case b.Call != "":
@@ -49,7 +49,7 @@ func (b *beat) doing() string {
 	return b.Doing
 }
 
-// sentence is what it was doing, with step and time, behind a name: "at step 3, in data for 10.2s".
+// sentence adds step and time: "at step 3, in data for 10.2s".
 func (b *beat) sentence(age time.Duration) string {
 	since := b.DoingFor
 	switch {
@@ -71,26 +71,25 @@ func (b *beat) sentence(age time.Duration) string {
 	return text
 }
 
-// activity is what this process is doing, written by the goroutines that do it and read by the one that sends beats.
 type activity struct {
 	start time.Time
 	step  atomic.Int64
 	doing atomic.Pointer[string]
 	note  atomic.Pointer[string]
-	at    atomic.Int64 // nanoseconds behind start
+	at    atomic.Int64 // nanoseconds after start
 
 	mu    sync.Mutex
 	busy  []*phase
 	gets  []*phase
 	calls uint64
-	call  string // "": in none
+	call  string // "": none
 	since time.Time
 	limit time.Duration
 }
 
 type phase struct {
 	doing string
-	until time.Time // or, of what is waited for in the store, since when
+	until time.Time
 }
 
 func (a *activity) now() int64 { return int64(time.Since(a.start)) }
@@ -115,14 +114,14 @@ func (a *activity) begin(doing string, limit time.Duration) (done func()) {
 		for i, other := range a.busy {
 			if other == p {
 				a.busy = append(a.busy[:i:i], a.busy[i+1:]...)
-				a.at.Store(a.now()) // what follows begins now
+				a.at.Store(a.now()) // the next activity begins
 				return
 			}
 		}
 	}
 }
 
-// await notes what this rank waits for in the store.
+// await records what this rank waits for in the store.
 func (a *activity) await(what string) (done func()) {
 	p := &phase{what, time.Now()}
 	a.mu.Lock()
@@ -149,7 +148,6 @@ func (a *activity) leave() {
 	a.at.Store(a.now())
 }
 
-// noted is what Job.Note was given last.
 func (a *activity) noted() string {
 	if text := a.note.Load(); text != nil {
 		return *text
@@ -157,7 +155,6 @@ func (a *activity) noted() string {
 	return ""
 }
 
-// beat is what there is to say now.
 func (a *activity) beat() beat {
 	b := beat{Step: a.step.Load(), DoingFor: time.Duration(a.now() - a.at.Load())}
 	if doing := a.doing.Load(); doing != nil {
@@ -186,8 +183,8 @@ const (
 	mostFrames     = 8
 )
 
-// stacks are the innermost lines of the goroutines that matter to a user: the loop's, main's, and others that run code
-// which is neither Go's nor lazo's.
+// stacks returns the innermost lines of the goroutines that matter to a user: the loop's, main's, and those that run
+// neither Go's nor lazo's code.
 func stacks() string {
 	buffer := make([]byte, 1<<20)
 	return pick(string(buffer[:runtime.Stack(buffer, true)]))
@@ -215,7 +212,7 @@ func pick(dump string) string {
 			}
 		}
 		if !loop && !users {
-			continue // lazo's own, as those of the control connections
+			continue // lazo's own, such as control connections
 		}
 		text := "  " + lines[0] + "\n" + strings.Join(kept, "\n")
 		switch {
@@ -231,7 +228,7 @@ func pick(dump string) string {
 	return strings.Join(all[:min(len(all), mostGoroutines)], "\n")
 }
 
-// standard tells of a function whether it is of Go's own library: the first part of its import path has no dot.
+// standard reports whether a function is in the standard library: its first path element has no dot.
 func standard(function string) bool {
 	first, _, path := strings.Cut(function, "/")
 	if path {

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// connect goes to rank 0 at one of the addresses, and waits to be welcome.
 func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, error) {
 	var last error
 	stop := j.announce(func() string {
@@ -34,8 +33,7 @@ func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, 
 	}
 }
 
-// pause is how long a rank waits before it tries to reach rank 0 again: longer and longer, since thousands that wait
-// for one that comes late would keep its host busy with refusing them.
+// pause grows with each try: thousands of waiting ranks would overload rank 0's host.
 func pause(tried int) time.Duration {
 	d := 100 * time.Millisecond
 	for ; tried > 0 && d < time.Second; tried-- {

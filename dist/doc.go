@@ -1,25 +1,23 @@
-// Package dist joins the processes of one training job: who they are, what they decide together, and that none of them
-// hangs.
+// Package dist joins the processes of one training job. It gives each process its rank, lets them agree, and ends the
+// job when a process hangs or dies.
 //
-// [Join] asks the launcher's variables (mpirun, srun, torchrun, a Kubernetes Job, or LAZO_RANK and its like) which rank
-// of how many this process is; without a launcher the job has size 1, and nothing is opened. Every rank has a TCP
-// connection to rank 0, its control connection. Four times a second it says what it is doing: its step, what it waits
-// in. Agreement ([Job.Agree], [Job.Barrier], [Job.Broadcast], [Job.AllGather]) goes by MPI where the launcher has it,
-// and by the control connections else. All ranks make the same calls in the same order; calls that differ are an error
-// on all of them that names both.
+// [Join] reads the launcher's variables (mpirun, srun, torchrun, a Kubernetes Job, or LAZO_RANK and so on). Without a
+// launcher the job has size 1, and nothing is opened. Each rank has a TCP connection to rank 0, the control connection,
+// over which it reports its step and activity four times per second. [Job.Agree], [Job.Barrier], [Job.Broadcast] and
+// [Job.AllGather] use MPI if the launcher has it, otherwise the control connections. All ranks must make the same calls
+// in the same order. Different calls are an error on all ranks that names both.
 //
-// [Job.Store] keeps values by keys, for plugins whose processes find each other so.
+// [Job.Store] keeps values by key, for plugins whose processes find each other this way.
 //
-// # Nobody hangs
+// # Stuck and lost ranks
 //
-// Rank 0 watches. A rank whose connection ends before [Job.Close] has died; one that is silent for the deadline
-// ([Deadline], $LAZO_DEADLINE, 10 s) is stopped, or its link is cut; one for which others wait in an exchange or in a
-// call longer than that is stuck. Then the job ends, on all ranks, within the deadline and a second: each process exits
-// with [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without deferred calls, since a process that waits in C
-// cannot be woken otherwise. Rank 0 writes one message to the standard error, or the lowest rank that is left where
-// rank 0 was lost: which rank on which host, its step, what it was doing and for how long, and the stack of its loop
-// where it can answer. [OnFailure] takes the message instead. What may take longer than the deadline on one rank alone
-// says so by [Job.Busy].
+// Rank 0 watches the others. A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the
+// deadline ([Deadline], $LAZO_DEADLINE, 10 s). A rank is stuck if others wait for it in an exchange or a call for
+// longer than the deadline. The job then ends on all ranks within the deadline plus a second. Each process exits with
+// [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without deferred calls, since a process that waits in C
+// cannot be interrupted. Rank 0, or the lowest remaining rank if rank 0 is lost, writes one message to standard error:
+// the rank, its host, its step, what it was doing for how long, and its stack if it can answer. [OnFailure] receives
+// the message instead. [Job.Busy] announces work on one rank that may exceed the deadline.
 //
-// docs/processes.md has each launcher's file to copy, the variables and the exit codes.
+// docs/processes.md has a file to copy for each launcher, the variables and the exit codes.
 package dist

@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// Exit codes of the processes of a job that ended. They lie above those that shells and Go's runtime use.
+// Exit codes of a job that failed. They differ from those of shells and Go's runtime.
 const (
-	ExitLost     = 75 // a rank died, ended before Close, was stopped, or its link was cut
-	ExitStuck    = 76 // a rank did not come where the others wait for it, within the deadline
-	ExitDisagree = 77 // ranks wait for each other at different places: they do not run the same
-	ExitFailed   = 78 // a rank ended the job by [Job.Fail]
+	ExitLost     = 75 // a rank died, ended before Close, or lost its connection
+	ExitStuck    = 76 // a rank kept others waiting longer than the deadline
+	ExitDisagree = 77 // ranks wait for each other at different places
+	ExitFailed   = 78 // a rank called [Job.Fail]
 )
 
-// ErrDisagree: the ranks of a job call, compile or run different things.
+// ErrDisagree means that the ranks of a job call, compile or run different things.
 var ErrDisagree = errors.New("the ranks disagree")
 
 // Failure is why a job ended.
 type Failure struct {
 	Code  int           // one of the exit codes
-	Rank  int           // whose fault it is, as far as can be told
-	Host  string        // where it runs
-	PID   int           // its process there
-	Step  int64         // its step, as [Job.At] said last
-	Doing string        // what it was doing, as [Job.At] and [Job.Busy] said last
-	For   time.Duration // for how long
+	Rank  int           // the rank that probably caused it
+	Host  string        // its host
+	PID   int           // its process
+	Step  int64         // its step, from [Job.At]
+	Doing string        // its activity, from [Job.At] and [Job.Busy]
+	For   time.Duration // how long it did that
 	Text  string        // the message, one line
-	Stack string        // of the goroutines of the rank that is stuck; "" where it could not answer
-	// Here tells whether this is the one process that says it: rank 0, or the lowest rank that is left.
+	Stack string        // goroutines of the stuck rank, or ""
+	// Here is true in the one process that reports the failure: rank 0, or the lowest remaining rank.
 	Here bool
 }
 
-// Error is the whole message: its line, and the stack behind it.
+// Error returns the text and the stack.
 func (f *Failure) Error() string {
 	if f.Stack == "" {
 		return f.Text
@@ -44,10 +44,9 @@ func (f *Failure) Error() string {
 	return f.Text + "\n" + strings.TrimRight(f.Stack, "\n")
 }
 
-// exit ends this process, as every rank does when the job has failed. It is a variable for tests alone.
 var exit = os.Exit
 
-// end says what happened and ends the process. The first failure counts.
+// end reports the first failure and ends the process.
 func (j *Job) end(f *Failure) {
 	j.ending.Do(func() {
 		j.say(f)
@@ -55,8 +54,7 @@ func (j *Job) end(f *Failure) {
 	})
 }
 
-// say says what happened, and waits no longer than lastWords for who reads it. It is the end of a program, so it prints
-// where nobody has taken the message.
+// say reports a failure, for at most lastWords. It prints unless [OnFailure] is set, because the program ends.
 func (j *Job) say(f *Failure) {
 	if j.onFailure == nil && !f.Here {
 		return
@@ -76,19 +74,19 @@ func (j *Job) say(f *Failure) {
 	}
 }
 
-// patient is how long [Join] waits before it says so, and again is how long until it says so once more.
+// patient is the time that [Join] waits before it reports this, again the time between reports.
 const (
 	patient = 10 * time.Second
 	again   = time.Minute
 )
 
-// announce says to the standard error what [Join] waits for, now and then, until it is stopped: nobody can tell from
-// outside whether a process that is silent waits for another one that was never started.
+// announce reports on standard error what [Join] waits for, until stopped: a silent process may wait for one that was
+// never started.
 func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(os.Stderr, what) }
 
 func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
 	since, stopped := time.Now(), make(chan struct{})
-	host, _ := os.Hostname() // Join has asked for it before
+	host, _ := os.Hostname()
 	who := fmt.Sprintf("rank %d of %d (host %s, pid %d)", j.rank, j.size, host, os.Getpid())
 	go func() {
 		for next := patient; ; next = again {
@@ -103,16 +101,14 @@ func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
 	return sync.OnceFunc(func() { close(stopped) })
 }
 
-// lastWords is how long the message of a failure may take, or the function of [OnFailure].
 const lastWords = 2 * time.Second
 
-// who names a rank in a message.
 func (j *Job) who(rank int) string {
 	p := j.peers[rank]
 	return fmt.Sprintf("rank %d (host %s, pid %d)", rank, p.Host, p.PID)
 }
 
-// failure is one of a rank whose last sign of life is b.
+// failure is the failure of a rank whose last report is b.
 func (j *Job) failure(code, rank int, b beat, age time.Duration, text string) *Failure {
 	f := &Failure{Code: code, Rank: rank, Step: b.Step, Doing: b.doing(), For: round(b.DoingFor + age)}
 	if rank < len(j.peers) {

@@ -23,11 +23,11 @@ import (
 // patience is the deadline of these jobs: so long that ranks which only wait for a busy machine keep it.
 const patience = 4 * time.Second
 
-// slack is what the end of a job may take beyond the deadline: a beat, the stack of the one that is stuck, and what
-// mpirun needs to look after the others.
+// slack is the time that the end of a job may take after the deadline: a beat, the stack of the stuck rank, and
+// mpirun's own time to end.
 const slack = 5 * time.Second
 
-// fault is what one rank does at step 3, while the others wait for it.
+// fault is an action of one rank at step 3, while the others wait for it.
 type fault struct {
 	rank int
 	do   func(job *dist.Job)
@@ -44,7 +44,7 @@ func killSelf(s syscall.Signal) func(*dist.Job) {
 	}
 }
 
-// readData stands for a source of data that never answers.
+// readData simulates a source of data that never answers.
 func readData(*dist.Job) { <-make(chan int) }
 
 var faults = map[string]fault{
@@ -179,7 +179,7 @@ func (f fault) run(t *testing.T, by func(*launch.Options)) {
 	}
 }
 
-// lives tells of a process whether it runs: one whose parent has not asked for its end does not.
+// lives reports whether a process runs. A zombie does not.
 func lives(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -13,65 +13,64 @@ import (
 type kind string
 
 const (
-	kindHello   kind = "hello"   // a rank comes: who it is
-	kindRefused kind = "refused" // it is not one of the job: why
-	kindWelcome kind = "welcome" // all have come
+	kindHello   kind = "hello"   // a rank introduces itself
+	kindRefused kind = "refused" // it is refused: why
+	kindWelcome kind = "welcome" // all have joined
 	kindBeat    kind = "beat"    // what a rank is doing
 	kindCall    kind = "call"    // a rank's part in an agreement
-	kindResult  kind = "result"  // and what came of it
+	kindResult  kind = "result"  // and the result
 	kindStack   kind = "stack"   // rank 0 asks for a stack, the rank answers
-	kindFail    kind = "fail"    // a rank cannot go on
-	kindEnd     kind = "end"     // the job ends, by a failure
-	kindBye     kind = "bye"     // the sender leaves, in order
-	kindPut     kind = "put"     // of the store: a key and its value
-	kindGet     kind = "get"     // a rank waits for the value of a key
-	kindTry     kind = "try"     // or does not wait
-	kindForget  kind = "forget"  // it waits no longer
-	kindValue   kind = "value"   // rank 0 answers: the value, or that it was put
-	kindTaken   kind = "taken"   // the key had a value
-	kindNone    kind = "none"    // it has none
-	kindLeave   kind = "leave"   // a rank's program ends by an error: which, and what the rank has begun
+	kindFail    kind = "fail"    // a rank has failed
+	kindEnd     kind = "end"     // the job ends by a failure
+	kindBye     kind = "bye"     // the sender leaves normally
+	kindPut     kind = "put"     // store: a key and its value
+	kindGet     kind = "get"     // store: wait for a value
+	kindTry     kind = "try"     // store: do not wait
+	kindForget  kind = "forget"  // store: stop waiting
+	kindValue   kind = "value"   // store: the value, or put succeeded
+	kindTaken   kind = "taken"   // store: the key exists
+	kindNone    kind = "none"    // store: no value
+	kindLeave   kind = "leave"   // a program ends with an error; its counts
 )
 
-// message is what goes over a control connection: its length in four bytes, and JSON.
+// message is sent as its length in four bytes, and JSON.
 type message struct {
 	Kind    kind
 	Hello   *hello   `json:",omitempty"`
 	Welcome *welcome `json:",omitempty"`
 	Beat    *beat    `json:",omitempty"`
 	Failure *Failure `json:",omitempty"`
-	Call    string   `json:",omitempty"` // the call as [Job] names it, "Agree of 3 words"
-	Shown   string   `json:",omitempty"` // and as messages name it
+	Call    string   `json:",omitempty"` // compared: "Agree of 3 words"
+	Shown   string   `json:",omitempty"` // shown in messages
 	Words   []int64  `json:",omitempty"`
 	Data    []byte   `json:",omitempty"`
 	Parts   [][]byte `json:",omitempty"`
 	Text    string   `json:",omitempty"`
-	// Of the store: the number of the request, by its rank, and the key, which need not be text. Data is the value.
+	// For the store: the rank's request number, and the key in any bytes. Data is the value.
 	ID  int64  `json:",omitempty"`
 	Key []byte `json:",omitempty"`
 }
 
-// hello is how a rank comes to rank 0.
+// hello introduces a rank to rank 0.
 type hello struct {
 	Protocol             int
 	Job, Attempt, Secret string
 	Rank, Size           int
 	Host                 string
 	PID                  int
-	LocalRank, LocalSize int // -1: not known
+	LocalRank, LocalSize int // -1: unknown
 	Program              []string
 }
 
-// protocol is raised when messages change: processes of two versions of lazo are no job.
+// protocol increases with each change of messages: versions of lazo cannot be mixed in a job.
 const protocol = 2
 
-// welcome is rank 0's answer, when all have come.
+// welcome is rank 0's answer when all have joined.
 type welcome struct {
 	Deadline time.Duration
-	Peers    []peer // by rank
+	Peers    []peer
 }
 
-// peer is who a rank is.
 type peer struct {
 	Host                 string
 	PID                  int
@@ -79,11 +78,10 @@ type peer struct {
 }
 
 const (
-	mostHello   = 1 << 16 // bytes of a message of somebody who is not known yet
+	mostHello   = 1 << 16 // bytes, from an unknown peer
 	mostMessage = 1 << 30
 )
 
-// frame is a message as it goes over a connection.
 func frame(m message) ([]byte, error) {
 	body, err := json.Marshal(m)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// gather waits until all ranks have come. A connection that is none of the job's is refused, and the others go on.
+// gather waits for all ranks. It refuses other connections.
 func (h *hub) gather(ctx context.Context) error {
 	type comer struct {
 		conn  net.Conn
@@ -97,7 +97,7 @@ func (h *hub) gather(ctx context.Context) error {
 	return nil
 }
 
-// refuses says why a comer is none of the job's ranks; "" if it is one.
+// refuses returns why a peer is not of this job, or "".
 func (h *hub) refuses(c hello, hellos []*hello) string {
 	switch w := &h.hello; {
 	case c.Protocol != w.Protocol:
@@ -118,7 +118,7 @@ func (h *hub) refuses(c hello, hellos []*hello) string {
 }
 
 func refuse(c net.Conn, text string) {
-	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second) // who does not hear it sees the end of the connection
+	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second)
 	c.Close()
 }
 
@@ -130,7 +130,6 @@ func refuseAll(conns []net.Conn, text string) {
 	}
 }
 
-// samePrograms compares what Go noted in the executables.
 func samePrograms(hellos []*hello) error {
 	zero := hellos[0]
 	for r, h := range hellos[1:] {
@@ -150,7 +149,7 @@ func samePrograms(hellos []*hello) error {
 	return nil
 }
 
-// peers gives each rank its place on its host, where the launcher did not say it.
+// peers numbers the ranks of each host if the launcher did not.
 func peers(hellos []*hello) []peer {
 	list := make([]peer, len(hellos))
 	here := map[string]int{}

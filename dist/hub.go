@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// hub is rank 0's side of all control connections.
+// hub is rank 0's side of the control connections.
 type hub struct {
 	j        *Job
 	listener net.Listener
-	hello    hello // of rank 0, which the others' must fit
+	hello    hello
 
 	mu    sync.Mutex
 	awake wakefulness
 	links []*link // by rank; nil for rank 0
 	views []view
-	over  bool         // no message is sent any more
-	calls []*message   // each rank's part in an agreement; nil: it has not come
-	came  int          // how many of them are not nil
-	own   chan message // what came of it, for rank 0
+	over  bool
+	calls []*message // parts of the current agreement by rank
+	came  int
+	own   chan message
 	stack chan string
-	// dismissed is closed when the programs of all ranks end by errors.
+	// dismissed is closed when all ranks' programs end with errors.
 	dismissed chan struct{}
 }
 
@@ -42,7 +42,7 @@ func newHub(j *Job, address string, h hello) (*hub, error) {
 	}, nil
 }
 
-// watch reads from all ranks and looks whether one keeps the others waiting, until the job ends.
+// watch reads from all ranks and looks for failures until the job ends.
 func (h *hub) watch() {
 	for r, l := range h.links {
 		if l == nil {
@@ -62,14 +62,14 @@ func (h *hub) watch() {
 	go h.look()
 }
 
-// look judges what the ranks said, and lets them know that rank 0 lives.
+// look judges the reports and sends rank 0's beats.
 func (h *hub) look() {
 	awake, pardon, sent := time.Now(), time.Now(), time.Time{}
 	for {
 		time.Sleep(lookEvery)
 		now := time.Now()
 		h.mu.Lock()
-		if h.awake.look(now) { // what others said meanwhile lies unread
+		if h.awake.look(now) { // messages of that time are unread
 			awake, pardon = now, now
 		}
 		if h.over {
@@ -104,7 +104,6 @@ func (h *hub) look() {
 	}
 }
 
-// take is a message of rank r.
 func (h *hub) take(r int, m message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,12 +137,12 @@ func (h *hub) take(r int, m message) {
 	}
 }
 
-// allLeave tells whether the program of each rank ends by an error. The caller holds mu.
+// allLeave reports whether all programs end with errors. It requires mu.
 func (h *hub) allLeave() bool {
 	return !slices.ContainsFunc(h.views, func(v view) bool { return v.error == "" })
 }
 
-// leave says that rank 0's program ends by an error, and waits until those of all do; else the job ends.
+// leave records that rank 0's program ends with an error, and waits for the others to do so.
 func (h *hub) leave(text string) {
 	h.mu.Lock()
 	h.views[0].error, h.views[0].leaving = text, time.Now()
@@ -152,7 +151,6 @@ func (h *hub) leave(text string) {
 	h.sayBye()
 }
 
-// lost: the connection of rank r has ended.
 func (h *hub) lost(r int, err error) {
 	h.mu.Lock()
 	if h.over || h.views[r].left {
@@ -180,8 +178,8 @@ func (h *hub) lost(r int, err error) {
 	h.fail(f)
 }
 
-// fail ends the job on all ranks, and this process. The first failure counts: the caller of another one waits here
-// until the first has ended this process. It returns where rank 0 has left.
+// fail ends the job and this process. Later callers block until the first has ended the process. It returns if rank 0
+// has left.
 func (h *hub) fail(f *Failure) {
 	h.j.ending.Do(func() {
 		h.mu.Lock()
@@ -196,7 +194,7 @@ func (h *hub) fail(f *Failure) {
 		if f.Code == ExitStuck || f.Code == ExitDisagree {
 			f.Stack = h.stackOf(f.Rank, links)
 		}
-		// A rank that is told exits at once, and a launcher ends all when one has: this process says why before that.
+		// Report first: other ranks exit when they receive the message, and the launcher then ends all.
 		h.j.say(f)
 		told := *f
 		told.Here = false
@@ -206,7 +204,6 @@ func (h *hub) fail(f *Failure) {
 	})
 }
 
-// stackOf asks a rank for the stack of what it does; "" if it does not answer.
 func (h *hub) stackOf(r int, links []*link) string {
 	if r == 0 {
 		return stacks()
@@ -222,7 +219,6 @@ func (h *hub) stackOf(r int, links []*link) string {
 	}
 }
 
-// call is rank 0's own part in an agreement.
 func (h *hub) call(m message) message {
 	h.mu.Lock()
 	h.answer(0, m)
@@ -230,8 +226,8 @@ func (h *hub) call(m message) message {
 	return <-h.own
 }
 
-// answer notes a rank's part, and sends what came of it to all ranks once the last has come: the largest of each word,
-// or the data of all. The caller holds mu.
+// answer records a rank's part. After the last it sends the result to all: the maximum of each word, or all data. It
+// requires mu.
 func (h *hub) answer(r int, m message) {
 	if h.calls[r] == nil {
 		h.came++
@@ -266,7 +262,6 @@ func (h *hub) answer(r int, m message) {
 	h.own <- result
 }
 
-// differ says which ranks made which calls.
 func differ(texts []string) string {
 	var distinct []string
 	by := map[string][]int{}
@@ -283,7 +278,6 @@ func differ(texts []string) string {
 	return "the ranks make different calls: " + strings.Join(parts, ", ") + ": all must make the same, in the same order"
 }
 
-// close says to all that rank 0 leaves, and ends the connections.
 func (h *hub) close() {
 	h.mu.Lock()
 	if h.over {

@@ -26,7 +26,7 @@ func TestTell_encodesOnce(t *testing.T) {
 	}
 }
 
-// An agreement is over when all have come, also one behind another.
+// An agreement is complete when all ranks have joined, also right after another one.
 func TestAnswer_whenAllHaveCome(t *testing.T) {
 	h := &hub{calls: make([]*message, 3), own: make(chan message, 1)}
 	for round := range int64(3) {
@@ -52,9 +52,9 @@ func TestPause(t *testing.T) {
 	require.InDelta(t, 300, tries, 10)
 }
 
-// A panic of a program that leaves by defer ends the process at once: nobody waits for it in Close.
+// A panic of a program that leaves by defer ends the process at once: Close does not wait.
 func TestClose_whileItPanics(t *testing.T) {
-	j := &Job{size: 2} // it could reach nobody
+	j := &Job{size: 2} // it could reach no other rank
 	for name, leave := range map[string]func() error{"Close": j.Close, "Leave": func() error { return j.Leave(nil) }} {
 		t.Run(name, func(t *testing.T) {
 			require.PanicsWithValue(t, "of the program", func() {

@@ -18,26 +18,25 @@ import (
 	"github.com/lazo-ml/lazo/xla/mpi"
 )
 
-// Job is one process's view of its job: one of Size ranks, which run the same program. [Join] makes it. Its methods may
-// be called by several goroutines, but all ranks must make the calls that wait for others (Agree, Barrier, Broadcast,
-// AllGather, Close) in the same order.
+// Job is one process's view of its job: Size ranks that run the same program. [Join] returns it. Methods may be called
+// concurrently, but all ranks must call Agree, Barrier, Broadcast, AllGather and Close in the same order.
 type Job struct {
 	rank, size int
 	launcher   string
-	name       string // of the job
+	name       string
 	attempt    string
-	peers      []peer // by rank
+	peers      []peer
 	deadline   time.Duration
-	world      *mpi.World // nil: no MPI
-	hub        *hub       // of rank 0 of many
-	spoke      *spoke     // of any other rank
-	values     values     // of the store, at rank 0
+	world      *mpi.World
+	hub        *hub   // at rank 0
+	spoke      *spoke // at other ranks
+	values     values // of the store, at rank 0
 	over       chan struct{}
 	onFailure  func(*Failure)
-	note       string // a file that is there while this rank has not left; "": none
+	note       string // file that exists until this rank leaves, or ""
 
 	activity activity
-	together sync.Mutex // one call that waits for others at a time
+	together sync.Mutex // one agreement at a time
 	ending   sync.Once
 	closing  sync.Once
 	closed   error
@@ -45,30 +44,28 @@ type Job struct {
 	left     atomic.Bool // by Close
 }
 
-// Rank is this process's number, from 0 to Size-1.
+// Rank returns this process's number, from 0 to Size-1.
 func (j *Job) Rank() int { return j.rank }
 
-// Size is the number of processes, at least 1.
+// Size returns the number of processes, at least 1.
 func (j *Job) Size() int { return j.size }
 
-// Name is the job's name, and Attempt the number of its start, as the launcher or $LAZO_JOB and $LAZO_ATTEMPT say them;
-// "" where none does.
 func (j *Job) Name() string { return j.name }
 
-// Attempt is the number of the job's start: see [Job.Name].
+// Attempt returns the number of the job's start from the launcher or $LAZO_ATTEMPT, or "".
 func (j *Job) Attempt() string { return j.attempt }
 
-// LocalRank is this process's number among those of its host, from 0 to LocalSize-1.
+// LocalRank returns this process's number on its host, from 0 to LocalSize-1.
 func (j *Job) LocalRank() int { return j.peers[j.rank].LocalRank }
 
-// LocalSize is the number of the job's processes on this host.
+// LocalSize returns the number of the job's processes on this host.
 func (j *Job) LocalSize() int { return j.peers[j.rank].LocalSize }
 
-// MPI is the library's world of this job, nil where the job has one process or goes by its control connections alone.
+// MPI returns the job's MPI world, or nil without MPI.
 func (j *Job) MPI() *mpi.World { return j.world }
 
-// String says which rank this is, on which host, by what the ranks are joined, and what will slow the job down, such as
-// a launcher that binds each process to a processor.
+// String describes the rank, its host, how the ranks are joined, and what will slow the job down, such as a launcher
+// that binds each process to one processor.
 func (j *Job) String() string {
 	if j.size == 1 {
 		return "one process"
@@ -86,21 +83,20 @@ func (j *Job) String() string {
 	return text
 }
 
-// At notes what this rank is doing, for the messages of a job that ends: its step, and a word for what follows, such as
-// "data"; "" keeps the last word. It costs an atomic store or two.
+// At records this rank's step and activity, such as "data", for messages of failures. "" keeps the last activity. It
+// costs one or two atomic stores.
 func (j *Job) At(step int64, doing string) { j.activity.set(step, doing) }
 
-// Note has the messages of a job that ends, and of calls that differ, say text of this rank, in brackets: what may be
-// why it does not what the others do. It replaces what was noted before; "" takes it back.
+// Note sets a text that messages about failures and differing calls show for this rank in brackets. It replaces the
+// last one; "" removes it.
 func (j *Job) Note(text string) { j.activity.note.Store(&text) }
 
-// Busy announces a phase on this rank that may take longer than the deadline, such as "compile" or "save": the others
-// wait that long for it, and the deadline more. done ends it.
+// Busy announces a phase that may take longer than the deadline, such as "compile" or "save". The others wait for limit
+// plus the deadline. done ends the phase.
 func (j *Job) Busy(doing string, limit time.Duration) (done func()) {
 	return j.activity.begin(doing, limit)
 }
 
-// beat is what this rank is doing.
 func (j *Job) beat() beat {
 	b := j.activity.beat()
 	if j.world != nil {
@@ -113,21 +109,20 @@ func (j *Job) beat() beat {
 	return b
 }
 
-// Calls is how many calls that wait for the others this rank has begun: Agree, Same, Barrier, Broadcast, AllGather and
-// Close, by the program or by those that it runs on.
+// Calls returns how many calls that wait for other ranks this rank has begun, in the program and in lazo: Agree, Same,
+// Barrier, Broadcast, AllGather and Close.
 func (j *Job) Calls() uint64 {
 	j.activity.mu.Lock()
 	defer j.activity.mu.Unlock()
 	return j.activity.calls
 }
 
-// Agree makes each word the largest that any rank has there, in place: what a clock, a signal or an error decides is
-// decided by all ranks. words has the same length on all ranks; another length is an error on all of them. A job of one
-// process has nothing to agree on.
+// Agree sets each word to its maximum over all ranks, in place. Use it for decisions that depend on a clock, a signal
+// or an error. Different lengths are an error on all ranks. In a job of one process it does nothing.
 func (j *Job) Agree(words []int64) error { return j.agree("", words) }
 
-// AgreeOn is Agree with the words in which messages say what is agreed on, "a batch for the next step". They are not
-// compared: they may be others on each rank.
+// AgreeOn is [Job.Agree] with a description for messages, such as "a batch for the next step". It may differ between
+// ranks.
 func (j *Job) AgreeOn(what string, words []int64) error { return j.agree("Agree on "+what, words) }
 
 func (j *Job) agree(shown string, words []int64) error {
@@ -139,19 +134,18 @@ func (j *Job) agree(shown string, words []int64) error {
 	}, nil)
 }
 
-// Same tells whether all ranks give the same number, such as a checksum of what they are about to do; what says in
-// messages of which thing, "the next batch".
+// Same reports whether all ranks pass the same number, such as a checksum. what describes it in messages ("the next
+// batch"). The sign bit is ignored.
 func (j *Job) Same(what string, n int64) (bool, error) {
 	same, err := j.EachSame(what, n)
 	return same[0], err
 }
 
-// EachSame is Same for several numbers at once, for each of which it tells whether all ranks give the same. All ranks
-// give equally many.
+// EachSame is [Job.Same] for several numbers, equally many on all ranks.
 func (j *Job) EachSame(what string, numbers ...int64) (same []bool, err error) {
 	words := make([]int64, 0, 2*len(numbers))
 	for _, n := range numbers {
-		n &= math.MaxInt64 // the least number has no negative
+		n &= math.MaxInt64 // MinInt64 cannot be negated
 		words = append(words, n, -n)
 	}
 	err = j.agree("the comparison of "+what, words)
@@ -161,12 +155,12 @@ func (j *Job) EachSame(what string, numbers ...int64) (same []bool, err error) {
 	return same, err
 }
 
-// Barrier waits until all ranks have come to the barrier of that name. Another name on another rank is an error on all.
+// Barrier waits until all ranks have called it. Different names are an error on all ranks.
 func (j *Job) Barrier(what string) error {
 	return j.call(part{text: fmt.Sprintf("Barrier %q", what)}, nothing, nil)
 }
 
-// Broadcast gives rank 0's data, of any length, on all ranks. What other ranks hand over is not looked at.
+// Broadcast returns rank 0's data on all ranks. Other ranks' data are ignored.
 func (j *Job) Broadcast(data []byte) (_ []byte, err error) {
 	if j.size == 1 {
 		return slices.Clone(data), nil
@@ -196,14 +190,14 @@ func (j *Job) Broadcast(data []byte) (_ []byte, err error) {
 	return data, nil
 }
 
-// AllGather gives the parts of all ranks, of any lengths, by rank, on all ranks.
+// AllGather returns the data of all ranks, by rank. Lengths may differ.
 func (j *Job) AllGather(data []byte) (parts [][]byte, err error) {
 	if j.size == 1 {
 		return [][]byte{slices.Clone(data)}, nil
 	}
 	longest := []int64{int64(len(data))}
 	err = j.call(part{text: "AllGather", words: longest, data: &data}, func() error {
-		// Parts of one length, each behind its own.
+		// Parts of one length, each preceded by its own.
 		own := make([]byte, 8+longest[0])
 		binary.LittleEndian.PutUint64(own, uint64(len(data)))
 		copy(own[8:], data)
@@ -226,20 +220,20 @@ func (j *Job) AllGather(data []byte) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// freeWords are those that go with the comparison of calls: as many as a loop agrees on.
+// freeWords go with the comparison of calls: as many as a loop needs.
 const freeWords = 20
 
-// part is a rank's part in a call that all ranks make.
+// part is a rank's part in a call of all ranks.
 type part struct {
-	text  string        // what is called, the same on all ranks
-	shown string        // what messages have in its place, unless it is ""
-	limit time.Duration // how long the others may take to come, if longer than the deadline
-	words []int64       // of which all ranks get the largest, but for the control connections where there are data
-	data  *[]byte       // what goes to all ranks by the control connections, in place of the words; nil: none
+	text  string
+	shown string        // for messages, if not ""
+	limit time.Duration // how late others may be, if above the deadline
+	words []int64
+	data  *[]byte // sent over control connections instead of words
 }
 
-// call makes a call that all ranks make. By MPI, one exchange of a fixed length compares what they call, and carries
-// the first words; then byMPI does what is left. By the control connections, taken gets the data of all ranks.
+// call runs a call of all ranks. With MPI, one exchange of fixed length compares the calls and carries the first words;
+// byMPI does the rest. Over control connections, taken receives all data.
 func (j *Job) call(p part, byMPI func() error, taken func(parts [][]byte)) error {
 	if j.size == 1 {
 		return nil
@@ -261,10 +255,9 @@ func (j *Job) call(p part, byMPI func() error, taken func(parts [][]byte)) error
 	return nil
 }
 
-// name is what messages call it.
 func (p *part) name() string { return cmp.Or(p.shown, p.text) }
 
-// shown is what ranks whose calls differ are told of this one's.
+// shown describes this rank's call to ranks with other calls.
 func (j *Job) shown(p part) string {
 	if note := j.activity.noted(); note != "" {
 		return p.name() + " (" + note + ")"
@@ -274,13 +267,13 @@ func (j *Job) shown(p part) string {
 
 func (j *Job) byMPI(p part, rest func() error) error {
 	sum := fnv.New64a()
-	sum.Write([]byte(p.text)) // never fails
+	sum.Write([]byte(p.text))
 	hash := int64(sum.Sum64() >> 1)
 	var head [2 + freeWords]int64
 	for i := range head {
 		head[i] = math.MinInt64
 	}
-	head[0], head[1] = hash, -hash // their maxima are the largest and the negative of the smallest
+	head[0], head[1] = hash, -hash // the maxima are the largest and minus the smallest
 	carried := p.words[:0]
 	if len(p.words) <= freeWords {
 		carried = p.words
@@ -309,7 +302,7 @@ func (j *Job) byControl(p part, taken func(parts [][]byte)) error {
 	}
 	switch {
 	case result.Text != "":
-		return fmt.Errorf("%w: %s", ErrDisagree, result.Text) // the calls differ
+		return fmt.Errorf("%w: %s", ErrDisagree, result.Text)
 	case p.data == nil && len(result.Words) != len(p.words):
 		return fmt.Errorf("%d words came, expected %d", len(result.Words), len(p.words))
 	case p.data == nil:
@@ -322,7 +315,6 @@ func (j *Job) byControl(p part, taken func(parts [][]byte)) error {
 	return nil
 }
 
-// differ asks all ranks what they called.
 func (j *Job) differ(text string) error {
 	const length = 500
 	own := make([]byte, length)
@@ -340,9 +332,8 @@ func (j *Job) differ(text string) error {
 
 func nothing() error { return nil }
 
-// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has this rank's error. It does not
-// return where there are other ranks; in a job of one process, or one that was closed, it does nothing. [Job.Leave] is
-// for the error that a program returns from its main.
+// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has err. It does not return, except in a
+// job of one process or a closed one, where it does nothing. For an error that main returns use [Job.Leave].
 func (j *Job) Fail(err error) {
 	if j.size == 1 || j.left.Load() {
 		return
@@ -354,19 +345,17 @@ func (j *Job) Fail(err error) {
 		return
 	}
 	j.spoke.send(message{Kind: kindFail, Failure: f})
-	time.Sleep(2 * lastWords) // rank 0 ends this process, when it has said why
+	time.Sleep(2 * lastWords) // rank 0 reports and ends this process
 	f.Here = true
 	j.end(f)
 }
 
-// closeWithin is how many deadlines a rank may come later to Close than the others: behind the last step, one writes
-// what the others do not.
+// closeWithin is the number of deadlines by which a rank may be late at Close: at the end one rank may write files.
 const closeWithin = 6
 
-// Close leaves the job, when all ranks have come to it: the program may end then, and no earlier. A rank that comes
-// more than six deadlines behind the others, without [Job.Busy], ends the job as one that is stuck. A job of one
-// process has nothing to leave. Deferred in a program that panics it does nothing, so that the panic ends this process
-// and is seen at once: the others are told that this rank was lost.
+// Close waits for all ranks and leaves the job. Call it at the end of the program. A rank that is more than six
+// deadlines late, without [Job.Busy], ends the job as stuck. In a panicking program a deferred Close does nothing, so
+// the process ends at once and the others report a lost rank.
 func (j *Job) Close() error {
 	if j.size == 1 || panicking() {
 		return nil
@@ -375,11 +364,10 @@ func (j *Job) Close() error {
 	return j.closed
 }
 
-// Leave is Close for a program that err ends, if it is not nil: the others are told why. Where the programs of all
-// ranks end by errors, as behind a run that one of them has failed, each goes with its own, which is returned. Where
-// another rank waits for this one, or does not end within six deadlines, the job ends on all of them as by [Job.Fail],
-// and Leave does not return. An error of Close itself, as where another rank makes another call, is told too, by Leave
-// alone. In a job of one process it gives err back.
+// Leave is [Job.Close] if err is nil. Otherwise it ends this rank's part with err, which it returns. If the programs of
+// all ranks end with errors, each returns its own. If another rank waits for this one or does not end within six
+// deadlines, the job ends as by [Job.Fail], and Leave does not return. An error of Close is treated like err. In a job
+// of one process it returns err.
 //
 //	defer func() { err = job.Leave(err) }()
 //
@@ -393,7 +381,7 @@ func (j *Job) Leave(err error) error {
 	if j.size == 1 || err == nil {
 		return err
 	}
-	j.closing.Do(func() {}) // Close has nothing left to do
+	j.closing.Do(func() {})
 	j.leaving.Do(func() {
 		if j.left.Load() {
 			return
@@ -409,7 +397,7 @@ func (j *Job) Leave(err error) error {
 	return err
 }
 
-// panicking tells whether a panic runs the deferred functions that called this one.
+// panicking reports whether a panic runs the caller's deferred functions.
 func panicking() bool {
 	calls := make([]uintptr, 64)
 	frames := runtime.CallersFrames(calls[:runtime.Callers(2, calls)])
@@ -424,12 +412,11 @@ func panicking() bool {
 	}
 }
 
-// gone notes that this process has left the job.
 func (j *Job) gone() {
 	j.left.Store(true)
 	close(j.over)
 	if j.note != "" {
-		_ = os.Remove(j.note) // else the launcher says that this rank has not left
+		_ = os.Remove(j.note) // otherwise the launcher reports that it has not
 	}
 	joined.Forget(j)
 }

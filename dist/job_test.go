@@ -67,7 +67,7 @@ func TestJob_agreement(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []string{"rank ", "rank 1", "rank "}, []string{string(parts[0]), string(parts[1]), string(parts[2])})
 
-			// Calls that differ are an error on all ranks, and the job goes on.
+			// Calls that differ are an error on all ranks, and the job continues.
 			err = job.Agree(make([]int64, 2+r/2))
 			require.ErrorContains(t, err, "Agree of 2 words by rank 0, 1, Agree of 3 words by rank 2")
 			name := "validation"
@@ -116,8 +116,8 @@ func TestJob_leave(t *testing.T) {
 	}
 }
 
-// A program that ends where another rank goes on: the call to Close differs from the other's, and both end by that
-// error, which Leave gives. Nobody is taken for lost.
+// A program ends while another rank continues: its call to Close differs from the other's, and both end with that
+// error, which Leave returns. No rank counts as lost.
 func TestJob_leaveAfterClose(t *testing.T) {
 	t.Parallel()
 	for name, by := range joins {

@@ -22,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/mpi"
 )
 
-// Option changes how [Join] makes a job.
+// Option is a setting of [Join].
 type Option func(*options)
 
 type options struct {
@@ -36,23 +36,24 @@ const (
 	defaultStart    = 5 * time.Minute
 )
 
-// Deadline is how long ranks wait for one that does not come, and for a sign of life, before the job ends: 10 s without
-// it. $LAZO_DEADLINE comes before it. Rank 0's counts for all.
+// Deadline sets how long ranks wait for a late or silent rank before the job ends, by default 10 s. $LAZO_DEADLINE
+// overrides it. All ranks use rank 0's value.
 func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
 
-// StartWithin is how long [Join] waits for all ranks to come: 5 minutes without it.
+// StartWithin sets how long [Join] waits for all ranks, by default 5 minutes.
 func StartWithin(d time.Duration) Option { return func(o *options) { o.start = d } }
 
-// OnFailure takes the message of a job that ends, in place of the standard error. It is called in each process, which
-// exits when it returns, or after 2 s. [Failure.Here] is true in one of them.
+// OnFailure passes the failure of a job to f instead of standard error. f runs in each process, which exits when f
+// returns, or after 2 s. [Failure.Here] is true in one process.
 func OnFailure(f func(*Failure)) Option { return func(o *options) { o.onFailure = f } }
 
-// Join makes this process one of its job's ranks, as the launcher's variables say (docs/processes.md has them), and
-// waits for all others; without a launcher the job has this one process, and nothing is opened. Where the launcher has
-// prepared MPI (mpirun, srun --mpi), its library is opened and initialized: that of $LAZO_MPI, else the first that fits
-// the launcher of those that [mpi.Open] finds, else the one that lazo installed. It is an error where the variables are
-// not complete, where the library is not the launcher's ([mpi.ErrLauncher]), where the ranks do not all come, and where
-// they run different programs. ctx is for the joining alone. Close the job at the end of the program.
+// Join makes this process a rank of its job, according to the launcher's variables (docs/processes.md), and waits for
+// all other ranks. Without a launcher the job has one process. Close the job at the end of the program.
+//
+// If the launcher has prepared MPI (mpirun, srun --mpi), Join initializes a library: $LAZO_MPI, or the first of
+// [mpi.Open] that fits the launcher, or the one that lazo installed. Join returns an error if variables are missing, if
+// the library is not the launcher's ([mpi.ErrLauncher]), if not all ranks join, or if they run different programs. ctx
+// applies to Join only.
 func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	o := options{deadline: defaultDeadline, start: defaultStart}
 	for _, option := range opts {
@@ -97,7 +98,7 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 			listen = "127.0.0.1:0"
 		}
 	} else if j.rank == 0 {
-		// Its own name may not be its own address, as behind a service of Kubernetes.
+		// Its own name may not be its own address, for example as a Kubernetes service.
 		_, port, err := net.SplitHostPort(p.coordinator)
 		if err != nil {
 			return nil, fmt.Errorf("dist: the address of rank 0: %w: expected host:port", err)
@@ -123,7 +124,7 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	return j, nil
 }
 
-// meeting is what rank 0 hands round by MPI.
+// meeting is the data that rank 0 broadcasts by MPI.
 type meeting struct {
 	Addresses []string
 	Secret    string
@@ -132,10 +133,9 @@ type meeting struct {
 
 const meetingBytes = 2048
 
-// lead is rank 0's way.
 func (j *Job) lead(ctx context.Context, listen string, me hello) error {
 	if j.world != nil {
-		me.Secret = rand.Text() // what a process must know to be taken for a rank; MPI hands it round
+		me.Secret = rand.Text() // identifies ranks; sent by MPI
 	}
 	h, err := newHub(j, listen, me)
 	if j.world != nil {
@@ -161,7 +161,6 @@ func (j *Job) lead(ctx context.Context, listen string, me hello) error {
 	return nil
 }
 
-// follow is the way of any other rank.
 func (j *Job) follow(ctx context.Context, addresses []string, me hello) error {
 	if j.world != nil {
 		var m meeting
@@ -182,7 +181,7 @@ func (j *Job) follow(ctx context.Context, addresses []string, me hello) error {
 	return nil
 }
 
-// share makes m that of rank 0, by MPI.
+// share broadcasts rank 0's m.
 func (m *meeting) share(w *mpi.World) error {
 	data := make([]byte, meetingBytes)
 	if w.Rank() == 0 {
@@ -202,7 +201,7 @@ func (m *meeting) share(w *mpi.World) error {
 	return nil
 }
 
-// reachable are the addresses by which others may come to a listener.
+// reachable returns the addresses at which others may reach a listener.
 func reachable(a net.Addr) (list []string) {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {
@@ -211,7 +210,7 @@ func reachable(a net.Addr) (list []string) {
 	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
 		return []string{a.String()}
 	}
-	own, _ := net.InterfaceAddrs() // none: by its name alone
+	own, _ := net.InterfaceAddrs()
 	for _, address := range own {
 		if n, ok := address.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() && len(list) < 16 {
 			list = append(list, net.JoinHostPort(n.IP.String(), port))
@@ -223,7 +222,6 @@ func reachable(a net.Addr) (list []string) {
 	return list
 }
 
-// open finds the library of MPI, and initializes it.
 func (j *Job) open(ctx context.Context, p place) error {
 	library, err := openLibrary(p)
 	if err != nil {
@@ -259,7 +257,7 @@ func (j *Job) open(ctx context.Context, p place) error {
 	return nil
 }
 
-// openLibrary opens one library: a second one would find the parts of the first.
+// openLibrary opens a single library: a second one would find symbols of the first.
 func openLibrary(p place) (*mpi.Library, error) {
 	l, err := mpi.Open(p.library)
 	if errors.Is(err, mpi.ErrNotFound) && p.library == "" {
@@ -277,8 +275,7 @@ func openLibrary(p place) (*mpi.Library, error) {
 	return l, nil
 }
 
-// program is what Go noted in this executable (its package, the modules and their versions, the settings of the build)
-// and a digest of the file: Go notes nothing of what is not committed.
+// program returns Go's build information and the file's digest, since the former lacks uncommitted changes.
 func program() []string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -296,7 +293,6 @@ func program() []string {
 	return append(list, "executable "+digest())
 }
 
-// digest is that of this process's executable, "" where it cannot be read.
 func digest() string {
 	path, err := os.Executable()
 	if err != nil {

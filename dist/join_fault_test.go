@@ -18,8 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
-// A process that another job or an earlier start left behind comes to the address of rank 0: it is refused and told
-// why, and the job goes on with the rank that is its own.
+// F59: a leftover process of another job or an earlier start connects to rank 0. It is refused with a reason, and the
+// job continues with the right rank.
 func TestF59_aProcessOfAnotherJob(t *testing.T) {
 	t.Parallel()
 	if !ranks.Inside(t) {
@@ -94,8 +94,8 @@ func TestF63_wrongLibrary(t *testing.T) {
 	}
 }
 
-// The library that lazo installed, told to give fewer threads than were asked for: no rank goes on, since programs and
-// the host call MPI at the same time.
+// F64: the installed library is made to provide fewer threads than requested. No rank continues, since programs and the
+// host call MPI concurrently.
 func TestF64_noThreads(t *testing.T) {
 	t.Parallel()
 	if ranks.Inside(t) {

@@ -7,24 +7,22 @@ import (
 	"time"
 )
 
-// view is what rank 0 knows of a rank.
+// view is rank 0's knowledge of a rank.
 type view struct {
 	beat beat
-	seen time.Time // when its last message came
-	left bool      // it has said that it leaves, in order
-	// error is why its program ends, "" while it does not; leaving is since when. It makes no calls or exchanges behind
-	// those of its beat.
+	seen time.Time
+	left bool
+	// error is why its program ends, or ""; leaving is since when. Its beat then has the last calls and exchanges.
 	error   string
 	leaving time.Time
 }
 
-// slowest is the rate, in bytes a second, at which an exchange may still be at work when all ranks have come to it.
+// slowest is the lowest plausible rate of an exchange that all ranks have joined, in bytes per second.
 const slowest = 10e6
 
-// judge tells which rank, if any, keeps the others waiting for longer than the deadline. Before awake this process did
-// not run, and heard nobody. pardon is a time before which nobody waited in vain: that one, or a later one at which a
-// rank was in a phase that it had announced. Signs of life come in such a phase too. It gives the failure and what to
-// say of it; nil if all is well, and busy whether a rank is in such a phase now.
+// judge returns the failure of a rank that keeps others waiting longer than the deadline, or nil. This process did not
+// run before awake, so silence before it does not count. Waits before pardon do not count either: a rank was in an
+// announced phase then. busy reports such a phase.
 func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, busy bool) {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	for r := range views {
@@ -34,7 +32,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		}
 	}
 	waits := func(r int) bool { return views[r].beat.Call != "" || views[r].beat.Waits }
-	first := -1 // of those whose programs end by an error
+	first := -1 // whose program ends with an error
 	for r := range views {
 		if v := &views[r]; v.error != "" && (first < 0 || v.leaving.Before(views[first].leaving)) {
 			first = r
@@ -44,10 +42,10 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		b, last := &v.beat, &views[first].beat
 		return v.error == "" && !v.left && (b.Call != "" && b.Calls > last.Calls || b.Waits && b.Begun > last.Begun)
 	}) {
-		return j.failed(&views[first], first), false // who waits there waits in vain
+		return j.failed(&views[first], first), false // waiting is in vain
 	}
 	for r := range views {
-		// The phase that is over counts no longer, even if its end was not said.
+		// A rank that waits has ended its phase, even if that was not reported.
 		if b := &views[r].beat; !views[r].left && b.Busy != "" && !waits(r) && b.BusyLeft > age(r) {
 			return nil, true
 		}
@@ -84,13 +82,13 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		case len(behind) > 0:
 			return j.stuck(views, now, w, behind), false
 		case len(waiting) > 0:
-			// Those that wait elsewhere may wait for one that is behind both.
+			// They may wait for a rank that is later than both.
 			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {
 				continue
 			}
 			return j.disagree(views, now, append([]int{w}, waiting...)), false
 		case b.Call == "" && now.Sub(from) <= limit+time.Duration(float64(b.Bytes)/slowest*1e9):
-			continue // all are in it, and it is a large one
+			continue // all have joined a large exchange
 		default:
 			return j.failure(ExitStuck, w, *b, age(w), fmt.Sprintf("%s waits %s, and no rank is behind it: the link to it, or the library of MPI, does not answer",
 				j.who(w), b.sentence(age(w)))), false
@@ -99,23 +97,21 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 	return nil, false
 }
 
-// failed is the failure of a rank whose program ends by an error.
 func (j *Job) failed(v *view, r int) *Failure {
 	return j.failure(ExitFailed, r, v.beat, 0, fmt.Sprintf("%s failed at step %d: %s", j.who(r), v.beat.Step, v.error))
 }
 
-// silent is the failure of a rank that says nothing.
 func (j *Job) silent(v *view, r int, since time.Duration) *Failure {
 	return j.failure(ExitLost, r, v.beat, since, fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down. It was last %s",
 		j.who(r), round(since), v.beat.sentence(0)))
 }
 
-// stuck is the failure of the ranks behind, for which w waits.
+// stuck is the failure of the late ranks for which w waits.
 func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	first := behind[0]
 	for _, r := range behind {
-		if r != 0 && age(r) > tooLong { // the others were in their call before it fell silent
+		if r != 0 && age(r) > tooLong { // the others were in their call before
 			return j.silent(&views[r], r, age(r))
 		}
 	}
@@ -130,7 +126,6 @@ func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
 	return j.failure(ExitStuck, first, views[first].beat, age(first), text)
 }
 
-// disagree is the failure of ranks that wait for each other at different places.
 func (j *Job) disagree(views []view, now time.Time, ranks []int) *Failure {
 	slices.Sort(ranks)
 	var parts []string
@@ -148,7 +143,6 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// list of ranks, the first of many.
 func list(ranks []int) string {
 	var parts []string
 	for i, r := range ranks {

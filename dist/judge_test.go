@@ -139,7 +139,7 @@ func TestWakefulness(t *testing.T) {
 	require.False(t, w.givenUp(now.Add(12*second), 10*second), "not for so long")
 }
 
-// Whoever is not of this job, or of an earlier start of it, is refused, and the job goes on without a look at it.
+// F59: a process of another job, or of an earlier start, is refused, and the job continues.
 func TestF59_refuses(t *testing.T) {
 	j := &Job{size: 2, deadline: time.Second, activity: activity{start: time.Now()}}
 	me := hello{Protocol: protocol, Job: "a", Attempt: "1", Secret: "s", Size: 2, Host: "h", PID: 1, LocalRank: -1, LocalSize: -1, Program: []string{"x", "y"}}
@@ -178,7 +178,7 @@ func TestF59_refuses(t *testing.T) {
 	} {
 		require.ErrorContains(t, comer(change), says)
 	}
-	// It comes, and all are told that it runs something else.
+	// It joins, and all ranks get an error, because it runs something else.
 	err = comer(func(h *hello) { h.Program = []string{"x", "z"} })
 	require.ErrorContains(t, err, `rank 1 (host h) runs another program than rank 0 (host h): "z" against "y"`)
 	require.ErrorContains(t, <-gathered, "another program")
@@ -250,7 +250,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What the stack of a rank that is stuck shows: the loop first, and no goroutine of lazo's own.
+// The stack of a stuck rank shows the loop first and no goroutine of lazo's own.
 func TestPick(t *testing.T) {
 	dump := `goroutine 1 [chan receive]:
 main.main()
@@ -308,7 +308,7 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-// Who waits for a rank that was never started says so: at first after 10 s, then each minute.
+// A process that waits for a rank that was never started reports it after 10 s, then each minute.
 func TestAnnounce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said lockedText
@@ -353,7 +353,7 @@ func TestS55_theFirstFailureIsSaid(t *testing.T) {
 	j := three()
 	h := &hub{j: j, links: make([]*link, 3), views: make([]view, 3)}
 	for r := 1; r < 3; r++ {
-		h.links[r] = &link{done: make(chan struct{})} // nobody reads, so that rank 0 waits until its last words have gone
+		h.links[r] = &link{done: make(chan struct{})} // has no reader, so rank 0 waits until its last messages are sent
 		h.links[r].more.L = &h.links[r].mu
 	}
 	told := func() (n int) {
@@ -383,7 +383,7 @@ func TestS55_theFirstFailureIsSaid(t *testing.T) {
 	require.Empty(t, events)
 }
 
-// TestS55_aFailureThatNobodyReads: a message that nobody reads keeps the others from their end for lastWords at most.
+// S55: a message that is not read delays the others' end by at most lastWords.
 func TestS55_aFailureThatNobodyReads(t *testing.T) {
 	defer func() { exit = os.Exit }()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,47 +11,46 @@ import (
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
-// Variables of lazo's own. Those of a rank come before a launcher's; the others hold beside any launcher.
+// lazo's variables. Those of a rank override a launcher's; the others apply to any launcher.
 const (
 	variableRank        = "LAZO_RANK"
 	variableSize        = "LAZO_SIZE"
-	variableCoordinator = "LAZO_COORDINATOR" // host:port at which rank 0 listens
-	variableListener    = "LAZO_LISTENER"    // file descriptor at which rank 0 listens already, set by package launch
+	variableCoordinator = "LAZO_COORDINATOR" // host:port of rank 0
+	variableListener    = "LAZO_LISTENER"    // file descriptor of rank 0's listener, set by package launch
 	variableMPI         = "LAZO_MPI"         // path of libmpi, or "none"
 	variableJob         = "LAZO_JOB"
 	variableAttempt     = "LAZO_ATTEMPT"
-	variableDeadline    = "LAZO_DEADLINE" // as time.ParseDuration has it
-	// variableRun is the folder in which `lazo run` sees that a rank has joined and not left, whatever its exit code.
+	variableDeadline    = "LAZO_DEADLINE" // for time.ParseDuration
+	// variableRun is the folder in which `lazo run` sees that a rank has joined and not left.
 	variableRun = "LAZO_RUN"
 )
 
-// noMPI is the value of LAZO_MPI by which the ranks have their control connections alone.
+// noMPI is the value of LAZO_MPI for control connections only.
 const noMPI = "none"
 
-// place is what a launcher says of this process.
+// place is a process's place according to its launcher.
 type place struct {
 	launcher             string
 	rank, size           int
-	localRank, localSize int    // -1: not said
-	coordinator          string // host:port of rank 0; "": handed round by MPI
+	localRank, localSize int    // -1: unknown
+	coordinator          string // host:port of rank 0; "": sent by MPI
 	byMPI                bool   // the launcher prepared MPI
-	kind                 string // of its library among what lazo installs
+	kind                 string // of the library that lazo installs
 	job, attempt         string
-	library              string        // $LAZO_MPI
-	deadline             time.Duration // $LAZO_DEADLINE; 0: not said
+	library              string
+	deadline             time.Duration // $LAZO_DEADLINE, or 0
 }
 
-// launcher is a row of the table: the variables by which a launcher tells a process its place.
 type launcher struct {
 	name string
-	mark string // set: this launcher started the process
+	mark string // set if this launcher started the process
 	rank, size,
 	localRank, localSize string
-	// without is what says, where there is no MPI, at which address rank 0 listens; nil: $LAZO_COORDINATOR alone.
+	// without returns rank 0's address if there is no MPI. nil: $LAZO_COORDINATOR only.
 	without func(get func(string) string) (string, error)
-	// mpi is the implementation that the launcher has prepared, as install names it; "" if it has not.
+	// mpi returns the prepared implementation, as install names it, or "".
 	mpi func(get func(string) string) string
-	// job and attempt are variables that tell one start from another.
+	// job and attempt are variables that identify a start.
 	job, attempt string
 }
 
@@ -59,7 +58,7 @@ func always(kind string) func(func(string) string) string {
 	return func(func(string) string) string { return kind }
 }
 
-// launchers in the order in which they are asked: a launcher that another one starts comes before it.
+// launchers are in order: one that another launcher starts comes first.
 var launchers = []launcher{
 	{
 		name: "LAZO_RANK", mark: variableRank, rank: variableRank, size: variableSize,
@@ -75,7 +74,7 @@ var launchers = []launcher{
 		localRank: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS",
 		mpi: always(install.MPICH), job: "PMI_JOBID",
 	},
-	{ // SLURM_PROCID is set in a batch script too, which is no rank: the number of tasks of a step is not
+	{ // batch scripts have SLURM_PROCID, but not the tasks of a step
 		name: "Slurm", mark: "SLURM_STEP_NUM_TASKS", rank: "SLURM_PROCID", size: "SLURM_STEP_NUM_TASKS",
 		localRank: "SLURM_LOCALID", without: slurmAddress, mpi: slurmMPI, job: "SLURM_JOB_ID", attempt: "SLURM_RESTART_COUNT",
 	},
@@ -86,12 +85,11 @@ var launchers = []launcher{
 	{
 		name: "Kubeflow JAXJob", mark: "COORDINATOR_ADDRESS", rank: "PROCESS_ID", size: "NUM_PROCESSES", without: jaxAddress,
 	},
-	{ // and JobSet: the number of completions is not said, so the Job's file has it in LAZO_SIZE
+	{ // and JobSet; the number of completions is unknown, so the file sets LAZO_SIZE
 		name: "Kubernetes Indexed Job", mark: "JOB_COMPLETION_INDEX", rank: "JOB_COMPLETION_INDEX", size: variableSize,
 	},
 }
 
-// find asks the variables for this process's place. size is 1 and launcher "" where no launcher is.
 func find(get func(string) string) (place, error) {
 	p := place{size: 1, localSize: 1, library: get(variableMPI), job: get(variableJob), attempt: get(variableAttempt)}
 	if text := get(variableDeadline); text != "" {
@@ -163,7 +161,7 @@ func find(get func(string) string) (place, error) {
 	return p, nil
 }
 
-// slurmMPI: srun tells by a variable what --mpi chose; --mpi=pmi2 sets what MPICH's own launcher does.
+// slurmMPI: srun sets a variable to --mpi's choice; --mpi=pmi2 sets those of MPICH's launcher.
 func slurmMPI(get func(string) string) string {
 	if get("PMIX_RANK") != "" {
 		return install.MPI
@@ -171,18 +169,18 @@ func slurmMPI(get func(string) string) string {
 	return ""
 }
 
-// slurmAddress is the first host of the step, and a port that is the step's own.
+// slurmAddress returns the step's first host, and a port of its own.
 func slurmAddress(get func(string) string) (string, error) {
 	host := firstHost(get("SLURM_STEP_NODELIST"))
 	job, err := strconv.ParseUint(get("SLURM_JOB_ID"), 10, 64)
 	if host == "" || err != nil {
 		return "", errors.New("SLURM_STEP_NODELIST or SLURM_JOB_ID is missing")
 	}
-	step, _ := strconv.ParseUint(get("SLURM_STEP_ID"), 10, 64) // none: 0
+	step, _ := strconv.ParseUint(get("SLURM_STEP_ID"), 10, 64)
 	return fmt.Sprintf("%s:%d", host, 61000+(job*16+step)%4500), nil
 }
 
-// firstHost is that of Slurm's list: "node[03-05,9],login" has node03.
+// firstHost of Slurm's list: node03 in "node[03-05,9],login".
 func firstHost(list string) string {
 	head, rest, bracket := strings.Cut(list, "[")
 	if before, _, comma := strings.Cut(head, ","); comma || !bracket {
@@ -197,7 +195,7 @@ func firstHost(list string) string {
 	return head + first[0] + tail
 }
 
-// torchAddress is MASTER_PORT, or the port behind it where torchrun's own store listens at that.
+// torchAddress has MASTER_PORT, or the next port if torchrun's store uses it.
 func torchAddress(get func(string) string) (string, error) {
 	port, err := strconv.Atoi(get("MASTER_PORT"))
 	if err != nil || get("MASTER_ADDR") == "" {

@@ -11,19 +11,19 @@ import (
 const (
 	beatEvery = 250 * time.Millisecond
 	lookEvery = 100 * time.Millisecond
-	// tooLong is a silence that no busy machine explains.
+	// tooLong is a silence that a busy machine cannot explain.
 	tooLong = 4 * beatEvery
-	// answerWithin is how long rank 0 waits for the stack of a rank that is stuck, and for its last messages to go.
+	// answerWithin limits the wait for a stuck rank's stack and for the last messages.
 	answerWithin = 500 * time.Millisecond
 )
 
-// wakefulness knows whether this process was stopped. Its lock is the holder's.
+// wakefulness detects that this process was stopped. Its user locks it.
 type wakefulness struct {
 	looked, woke time.Time
-	slept        time.Duration // the last time
+	slept        time.Duration
 }
 
-// look is called several times a second. It tells whether this process did not run for longer than a busy machine
+// look is called several times per second. It reports whether the process did not run for longer than a busy machine
 // explains.
 func (w *wakefulness) look(now time.Time) (slept bool) {
 	if gap := now.Sub(w.looked); !w.looked.IsZero() && gap > time.Second {
@@ -33,22 +33,21 @@ func (w *wakefulness) look(now time.Time) (slept bool) {
 	return slept
 }
 
-// givenUp tells whether the process is only just awake, after so long that the others have given it up, and said so.
+// givenUp reports whether the process woke up so late that the others have already reported it lost.
 func (w *wakefulness) givenUp(now time.Time, deadline time.Duration) bool {
 	enough := deadline * 3 / 4
 	return !w.looked.IsZero() && now.Sub(w.looked) > max(enough, time.Second) || w.slept > enough && now.Sub(w.woke) < time.Second
 }
 
-// link is one side of a control connection, once the other is known.
 type link struct {
 	conn   net.Conn
 	done   chan struct{}
 	failed func(error)
 
 	mu     sync.Mutex
-	more   sync.Cond // the queue is longer, or closed
-	queue  [][]byte  // frames, for the goroutine that writes: nobody waits for a peer that does not read
-	closed bool      // nothing is sent any more
+	more   sync.Cond // signals a change of queue or closed
+	queue  [][]byte  // for the writing goroutine, so that senders never wait
+	closed bool
 }
 
 func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
@@ -59,7 +58,7 @@ func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
 		for f, ok := l.next(); ok; f, ok = l.next() {
 			if err := put(c, f, limit); err != nil {
 				l.mu.Lock()
-				l.queue, l.closed = nil, true // what is left has no reader
+				l.queue, l.closed = nil, true
 				l.mu.Unlock()
 				failed(err)
 				return
@@ -69,7 +68,6 @@ func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
 	return l
 }
 
-// next waits for a frame to write; false when no more will come.
 func (l *link) next() (f []byte, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,20 +81,19 @@ func (l *link) next() (f []byte, ok bool) {
 	return f, true
 }
 
-// mostBeats is how many messages may wait before beats are left out. Others are as many as there are calls that wait.
+// mostBeats is the queue length from which beats are dropped. Other messages are bounded by the waiting calls.
 const mostBeats = 64
 
-// send hands a message over; false where nothing is sent any more, or a peer does not read and it is a beat.
+// send queues a message. It returns false if the link is closed, or if the peer does not read and it is a beat.
 func (l *link) send(m message) bool {
 	f, err := frame(m)
 	if err != nil {
-		go l.failed(err) // which takes locks that the caller may hold
+		go l.failed(err) // takes locks that the caller may hold
 		return false
 	}
 	return l.push(f, m.Kind == kindBeat)
 }
 
-// push hands a frame over, as send does.
 func (l *link) push(frame []byte, beat bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +105,7 @@ func (l *link) push(frame []byte, beat bool) bool {
 	return true
 }
 
-// flush ends the writing, and waits for what was handed over, no longer than limit.
+// flush stops the sending and waits at most limit for the queue.
 func (l *link) flush(limit time.Duration) {
 	l.mu.Lock()
 	l.closed = true
@@ -120,8 +117,7 @@ func (l *link) flush(limit time.Duration) {
 	}
 }
 
-// tell hands a message to all links but nil ones. It is encoded once: a welcome names all ranks, so encoding it for
-// each would be work by the square of their number.
+// tell encodes once for all links: a welcome names all ranks, so the cost would be quadratic.
 func tell(links []*link, m message) {
 	f, err := frame(m)
 	for _, l := range links {
@@ -135,7 +131,6 @@ func tell(links []*link, m message) {
 	}
 }
 
-// flush ends the writing on all links but nil ones, at the same time.
 func flush(links []*link) {
 	var flushed sync.WaitGroup
 	for _, l := range links {
@@ -146,7 +141,7 @@ func flush(links []*link) {
 	flushed.Wait()
 }
 
-// fault is what a message has in brackets of the error that ended a connection; "" where its other side closed it.
+// fault describes, in brackets, the error of a connection; "" if the peer closed it.
 func fault(err error) string {
 	if errors.Is(err, net.ErrClosed) || strings.HasSuffix(err.Error(), "EOF") {
 		return ""

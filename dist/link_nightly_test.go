@@ -18,8 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/ranks"
 )
 
-// F57: two ranks in network namespaces of their own, as on two hosts, whose link is cut. Each side ends for itself and
-// says so. It needs the rights to make namespaces.
+// F57: two ranks in separate network namespaces, as on two hosts, lose their link. Each side ends by itself with a
+// message. The test needs the rights to make namespaces.
 func TestF57_linkCut(t *testing.T) {
 	if ranks.Inside(t) {
 		job, err := dist.Join(t.Context())

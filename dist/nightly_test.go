@@ -16,7 +16,7 @@ import (
 
 const everything = true
 
-// faultTimes is how many times each fault is made.
+// faultTimes is the number of times that each fault is made.
 const faultTimes = 20
 
 // A rank that comes 12 s late: the others say what they wait for.
@@ -45,7 +45,7 @@ func TestJoin_saysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// late tells of one rank that it is rank 2.
+// late reports whether this is rank 2.
 func late() bool {
 	return os.Getenv("LAZO_RANK") == "2" || os.Getenv("OMPI_COMM_WORLD_RANK") == "2" || os.Getenv("PMI_RANK") == "2"
 }

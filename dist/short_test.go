@@ -4,5 +4,5 @@ package dist_test
 
 const everything = false
 
-// faultTimes is how many times each fault is made.
+// faultTimes is the number of times that each fault is made.
 const faultTimes = 1

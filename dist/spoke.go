@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// spoke is the side of any other rank.
 type spoke struct {
 	j       *Job
 	link    *link
 	results chan message
-	// dismissed is closed when rank 0 has said that it leaves.
+	// dismissed is closed when rank 0 leaves.
 	dismissed chan struct{}
 	dismiss   sync.Once
 
 	mu    sync.Mutex
 	awake wakefulness
-	seen  time.Time // when rank 0 said something last
-	left  bool      // it leaves, or this rank does
-	asked int64     // requests to the store so far
+	seen  time.Time // time of rank 0's last message
+	left  bool      // rank 0 or this rank leaves
+	asked int64
 	asks  map[int64]chan message
 }
 
-// watch says what this rank does, and hears what rank 0 says, until the job ends.
+// watch sends reports and handles rank 0's messages until the job ends.
 func (s *spoke) watch() {
 	go func() {
 		for {
@@ -80,7 +79,6 @@ func (s *spoke) take(m message) {
 	}
 }
 
-// send hands a message over, unless this rank has left.
 func (s *spoke) send(m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,12 +87,10 @@ func (s *spoke) send(m message) {
 	}
 }
 
-// silent: rank 0 says nothing.
 func (s *spoke) silent(since time.Duration) {
 	s.gone(fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down", s.j.who(0), round(since)), true)
 }
 
-// lost: the connection to rank 0 has ended.
 func (s *spoke) lost(err error) {
 	s.mu.Lock()
 	left, silent := s.left, time.Since(s.seen)
@@ -102,18 +98,18 @@ func (s *spoke) lost(err error) {
 	switch {
 	case left:
 		return
-	case silent > tooLong: // the launcher ends it, since another rank has seen that
+	case silent > tooLong: // the launcher ends rank 0, since another rank reported its silence
 		s.silent(silent)
 		return
 	}
 	s.gone(fmt.Sprintf("%s was lost: its connection ended before Job.Close%s: it died, was killed, or its program ended early", s.j.who(0), fault(err)), false)
 }
 
-// beforeSpeaker is how much later than the rank that says why a job ended the others exit.
+// beforeSpeaker delays the exit of ranks that do not report the failure.
 const beforeSpeaker = 300 * time.Millisecond
 
-// gone ends this process, for rank 0 cannot. One of those that are left says why: rank 1, or the first rank on another
-// host where that of rank 0 may be down.
+// gone ends this process without rank 0. Rank 1 reports why, or the first rank on another host if rank 0's host may be
+// down.
 func (s *spoke) gone(text string, host bool) {
 	speaker := 1
 	if host {
@@ -131,27 +127,25 @@ func (s *spoke) gone(text string, host bool) {
 	s.mu.Unlock()
 	f.Here = s.j.rank == speaker && !givenUp
 	if !f.Here {
-		time.Sleep(beforeSpeaker) // a launcher kills all when one has ended: the one that says why comes first
+		time.Sleep(beforeSpeaker) // the launcher kills all when one ends, so the reporting rank goes first
 	}
 	s.j.end(f)
 }
 
-// call is this rank's part in an agreement.
 func (s *spoke) call(m message) message {
 	s.send(m)
 	return <-s.results
 }
 
-// leave says that this rank's program ends by an error, and waits until those of all do; else the job ends.
+// leave reports that this rank's program ends with an error, and waits for the others to do so.
 func (s *spoke) leave(text string) {
 	b := s.j.beat()
 	s.send(message{Kind: kindLeave, Text: text, Beat: &b})
 	<-s.dismissed
 	s.close()
-	time.Sleep(beforeSpeaker) // mpirun ends all when one has failed: the error of rank 0 comes first
+	time.Sleep(beforeSpeaker) // mpirun ends all when one fails: rank 0's error goes first
 }
 
-// close says that this rank goes, and ends the connection.
 func (s *spoke) close() {
 	s.mu.Lock()
 	if !s.left {

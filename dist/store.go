@@ -9,31 +9,30 @@ import (
 	"sync"
 )
 
-// Store is where the processes of a job leave small values for each other, such as how the devices of each are to be
-// reached. A key is any bytes but none, and has one value as long as the job lives: it is put once. Methods may be
-// called by any number of goroutines. Who implements one keeps the keys of a job, and of each start of it, apart from
-// those of others, and runs package dist/storetest.
+// Store keeps small values that the processes of a job exchange, such as the addresses of their devices. A key is any
+// non-empty bytes. It is put once and lives as long as the job. Methods may be called concurrently. Implementations
+// must separate the keys of different jobs and starts; package dist/storetest tests them.
 type Store interface {
-	// Put gives a key its value, of any length up to some megabytes; [ErrKeyExists] where it has one.
+	// Put sets a key's value, of up to some megabytes. It returns [ErrKeyExists] if the key has one.
 	Put(ctx context.Context, key string, value []byte) error
-	// Get waits until the key has a value, or the context ends, and then gives the context's error.
+	// Get waits until the key has a value. If ctx ends, it returns ctx's error.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// TryGet does not wait; [ErrNoKey] where the key has no value.
+	// TryGet does not wait. It returns [ErrNoKey] if the key has no value.
 	TryGet(ctx context.Context, key string) ([]byte, error)
 }
 
-// What a [Store] says of a key.
+// Errors of a [Store].
 var (
 	ErrKeyExists = errors.New("the key has a value already")
 	ErrNoKey     = errors.New("the key has no value")
 )
 
-// mostValue is how long a value of [Job.Store] may be, in bytes.
+// mostValue is the limit of a value in [Job.Store], in bytes.
 const mostValue = 64 << 20
 
-// Store is the job's own store: rank 0 keeps the values, up to 64 MiB each, and the others ask it over their control
-// connections. It ends with the job, so that no start of a job sees the keys of another. What waits in it when this
-// rank leaves ([Job.Close]) gets an error.
+// Store returns the job's own store. Rank 0 keeps the values, of up to 64 MiB each; other ranks ask it over their
+// control connections. The store ends with the job. Calls that wait when this rank leaves ([Job.Close]) return an
+// error.
 func (j *Job) Store() Store { return store{j} }
 
 type store struct{ j *Job }
@@ -54,7 +53,6 @@ func (s store) TryGet(ctx context.Context, key string) ([]byte, error) {
 	return s.ask(ctx, "TryGet", message{Kind: kindTry, Key: []byte(key)})
 }
 
-// ask hands a request to rank 0 and waits for the answer.
 func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) {
 	failed := func(err error) error { return fmt.Errorf("dist: %s %q: %w", call, m.Key, err) }
 	if len(m.Key) == 0 {
@@ -89,7 +87,7 @@ func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) 
 	}
 }
 
-// send gives the request its number and a place for the answer. forget gives the request up.
+// send numbers and registers a request. forget abandons it.
 func (s store) send(m *message, answers chan message) (forget func(), ok bool) {
 	if s.j.left.Load() {
 		return nil, false
@@ -114,7 +112,6 @@ func (s store) send(m *message, answers chan message) (forget func(), ok bool) {
 	}, true
 }
 
-// answered is rank 0's answer to a request.
 func (s *spoke) answered(m message) {
 	s.mu.Lock()
 	answers := s.asks[m.ID]
@@ -125,7 +122,6 @@ func (s *spoke) answered(m message) {
 	}
 }
 
-// values are those of a job's store, at rank 0.
 type values struct {
 	mu      sync.Mutex
 	of      map[string][]byte
@@ -133,7 +129,6 @@ type values struct {
 	asked   int64               // by rank 0 itself
 }
 
-// waiter is a rank that waits for the value of a key.
 type waiter struct {
 	rank int
 	id   int64
@@ -147,7 +142,7 @@ func (v *values) own() int64 {
 	return v.asked
 }
 
-// answer takes a request of a rank and sends the answer to it, at once or when the key has its value.
+// answer answers a request, at once or when the key has a value.
 func (v *values) answer(rank int, m message, send func(message)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

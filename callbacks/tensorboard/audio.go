@@ -7,14 +7,13 @@ import (
 	"math"
 )
 
-// Audio is sound, logged with [loop.Logs.Output] and written as WAV with 16 bits a sample.
+// Audio is sound, logged with [loop.Logs.Output]. It is written as WAV with 16 bits per sample.
 type Audio struct {
-	// Samples are from -1 to 1; values outside are clipped, and NaN is silence. Those of several channels are
-	// interleaved.
+	// Samples are from -1 to 1, with channels interleaved. Other values are clipped; NaN is silence.
 	Samples []float32
-	// Rate is the number of samples of each channel in a second, at least 1.
+	// Rate is the number of samples per second and channel, at least 1.
 	Rate int
-	// Channels is the number of channels, at most 255; 0 is 1.
+	// Channels is at most 255; 0 means 1.
 	Channels int
 }
 
@@ -23,7 +22,7 @@ func (a Audio) String() string {
 	return fmt.Sprintf("audio of %d samples, %d channels, %d Hz", len(a.Samples), a.channels(), a.Rate)
 }
 
-// LogValue is the text of String, so that a structured log does not have all samples.
+// LogValue returns String's text, so that structured logs omit the samples.
 func (a Audio) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 func (a Audio) channels() int { return max(a.Channels, 1) }
@@ -42,7 +41,6 @@ func (a Audio) check() error {
 	return nil
 }
 
-// wav is the sound as a file: RIFF with a "fmt " chunk of 16 bytes and a "data" chunk, all little-endian.
 func (a Audio) wav() ([]byte, error) {
 	if err := a.check(); err != nil {
 		return nil, err

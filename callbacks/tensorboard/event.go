@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is a protocol buffer that is appended to. The numbers of its fields are those of TensorBoard's event.proto,
-// summary.proto, tensor.proto and plugin_data.proto.
+// message is a protocol buffer. Field numbers are those of TensorBoard's event.proto, summary.proto, tensor.proto and
+// plugin_data.proto.
 type message []byte
 
 func (m message) bytes(field protowire.Number, v []byte) message {
@@ -31,7 +31,6 @@ func (m message) float32(field protowire.Number, v float32) message {
 	return protowire.AppendFixed32(protowire.AppendTag(m, field, protowire.Fixed32Type), math.Float32bits(v))
 }
 
-// event is an Event: seconds since 1970, the step, and one thing in a field.
 func event(seconds float64, step int64, field protowire.Number, what []byte) message {
 	return message{}.float(1, seconds).integer(2, step).bytes(field, what)
 }
@@ -50,19 +49,18 @@ const (
 	dtString = 7
 )
 
-// Values of DataClass: what TensorBoard may do with a series of values.
+// Values of DataClass.
 const (
 	ofTensors = 2
 	ofBlobs   = 3
 )
 
-// value is a Summary.Value: a tensor with the plugin that shows it and that plugin's content.
+// value is a Summary.Value: a tensor, the plugin that shows it, and the plugin's content.
 func value(tag, plugin string, content message, class int64, tensor message) message {
 	metadata := message{}.bytes(1, message{}.text(1, plugin).bytes(2, content)).integer(4, class)
 	return message{}.text(1, tag).bytes(9, metadata).bytes(8, tensor)
 }
 
-// tensor is a TensorProto with a shape, without its elements.
 func tensor(dtype int64, shape ...int) message {
 	var dimensions message
 	for _, n := range shape {
@@ -71,8 +69,8 @@ func tensor(dtype int64, shape ...int) message {
 	return message{}.integer(1, dtype).bytes(2, dimensions)
 }
 
-// number is a Summary.Value of a number, as TensorFlow 1 and PyTorch write it: TensorBoard takes it for a scalar, and
-// its EventAccumulator in Python gives it by Scalars and drops it at a start, neither of which it does with a tensor.
+// number is a Summary.Value in TensorFlow 1's form. TensorBoard's EventAccumulator returns it by Scalars and drops it
+// at a restart; it does neither with tensors.
 func number(tag string, v float64) message { return message{}.text(1, tag).float32(2, float32(v)) }
 
 func doubles(values []float64, shape ...int) message {

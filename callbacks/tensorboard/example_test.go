@@ -25,7 +25,7 @@ func ExampleWrite() {
 		logs.Loss("loss", 1/float64(len(weights)))
 		return weights, logs, nil
 	}
-	// What costs something to make is made in a task of its own, as often as it is wanted.
+	// Make expensive values in a task of their own, as often as needed.
 	look := func(_ context.Context, turn *loop.Turn[[]float32, int]) error {
 		turn.Logs.Output("weights", tensorboard.NewHistogram(turn.State, 10))
 		turn.Logs.Output("picture", image.NewGray(image.Rect(0, 0, 8, 8)))

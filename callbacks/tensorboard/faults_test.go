@@ -79,7 +79,7 @@ func TestF35_troubleDoesNotReachTheRun(t *testing.T) {
 	}
 }
 
-// Behind half a record nothing could be read, so a file is left alone once a write failed; it is closed once.
+// F35: nothing after half a record can be read, so a file is abandoned after a failed write, and closed once.
 func TestF35_aBrokenFileIsLeftAlone(t *testing.T) {
 	file := &sick{writes: 3}
 	w := tensorboard.New(t.TempDir(), tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return file, nil }))

@@ -16,19 +16,17 @@ import (
 
 const (
 	filePrefix = "events.out.tfevents."
-	// fileVersionText is the first record of a file. TensorBoard purges only by files that have it.
+	// fileVersionText is the first record. TensorBoard purges only by files that have it.
 	fileVersionText = "brain.Event:2"
-	// statusStart is SessionLog.START: what stands in older files from this event's step on no longer counts.
+	// statusStart is SessionLog.START: it hides older files from this event's step on.
 	statusStart = 1
 )
 
-// eventFile is the new file of one folder.
 type eventFile struct {
 	out    io.WriteCloser
 	record []byte
-	// older: the folder had event files before.
-	older bool
-	// broken: a write failed, and nothing can be read after half a record.
+	older  bool
+	// broken means that a write failed: nothing after half a record can be read.
 	broken bool
 }
 
@@ -36,7 +34,7 @@ func createFile(path string) (io.WriteCloser, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
 }
 
-// openFile makes a new event file in a folder. It hides the steps from purge on of older files there.
+// openFile creates an event file that hides older files from step purge on.
 func (s *settings) openFile(folder string, seconds float64, purge int64) (*eventFile, error) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return nil, err
@@ -46,13 +44,12 @@ func (s *settings) openFile(folder string, seconds float64, purge int64) (*event
 		return nil, err
 	}
 	f := &eventFile{older: older}
-	// TensorBoard reads the files of a folder in the order of their names: this one must come last.
+	// TensorBoard reads files in the order of their names, so this name must be the last.
 	if f.out, err = s.createNamed(folder, max(int64(seconds), newest+1)); err != nil {
 		return nil, err
 	}
 	err = f.write(message{}.float(1, seconds).text(fileVersion, fileVersionText))
-	// The first start that TensorBoard reads in a folder purges nothing, and other programs' files have none: so there
-	// are two.
+	// The first start that TensorBoard reads purges nothing, and other programs' files may have none: write two.
 	for n := 0; n < 2 && err == nil && older; n++ {
 		err = f.write(event(seconds, purge, sessionLog, message{}.integer(1, statusStart)))
 	}
@@ -62,11 +59,11 @@ func (s *settings) openFile(folder string, seconds float64, purge int64) (*event
 	return f, nil
 }
 
-// createNamed makes a file with a name as TensorFlow 2 gives it: seconds, host, process, a number, "v2".
+// createNamed uses TensorFlow 2's form of names: seconds, host, process, a number, "v2".
 func (s *settings) createNamed(folder string, seconds int64) (io.WriteCloser, error) {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
-		host = "localhost" // the host is for information only
+		host = "localhost"
 	}
 	host = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r < ' ' {
@@ -83,7 +80,6 @@ func (s *settings) createNamed(folder string, seconds int64) (io.WriteCloser, er
 	}
 }
 
-// newestFile is the time in the name of the newest event file of a folder.
 func newestFile(folder string) (seconds int64, some bool, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -96,7 +92,7 @@ func newestFile(folder string) (seconds int64, some bool, err error) {
 		}
 		some = true
 		number, _, _ := strings.Cut(rest, ".")
-		// A name without a time is another program's; after one far in the future there is no later name.
+		// Other names have no time, and a far future time has no later name.
 		if n, err := strconv.ParseInt(number, 10, 64); err == nil && n < 9_999_999_999 {
 			seconds = max(seconds, n)
 		}
@@ -104,7 +100,7 @@ func newestFile(folder string) (seconds int64, some bool, err error) {
 	return seconds, some, nil
 }
 
-// write writes an event by one write to the system: a process that is killed leaves at most its last record cut.
+// write writes an event in one system call: a killed process leaves at most its last record incomplete.
 func (f *eventFile) write(event []byte) error {
 	f.record = tfrecord.Append(f.record[:0], event)
 	_, err := f.out.Write(f.record)

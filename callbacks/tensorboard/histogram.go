@@ -7,15 +7,15 @@ import (
 	"sort"
 )
 
-// Histogram is a distribution of numbers, logged with [loop.Logs.Output]; [NewHistogram] makes one. The buckets are
-// ascending. A Histogram without buckets is not written.
+// Histogram is a distribution of numbers, logged with [loop.Logs.Output]. [NewHistogram] makes one. Buckets are
+// ascending. An empty Histogram is not written.
 type Histogram struct{ Buckets []Bucket }
 
-// Bucket is the number of values from Low to High. High belongs to the next bucket, except in the last one.
+// Bucket is the number of values from Low to below High; the last bucket includes High.
 type Bucket struct{ Low, High, Count float64 }
 
-// NewHistogram counts values into buckets of equal width: 30 if buckets is 0 or less. If all values are equal, there is
-// one bucket of width 1 around them. NaN and the infinities are in no bucket. The slice is not kept.
+// NewHistogram counts values in buckets of equal width, 30 if buckets is at most 0. Equal values get one bucket of
+// width 1 around them. NaN and infinities are ignored. The slice is not kept.
 func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -37,7 +37,7 @@ func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 	for i := range all {
 		all[i].Low = edge
 		t := float64(i+1) / float64(buckets)
-		// Both ends are exact, nothing overflows, and rounding does not put an edge before the previous one.
+		// Both ends are exact, nothing overflows, and edges ascend despite rounding.
 		edge = max(edge, low*(1-t)+high*t)
 		all[i].High = edge
 	}
@@ -52,7 +52,7 @@ func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// String says how many values there are, and in which range.
+// String returns the number and the range of the values.
 func (h Histogram) String() string {
 	n := 0.0
 	for _, b := range h.Buckets {
@@ -64,5 +64,5 @@ func (h Histogram) String() string {
 	return fmt.Sprintf("histogram of %g values from %.6g to %.6g", n, h.Buckets[0].Low, h.Buckets[len(h.Buckets)-1].High)
 }
 
-// LogValue is the text of String.
+// LogValue returns String's text.
 func (h Histogram) LogValue() slog.Value { return slog.StringValue(h.String()) }

@@ -24,10 +24,10 @@ type settings struct {
 	err         error
 }
 
-// training is the folder of what is not logged by an evaluation.
+// training is the folder of entries that no evaluation logged.
 const training = "train"
 
-// queue is longer than the default: numbers take little memory.
+// queue is long because numbers take little memory.
 const queue = 256
 
 func newSettings(options []Option) settings {
@@ -40,9 +40,9 @@ func newSettings(options []Option) settings {
 	return s
 }
 
-// Evaluations names the evaluations of the run, in place of "test" and "val": an entry whose name ends in "_" and one
-// of these, or begins with one and "_", is written to the folder of that name, without it. With none, all entries are
-// written to that of the training.
+// Evaluations names the run's evaluations, by default "test" and "val". An entry whose name ends in "_" and such a
+// name, or begins with it and "_", is written to that folder without this part. Evaluations() writes all entries to
+// "train".
 func Evaluations(names ...string) Option {
 	names = slices.Clone(names)
 	return func(s *settings) {
@@ -51,22 +51,22 @@ func Evaluations(names ...string) Option {
 				s.err = errors.Join(s.err, fmt.Errorf("evaluation %q: want the name of a folder other than %q", name, training))
 			}
 		}
-		// The longest comes first: of "test" and "big_test", loss_big_test is the second's.
+		// Longest first: with "test" and "big_test", loss_big_test belongs to the latter.
 		slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
 		s.evaluations = names
 	}
 }
 
-// Hyperparameters adds the run to TensorBoard's table of hyperparameters, as one session with its settings, its start
-// and whether it ended without an error. Within the values, a map makes names with dots, a list names with its indices,
-// and nil an empty text; other values must be booleans, numbers, strings, or have a String method. For a resumed run
-// TensorBoard shows the first end that was written; a killed process writes none.
+// Hyperparameters adds the run to TensorBoard's table of hyperparameters, with its start and whether it ended without
+// an error. Maps become names with dots, lists names with indices, nil an empty text. Other values must be booleans,
+// numbers, strings, or have a String method. For a resumed run TensorBoard shows the first end; a killed process writes
+// none.
 func Hyperparameters(values map[string]any) Option {
 	values = maps.Clone(values)
 	return func(s *settings) { s.parameters = values }
 }
 
-// InBackground sets how [Write] runs beside the loop. A Queue of 0 is 256 reports, which is also the default.
+// InBackground sets how [Write] runs in the background. The default Queue is 256 reports.
 func InBackground(b callbacks.Background) Option {
 	return func(s *settings) {
 		if b.Queue < 0 || b.Deadline < 0 {

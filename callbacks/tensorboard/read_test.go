@@ -29,7 +29,7 @@ type point struct {
 	texts   []string
 }
 
-// events is what an event file holds.
+// events is the content of an event file.
 type events struct {
 	version string
 	purge   []int64 // the steps from which older files no longer count
@@ -194,8 +194,8 @@ func wholeRecords(b []byte) (n int) {
 	return n
 }
 
-// kept is what TensorBoard's loader in Python keeps of the files of a folder, read in their order: each start but the
-// very first takes away all steps from its own on. Of hyperparameters it keeps what came first.
+// kept returns the points that TensorBoard's Python loader keeps of a folder's files, read in order: each start but the
+// very first removes all steps from its own on. Of hyperparameters it keeps the first.
 func kept(files []events) (left []point) {
 	started, known := false, map[string]bool{}
 	for _, e := range files {

@@ -9,8 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// folderAndTag is where an entry is written. TensorBoard groups tags by the part before the first slash: the
-// collection.
+// folderAndTag returns where an entry is written. TensorBoard groups tags by the part before the first slash.
 func (s *settings) folderAndTag(e loop.Entry) (folder, tag string) {
 	name, folder := e.Name, training
 	for _, evaluation := range s.evaluations {
@@ -26,7 +25,7 @@ func (s *settings) folderAndTag(e loop.Entry) (folder, tag string) {
 	return folder, strings.ReplaceAll(escape(string(e.Collection)), "/", "%2F") + "/" + escape(name)
 }
 
-// metric is the tag of a stateful metric as that of a metric: for who looks at a chart, the two are one.
+// metric maps the tag of a stateful metric to a metric's, for one chart.
 func metric(tag string) string {
 	if rest, is := strings.CutPrefix(tag, string(loop.Stateful)+"/"); is {
 		return string(loop.Metrics) + "/" + rest
@@ -34,9 +33,8 @@ func metric(tag string) string {
 	return tag
 }
 
-// escape makes a name printable UTF-8 on one line (with another, TensorBoard would ignore the rest of the file), a
-// different one for each name: bytes that are not UTF-8 and control characters are written as in a URL, %0A, and so is
-// a percent sign that would be read as the beginning of one.
+// escape encodes invalid UTF-8 and control characters as in a URL (%0A): TensorBoard ignores the rest of a file after
+// such a name. It is injective, so it also encodes percent signs that look like an escape.
 func escape(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -53,7 +51,6 @@ func escape(name string) string {
 	return b.String()
 }
 
-// isEscape reports whether a percent sign is followed by two hexadecimal digits.
 func isEscape(s string) bool {
 	const digits = "0123456789ABCDEF"
 	return len(s) > 2 && strings.IndexByte(digits, s[1]) >= 0 && strings.IndexByte(digits, s[2]) >= 0

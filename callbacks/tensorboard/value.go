@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// encode makes a Summary.Value of a value, nil if it is of a type that is left out.
+// encode returns a Summary.Value, or nil for other types.
 func encode(tag string, e loop.Entry) (message, error) {
 	if e.IsNumber() {
 		return scalar(tag, e.Value)
@@ -54,10 +54,9 @@ func scalar(tag string, v loop.Value) (message, error) {
 	return number(tag, f), nil
 }
 
-// utf8Text is a text with what is not UTF-8 replaced.
 func utf8Text(s string) []byte { return []byte(strings.ToValidUTF8(s, "\ufffd")) }
 
-// pictures is their width, their height, and each as PNG.
+// pictures has the width, the height, and PNG files.
 func pictures(tag string, all ...image.Image) (message, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -84,7 +83,7 @@ func pictures(tag string, all ...image.Image) (message, error) {
 	return value(tag, "images", nil, ofBlobs, texts(parts, len(parts))), nil
 }
 
-// sounds is each as WAV. There is no label beside each: TensorBoard's loader in Python cannot read an empty one.
+// sounds has WAV files without labels: TensorBoard's Python loader cannot read empty ones.
 func sounds(tag string, all ...Audio) (message, error) {
 	if len(all) == 0 {
 		return nil, nil

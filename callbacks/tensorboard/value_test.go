@@ -241,7 +241,7 @@ func TestNewHistogram_law(t *testing.T) {
 	})
 }
 
-// What the other writers of a run say of these values.
+// How the other writers of a run show these values.
 func TestValues_inOtherWriters(t *testing.T) {
 	var out bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

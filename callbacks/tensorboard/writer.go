@@ -10,26 +10,23 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ErrDropped is wrapped by the error at the end of a run that was so fast that reports were dropped (see
-// [callbacks.Background]). Write less often, or set a longer queue.
+// ErrDropped means that reports were dropped because the run was too fast ([callbacks.Background]). Write less often or
+// set a longer queue.
 var ErrDropped = errors.New("reports were dropped")
 
-// Write writes what is logged in the due turns into event files in dir, as the package's documentation describes.
-// Folders and files are made with the first value that needs them. The step is the number of finished steps, the time
-// that of the turn.
+// Write writes the logs of due iterations into event files in dir; see the package's documentation. It creates folders
+// and files with the first value that needs them. Events have the number of finished steps and the iteration's time.
 //
-// The run does not wait: values are read and written in the background, and only those of due turns (see
-// [InBackground]). Each turn is one write to the system for each folder, so a process that is killed leaves at most the
-// last record of a file cut, which TensorBoard ignores.
+// Values are read and written in the background ([InBackground]). Each iteration is one write per folder, so a killed
+// process leaves at most one incomplete record per file, which TensorBoard ignores.
 //
-// A run that finds event files begins new ones with later names, which make TensorBoard drop all steps after the one
-// at which the run begins (see [loop.Continue]), or all steps if it begins at 0. (TensorBoard's data server ignores
-// that, but drops the later steps of an entry when the entry is written again.) An evaluation at the start of a
-// resumed run is of a step that is there already, and is left out.
+// A run that finds event files makes TensorBoard drop all steps after its first ([loop.Continue]), or all if it begins
+// at 0. TensorBoard's data server drops the later steps of an entry only when that is written again. An evaluation at
+// the start of a resumed run is left out, because its step is already there.
 //
-// Errors do not end the run. A value that cannot be read or shown is left out; a file that cannot be written is not
-// written to again. The first error is returned at the end of the run, and so is [ErrDropped], unless
-// [callbacks.Background.Dropped] is set. Wrong options are an error before the first turn.
+// Errors do not end the run: unreadable values are left out, and a file is abandoned after a failed write. The end of
+// the run returns the first error, and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options are an
+// error before the first step.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
 	c := loop.Callback{Name: "tensorboard " + dir, When: when, AtRank0: true, Err: newWriter(dir, s).err}
@@ -51,7 +48,6 @@ func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	return c
 }
 
-// inBackground is the writer in the background, which counts what was dropped.
 type inBackground struct {
 	loop.Attendant
 	dropped int64
@@ -65,11 +61,11 @@ func (b *inBackground) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// New makes the writer of [Write] for a loop written by hand, without a background: Watch writes a report, End closes
+// New returns the writer of [Write] for a hand-written loop, without a background. Watch writes a report, End closes
 // the files.
 func New(dir string, options ...Option) loop.Attendant {
 	w := newWriter(dir, newSettings(options))
-	w.prefix = "tensorboard: " // in a run, the loop adds the name
+	w.prefix = "tensorboard: "
 	return w
 }
 
@@ -78,12 +74,12 @@ type writer struct {
 	dir    string
 	hyper  map[string]message
 	begun  bool
-	files  map[string]*eventFile // by their folder; nil where none could be made
-	events map[string]message    // the values of a report
-	order  []string              // the folders of events
+	files  map[string]*eventFile // by folder; nil if creation failed
+	events map[string]message    // values of a report by folder
+	order  []string
 	first  error
 	ended  bool
-	prefix string                     // of errors
+	prefix string
 	owners map[string]loop.Collection // of the tags metrics/…, by folder and tag
 }
 
@@ -99,7 +95,7 @@ func newWriter(dir string, s settings) *writer {
 	return w
 }
 
-// Watch writes a report. Only wrong options are its error; all others are those of End.
+// Watch writes a report. It returns only errors of the options; End returns others.
 func (w *writer) Watch(_ context.Context, r loop.Report) error {
 	if w.err != nil {
 		return w.prefixed(w.err)
@@ -134,7 +130,7 @@ func (w *writer) Watch(_ context.Context, r loop.Report) error {
 	return nil
 }
 
-// begin hides what old files have in all folders, also those that this run does not write to.
+// begin hides old steps in all folders, even those that this run does not use.
 func (w *writer) begin(r loop.Report, seconds float64) {
 	for _, folder := range append([]string{training}, w.evaluations...) {
 		if _, some, err := newestFile(filepath.Join(w.dir, folder)); err == nil && some {
@@ -146,8 +142,7 @@ func (w *writer) begin(r loop.Report, seconds float64) {
 	}
 }
 
-// own says which entries have the tags metrics/…: those of [loop.Metrics], else those of [loop.Stateful], whichever
-// came first.
+// own decides which entries have the tags metrics/…: the first [loop.Metrics], otherwise the first [loop.Stateful].
 func (w *writer) own(r loop.Report) {
 	for _, c := range []loop.Collection{loop.Metrics, loop.Stateful} {
 		for e := range r.Logs.All() {
@@ -169,7 +164,7 @@ func (w *writer) add(folder string, v message) {
 	w.events[folder] = w.events[folder].bytes(1, v)
 }
 
-// flush writes an event to each folder that has values.
+// flush writes an event per folder with values.
 func (w *writer) flush(r loop.Report, seconds float64) {
 	for _, folder := range w.order {
 		if f := w.file(folder, r, seconds); f != nil && !f.broken && !(f.older && folder != "." && isResumedAt(r)) {
@@ -180,10 +175,10 @@ func (w *writer) flush(r loop.Report, seconds float64) {
 	clear(w.events)
 }
 
-// isResumedAt reports whether a report is of the step with which an earlier run ended.
+// isResumedAt reports whether a report is of the last step of an earlier run.
 func isResumedAt(r loop.Report) bool { return r.From.Steps > 0 && r.Elapsed.Steps <= r.From.Steps }
 
-// file is the event file of a folder, nil if it cannot be made.
+// file returns a folder's event file, or nil if it cannot be created.
 func (w *writer) file(folder string, r loop.Report, seconds float64) *eventFile {
 	f, known := w.files[folder]
 	if known {
@@ -199,7 +194,7 @@ func (w *writer) file(folder string, r loop.Report, seconds float64) *eventFile 
 	return f
 }
 
-// End closes the files and gives the first error.
+// End closes the files and returns the first error.
 func (w *writer) End(_ context.Context, e loop.Ending) error {
 	if w.begun && !w.ended && w.parameters != nil {
 		seconds := secondsAt(e.Elapsed)

@@ -118,7 +118,7 @@ func TestEvaluations(t *testing.T) {
 	}
 }
 
-// visible is what TensorBoard's loader keeps of a scalar.
+// visible returns the steps of a scalar that TensorBoard's loader keeps.
 func visible(all []events, tag string) (steps []int64) {
 	for _, p := range kept(all) {
 		if p.tag == tag {
@@ -170,7 +170,7 @@ func TestWrite_anew(t *testing.T) {
 	require.Empty(t, visible(read(t, filepath.Join(dir, "val")), "losses/loss"))
 }
 
-// A new file comes behind those that are there, also where the clock was set back or runs follow in one second.
+// A new file sorts after the existing ones, even if the clock was set back or runs follow within a second.
 func TestWrite_namesComeInOrder(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "train")

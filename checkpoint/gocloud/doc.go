@@ -1,6 +1,5 @@
-// Package gocloud keeps checkpoints in the object stores of gocloud.dev/blob: S3 and other services with its protocol,
-// Google Cloud Storage, Azure, and for tests memory and files. It is a module of its own, so that only its users get
-// its dependencies.
+// Package gocloud keeps checkpoints in the object stores of gocloud.dev/blob: S3 and compatible services, Google Cloud
+// Storage, Azure, and, for tests, memory and files. It is a separate module because of its dependencies.
 //
 //	import _ "gocloud.dev/blob/s3blob" // for s3:// addresses
 //

@@ -13,17 +13,15 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// Store is a bucket as a place for checkpoints. It should hold those of one run alone: blob.PrefixedBucket makes a part
-// of a bucket one. The bucket stays the caller's to close. Errors are those of package blob, but for objects that are
-// not there, which are fs.ErrNotExist too.
+// Store is a bucket as a [checkpoint.Store]. Use one bucket, or one blob.PrefixedBucket, per run. The caller closes the
+// bucket. Errors are package blob's; a missing object is also fs.ErrNotExist.
 //
-// A bucket of package fileblob does not sync its files: a loss of power may take what was saved. On a disk
-// checkpoint.Open is the safe way.
+// Package fileblob does not sync its files, so a power loss may lose saves. On a disk use checkpoint.Open.
 type Store struct{ Bucket *blob.Bucket }
 
 var _ checkpoint.Store = Store{}
 
-// Put makes an object.
+// Put creates an object.
 func (s Store) Put(ctx context.Context, key string, write func(io.Writer) error) (err error) {
 	inner, discard := context.WithCancel(ctx)
 	defer discard()
@@ -33,7 +31,7 @@ func (s Store) Put(ctx context.Context, key string, write func(io.Writer) error)
 	}
 	written := false
 	defer func() {
-		if !written { // also after a panic: a Close without the context's end would make the object
+		if !written { // even after a panic: Close alone would create the object
 			discard()
 			_ = w.Close()
 		}
@@ -52,7 +50,7 @@ func (s Store) Put(ctx context.Context, key string, write func(io.Writer) error)
 func (s Store) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
 	r, err := s.Bucket.NewRangeReader(ctx, key, offset, int64(len(p)), nil)
 	if err != nil {
-		if size, sizeErr := s.Size(ctx, key); sizeErr == nil && offset >= size { // some services refuse a range behind the end
+		if size, sizeErr := s.Size(ctx, key); sizeErr == nil && offset >= size { // some services refuse a range after the end
 			return 0, io.EOF
 		}
 		return 0, named("read", key, err)
@@ -70,7 +68,7 @@ func (s Store) ReadAt(ctx context.Context, key string, p []byte, offset int64) (
 	return n, err
 }
 
-// Size is the length of an object in bytes.
+// Size returns an object's size in bytes.
 func (s Store) Size(ctx context.Context, key string) (int64, error) {
 	a, err := s.Bucket.Attributes(ctx, key)
 	if err != nil {
@@ -79,7 +77,7 @@ func (s Store) Size(ctx context.Context, key string) (int64, error) {
 	return a.Size, nil
 }
 
-// Keys gives the keys of all objects.
+// Keys returns all keys.
 func (s Store) Keys(ctx context.Context) ([]string, error) {
 	var keys []string
 	for list := s.Bucket.List(nil); ; {

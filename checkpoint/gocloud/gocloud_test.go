@@ -49,7 +49,7 @@ func TestPutThatPanics(t *testing.T) {
 	require.Empty(t, keys)
 }
 
-// What a bucket of files has is a folder that checkpoint.Open reads.
+// checkpoint.Open reads the folder of a bucket of files.
 func TestFilesAreAFolder(t *testing.T) {
 	dir := t.TempDir()
 	bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{Metadata: fileblob.MetadataDontWrite})

@@ -1,3 +1,3 @@
-// Package storetest has the tests that every [checkpoint.Store] must pass ([Run]), a store in memory ([Memory]), and
-// one in which chosen calls fail, or are the last ones of a process ([Faulty]).
+// Package storetest tests implementations of [checkpoint.Store] ([Run]). It has a store in memory ([Memory]) and one
+// with injected failures ([Faulty]).
 package storetest

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// Memory is a store in memory. The zero Memory is empty and ready.
+// Memory is a store in memory. The zero Memory is empty.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte // never changed in place
@@ -21,14 +21,14 @@ type Memory struct {
 
 var _ checkpoint.Store = (*Memory)(nil)
 
-// Clone is the store as another process finds it now; m itself goes on.
+// Clone returns an independent copy, as another process would find the store.
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return &Memory{objects: maps.Clone(m.objects)}
 }
 
-// Put makes an object.
+// Put creates an object.
 func (m *Memory) Put(ctx context.Context, key string, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
@@ -68,13 +68,13 @@ func (m *Memory) ReadAt(ctx context.Context, key string, p []byte, offset int64)
 	return bytes.NewReader(object).ReadAt(p, offset)
 }
 
-// Size is the length of an object.
+// Size returns an object's size.
 func (m *Memory) Size(ctx context.Context, key string) (int64, error) {
 	object, err := m.get(ctx, "size", key)
 	return int64(len(object)), err
 }
 
-// Keys gives all keys.
+// Keys returns all keys.
 func (m *Memory) Keys(ctx context.Context) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -107,20 +107,20 @@ const (
 	OpDelete Op = "delete"
 )
 
-// Call is one call of a store; Key is "" for OpKeys.
+// Call is one call; Key is "" for OpKeys.
 type Call struct {
 	Op  Op
 	Key string
 }
 
-// Faulty is a store with a look at each call. A process that crashes there leaves what [Memory.Clone] gives.
+// Faulty is a store that can fail at each call. [Memory.Clone] in a hook is what a crash at that call leaves.
 type Faulty struct {
 	Store checkpoint.Store
-	// Before is asked before a call; its error is what the call returns, and nothing happens, but that a Put may have
-	// called its function.
+	// Before runs before a call. If it returns an error, the call fails without effect, except that Put may have called
+	// its function.
 	Before func(Call) error
-	// After is asked after a call that went well; its error is what the call returns although all was done, as when the
-	// answer of a service is lost.
+	// After runs after a successful call. If it returns an error, the call fails although it took effect, as when a
+	// response is lost.
 	After func(Call) error
 }
 
@@ -137,7 +137,7 @@ func (f *Faulty) around(c Call, do func() error) error {
 	return err
 }
 
-// Put makes an object.
+// Put creates an object.
 func (f *Faulty) Put(ctx context.Context, key string, write func(io.Writer) error) error {
 	called := false
 	err := f.around(Call{OpPut, key}, func() error {
@@ -163,7 +163,7 @@ func (f *Faulty) ReadAt(ctx context.Context, key string, p []byte, offset int64)
 	return n, err
 }
 
-// Size is the length of an object.
+// Size returns an object's size.
 func (f *Faulty) Size(ctx context.Context, key string) (n int64, err error) {
 	err = f.around(Call{OpSize, key}, func() (err error) {
 		n, err = f.Store.Size(ctx, key)
@@ -172,7 +172,7 @@ func (f *Faulty) Size(ctx context.Context, key string) (n int64, err error) {
 	return n, err
 }
 
-// Keys gives all keys.
+// Keys returns all keys.
 func (f *Faulty) Keys(ctx context.Context) (keys []string, err error) {
 	err = f.around(Call{OpKeys, ""}, func() (err error) {
 		keys, err = f.Store.Keys(ctx)

@@ -1,8 +1,8 @@
-// Package etcd keeps in etcd what the processes of a job leave for each other ([dist.Store]), for plugins whose
-// processes find each other by keys and values. It is a module of its own, so that only its users get its dependencies.
+// Package etcd is a [dist.Store] in etcd, for plugins whose processes find each other by keys and values. It is a
+// separate module because of its dependencies.
 //
-// A job has a store without it ([dist.Job.Store]). This one is for those whose clusters have an etcd ([Open]), and want
-// to see there what their jobs do, or who would rather trust its server than lazo's ([Embed]):
+// A job has its own store ([dist.Job.Store]). Use this one to see the job's keys in the cluster's etcd ([Open]), or to
+// use etcd's server instead of lazo's ([Embed]):
 //
 //	job, err := dist.Join(ctx)
 //	…
@@ -10,6 +10,6 @@
 //	…
 //	runtime, err := xla.Open(ctx, xla.CUDA, xla.Across(job), xla.WithStore(store))
 //
-// Close the runtime first, then the store, then the job, on all ranks. Keys begin with lazo/JOB/ATTEMPT/ and a random
-// word, and are bound to a lease that rank 0 keeps alive: those of a job that died vanish within a minute.
+// On all ranks, close the runtime first, then the store, then the job. Keys begin with lazo/JOB/ATTEMPT/ and a random
+// word. They have a lease that rank 0 renews, so a dead job's keys disappear within a minute.
 package etcd

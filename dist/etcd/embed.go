@@ -17,16 +17,16 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// mostRequest is how long a request to an embedded server may be, in bytes: a value and its key.
+// mostRequest is the limit of a request, a value and its key, in bytes.
 const mostRequest = 64<<20 + 1<<20
 
-// user is the one that an embedded server lets in.
+// user is an embedded server's only user.
 const user = "root"
 
-// Embed starts an etcd of one member in rank 0, for as long as the job lives, and opens the store in it. All ranks call
-// it, and close the store. The server listens to its host alone where all ranks are there, else at a port of all
-// addresses; it takes who has the password that the job hands round, over plain TCP. Its folder is a temporary one,
-// which Close removes. ctx is for the opening alone. A value may have 64 MiB.
+// Embed starts an etcd server of one member in rank 0 and opens the store in it. All ranks must call it, and close the
+// store. The server listens on localhost if all ranks are on one host, otherwise on a port of all addresses. Clients
+// need a password, which the job distributes, over plain TCP. The data folder is temporary. ctx applies to the opening
+// only. Values have at most 64 MiB.
 func Embed(ctx context.Context, job *dist.Job) (*Store, error) {
 	if job == nil {
 		return nil, errors.New("etcd: embed a server: there is no job: see dist.Join")
@@ -50,7 +50,6 @@ func Embed(ctx context.Context, job *dist.Job) (*Store, error) {
 	return s, nil
 }
 
-// serve starts the server, and has it ask for a password.
 func (s *Store) serve(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "lazo-etcd")
 	if err != nil {
@@ -68,7 +67,7 @@ func (s *Store) serve(ctx context.Context) error {
 	config.ListenPeerUrls, config.AdvertisePeerUrls = hosts("127.0.0.1"), hosts("127.0.0.1") // there are no peers
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	config.UnsafeNoFsync = true // nobody reads it when the job has ended
+	config.UnsafeNoFsync = true // not read after the job
 	config.MaxRequestBytes = mostRequest
 	config.BcryptCost = 4 // the password cannot be guessed
 	server, err := embed.StartEtcd(config)
@@ -90,7 +89,7 @@ func (s *Store) serve(ctx context.Context) error {
 	return s.lock(ctx)
 }
 
-// lock has the server ask for the password.
+// lock makes the server require the password.
 func (s *Store) lock(ctx context.Context) (err error) {
 	open, err := clientv3.New(clientv3.Config{Endpoints: s.at.Endpoints[:1], Logger: zap.NewNop()})
 	if err != nil {
@@ -110,7 +109,7 @@ func (s *Store) lock(ctx context.Context) (err error) {
 	return nil
 }
 
-// reachable are the addresses by which the ranks may come to the server, first that of this host for itself.
+// reachable returns the server's addresses for the ranks, this host's own first.
 func reachable(a net.Addr) (list []string) {
 	_, port, err := net.SplitHostPort(a.String())
 	if err != nil {
@@ -120,7 +119,7 @@ func reachable(a net.Addr) (list []string) {
 	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return list
 	}
-	own, _ := net.InterfaceAddrs() // none: by its name alone
+	own, _ := net.InterfaceAddrs()
 	for _, address := range own {
 		if n, ok := address.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
 			list = append(list, net.JoinHostPort(n.IP.String(), port))

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// Who does not know the password of an embedded server is refused.
+// A client without the password of an embedded server is refused.
 func TestEmbed_asksForItsPassword(t *testing.T) {
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)

@@ -17,12 +17,12 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// Store is a job's store in etcd. [Open] and [Embed] make it.
+// Store is a job's store in etcd, made by [Open] or [Embed].
 type Store struct {
 	job    *dist.Job
 	client *clientv3.Client
 	at     meeting
-	// Of rank 0, nil where there is none.
+	// At rank 0; nil if there is none.
 	revoke, stop func() error // the keys; the server
 	closing      sync.Once
 	closed       error
@@ -30,21 +30,21 @@ type Store struct {
 
 var _ dist.Store = (*Store)(nil)
 
-// meeting is what rank 0 hands round.
+// meeting is the data that rank 0 sends to all.
 type meeting struct {
 	Prefix    string
 	Lease     clientv3.LeaseID
 	Endpoints []string // of an embedded server
-	Password  string   // to it
+	Password  string
 	Failed    string
 }
 
-// lease is how long keys live whose job has died. Rank 0 renews it three times in that.
+// lease is the time that a dead job's keys remain. Rank 0 renews it three times in that time.
 const lease = 60 * time.Second
 
-// Open opens the store of a job in an etcd that is there. All ranks call it, with the client's own settings: endpoints,
-// TLS, user. Close it on all ranks. ctx is for the opening alone. A value may be as long as the server takes requests:
-// 1.5 MiB without its own --max-request-bytes.
+// Open opens the store of a job in a running etcd. All ranks call it, with the client's settings (endpoints, TLS,
+// user), and close the store. ctx applies to the opening only. The server limits the size of values: 1.5 MiB unless it
+// has --max-request-bytes.
 func Open(ctx context.Context, job *dist.Job, config clientv3.Config) (*Store, error) {
 	if job == nil {
 		return nil, errors.New("etcd: open the store: there is no job: see dist.Join")
@@ -63,7 +63,7 @@ func Open(ctx context.Context, job *dist.Job, config clientv3.Config) (*Store, e
 	return s, nil
 }
 
-// meet has rank 0 prepare the store, and hands round what it says of it.
+// meet prepares the store at rank 0 and sends the meeting to all.
 func (s *Store) meet(lead func() error) error {
 	var leadErr error
 	if s.job.Rank() == 0 {
@@ -87,7 +87,7 @@ func (s *Store) meet(lead func() error) error {
 	return nil
 }
 
-// lead connects rank 0, and gives the job its keys.
+// lead connects rank 0 and creates the lease.
 func (s *Store) lead(ctx context.Context, config clientv3.Config) error {
 	s.at.Prefix = fmt.Sprintf("lazo/%s/%s/%s/", cmp.Or(s.job.Name(), "job"), cmp.Or(s.job.Attempt(), "0"), rand.Text())
 	if err := s.dial(ctx, config); err != nil {
@@ -105,7 +105,7 @@ func (s *Store) lead(ctx context.Context, config clientv3.Config) error {
 		return fmt.Errorf("keep the lease of the job's keys: %w", err)
 	}
 	go func() {
-		for range renewals { // what is not read is complained about
+		for range renewals { // unread renewals are logged
 		}
 	}()
 	s.revoke = func() error {
@@ -118,7 +118,7 @@ func (s *Store) lead(ctx context.Context, config clientv3.Config) error {
 	return nil
 }
 
-// dial makes the client, and looks whether a server answers.
+// dial creates the client and checks that a server answers.
 func (s *Store) dial(ctx context.Context, config clientv3.Config) (err error) {
 	if config.Logger == nil && config.LogConfig == nil {
 		config.Logger = zap.NewNop()
@@ -130,7 +130,6 @@ func (s *Store) dial(ctx context.Context, config clientv3.Config) (err error) {
 	return cause(ctx, err)
 }
 
-// cause is the context's where it ended.
 func cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -142,7 +141,6 @@ func wrap(call, key string, err error) error { return fmt.Errorf("etcd: %s %q: %
 
 var errNoKey = errors.New("expected a key of one byte at least")
 
-// begin looks at what every call is given.
 func begin(ctx context.Context, key string) error {
 	if key == "" {
 		return errNoKey
@@ -153,7 +151,7 @@ func begin(ctx context.Context, key string) error {
 	return nil
 }
 
-// Put gives a key its value; [dist.ErrKeyExists] where it has one.
+// Put sets a key's value. It returns [dist.ErrKeyExists] if the key has one.
 func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	if err := begin(ctx, key); err != nil {
 		return wrap("Put", key, err)
@@ -170,7 +168,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// get asks for a key once; found is false where it has no value at the revision.
+// get reads a key once. found is false if it had no value at the revision.
 func (s *Store) get(ctx context.Context, key string) (value []byte, found bool, revision int64, err error) {
 	got, err := s.client.Get(ctx, s.at.Prefix+key)
 	if err != nil {
@@ -182,7 +180,7 @@ func (s *Store) get(ctx context.Context, key string) (value []byte, found bool, 
 	return nil, false, got.Header.Revision, nil
 }
 
-// TryGet does not wait; [dist.ErrNoKey] where the key has no value.
+// TryGet does not wait. It returns [dist.ErrNoKey] if the key has no value.
 func (s *Store) TryGet(ctx context.Context, key string) ([]byte, error) {
 	err := begin(ctx, key)
 	if err == nil {
@@ -198,7 +196,7 @@ func (s *Store) TryGet(ctx context.Context, key string) ([]byte, error) {
 	return nil, wrap("TryGet", key, err)
 }
 
-// Get waits until the key has a value, or the context ends.
+// Get waits until the key has a value or ctx ends.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := begin(ctx, key); err != nil {
 		return nil, wrap("Get", key, err)
@@ -214,7 +212,7 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 		if value, found = s.watch(ctx, key, revision+1); found {
 			return value, nil
 		}
-		// The watch ended, by the context or by the server: that is asked again.
+		// Retry if the server ended the watch.
 		if ctx.Err() != nil {
 			return nil, wrap("Get", key, context.Cause(ctx))
 		}
@@ -224,7 +222,7 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 }
 
-// watch waits for a value from a revision on; found is false where the watch ends before.
+// watch waits for a value from a revision on. found is false if the watch ends first.
 func (s *Store) watch(ctx context.Context, key string, from int64) (value []byte, found bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -238,8 +236,8 @@ func (s *Store) watch(ctx context.Context, key string, from int64) (value []byte
 	return nil, false
 }
 
-// Close waits for the Close of all ranks, and takes the job's keys away; an embedded server ends. What waits in the
-// store gets an error.
+// Close waits for all ranks to call it, deletes the job's keys and stops an embedded server. Waiting calls return an
+// error.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		err := s.job.Barrier("close the store")
@@ -250,7 +248,7 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// drop frees what there is: the server last, which waits for its clients.
+// drop releases everything, the server last, because it waits for its clients.
 func (s *Store) drop() (err error) {
 	if s.revoke != nil {
 		err = s.revoke()

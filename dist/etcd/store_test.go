@@ -57,7 +57,7 @@ func client(t *testing.T, endpoint string) *clientv3.Client {
 	return c
 }
 
-// of is what the store of a test's rank is made of.
+// of returns the store of a test's rank.
 func of(ctx context.Context, job *dist.Job) (*etcd.Store, error) {
 	if endpoint := os.Getenv(endpointVariable); endpoint != "" {
 		return etcd.Open(ctx, job, clientv3.Config{Endpoints: []string{endpoint}})
@@ -97,7 +97,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Processes of an accelerator, for which the fake plugin stands, find each other by etcd.
+// Processes of an accelerator, replaced by the fake plugin, find each other by etcd.
 func TestAcross(t *testing.T) {
 	var fake func(*launch.Options)
 	if !ranks.Inside(t) {
@@ -177,7 +177,7 @@ func TestOpen_keysOfEachJob(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all.Kvs, 1)
 	for _, store := range stores {
-		_ = store.Close() // the lease of one is gone
+		_ = store.Close() // one store's lease has ended
 	}
 }
 

@@ -27,51 +27,50 @@ import (
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
-// Options say what [Run] starts.
+// Options configure [Run].
 type Options struct {
 	// N is the number of ranks, at least 1.
 	N int
 	// Command is the program and its arguments, the same on all ranks.
 	Command []string
-	// Mpirun is the launcher, the path or the name in PATH of Open MPI's or MPICH's mpirun. "": that of the MPI that
-	// lazo installed.
+	// Mpirun is the path, or the name in PATH, of Open MPI's or MPICH's mpirun. "" means that of the MPI installed by
+	// lazo.
 	Mpirun string
-	// NoMPI starts the ranks without MPI: what they agree on goes by the control connections, and no exchange of a
-	// program on the CPU is possible.
+	// NoMPI starts the ranks without MPI. They agree over control connections; programs on the CPU cannot exchange
+	// data.
 	NoMPI bool
-	// Env are further variables, "NAME=value".
+	// Env are additional variables, "NAME=value".
 	Env []string
-	// Dir is the folder that the ranks are started in; "": this process's.
+	// Dir is the ranks' working directory; "" means this process's.
 	Dir string
-	// Stdin is rank 0's standard input; nil: none.
+	// Stdin is rank 0's standard input; nil means none.
 	Stdin io.Reader
-	// Stdout and Stderr take what the ranks write; nil drops it. Without Verbose, Stdout is rank 0's alone, lines of the
-	// other ranks' standard error have their number before them, and a warning or an error that several of them have (a
-	// line with the word WARN or ERROR, or one of the standard logger) is there once; Stderr says behind a job that failed
-	// how many had it.
+	// Stdout and Stderr receive the ranks' output; nil drops it. Without Verbose, Stdout is rank 0's only, and lines of
+	// other ranks' standard error are prefixed with the rank. A warning or error of several ranks (a line with WARN or
+	// ERROR, or of the standard logger) is shown once; if the job fails, Stderr gets the number of ranks that wrote it.
 	Stdout, Stderr io.Writer
-	// Verbose gives all ranks' output, each line with its rank, and what mpirun says.
+	// Verbose shows all ranks' output, each line with its rank, and mpirun's.
 	Verbose bool
-	// Restarts is how many times a job that failed is started again. The program sees the number of its start, from 0, in
+	// Restarts is the number of times that a failed job is restarted. The program sees the number of its start, from 0, in
 	// $LAZO_ATTEMPT.
 	Restarts int
-	// Min lets each restart have a rank fewer, down to Min; 0: all have N.
+	// Min lets each restart use one rank fewer, down to Min. 0 means always N.
 	Min int
-	// Grace is how long the ranks have to end once the context ended or one has failed, before they are killed; 0: 30 s.
+	// Grace is the time that the ranks may take to end after the context ended or a rank failed, before they are
+	// killed; by default 30 s.
 	Grace time.Duration
 
 	said *sayings
 }
 
-// ExitError says that a job failed.
+// ExitError means that a job failed.
 type ExitError struct {
-	// Code is that of the first rank that failed, 128 and the signal's number for one that a signal ended. Package dist
-	// has the codes of a job that ended because a rank was lost or stuck; [dist.ExitLost] is also that of a rank that
-	// ended with 0 while the others went on.
+	// Code is the exit code of the first rank that failed, or 128 plus the number of the signal that ended it. Package
+	// dist has the codes of lost and stuck ranks; a rank that ended with 0 while others ran is also [dist.ExitLost].
 	Code int
-	// Attempts is how many times the job was started.
+	// Attempts is the number of starts of the job.
 	Attempts int
-	// Said is what mpirun itself wrote.
+	// Said is mpirun's own output.
 	Said string
 }
 
@@ -85,17 +84,15 @@ func (e *ExitError) Error() string {
 
 const defaultGrace = 30 * time.Second
 
-// told is how long ranks have that know of the end of their job: more than the last words that package dist lets them
-// have.
+// told is the time that ranks may take to end after their job failed: longer than package dist's last message.
 const told = 3 * time.Second
 
-// stuck is how long mpirun may take to end after its last rank: Open MPI's deadlocks now and then where several ranks
-// fail at once.
+// stuck limits how long mpirun may outlive its ranks: Open MPI's sometimes deadlocks when several ranks fail at once.
 const stuck = 10 * time.Second
 
-// Run starts the ranks and waits until all have ended, or mpirun has, which kills those that are left. An error of the
-// job is an [*ExitError]. When the context ends, the ranks get the signal that ended it, where its cause is a
-// [*loop.SignalError], else SIGTERM, and are killed when the time of grace is over.
+// Run starts the ranks and waits until all have ended, or until mpirun has, which kills the rest. It returns an
+// [*ExitError] if the job failed. When ctx ends, the ranks receive its signal if the cause is a [*loop.SignalError],
+// otherwise SIGTERM, and are killed after Grace.
 func Run(ctx context.Context, o Options) error {
 	switch {
 	case o.N < 1:
@@ -122,7 +119,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	job := make([]byte, 8)
-	_, _ = rand.Read(job) // never fails
+	_, _ = rand.Read(job)
 	for attempt, n := 0, o.N; ; attempt++ {
 		env := append(slices.DeleteFunc(os.Environ(), ofRank), o.Env...)
 		env = append(env, fmt.Sprintf("LAZO_ATTEMPT=%d", attempt), "LAZO_JOB="+hex.EncodeToString(job))
@@ -144,13 +141,12 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// ofRank tells of a variable whether it would make each process a rank of another job than the one that begins.
+// ofRank reports whether a variable would make the processes ranks of another job.
 func ofRank(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LISTENER", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
 }
 
-// starter starts n ranks once, and waits for them.
 type starter interface {
 	start(ctx context.Context, n int, env []string) error
 }
@@ -183,16 +179,15 @@ func (o *Options) launcher(ctx context.Context) (starter, error) {
 	return m, nil
 }
 
-// mpirun starts ranks by MPI's launcher.
 type mpirun struct {
 	*Options
 	path    string
-	library string // of MPI, for $LAZO_MPI; "" where the user's own mpirun is to find it
-	open    bool   // it is Open MPI's
+	library string // for $LAZO_MPI; "" lets the user's mpirun choose
+	open    bool
 }
 
-// wrapper is what mpirun starts in place of the command: it leads each rank's output to pipes of its own, which mpirun
-// would mix, and notes the process for signals. Its first argument is the folder of the pipes.
+// wrapper runs in place of the command. It redirects each rank's output to its own pipes, because mpirun would mix
+// them, and records the process for signals. Its first argument is the pipes' folder.
 const wrapper = `d=$1; shift; r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; echo $$ >"$d/$r.pid"; exec "$@" >"$d/$r.1" 2>"$d/$r.2"`
 
 func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
@@ -201,8 +196,8 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		return fmt.Errorf("launch: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// To a file and not through a pipe: where this process is killed, mpirun still has to end the ranks, and would die of
-	// what it says of that.
+	// A file, not a pipe: if this process is killed, mpirun must still end the ranks, and would die writing to a broken
+	// pipe.
 	said, err := os.OpenFile(filepath.Join(dir, "mpirun"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
@@ -214,11 +209,11 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	env = append(env, "LAZO_RUN="+dir)
 	args := []string{"-np", fmt.Sprint(n)}
 	if m.open {
-		args = append(args, "--bind-to", "none") // else each rank has one core, and XLA's threads share it
-		// More ranks than cores are the user's choice: versions 4 and 5 have it under other names.
+		args = append(args, "--bind-to", "none") // otherwise XLA's threads share one core per rank
+		// Allow more ranks than cores. Versions 4 and 5 have different names for it.
 		env = append(env, "OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 		if n > runtime.NumCPU() {
-			env = append(env, "OMPI_MCA_mpi_yield_when_idle=1") // who waits would keep the processor from those it waits for
+			env = append(env, "OMPI_MCA_mpi_yield_when_idle=1") // waiting ranks must not block the others
 		}
 		if os.Geteuid() == 0 {
 			args = append(args, "--allow-run-as-root")
@@ -237,7 +232,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 			return fmt.Errorf("launch: %w", err)
 		}
 	}
-	// The launcher dies with the thread that started it, so that a killed `lazo run` leaves no ranks.
+	// The launcher receives Pdeathsig when its starting thread dies, so a killed `lazo run` leaves no ranks.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -302,8 +297,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	return errors.Join(err, reading)
 }
 
-// outlives reports whether mpirun still runs for a while after all of its n ranks have ended, which it would be killed
-// for. It returns false when the context ends, as it does when mpirun has.
+// outlives reports whether mpirun still runs some time after its n ranks have ended. It returns false when ctx ends.
 func outlives(ctx context.Context, dir string, n int) bool {
 	const look = stuck / 20
 	for since := time.Duration(0); since < stuck; since += look {
@@ -324,7 +318,7 @@ func outlives(ctx context.Context, dir string, n int) bool {
 
 var rankFailed = regexp.MustCompile(`Exit code:\s+(\d+)|on signal (\d+)`)
 
-// failedBy returns the exit code of the first rank that failed by the words of mpirun, 0 if they have none.
+// failedBy returns the exit code of the first failed rank from mpirun's output, or 0.
 func failedBy(words string) int {
 	found := rankFailed.FindStringSubmatch(words)
 	if found == nil {
@@ -337,19 +331,18 @@ func failedBy(words string) int {
 	return code
 }
 
-// endedBySignal tells by the words of MPICH's mpirun whether its exit code is the number of the signal that ended a
-// rank.
+// endedBySignal reports whether MPICH's mpirun returned the number of a signal.
 func endedBySignal(words string, code int) bool {
 	return strings.Contains(words, fmt.Sprintf("(signal %d)", code))
 }
 
-// improper tells by the words of Open MPI's mpirun that a rank ended with exit code 0 in the midst of the job. It gives
-// 1 itself then, as for a rank that ends with 1, of which it says another thing.
+// improper reports whether a rank ended early with code 0. Open MPI's mpirun then returns 1, as for a rank that
+// returned 1.
 func improper(words string) bool {
 	return strings.Contains(strings.Join(strings.Fields(words), " "), "exiting improperly")
 }
 
-// allLeft is an error where a rank joined the job and did not leave it: MPICH's mpiexec gives 0 if that rank did.
+// allLeft returns an error if a rank did not leave the job, for which MPICH's mpiexec may return 0.
 func (m *mpirun) allLeft(dir string) error {
 	notes, err := filepath.Glob(filepath.Join(dir, "*.joined"))
 	if err != nil || len(notes) == 0 {
@@ -363,7 +356,7 @@ func (m *mpirun) allLeft(dir string) error {
 	return &ExitError{Code: dist.ExitLost}
 }
 
-// endHard waits for mpirun, whose ranks were killed: it ends then, is asked to, or made to.
+// endHard waits for mpirun after its ranks were killed, then terminates and kills it.
 func (m *mpirun) endHard(cmd *exec.Cmd, ended <-chan error) error {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		select {
@@ -376,17 +369,16 @@ func (m *mpirun) endHard(cmd *exec.Cmd, ended <-chan error) error {
 	return <-ended
 }
 
-// noted is the process of a rank, 0 if it has not begun.
+// noted returns a rank's process, or 0 if it has not started.
 func noted(dir string, rank int) (pid int) {
 	text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("%d.pid", rank)))
 	if err != nil {
 		return 0
 	}
-	_, _ = fmt.Sscan(string(text), &pid) // half written: none
+	_, _ = fmt.Sscan(string(text), &pid)
 	return pid
 }
 
-// signalOf is what ended a context.
 func signalOf(ctx context.Context) syscall.Signal {
 	if by, ok := errors.AsType[*loop.SignalError](context.Cause(ctx)); ok {
 		return by.Signal
@@ -406,7 +398,6 @@ func exitError(err error, said string) error {
 	return &ExitError{Code: code, Said: said}
 }
 
-// alone starts ranks as processes of their own.
 type alone struct{ *Options }
 
 func (a *alone) start(ctx context.Context, n int, env []string) error {
@@ -475,7 +466,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 			}
 			err := exitError(e.err, "")
 			if exit := (*ExitError)(nil); errors.As(err, &exit) && exit.Code >= dist.ExitLost && exit.Code <= dist.ExitFailed {
-				over = time.After(told) // the job has ended, and who can has been told
+				over = time.After(told) // the job has failed, and all ranks that run know it
 			} else if failed == nil {
 				over = time.After(a.Grace)
 			}

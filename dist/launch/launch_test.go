@@ -30,7 +30,7 @@ func shell(text string) launch.Options {
 	return launch.Options{N: 2, Command: []string{"sh", "-c", text}, Grace: 20 * time.Second}
 }
 
-// run gives what was written and the exit code.
+// run returns the output and the exit code.
 func run(t *testing.T, way func(*launch.Options), o launch.Options) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, said bytes.Buffer

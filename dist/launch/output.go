@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// output is where a rank's standard output (1) or error (2) goes.
 func (o *Options) output(rank, stream int) io.Writer {
 	to := o.Stdout
 	if stream == 2 {
@@ -33,21 +32,19 @@ func (o *Options) output(rank, stream int) io.Writer {
 	return &whole{to: to}
 }
 
-// sayings are the warnings and errors that ranks wrote to their standard errors, without their times: all ranks run one
-// program, so most of them say the same. What another rank says before rank 0 does waits for it for a moment; what rank
-// 0 does not say is shown for the first that does.
+// sayings are the ranks' warnings and errors, without times: most are the same on all ranks. Those of other ranks wait
+// briefly for rank 0's. If it does not write the same, the first rank's is shown.
 type sayings struct {
 	mu   sync.Mutex
-	by   map[string]int // the rank for which it was shown
-	news chan struct{}  // closed when there is another one
-	// The newest that is no warning and that others repeated, and these.
+	by   map[string]int // rank for which it was shown
+	news chan struct{}  // closed at the next saying
+	// The newest that others repeated and that is not a warning, with its ranks.
 	last   string
 	others []int
 }
 
 func newSayings() *sayings { return &sayings{by: map[string]int{}, news: make(chan struct{})} }
 
-// mostSayings is how many are remembered.
 const mostSayings = 1000
 
 var (
@@ -57,7 +54,7 @@ var (
 	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // by the standard logger, as loop.Exit does
 )
 
-// messages are the lines of a text, each with the indented ones behind it: an error may have several.
+// messages are lines with their indented continuation lines.
 func messages(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(text) > 0 {
@@ -80,7 +77,7 @@ func messages(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// saying is a message without its times; "" for what is neither a warning nor an error.
+// saying removes times. It returns "" if the message is neither a warning nor an error.
 func saying(message []byte) string {
 	line, _, _ := bytes.Cut(message, []byte("\n"))
 	if !warnLevel.Match(line) && !errorLevel.Match(line) && !logged.Match(line) {
@@ -89,7 +86,7 @@ func saying(message []byte) string {
 	return string(bytes.TrimSpace(logTime.ReplaceAll(message, nil)))
 }
 
-// note has a rank say a text. The caller holds mu.
+// note records a rank's text. It requires mu.
 func (s *sayings) note(rank int, text string) {
 	if _, said := s.by[text]; !said && len(s.by) < mostSayings {
 		s.by[text] = rank
@@ -98,7 +95,6 @@ func (s *sayings) note(rank int, text string) {
 	}
 }
 
-// heard notes what rank 0 writes.
 type heard struct{ by *sayings }
 
 func (h heard) Write(p []byte) (int, error) {
@@ -112,15 +108,14 @@ func (h heard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sameWithin is how long what another rank says waits for rank 0 to say the same, and sameAtEnd how long it does when
-// all ranks have ended, and what they wrote is being read.
+// sameWithin limits how long a message waits for rank 0 to write the same, sameAtEnd after all ranks have ended.
 const (
 	sameWithin = time.Second
 	sameAtEnd  = 100 * time.Millisecond
 )
 
-// repeated tells whether another rank than this one says the same, rank 0 now or until a time. When all ranks have
-// ended it is told so by hurry, and waits until then's time.
+// repeated reports whether another rank wrote the same, rank 0 also until a time. hurry is closed when all ranks have
+// ended; the time is then *then.
 func (s *sayings) repeated(rank int, text string, until time.Time, hurry <-chan struct{}, then *time.Time) bool {
 	late := time.After(time.Until(until))
 	for waits := true; ; {
@@ -147,7 +142,7 @@ func (s *sayings) repeated(rank int, text string, until time.Time, hurry <-chan 
 	}
 }
 
-// count notes that a rank repeats a text. The caller holds mu.
+// count records that a rank repeats a text. It requires mu.
 func (s *sayings) count(rank int, text string) {
 	if warnLevel.MatchString(text) {
 		return
@@ -160,10 +155,9 @@ func (s *sayings) count(rank int, text string) {
 	}
 }
 
-// mostShown is how much of a message the last line of a job that failed repeats.
 const mostShown = 100
 
-// sum is that line: which ranks said what another one did, and were not shown; "" where none did.
+// sum returns a line about the ranks whose same messages were not shown, or "".
 func (s *sayings) sum() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,44 +178,43 @@ func (s *sayings) sum() string {
 	return text
 }
 
-// writing keeps what ranks write at the same time apart: their writers may be one.
+// writing serializes output: the ranks' writers may be one.
 var writing sync.Mutex
 
-// whole passes on what comes as it comes: rank 0 may draw a bar.
+// whole passes data on unbuffered: rank 0 may draw a progress bar.
 type whole struct {
 	to    io.Writer
-	heard *lines // takes the same, or is nil
+	heard *lines // receives the same, or nil
 }
 
 func (w *whole) Write(p []byte) (int, error) {
 	if w.heard != nil {
-		_, _ = w.heard.Write(p) // it drops all
+		_, _ = w.heard.Write(p)
 	}
 	writing.Lock()
 	defer writing.Unlock()
 	return w.to.Write(p)
 }
 
-// lines writes whole lines, each behind the prefix.
 type lines struct {
 	to     io.Writer
 	prefix string
 	rest   []byte
-	// repeats has what is not written again for this rank. What rank 0 may still say waits for that, and the lines
-	// behind it for their turn.
+	// repeats has what is not repeated for this rank. A message that rank 0 may still write waits, and so do the lines
+	// after it.
 	repeats *sayings
 	rank    int
 	mu      sync.Mutex
 	waiting []waiting
-	shows   bool // a goroutine shows what waits
+	shows   bool // a goroutine runs show
 	held    sync.WaitGroup
 	hurry   chan struct{} // closed when all ranks have ended
-	then    time.Time     // until when what waits then does
+	then    time.Time     // limit of the waiting then
 }
 
-// waiting is a message that comes behind one that waits, or waits itself until a time.
+// waiting is a message that waits until a time or for the one before it.
 type waiting struct {
-	text  string // as saying has it
+	text  string // without times
 	until time.Time
 	shown []byte
 }
@@ -253,7 +246,7 @@ func (l *lines) write(end int) error {
 	return l.put(b.Bytes())
 }
 
-// wait takes a message that is to wait for what rank 0 says, or comes behind one that does.
+// wait queues a message that waits for rank 0 or for an earlier message.
 func (l *lines) wait(text string, shown []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,7 +261,6 @@ func (l *lines) wait(text string, shown []byte) bool {
 	return true
 }
 
-// show writes what waits, in its order, until nothing does.
 func (l *lines) show() {
 	for {
 		l.mu.Lock()
@@ -281,12 +273,11 @@ func (l *lines) show() {
 		l.waiting = l.waiting[1:]
 		l.mu.Unlock()
 		if next.text == "" || !l.repeats.repeated(l.rank, next.text, next.until, l.hurry, &l.then) {
-			_ = l.put(next.shown) // as in pipes.open, for a rank that goes on
+			_ = l.put(next.shown) // ignored as in pipes.open, so that the rank continues
 		}
 	}
 }
 
-// behind is a line behind the prefix.
 func (l *lines) behind(line []byte) []byte {
 	line = append([]byte(l.prefix), line...)
 	if line[len(line)-1] != '\n' {
@@ -305,7 +296,6 @@ func (l *lines) put(p []byte) error {
 	return err
 }
 
-// end writes a last line that has no end, when its rank has ended.
 func (l *lines) end() error {
 	if len(l.rest) == 0 {
 		return nil
@@ -313,7 +303,6 @@ func (l *lines) end() error {
 	return l.write(len(l.rest))
 }
 
-// Close writes what is left, and what was held back, when all ranks have ended.
 func (l *lines) Close() error {
 	err := l.end()
 	if l.hurry != nil {
@@ -324,13 +313,12 @@ func (l *lines) Close() error {
 	return err
 }
 
-// pipes are named pipes that ranks write to.
 type pipes struct {
-	ends       []*os.File // ours, by which a pipe has a writer until all ranks have ended
+	ends       []*os.File // ours: keep a writer until all ranks have ended
 	readers    []*os.File
 	copying    sync.WaitGroup
 	mu         sync.Mutex
-	complained bool // something came by a standard error
+	complained bool // standard error had output
 }
 
 func (p *pipes) open(path string, to io.Writer) error {
@@ -358,7 +346,7 @@ func (p *pipes) open(path string, to io.Writer) error {
 					p.complained = true
 					p.mu.Unlock()
 				}
-				_, _ = to.Write(buffer[:n]) // where nobody reads any more, ranks must still be able to write
+				_, _ = to.Write(buffer[:n]) // ranks must be able to write even without a reader
 			}
 			if err != nil {
 				if l, ok := to.(*lines); ok {
@@ -371,7 +359,7 @@ func (p *pipes) open(path string, to io.Writer) error {
 	return nil
 }
 
-// drain waits for what is in the pipes, when the ranks have ended: a process that they left behind is not waited for.
+// drain waits for the pipes' content after the ranks have ended, but not for processes that they left.
 func (p *pipes) drain() {
 	for _, end := range p.ends {
 		end.Close()

@@ -8,15 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalAll sends to a process, and to all of its group where it leads one: `go run` passes no signal on.
+// signalAll signals a process, or the group that it leads: `go run` does not forward signals.
 func signalAll(pid int, s syscall.Signal) {
 	if group, err := unix.Getpgid(pid); err == nil && group == pid {
 		pid = -pid
 	}
-	_ = syscall.Kill(pid, s) // it may have ended
+	_ = syscall.Kill(pid, s)
 }
 
 const nonblocking = unix.O_NONBLOCK
 
-// makePipe makes a named pipe.
 func makePipe(path string) error { return unix.Mkfifo(path, 0o600) }

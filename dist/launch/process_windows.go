@@ -8,7 +8,6 @@ import (
 
 func attributes(syscall.Signal) *syscall.SysProcAttr { return nil }
 
-// runs reports whether a process is known.
 func runs(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {
@@ -19,13 +18,13 @@ func runs(pid int) bool {
 
 func signalAll(pid int, _ syscall.Signal) {
 	if process, err := os.FindProcess(pid); err == nil {
-		_ = process.Kill() // it may have ended
+		_ = process.Kill()
 	}
 }
 
 const nonblocking = 0
 
-// makePipe fails: jobs of several processes need named pipes, which lazo has on Unix alone.
+// makePipe fails: lazo has named pipes on Unix only.
 func makePipe(string) error {
 	return errors.New("jobs of several processes are not supported on Windows")
 }

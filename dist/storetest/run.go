@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// Run tests a store. All ranks of the job call it, each with its own way to the one store, which must be empty.
+// Run tests a store, which must be empty. All ranks of the job call it, each with its own client of the store.
 func Run(t *testing.T, job *dist.Job, store dist.Store) {
 	for _, row := range []struct {
 		name string
@@ -45,7 +45,7 @@ type within struct {
 	ctx context.Context
 }
 
-// together waits for all ranks; one that failed ends the job.
+// together waits for all ranks. A failed one ends the job.
 func together(t *testing.T, job *dist.Job, what string) {
 	t.Helper()
 	if t.Failed() {
@@ -72,7 +72,7 @@ func put(t *testing.T, job *dist.Job, store dist.Store) {
 		together(t, job, "nothing was put")
 		if job.Rank() == putter {
 			require.NoError(t, store.Put(ctx, key, value))
-			value[0] = 'x' // the store has its own
+			value[0] = 'x' // the store must have a copy
 		}
 		together(t, job, "one has put")
 		value[0] = 'o'
@@ -227,7 +227,7 @@ func many(t *testing.T, job *dist.Job, store dist.Store) {
 			errs <- err
 		})
 		group.Go(func() {
-			// Each rank waits for the key of the rank behind it.
+			// Each rank waits for the next rank's key.
 			key := func(rank int) string { return fmt.Sprint("many/", rank%job.Size(), "/", i) }
 			err := store.Put(ctx, key(job.Rank()), fmt.Append(nil, i))
 			if err == nil {

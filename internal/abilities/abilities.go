@@ -1,6 +1,5 @@
-// Package abilities has the optional methods by which a run of package loop asks a state, a step, a batch, a callback
-// or a job for more than it must have. A value needs the methods alone, so users do not import this package: the
-// comments of loop.Stepper, loop.State, loop.Attendant and loop.Job list the methods.
+// Package abilities has optional methods that a run of package loop looks for on a state, a step, a batch, a callback
+// or a job. Users need not import it: loop.Stepper, loop.State, loop.Attendant and loop.Job list the methods.
 package abilities
 
 import (
@@ -29,10 +28,10 @@ func As[I any](state any) (found I, ok bool) {
 	return found, ok
 }
 
-// Sized is a batch that knows how many examples it holds.
+// Sized is a batch that knows its number of examples.
 type Sized interface{ Samples() int }
 
-// InEpoch is a batch that knows its epoch, and may know whether it is the last one of it.
+// InEpoch is a batch that knows its epoch, and maybe whether it is the epoch's last.
 type InEpoch interface {
 	InEpoch() (epoch int64, last, known bool)
 }
@@ -49,34 +48,32 @@ type Measurer interface{ Measures() bool }
 // Payload is a logged value that may be more than a number, such as an array or a text.
 type Payload interface {
 	Float() (float64, error)
-	// Any is the value. It may wait for a device.
+	// Any returns the value. It may wait for a device.
 	Any() (any, error)
 }
 
-// Awaiter is a step that may still be running when its method has returned. Await waits for all steps that were begun
-// on the state and returns the error of one that failed.
+// Awaiter is a step that may run after its method returns. Await waits for all steps begun on the state and returns the
+// error of a failed one.
 type Awaiter[S any] interface {
 	Await(ctx context.Context, state S) error
 }
 
-// Evaluator is a step that gathers metrics in a state that changes in place. BeginEvaluation empties those of this step
-// before the first batch of an evaluation. end is called after the last batch, however the evaluation ended, and puts
-// back what had been gathered before.
+// Evaluator is a step that accumulates metrics in a state that changes in place. BeginEvaluation resets them before an
+// evaluation. end is called after it, in any case, and restores the earlier ones.
 type Evaluator[S any] interface {
 	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 }
 
-// Queued is a state that can be read while batches of a run wait for their steps.
+// Queued is a state that can be read while batches wait for their steps.
 type Queued interface {
-	// OnRead gives the state a function that it calls before each time that it is read. The state returns an error of
-	// it in place of what was to be read. Before it adds f, OnRead calls the functions that it was given earlier, and
-	// returns their error. remove takes f away again.
+	// OnRead registers f, which the state calls before each read; the state returns f's error instead of the value.
+	// OnRead first calls the functions registered earlier and returns their error. remove unregisters f.
 	OnRead(f func() error) (remove func(), err error)
 }
 
-// Compiler is a state whose steps are compiled when they first meet a shape of batch.
+// Compiler is a state whose steps are compiled at the first batch of a shape.
 type Compiler interface {
-	// CompilingSince is when the compilation that is going on began, false if there is none. Any goroutine may ask.
+	// CompilingSince returns when the current compilation began, or false. It is safe for concurrent use.
 	CompilingSince() (time.Time, bool)
 }
 
@@ -92,38 +89,38 @@ type Resumed interface {
 	Entries() []string
 }
 
-// LearningRater is a state with a learning rate that can be changed during training.
+// LearningRater is a state whose learning rate can be changed during training.
 type LearningRater interface {
 	LearningRate() (float64, error)
-	// SetLearningRate returns an error that wraps ErrRateTooSmall for a rate that is not 0 and would be stored as 0.
+	// SetLearningRate returns an error that wraps ErrRateTooSmall for a nonzero rate that would be stored as 0.
 	SetLearningRate(rate float64) error
 }
 
-// ErrRateTooSmall: the type of the stored learning rate would round it to 0.
+// ErrRateTooSmall means that the dtype would round the learning rate to 0.
 var ErrRateTooSmall = errors.New("too small a learning rate")
 
-// Interrupter is what a callback has started and may ask for a call outside of its schedule, as when a save in the
-// background has failed. Interrupts is called after each iteration, or before its step where the step may wait for
-// others in a block, and must be quick. A result of true ends the block.
+// Interrupter is an attendant that may request a call outside its schedule, for example after a failed save. The run
+// calls Interrupts after each iteration, or before a step that may wait in a block. It must be fast. true ends the
+// block.
 type Interrupter interface{ Interrupts() bool }
 
-// Observer is what a callback has started and is called each time that the run begins another activity. It is called on
-// the run's goroutine and must be quick.
+// Observer is an attendant that is called when the run begins another activity, on the run's goroutine. It must be
+// fast.
 type Observer interface {
 	At(step int64, what Activity)
 }
 
-// Activity is what a run is doing: running a task or a callback, or waiting for data.
+// Activity is a current activity of a run: a task, a callback, or waiting for data.
 type Activity struct {
-	// Kind is "task" or "callback", and "" for the data and what the run itself does.
+	// Kind is "task", "callback", or "" for the data and the run itself.
 	Kind string
-	// Name is that of the task or the callback, "" if it has none: "evaluation val"; or "data".
+	// Name is the name of the task or callback ("evaluation val"), "", or "data".
 	Name string
-	// Of has the schedule and the name as its text, as in errors; nil where there is no schedule.
+	// Of prints the schedule and the name, as in errors; nil without a schedule.
 	Of fmt.Stringer
 }
 
-// String is the schedule, and the name if there is one; or "data".
+// String returns the schedule with the name, or "data".
 func (a Activity) String() string {
 	if a.Of == nil {
 		return a.Name
@@ -131,23 +128,23 @@ func (a Activity) String() string {
 	return a.Of.String()
 }
 
-// Watched is a job that ends when one process keeps the others waiting for too long, and says what it was doing.
+// Watched is a job that ends when one process keeps the others waiting for too long, and reports what it was doing.
 type Watched interface {
-	// At says what the process is about to do, and in which step.
+	// At records the step and what the process is about to do.
 	At(step int64, doing string)
-	// Busy announces a phase for which the others are to wait as long as the limit; done ends it.
+	// Busy announces a phase for which the others wait up to limit; done ends it.
 	Busy(doing string, limit time.Duration) (done func())
-	// AgreeOn is the job's Agree. what is agreed on is for the messages of processes that wait there.
+	// AgreeOn is the job's Agree. what describes it in messages.
 	AgreeOn(what string, words []int64) error
 }
 
-// XLADumper is a state that can write the programs that its steps were compiled to into a directory.
+// XLADumper is a state that can write its compiled programs to a directory.
 type XLADumper interface {
 	DumpXLA(dir string) error
 }
 
-// MemoryWriter is the writer that checkpoint.Async gives to a tensor's Write: bytes that were put into its
-// AvailableBuffer (see bytes.Buffer) are written without a copy.
+// MemoryWriter is checkpoint.Async's writer for a tensor's Write. Bytes in its AvailableBuffer (see bytes.Buffer) are
+// written without a copy.
 type MemoryWriter interface {
 	io.Writer
 	AvailableBuffer() []byte

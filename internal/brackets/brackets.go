@@ -1,5 +1,4 @@
-// Package brackets finds the ends of brackets in texts of XLA's, HLO and StableHLO, and cuts their lists. A bracket in
-// a string is none.
+// Package brackets matches brackets in HLO and StableHLO texts and splits their lists. It ignores brackets in strings.
 package brackets
 
 import (
@@ -8,15 +7,15 @@ import (
 	"strings"
 )
 
-// Nesting is how deep in brackets a text is behind what was read of it, and whether it is in a string. The zero value
-// is the beginning of a text.
+// Nesting is the depth of brackets after the text read so far, and whether it is in a string. The zero value is the
+// start.
 type Nesting struct {
-	Depth   int // negative where more brackets were closed than opened
+	Depth   int // negative if more closed than opened
 	Quoted  bool
 	escaped bool
 }
 
-// Read goes on by a byte of the text.
+// Read reads the next byte.
 func (n *Nesting) Read(c byte) {
 	switch {
 	case n.escaped:
@@ -32,7 +31,7 @@ func (n *Nesting) Read(c byte) {
 	}
 }
 
-// Closing is where the bracket at a place of the text is closed.
+// Closing returns the index of the bracket that closes the one at opened.
 func Closing(text string, opened int) (int, error) {
 	var at Nesting
 	for i := opened; i < len(text); i++ {
@@ -43,7 +42,7 @@ func Closing(text string, opened int) (int, error) {
 	return 0, fmt.Errorf("%.40q: a bracket is not closed", text[opened:])
 }
 
-// Split cuts at the commas that stand in no bracket and no string.
+// Split splits at commas outside brackets and strings.
 func Split(text string) ([]string, error) {
 	var parts []string
 	var at Nesting
@@ -64,7 +63,7 @@ func Split(text string) ([]string, error) {
 	return append(parts, strings.TrimSpace(text[start:])), nil
 }
 
-// Numbers reads "1,0", numbers from 0 up, which may stand in brackets; "" has none.
+// Numbers parses "1,0", numbers from 0 up, optionally in brackets; "" is empty.
 func Numbers(text string) ([]int, error) {
 	text = strings.Trim(text, "{}[]() ")
 	if text == "" {

@@ -1,4 +1,4 @@
-// Package child runs this program once more, for work that may end a process.
+// Package child runs this program again, for work that may end a process.
 package child
 
 import (
@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// Command is this program's own binary, which knows by argv[0] what to do. It and its children end with ctx.
+// Command runs this program's binary, which chooses its work by argv[0]. It and its children end with ctx.
 func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	if runtime.GOOS == "linux" {
-		self = "/proc/self/exe" // still this program after a rebuild replaced the file
+		self = "/proc/self/exe" // valid even after a rebuild replaced the file
 	}
-	cmd := exec.CommandContext(ctx, self) // our own binary
+	cmd := exec.CommandContext(ctx, self)
 	cmd.Args = append([]string{name}, args...)
 	Group(cmd)
 	cmd.Cancel = func() error { return KillGroup(cmd) }
@@ -38,21 +38,21 @@ func Death(waitErr error) error {
 	return fmt.Errorf("the child process that tried it died: %w", waitErr)
 }
 
-// TextLimit is how much is kept of what a child says, in bytes.
+// TextLimit is the default limit of a child's output, in bytes.
 const TextLimit = 2 << 10
 
-// Tail keeps the last of what is written to it, and the first lines that say why it ends: errors of XLA's log, and what
-// Go's runtime writes before its traces.
+// Tail keeps the end of the output and the first lines with the cause of death: errors in XLA's log, and messages of
+// Go's runtime before its traces.
 type Tail struct {
-	Limit  int // how many bytes; 0 is TextLimit
+	Limit  int // bytes; default TextLimit
 	kept   []byte
-	line   []byte // the one that is being written, cut to the limit
+	line   []byte
 	errors []string
-	traced bool // they are Go's
+	traced bool
 }
 
 var (
-	// logged is an error in XLA's log: its first letter is the level, E or F.
+	// logged matches an error in XLA's log, of level E or F.
 	logged = regexp.MustCompile(`^[EF]\d{4} [^\]]*\] (.*)`)
 	traced = regexp.MustCompile(`^((?:fatal error|panic|runtime|runtime/cgo|SIG[A-Z]+): .*)`)
 )
@@ -82,13 +82,13 @@ func (t *Tail) endLine() {
 	t.line = t.line[:0]
 }
 
-// Errors are those first lines, without XLA's time and place.
+// Errors returns the first lines, without XLA's time and place.
 func (t *Tail) Errors() []string {
 	t.endLine()
 	return t.errors
 }
 
-// String is the end of the output, or the first lines of a message of Go's runtime, which ends in a trace.
+// String returns the end of the output, or the first lines of a message of Go's runtime.
 func (t *Tail) String() string {
 	if t.endLine(); t.traced {
 		return strings.Join(t.errors, "\n")

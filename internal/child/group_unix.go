@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Group makes a command that has not started a process group, which [KillGroup] ends.
+// Group makes an unstarted command a process group, for [KillGroup].
 func Group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // KillGroup kills a started command and its children.
 func KillGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// Signal returns the signal that ended a process, given the error of its Wait, or 0.
+// Signal returns the signal that ended a process, from the error of its Wait, or 0.
 func Signal(waitErr error) syscall.Signal {
 	if exit := (*exec.ExitError)(nil); errors.As(waitErr, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -26,5 +26,5 @@ func Signal(waitErr error) syscall.Signal {
 	return 0
 }
 
-// SignalName returns the name of a signal, "SIGSEGV".
+// SignalName returns a signal's name, "SIGSEGV".
 func SignalName(signal syscall.Signal) string { return unix.SignalName(signal) }

@@ -5,14 +5,14 @@ import (
 	"syscall"
 )
 
-// Group does nothing on Windows: a command has no process group there.
+// Group does nothing: Windows has no such groups.
 func Group(*exec.Cmd) {}
 
-// KillGroup kills a started command. On Windows its children go on.
+// KillGroup kills a started command. On Windows its children continue.
 func KillGroup(cmd *exec.Cmd) error { return cmd.Process.Kill() }
 
-// Signal returns 0: no process ends by a signal on Windows.
+// Signal returns 0: Windows has no signals.
 func Signal(error) syscall.Signal { return 0 }
 
-// SignalName returns the name of a signal.
+// SignalName returns a signal's name.
 func SignalName(signal syscall.Signal) string { return signal.String() }

@@ -1,10 +1,9 @@
-// Package distinct tells that names stand twice in a list, in the one way that package data and its readers do.
+// Package distinct finds duplicate names, for package data and its readers.
 package distinct
 
 import "fmt"
 
-// Names returns an error unless each of n fields has a name of its own. of says what they are of: "of 3", "of the
-// batch".
+// Names returns an error unless the names of n fields differ. of describes them: "of 3", "of the batch".
 func Names(n int, of string, name func(i int) string) error {
 	for i := range n {
 		for j := range i {

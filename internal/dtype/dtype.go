@@ -1,12 +1,12 @@
-// Package dtype is the table of the types of numbers: their number in GoMLX and PJRT, and their names in Go, in GoMLX
-// and in files of tensors. It imports nothing, so that packages that know no GoMLX have it too. What StableHLO calls
-// them, and how PJRT sees them, is in package pjrt, which goes by the same numbers.
+// Package dtype is the table of dtypes: their numbers in GoMLX and PJRT, and their names in Go, GoMLX and files of
+// tensors. It imports nothing, so that packages without GoMLX can use it. Package pjrt has the names of StableHLO for
+// the same numbers.
 package dtype
 
-// Type is a type of numbers. Its number is GoMLX's and PJRT's.
+// Type is a dtype. Its number is that of GoMLX and PJRT.
 type Type int
 
-// The types; the zero value is none.
+// The dtypes; zero is none.
 const (
 	Bool Type = iota + 1
 	Int8
@@ -24,11 +24,11 @@ const (
 	Complex64
 	Complex128
 
-	// Count is one more than the last.
+	// Count is the last number plus one.
 	Count
 )
 
-// row is what a type is called by GoMLX, by Go, and in files of tensors, "" if they cannot have it.
+// row has a dtype's names; inFile is "" if files cannot have it.
 type row struct{ name, inGo, inFile string }
 
 var types = [Count]row{
@@ -39,8 +39,8 @@ var types = [Count]row{
 	BFloat16: {"BFloat16", "bfloat16", "BF16"}, Complex64: {"Complex64", "complex64", "C64"}, Complex128: {"Complex128", "complex128", ""},
 }
 
-// Of is the type of the elements of a slice, and their number; 0 if it is none that an array can have. It is asked for
-// each field of each step: a comparison with the most common is cheaper than the search behind it.
+// Of returns a slice's dtype and length, or 0 if no array can have it. It first tries the most common dtypes, because
+// it runs for each field of each step.
 func Of(flat any) (Type, int) {
 	if flat, ok := flat.([]float32); ok {
 		return Float32, len(flat)
@@ -70,10 +70,10 @@ func Of(flat any) (Type, int) {
 	return 0, 0
 }
 
-// Named is the type that GoMLX calls so; 0 if there is none.
+// Named returns the dtype for GoMLX's name, or 0.
 func Named(name string) Type { return find(name, func(r row) string { return r.name }) }
 
-// InFiles is the type that files of tensors call so; 0 if there is none.
+// InFiles returns the dtype for its name in files of tensors, or 0.
 func InFiles(name string) Type { return find(name, func(r row) string { return r.inFile }) }
 
 func find(name string, of func(row) string) Type {
@@ -92,8 +92,8 @@ func (t Type) row() row {
 	return types[t]
 }
 
-// String is Go's name, "float32"; "" for none.
+// String returns Go's name, "float32", or "".
 func (t Type) String() string { return t.row().inGo }
 
-// InFile is the name in files of tensors, "F32"; "" if they cannot have it.
+// InFile returns the name in files of tensors, "F32", or "".
 func (t Type) InFile() string { return t.row().inFile }

@@ -1,9 +1,9 @@
-// Package edits says how far two names are apart, for errors that guess which name was meant.
+// Package edits computes how similar names are, for suggestions in errors.
 package edits
 
 import "strings"
 
-// Nearest is the name with the fewest edits, if these are few; "" if none is near.
+// Nearest returns the name with the fewest edits, or "" if none is near.
 func Nearest(name string, names []string) string {
 	plain := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(name))
 	best, least := "", max(2, len(plain)/3)+1
@@ -15,13 +15,13 @@ func Nearest(name string, names []string) string {
 	return best
 }
 
-// Distance is how many bytes must be put in, taken out or replaced to make b of a (Levenshtein 1966); beyond most it
-// may be inexact.
+// Distance returns how many bytes must be inserted, deleted or replaced to turn a into b (Levenshtein 1966). Above most
+// it may be inexact.
 func Distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1
 	}
-	row := make([]int, len(b)+1) // row[j]: from the bytes of a so far to b[:j]
+	row := make([]int, len(b)+1) // row[j]: from a's bytes so far to b[:j]
 	for j := range row {
 		row[j] = j
 	}

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads an address. Its error says nothing of what the address is, since there may be a password in it: net/url's
-// own quotes it.
+// Parse parses an address. Its error omits the address, which may contain a password; net/url's quotes it.
 func Parse(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -23,7 +22,7 @@ func Parse(address string) (*url.URL, error) {
 
 var errMalformed = errors.New("a malformed address, expected https://HOST/PATH (in a user's name or password, / @ : # and % are written %2F %40 %3A %23 and %25)")
 
-// redact is an address without what may be secret in it: password, query, fragment.
+// redact removes possible secrets from an address: password, query, fragment.
 func redact(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" {
@@ -33,7 +32,7 @@ func redact(address string) string {
 	return cut(u.Redacted())
 }
 
-// bare takes off the layer of an error that repeats the address with its secrets.
+// bare removes the layer of an error that repeats the address.
 func bare(err error) error {
 	if where, ok := errors.AsType[*url.Error](err); ok {
 		return where.Err
@@ -41,11 +40,11 @@ func bare(err error) error {
 	return err
 }
 
-// longest is how long a text in an error is that a server, or a file of others, had a hand in.
+// longest limits foreign text in errors.
 const longest = 500
 
-// Short is err with a text that fits on a screen, and that no terminal takes orders from. It is for errors with words
-// of a server's or a file's in them; what they wrap stays as it is.
+// Short shortens an error's text and removes control characters. Use it for errors with text of a server or a file. It
+// wraps err.
 func Short(err error) error {
 	if err == nil {
 		return nil

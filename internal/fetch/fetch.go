@@ -1,8 +1,6 @@
-// Package fetch downloads files whose SHA-256 is known beforehand.
-//
-// What arrives is written under a random name, checked against size and digest while it streams, and synced to disk. On
-// any error nothing is left behind. The transport is HTTPS only, also after redirects; proxies come from the
-// environment in the way net/http reads them.
+// Package fetch downloads files of known SHA-256 over HTTPS, also after redirects, with proxies from the environment as
+// in net/http. A file is written under a random name, verified while it streams, and synced. After an error no file is
+// left.
 package fetch
 
 import (
@@ -24,21 +22,19 @@ import (
 	"time"
 )
 
-// Errors that a caller can act on; each comes wrapped in a message with the file, where it came from, and expected
-// against got.
+// Errors, wrapped with the file, its source, and expected and actual values.
 var (
-	// ErrDigest: the bytes are not the pinned ones. Never use them; try another source.
+	// ErrDigest means that the bytes differ from the pinned ones. Do not use them; try another source.
 	ErrDigest = errors.New("wrong digest")
-	// ErrSize: more or fewer bytes than pinned, or more than the limit.
+	// ErrSize means a size other than pinned, or above the limit.
 	ErrSize = errors.New("wrong size")
-	// ErrStatus: the server answered something else than 200.
+	// ErrStatus means a status other than 200.
 	ErrStatus = errors.New("unexpected status")
-	// ErrInsecure: an address, or the target of a redirect, is not https.
+	// ErrInsecure means that an address or a redirect is not https.
 	ErrInsecure = errors.New("not an https address")
-	// ErrRedirects: the server keeps redirecting.
+	// ErrRedirects means that the server keeps redirecting.
 	ErrRedirects = errors.New("too many redirects")
-	// ErrTimeout: no byte within the idle timeout, or not finished within the total one. The context's own end is not
-	// this error.
+	// ErrTimeout means that the idle or total timeout has passed. The context's end is a different error.
 	ErrTimeout = errors.New("timed out")
 )
 
@@ -50,27 +46,27 @@ const (
 	tempPattern         = ".fetch-*"
 )
 
-// File says what to download and how to recognise it.
+// File is a file to download.
 type File struct {
-	Name   string // for messages; "" takes the last part of URL
+	Name   string // for messages; default: last part of URL
 	URL    string // https
-	Size   int64  // bytes; 0: unknown, then Client.Limit bounds it
+	Size   int64  // bytes; 0: unknown, limited by Client.Limit
 	SHA256 string // lower-case hex, required
 }
 
-// Client downloads. The zero value is ready to use; it is safe for concurrent use if Progress is.
+// Client downloads files. The zero value is ready. It is safe for concurrent use if Progress is.
 type Client struct {
-	HTTP         *http.Client                   // nil: TLS 1.2 or newer, proxy from the environment
-	IdleTimeout  time.Duration                  // longest wait for the next byte, headers included; 0: 30 s
-	TotalTimeout time.Duration                  // longest download; 0: 1 h
-	Limit        int64                          // most bytes of a file of unknown size; 0: 4 GiB
-	Progress     func(done, total int64)        // after each read, in bytes; total 0: unknown
-	create       func(string) (*os.File, error) // tests: a disk that is full
+	HTTP         *http.Client            // default: NewHTTPClient
+	IdleTimeout  time.Duration           // for the next byte, headers included; default 30 s
+	TotalTimeout time.Duration           // default 1 h
+	Limit        int64                   // bytes, for files of unknown size; default 4 GiB
+	Progress     func(done, total int64) // after each read, in bytes; total 0: unknown
+	create       func(string) (*os.File, error)
 }
 
-// Download puts f into a new file with a random name in dir (which must exist), mode 0600, and returns its path. Size
-// and digest are verified and the file is synced; the caller renames it to where it belongs. On an error no file is
-// left. A process killed in here leaves one: a later Download into dir removes those older than the total timeout.
+// Download downloads f into a new file with a random name in dir (which must exist), mode 0600, and returns its path.
+// The file is verified and synced; the caller renames it. After an error no file is left. A killed process may leave
+// one, which a later Download into dir removes when it is older than the total timeout.
 func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err error) {
 	c = c.withDefaults()
 	f.Name = cmp.Or(f.Name, path.Base(redact(f.URL)))
@@ -140,8 +136,7 @@ func (c Client) withDefaults() Client {
 	return c
 }
 
-// NewHTTPClient returns the client that is used where none is given: TLS 1.2 or newer, proxy from the environment.
-// Connections are not kept, so nothing runs on after a download.
+// NewHTTPClient returns the default client: TLS 1.2 or newer, proxy from the environment, no idle connections.
 func NewHTTPClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -152,8 +147,8 @@ func NewHTTPClient() *http.Client {
 	}}
 }
 
-// Open starts the download of an https address and returns its body. It is for index pages, which have no digest: bound
-// what you read. The errors are those of Download.
+// Open requests an https address and returns its body, for pages without a digest. The caller must limit what it reads.
+// Errors are those of Download.
 func (c Client) Open(ctx context.Context, address string) (io.ReadCloser, error) {
 	c = c.withDefaults()
 	body, err := c.open(ctx, File{Name: "page", URL: address})
@@ -172,7 +167,7 @@ func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	// The digest is over the file as it lies on the server, so it must not be compressed on the way.
+	// The digest is that of the uncompressed file.
 	request.Header.Set("Accept-Encoding", "identity")
 	client := *c.HTTP
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
@@ -203,7 +198,7 @@ func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// copy streams body to out and judges it. alive is called at each byte that comes.
+// copy streams and verifies body. It calls alive when bytes arrive.
 func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, alive func()) error {
 	most := f.Size
 	if most <= 0 {
@@ -239,12 +234,12 @@ func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, 
 		}
 	}
 	if err := judge(done, hex.EncodeToString(digest.Sum(nil)), f.Size, f.SHA256); err != nil {
-		return because(ctx, err) // a connection that we gave up can end as if it were complete
+		return because(ctx, err) // an aborted connection may look complete
 	}
 	return nil
 }
 
-// because puts the reason for which ctx ended in the place of the bare cancellation that net/http reports.
+// because replaces the bare cancellation of net/http by the cause.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -252,8 +247,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// ExplainFullDisk says what to do about an error of a disk that takes no more, while writing to dir; other errors pass.
-// The errno stays reachable for errors.Is.
+// ExplainFullDisk adds advice to the error of a full disk and keeps its errno. It returns other errors unchanged.
 func ExplainFullDisk(err error, dir string) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {
@@ -263,7 +257,7 @@ func ExplainFullDisk(err error, dir string) error {
 	return err
 }
 
-// removeStale removes what killed downloads left in dir. No living download is older than its total timeout.
+// removeStale removes files of killed downloads. Running downloads are younger than the total timeout.
 func removeStale(dir string, age time.Duration) {
 	left, _ := filepath.Glob(filepath.Join(dir, tempPattern))
 	for _, path := range left {

@@ -54,7 +54,7 @@ func filesIn(t *testing.T, dir string) []string {
 	return names
 }
 
-// answerWith gives the body without telling its length.
+// answerWith returns the body without its length.
 func answerWith(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()

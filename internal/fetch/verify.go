@@ -8,9 +8,8 @@ import (
 	"os"
 )
 
-// VerifyFile reads the file at path and compares it with size in bytes (0: any) and a SHA-256 in lower-case hex. It
-// follows no symbolic link and takes only regular files. The error wraps ErrSize, ErrDigest, or what the file system
-// said.
+// VerifyFile compares a file with a size in bytes (0: any) and a SHA-256 in lower-case hex. It accepts only regular
+// files and no symbolic links. The error wraps ErrSize, ErrDigest, or an error of the file system.
 func VerifyFile(path string, size int64, sha256 string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -32,7 +31,7 @@ func VerifyFile(path string, size int64, sha256 string) error {
 	return nil
 }
 
-// Digest returns the number of bytes of the file at path and their SHA-256 in lower-case hex.
+// Digest returns a file's size in bytes and SHA-256 in lower-case hex.
 func Digest(path string) (size int64, digest string, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package gate is lazo's one rule for values that several goroutines use: readers share a value, a change excludes all
-// others, all wait in the order in which they came, and a wait ends with its context. Close refuses new uses, waits
-// for those that are under way and frees the value: every call of it returns after that.
+// Package gate is a lock for values that several goroutines use: readers share a value, and a change excludes all
+// others. Waiting is first-come, first-served and ends with the context. Close refuses new uses, waits for current ones
+// and frees the value.
 //
-// A gate is held for a single piece of work: a program's start, a copy, a build; never for a whole run. Whoever calls a
-// caller's code while it holds one, as package managed does when it builds a step, refuses what that code asks of the
-// same value: a gate does not know who is inside, and to enter it twice is to wait for ever.
+// Hold a gate only for one piece of work (starting a program, a copy, a build), never for a run. A gate is not
+// reentrant: entering it twice blocks forever. Code that calls user code while it holds a gate must refuse such uses of
+// the same value, as package managed does while it builds a step.
 package gate
 
 import (
@@ -14,13 +14,13 @@ import (
 	"sync"
 )
 
-// ErrClosed: a value was used after its Close.
+// ErrClosed means that a value was used after its Close.
 var ErrClosed = errors.New("used after Close")
 
-// ErrOwnerClosed: a value was used, or closed, after the Close of its runtime.
+// ErrOwnerClosed means that a value was used or closed after the Close of its runtime.
 var ErrOwnerClosed = errors.New("the runtime was closed before it: close states and models first")
 
-// Once is the error of a Close with one [ErrOwnerClosed]: of several that are joined in it, the first stands for all.
+// Once keeps only the first of several joined [ErrOwnerClosed].
 func Once(err error) error {
 	kept := false
 	var once func(error) error
@@ -46,29 +46,28 @@ func Once(err error) error {
 
 var joinType = reflect.TypeOf(errors.Join(ErrClosed))
 
-// Gate lets uses of a value begin and end. The zero Gate is open, without a use under way. It is not to be copied.
+// Gate guards a value. The zero Gate is open and unused. Do not copy it.
 type Gate struct {
 	mu      sync.Mutex
 	readers int
 	changer bool
 	closed  bool
-	queue   []*turn       // in the order in which they came
-	empty   chan struct{} // of a closed gate: closed when no use is under way; nil before Close
-	freed   chan struct{} // of a closed gate: closed when its Close has freed
+	queue   []*turn
+	empty   chan struct{} // closed when a closed gate is unused; nil before Close
+	freed   chan struct{} // closed when Close has freed the value
 }
 
-// turn is one that waits.
 type turn struct {
 	change bool
-	come   chan struct{} // closed when it has come, or the gate is closed
-	in     bool          // it has come
+	come   chan struct{} // closed at admission or Close
+	in     bool
 }
 
-// Read waits until nothing changes, and keeps it so until DoneReading. It fails with [ErrClosed], or with the cause of
-// a context that has ended.
+// Read waits for the end of changes and prevents them until DoneReading. It returns [ErrClosed], or the cause of a
+// context that has ended.
 func (g *Gate) Read(ctx context.Context) error { return g.Enter(ctx, false) }
 
-// Change waits until no other use is under way, and excludes others until DoneChanging. It fails as Read does.
+// Change waits until the value is unused and excludes others until DoneChanging. Errors are those of Read.
 func (g *Gate) Change(ctx context.Context) error { return g.Enter(ctx, true) }
 
 // Enter is Change or Read; Leave ends it.
@@ -96,12 +95,12 @@ func (g *Gate) Enter(ctx context.Context, change bool) error {
 	return g.give(t, context.Cause(ctx))
 }
 
-// give gives the result of a wait; why is the error that ended it early.
+// give returns the result of a wait. why is the context's error.
 func (g *Gate) give(t *turn, why error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case t.in: // it has come just then
+	case t.in: // admitted at the last moment
 		return nil
 	case g.closed:
 		return ErrClosed
@@ -112,11 +111,10 @@ func (g *Gate) give(t *turn, why error) error {
 			break
 		}
 	}
-	g.next() // it may have kept others waiting
+	g.next() // it may have blocked others
 	return why
 }
 
-// admits tells whether one more may go in, as far as those inside are concerned.
 func (g *Gate) admits(change bool) bool { return !g.changer && (!change || g.readers == 0) }
 
 func (g *Gate) admit(change bool) {
@@ -127,7 +125,7 @@ func (g *Gate) admit(change bool) {
 	}
 }
 
-// next lets in those at the front of the queue, as far as they may be inside together.
+// next admits uses from the front of the queue.
 func (g *Gate) next() {
 	for len(g.queue) > 0 && g.admits(g.queue[0].change) {
 		t := g.queue[0]
@@ -138,7 +136,7 @@ func (g *Gate) next() {
 		close(t.come)
 	}
 	if g.closed && g.readers == 0 && !g.changer {
-		close(g.empty) // once: no use begins any more
+		close(g.empty)
 	}
 }
 
@@ -162,10 +160,9 @@ func (g *Gate) Leave(change bool) {
 	g.mu.Unlock()
 }
 
-// Close refuses new uses, ends the waits for one, waits for the uses that are under way, and then calls free, once,
-// however often it is called. Every call returns after free has returned; the one that called it gives its error. So
-// whoever closes a model may then close its runtime, even if another goroutine closed the model first. A nil free frees
-// nothing. free must not enter the gate or close it.
+// Close refuses new uses, ends waits, waits for current uses, and then calls free once. Each call returns after free;
+// only the first returns its error. So the owner may be closed after any of them. free may be nil. It must not enter or
+// close the gate.
 func (g *Gate) Close(free func() error) error {
 	g.mu.Lock()
 	first := !g.closed

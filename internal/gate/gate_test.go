@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/gate"
 )
 
-// Readers are together, one that changes is alone, and nobody is lost or left waiting, whoever gives up meanwhile.
+// Readers share, a change is alone, and no waiter is lost, even if others give up.
 func TestGate(t *testing.T) {
 	var g gate.Gate
 	var readers, changers, most atomic.Int64
@@ -83,8 +83,7 @@ func TestGate_order(t *testing.T) {
 	})
 }
 
-// A wait ends with its context, and those behind it do not wait for it; Close sends those away who wait, and waits for
-// those inside.
+// A wait ends with its context, and later waits do not depend on it. Close ends waits and waits for current uses.
 func TestGate_waitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g gate.Gate

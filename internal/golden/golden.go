@@ -1,5 +1,4 @@
-// Package golden compares what tests make with files, which are written anew by `go test PACKAGE -run TEST
-// -write-golden`.
+// Package golden compares the output of tests with files. `go test PACKAGE -run TEST -write-golden` rewrites the files.
 package golden
 
 import (
@@ -12,7 +11,7 @@ import (
 
 var write = flag.Bool("write-golden", false, "write the golden files anew")
 
-// Equal compares got with what the file says.
+// Equal compares got with the file.
 func Equal(t testing.TB, file, got string) {
 	t.Helper()
 	if *write {

@@ -1,32 +1,31 @@
-// Package joined knows whether this process is one of several of a job, for packages that do not know package dist. It
-// is a variable of the process because that is what a rank is: a process.
+// Package joined records whether this process is a rank of a job, for packages that do not import dist.
 package joined
 
 import "sync/atomic"
 
-// Job is a job of several processes, as package dist joins one.
+// Job is a job of several processes.
 type Job interface {
 	Rank() int
 	Size() int
-	// Note has the messages of a job that ends say something of this process; "" takes it back.
+	// Note adds a text of this process to messages about failures; "" removes it.
 	Note(text string)
-	// Leave leaves the job at the end of the program, which an error ends unless it is nil.
+	// Leave leaves the job at the end of the program, with the error that ends it or nil.
 	Leave(err error) error
 }
 
 var now atomic.Pointer[Job]
 
-// Enter notes that this process is one of the job's.
+// Enter records that this process is in a job.
 func Enter(j Job) { now.Store(&j) }
 
-// Forget notes that this process has left a job, if it is the one that was noted last.
+// Forget records that this process has left j, if it is the current job.
 func Forget(j Job) {
 	if noted := now.Load(); noted != nil && *noted == j {
 		now.CompareAndSwap(noted, nil)
 	}
 }
 
-// Now is the job that this process is in, nil if it is in none or alone in it.
+// Now returns this process's job, or nil if it is alone.
 func Now() Job {
 	if noted := now.Load(); noted != nil {
 		return *noted

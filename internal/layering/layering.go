@@ -1,5 +1,5 @@
-// Package layering is what a layer of package nn shares with the step and the model that it is built in: graph
-// parameters, so that a layer's Apply needs neither of them.
+// Package layering passes the step and the model to the layers of package nn, as graph parameters, so that Apply needs
+// no arguments for them.
 package layering
 
 import (
@@ -15,29 +15,29 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Step is the step of package managed that a layer is built in.
+// Step is the step of package managed in which a layer is built.
 type Step interface {
-	// DType is the type in which layers calculate.
+	// DType returns the dtype in which layers compute.
 	DType() dtypes.DType
-	// FullPrecision builds a part in the type of the parameters.
+	// FullPrecision builds a part in the parameters' dtype.
 	FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node
-	// Examples says which examples of a padded batch count, bool [batch]; nil if it is not padded.
+	// Examples returns which examples of a padded batch are real, bool [batch], or nil without padding.
 	Examples() *graph.Node
-	// Freezes tells whether the optimizer of a training step leaves a parameter as it is.
+	// Freezes reports whether the optimizer leaves a parameter unchanged.
 	Freezes(path string, shape shapes.Shape) bool
-	// Normalised notes the count of steps of a batch normalisation that leaves the padding out.
+	// Normalised records the step count of a batch normalization that ignores padding.
 	Normalised(count *model.Variable)
 }
 
 // Trace is the model whose network is being built.
 type Trace interface {
-	// Layer builds a layer and notes it. own tells that it is the user's, held that a layer of package nn holds it.
+	// Layer builds and records a layer. own means that it is the user's, held that a layer of package nn contains it.
 	Layer(layer any, own, held bool, scope *model.Scope, x *graph.Node, build Build) *graph.Node
-	// Indices notes that the whole numbers of a node are to be from 0 to below n.
+	// Indices records that a node's integers must be in [0, n).
 	Indices(x *graph.Node, n int)
 }
 
-// Build is the form of a layer's Apply.
+// Build has the signature of a layer's Apply.
 type Build = func(scope *model.Scope, x *graph.Node) *graph.Node
 
 const (
@@ -46,27 +46,27 @@ const (
 	masksParam = "/lazo.layering.masks"
 )
 
-// SetStep says which step a graph is of.
+// SetStep sets a graph's step.
 func SetStep(g *graph.Graph, s Step) { model.SetGraphParam(g, stepParam, s) }
 
-// StepOf is the step of a node's graph; nil if it has none.
+// StepOf returns the step of a node's graph, or nil.
 func StepOf(x *graph.Node) Step {
 	param, _ := model.GetGraphParam(x, stepParam)
 	s, _ := param.(Step)
 	return s
 }
 
-// SetTrace says which model's network a graph is of.
+// SetTrace sets a graph's trace.
 func SetTrace(g *graph.Graph, t Trace) { model.SetGraphParam(g, traceParam, t) }
 
-// TraceOf is the trace of a node's graph; nil if it has none.
+// TraceOf returns the trace of a node's graph, or nil.
 func TraceOf(x *graph.Node) Trace {
 	param, _ := model.GetGraphParam(x, traceParam)
 	t, _ := param.(Trace)
 	return t
 }
 
-// Run builds a layer, has the graph's trace note it, and hands the mask of its input on.
+// Run builds a layer through the graph's trace, and passes the input's mask on.
 func Run(layer any, own, held bool, scope *model.Scope, x *graph.Node, build Build) (y *graph.Node) {
 	if t := TraceOf(x); t != nil {
 		y = t.Layer(layer, own, held, scope, x, build)
@@ -80,7 +80,7 @@ func Run(layer any, own, held bool, scope *model.Scope, x *graph.Node, build Bui
 	return y
 }
 
-// Kind is the name of a layer's type, or of the function that is the layer or that made it.
+// Kind returns the name of a layer's type, or of the function that is or made the layer.
 func Kind(layer any) string {
 	v := reflect.Indirect(reflect.ValueOf(layer))
 	if v.Kind() != reflect.Func {
@@ -94,10 +94,10 @@ func Kind(layer any) string {
 	return name[strings.LastIndexAny(name, "./")+1:]
 }
 
-// Closure is the end of the name of a function that has none of its own.
+// Closure matches the suffix of an anonymous function's name.
 var Closure = regexp.MustCompile(`(\.func\d+|\.\d+|-fm)+$`)
 
-// IsNil tells whether there is no layer, or no function in it.
+// IsNil reports whether layer is nil or contains a nil function.
 func IsNil(layer any) bool {
 	if layer == nil {
 		return true
@@ -106,7 +106,7 @@ func IsNil(layer any) bool {
 	return (v.Kind() == reflect.Func || v.Kind() == reflect.Pointer) && v.IsNil()
 }
 
-// Masks are the masks of a graph's sequences, bool [batch, places].
+// Masks returns the masks of a graph's sequences, bool [batch, places].
 func Masks(x *graph.Node) map[*graph.Node]*graph.Node {
 	if found, ok := model.GetGraphParam(x, masksParam); ok {
 		return found.(map[*graph.Node]*graph.Node)
@@ -116,7 +116,7 @@ func Masks(x *graph.Node) map[*graph.Node]*graph.Node {
 	return all
 }
 
-// HandOn gives an output the mask of the input, unless it has one of its own, or other places.
+// HandOn sets an output's mask to its input's, unless it has its own or other places.
 func HandOn(x, y *graph.Node) {
 	all := Masks(x)
 	mask := all[x]

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// control is a change of the product that a test must find.
+// control is a change that a test must find.
 type control struct {
 	name, file string
 	edits      []edit
@@ -18,10 +18,9 @@ type control struct {
 	tags       string
 }
 
-// edit replaces a text that stands once in the file.
+// edit replaces a text that occurs once in the file.
 type edit struct{ old, new string }
 
-// texts are the files of the module that the control changes.
 func (c control) texts(module string) (map[string][]byte, error) {
 	path, err := filepath.Abs(filepath.Join(module, c.file))
 	if err != nil {
@@ -41,7 +40,7 @@ func (c control) texts(module string) (map[string][]byte, error) {
 	return map[string][]byte{path: []byte(changed)}, nil
 }
 
-// controls runs those with the names given, or all: the test of each must fail.
+// controls runs the named controls, or all. The test of each must fail.
 func (r *runner) controls(ctx context.Context, module string, all []control, names []string) (err error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(c control) bool { return c.name == name }) {
@@ -94,7 +93,7 @@ func (r *runner) controls(ctx context.Context, module string, all []control, nam
 	return nil
 }
 
-// controls are changes that once passed all tests, or that a test exists for.
+// controls are changes that once passed all tests, or for which a test exists.
 var controls = []control{
 	{name: "the first run writes in place", file: "xla/runner.go", pkg: "xla", test: "TestF17_theFirstRunCopies",
 		edits: []edit{{"c.copyFirst && !c.ranOnce.Load()", "c.copyFirst && false"}}},

@@ -11,31 +11,31 @@ import (
 	"strings"
 )
 
-// mutant is one change of a source. All mutants of a package are compiled at once: a form has both, what was and what
-// is to be, and asks at run time which it is.
+// mutant is one change of a source. All mutants of a package are compiled together: the code has both forms and chooses
+// at run time.
 type mutant struct {
 	id         int
 	pkg        *source
 	file       string
-	from, to   int // what the form stands for, in bytes of the file
+	from, to   int // the replaced bytes of the file
 	line       int
 	function   string
 	kind       string
 	change     string
 	form       []piece
 	tests      []*test
-	missed     []string // tests that come to its place and are left out
+	missed     []string // tests that reach it but are left out
 	outcome    outcome
 	by, remark string
 }
 
-// piece is text of a form, or a part of the source, in which other mutants may lie.
+// piece is text of a form, or a part of the source, which may contain other mutants.
 type piece struct {
 	text     string
 	from, to int
 }
 
-// on is what a form asks: it is replaced by a call with the number of the mutant.
+// on is replaced by a call with the mutant's number.
 const on = "\x00"
 
 var swapped = map[token.Token]token.Token{
@@ -47,7 +47,7 @@ var swapped = map[token.Token]token.Token{
 	token.INC: token.DEC, token.DEC: token.INC,
 }
 
-// finder walks a file and notes what can be changed.
+// finder walks a file and collects possible changes.
 type finder struct {
 	pkg   *source
 	path  string
@@ -90,7 +90,7 @@ func (f *finder) visit(n ast.Node) bool {
 	return true
 }
 
-// passedOver are texts that nothing depends on, and statements without code.
+// passedOver skips texts that nothing depends on, and statements without code.
 func (f *finder) passedOver(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
@@ -105,7 +105,6 @@ func (f *finder) passedOver(n ast.Node) bool {
 	return false
 }
 
-// logs tells whether a call is one of log/slog.
 func (f *finder) logs(call *ast.CallExpr) bool {
 	selector, is := call.Fun.(*ast.SelectorExpr)
 	if !is {
@@ -145,7 +144,7 @@ func (f *finder) text(n ast.Node) string {
 	return text
 }
 
-// typeOf is a type as the file writes it, "" if it cannot.
+// typeOf returns a type as the file spells it, or "".
 func (f *finder) typeOf(t types.Type) string {
 	if basic, is := t.(*types.Basic); t == nil || is && (basic.Info()&types.IsUntyped != 0 || basic.Kind() == types.Invalid) {
 		return ""
@@ -191,7 +190,7 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 
 func (f *finder) condition(n *ast.IfStmt) {
 	if binary, is := n.Cond.(*ast.BinaryExpr); is && swapped[binary.Op] != 0 {
-		return // has its own
+		return
 	}
 	f.add(n.Cond, "condition", "if "+f.text(n.Cond)+": negated", "("+on+" != (", n.Cond, "))")
 }
@@ -203,7 +202,7 @@ func (f *finder) number(n *ast.BasicLit) {
 	switch parent := f.parent().(type) {
 	case *ast.CaseClause, *ast.KeyValueExpr:
 		return
-	case *ast.ReturnStmt: // what stands beside an error means nothing
+	case *ast.ReturnStmt: // values returned with an error mean nothing
 		last := parent.Results[len(parent.Results)-1]
 		if types.Identical(f.pkg.info.TypeOf(last), errorType) && !f.isNil(last) {
 			return
@@ -260,7 +259,7 @@ func (f *finder) assignment(s *ast.AssignStmt) {
 	f.remove(s)
 }
 
-// returned changes what a function gives: no error in place of one, else the zero value of the first result.
+// returned changes a result: an error to nil, otherwise the first result to its zero value.
 func (f *finder) returned(s *ast.ReturnStmt) {
 	results := f.results()
 	if results == nil || len(s.Results) == 0 {
@@ -274,7 +273,7 @@ func (f *finder) returned(s *ast.ReturnStmt) {
 		}
 		names = append(names, "*new("+name+")")
 	}
-	if len(s.Results) != len(names) { // those of a call
+	if len(s.Results) != len(names) {
 		f.add(s, "result", f.text(s)+": zero values", "if "+on+" { return "+strings.Join(names, ", ")+" }; ", s)
 		return
 	}
@@ -316,7 +315,6 @@ func (f *finder) isZero(e ast.Expr) bool {
 	return f.isNil(e) || slices.Contains([]string{"0", `""`, "false"}, f.text(e)) || strings.HasSuffix(f.text(e), "{}")
 }
 
-// results are those of the innermost function around what is visited.
 func (f *finder) results() *types.Tuple {
 	for _, n := range slices.Backward(f.stack) {
 		switch n := n.(type) {

@@ -1,13 +1,12 @@
-// Command mutants changes lazo in many small ways and looks whether a test finds each: how good the tests are.
+// Command mutants makes small changes in lazo and checks that a test finds each.
 //
 //	go run ./internal/mutants [-n 300] [-seed 1] [-with PACKAGE,...] [-only file.go:12,other.go:7] PACKAGE...
 //	go run ./internal/mutants -controls [NAME...]
 //
-// A seeded sample of all mutants is compiled at once, each behind a number that the process gets at run time. Tests
-// run once without a mutant, which shows the tests that reach each mutant; those, of all the packages given, are run
-// with it.
+// It compiles a seeded sample of mutants together; the process selects one by number. It runs each test once without a
+// mutant to find which mutants the test reaches, and then runs those tests with the mutant.
 //
-// Controls are changes that a named test must find; see controls.go. The tree is not touched: go build -overlay.
+// Controls are changes that a named test must find; see controls.go. The files do not change (go build -overlay).
 package main
 
 import (
@@ -63,7 +62,6 @@ type runner struct {
 
 func (r *runner) say(format string, a ...any) { fmt.Fprintf(r.out, format+"\n", a...) }
 
-// sample tries n mutants of the packages.
 func (r *runner) sample(ctx context.Context, dir string, patterns, with []string, n int, seed uint64, only string) (tried []*mutant, err error) {
 	begin := time.Now()
 	if r.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
@@ -139,8 +137,8 @@ func (r *runner) sample(ctx context.Context, dir string, patterns, with []string
 	return tried, nil
 }
 
-// order puts mutants in a random order that depends on the seed and on what each changes, so that a change of the code
-// elsewhere leaves a sample as it is.
+// order shuffles mutants by the seed and by what each changes, so that other changes of the code do not change a
+// sample.
 func order(all []*mutant, seed uint64) {
 	rank, twins := map[*mutant]string{}, map[string]int{}
 	for _, m := range all {
@@ -160,7 +158,7 @@ func inPackage(p *source, mutants []*mutant) (found []*mutant) {
 	return found
 }
 
-// chosen are the first n mutants that compile, numbered from 1.
+// chosen returns the first n mutants that compile, numbered from 1.
 func chosen(packages []*source, all []*mutant, n int) (fit []*mutant) {
 	for len(fit) < n && len(all) > 0 {
 		more := all[:min(n-len(fit), len(all))]
@@ -178,7 +176,6 @@ func chosen(packages []*source, all []*mutant, n int) (fit []*mutant) {
 	return fit
 }
 
-// compiling leaves out the mutants with which the package has wrong types.
 func compiling(p *source, mutants []*mutant) []*mutant {
 	if len(mutants) == 0 {
 		return nil
@@ -208,7 +205,6 @@ func (m *mutant) String() string {
 	return text
 }
 
-// report prints the score of each package and in all.
 func (r *runner) report(dir string, packages []*source, mutants []*mutant) {
 	r.say("\n| package | mutants | killed | timed out | survived | not reached | score |\n|---|---|---|---|---|---|---|")
 	row := func(name string, mutants []*mutant) {

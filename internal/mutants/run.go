@@ -19,17 +19,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/child"
 )
 
-// maxResident is how much memory a test may have; a mutant that takes more is found.
+// maxResident is a test's memory limit; a mutant that exceeds it counts as found.
 const maxResident = 4 << 30
 
-// test is a top-level test or example, and how long it took.
+// test is a top-level test or example with its time.
 type test struct {
 	pkg     *source
 	binary  string
 	name    string
 	took    time.Duration
 	reaches map[int]bool
-	leftOut string // why
+	leftOut string
 }
 
 type outcome string
@@ -41,7 +41,7 @@ const (
 	survived   outcome = "survived"
 )
 
-// build compiles the tests of packages with texts in place of their files, and gives the binaries by import path.
+// build compiles the packages' tests with replaced texts and returns the binaries by import path.
 func build(ctx context.Context, module, scratch string, packages []*source, texts map[string][]byte, flags ...string) (map[string]string, error) {
 	replaced := map[string]string{}
 	for path, text := range texts {
@@ -73,10 +73,9 @@ func build(ctx context.Context, module, scratch string, packages []*source, text
 	return binaries, nil
 }
 
-// overlayIn is the file that says which texts replace which, once build has written it.
 func overlayIn(scratch string) string { return filepath.Join(scratch, "overlay.json") }
 
-// programsToo has the programs that a test builds changed as the test is, out of the cache that holds the rest of them.
+// programsToo also changes the programs that a test builds, using the build cache for the rest.
 func programsToo(ctx context.Context, scratch string) ([]string, error) {
 	said, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -85,7 +84,7 @@ func programsToo(ctx context.Context, scratch string) ([]string, error) {
 	return []string{"GOCACHE=" + strings.TrimSpace(string(said)), fmt.Sprintf("GOFLAGS=%s '-overlay=%s'", os.Getenv("GOFLAGS"), overlayIn(scratch))}, nil
 }
 
-// run starts a test binary where its package lies, and says whether it passed and whether it ended in time.
+// run runs a test binary in its package's folder. It reports whether it passed and whether it ended in time.
 func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, env []string, args ...string) (passed, inTime bool, output []byte) {
 	temp, err := os.MkdirTemp(scratch, "run")
 	if err != nil {
@@ -97,7 +96,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	c.Dir, c.Stdout, c.Stderr = dir, &out, &out
 	c.WaitDelay = time.Second
 	child.Group(c)
-	// So that a mutant does not write into the user's caches.
+	// Keep a mutant from writing into the user's caches.
 	c.Env = append(os.Environ(), append([]string{"TMPDIR=" + temp, "XDG_CACHE_HOME=" + temp}, env...)...)
 	if err := c.Start(); err != nil {
 		return false, false, []byte(err.Error())
@@ -110,7 +109,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	for {
 		select {
 		case err = <-over:
-			_ = child.KillGroup(c) // its children
+			_ = child.KillGroup(c)
 			return err == nil, inTime, out.Bytes()
 		case <-look.C:
 			if resident(c.Process.Pid) < maxResident {
@@ -124,7 +123,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	}
 }
 
-// resident is the memory of a process, 0 where /proc does not tell.
+// resident returns a process's memory, or 0 without /proc.
 func resident(pid int) int {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	fields := strings.Fields(string(text))
@@ -135,7 +134,6 @@ func resident(pid int) int {
 	return pages * os.Getpagesize()
 }
 
-// at calls f for each of n numbers, several at once.
 func at(workers, n int, f func(i int)) {
 	var all sync.WaitGroup
 	next := make(chan int)
@@ -153,8 +151,8 @@ func at(workers, n int, f func(i int)) {
 	all.Wait()
 }
 
-// reach runs each test by itself, without a mutant: how long it takes and which mutants it reaches. The quickest come
-// first. A test that fails or takes too long is for no mutant to run; what it reached is known nevertheless.
+// reach runs each test alone, without a mutant, for its time and the mutants it reaches, and sorts by time. A test that
+// fails or takes too long is left out.
 func (r *runner) reach(ctx context.Context, packages []*source, binaries map[string]string) ([]*test, error) {
 	var tests []*test
 	for _, p := range packages {
@@ -199,7 +197,7 @@ func (r *runner) reach(ctx context.Context, packages []*source, binaries map[str
 		}
 	})
 	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.took - b.took) })
-	start := map[string]time.Duration{} // what the start of a process takes, about
+	start := map[string]time.Duration{} // approximate start time of a process
 	for _, t := range tests {
 		if t.leftOut != "" {
 			r.say("%s %s is left out: %s", t.pkg.Name, t.name, t.leftOut)
@@ -219,7 +217,7 @@ func lastLine(out []byte) string {
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\w+)`)
 
-// try runs the tests that reach a mutant, those of its own package first, the quickest first, until one finds it.
+// try runs the tests that reach a mutant until one finds it: its own package's first, the fastest first.
 func (r *runner) try(ctx context.Context, m *mutant) {
 	m.outcome = notReached
 	spent := time.Duration(0)
@@ -261,8 +259,7 @@ func (r *runner) try(ctx context.Context, m *mutant) {
 	}
 }
 
-// batches are the tests that reach a mutant, a process each: its own package's, then the others', by the time they
-// take.
+// batches returns the tests that reach a mutant, by process: its own package's first, then by time.
 func batches(m *mutant) (all [][]*test) {
 	tests := slices.Clone(m.tests)
 	slices.SortStableFunc(tests, func(a, b *test) int {

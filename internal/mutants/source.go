@@ -17,7 +17,6 @@ import (
 	"strings"
 )
 
-// source is a package as it lies on disk, with its types.
 type source struct {
 	Name, Dir, ImportPath string
 	GoFiles, CgoFiles     []string
@@ -31,8 +30,7 @@ type source struct {
 	types types.Importer
 }
 
-// listed are packages of the module in dir, without their texts; exports are the files with the types of all they
-// import.
+// listed returns packages without their texts. exports are the type files of their imports.
 func listed(dir string, patterns []string) (found []*source, exports map[string]string, err error) {
 	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=Name,Dir,ImportPath,GoFiles,CgoFiles,Export,DepOnly"}, patterns...)...)
 	list.Dir, list.Stderr = dir, os.Stderr
@@ -54,13 +52,13 @@ func listed(dir string, patterns []string) (found []*source, exports map[string]
 	return found, exports, nil
 }
 
-// load reads packages of the module in dir, with the types of all they import.
+// load reads packages with the types of their imports.
 func load(dir string, patterns []string) ([]*source, error) {
 	found, exports, err := listed(dir, patterns)
 	if err != nil {
 		return nil, err
 	}
-	_, helpers, err := listed(dir, []string{"os", "strconv", "sync/atomic"}) // what the helper imports
+	_, helpers, err := listed(dir, []string{"os", "strconv", "sync/atomic"}) // imports of the helper
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +81,6 @@ func load(dir string, patterns []string) ([]*source, error) {
 	return found, nil
 }
 
-// check parses texts in place of the package's files and finds their types.
 func (s *source) check(texts map[string][]byte, info *types.Info) (map[string]*ast.File, error) {
 	files, all := map[string]*ast.File{}, []*ast.File(nil)
 	for path, text := range texts {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// helper is the file that each instrumented package gets. A first reach is appended to a file, by child processes too.
+// helper is added to each instrumented package. It appends first reaches to a file, also from child processes.
 const helper = `package %s
 
 import (
@@ -47,7 +47,6 @@ const (
 	reachVariable = "LAZO_MUTANT_REACH"
 )
 
-// written are the files of a package with all of its mutants in them, by path.
 func written(s *source, mutants []*mutant, ids int) map[string][]byte {
 	texts := map[string][]byte{filepath.Join(s.Dir, "lazo_mutants_generated.go"): fmt.Appendf(nil, helper, s.Name, ids+1)}
 	for path, text := range s.texts {
@@ -62,7 +61,6 @@ func written(s *source, mutants []*mutant, ids int) map[string][]byte {
 	return texts
 }
 
-// render writes a part of a source with the mutants that lie in it.
 func render(text []byte, from, to int, mutants []*mutant) []byte {
 	var out bytes.Buffer
 	for from < to {
@@ -85,7 +83,7 @@ func render(text []byte, from, to int, mutants []*mutant) []byte {
 	return out.Bytes()
 }
 
-// outermost is the first of the mutants within a part, the largest of those that begin there.
+// outermost returns the first mutant within a part, the largest of those that begin there.
 func outermost(from, to int, mutants []*mutant) (next *mutant) {
 	for _, m := range mutants {
 		if m.from < from || m.to > to {

@@ -1,4 +1,4 @@
-// Package names looks things up by name. The error about an unknown name has the nearest known one.
+// Package names looks things up by name and suggests the nearest name in errors.
 package names
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/edits"
 )
 
-// ErrUnknown is wrapped by the error about a name that does not exist.
+// ErrUnknown means that a name does not exist.
 var ErrUnknown = errors.New("unknown name")
 
-// Find looks a name up. The error says which name was probably meant.
+// Find looks a name up. The error suggests the nearest name.
 func Find[T any](kind, name string, table map[string]T) (found T, err error) {
 	if found, ok := table[name]; ok {
 		return found, nil
@@ -28,8 +28,8 @@ func Find[T any](kind, name string, table map[string]T) (found T, err error) {
 	return found, fmt.Errorf("%s %q: %w%s\n  known: %s", kind, name, ErrUnknown, hint, strings.Join(known, ", "))
 }
 
-// Nearest is the shortest name with all words of the other; else the one with the fewest changes, if these are few;
-// else one that holds the other.
+// Nearest returns the shortest name with all words of name, or else the one with the fewest edits if they are few, or
+// else one that contains name.
 func Nearest(name string, names []string) string {
 	if words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == ' ' }); len(words) > 1 {
 		whole := slices.DeleteFunc(slices.Clone(names), func(n string) bool {

@@ -1,30 +1,30 @@
-// Package pieces has lists that lie in memory piece by piece.
+// Package pieces has lists in pieces of memory.
 package pieces
 
 import "sort"
 
-// piece is how many elements of a list lie together.
+// piece is the number of elements in a piece.
 const piece = 512
 
-// List grows and shrinks at its end. It consists of pieces, so that a long one is not copied when it grows.
+// List grows and shrinks at its end. Growing does not copy its pieces.
 type List[T any] struct {
 	pieces [][]T
 	n      int
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (l *List[T]) Len() int { return l.n }
 
-// At is the i-th element.
+// At returns the i-th element.
 func (l *List[T]) At(i int) *T {
 	return &l.pieces[i/piece][i%piece]
 }
 
-// Push adds an element at the end.
+// Push appends an element.
 func (l *List[T]) Push(v T) {
 	end := l.n
 	if end/piece == len(l.pieces) {
-		var p []T // the first piece begins small: most columns of a short run are short
+		var p []T // the first piece grows: most lists are short
 		if end > 0 {
 			p = make([]T, 0, piece)
 		}
@@ -35,7 +35,7 @@ func (l *List[T]) Push(v T) {
 	l.n++
 }
 
-// Pop drops the last element.
+// Pop removes the last element.
 func (l *List[T]) Pop() {
 	var zero T
 	*l.At(l.n - 1) = zero
@@ -43,7 +43,7 @@ func (l *List[T]) Pop() {
 	l.pieces[l.n/piece] = l.pieces[l.n/piece][:l.n%piece]
 }
 
-// Keep drops all elements but those for which stays is true. It is called in order.
+// Keep removes the elements for which stays is false. It calls stays in order.
 func (l *List[T]) Keep(stays func(i int) bool) {
 	kept := 0
 	for i := range l.n {
@@ -57,7 +57,7 @@ func (l *List[T]) Keep(stays func(i int) bool) {
 	}
 }
 
-// Search finds the first element for which reached is true, n if there is none.
+// Search returns the first index for which reached is true, or n.
 func (l *List[T]) Search(reached func(*T) bool) int {
 	return sort.Search(l.n, func(i int) bool { return reached(l.At(i)) })
 }

@@ -1,6 +1,5 @@
-// Package planned hands the step of a program from the process that builds it to the one that plans it: lazo plan runs
-// a program with [Variable] set, package xla writes the program's first training step into the file that it names, and
-// the run ends.
+// Package planned passes a program's training step to `lazo plan`, which runs the program with [Variable] set: package
+// xla writes the first training step into a file, and the run ends.
 package planned
 
 import (
@@ -12,10 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// Variable of the environment holds an [Order] as JSON.
+// Variable is the environment variable with an [Order] in JSON.
 const Variable = "LAZO_PLAN"
 
-// Order says which machine a program is to be built for, and where its step is to be written.
+// Order names the machine to build for and the file to write.
 type Order struct {
 	Plugin   string `json:"plugin"` // name or path
 	Topology string `json:"topology"`
@@ -23,16 +22,16 @@ type Order struct {
 	File     string `json:"file"`
 }
 
-// Step is a training step as it was lowered.
+// Step is a lowered training step.
 type Step struct {
 	Name   string         `json:"name"`
-	Text   string         `json:"text"`   // StableHLO
-	Batch  []int          `json:"batch"`  // places of the inputs that each step is given
-	Inputs []string       `json:"inputs"` // their names
-	Where  map[int]string `json:"where"`  // lines of the user's code, by lines of the text
+	Text   string         `json:"text"`  // StableHLO
+	Batch  []int          `json:"batch"` // indices of the inputs with each step's batch
+	Inputs []string       `json:"inputs"`
+	Where  map[int]string `json:"where"` // lines of user code by line of Text
 }
 
-// ParseOrder reads the variable's value.
+// ParseOrder parses the variable's value.
 func ParseOrder(value string) (Order, error) {
 	var o Order
 	err := json.Unmarshal([]byte(value), &o)
@@ -45,13 +44,13 @@ func ParseOrder(value string) (Order, error) {
 	return o, nil
 }
 
-// Environment is the order as an entry of an environment.
+// Environment returns the order as an environment entry.
 func (o Order) Environment() (string, error) {
 	text, err := json.Marshal(o)
 	return Variable + "=" + string(text), err
 }
 
-// Write writes a step, whole or not at all.
+// Write writes a step atomically.
 func (s Step) Write(file string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -63,10 +62,9 @@ func (s Step) Write(file string) error {
 	return os.Rename(file+".part", file)
 }
 
-// limit is how long a file may be.
 const limit = 2 << 30
 
-// Read reads what Write wrote.
+// Read reads a file of Write.
 func Read(file string) (Step, error) {
 	info, err := os.Stat(file)
 	if err != nil {

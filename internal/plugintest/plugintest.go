@@ -1,5 +1,5 @@
-// Package plugintest opens plugins for tests, and builds the programs that tests start. `make setup` installs the CPU
-// plugin; without it the tests fail, none skips.
+// Package plugintest opens plugins for tests, and builds programs that tests start. Without the CPU plugin, which `make
+// setup` installs, the tests fail.
 package plugintest
 
 import (
@@ -13,10 +13,9 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// CPU opens the CPU plugin, until the end of the test. Its compiled programs are kept in the folder lazo/tests of the
-// user's cache, where later tests find them, those of other packages and of the race detector's run too: to compile is
-// most of what the tests of models cost. A test that counts or times compilations, or looks at their memory, takes
-// [Uncached].
+// CPU opens the CPU plugin until the end of the test. Compiled programs are cached in lazo/tests of the user's cache,
+// for other packages and the race detector's run too. Tests that count or time compilations, or measure their memory,
+// use [Uncached].
 func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	kept, err := Kept()
@@ -26,11 +25,10 @@ func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 	return open(t, xla.CPU, append([]xla.Option{kept}, options...)...)
 }
 
-// Kept is the option that makes [CPU] of [Uncached], for examples, which have no test to hand over.
+// Kept returns the option with which [CPU] differs from [Uncached], for examples, which have no test.
 func Kept() (xla.Option, error) {
 	dir, err := folder()
-	// The cache's own limit has room for all programs of a check. With less, those that are compiled in the same order
-	// each time throw each other out.
+	// The default limit holds all programs of a check. A smaller one would evict each before it is used again.
 	return xla.CompileCache(dir, 0), err
 }
 
@@ -42,11 +40,11 @@ func folder() (dir string, err error) {
 	return filepath.Join(cache, "lazo", "tests"), nil
 }
 
-// Fake compiles the fake plugin of package pjrt's tests, and gives its path: it describes machines "fake:1" to
-// "fake:8", and compiles any StableHLO for them, to nothing.
+// Fake compiles the fake plugin of package pjrt's tests and returns its path. It describes machines "fake:1" to
+// "fake:8" and accepts any StableHLO. The calling test may be of another module, such as dist/etcd.
 func Fake(t testing.TB) (path string) {
 	t.Helper()
-	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/lazo-ml/lazo").Output() // which may be another's, as of dist/etcd
+	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/lazo-ml/lazo").Output()
 	if err != nil {
 		t.Fatalf("where is the module: %v", err)
 	}
@@ -63,7 +61,7 @@ func Fake(t testing.TB) (path string) {
 	return path
 }
 
-// Described opens a machine of n devices that the fake plugin describes: values have shapes and no numbers.
+// Described opens a machine of n devices described by the fake plugin: values have shapes but no numbers.
 func Described(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	r, err := xla.OpenTopology(t.Context(), Fake(t), fmt.Sprintf("fake:%d", n), options...)
@@ -78,8 +76,8 @@ func Described(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	return r
 }
 
-// Program builds the program of a source folder, and gives the path of the executable, which is there until the end of
-// the test. What it compiles is kept where [CPU] keeps it.
+// Program builds a program from its folder and returns the executable's path, valid until the end of the test. The
+// program uses the cache of [CPU].
 func Program(t testing.TB, source string) (path string) {
 	t.Helper()
 	dir, err := folder()
@@ -89,13 +87,13 @@ func Program(t testing.TB, source string) (path string) {
 	return program(t, source, "-X 'github.com/lazo-ml/lazo/xla.linkedCache="+dir+"'")
 }
 
-// UncachedProgram is [Program] without what earlier runs compiled: the executable compiles each program anew.
+// UncachedProgram is [Program] without the cache.
 func UncachedProgram(t testing.TB, source string) (path string) {
 	t.Helper()
 	return program(t, source, "")
 }
 
-// program has go run copy what it built: unlike go build, it keeps linked programs for the next time.
+// program uses go run, which caches linked programs, unlike go build.
 func program(t testing.TB, source, flags string) (path string) {
 	t.Helper()
 	full, err := filepath.Abs(source)
@@ -110,25 +108,25 @@ func program(t testing.TB, source, flags string) (path string) {
 	return path
 }
 
-// Devices opens the CPU plugin with n devices, as [CPU] does.
+// Devices is [CPU] with n devices.
 func Devices(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	return CPU(t, append([]xla.Option{xla.ClientOption("cpu_device_count", n)}, options...)...)
 }
 
-// Uncached opens the CPU plugin, which compiles each program anew.
+// Uncached opens the CPU plugin without a cache.
 func Uncached(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	return open(t, xla.CPU, options...)
 }
 
-// Go opens GoMLX's backend in plain Go, until the end of the test.
+// Go opens GoMLX's backend in Go until the end of the test.
 func Go(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	return open(t, xla.Go, options...)
 }
 
-// Platforms open what a backend's tests run on.
+// Platforms open the backends for tests.
 var Platforms = map[string]func(t testing.TB, options ...xla.Option) *xla.Runtime{xla.CPU: CPU, xla.Go: Go}
 
 func open(t testing.TB, plugin string, options ...xla.Option) *xla.Runtime {

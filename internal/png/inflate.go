@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// The tables of a code: the first 10 bits of a word say which word it is, or where the rest of it is looked up. A table
-// of all 15 bits would be filled anew for each block.
+// Code tables: the first 10 bits of a word select the word or a second table. A single table of 15 bits would take too
+// long to fill for each block.
 const (
 	firstBits = 10
 	mostBits  = 15
@@ -16,8 +16,8 @@ const (
 	secondSize = mostCodes / 2 << (mostBits - firstBits)
 )
 
-// entry is a symbol and how many bits its word has: symbol<<8 | bits, 0 for no word. With the bit linked it is where a
-// second table begins and how many bits that takes.
+// entry is a symbol and its word's length (symbol<<8 | bits), or 0. With the bit linked it is a second table's start
+// and size in bits.
 type entry uint32
 
 const linked entry = 1 << 31
@@ -27,7 +27,7 @@ type code struct {
 	second [secondSize]entry
 }
 
-// build is false unless the code is complete, or has one word of one bit, or none: the codes that compress/flate takes.
+// build accepts the codes that compress/flate accepts: complete codes, a single word of one bit, or none.
 func (c *code) build(lengths []uint8) bool {
 	var count, next [mostBits + 1]int
 	most := 0
@@ -86,17 +86,16 @@ var (
 	codeOrder   = [...]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 )
 
-// inflater unpacks a zlib stream whose unpacked size is known.
 type inflater struct {
 	in                  []byte
-	at                  int    // of the next byte that is not in word
-	word                uint64 // bits that are not taken yet, from the lowest on
-	have                int    // how many; what lies above them is 0, or bytes of in from at on
+	at                  int    // next byte after word
+	word                uint64 // unread bits, lowest first
+	have                int    // their number; higher bits are 0, or bytes of in from at on
 	literals, distances code
 	lengths             [mostCodes + 32]uint8
 }
 
-// inflate fills to with what in holds. It is false unless in is one whole zlib stream of that size, with its sum right.
+// inflate fills to from in. It returns false unless in is exactly one valid zlib stream of that size.
 func (f *inflater) inflate(in, to []byte) bool {
 	if len(in) < 6 || in[0]&15 != 8 || in[0]>>4 > 7 || in[1]&32 != 0 || binary.BigEndian.Uint16(in)%31 != 0 {
 		return false
@@ -130,7 +129,7 @@ func (f *inflater) inflate(in, to []byte) bool {
 	return out == len(to) && f.at+4 == len(in) && adler32.Checksum(to) == binary.BigEndian.Uint32(in[f.at:])
 }
 
-// fill has at least 56 bits ready, or all that there are.
+// fill loads at least 56 bits, or all that remain.
 func (f *inflater) fill() {
 	if f.at+8 <= len(f.in) {
 		f.word |= binary.LittleEndian.Uint64(f.in[f.at:]) << uint(f.have)
@@ -146,7 +145,7 @@ func (f *inflater) fill() {
 	}
 }
 
-// take is the next n bits. More than there are leave have below 0.
+// take returns the next n bits. have is negative after the end.
 func (f *inflater) take(n int) int {
 	v := int(f.word & (1<<uint(n) - 1))
 	f.word >>= uint(n)
@@ -240,11 +239,10 @@ func (f *inflater) dynamic() bool {
 	return f.literals.build(f.lengths[:literals]) && f.distances.build(f.lengths[literals:n])
 }
 
-// block unpacks what the codes say, to the end of the block.
 func (f *inflater) block(to []byte, out int) (int, bool) {
 	word, have, at, in := f.word, f.have, f.at, f.in
 	for {
-		if have < 48 { // a length and a distance with all that belongs to them
+		if have < 48 { // enough for a length and a distance
 			if at+8 <= len(in) {
 				word |= binary.LittleEndian.Uint64(in[at:]) << uint(have&63)
 				at += (63 - have) >> 3
@@ -306,7 +304,7 @@ func (f *inflater) block(to []byte, out int) (int, bool) {
 		from := out - distance
 		if distance >= n {
 			copy(to[out:out+n], to[from:])
-		} else { // what is copied becomes part of what is copied
+		} else { // overlapping: copied bytes are copied again
 			for i := range n {
 				to[out+i] = to[from+i]
 			}

@@ -1,10 +1,10 @@
-// Package png unpacks the PNG images that most files are: grey, red-green-blue, or that with opacity, 8 bits each and
-// not interlaced. It is faster than image/png, because the file is in memory and its size is known: no byte is asked of
-// a reader, no word is looked up bit by bit, and pixels stay where they were unpacked.
+// Package png decodes the most common PNG images: grey, RGB or RGBA with 8 bits per channel, not interlaced. It is
+// faster than image/png, because the file is in memory, its size is known, and pixels stay where they were
+// decompressed.
 //
-// It says no word of what is wrong: what it does not take, image/png is given, which has the error. So it must take
-// nothing that image/png refuses, and give its pixels; a fuzz target compares both. The formats are those of RFC 1950,
-// RFC 1951 and the PNG specification (ISO/IEC 15948).
+// It reports no errors: the caller passes refused files to image/png. It must accept nothing that image/png refuses,
+// and return the same pixels; a fuzz test compares both. The formats are RFC 1950, RFC 1951 and the PNG specification
+// (ISO/IEC 15948).
 package png
 
 import (
@@ -15,21 +15,21 @@ import (
 	"image/color"
 )
 
-// Decoder unpacks images, one at a time: each lies in the memory of the one before.
+// Decoder decodes images one at a time, in reused memory.
 type Decoder struct {
 	inflater inflater
-	packed   []byte // of files with several parts
-	rows     []byte // each behind the number of its filter
+	packed   []byte
+	rows     []byte // each after its filter's number
 }
 
-// most is how many bytes a Decoder keeps for the next image, of each of two kinds.
+// most is the number of bytes of each buffer that a Decoder keeps.
 const most = 1 << 20
 
 const signature = "\x89PNG\r\n\x1a\n"
 
 // RGB is an image without opacity.
 type RGB struct {
-	// Pix has three bytes a pixel, and rows Stride bytes apart.
+	// Pix has three bytes per pixel, with rows Stride bytes apart.
 	Pix    []uint8
 	Stride int
 	Rect   image.Rectangle
@@ -47,8 +47,8 @@ func (p *RGB) At(x, y int) color.Color {
 	return color.RGBA{p.Pix[at], p.Pix[at+1], p.Pix[at+2], 255}
 }
 
-// Decode is false for all but well-formed files of the kinds named above. The image is an [*image.Gray], an
-// [*image.NRGBA] or an [*RGB], and holds until the next call. Who calls has looked at the number of pixels.
+// Decode returns an [*image.Gray], [*image.NRGBA] or [*RGB] that is valid until the next call, or false for other or
+// malformed files. The caller checks the number of pixels.
 func (d *Decoder) Decode(file []byte) (image.Image, bool) {
 	if len(file) < len(signature)+25 || string(file[:len(signature)]) != signature {
 		return nil, false
@@ -112,7 +112,7 @@ func (d *Decoder) image(header, packed []byte) (image.Image, bool) {
 	}
 	stride := 1 + int(w)*channels
 	size := stride * int(h)
-	if size/1032 > len(packed) { // no stream unpacks to more
+	if size/1032 > len(packed) { // the limit of the compression
 		return nil, false
 	}
 	rows := d.rows
@@ -136,9 +136,9 @@ func (d *Decoder) image(header, packed []byte) (image.Image, bool) {
 	return &image.NRGBA{Pix: rows[1:], Stride: stride, Rect: box}, true
 }
 
-// unfilter makes pixels of their differences to those beside and above them. A pixel has width bytes.
+// unfilter adds the differences to the left and upper pixels of width bytes.
 func unfilter(rows []byte, stride, width int) bool {
-	above := make([]byte, stride-1) // zeros above the first row
+	above := make([]byte, stride-1)
 	for ; len(rows) > 0; rows = rows[stride:] {
 		row := rows[1:stride]
 		above = above[:len(row)]
@@ -185,7 +185,7 @@ func paeth(row, above []byte, width int) {
 	}
 }
 
-// paeth3 has the three colours side by side, which wait for nothing of each other.
+// paeth3 handles the three independent channels at once.
 func paeth3(row, above []byte) {
 	var left0, left1, left2, corner0, corner1, corner2 int32
 	for len(row) >= 3 && len(above) >= 3 {
@@ -199,7 +199,7 @@ func paeth3(row, above []byte) {
 	}
 }
 
-// nearest is which of three is nearest to left + up - corner; of two that are as near, the first one.
+// nearest returns the first of the values nearest to left + up - corner.
 func nearest(left, up, corner int32) int32 {
 	a, b := up-corner, left-corner
 	c := a + b

@@ -19,7 +19,7 @@ func chunk(name string, body []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), named...), crc32.ChecksumIEEE(named))
 }
 
-// file has rows as they are, each behind the number of its filter, packed at a level and cut into parts.
+// file returns a PNG with these rows, each after its filter's number, compressed at a level and divided into parts.
 func file(w, h int, kind byte, rows []byte, level, parts int) []byte {
 	header := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(w)), uint32(h))
 	all := append([]byte(signature), chunk("IHDR", append(header, 8, kind, 0, 0, 0))...)
@@ -34,7 +34,7 @@ func file(w, h int, kind byte, rows []byte, level, parts int) []byte {
 	return append(all, chunk("IEND", nil)...)
 }
 
-// same tells whether a file was taken; then it has image/png's pixels, and image/png takes it.
+// same reports whether a file was accepted. It checks that the pixels are image/png's, which must accept it too.
 func same(t require.TestingT, d *Decoder, file []byte) bool {
 	got, ok := d.Decode(file)
 	if !ok {

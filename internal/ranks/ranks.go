@@ -15,22 +15,20 @@ import (
 	"github.com/lazo-ml/lazo/dist/launch"
 )
 
-// variable has, in a rank, the name of the test that it is to run.
 const variable = "LAZO_TEST_RANKS"
 
-// limit is how long a job of a test may take, all in all.
+// limit is the total time of a test's job.
 const limit = 5 * time.Minute
 
-// Over runs the calling test on n ranks, by the MPI that `make setup` installs or the mpirun that $LAZO_TEST_MPIRUN
-// names, and tells each of these processes that
-// it is one: the test goes on in them alone, and joins the job by dist.Join.
+// Over runs the calling test on n ranks, with the MPI that `make setup` installs or the mpirun in $LAZO_TEST_MPIRUN. It
+// returns true in the ranks, where the test continues and joins the job with dist.Join:
 //
 //	if !ranks.Over(t, 2) {
 //		return
 //	}
 //
-// In the process that go test started, Over waits for the ranks and fails the test if one fails. options change how
-// they are started.
+// In the process of go test, Over waits for the ranks and fails the test if one fails. options change how they are
+// started.
 func Over(t *testing.T, n int, options ...func(*launch.Options)) bool {
 	t.Helper()
 	if Inside(t) {
@@ -44,11 +42,11 @@ func Over(t *testing.T, n int, options ...func(*launch.Options)) bool {
 	return false
 }
 
-// Inside tells whether this process is a rank that [Over] or [Start] started for this test.
+// Inside reports whether this process is a rank of this test.
 func Inside(t *testing.T) bool { return os.Getenv(variable) == t.Name() }
 
-// Start is the part of [Over] in the process that go test started, for tests of ranks that fail: it gives what all
-// ranks wrote, each line behind its rank, and the error of [launch.Run].
+// Start is [Over] in the process of go test, for tests of failing ranks. It returns all output, each line with its
+// rank, and the error of [launch.Run].
 func Start(t *testing.T, n int, options ...func(*launch.Options)) (said string, err error) {
 	t.Helper()
 	if other := os.Getenv(variable); other != "" {
@@ -65,7 +63,7 @@ func Start(t *testing.T, n int, options ...func(*launch.Options)) (said string, 
 	out := new(output)
 	o := launch.Options{
 		N: n, Mpirun: os.Getenv("LAZO_TEST_MPIRUN"), Command: []string{self, "-test.run=" + strings.Join(parts, "/"), "-test.timeout=" + limit.String()},
-		Env:    []string{variable + "=" + t.Name(), "OMPI_MCA_mpi_yield_when_idle=1"}, // beside other tests
+		Env:    []string{variable + "=" + t.Name(), "OMPI_MCA_mpi_yield_when_idle=1"}, // other tests run too
 		Stdout: out, Stderr: out, Verbose: true, Grace: 10 * time.Second,
 	}
 	for _, option := range options {
@@ -82,7 +80,6 @@ func Start(t *testing.T, n int, options ...func(*launch.Options)) (said string, 
 	return out.String(), err
 }
 
-// output is written by several ranks at once.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer

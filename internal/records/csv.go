@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// WriteCSV writes rows under a line of column names. A row that lacks a column has an empty cell. each calls do with
-// each row, and is called twice.
+// WriteCSV writes rows with a header line. Missing values are empty cells. each calls do with each row; it is called
+// twice.
 func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
 	table := tableOfFields()
 	err := each(func(r *Row) error { table.widen(r); return r.Check() })
@@ -29,8 +29,8 @@ func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
 	})
 }
 
-// ReadCSV calls do with each row of a table; only the column elapsed.steps must be there. An error says where; do was
-// called with the rows before it.
+// ReadCSV calls do with each row of a table. Only the column elapsed.steps is required. do is called for the rows
+// before an error, which has the position.
 func ReadCSV(r io.Reader, do func(*Row) error) error {
 	text, _, err := skipMark(r)
 	if err != nil {
@@ -44,7 +44,6 @@ func ReadCSV(r io.Reader, do func(*Row) error) error {
 	return nil
 }
 
-// readCSV gives the number of rows before an error.
 func readCSV(in *csv.Reader, do func(*Row) error) (rows int, err error) {
 	first, err := in.Read()
 	if err == io.EOF {
@@ -83,12 +82,12 @@ func readCSV(in *csv.Reader, do func(*Row) error) (rows int, err error) {
 	}
 }
 
-// skipMark is r behind a byte-order mark, as spreadsheets and editors write it, and the mark's length.
+// skipMark skips a byte-order mark, which spreadsheets write.
 func skipMark(r io.Reader) (text io.Reader, mark int64, err error) {
 	const byteOrderMark = "\ufeff"
 	in := bufio.NewReader(r)
 	switch first, err := in.Peek(len(byteOrderMark)); {
-	case err != nil && err != io.EOF: // the reader may say it once
+	case err != nil && err != io.EOF: // the reader may report it only once
 		return nil, 0, err
 	case string(first) == byteOrderMark:
 		n, err := in.Discard(len(first))
@@ -117,15 +116,14 @@ func checkColumns(columns []string) error {
 	return nil
 }
 
-// table is the columns of a CSV file.
 type table struct {
 	columns []string
 	at      map[string]int
-	cells   []float64 // of one line
+	cells   []float64
 	filled  []bool
 }
 
-// tableOfFields has the columns of all fields but some. Those of the epochs and of the row are added by widen.
+// tableOfFields lacks the columns of the epochs and the row, which widen adds.
 func tableOfFields(without ...string) *table {
 	t := tableOf(nil)
 	for _, f := range Fields {
@@ -149,7 +147,7 @@ func (t *table) put(column string) {
 	t.columns = append(t.columns, column)
 }
 
-// widen adds the columns that the row has and the table does not, and gives their number.
+// widen adds the row's new columns and returns their number.
 func (t *table) widen(r *Row) int {
 	before := len(t.columns)
 	const epochs = Collection + "." + epochsField
@@ -170,12 +168,12 @@ func (t *table) widen(r *Row) int {
 func (t *table) header() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	_ = w.Write(t.columns) // a Buffer takes everything
+	_ = w.Write(t.columns)
 	w.Flush()
 	return b.Bytes()
 }
 
-// append writes a row as a line. No cell needs quotes.
+// append writes a row. No cell needs quotes.
 func (t *table) append(b []byte, r *Row) []byte {
 	t.cells = append(t.cells[:0], make([]float64, len(t.columns))...)
 	t.filled = append(t.filled[:0], make([]bool, len(t.columns))...)

@@ -11,28 +11,28 @@ import (
 	"unicode/utf8"
 )
 
-// Collection is that of the fields, before the dot in their names.
+// Collection is the fields' prefix, before a dot.
 const Collection = "elapsed"
 
-// ErrName: the name of a column could not be read back as it was.
+// ErrName means that a column's name would change when it is read back.
 var ErrName = errors.New("malformed name")
 
-// Field is a part of when a row was: how it is read as a number, and how it stands in a file.
+// Field is a part of [Elapsed], as a number and as text in a file.
 type Field struct {
 	Name   string
 	Number func(at Elapsed) float64
-	append func(b []byte, at Elapsed) []byte // nothing where it is not known
+	append func(b []byte, at Elapsed) []byte // nothing if unknown
 	parse  func(at *Elapsed, text string) error
 }
 
 const (
-	// stepsField is the one that a row of a file must have.
+	// stepsField is required in each row.
 	stepsField = "elapsed.steps"
-	// epochsField is left out of a file as long as no row has completed an epoch: most runs count none.
+	// epochsField is omitted until a row has completed an epoch: most runs count none.
 	epochsField = "epochs"
 )
 
-// Fields are all of them, as files have them before other columns.
+// Fields are all fields, in the order of files.
 var Fields = [...]Field{
 	integer("steps", func(at *Elapsed) *int64 { return &at.Steps }),
 	integer("samples", func(at *Elapsed) *int64 { return &at.Samples }),
@@ -42,17 +42,15 @@ var Fields = [...]Field{
 	integer(epochsField, func(at *Elapsed) *int64 { return &at.Epochs }),
 }
 
-// rowField is the number of a row, which is left out of a file where it is the place in there. It is no part of the
-// elapsed time, so that a history does not look its name up.
+// rowField is omitted if it equals the position in the file. It is not in Fields, so that a history does not look it
+// up.
 var rowField = integer("row", func(at *Elapsed) *int64 { return &at.Row })
 
-// ofFiles are the fields that a file can have.
 var ofFiles = append(Fields[:len(Fields):len(Fields)], rowField)
 
-// Path is the name of the field's column.
+// Path returns the name of the field's column.
 func (f Field) Path() string { return Collection + "." + f.Name }
 
-// fieldOf finds the field with a full name, nil if there is none.
 func fieldOf(path string) *Field {
 	for i := range ofFiles {
 		if ofFiles[i].Path() == path {
@@ -87,7 +85,7 @@ func parseInteger(text string) (int64, error) {
 	return v, nil
 }
 
-// appendSeconds writes nanoseconds as seconds without loss, which a float would not.
+// appendSeconds writes nanoseconds as seconds exactly, unlike a float.
 func appendSeconds(b []byte, at Elapsed) []byte {
 	ns := uint64(at.Time)
 	if at.Time < 0 {
@@ -113,7 +111,7 @@ func unixSeconds(at Elapsed) float64 {
 	if at.Date == 0 {
 		return math.NaN()
 	}
-	return float64(at.Date/1e9) + float64(at.Date%1e9)/1e9 // apart, to round once
+	return float64(at.Date/1e9) + float64(at.Date%1e9)/1e9 // in two parts, to round once
 }
 
 func appendDate(b []byte, at Elapsed) []byte {
@@ -133,7 +131,7 @@ func parseDate(at *Elapsed, text string) error {
 	return nil
 }
 
-// appendNumber writes a number so that it is read again to the last bit; all NaN are one.
+// appendNumber preserves the number exactly, except that all NaN are equal.
 func appendNumber(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -152,8 +150,7 @@ func parseNumber(text string) (float64, error) {
 	return v, nil
 }
 
-// SplitColumn takes the name of a column apart. Names that a file could not give back as they were are errors that wrap
-// ErrName.
+// SplitColumn splits a column's name. The error wraps ErrName.
 func SplitColumn(column string) (collection, name string, err error) {
 	collection, name, _ = strings.Cut(column, ".")
 	switch {
@@ -167,7 +164,7 @@ func SplitColumn(column string) (collection, name string, err error) {
 	return collection, name, err
 }
 
-// Column is the name of an entry's column: collection.name. It has the errors of SplitColumn.
+// Column returns an entry's column, collection.name. Errors are those of SplitColumn.
 func Column(collection, name string) (string, error) {
 	column := collection + "." + name
 	before, _, err := SplitColumn(column)

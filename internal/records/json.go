@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// WriteJSON writes rows as an array of flat objects, one a line. NaN and the infinities are texts. each calls do with
+// WriteJSON writes rows as an array of flat objects, one per line. NaN and infinities are strings. each calls do with
 // each row.
 func WriteJSON(w io.Writer, each func(do func(*Row) error) error) error {
 	out := bufio.NewWriter(w)
@@ -26,15 +26,15 @@ func WriteJSON(w io.Writer, each func(do func(*Row) error) error) error {
 	if err != nil {
 		return err
 	}
-	if begin == "[\n" { // there was no row
-		out.WriteString("[") // an error stays with the writer until Flush
+	if begin == "[\n" {
+		out.WriteString("[") // Flush returns errors
 	}
 	out.WriteString("\n]\n")
 	return out.Flush()
 }
 
-// ReadJSON calls do with each row of an array that WriteJSON wrote, or of objects that stand one behind the other. An
-// error says where; do was called with the rows before it.
+// ReadJSON calls do with each row of WriteJSON's array, or of consecutive objects. do is called for the rows before an
+// error, which has the position.
 func ReadJSON(r io.Reader, do func(*Row) error) error {
 	text, mark, err := skipMark(r)
 	if err != nil {
@@ -48,7 +48,6 @@ func ReadJSON(r io.Reader, do func(*Row) error) error {
 	return nil
 }
 
-// readJSON gives the number of rows before an error.
 func readJSON(d *json.Decoder, do func(*Row) error) (rows int, err error) {
 	token, err := d.Token()
 	array := token == json.Delim('[')
@@ -87,7 +86,6 @@ func noEOF(err error) error {
 	return err
 }
 
-// readObject reads the rest of an object whose brace has been read.
 func readObject(d *json.Decoder, r *Row) error {
 	r.Reset(Elapsed{Batch: UnknownBatch})
 	seen := map[string]bool{}
@@ -127,13 +125,12 @@ func setJSON(r *Row, column string, value json.Token) error {
 		return r.set(column, v)
 	case nil:
 		if column != stepsField {
-			return nil // as missing: other programs write it so
+			return nil // other programs write missing values this way
 		}
 	}
 	return fmt.Errorf("want a number, got %v", value)
 }
 
-// appendJSON writes a row as an object.
 func appendJSON(b []byte, r *Row) []byte {
 	b = append(b, '{')
 	for _, f := range ofFiles {
@@ -150,16 +147,16 @@ func appendJSON(b []byte, r *Row) []byte {
 		b = append(quoted(b, start), ',')
 	}
 	for i, column := range r.Columns {
-		name, _ := json.Marshal(column) // of a string it never fails; "<" and its like are escaped
+		name, _ := json.Marshal(column) // cannot fail for a string; escapes "<" and so on
 		b = append(append(b, name...), ':')
 		start := len(b)
 		b = append(quoted(appendNumber(b, r.Numbers[i]), start), ',')
 	}
-	b[len(b)-1] = '}' // there is a comma: the steps are always known
+	b[len(b)-1] = '}' // a comma is there: steps are always known
 	return b
 }
 
-// quoted puts what begins at start in quotes if JSON does not take it for a number.
+// quoted quotes the text from start if it is not a JSON number.
 func quoted(b []byte, start int) []byte {
 	if json.Valid(b[start:]) {
 		return b

@@ -7,24 +7,24 @@ import (
 	"fmt"
 )
 
-// Lines is how rows stand in a file, one a line, that several runs write one after the other.
+// Lines is a format with one row per line, for a file that several runs extend.
 type Lines interface {
-	// Read looks at a line of an old file and gives its steps; isRow is false for a line of column names.
+	// Read returns the steps of a line. isRow is false for a header.
 	Read(line []byte) (steps int64, isRow bool, err error)
-	// Start is how the first line begins.
+	// Start returns the start of the first line.
 	Start() string
-	// Forget forgets an old file of which no row is left.
+	// Forget forgets an old file of which no row remains.
 	Forget()
-	// Widen gives a new first line if the row needs one, and what is then to be put behind each other line.
+	// Widen returns a new header if the row needs one, and what to append to all other lines.
 	Widen(r *Row) (header, behind []byte)
-	// Append writes the row as a line.
+	// Append appends the row as a line.
 	Append(b []byte, r *Row) []byte
 }
 
-// JSONLines is one object a line.
+// JSONLines has one object per line.
 func JSONLines() Lines { return jsonLines{} }
 
-// CSVLines is a line of column names, and one of numbers for each row. There is no column for the batch.
+// CSVLines has a header and a line of numbers per row, without the batch.
 func CSVLines() Lines { return &csvLines{} }
 
 type jsonLines struct{}
@@ -61,7 +61,7 @@ func (l *csvLines) Read(line []byte) (steps int64, isRow bool, err error) {
 		l.table = tableOf(columns)
 		return 0, false, nil
 	}
-	cells := bytes.Split(line, []byte(",")) // lazo puts no quotes around numbers
+	cells := bytes.Split(line, []byte(",")) // lazo does not quote numbers
 	if len(cells) != len(l.table.columns) {
 		return 0, false, fmt.Errorf("want %d cells, got %d", len(l.table.columns), len(cells))
 	}
@@ -75,7 +75,7 @@ func (l *csvLines) Forget() { l.table = nil }
 
 func (l *csvLines) Widen(r *Row) (header, behind []byte) {
 	if l.table == nil {
-		l.table = tableOfFields("batch") // which a callback does not know
+		l.table = tableOfFields("batch") // unknown to a callback
 		l.table.widen(r)
 		return l.table.header(), nil
 	}

@@ -1,6 +1,5 @@
-// Package records reads and writes the rows of a history as files have them: objects of JSON, and tables of CSV.
-// Numbers come back to the last bit. It is for package loop, whose histories are written whole, and for the recorders
-// of package callbacks, which add a line at a time.
+// Package records reads and writes the rows of a history as JSON objects and CSV tables, with exact numbers. Package
+// loop uses it for whole histories, the recorders of package callbacks line by line.
 package records
 
 import (
@@ -8,33 +7,32 @@ import (
 	"time"
 )
 
-// Elapsed is when a row was.
+// Elapsed is the position of a row in a run.
 type Elapsed struct {
 	Steps, Samples, Epochs int64
-	// Batch is the number of examples in the batch of the row's turn, UnknownBatch where its writer did not know it.
+	// Batch is the number of examples in the row's batch, or UnknownBatch.
 	Batch int64
-	// Row is the number of the row, from 1, where rows before it were dropped, and else 0.
+	// Row is the row's number, from 1, if earlier rows were dropped, otherwise 0.
 	Row  int64
 	Time time.Duration
-	Date int64 // nanoseconds since 1970, 0 if there is none
+	Date int64 // nanoseconds since 1970, 0 if unknown
 }
 
 const (
-	// UnknownBatch is written as nothing. A reader takes the examples since the row before.
+	// UnknownBatch is not written. A reader uses the examples since the previous row.
 	UnknownBatch = -1
-	// Most is the most steps, samples or nanoseconds of a row: what a run adds to it, and the difference of two, never
-	// overflow.
+	// Most limits a row's steps, samples and nanoseconds, so that sums and differences do not overflow.
 	Most = 1 << 62
 )
 
-// Row is when something was logged, and the logged numbers by the names of their columns (see Column).
+// Row is a position with the logged numbers by column (see [Column]).
 type Row struct {
 	Elapsed
 	Columns []string
 	Numbers []float64
 }
 
-// Reset makes r a row without numbers; it keeps the memory of the old ones.
+// Reset removes all numbers and keeps their memory.
 func (r *Row) Reset(at Elapsed) { r.Elapsed, r.Columns, r.Numbers = at, r.Columns[:0], r.Numbers[:0] }
 
 type (
@@ -42,7 +40,7 @@ type (
 	payload interface{ Any() (any, error) }
 )
 
-// Add reads a value of a column. A payload (a method Any) that is no number is left out.
+// Add adds a column's value. A payload (a method Any) that is not a number is left out.
 func (r *Row) Add(column string, v value) error {
 	number, err := v.Float()
 	if err != nil {
@@ -55,7 +53,6 @@ func (r *Row) Add(column string, v value) error {
 	return nil
 }
 
-// set reads a field or a number from its text.
 func (r *Row) set(column, text string) error {
 	if f := fieldOf(column); f != nil {
 		return f.parse(&r.Elapsed, text)
@@ -68,7 +65,7 @@ func (r *Row) set(column, text string) error {
 	return nil
 }
 
-// Check gives an error for counts and times that are not 0 to 2^62: no file has them, read or written.
+// Check returns an error for counts and times outside 0 to 2^62.
 func (r *Row) Check() error {
 	for _, f := range [...]struct {
 		name, unit string

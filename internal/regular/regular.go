@@ -1,5 +1,5 @@
-// Package regular opens regular files alone: opening a named pipe waits for its other end, reading one for a line that
-// may never be written, and neither ends with a context.
+// Package regular opens only regular files: opening or reading a named pipe may block without end, regardless of a
+// context.
 package regular
 
 import (
@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Err is what is wrong with a path that leads to something else. As the system's own answer, it is an EINVAL.
+// Err means that a path is not a regular file. It matches EINVAL.
 var Err error = irregular{}
 
 type irregular struct{}
@@ -18,12 +18,12 @@ type irregular struct{}
 func (irregular) Error() string        { return "is no regular file" }
 func (irregular) Is(target error) bool { return target == syscall.EINVAL }
 
-// Open is [os.OpenFile] for regular files. What is there is asked before it is opened.
+// Open is [os.OpenFile] for regular files. It checks before it opens.
 func Open(path string, how int, mode fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%v)", Err, info.Mode().Type())}
 	}
-	return os.OpenFile(path, how, mode) // also says why Stat failed
+	return os.OpenFile(path, how, mode) // also returns the error of Stat
 }
 
 // Write is [os.WriteFile] for regular files.

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// What is no regular file is an error at once, and no wait for a pipe's other end.
+// Anything but a regular file is an error at once, without a wait for a pipe's other end.
 func TestPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))

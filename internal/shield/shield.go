@@ -1,5 +1,4 @@
-// Package shield calls code that is not lazo's own, and turns its panics into errors. (The panics of graph functions
-// are those of package graphs.)
+// Package shield calls user code and turns its panics into errors. Package graphs does this for graph functions.
 package shield
 
 import (
@@ -11,14 +10,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Panic is a panic, or a call of [runtime.Goexit], that was made an error.
+// Panic is an error for a panic or a [runtime.Goexit].
 type Panic struct {
-	// Value is what the function panicked with, ErrGoexit if it ended its goroutine.
+	// Value is the panic's value, or ErrGoexit.
 	Value any
-	// Where is the innermost line of the user's own code that was running, as "package/file.go:12"; empty if there is
-	// none.
+	// Where is the innermost line of user code, as "package/file.go:12", or "".
 	Where string
-	// Stack is that of the goroutine at the panic.
+	// Stack is the goroutine's stack at the panic.
 	Stack []byte
 }
 
@@ -32,16 +30,16 @@ func (p *Panic) Error() string {
 	return fmt.Sprintf("panic: %v", p.Value)
 }
 
-// Unwrap gives the panic's value where it is an error.
+// Unwrap returns the panic's value if it is an error.
 func (p *Panic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// ErrNoContext: a function was called without a context.
+// ErrNoContext means that a context is nil.
 var ErrNoContext = errors.New("the context is nil, expected one such as context.Background()")
 
-// Context returns why a function that was called with a context cannot begin: the context has ended, or is nil.
+// Context returns an error if ctx is nil or has ended.
 func Context(ctx context.Context) error {
 	if ctx == nil {
 		return ErrNoContext
@@ -49,11 +47,11 @@ func Context(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// ErrGoexit: a function ended its goroutine.
+// ErrGoexit means that a function ended its goroutine.
 var ErrGoexit = errors.New("runtime.Goexit was called")
 
-// Call calls f and gives its error to end, in whatever way f ends: by a panic or a Goexit it is a [*Panic]. After a
-// Goexit Call does not return.
+// Call calls f and passes its error to end, even after a panic or Goexit, as a [*Panic]. After a Goexit Call does not
+// return.
 func Call(f func() error, end func(error)) {
 	var err error
 	returned := false
@@ -67,7 +65,7 @@ func Call(f func() error, end func(error)) {
 	returned = true
 }
 
-// Caught is the error for the result of recover, which is nil after a Goexit.
+// Caught returns the error for a result of recover, which is nil after a Goexit.
 func Caught(value any) *Panic {
 	if value == nil {
 		value = ErrGoexit
@@ -75,7 +73,7 @@ func Caught(value any) *Panic {
 	return &Panic{Value: value, Where: graphs.PanicLine(value), Stack: debug.Stack()}
 }
 
-// Do gives f's error, or its panic as a [*Panic].
+// Do returns f's error, or its panic as a [*Panic].
 func Do(f func() error) (err error) {
 	Call(f, func(e error) { err = e })
 	return err
@@ -85,7 +83,7 @@ func Do(f func() error) (err error) {
 // *Panic.
 func Run(f func() error) error { return <-Start(f) }
 
-// Start is Run without the wait.
+// Start is Run without waiting.
 func Start(f func() error) <-chan error {
 	over := make(chan error, 1)
 	go Call(f, func(err error) { over <- err })

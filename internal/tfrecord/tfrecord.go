@@ -1,5 +1,5 @@
-// Package tfrecord is the frame of the records of TFRecord files, which TensorBoard's event files are too: the length
-// of the data (64 bits, little-endian), its checksum, the data, its checksum.
+// Package tfrecord writes the framing of TFRecord and TensorBoard's event files: the length of the data (64 bits,
+// little-endian), its checksum, the data, its checksum.
 package tfrecord
 
 import (
@@ -9,8 +9,7 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Sum is the checksum of b: its CRC-32C, rotated right by 15 bits with a constant added, as TensorFlow's documentation
-// of the format says, so that data with a checksum within has another one.
+// Sum returns TensorFlow's masked CRC-32C: rotated right by 15 bits, plus a constant.
 func Sum(b []byte) uint32 {
 	c := crc32.Checksum(b, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

@@ -6,16 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// Counted is a file system that knows how many of its files and locks are open.
+// Counted counts the open files and locks of a file system.
 type Counted struct {
 	FS
 	open atomic.Int64
 }
 
-// Count counts what is open in fs from now on.
 func Count(fs FS) *Counted { return &Counted{FS: fs} }
 
-// Open files and locks right now.
+// Handles returns the number of open files and locks.
 func (c *Counted) Handles() int64 { return c.open.Load() }
 
 func (c *Counted) Create(name string) (File, error) { return c.file(c.FS.Create(name)) }

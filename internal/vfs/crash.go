@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// Crash is the file system as a machine may find it that lost its power now and started again; m itself goes on. Of
-// what was not made durable, each thing is kept with the given chance: 0 loses all of it, 1 nothing. In between, each
-// name of a folder and each file is drawn for itself, and half a file may have lost its end, or hold zeros or noise in
-// place of some of its blocks. No lock is held. For 0 and 1, random may be nil.
+// Crash returns the file system as it may be after a power loss; m itself is unchanged. Each change that is not durable
+// survives with the given chance: 0 loses all, 1 none. In between, each name and each file is drawn separately, and a
+// file may lose its end, or have zeros or noise in some blocks. No lock is held. random may be nil for 0 and 1.
 //
-// Real file systems lose less: most of them keep the order of names, and a renamed file has its old name or its new
-// one. Here it may have both or none.
+// Real file systems lose less: most keep the order of changes of names, and a renamed file has one of its names. Here
+// it may have both or none.
 func (m *Mem) Crash(chance float64, random *rand.Rand) *Mem {
 	defer m.lock()()
 	c := &crash{chance, random}
@@ -37,7 +36,7 @@ func (c *crash) node(n *node) *node {
 	}
 	maps.Copy(all, n.names)
 	names := map[string]*node{}
-	for _, name := range slices.Sorted(maps.Keys(all)) { // sorted, so that a seed gives the same crash again
+	for _, name := range slices.Sorted(maps.Keys(all)) { // sorted, so that a seed is reproducible
 		child := n.kept[name]
 		if now := n.names[name]; now != child && c.lucky() {
 			child = now
@@ -58,7 +57,7 @@ func (c *crash) content(n *node) []byte {
 		return n.synced
 	case c.lucky():
 		return n.content
-	case lost < 0: // a lock's note was written over
+	case lost < 0: // a lock's note was overwritten
 		return n.synced
 	}
 	start, end := len(n.synced), len(n.content)

@@ -26,7 +26,7 @@ const (
 	OpClose   Op = "close"
 )
 
-// Changes tells whether a call of this kind can change what is on the disk, or which of that is durable.
+// Changes reports whether this kind of call changes content or its durability.
 func (o Op) Changes() bool {
 	switch o {
 	case OpOpen, OpReadDir, OpStat, OpRead:
@@ -35,32 +35,31 @@ func (o Op) Changes() bool {
 	return true
 }
 
-// Call is one call of a file system or of a file of it.
+// Call is one call of a file system or of its file.
 type Call struct {
 	Op Op
-	// Name is the file's, or the one to be renamed.
+	// Name is the file, or the old name of a rename.
 	Name string
 }
 
-// Hook is fs with a look at each call before it is made. An error of the hook is what the call returns, and the call is
-// not made; but a write that fails leaves the first half of its bytes behind, as a full disk does, and a close that
-// fails closes.
+// Hook calls before ahead of each call of fs. If it returns an error, the call is not made and returns that error. But
+// a failed write still writes the first half of its bytes, as on a full disk, and a failed close closes.
 func Hook(fs FS, before func(Call) error) FS { return &hooked{fs, before} }
 
-// Rule says which calls fail.
+// Rule selects calls that fail.
 type Rule struct {
-	// Op is the kind of call; "" is every kind.
+	// Op is the kind of call; "" means all.
 	Op Op
-	// Name is a pattern of path.Match for the name; "" is every name.
+	// Name is a pattern of path.Match; "" means all.
 	Name string
-	// N is the first call that fails, counted from 1, of those that fit.
+	// N is the first matching call that fails, counted from 1.
 	N int64
-	// On lets all later ones fail too.
+	// On makes all later ones fail too.
 	On  bool
 	Err error
 }
 
-// Fail is fs where the calls that a rule names fail.
+// Fail returns fs with failing calls.
 func Fail(fs FS, rules ...Rule) FS {
 	counts := make([]atomic.Int64, len(rules))
 	return Hook(fs, func(c Call) error {
@@ -92,7 +91,6 @@ type hooked struct {
 	before func(Call) error
 }
 
-// named makes a call with a name alone, unless the hook has an error for it.
 func (h *hooked) named(op Op, name string, call func(name string) error) error {
 	if err := h.before(Call{op, name}); err != nil {
 		return err
@@ -100,7 +98,6 @@ func (h *hooked) named(op Op, name string, call func(name string) error) error {
 	return call(name)
 }
 
-// looked is named for calls that give something.
 func looked[T any](h *hooked, op Op, name string, call func(name string) (T, error)) (given T, err error) {
 	err = h.named(op, name, func(string) error {
 		given, err = call(name)

@@ -11,18 +11,17 @@ import (
 	"sync"
 )
 
-// Mem is a file system in memory that knows which of its content is durable: see [Mem.Crash]. The zero Mem is empty and
-// ready.
+// Mem is a file system in memory that knows which content is durable ([Mem.Crash]). The zero Mem is empty.
 type Mem struct {
 	mu   sync.Mutex
 	root node
 }
 
-// node is a folder or a file, with the part that a loss of power leaves.
+// node is a folder or a file, with its durable part.
 type node struct {
 	dir             bool
-	names, kept     map[string]*node // of a folder
-	content, synced []byte           // of a file; they only grow, so copies may share them
+	names, kept     map[string]*node
+	content, synced []byte // of a file; append-only, so copies may share them
 	locked          bool
 }
 
@@ -59,7 +58,7 @@ func (m *Mem) folder(op, name string) (*node, error) {
 	return n, err
 }
 
-// place is the folder for a new name, which must be free.
+// place returns the folder for a new name, which must not exist.
 func (m *Mem) place(op, name string) (*node, error) {
 	if err := checkChild(op, name); err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ const (
 
 type osFS struct{ root *os.Root }
 
-// OS opens a folder of the real file system, which must be there ([MkdirAll]). Nothing outside of it can be reached,
-// through links neither. New folders have the mode 0750, new files 0640, less the umask.
+// OS opens an existing folder ([MkdirAll]) of the real file system. Nothing outside it is accessible, even by links.
+// New folders have mode 0750, new files 0640, minus the umask.
 func OS(dir string) (FS, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -28,7 +28,7 @@ func OS(dir string) (FS, error) {
 	return osFS{root}, nil
 }
 
-// MkdirAll makes a folder of the real file system, and those above it, durably.
+// MkdirAll creates a folder and its parents durably.
 func MkdirAll(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -72,7 +72,7 @@ func (o osFS) Open(name string) (File, error) {
 	return asFile(o.root.Open(name))
 }
 
-// regular is asked before opening, which would wait for the writer of a named pipe and follow a link.
+// regular runs before opening, which would wait for a named pipe's writer and follow links.
 func (o osFS) regular(name string) error {
 	info, err := o.Stat(name)
 	switch {
@@ -93,7 +93,7 @@ func (o osFS) Rename(from, to string) error {
 	if _, err := o.root.Lstat(from); err != nil {
 		return err
 	}
-	// Rename would write over a file, and over an empty folder.
+	// Rename would overwrite a file or an empty folder.
 	if _, err := o.root.Lstat(to); err == nil {
 		return fail("rename", to, fs.ErrExist)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -167,7 +167,7 @@ func (o osFS) Lock(name, note string) (io.Closer, error) {
 	if err := lock(file, name, note); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, nil // closing it gives the lock back; the file stays, since another may have it open already
+	return file, nil // closing releases the lock; the file stays, because another may have it open
 }
 
 func lock(file *os.File, name, note string) error {
@@ -189,8 +189,7 @@ func lock(file *os.File, name, note string) error {
 	return err
 }
 
-// osFile has the disk write while the file is being made, so that Sync finds most of it done: handing pages over waits
-// for the disk, too, so a goroutine does it.
+// osFile starts writing to the disk early, so that Sync has little left. This also blocks, so a goroutine does it.
 type osFile struct {
 	*os.File
 	written, begun int64
@@ -198,7 +197,7 @@ type osFile struct {
 	busy           atomic.Bool
 }
 
-// writeBackSize is the least that is handed over at once. Files of less are left to Sync.
+// writeBackSize is the number of bytes that are written at once. Smaller files wait for Sync.
 const writeBackSize = 8 << 20
 
 func (f *osFile) Write(p []byte) (int, error) {

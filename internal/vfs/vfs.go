@@ -1,6 +1,5 @@
-// Package vfs is the part of a file system that checkpoints need. It is an interface so that tests can lose power, run
-// out of space or fail at any call: beside the real one ([OS]) there are one in memory that can crash ([Mem]), one that
-// fails by rules ([Fail], [Hook]) and one that counts what is open ([Count]).
+// Package vfs is the part of a file system that checkpoints need. Besides the real one ([OS]) there are, for tests, one
+// in memory that can crash ([Mem]), one that fails by rules ([Fail], [Hook]) and one that counts open files ([Count]).
 package vfs
 
 import (
@@ -12,57 +11,56 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// FS is one folder of a file system. Names are relative to it, with slashes, without "." and ".." in them; "." is the
-// folder itself. Errors are those of package fs and syscall, with the name in them.
+// FS is one folder of a file system. Names are relative, with slashes, without "." and ".." elements; "." is the folder
+// itself. Errors are those of packages fs and syscall and contain the name.
 type FS interface {
-	// Create makes a new file to be written; one that is there already is an error (fs.ErrExist).
+	// Create creates a file for writing. An existing file is fs.ErrExist.
 	Create(name string) (File, error)
-	// Open opens a regular file to be read; anything else, a symbolic link for one, is an error.
+	// Open opens a regular file for reading. Anything else is an error, even a symbolic link to one.
 	Open(name string) (File, error)
-	// Rename moves a file or a folder to a name that must be free (fs.ErrExist). Another process that takes the name in
-	// the same moment may lose what it made.
+	// Rename moves a file or folder to a new name. An existing one is fs.ErrExist, but concurrent creation by another
+	// process may be overwritten.
 	Rename(from, to string) error
 	// Remove removes a file or an empty folder.
 	Remove(name string) error
 	Mkdir(name string) error
-	// ReadDir gives the names in a folder, sorted.
+	// ReadDir returns the names in a folder, sorted.
 	ReadDir(name string) ([]string, error)
-	// Stat tells about name itself, not about what a link there points to.
+	// Stat does not follow links.
 	Stat(name string) (Info, error)
-	// SyncDir makes the names in a folder durable: after it, new, renamed and removed ones survive a loss of power.
+	// SyncDir makes the creation, renaming and removal of names in a folder durable.
 	SyncDir(name string) error
-	// Lock takes the lock of a file, which is made if it is not there, and writes the note into it. The error is a
-	// *[LockedError] if the lock is taken. It ends with Close, or with the process.
+	// Lock locks a file, which it creates if necessary, and writes the note into it. If another has the lock, the error
+	// is a *[LockedError]. The lock ends with Close or with the process.
 	Lock(name, note string) (io.Closer, error)
 	Close() error
 }
 
-// File is an open file: a new one takes Write, at the end, an opened one ReadAt.
+// File is an open file. A created one has Write, which appends; an opened one has ReadAt.
 type File interface {
 	io.Writer
 	io.ReaderAt
 	io.Closer
-	// Sync makes the content durable, but not the name: see [FS.SyncDir].
+	// Sync makes the content durable, but not the name; see [FS.SyncDir].
 	Sync() error
 	Size() (int64, error)
 }
 
-// Info describes the file or folder of a name.
+// Info describes a file or folder.
 type Info struct {
-	// Size is the length of a regular file in bytes, else 0.
+	// Size is the length of a regular file in bytes, otherwise 0.
 	Size int64
 	// Type is 0 for a regular file, fs.ModeDir for a folder.
 	Type fs.FileMode
 }
 
-// IsDir tells whether it is a folder.
+// IsDir reports whether it is a folder.
 func (i Info) IsDir() bool { return i.Type == fs.ModeDir }
 
-// LockedError: another process, or another user of this one, has the lock.
+// LockedError means that another process, or another user in this one, has the lock.
 type LockedError struct {
 	Name string
-	// Note is what the owner wrote, cut to 1 kB. It is empty for a moment while the owner writes it, and comes from a
-	// file: it may be anything.
+	// Note is the owner's note, truncated to 1 kB. It is empty while the owner writes it, and not to be trusted.
 	Note string
 }
 
@@ -79,7 +77,6 @@ func checkName(op, name string) error {
 	return nil
 }
 
-// checkChild is for what cannot be done to the folder itself.
 func checkChild(op, name string) error {
 	if name == "." {
 		return fail(op, name, fs.ErrInvalid)

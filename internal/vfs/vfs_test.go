@@ -48,7 +48,7 @@ func read(fsys vfs.FS, name string) (string, error) {
 	return string(text), errors.Join(err, f.Close())
 }
 
-// result is what two file systems must agree about: errors by what a caller can ask about them.
+// result returns a text that two file systems must agree on: errors by what a caller can ask about them.
 func result(value any, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

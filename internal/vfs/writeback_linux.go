@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeBack has the kernel begin to write a part of a file to the disk, and does not wait for it. Nothing relies on it:
-// it is Sync that makes the file durable, and that tells of errors.
+// writeBack starts writing a part of a file without waiting. Only Sync makes the file durable and returns errors.
 func writeBack(file *os.File, offset, length int64) {
 	_ = unix.SyncFileRange(int(file.Fd()), offset, length, unix.SYNC_FILE_RANGE_WRITE)
 }

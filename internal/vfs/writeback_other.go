@@ -4,5 +4,5 @@ package vfs
 
 import "os"
 
-// writeBack is for Linux alone: its kernel otherwise begins to write when it is asked to sync.
+// writeBack serves Linux, which otherwise starts writing at Sync.
 func writeBack(*os.File, int64, int64) {}
