@@ -15,8 +15,8 @@ import (
 // Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value. By default all losses are
 // checked in each iteration, and the first bad one ends the run. With several, the last one that sets a field counts.
 type Recovery struct {
-	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error, with
-	// the restored state. With 0 the first is an error, with the state after it.
+	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error,
+	// with the restored state. With 0 the first is an error, with the state after it.
 	Limit int
 	// Copies is the schedule of copies of the state, if Limit is above 0. A copy is also made at the start. A copy is
 	// used only after a later iteration had finite values, because a step can corrupt the state while its own loss is

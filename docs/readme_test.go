@@ -21,7 +21,7 @@ import (
 func readmeRun(ctx context.Context, state *managed.State, step func(*managed.Builder), train, test *data.Set) (loop.Result[*managed.State], error) {
 	training := loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(step)),
-		loop.Evaluate("test", managed.TestStep(step), test.Batches(test.Len())).On(loop.Every(loop.Steps(200))),
+		loop.Evaluate("test", managed.TestStep(step), test.Batches(256)).On(loop.Every(loop.Steps(200))),
 	)
 	result, err := training.Run(ctx, state, train.Batches(32, data.Shuffle(0)),
 		loop.Until(loop.Epochs(10)),
