@@ -1,5 +1,4 @@
 // Package checkpoint saves training runs so that no saved step is lost when the process is killed or the power fails.
-// The package knows nothing about models or devices.
 //
 // [Resume] is an option of a run of package loop that saves and resumes it. [Follow] restores the checkpoints in
 // another process, for evaluation. [Open] and [Folder.Save] keep other content. The package knows nothing about models:
