@@ -17,6 +17,7 @@ import (
 
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
@@ -77,7 +78,13 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if found.Kind != xla.Go {
+	open := c.Plugin
+	switch {
+	case found.Kind == xla.Go:
+	case !pjrt.Cgo:
+		open = xla.Go
+		line(w, "probe", "left out: this lazo was built without cgo, which plugins need; programs built so run on GoMLX's Go backend:")
+	default:
 		// In a child first, so that a broken plugin cannot end the doctor.
 		report, err := probe.Run(ctx, found.Path)
 		if err != nil {
@@ -85,7 +92,7 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 		}
 		line(w, "probe", "ok, platform %s, PJRT API %v", report.Platform, report.Version)
 	}
-	runtime, err := xla.Open(ctx, c.Plugin, xla.Root(c.Prefix))
+	runtime, err := xla.Open(ctx, open, xla.Root(c.Prefix))
 	if err != nil {
 		return err
 	}
