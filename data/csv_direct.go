@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// planDirect finds whether rows can be read in one go from their bytes to their values: direct then has the field of
-// each cell, -1 if nobody wants it. Cells of a field must stand in the order of its columns, as they are read in that
-// of the file. A file of one column has lines that are empty.
+// planDirect decides whether rows can be parsed directly from bytes to values. If so, direct has the field of each
+// cell, -1 for unused ones. The columns of a field must be in the file's order. A file of one column is excluded,
+// because of its empty lines.
 func (f *csvFile) planDirect() {
 	if f.single || f.comma >= utf8.RuneSelf || numeric(string(f.comma)) {
 		return
@@ -33,7 +33,7 @@ func (f *csvFile) planDirect() {
 	}
 }
 
-// floats is where the values are, if they are usual numbers, else nil.
+// floats returns the float32 values of a column of plain numbers, else nil.
 func (c *csvColumn) floats() *csvSlice[float32] {
 	if !c.missingLast {
 		return nil
@@ -42,8 +42,8 @@ func (c *csvColumn) floats() *csvSlice[float32] {
 	return values
 }
 
-// directRow takes a row of whole cells without quotes in which nothing is wrong. It is false for all others, and then
-// leaves all as it was: they are cut up first, and read again.
+// directRow parses a valid row without quotes. For all other rows it returns false and changes nothing; they are then
+// split into cells and parsed again.
 func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	text, comma := r.text[r.at:], byte(r.comma)
 	at, last := 0, len(r.direct)-1
@@ -89,8 +89,7 @@ func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	return true
 }
 
-// directNumber is the number that stands at a place of the text, and the place behind it, if [exactDecimal] can tell
-// it.
+// directNumber parses the number at a position and returns the position after it, if [exactDecimal] can.
 func directNumber(text []byte, at int) (v float32, end int, ok bool) {
 	negative := false
 	if at < len(text) && (text[at] == '-' || text[at] == '+') {
