@@ -1,6 +1,6 @@
 package text
 
-// heap has the first of its elements on top.
+// heap has its first element on top.
 type heap[T any] struct {
 	list   []T
 	before func(a, b T) bool
