@@ -22,7 +22,7 @@ func linear(b *managed.Builder) {
 	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }
 
-// problem is what the shapes have in common.
+// problem is common to all forms.
 type problem struct {
 	state   *managed.State
 	batches data.Batches

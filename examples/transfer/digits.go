@@ -6,7 +6,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// digits are the examples of five digits, the first one on; their labels count from 0.
+// digits returns the examples of five digits from first on, with labels from 0.
 func digits(set *data.Set, first int32) *data.Set {
 	var rows []int
 	var labels []int32
