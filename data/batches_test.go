@@ -123,7 +123,7 @@ func TestBatchesRefuse(t *testing.T) {
 	require.Equal(t, [][]int{{0, 1, 2, 3, 4}}, deal(t, five.Batches(math.MaxInt, KeepRemainder()).All(), -1))
 }
 
-// A stored position must mean the same order for ever, so this table never changes.
+// A saved position must always mean the same order, so this table never changes.
 func TestOrderIsPinned(t *testing.T) {
 	for _, c := range []struct {
 		seed, epoch uint64

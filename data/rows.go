@@ -160,7 +160,7 @@ type place struct {
 	known bool // a batch had a position
 }
 
-// number gives *b, if it is a batch without a position, the one after the batches before it.
+// number sets the position of *b, if it is a batch without one, to that after the batches before it.
 func (p *place) number(b any) {
 	batch, ok := b.(*Batch)
 	if !ok || p.known {

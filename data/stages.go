@@ -23,7 +23,7 @@ type Stages struct {
 	times map[string]time.Duration
 }
 
-// Note adds time to a stage, for example one of your own.
+// Note adds time to a stage, for example a custom one.
 func (s *Stages) Note(stage string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

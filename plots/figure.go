@@ -69,8 +69,8 @@ func (f *Figure) SVG(w io.Writer) error {
 	return err
 }
 
-// PNG writes the same as an image with twice the pixels. A character that the font lacks is an error, [ErrGlyph]; SVG
-// and HTML can show it.
+// PNG writes the same as an image with 2 x 2 pixels for each pixel of the SVG. A character that the font lacks is an
+// error, [ErrGlyph]; SVG and HTML can show it.
 func (f *Figure) PNG(w io.Writer) error {
 	if f.err != nil {
 		return f.err

@@ -45,8 +45,8 @@ type Batching struct {
 	// MaxBatch is the maximum number of examples of a batch and of a request; 0 means 64. Batches have the sizes 1, 2,
 	// 4, … and MaxBatch, one program each. Copies of the last example pad them.
 	MaxBatch int
-	// Delay is how long the first request of an incomplete batch waits for others. With 0, a batch has the requests
-	// that wait when the previous one ends.
+	// Delay is the time that the first request of an incomplete batch waits for others. With 0, a batch has the
+	// requests that wait when the previous one ends.
 	Delay time.Duration
 	// Queue is the maximum number of waiting examples, without the running batch; 0 means 16 times MaxBatch. It bounds
 	// the latency.

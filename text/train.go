@@ -15,7 +15,7 @@ type BPETraining struct {
 	Size int
 	// Special tokens have the first ids. They do not occur in the texts, such as "<|endoftext|>" between texts.
 	Special []string
-	// MinCount is how often a pair must occur to be merged; 0 means 2.
+	// MinCount is the minimum number of occurrences of a pair to be merged; 0 means 2.
 	MinCount int
 }
 

@@ -74,7 +74,7 @@ func buildProgram(ctx context.Context, path string, args []string, verbose bool)
 
 func (p *program) close() error { return os.RemoveAll(p.dir) }
 
-// endLimit is how long a program may run after its step was written.
+// endLimit limits the time that a program may run after its step was written.
 const endLimit = 20 * time.Second
 
 // step runs the program until its first training step.

@@ -24,8 +24,8 @@ func (m *memory) buffer(b []byte, n int) ([]byte, error) {
 	if n <= cap(b) {
 		return b[:n], nil
 	}
-	// The old buffer still counts, as it is garbage for a while. Growth by half keeps slowly growing pages from
-	// exhausting the limit.
+	// The old buffer still counts: it is garbage for a while. Growth by half keeps slowly growing pages within the
+	// limit.
 	if more := max(n, cap(b)+cap(b)/2); m.take(int64(more)) == nil {
 		return make([]byte, n, more), nil
 	}

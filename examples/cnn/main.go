@@ -1,7 +1,7 @@
 // Command cnn is the CNN of Jaxloop's colab with its inner loops, evaluations and actions, on the digits.
 //
 //	go run ./examples/cnn               prints the parameters, a line for each inner loop, the test accuracy
-//	go run ./examples/cnn -dir run      saves a checkpoint after each inner loop; run again with more -steps, it continues
+//	go run ./examples/cnn -dir run      saves a checkpoint behind each inner loop; run again with more -steps, it goes on
 //
 // A progress bar is on stderr. Ctrl-C ends the run between two steps.
 package main
