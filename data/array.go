@@ -122,7 +122,6 @@ func (a Array) gather(rows, dims []int) Array {
 	return Array{to, dims}
 }
 
-// width returns the number of elements in a row.
 func (a Array) width() int {
 	width := 1
 	for _, d := range a.Dims[1:] {
@@ -131,7 +130,6 @@ func (a Array) width() int {
 	return width
 }
 
-// dimsOf returns the dims of a with rows as the first length.
 func dimsOf(a Array, rows int) []int {
 	dims := make([]int, len(a.Dims))
 	copy(dims, a.Dims)
@@ -168,7 +166,6 @@ const maxInt = uint64(^uint(0) >> 1)
 // mostElements limits the arrays that this package allocates. Above it, Go would end the process.
 const mostElements = 1 << 34
 
-// sized is product with the limit mostElements.
 func sized(dims ...int) (size int, ok bool) {
 	size, ok = product(dims)
 	return size, ok && size <= mostElements

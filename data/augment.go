@@ -29,7 +29,6 @@ type placement struct {
 // draws are random numbers with a fixed algorithm; see permute.
 type draws struct{ *rand.PCG }
 
-// upTo returns a number from 0 to n-1.
 func (d *draws) upTo(n int) int {
 	i, _ := bits.Mul64(d.Uint64(), uint64(n))
 	return int(i)
@@ -172,7 +171,6 @@ func augment(a Array, changes []Augmentation, random func(row int) *draws) (Arra
 	return a, nil
 }
 
-// moved composes the changes and moves the pixels once.
 func moved(a Array, changes []Augmentation, d []*draws) Array {
 	dims := slices.Clone(a.Dims)
 	for _, c := range changes {

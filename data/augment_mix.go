@@ -53,7 +53,6 @@ func CutMix(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) 
 	})
 }
 
-// mixing mixes examples by f, which may change the weights, and labels by the weights.
 func mixing(name string, seed uint64, alpha float64, classes int, f func(x Array, others []int, shares []float64, d []*draws) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
 		mixed, err := b.mixed(seed, alpha, classes, f)
@@ -110,7 +109,6 @@ func (b Batch) mixed(seed uint64, alpha float64, classes int, f func(x Array, ot
 	return b.with(at["y"], Field{"y", means(labels, others, shares)}), nil
 }
 
-// probabilities returns labels as rows of probabilities.
 func probabilities(y Array, classes int) (Array, error) {
 	switch flat := y.Flat.(type) {
 	case []float32:
@@ -133,7 +131,6 @@ func probabilities(y Array, classes int) (Array, error) {
 	return Array{}, fmt.Errorf("labels %s %v, expected integers [n] from 0 to %d, or probabilities [n, %d] in floating point", y.DType(), y.Dims, classes-1, classes)
 }
 
-// means returns share times each row plus 1-share times its partner.
 func means(a Array, others []int, shares []float64) Array {
 	switch flat := a.Flat.(type) {
 	case []float32:

@@ -5,13 +5,11 @@ import (
 	"math"
 )
 
-// picture is an image [height, width, channels] whose numbers change.
 type picture struct {
 	h, w, channels int
 	v, spare       []float64
 }
 
-// between draws uniformly from low to high.
 func (d *draws) between(low, high float64) float64 {
 	return low + (high-low)*float64(d.Uint64()>>11)/(1<<53)
 }
@@ -82,7 +80,6 @@ func altering(name string, check func(h, w int) error, alter func(d *draws, p *p
 	return Augmentation{name: name, check: check, alter: alter}
 }
 
-// setting returns a check that value is from 0 to most.
 func setting(what string, value, most float64) func(h, w int) error {
 	return func(int, int) error {
 		if !(value >= 0 && value <= most) { // also NaN
@@ -109,7 +106,6 @@ func (p *picture) warp(rr, rc, cr, cc float64) {
 	p.v, p.spare = p.spare, p.v
 }
 
-// between writes the pixel interpolated at a position.
 func (p *picture) between(to []float64, row, column float64) {
 	row, column = min(max(row, 0), float64(p.h-1)), min(max(column, 0), float64(p.w-1))
 	r, c := int(row), int(column)
@@ -122,7 +118,6 @@ func (p *picture) between(to []float64, row, column float64) {
 	}
 }
 
-// alterable refuses images of integers.
 func alterable(a Array) error {
 	switch a.Flat.(type) {
 	case []float32, []float64:
@@ -131,7 +126,6 @@ func alterable(a Array) error {
 	return fmt.Errorf("the images are %s, expected float32 or float64, as of 0 to 1", a.DType())
 }
 
-// altered returns a changed copy of the images.
 func altered(a Array, changes []Augmentation, d []*draws) Array {
 	switch flat := a.Flat.(type) {
 	case []float32:

@@ -22,7 +22,7 @@ type dealing struct {
 	shuffle   bool
 	seed      uint64
 	remainder bool
-	rank, of  int // the part of each batch, if it is shared
+	rank, of  int
 	shared    bool
 	watch     *watch // nil: nothing is recorded
 }
@@ -134,7 +134,6 @@ func (s *Set) dealOf(d dealing, size int) *Deal {
 	return all
 }
 
-// sampled returns the Content of a Deal.
 func (s *Set) sampled() string {
 	const examples, numbers = 16, 4096
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
@@ -203,23 +202,21 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 	return nil
 }
 
-// dealer is the state of one iteration.
 type dealer struct {
 	*Set
 	dealing
 	deal   *Deal
 	rows   []int // the order of the epoch; nil if not shuffled
 	layout []fieldLayout
-	masked bool  // the set has a mask, which determines the batches' Size
-	size   int   // rows of a full batch, or of its part
-	left   int64 // batches still to come, at most
+	masked bool // the set has a mask, which determines the batches' Size
+	size   int  // rows of a full batch, or of its part
+	left   int64
 	// stack is the memory of the batches; the next one begins at row. If shuffled, it has room for free more batches.
 	stack *stack
 	row   int
 	free  int
 }
 
-// fieldLayout describes a field of all full batches.
 type fieldLayout struct {
 	dims  []int
 	kind  elements
@@ -293,7 +290,6 @@ func (h *dealer) batch(i, j, epoch int) Batch {
 	return b
 }
 
-// examples counts the unmasked examples at positions i to j-1 of the epoch's order.
 func (h *dealer) examples(i, j int) int {
 	mask, ok := Batch{Fields: h.fields}.mask()
 	switch {

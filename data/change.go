@@ -79,7 +79,6 @@ func Rename(from, to string) func(Batch) (Batch, error) {
 	})
 }
 
-// changed returns a change that calls f with a copy of the fields, after it has checked names.
 func changed(what string, names []string, f func([]Field) ([]Field, error)) func(Batch) (Batch, error) {
 	err := distinct.Names(len(names), fmt.Sprintf("of %d", len(names)), func(i int) string { return names[i] })
 	if err == nil && len(names) == 0 {

@@ -29,7 +29,7 @@ func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 		return nil, fmt.Errorf("data: collect: %w", errNoSource)
 	}
 	var parts []Batch
-	w := waiting{} // for its check
+	w := waiting{}
 	have := 0
 	for b, err := range source {
 		if err == nil {

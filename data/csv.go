@@ -136,7 +136,7 @@ func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 		err := withFile(path, func(file *os.File, _ int64) error {
 			read := func(yield func(Batch, error) bool) {
 				err := eachCSV(file, format, csvBlock, math.MaxInt64, func(b Batch) bool { return yield(b, nil) })
-				if err != nil { // discard the rows that wait for a batch
+				if err != nil {
 					yield(Batch{}, err)
 				}
 			}

@@ -7,7 +7,6 @@ import (
 	"sync"
 )
 
-// csvText is a block of whole rows.
 type csvText struct {
 	text []byte
 	line int // of its first byte
@@ -15,7 +14,6 @@ type csvText struct {
 	tooLong bool
 }
 
-// csvSource splits a file into blocks.
 type csvSource struct {
 	io.Reader
 	block  int  // bytes per block
@@ -84,7 +82,6 @@ func (s *csvSource) border() int {
 	return 0
 }
 
-// emptyLine reports whether the last line of a text is empty.
 func emptyLine(text []byte) bool {
 	text = bytes.TrimSuffix(text, []byte{'\r'})
 	return len(text) == 0 || text[len(text)-1] == '\n'

@@ -15,7 +15,6 @@ import (
 // errNotUTF8 refuses other encodings, whose names would be displayed wrongly.
 var errNotUTF8 = errors.New("its bytes are no UTF-8: convert the file, as by iconv -f latin1 -t utf-8")
 
-// csvColumn is a field and the positions of its values in a row.
 type csvColumn struct {
 	CSVField
 	at     []int
@@ -27,10 +26,9 @@ type csvColumn struct {
 
 func (c csvColumn) width() int64 { return int64(len(c.at)) * c.values.size() }
 
-// csvValues collects cells of one dtype.
 type csvValues interface {
 	add(cell string) error
-	flat() any                // the values
+	flat() any
 	empty(room int) csvValues // an empty one of the same dtype
 	size() int64
 	cut(n int) // keeps the first n values
@@ -61,10 +59,8 @@ func (s *csvSlice[T]) cut(n int) { s.values = s.values[:n] }
 
 func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 
-// thousands matches numbers with commas between thousands.
 var thousands = regexp.MustCompile(`^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$`)
 
-// advice names the setting that probably fixes a cell that does not parse.
 func advice(cell string, separator rune) string {
 	v, notANumber := strconv.ParseFloat(cell, 64)
 	_, notDecimal := strconv.ParseFloat(strings.Replace(cell, ",", ".", 1), 64)
@@ -105,7 +101,6 @@ func otherComma(text string, separator rune) string {
 	return ""
 }
 
-// quoted shortens a cell for messages.
 func quoted(cell string) string {
 	if len(cell) > 40 {
 		return strconv.Quote(cell[:40]) + "…"
@@ -168,7 +163,6 @@ func classes(texts []string) (csvValues, error) {
 	}}, nil
 }
 
-// some lists the first few names.
 func some(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -222,7 +216,6 @@ func valuesOf(f CSVField) (csvValues, error) {
 	return nil, fmt.Errorf("unknown type %q, expected float32, float64, int8 to int64, uint8 to uint64, bool or string", f.DType)
 }
 
-// chooseColumns finds the columns of each field by name.
 func chooseColumns(names []string, fields []CSVField, separator rune) ([]csvColumn, error) {
 	if len(fields) == 0 {
 		fields = []CSVField{{Name: "x"}}

@@ -33,7 +33,6 @@ func (f *csvFile) planDirect() {
 	}
 }
 
-// floats returns the float32 values of a column of plain numbers, else nil.
 func (c *csvColumn) floats() *csvSlice[float32] {
 	if !c.missingLast {
 		return nil

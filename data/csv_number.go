@@ -46,7 +46,6 @@ func exactDecimal(cell string) (float64, bool) {
 	return v, true
 }
 
-// numeric reports whether a cell begins like a number.
 func numeric(cell string) bool {
 	return len(cell) > 0 && (cell[0]-'0' <= 9 || cell[0] == '-' || cell[0] == '+' || cell[0] == '.')
 }

@@ -26,7 +26,6 @@ var errUTF16 = errors.New("it begins with the byte order mark of UTF-16: write i
 
 var errBareCR = errors.New("all is one line, with bare carriage returns in it (CR): write line ends as LF or CRLF")
 
-// csvFile is a CSV file with resolved columns.
 type csvFile struct {
 	csvSource
 	comma   rune
@@ -76,10 +75,9 @@ func openCSVFile(r io.Reader, format CSV, block int) (*csvFile, error) {
 	return f, nil
 }
 
-// open reads the header, or counts the columns.
 func (f *csvFile) open(format CSV) error {
 	block, err := f.next()
-	for err == nil && onlyEmptyLines(block.text) { // only empty lines
+	for err == nil && onlyEmptyLines(block.text) {
 		var more csvText
 		if more, err = f.next(); err == nil {
 			block.text = append(block.text, more.text...)
@@ -173,7 +171,6 @@ type csvPart struct {
 
 func (f *csvFile) parse(b csvText) (csvPart, error) { return f.readBlock(b, math.MaxInt64), nil }
 
-// readBlock parses a block, with at most limit bytes of values.
 func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 	r := f.reader(b)
 	if cells, _ := f.spareCells.Get().(*[]string); cells != nil {
@@ -229,7 +226,6 @@ func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 	return part
 }
 
-// add appends a row to a part.
 func (r *csvReader) add(part *csvPart, cells []string, line int, limit int64) *RowError {
 	part.n++
 	texts, column, err := r.take(cells)
@@ -242,12 +238,11 @@ func (r *csvReader) add(part *csvPart, cells []string, line int, limit int64) *R
 	return &RowError{Row: part.n, Line: line, Column: column, Err: err}
 }
 
-// csvReader iterates the rows of a block.
 type csvReader struct {
 	*csvFile
 	columns []csvColumn
 	csvText
-	at    int // of the next row
+	at    int
 	cells []string
 	// empty counts the empty lines before the next row; emptyFrom is the line number of the first.
 	empty, emptyFrom int
@@ -323,7 +318,6 @@ func (r *csvReader) plainRow() bool {
 	return false // no line end
 }
 
-// quotedRow reads a row with package csv and returns the line where it begins.
 func (r *csvReader) quotedRow() (cells []string, begins int, err error) {
 	if r.quoted == nil || int64(r.at) != int64(r.began)+r.quoted.InputOffset() {
 		var rest io.Reader = bytes.NewReader(r.text[r.at:])
@@ -371,7 +365,6 @@ func (r *csvReader) wrong(err error, cells []string, line, row int) *RowError {
 	return &RowError{Row: row, Line: line, Err: err}
 }
 
-// wrongCells is the error of a row with too many or too few cells.
 func wrongCells(cells, names []string, separator rune) error {
 	hint := ""
 	if comma := otherComma(strings.Join(names, " ")+strings.Join(cells, " "), separator); comma != "" {
@@ -397,7 +390,6 @@ func (r *csvReader) take(cells []string) (texts int64, column string, err error)
 	return texts, "", nil
 }
 
-// takeCell appends a cell to its column and returns the bytes of its text.
 func (r *csvReader) takeCell(c *csvColumn, cell string) (texts int64, err error) {
 	cell = trimmed(cell)
 	if c.missingLast && numeric(cell) {

@@ -58,7 +58,6 @@ func readDigits(packed, testRows string) (train, test *Set, err error) {
 	return splitDigits(set, testRows)
 }
 
-// appendDigit parses a line of 64 pixels and a label.
 func appendDigit(x []float32, y []int32, line string) ([]float32, []int32, error) {
 	for i := range digitsPixels {
 		pixel, rest, _ := strings.Cut(line, ",")
@@ -76,7 +75,6 @@ func appendDigit(x []float32, y []int32, line string) ([]float32, []int32, error
 	return x, append(y, int32(label)), nil
 }
 
-// splitDigits puts the listed rows into the test set, in that order, and the others into the training set.
 func splitDigits(set *Set, testRows string) (train, test *Set, err error) {
 	var rows, rest []int
 	chosen := make([]bool, set.Len())

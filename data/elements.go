@@ -17,7 +17,7 @@ type elements interface {
 	is(flat any, i, j int, part any) bool // whether part is that slice of the same memory
 	make(n int) any
 	gather(to, flat any, rows []int, width int) // into the first rows of to
-	concat(parts []any) any                     // all of this type
+	concat(parts []any) any
 	// move returns images of dims [n, height, width, channels], built from those of from. pixels returns the source row
 	// and column of each row and column of an image, -1 for zeros.
 	move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any
@@ -119,7 +119,6 @@ func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, colu
 // run is n pixels, from position to on, copied from adjacent pixels forwards (step 1) or backwards (-1).
 type run struct{ to, from, n, step int }
 
-// runsOf returns the runs of columns. Pixels of -1 are in none.
 func runsOf(columns []int) (runs []run) {
 	for to, from := range columns {
 		if from < 0 {

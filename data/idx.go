@@ -15,7 +15,6 @@ import (
 // ErrLimit reports that a file holds more than its reader allows.
 var ErrLimit = errors.New("over the limit")
 
-// errShort reports missing data.
 var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
 // FormatError is a malformed file.
@@ -81,7 +80,6 @@ func isGzip(r *bufio.Reader) bool {
 	return len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b
 }
 
-// readIDX returns the error over if the elements take more than limit bytes.
 func readIDX(r *bufio.Reader, limit int64, over error) (Array, error) {
 	if !isGzip(r) {
 		return readArray(r, limit, over)
@@ -150,12 +148,11 @@ func readDims(r io.Reader, axes int) ([]int, error) {
 	return dims, nil
 }
 
-// body is the part of an IDX file after the header.
 type body struct {
 	io.Reader
 	dims   []int
 	offset int64
-	limit  int64 // of the elements, in bytes
+	limit  int64
 	over   error
 }
 

@@ -31,7 +31,7 @@ type ImageFolder struct {
 }
 
 type imageFile struct {
-	path  string // within dir
+	path  string
 	class int32
 }
 
@@ -287,7 +287,6 @@ func readImage(r io.ReadSeeker, format ImageFormat, to []float32, times *watch, 
 	return nil
 }
 
-// imageMemory is reused from image to image.
 type imageMemory struct {
 	file []byte
 	png  png.Decoder

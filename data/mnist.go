@@ -34,7 +34,6 @@ func MNIST(dir string) (train, test *Set, err error) {
 	return train, test, nil
 }
 
-// mnistPaths finds the files in the order of mnistFiles, compressed ones first.
 func mnistPaths(dir string) ([]string, error) {
 	var paths, missing []string
 	for _, f := range mnistFiles {

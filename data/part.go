@@ -61,7 +61,6 @@ func checkShare(rank, of int) error {
 	return nil
 }
 
-// share returns the part of a whole batch.
 func (b Batch) share(rank, of int) (Batch, error) {
 	if of == 1 {
 		return b, nil

@@ -53,7 +53,6 @@ func readRow(from image.Image, y, x, n, channels int, to []float32) {
 	}
 }
 
-// put writes pixel k of n.
 func put(to []float32, k, n int, r, g, b float32) {
 	if len(to) == n {
 		to[k] = luma(r, g, b)

@@ -34,7 +34,7 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 		stopped := false
 		defer func() {
 			close(p.stop)
-			for range p.made { // until the producer has ended
+			for range p.made {
 			}
 			if stopped && p.afterStop != nil { // not if the consumer panicked: its own panic continues
 				panic(p.afterStop)
@@ -81,7 +81,7 @@ func (p *producer[B]) send(i item[B]) bool {
 func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	defer close(p.made)
 	defer ahead.End()
-	ended := false // the consumer has stopped
+	ended := false
 	shield.Call(func() error {
 		for b, err := range source { // not source(send): the range loop panics if source calls yield after false
 			if ended = !p.send(item[B]{b, err}); ended {

@@ -13,9 +13,7 @@ import (
 // Columns describes how to convert some columns of a table ([Numbers], [Categories] or [Labels]), or the [Missing]
 // values of all columns.
 type Columns interface {
-	// rule returns what applies to all of its columns.
 	rule() (columns []string, field string, err error)
-	// fit fits one column to the training data.
 	fit(name string, column Array) (prepared, error)
 }
 
@@ -252,7 +250,6 @@ func (p *Preparation) column(fields []Field, name string) (Array, error) {
 	return Array{texts, a.Dims}, nil
 }
 
-// columnOf returns a column of a table.
 func columnOf(fields []Field, name string) (Array, error) {
 	a, err := find(fields, name, "the table")
 	if err != nil {
@@ -272,7 +269,6 @@ func columnOf(fields []Field, name string) (Array, error) {
 	return a, err
 }
 
-// The kinds of a prepared column.
 const (
 	asNumber  = "number"
 	asOneHot  = "one-hot"
@@ -284,7 +280,6 @@ const (
 
 var kinds = []string{asNumber, asOneHot, asInteger, asClass, asTarget, asFlag}
 
-// check returns an error if the columns do not fit together.
 func (p *Preparation) check() error {
 	if len(p.columns) == 0 {
 		return errors.New("no columns: expected Numbers, Categories or Labels")

@@ -22,7 +22,7 @@ type prepared struct {
 	FillClass string   `json:"fill_class,omitempty"` // "": a missing value is an error
 	Unknown   string   `json:"unknown,omitempty"`
 
-	number map[string]int32 // of the classes
+	number map[string]int32
 }
 
 // unknowns are the names in the file.
@@ -30,10 +30,8 @@ var unknowns = []string{UnknownRefused: "", UnknownOwn: "own", UnknownZeros: "ze
 
 func (c *prepared) label() bool { return c.As == asClass || c.As == asTarget || c.As == asFlag }
 
-// width returns the number of values per example.
 func (c *prepared) width() int { return len(c.names()) }
 
-// names returns the values' names.
 func (c *prepared) names() []string {
 	switch {
 	case c.As == asOneHot:
@@ -112,7 +110,6 @@ func (p *Preparation) fields(table Batch, labels bool) (Batch, error) {
 	return b, nil
 }
 
-// fieldNames returns the names of the resulting fields, in the order of their first columns.
 func (p *Preparation) fieldNames() (names []string) {
 	seen := map[string]bool{}
 	for _, c := range p.columns {
@@ -124,7 +121,6 @@ func (p *Preparation) fieldNames() (names []string) {
 	return names
 }
 
-// of returns the columns of a field.
 func (p *Preparation) of(field string) (columns []*prepared) {
 	for i := range p.columns {
 		if p.columns[i].Field == field {
@@ -134,7 +130,6 @@ func (p *Preparation) of(field string) (columns []*prepared) {
 	return columns
 }
 
-// together joins columns in one field.
 func (p *Preparation) together(columns []*prepared, table Batch) (Array, error) {
 	rows, width := 0, 0
 	for _, c := range columns {

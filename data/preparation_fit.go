@@ -75,7 +75,6 @@ func (n Numbers) fit(name string, column Array) (prepared, error) {
 	return c, nil
 }
 
-// filling returns the mean or median of the values, which it sorts.
 func filling(values []float64, by Fill) float64 {
 	slices.Sort(values)
 	switch by {
@@ -92,7 +91,6 @@ func filling(values []float64, by Fill) float64 {
 	return mostFrequent(values)
 }
 
-// mostFrequent returns the first of the most frequent values of a sorted list.
 func mostFrequent[T cmp.Ordered](sorted []T) (most T) {
 	best := 0
 	for i := 0; i < len(sorted); {

@@ -61,7 +61,6 @@ func (p *Preparation) rows(rows []map[string]any) (*Set, error) {
 	return New(b.Fields...)
 }
 
-// textOf formats a value as a file would.
 func textOf(value any) (string, error) {
 	switch v := reflect.ValueOf(value); v.Kind() {
 	case reflect.Invalid:
@@ -80,7 +79,6 @@ func textOf(value any) (string, error) {
 	return "", fmt.Errorf("the value is %T, expected a number, a text, a truth value, or nil for a missing one", value)
 }
 
-// preparationVersion is the version of the JSON.
 const preparationVersion = 1
 
 type preparationFile struct {

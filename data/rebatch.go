@@ -64,12 +64,11 @@ func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2
 	}
 }
 
-// waiting holds the examples that have no batch yet.
 type waiting struct {
 	size  int
 	rest  Remainder
 	parts []Batch
-	have  int // rows in parts
+	have  int
 	like  Batch
 	at    int
 	// deal is that of the new batches, derived from source.
@@ -119,7 +118,6 @@ func (w *waiting) check(b Batch) (rows int, err error) {
 	return rows, sameFields(w.like, b)
 }
 
-// end yields or drops the rest of an epoch.
 func (w *waiting) end(yield func(Batch, error) bool) bool {
 	if w.have == 0 || w.rest == Dropped {
 		w.parts, w.have = nil, 0
@@ -140,7 +138,6 @@ func (w *waiting) flush(yield func(Batch, error) bool) bool {
 	return yield(b, err) && err == nil
 }
 
-// dealOf returns the source's Deal with the new size.
 func (w *waiting) dealOf(source *Deal) *Deal {
 	if source != w.source {
 		w.source, w.deal = source, nil
@@ -153,7 +150,6 @@ func (w *waiting) dealOf(source *Deal) *Deal {
 	return w.deal
 }
 
-// joined concatenates parts with the same fields.
 func joined(parts []Batch) Batch {
 	if len(parts) == 1 {
 		return parts[0]
@@ -175,7 +171,6 @@ func joined(parts []Batch) Batch {
 	return all
 }
 
-// sameFields returns an error if b differs from before in more than the number of examples.
 func sameFields(before, b Batch) error {
 	if len(b.Fields) != len(before.Fields) {
 		return fmt.Errorf("a batch has the fields %q, those before it have %q", b.names(), before.names())

@@ -6,7 +6,6 @@ import (
 	"sync"
 )
 
-// resample writes an image into to, [height, width, channels], at the format's size.
 func resample(from image.Image, format ImageFormat, to []float32) {
 	p := plan(from.Bounds(), format)
 	p.run(from, to)
@@ -33,7 +32,6 @@ func plan(box image.Rectangle, format ImageFormat) resampling {
 	return p
 }
 
-// work returns the number of additions for one channel.
 func (p resampling) work(narrowFirst bool) (sum int64) {
 	taps := func(of []tap) (sum int64) {
 		for _, t := range of {
@@ -47,10 +45,8 @@ func (p resampling) work(narrowFirst bool) (sum int64) {
 	return taps(p.rows)*int64(span(p.columns)) + int64(len(p.rows))*taps(p.columns)
 }
 
-// span returns the number of source pixels between the first and the last one needed.
 func span(of []tap) int { return of[len(of)-1].end() - of[0].from }
 
-// lines is working memory.
 type lines struct {
 	narrow, block, pixels []float32
 }
@@ -72,7 +68,6 @@ func room(memory *[]float32, n int) []float32 {
 	return (*memory)[:n]
 }
 
-// run fills to.
 func (p resampling) run(from image.Image, to []float32) {
 	spare := spareLines.Get().(*lines)
 	defer spareLines.Put(spare)
@@ -83,7 +78,7 @@ func (p resampling) run(from image.Image, to []float32) {
 	if !p.narrowFirst {
 		source = room(&spare.pixels, whole*p.channels) // or in its own width
 	}
-	first := 0 // first incomplete row
+	first := 0
 	for at := p.rows[0].from; at < p.rows[len(p.rows)-1].end(); at++ {
 		if p.narrowFirst {
 			for x := left; x < left+whole; x += blockOf {
@@ -212,7 +207,6 @@ func (p resampling) columnBehind(x int) int {
 	return i
 }
 
-// tap is the source pixels of a result pixel.
 type tap struct {
 	from    int
 	weights []float32

@@ -86,7 +86,6 @@ func (r *Resident) batches(size int, opts []Option, position, epochs int64) iter
 	}
 }
 
-// made returns an error unless OnDevice made r; what names it.
 func (r *Resident) made(what string) error {
 	if r.rows == nil {
 		return fmt.Errorf("%s is a Resident that OnDevice did not make: take the one that data.OnDevice gives for the set, or leave it nil", what)

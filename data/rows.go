@@ -27,7 +27,6 @@ func (b Batch) Samples() int {
 	return b.own()
 }
 
-// own returns the number of examples in the batch itself.
 func (b Batch) own() int {
 	if b.Size != 0 {
 		return b.Size
@@ -108,7 +107,6 @@ func (b Batch) divisible() (rows int, err error) {
 	return rows, nil
 }
 
-// slice does not check; rows is the number of rows of the batch.
 func (b Batch) slice(i, j, rows int) Batch {
 	if i == 0 && j == rows {
 		return b
@@ -134,7 +132,6 @@ func (b Batch) examples(i, j, rows int) int {
 	return min(max(all-i, 0), j-i)
 }
 
-// mask returns the batch's mask, if it is a bool per row.
 func (b Batch) mask() ([]bool, bool) {
 	for i := range b.Fields {
 		if f := &b.Fields[i]; f.Name == Mask {

@@ -58,7 +58,6 @@ func fitScaling(a Array) (Scaling, error) {
 	return s, nil
 }
 
-// epsilon is the distance from 1 to the next float64.
 const epsilon = 0x1p-52
 
 func columnsOf(a Array) int {

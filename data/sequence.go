@@ -112,7 +112,6 @@ func Take[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 	}
 }
 
-// failed is a sequence of one error.
 func failed[B any](err error) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var none B

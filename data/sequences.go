@@ -43,7 +43,6 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 	return Array{flat, dims}, Array{there, slices.Clone(dims)}, nil
 }
 
-// bucket returns the smallest of lengths that holds longest items.
 func bucket(longest int, lengths []int) (int, error) {
 	if least := slices.Min(lengths); least < 1 {
 		return 0, fmt.Errorf("to the length %d: expected at least 1", least)
@@ -131,7 +130,6 @@ func Buckets[E any](
 	}
 }
 
-// within returns the index of the first of the ascending lengths that is at least long.
 func within(lengths []int, long, item int) (int, error) {
 	k, _ := slices.BinarySearch(lengths, long)
 	if long < 0 || k == len(lengths) {

@@ -28,9 +28,8 @@ func Named(name string, flat any, dims ...int) Field { return Field{name, Array{
 // Set holds examples in memory, as fields with the same first axis. Its methods do not change it. It is safe for
 // concurrent use.
 type Set struct {
-	fields []Field
-	len    int
-	// changes are applied to each batch; see [Set.MapBatches].
+	fields  []Field
+	len     int
 	changes []func(Batch) (Batch, error)
 }
 
@@ -205,7 +204,6 @@ func (b Batch) Field(name string) (Array, error) {
 	return a, nil
 }
 
-// find returns the named field's array; what names the container in the error.
 func find(fields []Field, name, what string) (Array, error) {
 	for i := range fields {
 		if fields[i].Name == name {
@@ -245,7 +243,6 @@ func forgetEnd(b any) {
 	}
 }
 
-// epochEnd records whether a batch is the last one of its epoch.
 type epochEnd byte
 
 const (

@@ -33,9 +33,9 @@ func splitBy(by, field string) SplitOption {
 
 // classed groups the examples of a set by a field. Classes are numbered from 0 in order of first occurrence.
 type classed struct {
-	of    []int    // the class of each example
-	sizes []int    // the number of examples of each
-	names []string // for messages
+	of    []int
+	sizes []int
+	names []string
 }
 
 // classed returns nil if the split has no option.
@@ -150,7 +150,6 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 // share rounds to nearest, so that the total nearly keeps the fraction.
 func share(fraction float64, n int) int { return int(math.Floor(fraction*float64(n) + 0.5)) }
 
-// sides divides rows.
 func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(row int) bool) (train, test *Set, err error) {
 	var left, right []int
 	for _, r := range rows {

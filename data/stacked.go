@@ -34,7 +34,6 @@ func Stacked(list []any, batches []Batch, k int) ([]any, bool) {
 	return list, true
 }
 
-// with returns the batch with field k replaced, in new Fields.
 func (b Batch) with(k int, f Field) Batch {
 	b = b.alone()
 	b.Fields = slices.Clone(b.Fields)
@@ -42,7 +41,6 @@ func (b Batch) with(k int, f Field) Batch {
 	return b
 }
 
-// copied returns the batch with copied elements.
 func (b Batch) copied() Batch {
 	b = b.alone()
 	b.Fields = slices.Clone(b.Fields)

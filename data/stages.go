@@ -69,7 +69,6 @@ type watch struct {
 	noted  atomic.Int64 // nanoseconds since the change began
 }
 
-// own returns a watch for one batch.
 func (w *watch) own() *watch {
 	if w == nil {
 		return nil
@@ -77,7 +76,6 @@ func (w *watch) own() *watch {
 	return &watch{stages: w.stages}
 }
 
-// now returns when a stage begins.
 func (w *watch) now() (begin time.Time) {
 	if w != nil {
 		begin = time.Now()
@@ -85,7 +83,6 @@ func (w *watch) now() (begin time.Time) {
 	return begin
 }
 
-// end records a stage and returns when the next one begins.
 func (w *watch) end(stage string, begin time.Time) time.Time {
 	if w == nil {
 		return begin

@@ -44,11 +44,10 @@ var errNoExample = errors.New("not a tf.train.Example")
 
 type tfParser struct {
 	example TFExample
-	left    int // bytes
+	left    int
 	entries int
 }
 
-// message calls f for each field of bytes, in order.
 func (p *tfParser) message(b []byte, f func(number protowire.Number, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -75,7 +74,6 @@ func (p *tfParser) message(b []byte, f func(number protowire.Number, value []byt
 	return nil
 }
 
-// feature parses a map entry: name, and one of three lists.
 func (p *tfParser) feature(entry []byte) error {
 	if p.entries++; p.entries > tfFeatures {
 		return fmt.Errorf("more than %d features: %w", tfFeatures, ErrLimit)

@@ -14,7 +14,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Sizes in points.
 const (
 	panelWidth vg.Length = 330
 	plotHeight vg.Length = 180
@@ -42,7 +41,6 @@ var (
 	dotted = []vg.Length{1.5, 2.5}
 )
 
-// canvas has its origin at the upper left corner.
 type canvas struct {
 	draw.Canvas
 	// missing records a character that the font lacks; nil if the viewer's fonts are used.
@@ -70,12 +68,11 @@ func (c canvas) box(x, y, width, height vg.Length, fill, edge color.Color) {
 	}
 }
 
-// writing is a text style. The zero value is small, dark and left-aligned.
 type writing struct {
 	large, bold bool
 	colour      color.Color
 	align       text.XAlignment
-	upwards     bool // rotated by 90 degrees
+	upwards     bool
 }
 
 func (w writing) style() text.Style {
@@ -113,7 +110,6 @@ func (c canvas) text(x, y, width vg.Length, w writing, s string) {
 	c.FillText(style, c.at(x, y), s)
 }
 
-// cut truncates a text with "…".
 func (w writing) cut(s string, width vg.Length) string {
 	style := w.style()
 	if style.Width(s) <= width {
@@ -131,12 +127,10 @@ func (w writing) cut(s string, width vg.Length) string {
 	return string(runes[:low]) + "…"
 }
 
-// cutBefore truncates the name and keeps the figure.
 func (w writing) cutBefore(name, figure string, width vg.Length) string {
 	return w.cut(name, max(0, width-w.width(figure))) + figure
 }
 
-// lacking returns an error for a character that the font lacks.
 func lacking(f font.Font, s string) error {
 	face := font.DefaultCache.Lookup(f, f.Size)
 	var buffer sfnt.Buffer

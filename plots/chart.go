@@ -21,14 +21,13 @@ type chart struct {
 	x, y           axis
 	lines          []line
 	bars           []bar
-	notes          []note // in the legend, without a line
+	notes          []note
 	rows           [][]string
 }
 
-// axis is the visible range.
 type axis struct {
 	low, high float64
-	log       bool // needs low and high above 0
+	log       bool
 	whole     bool // ticks at integers only
 }
 
@@ -63,13 +62,13 @@ func (l line) dot() draw.GlyphStyle {
 }
 
 type entry struct {
-	line   *line // nil for a note
+	line   *line
 	name   string
 	figure string
 	x, row vg.Length
 }
 
-const sample vg.Length = 20 // a line in the legend
+const sample vg.Length = 20
 
 func (l line) sample() vg.Length {
 	if l.dots {
@@ -78,7 +77,6 @@ func (l line) sample() vg.Length {
 	return sample
 }
 
-// legend lays out the entries in rows.
 func (c *chart) legend() (entries []entry, rows int) {
 	for i, l := range c.lines {
 		if l.name != "" {
@@ -141,7 +139,6 @@ func (c *chart) panel() panel {
 	}}
 }
 
-// plot is the part below the legend.
 func (c *chart) plot() *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -241,7 +238,6 @@ func around(lists ...[]float64) axis {
 	return axis{low: low, high: high}
 }
 
-// wider adds room at both ends.
 func (a axis) wider() axis {
 	apart := (a.high - a.low) / 20
 	a.low, a.high = a.low-apart, a.high+apart
@@ -289,7 +285,6 @@ func (a axis) ticks() (ticks []plot.Tick) {
 	return ticks
 }
 
-// number formats four significant digits.
 func number(v float64) string {
 	if math.Abs(v) >= 1e4 && math.Abs(v) < 1e15 && v == math.Trunc(v) && math.Mod(v, 1e6) != 0 {
 		return fmt.Sprintf("%.0f", v)

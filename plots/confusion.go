@@ -73,7 +73,6 @@ func checkCounts(counts [][]int, classes []string) error {
 	return nil
 }
 
-// percent formats a share.
 func percent(n, of int) string { return share(float64(n) / float64(of)) }
 
 func share(of float64) string {
@@ -158,7 +157,6 @@ func (m *matrix) draw(c canvas) {
 	c.text(left+m.side()/2, matrixHead+m.side()+m.below+9, 0, writing{align: draw.XCenter, colour: grey}, "prediction")
 }
 
-// shade returns a cell's colour, nearly white to dark blue, and its text's colour.
 func shade(n, of int) (fill, ink color.Color) {
 	share := 0.0
 	if of > 0 {

@@ -32,7 +32,6 @@ func PrecisionRecall(c Classified, classes ...string) *Figure {
 	return c.curves("Precision and recall", "AP", steps, chart{xLabel: "recall", yLabel: "precision"}, classes)
 }
 
-// mostCurves is the default limit.
 const mostCurves = 10
 
 func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (Curve, error), ch chart,

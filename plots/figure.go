@@ -21,7 +21,7 @@ import (
 // it, so one expression can make and save a figure.
 type Figure struct {
 	title   string
-	caption string // below the title
+	caption string
 	panels  []panel
 	table   [][]string // below the panels of a page; the first row is the head
 	err     error
@@ -142,7 +142,6 @@ func replace(path string, content []byte) error {
 	return nil
 }
 
-// layout arranges the panels in rows.
 func (f *Figure) layout() (width, height vg.Length, drawn func(canvas)) {
 	const (
 		most             = 2*panelWidth + gap
@@ -180,7 +179,6 @@ func (f *Figure) layout() (width, height vg.Length, drawn func(canvas)) {
 	}
 }
 
-// svg draws the panel alone.
 func (p panel) svg() string {
 	drawing := vgsvg.New(p.width, p.height)
 	p.draw(canvas{Canvas: draw.New(drawing)})
@@ -199,7 +197,6 @@ func (p panel) svg() string {
 		p.width.Points(), p.height.Points(), html.EscapeString(clean(p.alt)), rest)
 }
 
-// section returns the figure as a part of a page, with a heading of that level.
 func (f *Figure) section(level int) string {
 	var s strings.Builder
 	wide := ""

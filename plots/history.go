@@ -45,7 +45,6 @@ func History(h *loop.History, names ...string) *Figure {
 	return f
 }
 
-// series has the values of one entry.
 type series struct {
 	loop.Entry
 	of         string // the figure it belongs to
@@ -54,7 +53,6 @@ type series struct {
 	values     []float64
 }
 
-// rates is the figure of learning rates.
 const rates = "learning rate"
 
 func charts(h *loop.History, names []string) (all []chart, err error) {
@@ -100,7 +98,6 @@ func btoi(b bool) int {
 	return 0
 }
 
-// collect reads the entries to draw, in the order of their first logs, and the epochs.
 func collect(h *loop.History, names []string) (found []series, epochs series, err error) {
 	at, several := map[string]int{}, map[string]int{}
 	for elapsed, logs := range h.Rows() {
@@ -146,7 +143,6 @@ func collect(h *loop.History, names []string) (found []series, epochs series, er
 	return named(found, several), epochs, nil
 }
 
-// chosen returns the series of names.
 func chosen(h *loop.History, found []series, epochs series, names []string, several map[string]int) (of []series,
 	_ series, err error) {
 	for i, name := range names {
@@ -165,7 +161,6 @@ func chosen(h *loop.History, found []series, epochs series, names []string, seve
 	return named(of, several), epochs, nil
 }
 
-// named assigns each series to its figure.
 func named(found []series, several map[string]int) []series {
 	for i := range found {
 		s := &found[i]
@@ -267,8 +262,6 @@ func (s series) role() string {
 	return "training"
 }
 
-// flattened reports whether nine tenths of the values lie in the lowest hundredth of a linear axis, and all are above
-// 0.
 func flattened(lists [][]float64) bool {
 	if !positive(lists) {
 		return false

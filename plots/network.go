@@ -88,7 +88,6 @@ type network struct {
 	width, height vg.Length
 }
 
-// placed is a block with its position.
 type placed struct {
 	lines []blockLine
 	from  []int
@@ -120,7 +119,6 @@ func (b Block) lines(depth int) []blockLine {
 	return lines
 }
 
-// size formats the numbers of trainable and other values.
 func (b Block) size(inWords bool) string {
 	var said []string
 	if b.Size > 0 {

@@ -12,7 +12,7 @@ import (
 // edge is an arrow: from the bottom of a block to a track between two rows, along it, and down to the other block. To
 // pass rows it uses a lane to the right of all blocks.
 type edge struct {
-	from, to int // blocks
+	from, to int
 	path     []vg.Point
 }
 
@@ -23,9 +23,9 @@ const (
 
 // span is the part of a track or lane that one block's lines use.
 type span struct {
-	from      int // the block
+	from      int
 	low, high vg.Length
-	at        int // number of the track or lane
+	at        int
 }
 
 // apart numbers spans so that equal numbers do not overlap, and returns the count.
@@ -43,7 +43,6 @@ func apart(spans []*span) (numbers int) {
 	return len(ends)
 }
 
-// spanOf extends a block's span, or adds one.
 func spanOf(spans map[int]*span, from int, at vg.Length) {
 	s := spans[from]
 	if s == nil {
@@ -63,7 +62,6 @@ func listed(spans map[int]*span) (list []*span) {
 
 func (p placed) middle() vg.Length { return p.x + blockWidth/2 }
 
-// place positions the rows' blocks and routes the lines.
 func (n *network) place(rows [][]int) {
 	widest := 0
 	for _, row := range rows {
@@ -94,7 +92,7 @@ func (n *network) place(rows [][]int) {
 	lane := func(from int) vg.Length { return blocks + track*vg.Length(lanes[from].at+1) }
 
 	ports := n.ports(rows)
-	tracks := make([]map[int]*span, len(rows)) // above each row
+	tracks := make([]map[int]*span, len(rows))
 	for row := range tracks {
 		tracks[row] = map[int]*span{}
 	}
@@ -108,7 +106,7 @@ func (n *network) place(rows [][]int) {
 		}
 	}
 	y := vg.Length(2)
-	tops := make([]vg.Length, len(rows)) // of the tracks above each row
+	tops := make([]vg.Length, len(rows))
 	for r, row := range rows {
 		if r > 0 {
 			count := apart(slices.DeleteFunc(listed(tracks[r]), func(s *span) bool { return s.low == s.high })) // straight down
@@ -148,7 +146,7 @@ func (n network) ports(rows [][]int) []vg.Length {
 	ports := make([]vg.Length, len(n.edges))
 	first := 0
 	for i, b := range n.blocks {
-		order := make([]int, len(b.from)) // indices in its list
+		order := make([]int, len(b.from))
 		for k := range order {
 			order[k] = k
 		}
@@ -173,7 +171,6 @@ func (n network) ports(rows [][]int) []vg.Length {
 	return ports
 }
 
-// taken reports whether another block's line starts above x.
 func (n network) taken(rows [][]int, block, from int, x vg.Length) bool {
 	row := n.blocks[block].row
 	return row > 0 && slices.ContainsFunc(rows[row-1], func(i int) bool {
@@ -181,7 +178,6 @@ func (n network) taken(rows [][]int, block, from int, x vg.Length) bool {
 	})
 }
 
-// drawEdges draws lines, gaps at crossings, dots at branches, and heads.
 func (n network) drawEdges(c canvas) {
 	for _, e := range n.edges {
 		var path []vg.Point

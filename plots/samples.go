@@ -76,7 +76,6 @@ func (s Sample) panel() panel {
 	}}
 }
 
-// enlarged scales an image to its displayed size without interpolation.
 func enlarged(from image.Image) image.Image {
 	b := from.Bounds()
 	longer := max(b.Dx(), b.Dy())

@@ -38,7 +38,6 @@ func Histograms(of ...Weights) *Figure {
 	return f
 }
 
-// counted formats a count in English.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -24,13 +24,13 @@ const (
 	F8E5M2FNUZ // without infinities and -0, one NaN
 	I16
 	U16
-	F16  // IEEE 754 binary16
+	F16
 	BF16 // upper half of an F32
 	I32
 	U32
-	F32 // IEEE 754 binary32
+	F32
 	C64 // two F32: real and imaginary part
-	F64 // IEEE 754 binary64
+	F64
 	I64
 	U64
 )

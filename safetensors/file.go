@@ -58,7 +58,6 @@ func readFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, 
 	return tensors, elements, r.Metadata(), nil
 }
 
-// bare removes the path from an error of the system.
 func bare(err error) error {
 	if where := (*fs.PathError)(nil); errors.As(err, &where) {
 		return where.Err

@@ -15,7 +15,6 @@ const (
 	metadataName = "__metadata__"
 )
 
-// errShort reports missing data.
 var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
 // entry is a tensor of a checked header. Its dims stay text to be small, since a tensor may take only 50 bytes of a
@@ -24,7 +23,7 @@ type entry struct {
 	name   string
 	shape  string // JSON array of the dims
 	begin  int64  // in bytes from the end of the header
-	length int64  // in bytes
+	length int64
 	dtype  DType
 }
 
@@ -38,14 +37,12 @@ func (e *entry) tensor() Tensor {
 	return Tensor{Name: e.name, DType: e.dtype, Dims: dims}
 }
 
-// header is a checked header.
 type header struct {
 	entries  []entry // in the order of their bytes, which fill the file
 	byName   []int32 // indices of the entries, sorted by name
 	metadata map[string]string
 }
 
-// parseHeader parses a header that size bytes of elements follow.
 func parseHeader(text string, size int64, limits Limits) (header, error) {
 	p := headerParser{scanner: scanner{text: text}, limits: limits}
 	for i, r := range text { // range yields a U+FFFD of width 1 for invalid UTF-8
@@ -154,7 +151,7 @@ type headerParser struct {
 	limits   Limits
 	entries  []entry
 	metadata map[string]string
-	dims     []int // of the current tensor
+	dims     []int
 }
 
 func (p *headerParser) member(name string, at int) error {

@@ -31,7 +31,6 @@ func (s *scanner) space() {
 	}
 }
 
-// accept skips white space, and c if it is next.
 func (s *scanner) accept(c byte) bool {
 	s.space()
 	if s.pos < len(s.text) && s.text[s.pos] == c {
@@ -109,7 +108,6 @@ func (s *scanner) array(element func() error) error {
 	}
 }
 
-// integer parses an integer of at least 0, without sign, fraction or exponent.
 func (s *scanner) integer() (int64, error) {
 	s.space()
 	start := s.pos
@@ -156,7 +154,6 @@ func (s *scanner) string() (string, error) {
 	return "", s.unexpected("the end of a string")
 }
 
-// unescape decodes a string that starts at pos.
 func (s *scanner) unescape(raw string, pos int) (string, error) {
 	var out strings.Builder
 	out.Grow(len(raw))
@@ -183,7 +180,6 @@ func (s *scanner) unescape(raw string, pos int) (string, error) {
 	return out.String(), nil
 }
 
-// escape decodes the escape at the start of text; size 0 means invalid.
 func escape(text string) (r rune, size int) {
 	if len(text) < 2 {
 		return 0, 0
@@ -205,7 +201,6 @@ func escape(text string) (r rune, size int) {
 	return r, 12
 }
 
-// hexEscape decodes \uXXXX at the start of text.
 func hexEscape(text string) (rune, bool) {
 	if len(text) < 6 || text[:2] != `\u` {
 		return 0, false

@@ -20,7 +20,7 @@ const (
 // Reader reads the tensors of a file. It is safe for concurrent use if its source is.
 type Reader struct {
 	source io.ReaderAt
-	base   int64 // offset of the elements
+	base   int64
 	sum    Checksum
 	header
 }
@@ -177,7 +177,6 @@ func (r *Reader) ReadRows(name string, from, to int) ([]byte, error) {
 	return data, nil
 }
 
-// row returns the length of a row in bytes, if the range is valid.
 func (e *entry) row(from, to int) (int64, error) {
 	dims := e.tensor().Dims
 	if len(dims) == 0 {
@@ -229,7 +228,6 @@ func (r *Reader) named(name string) (*entry, error) {
 	return e, nil
 }
 
-// newBytes allocates for a part of a tensor.
 func newBytes(e *entry, length int64) ([]byte, error) {
 	if int64(int(length)) != length {
 		return nil, fmt.Errorf("safetensors: tensor %s: %d bytes do not fit into memory: %w", quoted(e.name), length, ErrLimit)
@@ -237,7 +235,6 @@ func newBytes(e *entry, length int64) ([]byte, error) {
 	return make([]byte, length), nil
 }
 
-// fill reads a whole tensor and its checksum.
 func (r *Reader) fill(data []byte, e *entry) (Checksum, error) {
 	sum := Checksum(0)
 	for at := 0; at < len(data); {
@@ -251,7 +248,6 @@ func (r *Reader) fill(data []byte, e *entry) (Checksum, error) {
 	return sum, nil
 }
 
-// each passes a part of the file to use, piece by piece.
 func (r *Reader) each(offset, length int64, name string, use func(chunk []byte) error) error {
 	buffer := make([]byte, min(length, chunkSize))
 	for done := int64(0); done < length; {

@@ -72,7 +72,6 @@ func memory[T Element](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(values[0])))
 }
 
-// swapBytes reverses the byte order of elements of T.
 func swapBytes[T Element](data []byte) {
 	width := int(unsafe.Sizeof(*new(T)))
 	if reflect.TypeFor[T]().Kind() == reflect.Complex64 {

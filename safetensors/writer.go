@@ -21,7 +21,7 @@ var ErrClosed = errors.New("the writer is closed")
 type Writer struct {
 	w     io.Writer
 	parts []part
-	next  int // in parts
+	next  int
 	sum   Checksum
 	err   error
 	ended bool
@@ -205,7 +205,6 @@ func appendHeader(tensors []Tensor, metadata map[string]string) ([]byte, []part,
 	return b, parts, nil
 }
 
-// checkTensor returns the length of the elements in bytes.
 func checkTensor(t Tensor, limits Limits) (int64, error) {
 	switch {
 	case t.Name == metadataName:

@@ -69,7 +69,7 @@ type Batcher struct {
 	of      Predictor
 	set     Batching
 	inputs  []Tensor
-	example []data.Field // one row
+	example []data.Field
 	wake    chan struct{}
 	done    chan struct{}
 
@@ -86,7 +86,7 @@ type request struct {
 	fields []data.Array // in the order of the inputs
 	rows   int
 	came   time.Time
-	answer chan answer // capacity 1
+	answer chan answer
 }
 
 type answer struct {
@@ -148,7 +148,6 @@ func (b *Batcher) sizes() (sizes []int) {
 	return append(sizes, b.set.MaxBatch)
 }
 
-// sizeFor returns the batch size for a number of examples.
 func (b *Batcher) sizeFor(rows int) int {
 	size := 1
 	for size < rows {
@@ -266,7 +265,6 @@ func (b *Batcher) request(batch data.Batch) (*request, error) {
 	return r, nil
 }
 
-// describe lists the inputs for messages.
 func (b *Batcher) describe() (text string) {
 	for i, in := range b.inputs {
 		if i > 0 {

@@ -40,7 +40,6 @@ func (b *Batcher) rouse() {
 	}
 }
 
-// leave removes a request that still waits.
 func (b *Batcher) leave(r *request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +48,6 @@ func (b *Batcher) leave(r *request) {
 	}
 }
 
-// run makes batches until Close and an empty queue.
 func (b *Batcher) run() {
 	ended := false
 	defer func() {
@@ -102,7 +100,6 @@ func (b *Batcher) next(now time.Time) (together []*request, batch data.Batch, wa
 	return together, b.stack(together, b.sizeFor(rows)), 0, false
 }
 
-// stack copies the rows of requests into a batch, padded with the last row.
 func (b *Batcher) stack(together []*request, size int) data.Batch {
 	batch := data.Batch{Fields: make([]data.Field, len(b.inputs))}
 	for i, in := range b.inputs {

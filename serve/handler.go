@@ -112,7 +112,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Drain, keep serving until load balancers have seen the status and each client had a response, then call Shutdown.
 func (h *Handler) Drain() { h.draining.Store(true) }
 
-// problem is an error with its HTTP status.
 type problem struct {
 	status int
 	text   string
@@ -201,7 +200,6 @@ func (h *Handler) modelReady(r *http.Request) (any, error) {
 	return map[string]any{"name": name, "ready": true}, nil
 }
 
-// form is a tensor in a model's metadata.
 type form struct {
 	Name     string `json:"name"`
 	Datatype string `json:"datatype"`
@@ -238,7 +236,6 @@ type inference struct {
 	} `json:"outputs"`
 }
 
-// inferred is the response.
 type inferred struct {
 	Model   string   `json:"model_name"`
 	Version string   `json:"model_version"`
@@ -336,7 +333,6 @@ func (h *Handler) read(r *http.Request) (asked inference, batch data.Batch, err 
 	return asked, batch, nil
 }
 
-// jsonOf names the JSON type.
 func jsonOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -349,11 +345,9 @@ func jsonOf(t reflect.Type) string {
 	return "an object"
 }
 
-// datatypes are the protocol's names of dtypes.
 var datatypes = map[string]string{"bool": "BOOL", "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
 	"uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
 
-// known lists the datatypes of inputs.
 func known() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Values(datatypes)), func(name string) bool { return name == "BYTES" })
 	return strings.Join(names, ", ")

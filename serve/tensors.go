@@ -120,7 +120,6 @@ func unsigned[T uint8 | uint16 | uint32 | uint64](bits int) func(string) (T, err
 	return func(s string) (T, error) { v, err := strconv.ParseUint(s, 10, bits); return T(v), err }
 }
 
-// list parses a list with balanced brackets.
 func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, error) {
 	size := 1
 	for _, d := range shape {
@@ -191,7 +190,6 @@ func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, 
 	return flat, nil
 }
 
-// cause is strconv's reason without function and text.
 func cause(err error) error {
 	var of *strconv.NumError
 	if errors.As(err, &of) {
@@ -200,7 +198,6 @@ func cause(err error) error {
 	return err
 }
 
-// encode writes elements as a flat list.
 func encode(a data.Array) ([]byte, error) {
 	switch flat := a.Flat.(type) {
 	case []bool:

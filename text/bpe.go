@@ -11,11 +11,11 @@ import (
 // punctuation, spaces) and each piece into bytes, then merges pairs of tokens in the order learned. Make one with
 // [BPETraining] or [BPE.UnmarshalJSON]. The zero BPE encodes nothing.
 type BPE struct {
-	tokens []string         // their bytes
+	tokens []string
 	ids    map[string]int32 // added tokens take precedence over equal bytes
 	bytes  [256]int32
 	merges []merge
-	ranks  map[pair]int32 // indices of pairs in merges
+	ranks  map[pair]int32
 	added  []addedToken
 	firsts [2]map[byte][]int // indices into added by first byte, longest first: those matched first, and the others
 }
@@ -38,7 +38,6 @@ type addedToken struct {
 	Special    bool   `json:"special"`
 }
 
-// made derives the other fields from tokens, merges and added tokens.
 func (b *BPE) made() *BPE {
 	b.ids, b.ranks = make(map[string]int32, len(b.tokens)), make(map[pair]int32, len(b.merges))
 	for i, t := range b.tokens {
@@ -188,7 +187,6 @@ func (e *encoder) piece(s string) {
 	}
 }
 
-// rank returns that of the pair at a symbol.
 func (e *encoder) rank(at int32) (rank int32, ok bool) {
 	if at < 0 || e.symbols[at].id < 0 || int(e.symbols[at].right) == len(e.symbols) {
 		return 0, false

@@ -1,6 +1,5 @@
 package text
 
-// heap has its first element on top.
 type heap[T any] struct {
 	list   []T
 	before func(a, b T) bool

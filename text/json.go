@@ -13,7 +13,7 @@ import (
 var (
 	letters  [256]rune
 	byLetter = map[rune]byte{}
-	alphabet []byte // the bytes in the order of their letters
+	alphabet []byte
 )
 
 func init() {
@@ -173,7 +173,6 @@ func strictly(text []byte, to any) error {
 	return d.Decode(to)
 }
 
-// ofType decodes a part that has a type.
 func ofType(part json.RawMessage, name, expected string, to any) error {
 	var head struct{ Type string }
 	if absent(part) {

@@ -58,7 +58,6 @@ func (s Sampling) Probabilities(logits []float32) ([]float64, error) {
 	return p, nil
 }
 
-// cut zeroes what TopK and TopP exclude.
 func (s Sampling) cut(p []float64, logits []float32) {
 	order := make([]int, len(p))
 	for i := range order {

@@ -49,7 +49,6 @@ func classOf(r rune) class {
 	return other
 }
 
-// run returns the length of the text's prefix of one class.
 func run(s string, of class) (n int) {
 	for n < len(s) {
 		r, width := utf8.DecodeRuneInString(s[n:]) // invalid UTF-8 is other

@@ -74,7 +74,6 @@ func checkSpecial(s string) error {
 	return nil
 }
 
-// word is a piece with its count.
 type word struct {
 	ids   []int32
 	count int
@@ -120,7 +119,7 @@ func learn(b *BPE, counts map[string]int, size, least int) {
 	for p, n := range pairs {
 		queue.push(counted{p, n})
 	}
-	raised := map[pair]int{} // by a merge
+	raised := map[pair]int{}
 	for len(b.tokens) < size {
 		top, ok := queue.pop()
 		if !ok || top.count < least {

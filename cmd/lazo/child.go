@@ -26,7 +26,6 @@ func beChild() bool {
 	return true
 }
 
-// inChild runs the command in a child process within limit and passes on its output.
 func inChild(s session, limit time.Duration, what string) error {
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()

@@ -81,7 +81,6 @@ func namesOf(all ...*checkpoint.Checkpoint) (names []string) {
 	return slices.Compact(names)
 }
 
-// distance formats the difference of floats.
 func distance(x, y checkpoint.Tensor) string {
 	switch x.DType {
 	case safetensors.F32:

@@ -31,7 +31,6 @@ func flaxName(c *checkpoint.Checkpoint, name string, parameter func(string) bool
 	return path.Join("params", scope, leaf)
 }
 
-// selected returns the tensors to write, renamed.
 func (c ckptExport) selected(at *checkpoint.Checkpoint) ([]checkpoint.Tensor, error) {
 	parameter, err := parametersOf(at)
 	if err != nil {

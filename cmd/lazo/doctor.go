@@ -25,7 +25,6 @@ type doctorCommand struct {
 	Prefix string `placeholder:"DIR" help:"Folder that plugins are installed in."`
 }
 
-// errProblem reports a problem that was already printed.
 var errProblem = errors.New("a problem was found")
 
 // Run examines one part after another and stops at the first broken one.
@@ -103,7 +102,6 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// cudaCompile is the part of cuda needed to compile.
 const cudaCompile = "cuda_compile"
 
 // compiles examines an installation that can only compile for absent machines.
@@ -159,7 +157,7 @@ func remedy(err error, plugin string) string {
 }
 
 const (
-	side    = 1024 // of the matrices
+	side    = 1024
 	repeats = 5
 )
 

@@ -53,7 +53,6 @@ func (c hloCommand) Run(s session) (err error) {
 	return printEstimates(s.stdout, program)
 }
 
-// fileLimit is the maximum length of a program's file.
 const fileLimit = 1 << 30
 
 func readProgram(path string) (name, text string, err error) {
@@ -81,7 +80,6 @@ func readProgram(path string) (name, text string, err error) {
 // oneLine shortens an error that quotes the program.
 func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
-// countedBy names who counted a cost.
 var countedBy = map[xla.CostSource]string{xla.FromPlugin: "counted by the plugin", xla.FromHLO: "counted by lazo"}
 
 func printEstimates(w io.Writer, program *xla.Program) error {

@@ -59,7 +59,6 @@ func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
 	}
 }
 
-// check compares the digests of the installed files.
 func check(ctx context.Context, w io.Writer, kind, root string) error {
 	found, err := install.Check(ctx, kind, root)
 	if errors.Is(err, install.ErrNotInstalled) {
@@ -80,10 +79,9 @@ func check(ctx context.Context, w io.Writer, kind, root string) error {
 	return nil
 }
 
-// progress prints a line per step, and on a terminal the percentage of a download.
 func progress(w io.Writer) func(install.Event) {
 	file, isFile := w.(*os.File)
-	moving := isFile && term.IsTerminal(int(file.Fd())) // a descriptor fits an int
+	moving := isFile && term.IsTerminal(int(file.Fd()))
 	var last install.Event
 	return func(e install.Event) {
 		if e.Stage != last.Stage || e.File != last.File {

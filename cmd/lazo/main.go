@@ -24,7 +24,6 @@ const (
 	usage   = 2
 )
 
-// commands is the command line for kong.
 type commands struct {
 	Install installCommand   `cmd:"" help:"Download, check and install a PJRT plugin."`
 	Doctor  doctorCommand    `cmd:"" help:"Say what is installed, whether it works and what to do if not."`
@@ -37,13 +36,12 @@ type commands struct {
 	Version versionCommand   `cmd:"" help:"Print versions."`
 }
 
-// session is the environment of a command.
 type session struct {
 	ctx            context.Context // kong binds values, and a command has one context
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	args           []string
-	child          bool // this is the child process
+	child          bool
 }
 
 func main() {
@@ -55,7 +53,6 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs the command and returns the exit status.
 func run(s session) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("lazo"), kong.Writers(s.stdout, s.stderr),

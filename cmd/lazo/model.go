@@ -33,7 +33,6 @@ func (c modelShow) Run(s session) error {
 	return err
 }
 
-// withColumns adds to a description the columns that [modelPredict] needs.
 func withColumns(d flaxlike.Description) string {
 	p := new(data.Preparation)
 	if d.Preparation == nil || json.Unmarshal(d.Preparation, p) != nil { // made by another program

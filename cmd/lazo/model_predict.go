@@ -73,7 +73,6 @@ func (c modelPredict) read(m *flaxlike.Model, lines bool) (*data.Set, error) {
 	return table.Map(prepared.Inputs)
 }
 
-// readRows reads JSON lines: objects of columns by name.
 func readRows(path string, prepared *data.Preparation) (*data.Set, error) {
 	var rows []map[string]any
 	err := eachLine(path, func(line []byte) error {
@@ -178,7 +177,6 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	return data.New(data.Named(in.Name, a.Flat, append([]int{a.Len()}, in.Dims...)...))
 }
 
-// readLines reads JSON lines: objects with an array or number per input.
 func readLines(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	flat, rows := make([]reflect.Value, len(inputs)), 0
 	for i, in := range inputs {
@@ -226,7 +224,6 @@ var types = map[string]reflect.Type{
 	"uint8": reflect.TypeFor[uint8](), "uint16": reflect.TypeFor[uint16](), "uint32": reflect.TypeFor[uint32](), "uint64": reflect.TypeFor[uint64](),
 }
 
-// appended appends an array of these dims.
 func appended(flat reflect.Value, text json.RawMessage, dims []int) (reflect.Value, error) {
 	if len(dims) == 0 {
 		number := reflect.New(flat.Type().Elem())
@@ -307,7 +304,6 @@ func numbers(name string, a data.Array) column {
 	return c
 }
 
-// ofClasses returns an output's class probabilities and predicted classes.
 func ofClasses(p flaxlike.Prediction, name, kind string) ([]column, error) {
 	probabilities, err := p.Probabilities(name)
 	if err != nil {

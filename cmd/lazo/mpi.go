@@ -10,7 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/mpi"
 )
 
-// isMPI reports whether a kind of install's table is an MPI library.
 func isMPI(kind string) bool { return kind == install.MPI || kind == install.MPICH }
 
 // tryMPI loads an MPI library and asks for its version, without initializing it.
@@ -19,7 +18,6 @@ func tryMPI(_ context.Context, path string) error {
 	return err
 }
 
-// examineMPI checks the installed files and starts two processes.
 func (c doctorCommand) examineMPI(ctx context.Context, w io.Writer) error {
 	if err := check(ctx, w, c.Plugin, c.Prefix); err != nil {
 		return err

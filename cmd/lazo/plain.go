@@ -13,7 +13,6 @@ import (
 // Output of files, plugins and servers is printed only through these functions, so that it cannot move the cursor or
 // start a line or column.
 
-// plain escapes everything unprintable.
 func plain(text string) string { return escaped(text, "") }
 
 // plainLines keeps newlines and tabs.

@@ -110,7 +110,6 @@ func (c planCommand) Run(s session) error {
 	return nil
 }
 
-// targets returns the machines in all requested sizes.
 func (c planCommand) targets() ([]plan.Target, error) {
 	var all []plan.Target
 	if len(c.For) == 0 {

@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/plan"
 )
 
-// manifest is in every exported folder.
 const manifest = "manifest.json"
 
 func exists(path string) bool {
@@ -40,7 +39,7 @@ func isPackage(path string) bool {
 type program struct {
 	binary, path string
 	args         []string
-	dir          string // removed by close
+	dir          string
 	verbose      bool
 }
 
@@ -77,7 +76,6 @@ func (p *program) close() error { return os.RemoveAll(p.dir) }
 // endLimit limits the time that a program may run after its step was written.
 const endLimit = 20 * time.Second
 
-// step runs the program until its first training step.
 func (p *program) step(s session, t plan.Target, root string, limit time.Duration) (plan.Step, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()

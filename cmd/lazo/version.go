@@ -33,7 +33,6 @@ func line(w io.Writer, name, format string, args ...any) {
 	fmt.Fprintf(w, "%-9s %s\n", name, escaped(fmt.Sprintf(format, args...), "\t"))
 }
 
-// moduleVersion returns the version of a module in this binary.
 func moduleVersion(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

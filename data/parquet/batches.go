@@ -64,7 +64,6 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 	}
 }
 
-// reserve allocates for n more rows.
 func (r *rows) reserve(n int64) error {
 	for k := range r.fields {
 		f := &r.fields[k]

@@ -35,7 +35,7 @@ func bitsAt(b []byte, p uint64, width uint) uint64 {
 type runs struct {
 	b      []byte
 	width  uint
-	left   uint64 // in the run
+	left   uint64
 	same   uint32
 	packed []byte // nil in a run of one number
 	bit    uint64
@@ -95,13 +95,13 @@ func (r *runs) run() error {
 // deltas decodes DELTA_BINARY_PACKED.
 type deltas struct {
 	b       []byte
-	count   uint64 // not yet read
+	count   uint64
 	block   uint64 // values per block
 	minis   uint64 // miniblocks per block
 	first   bool
 	value   int64
 	least   int64
-	widths  []byte // of the next miniblocks
+	widths  []byte
 	inMini  uint64
 	packed  []byte
 	bit     uint64

@@ -71,19 +71,15 @@ func (r *rows) block(most int64) int64 {
 	return n
 }
 
-// taken is the state of a column after a block.
 type taken struct {
 	def    runs
 	values values
 }
 
-// blockSink is a sink that can be set in any order.
 type blockSink interface {
 	// extend adds n values, starting at the returned index, if memory allows.
 	extend(n int) (at int, ok bool)
-	// shorten truncates to n values.
 	shorten(n int)
-	// set converts a value, if possible.
 	set(at int, v *value) bool
 	// setAll converts n numbers of leaf's type, consecutive in b or at those places in b, to indices at, at+stride, ….
 	setAll(at, stride int, l *leaf, b []byte, places []uint32, n int) bool
@@ -91,7 +87,6 @@ type blockSink interface {
 	setClasses(at, stride int, d *dictionary, places []uint32) bool
 }
 
-// column decodes n values of a column into the sink, if it can.
 func (f *field) column(c *cursor, numbers *[blockRows]uint32, at, n int) (taken, bool) {
 	sink, t := f.sink.(blockSink), taken{c.def, c.decoded}
 	if c.leaf.maxDef == 0 || t.def.skip(uint32(c.leaf.maxDef), uint64(n)) {
@@ -252,7 +247,6 @@ func setFloats(to []float32, stride int, l *leaf, b []byte, places []uint32, n i
 // notFinite are the exponent bits, all set in infinities and NaNs.
 const notFinite = 0x7f800000
 
-// mostClasses limits the dictionaries of texts whose classes are cached.
 const mostClasses = 256
 
 // setClasses looks up each text of the dictionary once.

@@ -9,7 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// chunk is a column's part of a row group.
 type chunk struct {
 	codec      int
 	typ        int
@@ -21,10 +20,9 @@ type chunk struct {
 
 type group struct {
 	rows   int64
-	chunks []chunk // of the requested leaves
+	chunks []chunk
 }
 
-// next reads the next row group with the chunks of the wanted leaves.
 func (f *footer) next(wanted map[int]int) (group, error) {
 	g := group{chunks: make([]chunk, len(wanted))}
 	if f.count == 0 {
@@ -93,14 +91,13 @@ func columnChunk(t *thrift, kind byte) chunk {
 	return c
 }
 
-// cursor reads a column, one level or value at a time.
 type cursor struct {
 	*unpacker
 	leaf *leaf
 
 	at, end int64 // of the remaining pages
 	codec   int
-	values  int64 // in these pages
+	values  int64
 	page    []byte
 	dict    dictionary
 	left    int // levels in the page
@@ -114,7 +111,6 @@ type cursor struct {
 	pageFrom int64
 }
 
-// open starts a row group's chunk.
 func (c *cursor) open(k chunk, end int64) error {
 	switch {
 	case c.leaf.err != nil:
@@ -228,7 +224,6 @@ func (c *cursor) nextPage() error {
 	return nil // an index
 }
 
-// begin locates levels and values in the page.
 func (c *cursor) begin(h pageHeader) error {
 	b := c.page
 	c.rep = runs{width: levelBits(c.leaf.repeats)}

@@ -8,10 +8,8 @@ import (
 	"unsafe"
 )
 
-// sink collects a field's values in its dtype.
 type sink interface {
 	add(v *value) error
-	// reserve allocates for n more values.
 	reserve(n int) error
 	len() int
 	size() int64
@@ -58,7 +56,6 @@ func (s *slice[T]) add(v *value) error {
 	return nil
 }
 
-// rawBytes collects the bytes of texts.
 type rawBytes struct{ slice[uint8] }
 
 func (r *rawBytes) add(v *value) error {
@@ -72,10 +69,9 @@ func (r *rawBytes) add(v *value) error {
 	return nil
 }
 
-// textual collects texts in their own memory.
 type textual struct {
 	slice[string]
-	truths bool // the column holds bools
+	truths bool
 }
 
 func (w *textual) add(v *value) error {
@@ -183,7 +179,6 @@ func toClass(classes []string) (func(v *value) (int32, error), error) {
 	}, nil
 }
 
-// some lists the first few names.
 func some(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -229,7 +224,6 @@ func sinkOf(f Field, mem *memory) (sink, error) {
 	return nil, fmt.Errorf("unknown type %q, expected float32, float64, int8 to int64, uint8 to uint64, bool or string", f.DType)
 }
 
-// fillOf parses Field.Fill.
 func fillOf(f Field) (*value, error) {
 	if f.Fill == "" {
 		return nil, nil

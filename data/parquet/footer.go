@@ -33,7 +33,6 @@ const (
 	typeFixed
 )
 
-// leaf is a column of the file.
 type leaf struct {
 	name     string
 	path     string // name, and what follows it
@@ -63,9 +62,9 @@ type element struct {
 type footer struct {
 	leaves []leaf
 	rows   int64
-	groups thrift // after the list's header
-	count  int    // of row groups
-	end    int64  // of the pages
+	groups thrift
+	count  int
+	end    int64
 }
 
 func readFooter(file io.ReaderAt, size int64, mem *memory) (*footer, error) {
@@ -246,7 +245,6 @@ func schemaElement(t *thrift, kind byte) element {
 	return e
 }
 
-// small reads a 31-bit number.
 func small(t *thrift, kind byte) int {
 	v := t.int(kind)
 	if v < 0 || v > 1<<31-1 {

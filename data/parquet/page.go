@@ -81,7 +81,6 @@ func parsePageHeader(t *thrift) pageHeader {
 	return h
 }
 
-// unpacker has the buffers that all columns of a file share.
 type unpacker struct {
 	file   io.ReaderAt
 	mem    *memory
@@ -97,7 +96,6 @@ func (u *unpacker) close() {
 	}
 }
 
-// pageHeader reads the header at an offset and returns its length.
 func (u *unpacker) pageHeader(at, end int64) (h pageHeader, length int64, err error) {
 	for size := int64(512); ; size *= 8 {
 		size = min(size, end-at, mostHeader)
@@ -121,7 +119,6 @@ func (u *unpacker) pageHeader(at, end int64) (h pageHeader, length int64, err er
 	}
 }
 
-// Compression codecs.
 const (
 	codecNone   = 0
 	codecSnappy = 1
@@ -215,7 +212,6 @@ func checkSum(h pageHeader, b []byte) error {
 	return nil
 }
 
-// unpack fills to.
 func (u *unpacker) unpack(codec int, packed, to []byte) error {
 	return shield.Do(func() error { return u.unpackBy(codec, packed, to) }) // decompressors may panic
 }
@@ -256,5 +252,4 @@ func (u *unpacker) unpackBy(codec int, packed, to []byte) (err error) {
 	return err
 }
 
-// levelBits returns the bit width of levels up to most.
 func levelBits(most int) uint { return uint(bits.Len(uint(most))) }

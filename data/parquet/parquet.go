@@ -194,7 +194,6 @@ func withFile(path string, f func(file *os.File, size int64) error) error {
 	return err
 }
 
-// choose finds the columns of each field.
 func choose(leaves []leaf, fields []Field) ([][]*leaf, error) {
 	if len(leaves) == 0 {
 		return nil, errors.New("the file has no columns")

@@ -8,7 +8,6 @@ import (
 	"math"
 )
 
-// field is a Field and its columns.
 type field struct {
 	Field
 	cursors []*cursor
@@ -19,15 +18,14 @@ type field struct {
 	dims    []int
 }
 
-// rows iterates the rows of a file.
 type rows struct {
 	unpacker
 	footer  *footer
 	fields  []field
 	cursors []*cursor
 	wanted  map[int]int // indices of cursors by leaf number
-	left    int64       // rows left in the row group
-	row     int64       // rows read
+	left    int64
+	row     int64
 
 	// Used by block: rows to take singly before the next attempt, the columns' next states, indices in a dictionary.
 	oneByOne int64
@@ -167,7 +165,6 @@ func (r *rows) more() (bool, error) {
 	return true, nil
 }
 
-// ended returns an error if columns have values after the last row of a group.
 func (r *rows) ended() error {
 	for _, c := range r.cursors {
 		more, err := c.peek()
@@ -188,7 +185,6 @@ func (r *rows) short(c *cursor, err error) error {
 	return damaged(c.pageFrom, "column %q has fewer values than the row group has rows (%d more): %w", c.leaf.name, r.left, io.ErrUnexpectedEOF)
 }
 
-// take appends the next row's values.
 func (r *rows) take() error {
 	for k := range r.fields {
 		f := &r.fields[k]
@@ -212,7 +208,6 @@ func (r *rows) take() error {
 	return nil
 }
 
-// one appends the value at the cursor, or the fill value.
 func (r *rows) one(f *field, c *cursor, there bool) error {
 	c.loaded = false
 	v := &c.value

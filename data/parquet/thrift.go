@@ -7,7 +7,6 @@ import (
 	"io"
 )
 
-// Types of Thrift's compact protocol.
 const (
 	thriftTrue   = 1
 	thriftFalse  = 2

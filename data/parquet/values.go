@@ -7,7 +7,6 @@ import (
 	"math"
 )
 
-// kind is the type of a value, independent of its encoding.
 type kind int
 
 const (
@@ -25,14 +24,12 @@ type value struct {
 	text  []byte
 }
 
-// values decodes a page's values in order.
 type values interface {
 	next(v *value) error
 	// clone returns an independent copy at the same position.
 	clone() values
 }
 
-// Encodings of pages.
 const (
 	encodingPlain       = 0
 	encodingPlainDict   = 2
@@ -43,7 +40,6 @@ const (
 	encodingSplit       = 9
 )
 
-// newValues decodes b, at most count values of a page.
 func newValues(l *leaf, encoding int, b []byte, count int, dict *dictionary) (values, error) {
 	switch {
 	case encoding == encodingPlain:
@@ -161,8 +157,8 @@ func (p *plain) next(v *value) error {
 type dictionary struct {
 	*leaf
 	b      []byte
-	buffer []byte   // the memory of b
-	count  int      // of values
+	buffer []byte
+	count  int
 	starts []uint32 // of typeBytes, in b
 	// classes caches the classes of the first texts; -1 for a text that is none.
 	classes []int32
@@ -174,7 +170,6 @@ func (d *dictionary) text(i int) []byte {
 	return d.b[at+4 : at+4+n : at+4+n]
 }
 
-// fill reads a dictionary of count values from b.
 func (d *dictionary) fill(l *leaf, count int, mem *memory) error {
 	d.leaf, d.count, d.starts, d.classes = l, count, d.starts[:0], d.classes[:0]
 	if l.typ == typeBool {

@@ -38,7 +38,7 @@ type method struct {
 	step  managed.Build
 	data  func(agent) loop.Source[data.Batch]
 	rate  float64
-	tests loop.Steps // steps between tests
+	tests loop.Steps
 	until loop.Steps
 }
 
@@ -115,7 +115,6 @@ func test(b *managed.Builder) {
 	b.Metric("return", graph.ReduceSum(rewards, 0))
 }
 
-// starts is one batch of first states, the same for each test.
 func starts(n int) data.Batches {
 	random, flat := rand.New(rand.NewPCG(1, 1)), []float32{}
 	for range n {

@@ -40,7 +40,6 @@ func sample(b *managed.Builder, logits *graph.Node) *graph.Node {
 	return graph.ArgMax(graph.Sub(logits, graph.Log(graph.Neg(graph.Log(uniform)))), -1)
 }
 
-// empty yields batches without fields.
 type empty struct{}
 
 func nothing(agent) loop.Source[data.Batch] { return &empty{} }

@@ -26,7 +26,6 @@ func network(characters int) nn.Layer {
 		nn.Embedding{Vocabulary: characters, Width: width}, nn.Positions{Length: window}, block, block, nn.LayerNorm{}, nn.Dense{Units: characters}}
 }
 
-// write continues a text by sampling.
 func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []int32, length int) string {
 	random := rand.New(rand.NewPCG(0, 0))
 	seen = append([]int32(nil), seen...)

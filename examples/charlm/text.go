@@ -25,7 +25,7 @@ func read(folder string) (text []int32, alphabet []rune) {
 	var all strings.Builder
 	for _, dir := range folders {
 		for _, pattern := range []string{"*.md", "*.txt"} {
-			for _, path := range must.M1(filepath.Glob(filepath.Join(dir, pattern))) { // sorted
+			for _, path := range must.M1(filepath.Glob(filepath.Join(dir, pattern))) {
 				all.Write(must.M1(os.ReadFile(path)))
 			}
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-const inner = loop.Steps(100) // length of an inner loop
+const inner = loop.Steps(100)
 
 func main() {
 	must.M = loop.Exit

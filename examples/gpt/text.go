@@ -15,7 +15,7 @@ import (
 
 const (
 	endOfText = "<|endoftext|>" // after each file
-	fewest    = 100_000         // bytes
+	fewest    = 100_000
 )
 
 // corpus is a tokenized text: the training text, and each tenth file, held out.

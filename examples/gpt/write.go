@@ -64,7 +64,6 @@ func (w *writer) step(b *managed.Builder, begins bool) {
 	b.Output("logits", graph.Reshape(last, 1, m.vocabulary))
 }
 
-// fits checks that prompt and n tokens fit.
 func (m network) fits(prompt []int32, n int) error {
 	if len(prompt) == 0 || len(prompt)+n > m.window {
 		return fmt.Errorf("the prompt has %d tokens, and %d are to be written: expected a prompt, and at most the window's %d tokens together",

@@ -52,7 +52,6 @@ func writeDigits() (string, error) {
 	return dir, err
 }
 
-// writeImage writes 8 x 8 pixels from 0 to 1.
 func writeImage(path string, pixels []float32) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// load returns the sets of -data.
 func load(ctx context.Context, name string, stderr io.Writer) (train, test *data.Set, err error) {
 	switch name {
 	case "digits":

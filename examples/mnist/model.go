@@ -26,7 +26,6 @@ func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Dense{Units: classes}.Apply(scope.In("logits"), x)
 }
 
-// report is common to training and testing.
 func report(b *managed.Builder) {
 	logits := network(b.Scope(), b.Field("x"))
 	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
@@ -38,7 +37,6 @@ var (
 	testStep  = managed.TestStep(report)
 )
 
-// evaluate returns the accuracy over a set.
 func evaluate(ctx context.Context, state *managed.State, set *data.Set) (float64, error) {
 	testing := loop.New(loop.On(loop.EachStep, testStep))
 	result, err := testing.Run(ctx, state, set.Batches(1000, data.KeepRemainder()))

@@ -19,7 +19,6 @@ type flags struct {
 	Seed  int64
 }
 
-// resuming implements -resume.
 func (c config) resuming(stderr io.Writer) loop.Option {
 	level := slog.LevelInfo
 	if c.quiet {

@@ -6,8 +6,8 @@ import "math/rand/v2"
 const (
 	opens = iota
 	closes
-	letter         // the first one
-	signs  = 2 + 4 // of all kinds
+	letter
+	signs = 2 + 4
 )
 
 const shortest, longest = 4, 32

@@ -92,7 +92,6 @@ func tag(b *managed.Builder, both bool) {
 	b.Track("signs", metrics.Sum(), nil, graph.ConvertDType(counts, dtypes.Float32))
 }
 
-// batches groups lines by length and pads them. The last batches have copies that do not count.
 func batches(of iter.Seq2[line, error], lengths ...int) loop.Data[data.Batch] {
 	buckets := data.Buckets(of, batchSize, data.Kept, func(l line) int { return len(l.signs) }, lengths...)
 	return loop.Data[data.Batch](data.Map(buckets, func(bucket data.Bucket[line]) (data.Batch, error) {

@@ -16,7 +16,6 @@ const (
 	longest = 16 // maximum number of words with padding
 )
 
-// step is the training and the test step.
 func step(b *managed.Builder) {
 	ids, mask, labels := b.Field("input_ids"), b.Field("attention_mask"), b.Field("labels")
 	logits := network(b.Scope(), ids, mask)

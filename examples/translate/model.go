@@ -35,7 +35,7 @@ func (m network) learn(b *managed.Builder) {
 func (m network) translate(b *managed.Builder) {
 	target, memory, lengths := b.Field("target"), m.encode(b), b.Field("lengths")
 	batch, places := target.Shape().Dimensions[0], target.Shape().Dimensions[1]
-	word := graph.Zeros(b.Graph(), shapes.Make(dtypes.Int32, batch, 1)) // end
+	word := graph.Zeros(b.Graph(), shapes.Make(dtypes.Int32, batch, 1))
 	carry := []*graph.Node{word}
 	for range m.layers {
 		cache := selfAttention.NewCache(b.Scope(), memory, places)

@@ -37,7 +37,6 @@ func (w words) numbers(sentence []string) ([]int32, error) {
 	return all, nil
 }
 
-// text returns a sentence up to its end.
 func (w words) text(numbers []int32) string {
 	var all []string
 	for _, n := range numbers {
@@ -49,7 +48,6 @@ func (w words) text(numbers []int32) string {
 	return strings.Join(all, " ")
 }
 
-// batches groups sentences by length and pads them.
 func (l languages) batches(pairs iter.Seq2[pair, error]) iter.Seq2[data.Batch, error] {
 	length := func(p pair) int { return max(len(p.source), len(p.target)) + 1 }
 	return data.Map(data.Buckets(pairs, batchSize, data.Kept, length, buckets...), l.batch)

@@ -15,12 +15,11 @@ import (
 
 const (
 	side   = 12 // images per row and column
-	edge   = 8  // pixels
+	edge   = 8
 	margin = 1
 	zoom   = 5
 )
 
-// writeGrid writes a PNG of the images that the model decodes from pairs.
 func writeGrid(ctx context.Context, state *managed.State, path string) {
 	batch := data.Batch{Fields: []data.Field{data.Named("z", pairs(), side*side, numbers)}, Size: side * side}
 	_, logs := must.M2(managed.TestStep(paint).Step(ctx, state, batch))
@@ -43,13 +42,12 @@ func pairs() (z []float32) {
 	return z
 }
 
-// draw arranges images, 0 for paper to 1 for ink, in a grid.
 func draw(ink []float32) *image.Gray {
 	const pitch = edge + margin
 	grid := image.NewGray(image.Rect(0, 0, (side*pitch+margin)*zoom, (side*pitch+margin)*zoom))
 	for i := range grid.Pix {
 		x, y := i%grid.Stride/zoom-margin, i/grid.Stride/zoom-margin
-		grid.Pix[i] = 160 // between the images
+		grid.Pix[i] = 160
 		if x >= 0 && y >= 0 && x%pitch < edge && y%pitch < edge {
 			picture := y/pitch*side + x/pitch
 			grid.Pix[i] = uint8(255 * (1 - ink[picture*pixels+y%pitch*edge+x%pitch]))

@@ -33,8 +33,8 @@ import (
 )
 
 const (
-	pixels  = 64 // 8 x 8
-	numbers = 2  // latent dimensions
+	pixels  = 64
+	numbers = 2 // latent dimensions
 )
 
 // step encodes an image as mean and spread, draws a latent, and decodes it.

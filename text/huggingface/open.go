@@ -30,7 +30,6 @@ func Open(folder string) (text.Tokenizer, error) {
 	return parseSentencePiece(model)
 }
 
-// parse reads a tokenizer.json.
 func parse(content []byte) (text.Tokenizer, error) {
 	var head struct{ Model struct{ Type string } }
 	if err := json.Unmarshal(content, &head); err != nil {

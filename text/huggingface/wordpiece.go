@@ -105,7 +105,7 @@ func (w *wordPiece) check(f wordPieceFile) error {
 			return fmt.Errorf("the added token %+v is taken out of texts in another way, expected one in brackets, without options", a)
 		case known && id != a.ID:
 			return fmt.Errorf("the added token %q has the number %d, and %d in the vocabulary", a.Content, a.ID, id)
-		case (a.Content == "[UNK]" || a.Content == "<unk>") && a.Content != f.Model.Unknown: // go-huggingface would use it
+		case (a.Content == "[UNK]" || a.Content == "<unk>") && a.Content != f.Model.Unknown:
 			return fmt.Errorf("the added token %q stands beside the unknown token %q", a.Content, f.Model.Unknown)
 		}
 		ids[a.Content], w.added[a.Content] = a.ID, true
