@@ -13,9 +13,8 @@ import (
 //
 // Copying an Array does not copy its elements.
 type Array struct {
-	// Flat holds the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, or
-	// []bool. []string holds texts, as [CSV.Texts] reads them. A [Set] handles them like numbers, but a step does not
-	// accept them; a [Preparation] converts them.
+	// Flat holds the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, []bool,
+	// or []string for texts. Steps do not accept texts; a [Preparation] converts them.
 	Flat any
 	// Dims are the lengths of the axes. A scalar has none.
 	Dims []int
@@ -94,8 +93,7 @@ func (a Array) Slice(i, j int) Array {
 	return a.slice(i, j, dimsOf(a, j-i))
 }
 
-// Gather returns a copy of the given rows of the first axis, in that order. If a row is out of range or the array is
-// inconsistent, it returns the zero Array, which [Array.Check] refuses.
+// Gather returns a copy of the given rows of the first axis. Errors are those of [Array.Slice].
 func (a Array) Gather(rows []int) Array {
 	if len(a.Dims) == 0 || a.check() != nil {
 		return Array{}

@@ -83,15 +83,15 @@ func RandomShift(rows, columns int) Augmentation {
 }
 
 // Augment returns a function for [Map], [ParallelMap], [Set.MapBatches] and the Augment of flaxlike.Fit. It applies all
-// changes in order to each image of the field, [n, height, width, channels], and does not modify the given batch.
-// Changes of numbers, as [RandomRotation], need floating point images; the others accept any type.
+// changes in order to copies of the images in the field, [n, height, width, channels]. Changes of numbers, as
+// [RandomRotation], need floating point images.
 //
-// The draws depend only on the seed, the epoch, the example's position in the epoch ([Batch].At) and the changes. They
-// do not depend on the number of workers, the batch size or the position at which a run starts ([Batches.From]).
+// The draws depend only on the seed, the epoch, the example's position in the epoch ([Batch].At) and the changes, but
+// not on the number of workers, the batch size or where a run starts.
 //
-// Two batches with the same position get the same draws. All sources of this package yield distinct positions. Map,
-// ParallelMap, [Repeat] and [Passes] number batches without a position from the start of the iteration. If such a
-// source starts later, or if you call the function yourself, set Epoch and At.
+// Sources of this package yield distinct positions. Map, ParallelMap, [Repeat] and [Passes] number batches without a
+// position from the start of the iteration. If such a source starts later, or if you call the function yourself, set
+// Epoch and At.
 func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b Batch) (Batch, error) {

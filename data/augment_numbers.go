@@ -14,8 +14,8 @@ func (d *draws) between(low, high float64) float64 {
 	return low + (high-low)*float64(d.Uint64()>>11)/(1<<53)
 }
 
-// RandomRotation rotates an image about its centre by up to degrees in either direction, uniformly. Interpolation is
-// bilinear; the nearest edge pixel fills the rest.
+// RandomRotation rotates an image about its centre by up to degrees in either direction, uniformly and bilinearly. The
+// nearest edge pixel fills the rest.
 func RandomRotation(degrees float64) Augmentation {
 	return altering("random rotation", setting("an angle", degrees, 180), func(d *draws, p *picture) {
 		sin, cos := math.Sincos(d.between(-degrees, degrees) * math.Pi / 180)
@@ -23,8 +23,8 @@ func RandomRotation(degrees float64) Augmentation {
 	})
 }
 
-// RandomZoom scales an image about its centre by a uniform factor from 1-share to 1+share. Interpolation is bilinear;
-// the nearest edge pixel fills the rest.
+// RandomZoom scales an image about its centre by a uniform factor from 1-share to 1+share, bilinearly. The nearest edge
+// pixel fills the rest.
 func RandomZoom(share float64) Augmentation {
 	return altering("random zoom", setting("a share", share, 0.99), func(d *draws, p *picture) {
 		times := d.between(1-share, 1+share)

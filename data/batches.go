@@ -39,8 +39,8 @@ func KeepRemainder() Option {
 	return func(d *dealing) { d.remainder = true }
 }
 
-// Batches is a [Set] divided into batches. Package loop accepts it as data: a run starts it at the run's position, and
-// iterates one epoch, or until its loop.Until. Otherwise iterate [Batches.All] or [Batches.From].
+// Batches is a [Set] divided into batches. A run of package loop accepts it as data, for one epoch or until its
+// loop.Until. Otherwise iterate [Batches.All] or [Batches.From].
 type Batches struct {
 	from func(position int64, epochs int64) iter.Seq2[Batch, error]
 }
@@ -48,9 +48,9 @@ type Batches struct {
 // All returns the batches of the first epoch.
 func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
 
-// From returns the batches from a position on, epoch after epoch without end. With [Shuffle], each epoch has a
-// different order. The position is the number of batches to skip, over all epochs; skipped batches are not made. A
-// negative position is an error. [Batch.InEpoch] reports where an epoch ends. [Take] ends the sequence after n batches.
+// From returns the batches from a position on, epoch after epoch without end, shuffled differently with [Shuffle]. The
+// position is the number of batches to skip; they are not made. A negative position is an error. [Batch.InEpoch]
+// reports where an epoch ends. [Take] ends the sequence.
 func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
@@ -64,16 +64,16 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 
 var errNoBatches = errors.New("data: the Batches are empty: take those of Set.Batches")
 
-// Batches divides the set into batches of size examples, in order unless options change that. Each epoch yields each
-// example at most once, and drops a last batch of fewer than size examples unless [KeepRemainder] is given.
+// Batches divides the set into batches of size examples, in order unless options change that. Each epoch drops a last
+// batch of fewer examples unless [KeepRemainder] is given.
 //
-// A batch stays valid while later ones are made, so a consumer can hold several. Batches in order are views of the
-// set's memory: do not write to them. Shuffled batches are copies, which the consumer may change until a step receives
-// them. Small batches are contiguous in memory, so that a block of steps reads them without copying (see [Stacked]);
-// one of them keeps the memory of up to a hundred alive. Batches of one iteration share their Dims.
+// Batches stay valid while later ones are made. Ordered batches are views of the set's memory: do not write to them.
+// Shuffled batches are copies, which the consumer may change until a step receives them. Small batches are contiguous
+// in memory, so that a block of steps reads them without copying (see [Stacked]); one of them keeps up to a hundred
+// alive. Batches of one iteration share their Dims.
 //
-// An error in the arguments is the only item of an iteration; so is the error of a set smaller than one batch. Batches
-// can be iterated repeatedly and concurrently.
+// An error in the arguments, or a set smaller than one batch, is the only item of an iteration. Batches can be iterated
+// repeatedly and concurrently.
 func (s *Set) Batches(size int, opts ...Option) Batches {
 	var d dealing
 	for _, opt := range opts {

@@ -6,11 +6,9 @@ import (
 	"sync"
 )
 
-// Cache keeps the batches of the first complete pass over source in memory and yields them in later passes. A pass that
-// was stopped or had an error is not kept; the next one iterates source again.
-//
-// Cache does not copy batches, so a change of one affects all passes. Put the cache before a random augmentation. It is
-// safe for concurrent use if source is.
+// Cache keeps the batches of the first complete pass over source in memory for later passes. A pass that was stopped or
+// had an error is not kept. Cache does not copy batches, so put it before a random augmentation. It is safe for
+// concurrent use if source is.
 func Cache[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if source == nil {
 		return failed[B](fmt.Errorf("data: cache: %w", errNoSource))

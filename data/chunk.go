@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Chunk groups n items (at least 1) of source at a time. A smaller last chunk is kept or dropped, as rest says. Each
-// chunk has its own memory. With [Map] and a custom function it makes batches of any items. An error of source is
-// yielded at once, before the items that wait.
+// Chunk groups n items (at least 1) of source at a time, each in its own memory. A smaller last chunk is kept or
+// dropped, as rest says. An error of source is yielded at once, before the items that wait.
 func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[]E, error] {
 	if rest != Dropped && rest != Kept {
 		return failed[[]E](fmt.Errorf("data: chunk: the rest is to be %v, expected data.Dropped or data.Kept", rest))
@@ -16,8 +15,8 @@ func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[
 	return windows("chunk", source, n, n, rest)
 }
 
-// Window yields windows of n items (at least 1), each stride items (at least 1) after the one before. It drops items at
-// the end that do not fill a window. Each window has its own memory. An error of source is yielded at once.
+// Window yields windows of n items, each stride items after the one before (both at least 1), in their own memory. It
+// drops items that do not fill a window. An error of source is yielded at once.
 func Window[E any](source iter.Seq2[E, error], n, stride int) iter.Seq2[[]E, error] {
 	if stride < 1 {
 		return failed[[]E](fmt.Errorf("data: window with the stride %d: expected at least 1", stride))

@@ -18,9 +18,9 @@ func Items[E any](items []E) iter.Seq2[E, error] {
 	}
 }
 
-// Collect copies all examples of source, batches of any sizes, into a set, for example to shuffle them as a whole. More
-// than limit examples (at least 1) are an error that wraps [ErrLimit]; [Take] ends an endless source earlier. An error
-// of source is returned unchanged. A source without examples is an error.
+// Collect copies all examples of source, batches of any sizes, into a set. More than limit examples (at least 1) are an
+// error that wraps [ErrLimit]; [Take] ends an endless source. An error of source is returned unchanged. No examples are
+// an error.
 func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 	switch {
 	case limit < 1:

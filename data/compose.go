@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Map yields f of each batch. An error of source is passed on in its place without a call of f; an error of f takes the
-// place of its batch. Use [ParallelMap] for an expensive f. Map numbers batches without a position (Epoch 0, At 0 and
-// no Deal in all of them): At becomes the number of rows before, from the start of the iteration.
+// Map yields f of each batch. An error of source stays in its place; an error of f takes the place of its batch. Use
+// [ParallelMap] for an expensive f. For batches without a position (Epoch 0, At 0, no Deal), Map sets At to the number
+// of rows before.
 func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
@@ -47,8 +47,8 @@ func Filter[B any](source iter.Seq2[B, error], keep func(B) bool) iter.Seq2[B, e
 	}
 }
 
-// Zip yields join of the first batches of both sources, then of the second ones, and so on. It ends with the shorter
-// source, as Python's zip does. An error of a source takes the place of the pair; two errors are joined.
+// Zip yields join of the first batches of both sources, of the second ones, and so on, up to the end of the shorter. An
+// error of a source takes the place of the pair; two errors are joined.
 func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], join func(A, B) (C, error)) iter.Seq2[C, error] {
 	if err := refuse("zip", first == nil || second == nil, join == nil); err != nil {
 		return failed[C](err)
@@ -77,8 +77,8 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 	}
 }
 
-// Interleave yields run batches (at least 1) of the first source, then run of the second, and so on, in turn. It
-// continues with the others when a source ends. Errors stay in their places.
+// Interleave yields run batches (at least 1) of each source in turn, until all sources have ended. Errors stay in their
+// places.
 func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, error] {
 	sources = slices.Clone(sources)
 	if run < 1 {
@@ -132,8 +132,8 @@ func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop
 	})
 }
 
-// Peek returns the first batch of source. The batch is not lost if source can be iterated again, as all sources of this
-// package except those that read from an [io.Reader]. An empty source is an error.
+// Peek returns the first batch of source. An empty source is an error. A source that reads from an [io.Reader] loses
+// the batch; all others of this package begin again.
 func Peek[B any](source iter.Seq2[B, error]) (B, error) {
 	if source != nil {
 		for b, err := range source {

@@ -19,10 +19,10 @@ import (
 //		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
 //	}}
 //
-// In a file of one column an empty line is an empty cell, unless it precedes the header or only empty lines follow. In
-// a file of several columns empty lines are skipped.
+// Empty lines are skipped. In a file of one column they are empty cells, except before the header and at the end of the
+// file.
 //
-// [StreamCSV] keeps the slices of its format: do not change them meanwhile.
+// [StreamCSV] keeps the slices of its format: do not change them.
 type CSV struct {
 	// Comma separates the cells; 0 means ','.
 	Comma rune
@@ -30,16 +30,16 @@ type CSV struct {
 	NoHeader bool
 	// Fields are the fields of an example. Empty means "x" with all columns.
 	Fields []CSVField
-	// Texts reads each column into a text field [n] of its own, with "" for missing cells, as input of a [Preparation].
-	// It excludes Fields. A column without a name in the header is named by its number.
+	// Texts reads each column into its own text field [n], with "" for missing cells, for a [Preparation]. It excludes
+	// Fields. A column without a name is named by its number.
 	Texts bool
 	// Missing are the texts of a missing cell, in addition to the empty cell.
 	Missing []string
 	// MaxRow is the maximum length of a row in bytes; 0 means 256 kB. The maximum number of columns is 65,536.
 	MaxRow int
-	// Limit is the maximum memory of the values of a [Set], in bytes. A text counts 16 bytes more than its length. 0
-	// means, for [OpenCSV], 16 MB plus four times the file's size (sixteen times with Texts), and for [ReadCSV] 1 GB.
-	// Streams have no such limit.
+	// Limit is the maximum memory of a [Set]'s values in bytes. A text counts 16 bytes more than its length. 0 means 1
+	// GB for [ReadCSV], and for [OpenCSV] 16 MB plus four times the file's size (sixteen times with Texts). Streams
+	// have no limit.
 	Limit int64
 }
 
@@ -126,8 +126,8 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 }
 
 // StreamCSV reads a file, plain or gzip-compressed, in batches of size examples; the last one may be smaller. It holds
-// about one batch in memory. Each iteration opens the file again. The first error ends the iteration; a file without
-// examples is an error. Epoch is 0 in all batches.
+// about one batch in memory and opens the file in each iteration. The first error ends the iteration. No examples are
+// an error. Epoch is 0.
 func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 	if size < 1 {
 		return failed[Batch](fmt.Errorf("data: stream csv in batches of %d: expected at least 1", size))
@@ -168,8 +168,8 @@ func readCSV(r io.Reader, format CSV) (*Set, error) {
 	return New(joined(parts).Fields...)
 }
 
-// eachCSV yields batches of unspecified sizes with at most limit bytes of values in total. It splits the file into
-// blocks of whole rows, about block bytes each, and parses them in parallel.
+// eachCSV yields batches with at most limit bytes of values in total. It splits the file into blocks of whole rows,
+// about block bytes each, and parses them in parallel.
 func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) bool) error {
 	file, err := openCSVFile(r, format, block)
 	if err != nil {

@@ -66,7 +66,7 @@ func (s *csvSource) fill(want int) {
 }
 
 // border returns the end of the last whole row: a line end with an even number of quotes before it. The rule fails only
-// after a row with a misplaced quote; that row is an error, and nothing after it is read.
+// after a misplaced quote, which is an error that ends the reading.
 func (s *csvSource) border() int {
 	inside := bytes.Count(s.held, []byte{'"'})%2 == 1
 	for i := len(s.held) - 1; i >= 0; i-- {
@@ -113,8 +113,7 @@ func (s *csvSource) cut(end int, tooLong bool) csvText {
 	return b
 }
 
-// giveBack returns the empty lines at the end of a block to the source. The block was read before it was known that the
-// file has one column.
+// giveBack returns a block's final empty lines, read before the number of columns was known, to the source.
 func (s *csvSource) giveBack(b csvText) csvText {
 	end := len(b.text)
 	for end > 0 && b.text[end-1] == '\n' && emptyLine(b.text[:end-1]) {

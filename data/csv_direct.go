@@ -6,9 +6,8 @@ import (
 	"unsafe"
 )
 
-// planDirect decides whether rows can be parsed directly from bytes to values. If so, direct has the field of each
-// cell, -1 for unused ones. The columns of a field must be in the file's order. A file of one column is excluded,
-// because of its empty lines.
+// planDirect decides whether rows can be parsed directly from bytes to values; then direct has the field of each cell,
+// -1 for unused ones. It needs several columns, and those of a field in the file's order.
 func (f *csvFile) planDirect() {
 	if f.single || f.comma >= utf8.RuneSelf || numeric(string(f.comma)) {
 		return
@@ -41,8 +40,8 @@ func (c *csvColumn) floats() *csvSlice[float32] {
 	return values
 }
 
-// directRow parses a valid row without quotes. For all other rows it returns false and changes nothing; they are then
-// split into cells and parsed again.
+// directRow parses a valid row without quotes. Otherwise it returns false and changes nothing; the row is then split
+// into cells.
 func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	text, comma := r.text[r.at:], byte(r.comma)
 	at, last := 0, len(r.direct)-1

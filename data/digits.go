@@ -24,9 +24,9 @@ const (
 	digitsLabels = 10
 )
 
-// Digits returns the UCI set of 1,797 handwritten digits (Alpaydin and Kaynak, CC BY 4.0), which is embedded in the
-// package: 1,437 training and 360 test examples. The split is that of the benchmarks lazo is compared with. Field "x"
-// is float32 [n, 8, 8, 1] (height, width, channel), 0 for paper to 1 for ink. Field "y" is int32 [n], the digit.
+// Digits returns the embedded UCI set of 1,797 handwritten digits (Alpaydin and Kaynak, CC BY 4.0): 1,437 training and
+// 360 test examples, split as in lazo's benchmarks. Field "x" is float32 [n, 8, 8, 1] (height, width, channel), 0 for
+// paper to 1 for ink. Field "y" is int32 [n].
 func Digits() (train, test *Set, err error) {
 	train, test, err = readDigits(digitsCSV, digitsTestRows)
 	if err != nil {

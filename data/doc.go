@@ -1,11 +1,10 @@
 // Package data holds training data, reads it from files, and divides it into batches.
 //
-// An [Array] is a flat slice with dimensions. A [Field] is an array with a name. A [Set] has fields over the same
-// examples. [Set.Batches] divides a set into batches, in order or shuffled. [Set.Split] and [Set.Folds] split it, also
-// by class or by group. [Set.Map] changes its fields.
+// An [Array] is a flat slice with dimensions, a [Field] an array with a name, a [Set] fields over the same examples.
+// [Set.Batches] divides a set into batches. [Set.Split] and [Set.Folds] split it. [Set.Map] changes its fields.
 //
 // [Batches.All] and [Batches.From] return sequences of batches, iter.Seq2[B, error]. All other functions take and
-// return such sequences, so they compose:
+// return such sequences:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot], [Select],
 //	                   [Drop], [Rename]
@@ -16,34 +15,31 @@
 //	ends               [Items] of a slice begin one, [Collect] makes a set of one
 //
 // Readers of files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX],
-// [MNIST]. [Digits] is part of the package. The module data/parquet reads Parquet. Readers check lengths before they
-// allocate; each one documents its limit on memory.
+// [MNIST]. The package contains [Digits]. The module data/parquet reads Parquet. Readers check lengths before they
+// allocate; each documents its memory limit.
 //
-// A table with texts, classes and missing values is a set with one field per column ([CSV.Texts], or Texts of
-// data/parquet). A [Preparation], fitted on the training data, converts it and new rows to numbers.
+// A table with texts, classes and missing values is a set with one field per column ([CSV.Texts]). A [Preparation],
+// fitted on the training data, converts it to numbers.
 //
 // # Positions
 //
-// The order of a set and the draws of [Augment] depend only on a seed and on positions. They are the same on each
-// machine and in each run. So the position in a pipeline is one number: how many batches it has yielded. A run of
-// package loop counts them (loop.Elapsed.Steps) and saves nothing else about the data. A resumed run starts the data at
-// this position.
+// Order and augmentation depend only on a seed and on positions, on every machine. So the position in a pipeline is one
+// number: how many batches it has yielded. A run of package loop counts them (loop.Elapsed.Steps); when resumed, it
+// starts the data there.
 //
-// A run accepts the [Batches] of a set or of a [Resident] as data. Starting them at a position costs nothing.
-//
-// For a pipeline over a set, pass loop.From a function that makes the pipeline from a position on:
+// Pass the [Batches] of a set or a [Resident] to a run directly: starting them at a position costs nothing. For a
+// pipeline over a set, pass loop.From:
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		batches := set.Batches(32, data.Shuffle(0)).From(position)
 //		return data.Prefetch(data.Map(batches, data.Augment(1, "x", data.FlipHorizontal())), 4)
 //	})
 //
-// This is correct if each function of the pipeline yields one batch per batch: Map, ParallelMap, Augment, Prefetch,
-// Checked, OnField, [ShareOf]. If a function combines k batches into one, as Chunk(k) does, start the set at
-// k*position.
+// Each function of this pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked, OnField,
+// [ShareOf]. With one that combines k batches, as Chunk(k) does, start the set at k*position.
 //
-// Pass any other pipeline as a plain iterator, loop.Data. The run iterates it from its start and skips the batches
-// before its position. Filter, Zip, Interleave, ShuffleBuffer, Rebatch, Buckets, Shard, Repeat, Passes and streams from
+// Pass any other pipeline as a plain iterator, loop.Data. A resumed run iterates it from its start and skips the
+// earlier batches. Filter, Zip, Interleave, ShuffleBuffer, Rebatch, Buckets, Shard, Repeat, Passes and streams from
 // files need this.
 //
 // [TFRecords] and other functions that read from an io.Reader can be iterated once, all others repeatedly.

@@ -45,9 +45,9 @@ type download struct {
 	progress func(file string, done, total int64)
 }
 
-// DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, and creates it if
-// needed. It keeps correct files and replaces wrong ones. Sizes and SHA-256 digests are pinned. A file gets its name
-// only when it is complete and verified, so an interrupted download can be repeated.
+// DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it creates
+// if needed. Sizes and SHA-256 digests are pinned. It keeps correct files and replaces wrong ones. A file gets its name
+// only when it is complete and verified.
 func DownloadMNIST(ctx context.Context, dir string, opts ...DownloadOption) error {
 	d := download{base: mnistURL, files: mnistFiles[:]}
 	for _, opt := range opts {

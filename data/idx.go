@@ -34,15 +34,13 @@ func (e *FormatError) Error() string {
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// An IDX file starts with two zero bytes, the element type, the number of axes, and a big-endian 32-bit length per
-// axis. The big-endian elements follow. The format is that of the MNIST database (LeCun, Cortes and Burges).
+// An IDX file has two zero bytes, the element type, the number of axes, a big-endian 32-bit length per axis, and the
+// big-endian elements (MNIST database, LeCun, Cortes and Burges).
 const idxPreamble = 4
 
 // ReadIDX reads one IDX array, plain or gzip-compressed, up to the end of r. Elements are []uint8, []int8, []int16,
-// []int32, []float32 or []float64. Limit is their maximum memory in bytes; ReadIDX needs about 200 kB more. It checks
-// lengths before it allocates, and refuses more than 2^34 elements.
-//
-// Invalid content is a [*FormatError]. An error of r is returned wrapped.
+// []int32, []float32 or []float64, of at most limit bytes and 2^34 elements. ReadIDX allocates about 200 kB more, after
+// checking lengths. Invalid content is a [*FormatError]; an error of r is wrapped.
 func ReadIDX(r io.Reader, limit int64) (Array, error) {
 	a, err := readIDX(bufio.NewReader(r), limit, ErrLimit)
 	if err != nil {
@@ -51,8 +49,8 @@ func ReadIDX(r io.Reader, limit int64) (Array, error) {
 	return a, nil
 }
 
-// OpenIDX reads an IDX file as [ReadIDX] does. Its limit is about twice the file's size plus 60 MB. For files with a
-// higher compression ratio, call ReadIDX with your own limit.
+// OpenIDX reads an IDX file as [ReadIDX] does, with a limit of about twice the file's size plus 60 MB. For higher
+// compression ratios use ReadIDX.
 func OpenIDX(path string) (Array, error) {
 	a, err := openIDX(path)
 	if err != nil {

@@ -53,15 +53,14 @@ type ImageFormat struct {
 	Height, Width int
 	// Channels is 1 for grey (ITU-R 601 luma) or 3 for RGB; 0 means 3. Transparent parts are black.
 	Channels int
-	// Resize determines how images of another size are resized. The filter is a triangle as wide as the larger of the
-	// source and the target pixel: linear interpolation when enlarging, a weighted mean when shrinking.
+	// Resize determines how images of another size are resized. The filter is a triangle as wide as the larger of
+	// source and target pixel: linear to enlarge, a weighted mean to shrink.
 	Resize Resize
 	// MaxPixels refuses larger images before they are decoded; 0 means 2048 x 2048. Decoding takes up to 16 bytes per
 	// pixel.
 	MaxPixels int
-	// Cache is the memory in bytes in which an [ImageFolder] keeps resized images for later epochs; 0 disables it. An
-	// image takes 4 bytes per pixel and channel. The images read first are kept. Later changes of their files are not
-	// noticed.
+	// Cache is the memory in bytes in which an [ImageFolder] keeps the images read first, resized, for later epochs; 0
+	// disables it. An image takes 4 bytes per pixel and channel. Later changes of files are not noticed.
 	Cache int64
 }
 
@@ -72,8 +71,8 @@ const (
 )
 
 // OpenImageFolder lists the images of dir: one subfolder per class, with files named *.png, *.jpg or *.jpeg,
-// case-insensitively. It ignores names that start with a dot. Other files and empty classes are errors. Links must not
-// point outside dir. It opens no image.
+// case-insensitively. Names that start with a dot are ignored; other files and empty classes are errors. Links must not
+// point outside dir.
 func OpenImageFolder(dir string, format ImageFormat) (*ImageFolder, error) {
 	f := &ImageFolder{dir: dir, format: format}
 	err := f.format.check()
@@ -155,9 +154,9 @@ func (f *ImageFolder) list() error {
 func (f *ImageFolder) Len() int { return len(f.files) }
 
 // Set returns the examples as a set: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n],
-// the class. Images are read when their batch is made, on several goroutines and a few batches ahead, so the folder may
-// exceed memory; see [Set.MapBatches]. Splitting, also [Stratified] by "y", and shuffling read no image. An unreadable
-// image is an [*ImageError] in place of its batch; the iteration continues.
+// the class. Images are read when their batch is made, on several goroutines and a few batches ahead (see
+// [Set.MapBatches]), so the folder may exceed memory. Splitting and shuffling read no image. An unreadable image is an
+// [*ImageError] in place of its batch; the iteration continues.
 func (f *ImageFolder) Set() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {
@@ -294,8 +293,7 @@ type imageMemory struct {
 
 var imageMemories = sync.Pool{New: func() any { return &imageMemory{} }}
 
-// decode returns the image, which is valid until the next call. If the file is in memory as a whole, it decodes without
-// a reader.
+// decode returns the image, which is valid until the next call. whole means that m.file holds all of r.
 func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image, error) {
 	if whole && kind == "png" {
 		if decoded, ok := m.png.Decode(m.file); ok {
@@ -309,8 +307,7 @@ func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image,
 	return decoded, err
 }
 
-// whole reads all of r, if that is small and without error. Otherwise the caller reads r as a stream, and gets the
-// error there.
+// whole reads all of r, if that is small and has no error; otherwise the caller reads the stream.
 func (m *imageMemory) whole(r io.Reader) ([]byte, bool) {
 	m.file = m.file[:0]
 	for {

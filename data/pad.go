@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Mask is the name of the bool field that marks the real examples of a padded batch. The loss of a batch without real
-// examples is 0. A training step refuses such a batch, a test step skips it. Metrics over no examples are NaN.
+// Mask is the name of the bool field that marks the real examples of a padded batch. Without real examples the loss is
+// 0, a training step refuses the batch, a test step skips it, and metrics over nothing else are NaN.
 const Mask = "mask"
 
-// Pad extends a batch to size rows with copies of its last row. The field [Mask] is true for the original examples. An
-// existing mask is extended; a batch padded without one, as its Size shows, gets one. Copies, unlike zeros, are valid
-// input for any model. [Batch].Size still counts the real examples.
+// Pad extends a batch to size rows with copies of its last row, which are valid input for any model, unlike zeros. The
+// field [Mask] is true for the original examples; an existing mask is extended. [Batch].Size still counts the real
+// examples.
 func Pad(b Batch, size int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {

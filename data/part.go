@@ -18,19 +18,19 @@ type Part struct {
 // Partial reports whether the batch is a part of a larger one.
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
-// Share yields only rank's part of each batch, with rank from 0 to of-1, so that each of several processes reads and
-// changes only the examples that it computes. The parts of all ranks, concatenated in order, are the batches without
-// Share. Positions and Deal are those of the whole batches. At is the position of the part's first example. Size counts
-// the examples of the part, [Batch.Samples] those of the whole batch.
+// Share yields only rank's part of each batch, 0 <= rank < of, so that each of several processes reads and changes only
+// its examples. The parts of all ranks, in order, form the batches without Share. Positions and Deal are those of the
+// whole batches, At is that of the part's first example. Size counts the part's examples, [Batch.Samples] the whole
+// batch's.
 //
-// All parts of a batch have the same number of rows. It is an error if of does not divide the batch size, or the last
-// batch with [KeepRemainder]. With of = 1 batches are whole.
+// All parts have the same number of rows: of must divide the batch size, and with [KeepRemainder] also the last batch.
+// With of = 1 batches are whole.
 func Share(rank, of int) Option {
 	return func(d *dealing) { d.rank, d.of, d.shared = rank, of, true }
 }
 
-// ShareOf yields rank's part, 0 to of-1, of each whole batch of source, as [Share] does for a set. A batch whose rows
-// are not divisible by of is an error, and so is one that is already a part.
+// ShareOf yields rank's part, 0 <= rank < of, of each whole batch of source, as [Share] does for a set. A batch whose
+// rows of does not divide is an error, and so is a part.
 func ShareOf(source iter.Seq2[Batch, error], rank, of int) iter.Seq2[Batch, error] {
 	if err := checkShare(rank, of); err != nil {
 		return failed[Batch](fmt.Errorf("data: %w", err))

@@ -9,18 +9,14 @@ import (
 )
 
 // Prefetch runs source on its own goroutine, at most depth batches (at least 1) ahead of the consumer. Order and errors
-// are unchanged.
-//
-// Prefetch copies nothing. So source must give each batch its own memory, as [Set.Batches] does, and must not modify it
-// afterwards.
+// are unchanged. Prefetch copies nothing: source must give each batch its own memory, as [Set.Batches] does.
 //
 // Source runs ahead of the steps. It must not read the trained state, which is an error of the run, nor change what is
-// saved with the state (checkpoint.Options.Also): the saved values would belong to a later batch.
+// saved with the state (checkpoint.Options.Also).
 //
-// A panic of source becomes an error after the batches made before it. When the consumer stops early, Prefetch waits
-// for source to return, without a time limit; a run of package loop stops waiting when its context ends. If source
-// fails after the consumer has stopped (a panic in a defer, or a call of yield after it returned false), the consumer's
-// range panics, as without Prefetch.
+// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source to
+// return; a run of package loop stops waiting when its context ends. If source fails after that (a panic in a defer, or
+// a call of yield after it returned false), the consumer's range panics, as without Prefetch.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {

@@ -35,13 +35,13 @@ type Numbers struct {
 // Categories are columns of texts, integers or bools that name a class. They become one-hot columns in a float32 field
 // [n, …], or integers.
 type Categories struct {
-	// Columns are their names. Empty means all columns that no other item names; then there must be a Labels item.
-	// Columns of ten or more rows whose values all differ, such as ids and dates, must be named.
+	// Columns are their names. Empty means all that no other item names; this requires a Labels item, and refuses
+	// columns of ten or more rows whose values all differ, such as ids.
 	Columns []string
 	// Field is the name of the field, "x" if "".
 	Field string
-	// Integers encodes the class as its int32 index, for an embedding, instead of one-hot: in a field [n] with the
-	// column's name, or if Field is set, together in Field, [n, columns].
+	// Integers encodes the class as int32, for an embedding, instead of one-hot: in a field [n] named like the column,
+	// or together in Field, [n, columns].
 	Integers bool
 	// Classes are the classes in order. Empty means those of the training data, sorted; by value if all are integers.
 	Classes []string
@@ -53,8 +53,8 @@ type Categories struct {
 	Unknown Unknown
 }
 
-// Missing are texts, such as "NA", that mean a missing value in any column, in addition to the empty text. The
-// preparation keeps them, so they also apply in prediction.
+// Missing are texts, such as "NA", that mean a missing value in any column, in addition to "". The preparation keeps
+// them for prediction.
 type Missing []string
 
 func (Missing) rule() (columns []string, field string, err error) { return nil, "", nil }
@@ -63,9 +63,9 @@ func (Missing) fit(string, Array) (prepared, error) {
 	return prepared{}, errors.New("data: Missing is for all columns")
 }
 
-// Labels are targets, or other columns needed only in training, such as weights. Prediction does not need them. One
-// column becomes int32 [n], the index of the class. Several columns are multi-label targets, each 0 and 1 or false and
-// true: they become float32 [n, columns], and the columns' names are the classes.
+// Labels are targets, or other columns needed only in training, such as weights. One column becomes int32 [n], the
+// index of the class. Several columns of 0 and 1 or bools are multi-label targets: they become float32 [n, columns],
+// and their names are the classes.
 type Labels struct {
 	// Columns are their names, at least one.
 	Columns []string
@@ -110,9 +110,8 @@ const (
 	UnknownZeros                  // 0 in all one-hot columns; not for Integers
 )
 
-// Preparation converts a table with missing values, texts and numbers into the input of a model. [FitPreparation] fits
-// it on the training data; it treats all later data in the same way. Save it with the model, as JSON. It is safe for
-// concurrent use.
+// Preparation converts a table with missing values, texts and numbers into the input of a model, in the same way for
+// training data and later data. Save it with the model, as JSON. It is safe for concurrent use.
 //
 //	table, err := data.OpenCSV("penguins.csv", data.CSV{Texts: true})
 //	train, test, err := table.Split(0.8, 0, data.Stratified("species"))
@@ -123,8 +122,8 @@ const (
 //	training, err := train.Map(p.Apply) // "x" and "y"
 //	one, err := p.Rows(map[string]any{"bill": 39.1, "mass": 3750, "island": "Dream", "sex": nil})
 //
-// The table is a [Set] with one field [n] per column, in any order. Other fields are ignored. A missing value is an
-// empty text, NaN, or one of [Missing].
+// The table is a [Set] with one field [n] per column. Other fields are ignored. A missing value is "", NaN, or one of
+// [Missing].
 type Preparation struct {
 	columns []prepared
 	missing []string

@@ -254,9 +254,8 @@ func rowError(i int, format string, args ...any) error {
 	return fmt.Errorf("row %d: "+format, append([]any{i + 1}, args...)...)
 }
 
-// Classes returns the classes of a field in the order of their indices, for labels or a column of integers. With
-// [UnknownOwn] the index of an unknown class is one higher than the last. For labels of several columns it returns the
-// columns' names.
+// Classes returns the classes of a field, in the order of their indices: of labels or a column of integers. With
+// [UnknownOwn] an unknown class has the next index. For labels of several columns it returns their names.
 func (p *Preparation) Classes(field string) ([]string, error) {
 	of, err := p.columnsOf(field)
 	if err == nil && of[0].As == asFlag {

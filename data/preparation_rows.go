@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// Rows makes the inputs of examples given as maps from column name to value, as from JSON or a form. Values are numbers
-// of any type, texts or bools, and nil if missing. Each row needs all columns except labels, and no others.
+// Rows makes the inputs of examples given as maps from column name to value, as from JSON: numbers, texts, bools, or
+// nil if missing. Each row needs exactly the columns other than labels.
 func (p *Preparation) Rows(rows ...map[string]any) (*Set, error) {
 	set, err := p.rows(rows)
 	if err != nil {

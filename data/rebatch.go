@@ -32,11 +32,10 @@ func (r Remainder) check() error {
 	return nil
 }
 
-// Rebatch regroups batches of any sizes, or single examples as from [TFRecordFile] with [Map], into batches of size
-// examples. At the end of each epoch of source the rest is dropped, kept as a smaller batch, or padded as by [Pad]. If
-// padded, all batches have the mask. All batches must have the same fields, dtypes and dims except for the number of
-// examples. A mismatch is an error that ends the sequence. An error of source is yielded at once, before the examples
-// that wait.
+// Rebatch regroups batches of any sizes, such as single examples from [TFRecordFile] with [Map], into batches of size
+// examples. At the end of each epoch of source the rest is dropped, kept as a smaller batch, or padded; then all
+// batches have the [Mask]. All batches must have the same fields, dtypes and dims except for the number of examples; a
+// mismatch is an error that ends the sequence. An error of source is yielded at once.
 func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
 	if err := rest.check(); err != nil {
 		return failed[Batch](fmt.Errorf("data: rebatch: %w", err))
@@ -197,9 +196,9 @@ func (b Batch) names() []string {
 	return names
 }
 
-// Checked passes on batches that pass [Batch.Check] and have the fields of the first one, with the same dtypes and dims
-// except for the number of examples. Another batch becomes an error that names the difference. Without it, a step
-// compiles a program per shape, or fails in the model.
+// Checked passes on batches that pass [Batch.Check] and match the first one in fields, dtypes and dims except for the
+// number of examples. Another batch becomes an error that names the difference. Without it, a step compiles a program
+// per shape, or fails in the model.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

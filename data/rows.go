@@ -2,8 +2,8 @@ package data
 
 import "fmt"
 
-// Rows returns the length of the first axis, which must be equal in all fields that have axes; 1 if none has. A padded
-// batch has more rows than examples. Slicing and sharding use rows, counts use examples.
+// Rows returns the length of the first axis, which all fields with axes must share; 1 if none has any. Padding rows
+// count: slicing and sharding use rows, Size counts examples.
 func (b Batch) Rows() (int, error) {
 	rows, of := 1, -1
 	for i, f := range b.Fields {
@@ -18,8 +18,8 @@ func (b Batch) Rows() (int, error) {
 	return rows, nil
 }
 
-// Samples returns the number of examples, which package loop counts: Size, or if that is 0, the examples that the mask
-// marks, else the rows of the first field with axes, else 1. For a [Part] it returns the whole batch's number.
+// Samples returns the number of examples, which package loop counts: Size, or if that is 0, those that the mask marks,
+// else the first field's rows (1 without axes). For a [Part] it is the whole batch's number.
 func (b Batch) Samples() int {
 	if b.Partial() {
 		return b.Part.Samples
@@ -56,7 +56,7 @@ func (b Batch) Slice(i, j int) (Batch, error) {
 }
 
 // Check returns an error if a step cannot take the batch: field names must be unique, each field must pass
-// [Array.Check], a [Mask] must have one value per row, and a Resident set must be made by [OnDevice].
+// [Array.Check], a [Mask] needs one value per row, and Resident must come from [OnDevice].
 func (b Batch) Check() error {
 	if err := b.valid(); err != nil {
 		return fmt.Errorf("data: %w", err)

@@ -12,9 +12,9 @@ type Scaling struct {
 	Mean, Std []float64
 }
 
-// FitScaling computes the mean and the population standard deviation of the last axis of a over all other axes, or over
-// all values of an array [n], as scikit-learn's StandardScaler does. A constant column gets Std 1, so it becomes 0. Fit
-// on training data only. The dtype of a must be float32, float64 or uint8, and its values finite.
+// FitScaling computes the mean and the population standard deviation of a's last axis over all other axes, or of all
+// values of an array [n], as scikit-learn's StandardScaler. A constant column gets Std 1. Fit on training data only.
+// The dtype must be float32, float64 or uint8, and values finite.
 func FitScaling(a Array) (Scaling, error) {
 	s, err := fitScaling(a)
 	if err != nil {

@@ -8,14 +8,11 @@ import (
 
 var errNoSource = errors.New("there is no source (nil)")
 
-// Repeat iterates source times times (at least 1). Only the positions ([Batch].At) differ: those of a pass follow those
-// of the pass before. A pass with an error is the last one. A pass without a batch is an error: the source is empty or
-// cannot be iterated again.
+// Repeat iterates source times times (at least 1), each time alike. Only the positions ([Batch].At) continue from pass
+// to pass. A pass with an error is the last one. A pass without a batch is an error: the source is empty or cannot be
+// iterated again.
 //
-// Repeat does not copy batches.
-//
-// Each pass is the same. For a set, [Batches.From] shuffles each epoch differently and numbers the epochs. For a
-// stream, see [Passes].
+// [Batches.From] instead shuffles each epoch of a set differently and numbers the epochs; for a stream, see [Passes].
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
@@ -48,8 +45,7 @@ func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 //		return data.ShuffleBuffer(stream, 10_000, seed+uint64(pass))
 //	})
 //
-// The pass is an argument because a source that counts its passes itself would have a different order in each
-// iteration, and a run could not resume it.
+// Source must not count its passes itself: each iteration would differ, and a run could not resume.
 func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if err := refuse("passes", false, source == nil); err != nil {
 		return failed[B](err)

@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// PadSequences pads sequences to one array [len(sequences), length], with fill after the shorter ones. It also returns
-// a mask of the same dims, true for original items. Fill labels with a value that the loss ignores, such as -100. At
-// least one sequence must have an item.
+// PadSequences pads sequences with fill to one array [len(sequences), length], and returns a mask of the same dims,
+// true for original items. Fill labels with a value that the loss ignores, such as -100. At least one sequence must
+// have an item.
 //
-// Without lengths, length is that of the longest sequence. One length fixes it, so that all batches have the same dims.
-// Of several lengths (buckets, in any order), the smallest sufficient one is used: a step is compiled once per bucket,
-// and short batches cost less. A sequence longer than all lengths is an error; it is not truncated, since that could
-// change its label unnoticed.
+// Without lengths, length is that of the longest sequence. One length fixes it. Of several (buckets, in any order) the
+// smallest sufficient one is used, so that a step is compiled once per bucket. A longer sequence is an error;
+// truncation could change its label unnoticed.
 func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, lengths ...int) (values, mask Array, err error) {
 	longest := 0
 	for _, s := range sequences {
@@ -65,9 +64,9 @@ type Bucket[E any] struct {
 	Length int // at least that of each item
 }
 
-// Buckets groups items of similar length, n (at least 1) at a time. An item goes into the bucket of the smallest
-// sufficient length (lengths in any order); a bucket with n items is yielded. With [Map] and [PadSequences] the result
-// has one batch shape per bucket, for each of which a step is compiled:
+// Buckets groups items of similar length, n (at least 1) at a time: each item goes into the smallest sufficient bucket
+// of lengths (in any order), and a full bucket is yielded. With [Map] and [PadSequences] a step is compiled once per
+// bucket:
 //
 //	buckets := data.Buckets(sentences, 32, data.Dropped, words, 8, 16, 64)
 //	batches := data.Map(buckets, func(b data.Bucket[[]int32]) (data.Batch, error) {
@@ -75,13 +74,12 @@ type Bucket[E any] struct {
 //		…
 //	})
 //
-// The argument length returns the length of an item, 0 or more. An item longer than all buckets becomes an error in its
-// place; remove such items before with [Filter]. At the end, incomplete buckets are yielded, the shortest length first,
-// or dropped. Each Items slice has its own memory.
+// The argument length returns an item's length, 0 or more. An item too long for all buckets becomes an error in its
+// place; [Filter] can remove it before. At the end, incomplete buckets are yielded, the shortest length first, or
+// dropped. Each Items slice has its own memory.
 //
-// The order depends only on source. To shuffle, put [ShuffleBuffer] in [Passes] before Buckets, so that incomplete
-// buckets continue in the next pass. A resumed run skips through the buckets (see Positions in the package
-// documentation).
+// To shuffle, put [ShuffleBuffer] in [Passes] before Buckets, so that incomplete buckets continue in the next pass. A
+// resumed run skips through the buckets (see Positions in the package documentation).
 func Buckets[E any](
 	source iter.Seq2[E, error], n int, rest Remainder, length func(E) int, lengths ...int,
 ) iter.Seq2[Bucket[E], error] {

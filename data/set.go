@@ -71,10 +71,10 @@ func (s *Set) Len() int { return s.len }
 
 // MapBatches returns a set with the same examples whose [Set.Batches] yields f of each batch. As in [ParallelMap], f
 // runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept, so the set can hold
-// file names that f reads (see [ImageFolder.Set]). Further calls add functions that run after f.
+// file names that f reads (see [ImageFolder.Set]). Further functions run after f.
 //
-// [Set.Fields], [Set.Where], [Stratified] and [Grouped] use the fields that f receives. [Set.Map] and [FitPreparation]
-// refuse such a set.
+// [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and [FitPreparation] refuse such a
+// set.
 func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 	if err := refuse("map batches", false, f == nil); err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func (s *Set) Gather(rows []int) (*Set, error) {
 	return s.gather(rows), nil
 }
 
-// Where returns a copy of the examples for which keep returns true, in order; it may be empty. keep receives a batch of
-// one example, whose At is the example's index. The batch is a view that is valid only during the call.
+// Where returns a copy of the examples for which keep returns true; it may be empty. keep receives a batch of one
+// example, valid only during the call; its At is the example's index.
 func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 	if err := refuse("where", false, keep == nil); err != nil {
 		return nil, err
@@ -162,10 +162,9 @@ func (s *Set) gather(rows []int) *Set {
 // Batch holds some examples, for one step. A copy shares Fields: change a clone of them (slices.Clone).
 type Batch struct {
 	Fields []Field
-	// Size is the number of examples without padding rows. If 0, as in a batch made by hand, [Batch.Samples] counts
-	// them. If it is less than the number of rows, the field [Mask] must mark the real examples: without a mask, a step
-	// that reports numbers refuses the batch. A step that only returns outputs accepts it; its caller must drop the
-	// rows from Size on.
+	// Size is the number of examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the
+	// number of rows, the field [Mask] must mark the real examples, or a step that reports numbers refuses the batch.
+	// For a step that only returns outputs, the caller must drop the rows from Size on.
 	Size int
 	// Epoch is the pass over the set, from 0.
 	Epoch int
@@ -173,7 +172,7 @@ type Batch struct {
 	// any batch size.
 	At int
 	// Resident is the set in device memory that the batch belongs to, nil for a batch in host memory. Fields then has
-	// [Rows], and a [Mask] if the set has one or the batch is padded; [Batch.Field] gathers the other fields.
+	// only [Rows] and perhaps a [Mask]; [Batch.Field] gathers the others.
 	Resident *Resident
 	// Deal describes how a set made the batch; nil if none did.
 	Deal *Deal
@@ -220,10 +219,9 @@ func find(fields []Field, name, what string) (Array, error) {
 	return Array{}, fmt.Errorf("%s has no field %q; there are %s", what, name, strings.Join(names, ", "))
 }
 
-// InEpoch returns the batch's epoch and whether it is the epoch's last batch; known is false if the batch does not
-// know. Batches of [Set.Batches] know, also after functions that yield one batch per batch, such as [Map] and
-// [Prefetch]. Batches after functions that may drop, join or reorder do not: [Rebatch], [Take], [Filter], [Zip],
-// [Interleave], [ShuffleBuffer], [Shard].
+// InEpoch returns the batch's epoch and whether it is its last batch, if known. Batches of [Set.Batches] know, also
+// after functions that yield one batch per batch. After functions that may drop, join or reorder, batches do not:
+// [Rebatch], [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard].
 func (b Batch) InEpoch() (epoch int64, last, known bool) {
 	return int64(b.Epoch), b.end == epochEnds, b.end != epochUnknown
 }

@@ -6,9 +6,8 @@ import "slices"
 // for shuffled ones. A batch records its stack and first row.
 type stack struct{ fields []any }
 
-// Stacked appends to list, for each field, a view over the memory of k consecutive batches, which begins with the given
-// ones. It returns false unless the batches are contiguous in one memory with room for k; see [Set.Batches]. Batches
-// whose fields were replaced do not qualify.
+// Stacked appends to list, for each field, a view over the memory of k consecutive batches that begin with the given
+// ones. It returns false unless the batches are unchanged and contiguous, with room for k; see [Set.Batches].
 func Stacked(list []any, batches []Batch, k int) ([]any, bool) {
 	if len(batches) == 0 || len(batches) > k || batches[0].stack == nil || len(batches[0].stack.fields) < len(batches[0].Fields) {
 		return list, false

@@ -8,15 +8,13 @@ import (
 	"time"
 )
 
-// Stages accumulates the time of a pipeline's stages, to find one that is too slow for the steps. [Timed] records the
-// batches of a set in it; callbacks.Measure and callbacks.Bar report which stages a run waited for. The zero value is
-// ready to use. It is safe for concurrent use.
+// Stages accumulates the time of a pipeline's stages, to find a slow one. [Timed] records the batches of a set in it;
+// callbacks.Measure and callbacks.Bar report which stages a run waited for. The zero value is ready to use. It is safe
+// for concurrent use.
 //
-// The stages of a set are "copy" (gathering a batch's examples), "read", "decode" and "resize" of an [ImageFolder]
-// ("resize" includes the conversion to 0 to 1), "augment" of [Augment], and "map" for the rest of [Set.MapBatches].
-// Record other stages, such as a [Map] of batches, with [Stages.Note]. A flaxlike model does not record stages in Fit,
-// only in FitBatches, whose batches the caller makes. Stages run on several goroutines, so their times may add up to
-// more than the elapsed time.
+// The stages of a set are "copy" (gathering a batch's examples), "read", "decode" and "resize" of an [ImageFolder],
+// "augment" of [Augment], and "map" for the rest of [Set.MapBatches]. Record others, such as a [Map] of batches, with
+// [Stages.Note]. In flaxlike use FitBatches, not Fit. Stages run in parallel, so their sum may exceed the elapsed time.
 type Stages struct {
 	mu    sync.Mutex
 	names []string // in the order of their first notes

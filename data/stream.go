@@ -8,12 +8,11 @@ import (
 )
 
 // ShuffleBuffer shuffles a stream with a buffer of size items (at least 1): it draws each item at random from the
-// buffer and replaces it by the next one of source. No item comes more than size-1 positions early; a buffer of the
-// stream's length shuffles it completely. The order depends only on the seed, size and the number of items, so it is
-// the same in each pass. For a different order in each pass, use [Passes] with the pass in the seed. A resumed run
-// skips through the stream (see Positions in the package documentation). Errors are yielded at once.
+// buffer and replaces it by the next of source. No item comes more than size-1 positions early. The order depends only
+// on the seed, size and the number of items; for another order in each pass, use [Passes]. A resumed run skips through
+// the stream (see Positions in the package documentation). Errors are yielded at once.
 //
-// If the set is in memory, prefer [Shuffle]: it shuffles the whole set, differently in each epoch, and starts at any
+// For a set in memory, prefer [Shuffle]: it shuffles the whole set, differently in each epoch, and starts at any
 // position at no cost.
 func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) iter.Seq2[B, error] {
 	if size < 1 {
@@ -62,11 +61,9 @@ func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) ite
 // streamEpoch is not an epoch, so that a buffer and a set's order with the same seed are independent.
 const streamEpoch = splitEpoch - 1
 
-// Shard yields the items k, k+n, k+2n, … of source, with k from 0 to n-1, for the k-th of n processes or devices that
-// read the same source. All shards have the same length, as synchronized steps need: the last items, fewer than n, are
-// dropped. To know this, Shard reads one round ahead. An error goes to each shard, in its place.
-//
-// For a set, [Set.Shard] can also keep or pad.
+// Shard yields the items k, k+n, k+2n, … of source, 0 <= k < n, for the k-th of n processes or devices that read the
+// same source. All shards have the same length, as synchronized steps need: the last items, fewer than n, are dropped,
+// so Shard reads one round ahead. Each shard receives all errors.
 func Shard[B any](source iter.Seq2[B, error], k, n int) iter.Seq2[B, error] {
 	if err := checkShard(k, n); err != nil {
 		return failed[B](fmt.Errorf("data: %w", err))
@@ -104,9 +101,9 @@ func checkShard(k, n int) error {
 	return nil
 }
 
-// Shard returns the k-th of n contiguous parts of the set, k from 0 to n-1. If n does not divide the examples, Dropped
-// drops the rest; Kept gives the first parts one example more; Padded appends copies of the set's last example and adds
-// the field [Mask] to each part, false for the copies, which [Batch].Size does not count. An empty part is an error.
+// Shard returns the k-th of n contiguous parts of the set, 0 <= k < n. If n does not divide the examples, Dropped drops
+// the rest; Kept gives the first parts one more; Padded copies the set's last example and adds a [Mask] to each part,
+// false for the copies, which [Batch].Size does not count. An empty part is an error.
 func (s *Set) Shard(k, n int, rest Remainder) (*Set, error) {
 	err := checkShard(k, n)
 	if err == nil {

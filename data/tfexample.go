@@ -18,9 +18,9 @@ const (
 	tfValues   = 8 << 20 // memory of an example's values in bytes
 )
 
-// ParseTFExample parses a tf.train.Example message, the usual content of a TFRecord. It allows at most 10,000 features,
-// and 8 MB plus the size of record for their values. Bytes are views of record. Unknown fields are skipped. Of a
-// duplicate name the last one counts, as in protocol buffers.
+// ParseTFExample parses a tf.train.Example, the usual content of a TFRecord, with at most 10,000 features, and 8 MB
+// plus the size of record for their values. Bytes are views of record. Unknown fields are skipped. The last of
+// duplicate names counts, as in protocol buffers.
 func ParseTFExample(record []byte) (TFExample, error) {
 	p := tfParser{example: TFExample{}, left: tfValues + len(record)}
 	err := p.message(record, func(number protowire.Number, value []byte) error {
