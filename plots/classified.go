@@ -14,9 +14,8 @@ type Classified struct {
 	Classes []string
 	// Labels are the indices of the examples' classes.
 	Labels []int
-	// Scores has one row per example and one number per class, probabilities or logits. The greatest is the prediction,
-	// the first one of several. With more than two classes, the areas under curves differ between logits and
-	// probabilities, because they compare a class's numbers across examples.
+	// Scores has one row per example and one number per class, probabilities or logits. The first greatest is the
+	// prediction. With more than two classes, areas under curves differ between logits and probabilities.
 	Scores [][]float64
 }
 
@@ -128,8 +127,7 @@ func ROCCurve(positive []bool, scores []float64) (Curve, error) {
 }
 
 // PrecisionRecallCurve returns the precision over the recall, with one point per distinct score, from recall 0 with
-// precision 1 until all positives are found. The area is the average precision, a step-wise sum: interpolation would be
-// too optimistic.
+// precision 1 until all positives are found. The area is the average precision, a sum without interpolation.
 func PrecisionRecallCurve(positive []bool, scores []float64) (Curve, error) {
 	c := Curve{X: []float64{0}, Y: []float64{1}}
 	positives, err := descend(positive, scores, func(right, wrong int) {

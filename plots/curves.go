@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// ROC draws receiver operating characteristics, with the areas in the legend. For two classes it draws the second
-// one's, otherwise one class against the rest each: the given classes, or by default the ten with the smallest areas.
-// The legend reports classes without a curve, because no or all examples have the class.
+// ROC draws receiver operating characteristics with their areas. For two classes it draws the second one's, otherwise
+// one class against the rest each: the given ones, or by default the ten with the smallest areas. The legend reports
+// classes that no or all examples have.
 func ROC(c Classified, classes ...string) *Figure {
 	return c.curves("ROC", "AUC", ROCCurve, chart{xLabel: "false positive rate", yLabel: "true positive rate",
 		lines: []line{{x: []float64{0, 1}, y: []float64{0, 1}, colour: grey, dashes: dotted, thin: true}}}, classes)

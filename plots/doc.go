@@ -1,13 +1,11 @@
-// Package plots draws runs and models: training histories, confusion matrices, ROC and other classifier curves, images
-// with predictions, weights and networks. Formats are SVG, PNG and HTML.
+// Package plots draws runs and models as SVG, PNG or HTML: training histories, confusion matrices, curves of
+// classifiers, images with predictions, weights and networks.
 //
 //	err := plots.History(history).Save("history.png")
 //
 // Functions return a [Figure]. Invalid data becomes an error when the figure is written. The legend reports what is
-// omitted: gaps, classes without examples, too many curves.
-//
-// Names are escaped, and truncated if there is no room. Colours suit any colour vision and are never the only carrier
-// of information. Output is deterministic.
+// omitted. Names are escaped, and truncated if there is no room. Colours suit any colour vision and are never the only
+// carrier of information. Output is deterministic.
 //
 // Package flaxlike/report makes a [Report] from a model, its history and a test set.
 package plots

@@ -18,7 +18,7 @@ import (
 )
 
 // Figure is a picture with one or more panels. Errors in its data are returned by Err and by each method that writes
-// it, so one expression can make and save a figure.
+// it.
 type Figure struct {
 	title   string
 	caption string
@@ -69,8 +69,8 @@ func (f *Figure) SVG(w io.Writer) error {
 	return err
 }
 
-// PNG writes the same as an image with 2 x 2 pixels for each pixel of the SVG. A character that the font lacks is an
-// error, [ErrGlyph]; SVG and HTML can show it.
+// PNG writes an image with 2 x 2 pixels for each pixel of the SVG. A character that the font lacks is an error,
+// [ErrGlyph].
 func (f *Figure) PNG(w io.Writer) error {
 	if f.err != nil {
 		return f.err

@@ -14,23 +14,20 @@ import (
 
 // History draws what a run logged, with a panel per figure: training as a solid line, validation dashed in the same
 // colour. "val_loss" or "loss_val" is the validation of "loss"; other test entries have their own panels. names select
-// the figures. The default is all losses and metrics that are numbers, except the running mean "avg_loss" if there is a
-// "loss". Learning rates ("learning_rate", "learning_rate_<group>") share the last panel, on a log axis unless a rate
-// is 0 or less.
+// the figures. The default is all losses and metrics that are numbers, without the running mean "avg_loss" if there is
+// a "loss". Learning rates ("learning_rate", "learning_rate_<group>") share the last panel, on a log axis if all are
+// above 0.
 //
-// The x axis shows epochs if the history has an entry "epoch", else steps. Rows without the entry are interpolated by
-// step.
+// The x axis shows epochs if the history has an entry "epoch", interpolated by step, else steps.
 //
-// A dot marks the best value, of validation if drawn, else of training. The lowest is best for entries in [loop.Losses]
-// and for names with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest for words that
-// end in acc, accuracy, auc, precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word
-// decides. Other figures have no dot.
+// A dot marks the best value, of validation if drawn, else of training: the lowest for entries in [loop.Losses] and for
+// names with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest for words that end in
+// acc, accuracy, auc, precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word decides.
+// Other figures have no dot.
 //
 // If few large values would flatten nine tenths of the others, and all are above 0, the axis is logarithmic and the
-// title reports it.
-//
-// Values that are not finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows are thinned to
-// local extremes. A page also has a table of last, lowest and highest values.
+// title reports it. Values that are not finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows
+// are thinned to local extremes. A page also has a table of last, lowest and highest values.
 func History(h *loop.History, names ...string) *Figure {
 	f := &Figure{title: "History"}
 	charts, err := charts(h, names)

@@ -31,9 +31,8 @@ const (
 	mostBlocks           = 2000
 )
 
-// Network draws the blocks from top to bottom, with arrows to their consumers. Independent blocks are next to each
-// other. Arrows share a line only if they come from the same block; a dot marks the branch, and a gap marks a crossing.
-// No line passes under a block.
+// Network draws the blocks from top to bottom, independent ones next to each other, with arrows to their consumers.
+// Arrows share a line only if they come from the same block; a dot marks the branch, a gap a crossing.
 func Network(blocks ...Block) *Figure {
 	const title = "Network"
 	if len(blocks) == 0 {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// edge is an arrow: from the bottom of a block to a track between two rows, along it, and down to the other block. To
-// pass rows it uses a lane to the right of all blocks.
+// edge is an arrow: down from a block to a track between two rows, along it, and down to the other block. Lanes to the
+// right of all blocks pass rows.
 type edge struct {
 	from, to int
 	path     []vg.Point
@@ -140,8 +140,7 @@ func (n *network) place(rows [][]int) {
 	}
 }
 
-// ports are the ends of the edges above their blocks, left to right, away from places where other blocks' lines start
-// in the row above.
+// ports are the ends of the edges above their blocks, left to right, away from other blocks' lines.
 func (n network) ports(rows [][]int) []vg.Length {
 	ports := make([]vg.Length, len(n.edges))
 	first := 0

@@ -14,7 +14,7 @@ type Reliability struct {
 	Probabilities, Shares []float64
 	Counts                []int
 	// Error is the expected calibration error: the mean over examples of the difference between their bin's share and
-	// mean probability. It depends on the number of bins.
+	// mean probability.
 	Error float64
 }
 
@@ -69,8 +69,8 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 const reliabilityBins = 10
 
 // ReliabilityDiagram draws observed frequency over predicted probability in ten bins, with the expected calibration
-// error in the legend. It uses the second of two classes, otherwise the predicted class of each example, or each of the
-// given classes. A curve below the diagonal means overconfidence. Scores must be probabilities.
+// error. It uses the second of two classes, otherwise the predicted class, or each of the given classes. A curve below
+// the diagonal means overconfidence. Scores must be probabilities.
 func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 	const title = "Reliability"
 	if err := c.check(); err != nil {

@@ -27,8 +27,8 @@ const (
 	mostSamples = 200
 )
 
-// Samples draws at most 200 images with their predictions. Wrong predictions have a thick frame and a note. Pixels stay
-// squares. Describe the choice of samples in a [Figure.Caption].
+// Samples draws at most 200 images with their predictions. Wrong predictions have a thick frame and a note. Describe
+// the choice of samples in a [Figure.Caption].
 func Samples(samples ...Sample) *Figure {
 	f := &Figure{title: "Samples"}
 	switch {

@@ -1,19 +1,17 @@
 // Package safetensors reads and writes tensors in the safetensors format of Hugging Face. A file contains only named
-// arrays and strings: no code, no objects. It consists of, in this order:
+// arrays and strings, no code. It consists of, in this order:
 //
 //	8 bytes   length n of the header, little endian
 //	n bytes   the header, JSON, padded by spaces to a multiple of 8:
 //	          {"__metadata__":{"key":"text"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}
 //	the rest  the elements, row-major and little endian, tensor by tensor without gaps
 //
-// [NewWriter] writes the header, then accepts the tensors one after another, from memory or from a function, so a model
-// need not be in memory twice. [NewReader] validates the whole header, then reads single tensors or their rows.
-// [ReadFile] reads a whole file. Reader and writer compute CRC-32C checksums, which the format itself lacks; see
+// [NewWriter] writes the header, then accepts the tensors one after another. [NewReader] validates the whole header,
+// then reads single tensors or their rows. [ReadFile] reads a whole file. Both compute CRC-32C checksums; see
 // [ChecksumKey]. [Bytes] and [Values] convert between numbers and bytes, usually without a copy.
 //
-// Files are untrusted. A header that does not match the format exactly is refused, so that a file has only one meaning.
-// The Python package 0.8 uses the last of duplicate names and ignores unknown fields; this package refuses both. Names
-// are arbitrary strings, never paths.
+// Files are untrusted. So that a file has only one meaning, a header must match the format exactly: unlike the Python
+// package 0.8, this one refuses duplicate names and unknown fields. Names are arbitrary strings, never paths.
 //
 // Source: https://github.com/huggingface/safetensors (format description and version 0.8.0).
 package safetensors

@@ -104,8 +104,8 @@ func (d *DType) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// byteSize returns a tensor's length in bytes. An axis of 0 does not hide an overflow of the others: readers that
-// multiply in another order must not differ, and NumPy cannot make such a tensor either.
+// byteSize returns a tensor's length in bytes. An axis of 0 does not hide an overflow of the others, so that readers
+// agree in any order of multiplication.
 func byteSize(d DType, dims []int) (int64, error) {
 	bits, empty := dtypes[d].bits, false
 	for i, dim := range dims {

@@ -9,9 +9,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// ReadFile reads a whole file: its tensors in the order of their bytes, the elements of each, and the metadata. It
-// verifies the file's checksum, if there is one ([Reader.Verify]). Files that are not regular, such as pipes, are
-// errors, because opening them could block. Errors name the path; [errors.As] finds a [*FormatError].
+// ReadFile reads a whole file: its tensors in the order of their bytes, their elements, and the metadata. It verifies
+// the file's checksum, if there is one ([Reader.Verify]). Pipes and other irregular files are errors. Errors name the
+// path; [errors.As] finds a [*FormatError].
 func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, metadata map[string]string, err error) {
 	if tensors, elements, metadata, err = readFile(path, limits); err != nil {
 		return nil, nil, nil, &fileError{path, err}

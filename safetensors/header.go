@@ -92,8 +92,8 @@ func memberCount(text string) int {
 	return min(members, len(text)/shortest+1)
 }
 
-// checkLayout sorts the entries by their bytes and checks that they fill size bytes without overlap or gap. base is the
-// offset of the elements.
+// checkLayout sorts the entries by their bytes, which must fill size bytes without overlap or gap. base is the
+// elements' offset.
 func (h *header) checkLayout(base, size int64) error {
 	order := func(a, b entry) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.length, b.length)) }
 	if !slices.IsSortedFunc(h.entries, order) {

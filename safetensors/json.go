@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// scanner parses a header's JSON. encoding/json would take many times the header's memory, accept duplicate keys, and
-// turn half a surrogate pair into U+FFFD, so that two names could become equal. The text must be valid UTF-8. Nothing
-// is recursive, so depth costs nothing.
+// scanner parses a header's JSON, valid UTF-8, without recursion. encoding/json would take many times the memory,
+// accept duplicate keys, and turn half a surrogate pair into U+FFFD, which may make two names equal.
 type scanner struct {
 	text string
 	pos  int

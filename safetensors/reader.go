@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The sizes of reads and writes: what was read is still in the cache when it is summed, while files prefer fewer,
-// larger writes.
+// The sizes of reads and writes. Small reads are still in the cache when they are summed; files prefer fewer, larger
+// writes.
 const (
 	chunkSize      = 256 << 10
 	writeChunkSize = 1 << 20
@@ -26,11 +26,10 @@ type Reader struct {
 }
 
 // NewReader reads and validates the header of a file of size bytes: its JSON, the limits, and that the tensors fill the
-// file without overlap or gap. It does not read elements. For headers of up to 100 MB it needs at most 64 MB plus twice
-// the header's size.
+// file without overlap or gap. For headers of up to 100 MB it needs at most 64 MB plus twice the header's size.
 //
-// An invalid file is a [*FormatError]. An error of source is returned wrapped. If the file is shorter than size or
-// changes later, reads return errors.
+// An invalid file is a [*FormatError]; an error of source is wrapped. If the file is shorter than size or changes,
+// reads return errors.
 func NewReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	r, err := newReader(source, size, limits.withDefaults())
 	if err != nil {
@@ -156,8 +155,8 @@ func (r *Reader) ReadInto(name string, data []byte) (Checksum, error) {
 	return r.fill(data, e)
 }
 
-// ReadRows returns the bytes of rows from to to-1 along the first axis. It has no checksum, which covers whole tensors
-// only. Errors are as in [Reader.Read], also for a scalar, and for rows of sub-byte elements that are not whole bytes.
+// ReadRows returns the bytes of rows from to to-1 along the first axis, without a checksum. Errors are as in
+// [Reader.Read], also for a scalar, and for rows of sub-byte elements that are not whole bytes.
 func (r *Reader) ReadRows(name string, from, to int) ([]byte, error) {
 	e, err := r.named(name)
 	if err != nil {
@@ -195,8 +194,8 @@ func (e *entry) row(from, to int) (int64, error) {
 	return e.length / int64(rows), nil
 }
 
-// Copy writes the bytes of a tensor to w in pieces, without holding the tensor in memory, and returns their checksum.
-// Errors are as in [Reader.Read]; an error of w is returned wrapped.
+// Copy writes the bytes of a tensor to w in pieces and returns their checksum. Errors are as in [Reader.Read]; an error
+// of w is wrapped.
 func (r *Reader) Copy(w io.Writer, name string) (Checksum, error) {
 	e, err := r.named(name)
 	if err != nil {

@@ -33,8 +33,8 @@ func (t Tensor) byteSize() (int64, error) {
 	return byteSize(t.DType, t.Dims)
 }
 
-// Sort sorts tensors as the Python package writes them: the widest dtypes first, then by name. In this order each
-// tensor starts at a multiple of its element size, so readers can map it into memory.
+// Sort sorts tensors as the Python package does: the widest dtypes first, then by name. Each tensor then starts at a
+// multiple of its element size, so readers can map it into memory.
 func Sort(tensors []Tensor) {
 	slices.SortFunc(tensors, func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(b.DType, a.DType), cmp.Compare(a.Name, b.Name))

@@ -30,10 +30,8 @@ func Bytes[T Element](values []T) []byte {
 }
 
 // Values returns the bytes of a file as values. On little-endian machines the result shares memory with data if that is
-// aligned for T, as the result of [Reader.Read] is; otherwise it is a copy.
-//
-// It returns an error if data is not a whole number of values, or if a byte of a bool is neither 0 nor 1. The caller
-// must choose the T that fits the DType.
+// aligned for T, as the result of [Reader.Read] is; otherwise it is a copy. The caller must choose the T that fits the
+// DType. Errors: data is not a whole number of values, or a byte of a bool is neither 0 nor 1.
 func Values[T Element](data []byte) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))

@@ -15,9 +15,8 @@ import (
 var ErrClosed = errors.New("the writer is closed")
 
 // Writer writes a file: first the header, then the tensors one by one. After an error the file is incomplete, and each
-// further call returns the same error.
-//
-// A Writer does not buffer: for small pieces wrap the destination in a bufio.Writer and flush it after Close.
+// further call returns the same error. A Writer does not buffer: for small pieces use a bufio.Writer and flush it after
+// Close.
 type Writer struct {
 	w     io.Writer
 	parts []part
@@ -34,9 +33,7 @@ type part struct {
 
 // NewWriter writes the header for tensors that will follow in the given order (see [Sort]), with metadata that may be
 // nil. The output is deterministic. For sorted tensors and at most one metadata entry it equals that of the Python
-// package 0.8, which writes several entries in random order.
-//
-// It returns [ErrLimit] for content beyond the default [Limits] of a [Reader], and errors of w.
+// package 0.8. Content beyond the default [Limits] of a [Reader] is an [ErrLimit].
 func NewWriter(w io.Writer, tensors []Tensor, metadata map[string]string) (*Writer, error) {
 	header, parts, err := appendHeader(tensors, metadata)
 	if err == nil {

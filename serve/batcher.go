@@ -16,7 +16,7 @@ import (
 
 var (
 	// ErrInput is wrapped by errors about requests that the model can never accept. A [Predictor] may wrap it too, as
-	// flaxlike.Model does for an integer out of an Embedding's range.
+	// flaxlike.Model does.
 	ErrInput = graphs.ErrInput
 	// ErrFull is wrapped by the error for a request that found the queue full.
 	ErrFull = errors.New("the queue is full")
@@ -42,11 +42,11 @@ func (f Func) Answer(ctx context.Context, batch data.Batch) (map[string]data.Arr
 
 // Batching configures how requests are batched. The zero value is usable.
 type Batching struct {
-	// MaxBatch is the maximum number of examples of a batch and of a request; 0 means 64. Batches have the sizes 1, 2,
-	// 4, … and MaxBatch, one program each. Copies of the last example pad them.
+	// MaxBatch is the maximum number of examples of a batch and a request; 0 means 64. Batches have the sizes 1, 2, 4,
+	// … and MaxBatch, one program each. Copies of the last example pad them.
 	MaxBatch int
 	// Delay is the time that the first request of an incomplete batch waits for others. With 0, a batch has the
-	// requests that wait when the previous one ends.
+	// requests that waited for the previous one.
 	Delay time.Duration
 	// Queue is the maximum number of waiting examples, without the running batch; 0 means 16 times MaxBatch. It bounds
 	// the latency.
@@ -94,9 +94,9 @@ type answer struct {
 	err     error
 }
 
-// New starts a batcher. example has one row or more and only the inputs: it sets their names, dtypes and dims, which
-// each request must match; [Batcher.Warm] predicts from its first row. If the predictor has a method InputNames()
-// []string, an example with other fields, such as labels, is an error.
+// New starts a batcher. example has one row or more: it sets the inputs' names, dtypes and dims, which each request
+// must match, and [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string
+// does not name, such as labels, are an error.
 func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	if set.MaxBatch == 0 {
 		set.MaxBatch = 64
@@ -156,8 +156,8 @@ func (b *Batcher) sizeFor(rows int) int {
 	return min(size, b.set.MaxBatch)
 }
 
-// Warm predicts from the example in each batch size, which compiles the programs and determines the outputs. The
-// batcher is then ready. Requests may run meanwhile; without Warm they compile as they come.
+// Warm compiles all batch sizes by predicting from the example, and determines the outputs. The batcher is then ready.
+// Requests may run meanwhile; without Warm they compile as they come.
 func (b *Batcher) Warm(ctx context.Context) error {
 	one := []*request{{rows: 1}}
 	for _, f := range b.example {
@@ -212,9 +212,9 @@ func cloned(list []Tensor) []Tensor {
 	return list
 }
 
-// Answer predicts a request of 1 to MaxBatch examples as part of a batch. If ctx ends, the request leaves the queue and
-// Answer returns; a running batch continues. Answer does not keep the batch's memory. If the predictor fails for some
-// outputs only, as flaxlike.Model does for an outdated calibration, Answer returns the other outputs with the error.
+// Answer predicts a request of 1 to MaxBatch examples as part of a batch, whose memory it does not keep. If ctx ends, a
+// waiting request leaves the queue; a running batch continues. If the predictor fails for some outputs only, as
+// flaxlike.Model does for an outdated calibration, Answer returns the others with the error.
 func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	r, err := b.request(batch)
 	if err == nil {

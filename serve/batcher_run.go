@@ -78,8 +78,8 @@ func (b *Batcher) run() {
 	}
 }
 
-// next takes requests from the queue and copies them into a batch, so their memory is not used later. Without a batch
-// it returns how long to wait, 0 for until the next wake.
+// next copies requests from the queue into a batch. Without a batch it returns how long to wait, 0 for until the next
+// wake.
 func (b *Batcher) next(now time.Time) (together []*request, batch data.Batch, wait time.Duration, end bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,8 +120,7 @@ func (b *Batcher) stack(together []*request, size int) data.Batch {
 	return batch
 }
 
-// answer predicts a batch. If that fails, or fails for some outputs by a cause that may lie in one request, it predicts
-// each request alone.
+// answer predicts a batch. If that fails by a cause that may lie in one request, it predicts each request alone.
 func (b *Batcher) answer(together []*request, batch data.Batch) {
 	var outputs map[string]data.Array
 	shield.Call(func() (err error) {
@@ -149,8 +148,7 @@ func (b *Batcher) answer(together []*request, batch data.Batch) {
 	})
 }
 
-// predict runs a batch and checks the rows of its outputs. An error that is a graphs.OutputErrors comes with the other
-// outputs.
+// predict runs a batch and checks the rows of its outputs. A graphs.OutputErrors comes with the other outputs.
 func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := b.of.Answer(ctx, batch)
 	if some := (graphs.OutputErrors)(nil); err != nil && !errors.As(err, &some) {

@@ -108,8 +108,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Drain makes the server report that it is not ready. Requests are still answered; each response then closes its
 // connection.
 //
-// http.Server.Shutdown closes idle connections, so a client that is just sending its next request loses it. After
-// Drain, keep serving until load balancers have seen the status and each client had a response, then call Shutdown.
+// http.Server.Shutdown closes idle connections, so a client that is just sending a request loses it. Between Drain and
+// Shutdown, wait until load balancers have seen the status and each client had a response.
 func (h *Handler) Drain() { h.draining.Store(true) }
 
 type problem struct {

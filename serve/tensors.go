@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// cut removes the number lists named "data" from a JSON text and inserts their indices. encoding/json would take most
-// of a request's time for them, and read them twice.
+// cut replaces the number lists named "data" in a JSON text by their indices: encoding/json would read them twice,
+// which takes most of a request's time.
 func cut(text []byte) (rest []byte, lists [][]byte) {
 	const name = `"data"`
 	from := 0
@@ -47,7 +47,7 @@ func cut(text []byte) (rest []byte, lists [][]byte) {
 	return append(rest, text[from:]...), lists
 }
 
-// listed returns the length of the list of numbers or bools at the start of a text, else 0. decode checks its content.
+// listed returns the length of the list of numbers or bools at the start of a text, else 0.
 func listed(text []byte) int {
 	depth := 0
 	for i, c := range text {

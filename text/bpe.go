@@ -8,8 +8,8 @@ import (
 )
 
 // BPE is a byte-level BPE tokenizer. It splits a text into pieces (words with the preceding space, numbers,
-// punctuation, spaces) and each piece into bytes, then merges pairs of tokens in the order learned. Make one with
-// [BPETraining] or [BPE.UnmarshalJSON]. The zero BPE encodes nothing.
+// punctuation, spaces), and merges pairs of tokens, first bytes, in the order learned. Make one with [BPETraining] or
+// [BPE.UnmarshalJSON]. The zero BPE encodes nothing.
 type BPE struct {
 	tokens []string
 	ids    map[string]int32 // added tokens take precedence over equal bytes

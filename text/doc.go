@@ -1,5 +1,5 @@
 // Package text tokenizes text for language models by byte-level BPE (Sennrich et al. 2016, on bytes as in Radford et
-// al. 2019), trained here or read from a tokenizer.json of Hugging Face, and samples tokens from logits.
+// al. 2019), trained here or read from a tokenizer.json of Hugging Face, and samples tokens from logits ([Sampling]).
 //
 //	tokens, err := text.BPETraining{Size: 2048, Special: []string{"<|endoftext|>"}}.Train(texts)
 //	ids, err := tokens.Encode("package text")
@@ -10,14 +10,6 @@
 // # Files
 //
 // [BPE.MarshalJSON] and [BPE.UnmarshalJSON] use Hugging Face's tokenizer.json. Python's tokenizers returns the same
-// ids, and trains the same vocabulary from the same texts. Unsupported content (another model, a normalizer, another
-// pre-tokenizer, a post-processor that adds tokens) is an error that names it; the module text/huggingface reads some
-// of it.
-//
-// # Generation
-//
-// [Sampling] chooses the next token: the likeliest one, or a random one by temperature, top-k and top-p. See
-// examples/gpt.
-//
-// The package depends only on the standard library.
+// ids, and trains the same vocabulary from the same texts. Unsupported content is an error that names it; the module
+// text/huggingface reads more.
 package text

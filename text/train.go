@@ -20,8 +20,8 @@ type BPETraining struct {
 }
 
 // Train repeatedly merges the most frequent pair of tokens (of several, that with the lowest ids), until there are Size
-// tokens or no pair occurs MinCount times. The result does not depend on the order of the texts. Pairs do not cross
-// texts or pieces. Memory grows with the number of distinct pieces, not with the length of the texts.
+// tokens or no pair occurs MinCount times. Pairs do not cross texts or pieces. The order of the texts does not matter.
+// Memory grows with the number of distinct pieces only.
 func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 	if least := 256 + len(t.Special); t.Size < least {
 		return nil, fmt.Errorf("text: BPETraining: Size is %d, expected at least %d, for 256 bytes and %d special tokens", t.Size, least, len(t.Special))

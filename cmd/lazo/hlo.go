@@ -23,8 +23,8 @@ type hloCommand struct {
 	Timeout time.Duration `default:"10m" help:"How long it may take."`
 }
 
-// Run prints the program, then the compiler's estimates as comments, so that the output stays a valid program. It
-// prints nothing if the program does not compile.
+// Run prints the program, then the compiler's estimates as comments, so that the output is a valid program. It prints
+// nothing if compilation fails.
 func (c hloCommand) Run(s session) (err error) {
 	if !s.child {
 		return inChild(s, c.Timeout, c.Path)

@@ -32,7 +32,7 @@ func limits() string {
 }
 
 // cgroupLimit returns the lowest memory limit of the groups in the text of /proc/self/cgroup and their parents, and its
-// file, "" for none. In a container the names may be the host's: then the root's limit applies.
+// file. In a container without those groups the root's limit applies.
 func cgroupLimit(groups, mount string) (least uint64, file string) {
 	for line := range strings.Lines(groups) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers of version 1, path

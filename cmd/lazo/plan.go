@@ -53,8 +53,8 @@ func (c planCommand) misplaced() string {
 	return fmt.Sprintf("what stands behind %s is the Go program's, so %s too: flags of lazo plan stand before it", plain(c.path()), plain(strings.Join(flags, ", ")))
 }
 
-// Run prints a table per target, or a line per size. It prints the error of a target and continues. For scripts, a step
-// that does not fit is a problem found.
+// Run prints a table per target, or a line per size. An error of a target does not stop the others. A step that does
+// not fit is a problem found, for scripts.
 func (c planCommand) Run(s session) error {
 	targets, err := c.targets()
 	if err != nil {

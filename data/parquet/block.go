@@ -18,8 +18,8 @@ func (r *rows) inBlocks() bool {
 	return true
 }
 
-// block decodes up to most rows at once, column by column, and returns how many. It returns 0 and changes nothing at
-// the end of a page or if anything is wrong, so that all errors come from [rows.take].
+// block decodes up to most rows at once, column by column. It returns 0 and changes nothing if it cannot, so that all
+// errors come from [rows.take].
 func (r *rows) block(most int64) int64 {
 	if r.oneByOne > 0 {
 		r.oneByOne--
@@ -273,7 +273,7 @@ func (s *slice[T]) setClasses(at, stride int, d *dictionary, places []uint32) bo
 	return true
 }
 
-// skip advances by n numbers if the current run has them and all equal v.
+// skip advances by n numbers if the current run repeats v that often.
 func (r *runs) skip(v uint32, n uint64) bool {
 	if r.left < n || r.packed != nil || r.same != v {
 		return false

@@ -5,7 +5,6 @@
 // encodings; snappy, gzip and zstd. It refuses encrypted files, decimals, float16, int96 times, nested lists,
 // DELTA_BYTE_ARRAY, LZ4 and Brotli.
 //
-// The package decodes pages itself because parquet-go allocates the sizes that a file claims: a run of six bytes may
-// claim 2^31 numbers. This package decodes at most 512 values of a column at a time and counts other allocations
-// against [Format].Limit first.
+// It does not use parquet-go, which allocates the sizes that a file claims (six bytes may claim 2^31 numbers).
+// Allocations count against [Format].Limit first.
 package parquet

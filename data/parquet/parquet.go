@@ -19,32 +19,31 @@ import (
 //		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
 //	}}
 //
-// A stream keeps the slices of its format: do not change them meanwhile.
+// A stream keeps the slices of its format: do not change them.
 type Format struct {
 	// Fields are the fields of an example. Empty means "x" with all columns.
 	Fields []Field
-	// Texts reads each column into a text field [n] of its own, as [data.CSV.Texts], for a [data.Preparation]. Numbers
-	// are formatted; a null or NaN is "". Lists are errors. It excludes Fields.
+	// Texts reads each column into its own text field [n], as [data.CSV.Texts], for a [data.Preparation]. Numbers are
+	// formatted; a null or NaN is "". Lists are errors. It excludes Fields.
 	Texts bool
 	// Limit is the maximum memory in bytes for footer, pages, dictionaries, and the values of the set or one batch. A
 	// text counts 16 bytes more than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
-	// Set it for higher compression ratios.
 	Limit int64
 }
 
 // Field assigns columns of a file to a field.
 type Field struct {
 	Name string
-	// Columns are names from the schema, in this order. Empty means all columns that no other field names, in the
-	// file's order, except an index of pandas. A column in a structure is named "outer.inner", a list by the list's
-	// name. The field is [n] for one named column, else [n, columns]. A list of numbers makes [n, length]; it must be
-	// the field's only column, with the same length in each row.
+	// Columns are names from the schema, in this order. Empty means all that no other field names, except an index of
+	// pandas. A column in a structure is named "outer.inner", a list by the list's name. The field is [n] for one named
+	// column, else [n, columns]. A list of numbers makes [n, length]; it must be the only column, with the same length
+	// in each row.
 	Columns []string
 	// Dims is the shape of an example of such a list; nil means [length].
 	Dims []int
-	// DType is the dtype, named as by data.Array.DType. "" means "float32", or "int32" with Classes. Floats are rounded
-	// to nearest; integers must be representable. Bools are 0 and 1. Times are the file's numbers. For texts, "uint8"
-	// makes lists of bytes. "string" keeps texts and formats numbers and bools; a null or NaN is "".
+	// DType is the dtype, named as by data.Array.DType; "" means "float32", or "int32" with Classes. Floats are rounded
+	// to nearest; integers must be representable. Bools are 0 and 1, times the file's numbers. Texts as "uint8" are
+	// lists of bytes. "string" keeps texts and formats numbers and bools; a null or NaN is "".
 	DType string
 	// Classes are the texts that the column may hold. The value is the index of the text.
 	Classes []string
@@ -73,8 +72,8 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Read reads all rows of a file of size bytes into a set. Errors: a [*data.FormatError] for an invalid file, a
-// [*RowError] for a value, and one that wraps [data.ErrLimit] for too much memory.
+// Read reads all rows of a file of size bytes into a set. It returns a [*data.FormatError] for an invalid file, a
+// [*RowError] for a value, and an error that wraps [data.ErrLimit] for too much memory.
 func Read(file io.ReaderAt, size int64, format Format) (*data.Set, error) {
 	set, err := read(file, size, format)
 	if err != nil {
@@ -105,9 +104,9 @@ func read(file io.ReaderAt, size int64, format Format) (set *data.Set, err error
 	return set, errors.Join(err, made)
 }
 
-// Stream reads a file in batches of size examples; the last one may be smaller. Batches may span row groups. It holds
-// one batch and one page per column in memory. Each iteration opens the file again. The first error ends the iteration.
-// Epoch is 0 in all batches.
+// Stream reads a file in batches of size examples, which may span row groups; the last one may be smaller. It holds one
+// batch and one page per column in memory, and opens the file in each iteration. The first error ends the iteration.
+// Epoch is 0.
 //
 // A small file can claim any number of equal rows; [data.Take] bounds the stream.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
@@ -125,8 +124,8 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	}
 }
 
-// Texts yields a column of texts or bytes, row by row, for example for a tokenizer. Each has its own memory; a null is
-// nil. It holds one page in memory. Each iteration opens the file again. The first error ends the iteration.
+// Texts yields a column of texts or bytes, row by row, each in its own memory; a null is nil. It holds one page in
+// memory and opens the file in each iteration. The first error ends the iteration.
 func Texts(path, column string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := withFile(path, func(file *os.File, size int64) error { return texts(file, size, column, yield) })

@@ -1,11 +1,10 @@
 // Package huggingface opens tokenizers that package text does not read, from a folder in the layout of the Hugging Face
-// hub:
+// hub. It is a module of its own and downloads nothing.
 //
 //	tokens, err := huggingface.Open("bert-base-uncased")
 //	ids, err := tokens.Encode("The loop takes a batch.")
 //
-// Ids equal those of Python's tokenizers and sentencepiece. A file or text that would get other ids is an error that
-// names the reason:
+// Ids equal those of Python's tokenizers and sentencepiece. A file or text that would get other ids is an error:
 //
 //	file             what                                               by
 //	tokenizer.json   byte-level BPE, as GPT-2's                         package text
@@ -14,9 +13,6 @@
 //	tokenizer.model  BPE of sentencepiece with byte fallback, whose     github.com/eliben/go-sentencepiece
 //	                 normalizer changes nothing, as Gemma's
 //
-// Of go-huggingface v0.4.0 only word-piece is used. Its other models return wrong ids: for 48 (byte-level BPE), 106
-// (BPE) and 75 (unigram) of 126 texts. Encode of word-piece refuses characters that go-huggingface classifies
-// differently from tokenizers, such as U+200B, and very long words beyond ASCII.
-//
-// It is a module of its own and downloads nothing.
+// The other models of go-huggingface v0.4.0 return wrong ids for 48 to 106 of 126 texts. Word-piece refuses characters
+// that it classifies differently from tokenizers, such as U+200B, and very long words beyond ASCII.
 package huggingface
