@@ -13,8 +13,7 @@ import (
 )
 
 // dqn is a step of DQN (Mnih et al. 2015) on a batch from the replay buffer, with the targets of Double DQN (van
-// Hasselt et al. 2016): the policy chooses the next action, and the target network, an earlier copy of the policy,
-// evaluates it.
+// Hasselt et al. 2016). The target network is an earlier copy of the policy.
 func dqn(b *managed.Builder) {
 	const discount, renewed = 0.99, 20
 	best := graph.ArgMax(policy(b, b.Field("next")), -1)
@@ -55,7 +54,6 @@ func newReplay(a agent) loop.Source[data.Batch] {
 	return r
 }
 
-// From plays before each 64th batch, and draws batches from the buffer.
 func (r *replay) From(position int64) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		for ; ; position++ {

@@ -41,8 +41,8 @@ var scores = managed.TestStep(func(b *managed.Builder) {
 	b.Output("out", graph.Concatenate([]*graph.Node{policy(b, x), graph.ExpandAxes(value(b, x), -1)}, -1))
 }, managed.OutputsAlone())
 
-// rollout is the policy's latest play: [horizon, parallel], 4 numbers per state. A checkpoint must contain it, because
-// training changes the policy that played it.
+// rollout is the policy's latest play, [horizon, parallel]. A checkpoint must contain it, because training changes the
+// policy.
 type rollout struct {
 	agent
 	States, Likelihoods, Returns, Advantages []float32
@@ -82,7 +82,6 @@ func (r *rollout) minibatches(position int64) iter.Seq2[data.Batch, error] {
 	return data.Take(batches.From(position%updates), updates-position%updates)
 }
 
-// play begins new episodes in all environments, and restarts those that end.
 func (r *rollout) play(random *rand.Rand) error {
 	*r = rollout{agent: r.agent}
 	poles := make([]pole, parallel)
@@ -126,8 +125,7 @@ func choose(logits []float32, random *rand.Rand) (action int32, likelihood float
 	return action, float32(-math.Log1p(math.Exp(gap)))
 }
 
-// estimate computes returns and standardized advantages by generalized advantage estimation (Schulman et al. 2016).
-// values has one row more than the rollout.
+// estimate computes returns and standardized advantages by GAE (Schulman et al. 2016).
 func (r *rollout) estimate(values []float32, fallen []bool) {
 	const discount, lambda = 0.99, 0.95
 	r.Returns, r.Advantages = make([]float32, len(fallen)), make([]float32, len(fallen))

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// reinforce is a step of REINFORCE (Williams 1992). Its program also plays the episodes, with the state's random
-// numbers, so it needs no data. The advantage of an action is its return minus the mean return.
+// reinforce is a step of REINFORCE (Williams 1992) with the mean return as baseline. Its program also plays the
+// episodes, with the state's random numbers, so it needs no data.
 func reinforce(b *managed.Builder) {
 	const episodes, discount = 16, 0.99
 	uniform := b.Scope().RandomUniform(b.Graph(), shapes.Make(b.DType(), episodes, 4))

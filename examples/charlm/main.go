@@ -1,15 +1,11 @@
-// Command charlm trains a character language model on this project's documents. It shows:
-//
-// - a text as one long sequence, which package data divides into windows, shuffles and batches;
-// - layers of GoMLX in a flaxlike model: a causal transformer;
-// - text generation, one character at a time.
-//
-// To run it, on the README and docs of this repository, or on all .md and .txt files of a folder:
+// Command charlm trains a causal transformer on the characters of this project's documents, or of all .md and .txt
+// files of a folder:
 //
 //	go run ./examples/charlm
 //	go run ./examples/charlm -text FOLDER -steps 2000
 //
-// It prints the perplexity on the held-out last tenth of the text, that of a unigram model, and a sample.
+// Package data divides one long text into windows. The layers are GoMLX's in a flaxlike model. It prints the perplexity
+// on the held-out last tenth of the text, that of a unigram model, and a sample.
 package main
 
 import (

@@ -1,16 +1,13 @@
-// Command gpt trains a GPT-style language model on this project's documents and code, and generates text. It shows:
-//
-//   - a byte-level BPE vocabulary (package text), trained on the same text and saved as a tokenizer.json;
-//   - a decoder-only transformer of package nn: pre-norm, causal attention with rotary positions, tied embeddings;
-//   - AdamW, linear warmup and cosine decay, clipping by the global norm;
-//   - generation with a key-value cache: one program for the prompt and one per further token, at constant cost;
-//     temperature, top-k and top-p.
-//
-// Run it from the root of a clone, which takes about three minutes on two cores, or on the .md and .go files of any
-// folder:
+// Command gpt trains a GPT-style language model on this project's documents and code, or on the .md and .go files of a
+// folder, and generates text. The first takes about three minutes on two cores, from the root of a clone:
 //
 //	go run ./examples/gpt
 //	go run ./examples/gpt -text FOLDER -steps 2000 -prompt "The loop" -temperature 0.5
+//
+// - A byte-level BPE vocabulary (package text) is trained on the same text and saved as tokenizer.json.
+// - The model is decoder-only: pre-norm, rotary positions, tied embeddings.
+// - Training uses AdamW, warmup, cosine decay and clipping by the global norm.
+// - Generation uses a key-value cache, temperature, top-k and top-p.
 //
 // It prints the bits per byte on held-out files, those of a unigram model, and the generated text.
 package main

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// writeDigits writes the digits as PNG files into the user's cache and returns the folder. It keeps an existing folder.
+// writeDigits writes the digits as PNG files into the user's cache, unless they exist.
 func writeDigits() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -1,6 +1,5 @@
-// Command images trains a convolutional network with augmentation on a folder of images, one subfolder per class, and
-// classifies one of them: go run ./examples/images -dir FOLDER. Without a folder it writes the handwritten digits into
-// one.
+// Command images trains a convolutional network with augmentation on a folder of images, one subfolder per class, or on
+// the digits, and classifies one image: go run ./examples/images -dir FOLDER
 package main
 
 import (

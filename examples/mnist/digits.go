@@ -40,7 +40,7 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 	return images(name)
 }
 
-// images uses a fifth of a folder's images as test set. They are read during training, as grey 28x28.
+// images uses a fifth of a folder's images, grey 28x28, as test set.
 func images(dir string) (train, test *data.Set, err error) {
 	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: 28, Width: 28, Channels: 1, Resize: data.Stretch})
 	if err != nil {

@@ -2,8 +2,7 @@ package main
 
 import "github.com/lazo-ml/lazo/data"
 
-// digits adds a one-hot colour to each digit, and the targets: digit, share of ink, and whether red is even, green is
-// odd, or blue is at least 5.
+// digits adds a one-hot colour to each digit. The rule: red is even, green is odd, or blue is at least 5.
 func digits() (training, test *data.Set, err error) {
 	training, test, err = data.Digits()
 	if err == nil {

@@ -1,6 +1,6 @@
-// Command outputs trains one network with several inputs and outputs: from a digit's image and its colour it predicts
-// the digit, the amount of ink, and whether a rule of digit and colour holds. It has a custom layer and weighted
-// losses: go run ./examples/outputs
+// Command outputs trains one network with several inputs and outputs, a custom layer and weighted losses: from a
+// digit's image and its colour it predicts the digit, the amount of ink, and whether a rule holds: go run
+// ./examples/outputs
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 
 const pixels, classes = 64, 10
 
-// model is the state: a row of weights per pixel, and one of biases. Steps return copies of this plain value. A state
-// that changes in place, such as a slice, would need a method Snapshot for callbacks.KeepBest.
+// model is the state: weights per pixel, and biases. It is a plain value that steps copy; a state that changes in place
+// would need a method Snapshot for callbacks.KeepBest.
 type model [(pixels + 1) * classes]float64
 
 // Checkpoints need only Content and Restore.

@@ -12,8 +12,8 @@ const (
 
 const shortest, longest = 4, 32
 
-// line has signs, and a tag for each: 1 for matched brackets and their content, else 0. Opening brackets depend on what
-// follows, closing ones on what precedes, and letters on both.
+// line has signs, and a tag for each: 1 for matched brackets and their content, else 0. So tags depend on both
+// directions.
 type line struct{ signs, tags []int32 }
 
 func lines(seed uint64, n int) []line {

@@ -1,14 +1,9 @@
-// Command tagger trains a bidirectional LSTM to tag each sign of a line as inside or outside a pair of brackets. It
-// shows:
+// Command tagger trains a bidirectional LSTM to tag each sign of a line as inside or outside a pair of brackets, with
+// lines of several lengths: go run ./examples/tagger
 //
-//   - lines of several lengths, shuffled in each epoch and batched by length (data.Buckets), so that only two programs
-//     are compiled;
-//   - a recurrence over ragged lengths, by package nn: backwards it begins at the end of each line;
-//   - a loss and a metric that ignore the padding of lines and batches.
-//
-// To run it:
-//
-//	go run ./examples/tagger
+// - data.Buckets batches lines by length, so that only two programs are compiled.
+// - The backward recurrence of package nn begins at the end of each line.
+// - Loss and metric ignore the padding of lines and batches.
 //
 // It prints the accuracy on unseen lines, also with more padding, which changes nothing. -forward uses one direction
 // only.
@@ -58,7 +53,7 @@ func main() {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer), managed.WithSeed(*seed)))
 	defer state.Close()
 
-	// The pass number is the seed. Lines that do not fill a batch wait for the next pass.
+	// Incomplete batches of lines wait for the next pass.
 	known := lines(1, 8192)
 	shuffled := data.Passes(func(pass int) iter.Seq2[line, error] {
 		return data.ShuffleBuffer(data.Items(known), len(known), uint64(pass))

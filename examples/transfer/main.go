@@ -1,15 +1,7 @@
-// Command transfer trains a network on the digits 0 to 4 and reuses its features to classify 5 to 9 in few steps. It
-// shows:
+// Command transfer trains a network on the digits 0 to 4 and reuses its features for 5 to 9: go run ./examples/transfer
 //
-// - a model that copies a part of another one and reports it: CopyFrom;
-// - parameters that remain bit-identical, because they are frozen: optim.Frozen.
-//
-// To run it:
-//
-//	go run ./examples/transfer
-//
-// It prints both tasks' test accuracy, and hashes of the body's and head's parameters before and after the second
-// training: the body's are equal.
+// CopyFrom copies a part of a model and reports it. optim.Frozen keeps parameters bit-identical. The program prints
+// both tasks' test accuracy, and hashes of the body's and head's parameters before and after the second training.
 package main
 
 import (

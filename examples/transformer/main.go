@@ -1,15 +1,8 @@
-// Command transformer trains a small transformer (Vaswani et al. 2017) on sentences such as "today ann gives to ben":
-// who has the thing in the end? Only the order of words decides. It shows:
+// Command transformer trains a small transformer (Vaswani et al. 2017) on sentences such as "today ann gives to ben" to
+// tell who has the thing in the end: go run ./examples/transformer
 //
-//   - padded sentences with a mask for attention, loss and metrics, as in Jaxloop's TransformerStep: input_ids,
-//     attention_mask and labels, one per token;
-//   - metrics over all unmasked tokens of an epoch.
-//
-// To run it:
-//
-//	go run ./examples/transformer
-//
-// It prints the accuracy on unseen sentences, also with more padding, which changes nothing.
+// Sentences are padded. A mask applies to attention, loss and metrics, as in Jaxloop's TransformerStep. It prints the
+// accuracy on unseen sentences, also with more padding, which changes nothing.
 package main
 
 import (

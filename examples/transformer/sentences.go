@@ -19,8 +19,8 @@ var (
 )
 
 // sentences makes n sentences, padded to length words: fillers, a name, fillers, a verb, fillers, another name,
-// fillers. The label of each word is the name that has the thing in the end: the second for "gives_to", the first for
-// "gets_from". Without the order of words only half can be right.
+// fillers. The label of each word is the final owner: the second name for "gives_to", the first for "gets_from".
+// Without word order only half can be right.
 func sentences(seed uint64, n, length int) *data.Set {
 	random := rand.New(rand.NewPCG(seed, 0))
 	ids, labels := make([][]int32, n), make([][]int32, n)

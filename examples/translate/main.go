@@ -1,13 +1,9 @@
 // Command translate trains an encoder-decoder transformer (Vaswani et al. 2017) to translate between two artificial
-// languages that differ in word order and agreement. It shows:
+// languages that differ in word order and agreement: go run ./examples/translate
 //
-// - sentences of several lengths, batched by length (data.Buckets), so that only two programs are compiled;
-// - teacher forcing with layers of package nn, whose masks exclude padding;
-// - a test that translates greedily in a loop of the graph with a key-value cache, so that each word costs the same.
-//
-// To run it:
-//
-//	go run ./examples/translate
+// - data.Buckets batches sentences by length, so that only two programs are compiled.
+// - Training uses teacher forcing; the masks of package nn exclude padding.
+// - A test translates greedily in a loop of the graph with a key-value cache.
 //
 // It prints the share of unseen sentences translated without an error, and three of them.
 package main

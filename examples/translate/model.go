@@ -30,8 +30,7 @@ func (m network) learn(b *managed.Builder) {
 	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(target, logits), counts))
 }
 
-// translate is a greedy test step. The memory's keys and values do not change, so XLA computes them once, before the
-// loop.
+// translate is a greedy test step. The memory's keys and values are loop-invariant, so XLA computes them once.
 func (m network) translate(b *managed.Builder) {
 	target, memory, lengths := b.Field("target"), m.encode(b), b.Field("lengths")
 	batch, places := target.Shape().Dimensions[0], target.Shape().Dimensions[1]

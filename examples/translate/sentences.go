@@ -32,9 +32,9 @@ var (
 //	the old cat saw some wild bears yesterday   the subject, what it did, to whom, when
 //	jer ursin feras alka kat veto lo videte     when, to whom, the subject, what it did
 //
-// In the target a noun is followed by its adjectives in reverse, then its determiner. Nouns have endings for plural and
-// object. Adjectives and determiners agree with the noun's gender, adjectives also with its number; a verb agrees with
-// its subject's number and its object's gender. With "because" the second clause comes first.
+// In the target, adjectives follow their noun in reverse, then comes its determiner. Nouns have endings for plural and
+// object. Adjectives and determiners agree with the noun's gender, adjectives also with its number; verbs with the
+// subject's number and the object's gender. With "because" the second clause comes first.
 func sentences(seed uint64, clauses int) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
 		for i := uint64(0); ; i++ {

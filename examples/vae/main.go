@@ -1,12 +1,9 @@
-// Command vae trains a variational autoencoder (Kingma and Welling 2013) that encodes digits as two numbers. It shows:
+// Command vae trains a variational autoencoder (Kingma and Welling 2013) that encodes digits as two numbers: go run
+// ./examples/vae -out digits.png
 //
-// - two losses by name, reconstruction and kl, which a training step adds;
-// - reproducible random numbers in a step, which depend on the seed and the step;
-// - the use of only the decoder of a trained model.
-//
-// To run it:
-//
-//	go run ./examples/vae -out digits.png
+// - A training step adds two losses by name, reconstruction and kl.
+// - Random numbers depend on the seed and the step, so runs are reproducible.
+// - The decoder is used alone after training.
 //
 // It prints both losses on the test digits, in nats per digit, and writes a grid of decoded images.
 package main
@@ -46,8 +43,7 @@ func step(b *managed.Builder) {
 	z := graph.Add(mean, graph.Mul(noise, graph.Exp(graph.MulScalar(logVariance, 0.5))))
 	logits := network(b.Scope().In("decoder"), z, pixels)
 
-	// Pixels are from 0 to 1: the reconstruction loss sums their cross-entropies. The other loss is the KL divergence
-	// from a normal prior.
+	// The reconstruction loss is the cross-entropy of pixels from 0 to 1, kl the divergence from a normal prior.
 	b.Loss("reconstruction", graph.ReduceSum(graph.Sub(graph.Softplus(logits), graph.Mul(x, logits)), -1))
 	kl := graph.Sub(graph.Add(graph.Square(mean), graph.Exp(logVariance)), graph.OnePlus(logVariance))
 	b.Loss("kl", graph.MulScalar(graph.ReduceSum(kl, -1), 0.5))
