@@ -8,20 +8,20 @@ import (
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
-// Array is numbers, truth values or texts with dimensions. In a [Set] and a [Batch] the first axis counts the examples.
+// Array is a multidimensional array of numbers, bools or texts. In a [Set] and a [Batch] the first axis is the
+// examples.
 //
-// An Array is a view: copying one copies no elements.
+// Copying an Array does not copy its elements.
 type Array struct {
-	// Flat holds the elements, the last axis running fastest: []float32, []float64, []int8 to []int64, []uint8 to
-	// []uint64, or []bool. []string holds texts, as [CSV.Texts] reads them: a [Set] keeps, splits and deals them out as
-	// it does numbers, but no step takes them; a [Preparation] makes numbers of them.
+	// Flat holds the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, []bool,
+	// or []string for texts. Steps do not accept texts; a [Preparation] converts them.
 	Flat any
-	// Dims are the lengths of the axes; none for a single element.
+	// Dims are the lengths of the axes. A scalar has none.
 	Dims []int
 }
 
-// Check returns an error unless a step can take the array: Flat has one of the element types, but no texts, and exactly
-// as many elements as Dims say.
+// Check returns an error if a step cannot take the array: if Flat has no valid type or holds texts, or if its length
+// differs from the product of Dims.
 func (a Array) Check() error {
 	if err := a.checkNumbers(); err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -37,7 +37,7 @@ func (a Array) checkNumbers() error {
 	return err
 }
 
-// typeOf is the name of the type of the elements, "" if an array cannot have it, and their number.
+// typeOf returns the element type's name, "" if it is invalid, and the number of elements.
 func typeOf(flat any) (string, int) {
 	if texts, ok := flat.([]string); ok {
 		return "string", len(texts)
@@ -64,7 +64,7 @@ func (a Array) check() error {
 	return nil
 }
 
-// Len is the length of the first axis; 1 without axes.
+// Len returns the length of the first axis, 1 for a scalar.
 func (a Array) Len() int {
 	if len(a.Dims) == 0 {
 		return 1
@@ -72,20 +72,20 @@ func (a Array) Len() int {
 	return a.Dims[0]
 }
 
-// Size is the number of elements; 0 if Flat is of no valid type.
+// Size returns the number of elements, 0 if the type of Flat is invalid.
 func (a Array) Size() int {
 	_, n := typeOf(a.Flat)
 	return n
 }
 
-// DType names the type of the elements as Go does ("float32", "bool"); "" if Flat is of no valid type.
+// DType returns the Go name of the element type ("float32", "bool"), "" if the type of Flat is invalid.
 func (a Array) DType() string {
 	t, _ := typeOf(a.Flat)
 	return t
 }
 
-// Slice is rows i to j-1 of the first axis, without a copy. For bounds out of range, or an array that fails
-// [Array.Check], it is the zero Array, which Check refuses.
+// Slice returns rows i to j-1 of the first axis without a copy. If the bounds are out of range or the array is
+// inconsistent, it returns the zero Array, which [Array.Check] refuses.
 func (a Array) Slice(i, j int) Array {
 	if len(a.Dims) == 0 || a.check() != nil || i < 0 || j < i || j > a.Dims[0] {
 		return Array{}
@@ -93,8 +93,7 @@ func (a Array) Slice(i, j int) Array {
 	return a.slice(i, j, dimsOf(a, j-i))
 }
 
-// Gather copies the given rows of the first axis, in that order, into an array of its own. For a row out of range, or
-// an array that fails [Array.Check], it is the zero Array, which Check refuses.
+// Gather returns a copy of the given rows of the first axis. Errors are those of [Array.Slice].
 func (a Array) Gather(rows []int) Array {
 	if len(a.Dims) == 0 || a.check() != nil {
 		return Array{}
@@ -107,7 +106,7 @@ func (a Array) Gather(rows []int) Array {
 	return a.gather(rows, dimsOf(a, len(rows)))
 }
 
-// slice and gather do without checks; dims are those of the result.
+// slice and gather do not check their arguments. dims are the result's.
 
 func (a Array) slice(i, j int, dims []int) Array {
 	width := a.width()
@@ -121,7 +120,6 @@ func (a Array) gather(rows, dims []int) Array {
 	return Array{to, dims}
 }
 
-// width is the number of elements in a row.
 func (a Array) width() int {
 	width := 1
 	for _, d := range a.Dims[1:] {
@@ -130,7 +128,6 @@ func (a Array) width() int {
 	return width
 }
 
-// dimsOf are the dims of a with another length of the first axis.
 func dimsOf(a Array, rows int) []int {
 	dims := make([]int, len(a.Dims))
 	copy(dims, a.Dims)
@@ -138,8 +135,8 @@ func dimsOf(a Array, rows int) []int {
 	return dims
 }
 
-// product multiplies lengths; not ok for a negative one, or when the lengths other than 0 overflow an int (so that no
-// part of the product does, either).
+// product multiplies lengths. It is not ok if one is negative or if the nonzero ones overflow an int, so no partial
+// product overflows either.
 func product(dims []int) (size int, ok bool) {
 	all, zero := uint64(1), false
 	for _, d := range dims {
@@ -164,11 +161,9 @@ func product(dims []int) (size int, ok bool) {
 
 const maxInt = uint64(^uint(0) >> 1)
 
-// mostElements is how many elements an array is made with, at most. More is a mistaken size, for which Go would end the
-// process.
+// mostElements limits the arrays that this package allocates. Above it, Go would end the process.
 const mostElements = 1 << 34
 
-// sized is product for an array that is to be made.
 func sized(dims ...int) (size int, ok bool) {
 	size, ok = product(dims)
 	return size, ok && size <= mostElements

@@ -7,45 +7,45 @@ import (
 	"slices"
 )
 
-// Augmentation is a change of one image, drawn at random.
+// Augmentation is a random change of one image.
 type Augmentation struct {
 	name  string
 	check func(h, w int) error
-	// dims are those of the result; nil: those of the image.
+	// dims returns the size of the result; nil means unchanged.
 	dims  func(h, w int) (int, int)
 	place func(d *draws, h, w int) placement
-	// alter changes the numbers of an image, where place takes its pixels from elsewhere: an Augmentation has one of both.
+	// alter changes the numbers of an image; place only moves pixels. An Augmentation has exactly one of them.
 	alter func(d *draws, p *picture)
 }
 
-// placement says from where a pixel is taken: row and column of the image for those of the result. Outside of the image
-// the value is 0, or with edge that of the nearest pixel.
+// placement maps rows and columns of the result to those of the image. Outside the image the value is 0, or with edge
+// the nearest pixel's.
 type placement struct {
 	top, left             int
 	flipRows, flipColumns bool
 	edge                  bool
 }
 
-// draws are random numbers, spelled out as in permute.
+// draws are random numbers with a fixed algorithm; see permute.
 type draws struct{ *rand.PCG }
 
-// upTo is a number from 0 to n-1.
 func (d *draws) upTo(n int) int {
 	i, _ := bits.Mul64(d.Uint64(), uint64(n))
 	return int(i)
 }
 
-// FlipHorizontal mirrors every second image, left to right.
+// FlipHorizontal mirrors an image left to right, with probability 1/2.
 func FlipHorizontal() Augmentation {
 	return Augmentation{name: "flip horizontal", place: func(d *draws, _, _ int) placement { return placement{flipColumns: d.upTo(2) == 1} }}
 }
 
-// FlipVertical mirrors every second image, top to bottom.
+// FlipVertical mirrors an image top to bottom, with probability 1/2.
 func FlipVertical() Augmentation {
 	return Augmentation{name: "flip vertical", place: func(d *draws, _, _ int) placement { return placement{flipRows: d.upTo(2) == 1} }}
 }
 
-// RandomCrop puts pad pixels of 0 around an image and takes a part of height x width pixels, any one equally likely.
+// RandomCrop pads an image with pad zero pixels on each side and crops height x width pixels at a uniformly random
+// position.
 func RandomCrop(height, width, pad int) Augmentation {
 	return Augmentation{
 		name: "random crop",
@@ -65,8 +65,8 @@ func RandomCrop(height, width, pad int) Augmentation {
 
 const maxPad = 1 << 15
 
-// RandomShift moves an image by up to rows down or up and columns left or right, each distance equally likely. What was
-// not in the image becomes the nearest pixel of its edge.
+// RandomShift moves an image by up to rows up or down and up to columns left or right, uniformly. The nearest edge
+// pixel fills the rest.
 func RandomShift(rows, columns int) Augmentation {
 	return Augmentation{
 		name: "random shift",
@@ -82,17 +82,16 @@ func RandomShift(rows, columns int) Augmentation {
 	}
 }
 
-// Augment is a function for [Map] and [ParallelMap], [Set.MapBatches] and the Augment of flaxlike.Fit: it changes each
-// image of the given field, [n, height, width, channels], by all changes in their order. Those that change numbers and
-// do not only move pixels, as [RandomRotation], take images in floating point; the others any type. What is drawn is a
-// pure function of the seed, the epoch, the example's place in the epoch ([Batch].At), and the changes, so it is the
-// same for each number of workers, each size of batch, and each position at which a run begins ([Batches.From]). The
-// batch that it is given stays as it is.
+// Augment returns a function for [Map], [ParallelMap], [Set.MapBatches] and the Augment of flaxlike.Fit. It applies all
+// changes in order to copies of the images in the field, [n, height, width, channels]. Changes of numbers, as
+// [RandomRotation], need floating point images.
 //
-// So two batches of one place get the same draws. The batches of all sources of this package have different places,
-// also where a source repeats. Map, ParallelMap, [Repeat] and [Passes] number batches made by hand without a place,
-// from the start of the iteration. If such a source begins at a later position, or if you call the function yourself,
-// set Epoch and At.
+// The draws depend only on the seed, the epoch, the example's position in the epoch ([Batch].At) and the changes, but
+// not on the number of workers, the batch size or where a run starts.
+//
+// Sources of this package yield distinct positions. Map, ParallelMap, [Repeat] and [Passes] number batches without a
+// position from the start of the iteration. If such a source starts later, or if you call the function yourself, set
+// Epoch and At.
 func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b Batch) (Batch, error) {
@@ -110,12 +109,12 @@ func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Ba
 	}
 }
 
-// drawsAt are those of an example of a batch: of its place in the epoch, however that is cut into batches.
+// drawsAt depends on the example's position in the epoch, not on the batch size.
 func drawsAt(seed uint64, b Batch, row int) *draws {
 	return &draws{rand.NewPCG(mix(seed, uint64(b.Epoch)), mix(^seed, uint64(b.At+row)))}
 }
 
-// mix makes unrelated numbers of neighbouring ones (the finisher of SplitMix64, by Steele, Lea and Flood).
+// mix decorrelates neighbouring numbers (the finalizer of SplitMix64, by Steele, Lea and Flood).
 func mix(seed, n uint64) uint64 {
 	z := seed + (n+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -172,7 +171,6 @@ func augment(a Array, changes []Augmentation, random func(row int) *draws) (Arra
 	return a, nil
 }
 
-// moved has the pixels of images elsewhere: changes are composed, and the pixels moved once.
 func moved(a Array, changes []Augmentation, d []*draws) Array {
 	dims := slices.Clone(a.Dims)
 	for _, c := range changes {
@@ -180,14 +178,13 @@ func moved(a Array, changes []Augmentation, d []*draws) Array {
 			dims[1], dims[2] = c.dims(dims[1], dims[2])
 		}
 	}
-	// The rows of the source for those of the result, -1 for none.
 	flat := elementsOf(a.Flat).move(a.Flat, a.Dims, dims, func(image int) (rows, columns []int) {
 		return compose(a.Dims[1], a.Dims[2], changes, d[image])
 	})
 	return Array{flat, dims}
 }
 
-// compose gives, for each row and column of the result, the one of the image that it comes from, or -1.
+// compose returns the source row and column of each row and column of the result, or -1.
 func compose(h, w int, changes []Augmentation, d *draws) (rows, columns []int) {
 	rows, columns = upTo(h), upTo(w)
 	for _, c := range changes {

@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// MixUp is a function for [Map], [Set.MapBatches] and the Augment of flaxlike.Fit: each example becomes a mean of
-// itself and another one of its batch, and its label the same mean of both labels (Zhang et al. 2018). The share that
-// it keeps is drawn from the beta distribution with both parameters alpha, which is above 0 and at most 8.
+// MixUp returns a function for [Map], [Set.MapBatches] and the Augment of flaxlike.Fit. It replaces each example by a
+// weighted mean with another example of its batch, and its label by the same mean (Zhang et al. 2018). The weight is
+// drawn from Beta(alpha, alpha), 0 < alpha <= 8.
 //
-// Examples are the field "x", in floating point, and labels "y": integers [n] from 0 to classes-1, or probabilities
-// [n, classes]. Labels become probabilities, float32, as categorical_crossentropy takes them. Shares are drawn by the
-// example's place in the epoch, as in [Augment], and who is mixed with whom by the place of the batch. Rows of padding
-// stay as they are.
+// Examples are the floating point field "x". Labels are the field "y": integers [n] from 0 to classes-1, or
+// probabilities [n, classes]. They become float32 probabilities for categorical_crossentropy. Weights depend on the
+// example's position, as in [Augment], the pairing on the batch's. Padding rows are unchanged.
 func MixUp(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) {
 	return mixing("mix up", seed, alpha, classes, func(x Array, others []int, shares []float64, _ []*draws) (Array, error) {
 		if err := alterable(x); err != nil {
@@ -23,16 +22,16 @@ func MixUp(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) {
 	})
 }
 
-// CutMix is [MixUp] with a rectangle of the other image in place of a mean (Yun et al. 2019): images are [n, height,
-// width, channels] of any type. The rectangle has the sides of the image times the square root of the other one's share
-// and its middle at any pixel; what of it is in the image says which shares the label has.
+// CutMix is [MixUp] with a rectangle of the other image instead of a mean (Yun et al. 2019). Images are [n, height,
+// width, channels] of any type. The rectangle's sides are the image's times the square root of the other's weight, its
+// centre is a random pixel, and its visible area determines the label's weights.
 func CutMix(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) {
 	return mixing("cut mix", seed, alpha, classes, func(x Array, others []int, shares []float64, d []*draws) (Array, error) {
 		if len(x.Dims) != 4 {
 			return Array{}, fmt.Errorf("dims %v, expected images [n, height, width, channels]", x.Dims)
 		}
 		h, w, channels := x.Dims[1], x.Dims[2], x.Dims[3]
-		from := upTo(x.Dims[0] * h * w) // the pixel that each pixel is taken from
+		from := upTo(x.Dims[0] * h * w) // the source pixel of each pixel
 		for i, other := range others {
 			side := math.Sqrt(1 - shares[i])
 			high, wide := int(math.Round(side*float64(h))), int(math.Round(side*float64(w)))
@@ -53,7 +52,6 @@ func CutMix(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) 
 	})
 }
 
-// mixing mixes examples by f, which may change the shares, and their labels by the shares.
 func mixing(name string, seed uint64, alpha float64, classes int, f func(x Array, others []int, shares []float64, d []*draws) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
 		mixed, err := b.mixed(seed, alpha, classes, f)
@@ -110,7 +108,6 @@ func (b Batch) mixed(seed uint64, alpha float64, classes int, f func(x Array, ot
 	return b.with(at["y"], Field{"y", means(labels, others, shares)}), nil
 }
 
-// probabilities are labels as rows of them.
 func probabilities(y Array, classes int) (Array, error) {
 	switch flat := y.Flat.(type) {
 	case []float32:
@@ -133,7 +130,6 @@ func probabilities(y Array, classes int) (Array, error) {
 	return Array{}, fmt.Errorf("labels %s %v, expected integers [n] from 0 to %d, or probabilities [n, %d] in floating point", y.DType(), y.Dims, classes-1, classes)
 }
 
-// means are share times a row, and the rest times its other one.
 func means(a Array, others []int, shares []float64) Array {
 	switch flat := a.Flat.(type) {
 	case []float32:
@@ -159,7 +155,7 @@ func meansOf[T float32 | float64](flat []T, others []int, shares []float64) []T 
 	return to
 }
 
-// beta is a number of the beta distribution with both parameters alpha, by the method of Jöhnk (1964).
+// beta draws from Beta(alpha, alpha) by the method of Jöhnk (1964).
 func (d *draws) beta(alpha float64) float64 {
 	for {
 		x, y := math.Pow(d.between(0, 1), 1/alpha), math.Pow(d.between(0, 1), 1/alpha)

@@ -5,19 +5,17 @@ import (
 	"math"
 )
 
-// picture is an image whose numbers are changed: [height, width, channels].
 type picture struct {
 	h, w, channels int
 	v, spare       []float64
 }
 
-// between is a number from low to high, each equally likely.
 func (d *draws) between(low, high float64) float64 {
 	return low + (high-low)*float64(d.Uint64()>>11)/(1<<53)
 }
 
-// RandomRotation turns an image about its middle by up to so many degrees to the left or right, each angle equally
-// likely. Numbers between pixels are linear; what was not in the image becomes the nearest pixel of its edge.
+// RandomRotation rotates an image about its centre by up to degrees in either direction, uniformly and bilinearly. The
+// nearest edge pixel fills the rest.
 func RandomRotation(degrees float64) Augmentation {
 	return altering("random rotation", setting("an angle", degrees, 180), func(d *draws, p *picture) {
 		sin, cos := math.Sincos(d.between(-degrees, degrees) * math.Pi / 180)
@@ -25,8 +23,8 @@ func RandomRotation(degrees float64) Augmentation {
 	})
 }
 
-// RandomZoom enlarges or shrinks an image about its middle, by a factor from 1-share to 1+share, each equally likely.
-// Numbers between pixels are linear; what was not in the image becomes the nearest pixel of its edge.
+// RandomZoom scales an image about its centre by a uniform factor from 1-share to 1+share, bilinearly. The nearest edge
+// pixel fills the rest.
 func RandomZoom(share float64) Augmentation {
 	return altering("random zoom", setting("a share", share, 0.99), func(d *draws, p *picture) {
 		times := d.between(1-share, 1+share)
@@ -34,8 +32,7 @@ func RandomZoom(share float64) Augmentation {
 	})
 }
 
-// RandomBrightness adds one number from -by to by to a whole image. Nothing is cut off: numbers of 0 to 1 may leave
-// that range.
+// RandomBrightness adds one uniform number from -by to by to a whole image. It does not clip.
 func RandomBrightness(by float64) Augmentation {
 	return altering("random brightness", setting("a number to add", by, math.MaxFloat32), func(d *draws, p *picture) {
 		plus := d.between(-by, by)
@@ -45,8 +42,8 @@ func RandomBrightness(by float64) Augmentation {
 	})
 }
 
-// RandomContrast multiplies the distance of each pixel from the mean of its channel by a factor from 1-share to
-// 1+share. Nothing is cut off: numbers of 0 to 1 may leave that range.
+// RandomContrast multiplies the deviation of each pixel from its channel's mean by a uniform factor from 1-share to
+// 1+share. It does not clip.
 func RandomContrast(share float64) Augmentation {
 	return altering("random contrast", setting("a share", share, 1), func(d *draws, p *picture) {
 		times := d.between(1-share, 1+share)
@@ -63,8 +60,8 @@ func RandomContrast(share float64) Augmentation {
 	})
 }
 
-// Cutout sets a square of so many pixels to 0; its middle is any pixel, so that a part of it may be outside of the
-// image (DeVries and Taylor 2017).
+// Cutout sets a square of size x size pixels to 0. Its centre is a uniformly random pixel, so part of it may lie
+// outside the image (DeVries and Taylor 2017).
 func Cutout(size int) Augmentation {
 	return altering("cutout", func(h, w int) error {
 		if size < 1 || size > max(h, w) {
@@ -83,7 +80,6 @@ func altering(name string, check func(h, w int) error, alter func(d *draws, p *p
 	return Augmentation{name: name, check: check, alter: alter}
 }
 
-// setting is a check of a setting from 0 to most.
 func setting(what string, value, most float64) func(h, w int) error {
 	return func(int, int) error {
 		if !(value >= 0 && value <= most) { // also NaN
@@ -93,7 +89,7 @@ func setting(what string, value, most float64) func(h, w int) error {
 	}
 }
 
-// warp takes each pixel, at a distance of (r, c) from the middle, from the one at (rr*r + rc*c, cr*r + cc*c).
+// warp takes the pixel at offset (r, c) from the centre from offset (rr*r + rc*c, cr*r + cc*c).
 func (p *picture) warp(rr, rc, cr, cc float64) {
 	if len(p.spare) != len(p.v) {
 		p.spare = make([]float64, len(p.v))
@@ -110,7 +106,6 @@ func (p *picture) warp(rr, rc, cr, cc float64) {
 	p.v, p.spare = p.spare, p.v
 }
 
-// between is the pixel at a place between others.
 func (p *picture) between(to []float64, row, column float64) {
 	row, column = min(max(row, 0), float64(p.h-1)), min(max(column, 0), float64(p.w-1))
 	r, c := int(row), int(column)
@@ -123,7 +118,6 @@ func (p *picture) between(to []float64, row, column float64) {
 	}
 }
 
-// alterable refuses images of integers.
 func alterable(a Array) error {
 	switch a.Flat.(type) {
 	case []float32, []float64:
@@ -132,7 +126,6 @@ func alterable(a Array) error {
 	return fmt.Errorf("the images are %s, expected float32 or float64, as of 0 to 1", a.DType())
 }
 
-// altered are images with other numbers, in memory of their own.
 func altered(a Array, changes []Augmentation, d []*draws) Array {
 	switch flat := a.Flat.(type) {
 	case []float32:

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// one is a batch of an image of so many rows and columns with one channel.
+// one is a batch of one image [h, w] with one channel.
 func one[T element](h, w int, v ...T) Batch {
 	return Batch{Size: 1, Fields: []Field{X(v, 1, h, w, 1)}}
 }
@@ -146,7 +146,7 @@ func TestMixUp_CutMix(t *testing.T) {
 	require.NoError(t, err)
 	got, err := MixUp(1, 0.5, n)(padded)
 	require.NoError(t, err)
-	for i := range 5 { // rows of padding repeat an example or are zeros: they are in nobody's mean
+	for i := range 5 { // padding rows repeat an example or are zeros, and are in no mean
 		for k := 3; k < n; k++ {
 			require.Zero(t, got.Fields[1].Array.Flat.([]float32)[i*n+k])
 		}

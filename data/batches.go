@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/blocks"
 )
 
-// Option is a setting of [Set.Batches].
+// Option is an option of [Set.Batches].
 type Option func(*dealing)
 
 type dealing struct {
@@ -25,11 +25,11 @@ type dealing struct {
 	drop      bool // in an evaluation too
 	rank, of  int  // the part of each batch, if it is shared
 	shared    bool
-	watch     *watch // of what is dealt out; nil if nobody wants to know
+	watch     *watch // nil: nothing is recorded
 }
 
-// Shuffle deals the examples out in a random order, another one in each epoch. The order depends on the seed, the
-// epoch and the number of examples alone.
+// Shuffle shuffles the examples, differently in each epoch. The order depends only on the seed, the epoch and the
+// number of examples.
 func Shuffle(seed uint64) Option {
 	return func(d *dealing) { d.shuffle, d.seed = true, seed }
 }
@@ -46,21 +46,19 @@ func DropRemainder() Option {
 	return func(d *dealing) { d.remainder, d.drop = false, true }
 }
 
-// Batches is a [Set] divided into batches. It is data for a run of package loop: the run begins it at the position that
-// it has reached, and goes over one epoch, or on to its loop.Until. To range over it, use [Batches.All] or
-// [Batches.From].
+// Batches is a [Set] divided into batches. A run of package loop accepts it as data, for one epoch or until its
+// loop.Until. Otherwise iterate [Batches.All] or [Batches.From].
 type Batches struct {
 	from  func(position int64, epochs int64, whole bool) iter.Seq2[Batch, error]
 	whole bool
 }
 
-// All returns the batches of one epoch, the first.
+// All returns the batches of the first epoch.
 func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
 
-// From returns the batches from a position on, without an end: epoch after epoch. With [Shuffle], each epoch has
-// another order. The position is the number of batches before, over all epochs. The batches before are not made. A
-// negative position is an error. [Batch.InEpoch] reports where an epoch ends, and [Take] ends the sequence after a
-// number of batches.
+// From returns the batches from a position on, epoch after epoch without end, shuffled differently with [Shuffle]. The
+// position is the number of batches to skip; they are not made. A negative position is an error. [Batch.InEpoch]
+// reports where an epoch ends. [Take] ends the sequence.
 func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
@@ -85,14 +83,13 @@ var errNoBatches = errors.New("data: the Batches are empty: take those of Set.Ba
 // example comes at most once. In a training, the examples left over at its end (fewer than size) are dropped; an
 // evaluation or a prediction has them in a smaller batch. See [KeepRemainder] and [DropRemainder].
 //
-// A batch stays as it is while later ones are made, so several can be held at once, as blocks of steps do. In order,
-// batches are views of the set's memory, not to be written to. Shuffled, each one is a copy, which the consumer may
-// change until it gives it to a step. Small ones, in order or not, are contiguous in memory, so that a block of steps
-// reads them where they are (see [Stacked]): keeping one keeps the memory of up to a hundred. Batches of one iteration
-// share their Dims.
+// Batches stay valid while later ones are made. Ordered batches are views of the set's memory: do not write to them.
+// Shuffled batches are copies, which the consumer may change until a step receives them. Small batches are contiguous
+// in memory, so that a block of steps reads them without copying (see [Stacked]); one of them keeps up to a hundred
+// alive. Batches of one iteration share their Dims.
 //
-// An error in the arguments is the one item of an iteration. So is a set that is smaller than a batch: it would
-// otherwise end silently without any. The batches can be iterated any number of times, also concurrently.
+// An error in the arguments, or a set smaller than one batch, is the only item of an iteration. Batches can be iterated
+// repeatedly and concurrently.
 func (s *Set) Batches(size int, opts ...Option) Batches {
 	var d dealing
 	for _, opt := range opts {
@@ -118,7 +115,7 @@ func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Bat
 	}
 	return ParallelMap(dealt, runtime.GOMAXPROCS(0), func(b Batch) (_ Batch, err error) {
 		w := d.watch.own()
-		if !d.shuffle { // it is a view of the set, which a function that changes it in place would overwrite
+		if !d.shuffle { // a view of the set, which a change in place would overwrite
 			begin := w.now()
 			b = b.copied()
 			w.end("copy", begin)
@@ -132,23 +129,22 @@ func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Bat
 	})
 }
 
-// Deal describes how [Set.Batches] deals out: a run that goes on from a checkpoint compares it with the saved one.
+// Deal describes how [Set.Batches] makes batches. A resumed run compares it with the saved one.
 type Deal struct {
-	// Examples are those of the set; Fields are its fields in words: "x float32[28 28]".
+	// Examples is the number of examples of the set. Fields describes its fields: "x float32[28 28]".
 	Examples int
 	Fields   []string
-	// Content is a checksum of the fields of at most 16 examples, evenly apart over the whole set as it stands, and of
-	// up to 4096 numbers of each: sets that differ elsewhere alone have the same.
+	// Content is a checksum of up to 4096 elements of each field of at most 16 evenly spaced examples. Sets that differ
+	// only elsewhere have the same checksum.
 	Content string
-	// Size is that of a full batch; Remainder tells that an epoch may end with a smaller one.
+	// Size is the size of a full batch. Remainder reports whether an epoch may end with a smaller one.
 	Size      int
 	Remainder bool
-	// Seed is that of the order, if it is Shuffled.
+	// Seed is the seed of the order, if Shuffled.
 	Shuffled bool
 	Seed     uint64
 }
 
-// dealOf describes a set as it is dealt out.
 func (s *Set) dealOf(d dealing, size int) *Deal {
 	all := &Deal{Examples: s.len, Size: size, Remainder: d.remainder, Shuffled: d.shuffle, Seed: d.seed}
 	for _, f := range s.fields {
@@ -158,7 +154,6 @@ func (s *Set) dealOf(d dealing, size int) *Deal {
 	return all
 }
 
-// sampled is the Content of a Deal.
 func (s *Set) sampled() string {
 	const examples, numbers = 16, 4096
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
@@ -178,7 +173,7 @@ func (s *Set) sampled() string {
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
-// deal yields the batches from a position on, up to a number of epochs; an error means that it yielded nothing.
+// deal yields the batches from a position on, for a number of epochs. If it returns an error, it has yielded nothing.
 func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch, error) bool) error {
 	switch {
 	case size < 1:
@@ -227,23 +222,21 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 	return nil
 }
 
-// dealer is what one iteration keeps between its batches.
 type dealer struct {
 	*Set
 	dealing
 	deal   *Deal
-	rows   []int // the order of the epoch; nil when not shuffled
+	rows   []int // the order of the epoch; nil if not shuffled
 	layout []fieldLayout
-	masked bool  // the set has a mask, which says how many examples of a batch count
-	size   int   // the rows of a full batch, or of its part
-	left   int64 // how many batches there are still to come, at most
-	// stack is the memory of the batches; the next one begins at row. Shuffled, it has memory for free more.
+	masked bool // the set has a mask, which determines the batches' Size
+	size   int  // rows of a full batch, or of its part
+	left   int64
+	// stack is the memory of the batches; the next one begins at row. If shuffled, it has room for free more batches.
 	stack *stack
 	row   int
 	free  int
 }
 
-// fieldLayout is what all full batches have in common in a field.
 type fieldLayout struct {
 	dims  []int
 	kind  elements
@@ -274,7 +267,7 @@ func (h *dealer) shuffle(epoch int64) {
 	}
 }
 
-// batch is places i to j-1 of the epoch's order.
+// batch returns positions i to j-1 of the epoch's order.
 func (h *dealer) batch(i, j, epoch int) Batch {
 	var part Part
 	if h.shared {
@@ -317,7 +310,6 @@ func (h *dealer) batch(i, j, epoch int) Batch {
 	return b
 }
 
-// examples counts those that count at places i to j-1 of the epoch's order.
 func (h *dealer) examples(i, j int) int {
 	mask, ok := Batch{Fields: h.fields}.mask()
 	switch {
@@ -335,8 +327,8 @@ func (h *dealer) examples(i, j int) int {
 	return n
 }
 
-// makeStack makes memory for the next shuffled batch if there is none: if batches are small, for as many as a block of
-// steps has.
+// makeStack allocates memory for the next shuffled batches if none is left: for one batch, or for a whole block of
+// steps if batches are small.
 func (h *dealer) makeStack() {
 	if h.free > 0 {
 		return
@@ -355,15 +347,15 @@ func (h *dealer) makeStack() {
 	}
 }
 
-// splitEpoch is larger than any epoch of [Set.Batches], so that a split and an order by the same seed are independent.
+// splitEpoch exceeds any epoch of [Set.Batches], so that a split and an order with the same seed are independent.
 const splitEpoch = math.MaxUint64
 
-// permute fills rows with a random order of 0 to len(rows)-1, a pure function of its arguments. The draws are spelled
-// out, because a stored position must mean the same with each later version of Go: PCG is a fixed algorithm, how
-// rand.Shuffle uses it is not promised.
+// permute fills rows with a random permutation of 0 to len(rows)-1, which depends only on its arguments. A saved
+// position must mean the same with later Go versions: PCG is a fixed algorithm, but rand.Shuffle's use of it is not
+// promised.
 func permute(rows []int, seed, epoch uint64) {
 	random := rand.NewPCG(seed, epoch)
-	for i := range rows { // Fisher and Yates, from the inside out
+	for i := range rows { // inside-out Fisher-Yates
 		j, _ := bits.Mul64(random.Uint64(), uint64(i+1))
 		rows[i] = rows[j]
 		rows[j] = i

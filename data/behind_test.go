@@ -13,15 +13,15 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// deaf goes on for ever behind yield's false.
+// deaf continues without end after yield returned false.
 func deaf(yield func(data.Batch, error) bool) {
 	for n := 0; ; n++ {
 		yield(data.Batch{Fields: []data.Field{data.Named("x", []float32{float32(n)}, 1)}, Size: 1, At: n}, nil)
 	}
 }
 
-// A source that goes on behind yield's false ends, whatever stands between it and the loop, in what a plain range makes
-// of it.
+// A source that continues after yield returned false ends as it would in a plain range, through every function of the
+// pipeline.
 func TestSourceThatGoesOnBehindYieldsFalse(t *testing.T) {
 	type batches = iter.Seq2[data.Batch, error]
 	same := func(b data.Batch) (data.Batch, error) { return b, nil }
@@ -94,8 +94,8 @@ func TestSourceThatGoesOnBehindYieldsFalse(t *testing.T) {
 	}
 }
 
-// What a source does wrong in a defer, told to stop, is not lost either; where the consumer panicked, its own panic is
-// what is told.
+// A fault of a source in a defer, after it was stopped, is not lost. If the consumer panicked, its own panic is
+// reported.
 func TestPrefetchTellsWhatTheSourceDoesWhenStopped(t *testing.T) {
 	for want, end := range map[string]func(){
 		"the source: panic: cleanup":            func() { panic("cleanup") },

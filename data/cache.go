@@ -6,12 +6,9 @@ import (
 	"sync"
 )
 
-// Cache keeps the batches of the first whole pass over source in memory, and gives these in each later one: for a
-// source that is slow and fits. A pass that was stopped or had an error is not kept, and the next one asks source
-// again.
-//
-// Batches are passed on as they are, not copied: a change of one is seen in all passes. So the cache belongs before a
-// random augmentation, which is to differ between passes. Safe for concurrent use if source is.
+// Cache keeps the batches of the first complete pass over source in memory for later passes. A pass that was stopped or
+// had an error is not kept. Cache does not copy batches, so put it before a random augmentation. It is safe for
+// concurrent use if source is.
 func Cache[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if source == nil {
 		return failed[B](fmt.Errorf("data: cache: %w", errNoSource))

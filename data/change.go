@@ -8,13 +8,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/distinct"
 )
 
-// Map is the set as the changes make it, one behind the other: each is given all examples as one batch, as [Map] gives
-// it those of a stream. [Select], [Drop], [Rename], [OnField] and [Preparation.Apply] are such changes, and a function
-// that computes a field of others is one:
+// Map returns the set that results from applying the changes in order, each to all examples as one batch. [Select],
+// [Drop], [Rename], [OnField], [Preparation.Apply] and your own functions are such changes:
 //
 //	set.Map(data.Drop("id"), data.Rename("species", "y"))
 //
-// It is made once, and kept; [Set.MapBatches] makes each batch when it is dealt out.
+// Map computes the result once. [Set.MapBatches] changes each batch when it is made.
 func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 	if s.Mapped() {
 		return nil, fmt.Errorf("data: map a set: %w", errMapped)
@@ -37,8 +36,7 @@ func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 
 var errMapped = errors.New("functions of MapBatches stand between the set and its batches, and it knows only what they are given: do this before MapBatches")
 
-// Select is a change for [Map] and [Set.Map]: the fields of these names, in this order. One that is not there is an
-// error.
+// Select is a change for [Map] and [Set.Map]: it keeps the named fields, in this order. A missing field is an error.
 func Select(names ...string) func(Batch) (Batch, error) {
 	names = slices.Clone(names)
 	return changed("select", names, func(fields []Field) ([]Field, error) {
@@ -54,7 +52,7 @@ func Select(names ...string) func(Batch) (Batch, error) {
 	})
 }
 
-// Drop is a change for [Map] and [Set.Map]: all fields but those of these names. One that is not there is an error.
+// Drop is a change for [Map] and [Set.Map]: it removes the named fields. A missing field is an error.
 func Drop(names ...string) func(Batch) (Batch, error) {
 	names = slices.Clone(names)
 	return changed("drop", names, func(fields []Field) ([]Field, error) {
@@ -67,7 +65,7 @@ func Drop(names ...string) func(Batch) (Batch, error) {
 	})
 }
 
-// Rename is a change for [Map] and [Set.Map]: the field from has the name to.
+// Rename is a change for [Map] and [Set.Map]: it renames a field.
 func Rename(from, to string) func(Batch) (Batch, error) {
 	return changed("rename", []string{from, to}, func(fields []Field) ([]Field, error) {
 		if _, err := find(fields, from, "the batch"); err != nil {
@@ -81,7 +79,6 @@ func Rename(from, to string) func(Batch) (Batch, error) {
 	})
 }
 
-// changed is a change by f, which is given a list of its own, with names that are checked.
 func changed(what string, names []string, f func([]Field) ([]Field, error)) func(Batch) (Batch, error) {
 	err := distinct.Names(len(names), fmt.Sprintf("of %d", len(names)), func(i int) string { return names[i] })
 	if err == nil && len(names) == 0 {

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Chunk groups n items (1 or more) of source at a time; a rest of fewer at the end is kept, or dropped. Each chunk is
-// memory of its own. With [Map] it makes batches of whatever items, by a function of one's own. An error comes as soon
-// as it is there, before the items that wait.
+// Chunk groups n items (at least 1) of source at a time, each in its own memory. A smaller last chunk is kept or
+// dropped, as rest says. An error of source is yielded at once, before the items that wait.
 func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[]E, error] {
 	if rest != Dropped && rest != Kept {
 		return failed[[]E](fmt.Errorf("data: chunk: the rest is to be %v, expected data.Dropped or data.Kept", rest))
@@ -16,9 +15,8 @@ func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[
 	return windows("chunk", source, n, n, rest)
 }
 
-// Window gives n items (1 or more) at a time, each window stride items (1 or more) behind the one before it: all runs
-// of n items with stride 1. What does not fill a window at the end is dropped. Each window is memory of its own. An
-// error comes as soon as it is there.
+// Window yields windows of n items, each stride items after the one before (both at least 1), in their own memory. It
+// drops items that do not fill a window. An error of source is yielded at once.
 func Window[E any](source iter.Seq2[E, error], n, stride int) iter.Seq2[[]E, error] {
 	if stride < 1 {
 		return failed[[]E](fmt.Errorf("data: window with the stride %d: expected at least 1", stride))

@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// Items is the sequence of a slice's items, in order and without an error; it can be iterated again. It keeps the
-// slice: do not change it meanwhile. The sequence of a set's examples is [Set.Batches] of 1.
+// Items returns a sequence of the slice's items, which can be iterated repeatedly. It keeps the slice: do not change it
+// meanwhile. For the examples of a set, use [Set.Batches] with size 1.
 func Items[E any](items []E) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		for _, e := range items {
@@ -18,10 +18,9 @@ func Items[E any](items []E) iter.Seq2[E, error] {
 	}
 }
 
-// Collect makes a set of all examples of source, batches of any sizes, as a copy: for a pipeline with a result that
-// fits into memory and is to be shuffled as a whole. More than limit examples (1 or more) are an error which wraps
-// [ErrLimit]: a source without an end does not fill the memory; [Take] ends it earlier. An error of source is returned
-// as it is. No example at all is an error, too.
+// Collect copies all examples of source, batches of any sizes, into a set. More than limit examples (at least 1) are an
+// error that wraps [ErrLimit]; [Take] ends an endless source. An error of source is returned unchanged. No examples are
+// an error.
 func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 	switch {
 	case limit < 1:
@@ -30,7 +29,7 @@ func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 		return nil, fmt.Errorf("data: collect: %w", errNoSource)
 	}
 	var parts []Batch
-	w := waiting{} // for its check
+	w := waiting{}
 	have := 0
 	for b, err := range source {
 		if err == nil {
@@ -52,7 +51,7 @@ func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 	if have == 0 {
 		return nil, errors.New("data: collect: the source has no examples")
 	}
-	if len(parts) == 1 { // the only case in which joined would not copy
+	if len(parts) == 1 { // joined would not copy a single part
 		parts = append(parts, parts[0].slice(0, 0, have))
 	}
 	return New(joined(parts).Fields...)

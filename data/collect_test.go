@@ -95,8 +95,8 @@ func drawn(t require.TestingT, source iter.Seq2[int, error]) (all []int) {
 	return all
 }
 
-// Each pass has an order of its own, each iteration of the whole has the same one, and a run goes on in the middle of
-// any pass.
+// Each pass has its own order, each iteration of the whole has the same one, and a run can resume in the middle of any
+// pass.
 func TestPasses(t *testing.T) {
 	items := make([]int, 20)
 	for i := range items {

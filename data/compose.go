@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Map gives f of each batch. An error of source stays in its place, and f does not see it; an error of f comes in the
-// place of its batch. See [ParallelMap] for a costly f. Batches without a place (all have Epoch 0, At 0 and no Deal)
-// get one: At counts the rows before, from the start of the iteration.
+// Map yields f of each batch. An error of source stays in its place; an error of f takes the place of its batch. Use
+// [ParallelMap] for an expensive f. For batches without a position (Epoch 0, At 0, no Deal), Map sets At to the number
+// of rows before.
 func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
@@ -29,7 +29,7 @@ func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B
 	}
 }
 
-// Filter keeps the batches that keep says yes to, and all errors.
+// Filter yields the batches for which keep returns true, and all errors.
 func Filter[B any](source iter.Seq2[B, error], keep func(B) bool) iter.Seq2[B, error] {
 	if err := refuse("filter", source == nil, keep == nil); err != nil {
 		return failed[B](err)
@@ -47,8 +47,8 @@ func Filter[B any](source iter.Seq2[B, error], keep func(B) bool) iter.Seq2[B, e
 	}
 }
 
-// Zip gives join of the first batches of both sources, of the second ones, and so on, and ends with the shorter source,
-// as Python's zip does. Where a source has an error, it takes the place of the pair; where both have, they are joined.
+// Zip yields join of the first batches of both sources, of the second ones, and so on, up to the end of the shorter. An
+// error of a source takes the place of the pair; two errors are joined.
 func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], join func(A, B) (C, error)) iter.Seq2[C, error] {
 	if err := refuse("zip", first == nil || second == nil, join == nil); err != nil {
 		return failed[C](err)
@@ -77,8 +77,8 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 	}
 }
 
-// Interleave takes run batches (1 or more) of the first source, run of the second, and so on, in turn. A source that
-// ends is left out from then on; the others go on until all have ended. Errors stay in their places.
+// Interleave yields run batches (at least 1) of each source in turn, until all sources have ended. Errors stay in their
+// places.
 func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, error] {
 	sources = slices.Clone(sources)
 	if run < 1 {
@@ -120,8 +120,8 @@ func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, err
 	}
 }
 
-// pull is iter.Pull2 with a range loop inside: a source that calls yield after a false then panics. Without it stop
-// would wait for ever.
+// pull is iter.Pull2 over a range loop, so that a source that calls yield after it returned false panics. Otherwise
+// stop would wait forever.
 func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop func()) {
 	return iter.Pull2(func(yield func(B, error) bool) {
 		for b, err := range source {
@@ -132,8 +132,8 @@ func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop
 	})
 }
 
-// Peek is the first batch of source. Nothing is lost by it if source can be iterated again from its start, as all of
-// this package can but what reads from an [io.Reader]. A source without a batch is an error.
+// Peek returns the first batch of source. An empty source is an error. A source that reads from an [io.Reader] loses
+// the batch; all others of this package begin again.
 func Peek[B any](source iter.Seq2[B, error]) (B, error) {
 	if source != nil {
 		for b, err := range source {

@@ -11,57 +11,57 @@ import (
 	"runtime"
 )
 
-// CSV says how a file of comma-separated values (RFC 4180) becomes examples: one a row. The zero CSV has a header and
-// gives one field "x", float32 [n, columns].
+// CSV describes how rows of comma-separated values (RFC 4180) become examples. The zero CSV expects a header and makes
+// one field "x", float32 [n, columns].
 //
 //	data.CSV{Fields: []data.CSVField{
 //		{Name: "x"},
 //		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
 //	}}
 //
-// An empty line is an empty cell in a file of one column, unless it stands before the header or only empty lines follow
-// to the file's end. In a file of several columns empty lines are passed over.
+// Empty lines are skipped. In a file of one column they are empty cells, except before the header and at the end of the
+// file.
 //
-// [StreamCSV] keeps the lists of its format: do not change them meanwhile.
+// [StreamCSV] keeps the slices of its format: do not change them.
 type CSV struct {
-	// Comma separates the cells; ',' if 0.
+	// Comma separates the cells; 0 means ','.
 	Comma rune
-	// NoHeader: the first row is an example, and the columns are named by their numbers, "1" and up.
+	// NoHeader makes the first row an example. The columns are then named "1", "2" and so on.
 	NoHeader bool
-	// Fields are what an example has; none: "x", of all columns.
+	// Fields are the fields of an example. Empty means "x" with all columns.
 	Fields []CSVField
-	// Texts, which goes without Fields, has each column as a field of its own, of texts, [n]; a missing cell is "". It is
-	// what a [Preparation] is fitted on. A column without a name in the header has its number for one.
+	// Texts reads each column into its own text field [n], with "" for missing cells, for a [Preparation]. It excludes
+	// Fields. A column without a name is named by its number.
 	Texts bool
-	// Missing are the texts of a cell without a value, besides none at all; none means the empty cell alone.
+	// Missing are the texts of a missing cell, in addition to the empty cell.
 	Missing []string
-	// MaxRow is the most bytes that a row may have; 256 kB if 0. There may be 65,536 columns.
+	// MaxRow is the maximum length of a row in bytes; 0 means 256 kB. The maximum number of columns is 65,536.
 	MaxRow int
-	// Limit is the most memory that the values of a [Set] may take, in bytes; if 0, four times the file, or for Texts
-	// sixteen times, and 16 MB for [OpenCSV], and 1 GB for [ReadCSV]. Streams have no such limit. A text takes 16 bytes
-	// more than it has.
+	// Limit is the maximum memory of a [Set]'s values in bytes. A text counts 16 bytes more than its length. 0 means 1
+	// GB for [ReadCSV], and for [OpenCSV] 16 MB plus four times the file's size (sixteen times with Texts). Streams
+	// have no limit.
 	Limit int64
 }
 
-// CSVField is some columns of a [CSV] file.
+// CSVField assigns columns of a [CSV] file to a field.
 type CSVField struct {
 	Name string
-	// Columns are the names in the header, in this order; none: all that no other field names, in the file's order. Of
-	// one named column the field is [n], else [n, columns].
+	// Columns are names from the header, in this order. Empty means all columns that no other field names, in the
+	// file's order. The field is [n] for one named column, else [n, columns].
 	Columns []string
-	// DType is the type of the values as [Array.DType] names it; "float32" if "", and "int32" with Classes. "string" keeps
-	// the cells as they are, without the spaces around them.
+	// DType is the dtype, named as by [Array.DType]. "" means "float32", or "int32" with Classes. "string" keeps the
+	// cells as texts, without surrounding spaces.
 	DType string
-	// Classes are the texts that the cells may hold; the value is the number of the text, from 0.
+	// Classes are the texts that the cells may hold. The value is the index of the text.
 	Classes []string
-	// Fill is the value of a missing cell, as text; "" refuses missing cells, but of the type "string", where it is "".
+	// Fill is the value of a missing cell, as text. With "" a missing cell is an error, or "" for the dtype "string".
 	Fill string
 }
 
 const (
 	csvMaxRow     = 256 << 10
 	csvMaxColumns = 1 << 16
-	csvBlock      = 128 << 10 // bytes of the file that are read at once
+	csvBlock      = 128 << 10 // bytes read at once
 	csvWorkers    = 8
 )
 
@@ -71,11 +71,10 @@ type RowError struct {
 	Path string
 	// Row is the number of the example, from 1; 0 for the header.
 	Row int
-	// Line and Column are where it stands in the file: the line from 1, and the name of the column, "" if it is the
-	// whole row.
+	// Line is the line in the file, from 1. Column is the name of the column, "" if the whole row is wrong.
 	Line   int
 	Column string
-	// Err is what is wrong. It wraps [ErrLimit] where the file is too large.
+	// Err is the cause. It wraps [ErrLimit] if the file is too large.
 	Err error
 }
 
@@ -96,8 +95,8 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// ReadCSV reads all rows of r, packed by gzip or not, into a set. What is wrong with the file is a [*RowError], or a
-// [*FormatError] for the gzip stream.
+// ReadCSV reads all rows of r, plain or gzip-compressed, into a set. It returns a [*RowError] for invalid content, and
+// a [*FormatError] for an invalid gzip stream.
 func ReadCSV(r io.Reader, format CSV) (*Set, error) {
 	format.Limit = cmp.Or(format.Limit, 1<<30)
 	set, err := readCSV(r, format)
@@ -107,7 +106,7 @@ func ReadCSV(r io.Reader, format CSV) (*Set, error) {
 	return set, nil
 }
 
-// OpenCSV reads a file as [ReadCSV] does. For one that does not fit into memory, see [StreamCSV].
+// OpenCSV reads a file as [ReadCSV] does. For files larger than memory use [StreamCSV].
 func OpenCSV(path string, format CSV) (*Set, error) {
 	var set *Set
 	err := withFile(path, func(file *os.File, size int64) error {
@@ -126,9 +125,9 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 	return set, nil
 }
 
-// StreamCSV reads a file, packed by gzip or not, row by row: batches of size examples, the last one of the rest. Memory
-// is that of a batch. Each iteration opens the file anew; an error is the last that comes, and a file without examples
-// is one. Epoch is 0 in all.
+// StreamCSV reads a file, plain or gzip-compressed, in batches of size examples; the last one may be smaller. It holds
+// about one batch in memory and opens the file in each iteration. The first error ends the iteration. No examples are
+// an error. Epoch is 0.
 func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 	if size < 1 {
 		return failed[Batch](fmt.Errorf("data: stream csv in batches of %d: expected at least 1", size))
@@ -137,7 +136,7 @@ func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 		err := withFile(path, func(file *os.File, _ int64) error {
 			read := func(yield func(Batch, error) bool) {
 				err := eachCSV(file, format, csvBlock, math.MaxInt64, func(b Batch) bool { return yield(b, nil) })
-				if err != nil { // the rows that wait for a batch are none
+				if err != nil {
 					yield(Batch{}, err)
 				}
 			}
@@ -169,8 +168,8 @@ func readCSV(r io.Reader, format CSV) (*Set, error) {
 	return New(joined(parts).Fields...)
 }
 
-// eachCSV yields batches of sizes of its choice, of at most limit bytes of values in all. The file is cut into blocks
-// of whole rows, of that many bytes or a row, which are read side by side.
+// eachCSV yields batches with at most limit bytes of values in total. It splits the file into blocks of whole rows,
+// about block bytes each, and parses them in parallel.
 func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) bool) error {
 	file, err := openCSVFile(r, format, block)
 	if err != nil {
@@ -181,7 +180,7 @@ func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) 
 		if err != nil {
 			return err
 		}
-		if taken += part.bytes; taken > limit { // which row was it?
+		if taken += part.bytes; taken > limit { // find the row that exceeded the limit
 			part = file.readBlock(part.block, limit-taken+part.bytes)
 		}
 		file.spare.Put(&part.block.text)

@@ -7,29 +7,27 @@ import (
 	"sync"
 )
 
-// csvText is a block of whole rows.
 type csvText struct {
 	text []byte
 	line int // of its first byte
-	// tooLong: the last row is not whole, and longer than rows may be.
+	// tooLong: the last row is incomplete, and longer than a row may be.
 	tooLong bool
 }
 
-// csvSource cuts a file into blocks.
 type csvSource struct {
 	io.Reader
-	block  int  // bytes that are cut off at once
+	block  int  // bytes per block
 	most   int  // bytes of a row
-	single bool // of one column: lines that are empty stand with the row behind them, which says whether they count
+	single bool // one column: empty lines stay with the next row, which decides whether they count
 	held   []byte
 	line   int
 	read   int64
 	ended  bool
-	err    error // of the reader, behind what is held
+	err    error // the reader's, after the held bytes
 	spare  sync.Pool
 }
 
-// next is the next block, io.EOF behind the last, and the reader's error in its place.
+// next returns the next block. After the last block it returns io.EOF or the reader's error.
 func (s *csvSource) next() (csvText, error) {
 	for want := s.block; ; want *= 2 {
 		s.fill(want)
@@ -67,8 +65,8 @@ func (s *csvSource) fill(want int) {
 	}
 }
 
-// border is where the last row that is whole ends: a line end with an even number of quotes before it. That holds up to
-// the first row with a quote where none may be; it is an error, and what comes behind it is not read.
+// border returns the end of the last whole row: a line end with an even number of quotes before it. The rule fails only
+// after a misplaced quote, which is an error that ends the reading.
 func (s *csvSource) border() int {
 	inside := bytes.Count(s.held, []byte{'"'})%2 == 1
 	for i := len(s.held) - 1; i >= 0; i-- {
@@ -84,13 +82,12 @@ func (s *csvSource) border() int {
 	return 0
 }
 
-// emptyLine tells whether the line that a text ends with is empty.
 func emptyLine(text []byte) bool {
 	text = bytes.TrimSuffix(text, []byte{'\r'})
 	return len(text) == 0 || text[len(text)-1] == '\n'
 }
 
-// onlyEmptyLines tells whether a text, up to a line end or the file's, has no row.
+// onlyEmptyLines reports whether a text that ends at a line end or the file's end has no row.
 func onlyEmptyLines(text []byte) bool {
 	for len(text) > 0 {
 		end := bytes.IndexByte(text, '\n')
@@ -116,8 +113,7 @@ func (s *csvSource) cut(end int, tooLong bool) csvText {
 	return b
 }
 
-// giveBack takes the empty lines back that a block ends with, which was cut off before it was known that there is one
-// column.
+// giveBack returns a block's final empty lines, read before the number of columns was known, to the source.
 func (s *csvSource) giveBack(b csvText) csvText {
 	end := len(b.text)
 	for end > 0 && b.text[end-1] == '\n' && emptyLine(b.text[:end-1]) {
@@ -129,7 +125,7 @@ func (s *csvSource) giveBack(b csvText) csvText {
 	return b
 }
 
-// blocks are first, if it has text, and those that follow. Nothing follows a row that is too long.
+// blocks yields first, if it has text, and the following blocks. It ends after a row that is too long.
 func (s *csvSource) blocks(first csvText) iter.Seq2[csvText, error] {
 	return func(yield func(csvText, error) bool) {
 		if len(first.text) > 0 && !yield(first, nil) || first.tooLong {

@@ -12,29 +12,26 @@ import (
 	"unsafe"
 )
 
-// errNotUTF8 is of texts in another encoding: their names would be broken wherever they are shown.
+// errNotUTF8 refuses other encodings, whose names would be displayed wrongly.
 var errNotUTF8 = errors.New("its bytes are no UTF-8: convert the file, as by iconv -f latin1 -t utf-8")
 
-// csvColumn is a field and where its values stand in a row.
 type csvColumn struct {
 	CSVField
 	at     []int
 	single bool
 	values csvValues
-	// missingLast: no text of a missing cell is a value, so that a cell that begins as a number is looked
-	// up only when it is none.
+	// missingLast: no text of Missing is a valid value, so only cells that do not parse need a lookup.
 	missingLast bool
 }
 
 func (c csvColumn) width() int64 { return int64(len(c.at)) * c.values.size() }
 
-// csvValues reads cells of one type.
 type csvValues interface {
 	add(cell string) error
-	flat() any                // what was added
-	empty(room int) csvValues // another one of the same type, that nothing was added to
+	flat() any
+	empty(room int) csvValues // an empty one of the same dtype
 	size() int64
-	cut(n int) // leaves the first n values
+	cut(n int) // keeps the first n values
 }
 
 type csvSlice[T element] struct {
@@ -62,10 +59,8 @@ func (s *csvSlice[T]) cut(n int) { s.values = s.values[:n] }
 
 func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 
-// thousands is a number whose commas may stand between thousands.
 var thousands = regexp.MustCompile(`^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$`)
 
-// advice names the setting that probably helps with a cell that is no number of its field's type.
 func advice(cell string, separator rune) string {
 	v, notANumber := strconv.ParseFloat(cell, 64)
 	_, notDecimal := strconv.ParseFloat(strings.Replace(cell, ",", ".", 1), 64)
@@ -96,7 +91,7 @@ func advice(cell string, separator rune) string {
 	return ": if it is a class, name all of them in CSVField.Classes; else leave the column out (CSVField.Columns)"
 }
 
-// otherComma is what seems to separate cells, other than what does, "" if nothing does.
+// otherComma returns the character that seems to separate cells instead, "" if there is none.
 func otherComma(text string, separator rune) string {
 	for _, comma := range []rune{';', '\t', '|', ','} {
 		if comma != separator && strings.ContainsRune(text, comma) {
@@ -106,7 +101,6 @@ func otherComma(text string, separator rune) string {
 	return ""
 }
 
-// quoted is a cell as messages show it: not in full length.
 func quoted(cell string) string {
 	if len(cell) > 40 {
 		return strconv.Quote(cell[:40]) + "…"
@@ -114,9 +108,9 @@ func quoted(cell string) string {
 	return strconv.Quote(cell)
 }
 
-// cause is what strconv says, without the cell once more.
+// cause returns strconv's reason without the cell.
 func cause(err error) error {
-	if err == nil { // else each cell would cost an allocation
+	if err == nil { // saves an allocation per cell
 		return nil
 	}
 	if n := (*strconv.NumError)(nil); errors.As(err, &n) {
@@ -169,7 +163,6 @@ func classes(texts []string) (csvValues, error) {
 	}}, nil
 }
 
-// some are the first few of names.
 func some(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -207,7 +200,7 @@ func valuesOf(f CSVField) (csvValues, error) {
 	case "uint64":
 		return uints[uint64]("uint64", 64), nil
 	case "string":
-		// A cell is a part of its row's memory, which a copy does not keep.
+		// The cell is part of its row's memory; the clone does not keep that alive.
 		return &csvSlice[string]{dtype: "text", parse: func(cell string) (string, error) {
 			if !utf8.ValidString(cell) {
 				return "", errNotUTF8
@@ -223,7 +216,6 @@ func valuesOf(f CSVField) (csvValues, error) {
 	return nil, fmt.Errorf("unknown type %q, expected float32, float64, int8 to int64, uint8 to uint64, bool or string", f.DType)
 }
 
-// chooseColumns finds the columns of each field by their names.
 func chooseColumns(names []string, fields []CSVField, separator rune) ([]csvColumn, error) {
 	if len(fields) == 0 {
 		fields = []CSVField{{Name: "x"}}

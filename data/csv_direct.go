@@ -6,9 +6,8 @@ import (
 	"unsafe"
 )
 
-// planDirect finds whether rows can be read in one go from their bytes to their values: direct then has the field of
-// each cell, -1 if nobody wants it. Cells of a field must stand in the order of its columns, as they are read in that
-// of the file. A file of one column has lines that are empty.
+// planDirect decides whether rows can be parsed directly from bytes to values; then direct has the field of each cell,
+// -1 for unused ones. It needs several columns, and those of a field in the file's order.
 func (f *csvFile) planDirect() {
 	if f.single || f.comma >= utf8.RuneSelf || numeric(string(f.comma)) {
 		return
@@ -33,7 +32,6 @@ func (f *csvFile) planDirect() {
 	}
 }
 
-// floats is where the values are, if they are usual numbers, else nil.
 func (c *csvColumn) floats() *csvSlice[float32] {
 	if !c.missingLast {
 		return nil
@@ -42,8 +40,8 @@ func (c *csvColumn) floats() *csvSlice[float32] {
 	return values
 }
 
-// directRow takes a row of whole cells without quotes in which nothing is wrong. It is false for all others, and then
-// leaves all as it was: they are cut up first, and read again.
+// directRow parses a valid row without quotes. Otherwise it returns false and changes nothing; the row is then split
+// into cells.
 func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	text, comma := r.text[r.at:], byte(r.comma)
 	at, last := 0, len(r.direct)-1
@@ -89,8 +87,7 @@ func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	return true
 }
 
-// directNumber is the number that stands at a place of the text, and the place behind it, if [exactDecimal] can tell
-// it.
+// directNumber parses the number at a position and returns the position after it, if [exactDecimal] can.
 func directNumber(text []byte, at int) (v float32, end int, ok bool) {
 	negative := false
 	if at < len(text) && (text[at] == '-' || text[at] == '+') {

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rowsByPackage are the rows of a file by encoding/csv, a row after the other, with what lazo has besides: empty lines
-// of a file of one column, and where an error stands.
+// rowsByPackage reads the rows of a file with encoding/csv, plus lazo's additions: empty lines of a file of one column,
+// and the position of an error.
 func rowsByPackage(text string, header bool) (rows [][]string, wrong *RowError) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, byteOrderMark)))
 	columns, behind := 0, 1

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	csvBuffer     = 4096     // what a row may have more before it is refused unread
+	csvBuffer     = 4096     // how far a row may exceed the limit before it is refused unread
 	byteOrderMark = "\ufeff" // as spreadsheets write it
 )
 
@@ -26,19 +26,18 @@ var errUTF16 = errors.New("it begins with the byte order mark of UTF-16: write i
 
 var errBareCR = errors.New("all is one line, with bare carriage returns in it (CR): write line ends as LF or CRLF")
 
-// csvFile is a CSV file with its columns sorted out.
 type csvFile struct {
 	csvSource
 	comma   rune
 	names   []string // of all columns
 	columns []csvColumn
-	width   int64 // bytes of an example, without those of its texts
+	width   int64 // bytes of an example, without its texts' bytes
 	missing map[string]bool
 	limit   int64
-	first   csvText // the rows behind the header that were read with it
-	// ends are the bytes at which a cell ends or begins to be a quoted one.
+	first   csvText // the rows read together with the header
+	// ends marks the bytes that end a cell or begin a quoted one.
 	ends [256]bool
-	// direct has the number of the field of each cell of a row, -1 for none; nil if rows are cut up first.
+	// direct has the field of each cell of a row, -1 for none; nil if rows are split into cells first.
 	direct []int32
 
 	spareCells sync.Pool
@@ -67,7 +66,7 @@ func openCSVFile(r io.Reader, format CSV, block int) (*csvFile, error) {
 		f.missing[m] = true
 	}
 	f.ends['"'], f.ends['\n'] = true, true
-	if comma < utf8.RuneSelf { // plainRow cuts at no other
+	if comma < utf8.RuneSelf { // plainRow handles no other
 		f.ends[comma] = true
 	}
 	if err := f.open(format); err != nil {
@@ -76,10 +75,9 @@ func openCSVFile(r io.Reader, format CSV, block int) (*csvFile, error) {
 	return f, nil
 }
 
-// open reads the header, or the number of columns.
 func (f *csvFile) open(format CSV) error {
 	block, err := f.next()
-	for err == nil && onlyEmptyLines(block.text) { // nothing but empty lines
+	for err == nil && onlyEmptyLines(block.text) {
 		var more csvText
 		if more, err = f.next(); err == nil {
 			block.text = append(block.text, more.text...)
@@ -162,7 +160,7 @@ func (f *csvFile) open(format CSV) error {
 
 func (f *csvFile) blocks() iter.Seq2[csvText, error] { return f.csvSource.blocks(f.first) }
 
-// csvPart is what became of a block. The row of its error is counted from the block's first.
+// csvPart is a parsed block. The row of its error counts from the block's first.
 type csvPart struct {
 	block  csvText
 	fields []Field
@@ -173,7 +171,6 @@ type csvPart struct {
 
 func (f *csvFile) parse(b csvText) (csvPart, error) { return f.readBlock(b, math.MaxInt64), nil }
 
-// readBlock reads a block, of at most limit bytes of values.
 func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 	r := f.reader(b)
 	if cells, _ := f.spareCells.Get().(*[]string); cells != nil {
@@ -182,7 +179,7 @@ func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 		r.cells = make([]string, 0, len(f.names))
 	}
 	defer func() {
-		clear(r.cells) // which hold the block
+		clear(r.cells) // they keep the block alive
 		f.spareCells.Put(&r.cells)
 	}()
 	most := bytes.Count(b.text, []byte{'\n'})
@@ -208,7 +205,7 @@ func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 		if !ok {
 			break
 		}
-		if f.single { // lines that are empty, which a row follows
+		if f.single { // an empty line that a row follows
 			for ; r.empty > 0 && part.err == nil; r.empty-- {
 				part.err = r.add(&part, []string{""}, r.emptyFrom, limit)
 				r.emptyFrom++
@@ -229,7 +226,6 @@ func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 	return part
 }
 
-// add puts a row behind those of a part.
 func (r *csvReader) add(part *csvPart, cells []string, line int, limit int64) *RowError {
 	part.n++
 	texts, column, err := r.take(cells)
@@ -242,25 +238,25 @@ func (r *csvReader) add(part *csvPart, cells []string, line int, limit int64) *R
 	return &RowError{Row: part.n, Line: line, Column: column, Err: err}
 }
 
-// csvReader is the rows of a block.
 type csvReader struct {
 	*csvFile
 	columns []csvColumn
 	csvText
-	at    int // of the next row
+	at    int
 	cells []string
-	// empty lines before the next row, and the number of the first.
+	// empty counts the empty lines before the next row; emptyFrom is the line number of the first.
 	empty, emptyFrom int
-	// quoted reads what row cannot, from began on.
+	// quoted reads the rows that plainRow refuses, from began on.
 	quoted    *csv.Reader
 	began     int
 	beganLine int
-	floats    []*csvSlice[float32] // of columns, nil where they are none
+	floats    []*csvSlice[float32] // per column, nil for other dtypes
 }
 
 func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
 
-// row is the cells of the next row and its line; ok is false behind the last. The cells hold until the next call.
+// row returns the cells of the next row and its line; ok is false after the last. The cells are valid until the next
+// call.
 func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *RowError) {
 	for r.at < len(r.text) {
 		if c := r.text[r.at]; c == '\n' || c == '\r' && r.at+1 < len(r.text) && r.text[r.at+1] == '\n' {
@@ -289,7 +285,7 @@ func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *R
 	return nil, 0, false, nil
 }
 
-// plainRow cuts a row without quotes, as long and with as many cells as it may have. It is false for all others.
+// plainRow splits a row without quotes, of valid length and number of cells. It returns false for all others.
 func (r *csvReader) plainRow() bool {
 	if r.comma >= utf8.RuneSelf {
 		return false
@@ -300,7 +296,7 @@ func (r *csvReader) plainRow() bool {
 		if !r.ends[c] {
 			continue
 		}
-		if c == '"' || len(r.cells) == cap(r.cells) { // or more cells than there are columns
+		if c == '"' || len(r.cells) == cap(r.cells) { // or too many cells
 			return false
 		}
 		if c == comma {
@@ -319,10 +315,9 @@ func (r *csvReader) plainRow() bool {
 		r.at, r.line = r.at+i+1, r.line+1
 		return true
 	}
-	return false // without a line end
+	return false // no line end
 }
 
-// quotedRow reads a row by package csv, and gives the line where it begins.
 func (r *csvReader) quotedRow() (cells []string, begins int, err error) {
 	if r.quoted == nil || int64(r.at) != int64(r.began)+r.quoted.InputOffset() {
 		var rest io.Reader = bytes.NewReader(r.text[r.at:])
@@ -360,7 +355,6 @@ func (f *csvFile) rowTooLong() error {
 	return fmt.Errorf("the row has more than %d bytes (set CSV.MaxRow): %w", f.most, ErrLimit)
 }
 
-// wrong is the error of a row that begins at a line.
 func (r *csvReader) wrong(err error, cells []string, line, row int) *RowError {
 	if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
 		line = parse.StartLine + r.beganLine - 1
@@ -371,7 +365,6 @@ func (r *csvReader) wrong(err error, cells []string, line, row int) *RowError {
 	return &RowError{Row: row, Line: line, Err: err}
 }
 
-// wrongCells is the error of a row with more or fewer cells than there are columns.
 func wrongCells(cells, names []string, separator rune) error {
 	hint := ""
 	if comma := otherComma(strings.Join(names, " ")+strings.Join(cells, " "), separator); comma != "" {
@@ -382,8 +375,7 @@ func wrongCells(cells, names []string, separator rune) error {
 	return fmt.Errorf("%d cells, expected %d as in the first row%s", len(cells), len(names), hint)
 }
 
-// take puts a row's values behind those that are there, and gives the bytes of its texts, or what is wrong in which
-// column.
+// take appends a row's values. It returns the bytes of its texts, or the error and its column.
 func (r *csvReader) take(cells []string) (texts int64, column string, err error) {
 	for k := range r.columns {
 		c := &r.columns[k]
@@ -398,7 +390,6 @@ func (r *csvReader) take(cells []string) (texts int64, column string, err error)
 	return texts, "", nil
 }
 
-// takeCell puts a cell behind the values of its column, and gives the bytes of its text.
 func (r *csvReader) takeCell(c *csvColumn, cell string) (texts int64, err error) {
 	cell = trimmed(cell)
 	if c.missingLast && numeric(cell) {
@@ -425,13 +416,13 @@ func (r *csvReader) takeCell(c *csvColumn, cell string) (texts int64, err error)
 }
 
 func (r *csvReader) advised(c *csvColumn, cell string, err error) error {
-	if c.Classes != nil { // its error lists them
+	if c.Classes != nil { // the error lists the classes
 		return err
 	}
 	return fmt.Errorf("%w%s", err, advice(cell, r.comma))
 }
 
-// trimmed is a cell without the spaces around it, of which most have none.
+// trimmed is strings.TrimSpace, fast for cells without spaces.
 func trimmed(cell string) string {
 	if n := len(cell); n > 0 {
 		if first, last := cell[0], cell[n-1]; first > ' ' && first < utf8.RuneSelf && last > ' ' && last < utf8.RuneSelf {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// What README.md says about these two files.
+// README.md describes these two files.
 var (
 	//go:embed digits.csv.gz
 	digitsCSV string
@@ -20,13 +20,13 @@ var (
 const (
 	digitsSide   = 8
 	digitsPixels = digitsSide * digitsSide
-	digitsMax    = 16 // a pixel counts the dots in a field of 4 by 4
+	digitsMax    = 16 // a pixel counts the dots in a 4 x 4 field
 	digitsLabels = 10
 )
 
-// Digits is the UCI set of 1,797 handwritten digits (Alpaydin and Kaynak, CC BY 4.0), which comes with the package:
-// 1,437 to train on, 360 to test with, split as in the benchmarks that lazo is compared by. Field "x" is float32
-// [n, 8, 8, 1] (height, width, channel), 0 for paper to 1 for ink; field "y" is int32 [n], the digit.
+// Digits returns the embedded UCI set of 1,797 handwritten digits (Alpaydin and Kaynak, CC BY 4.0): 1,437 training and
+// 360 test examples, split as in lazo's benchmarks. Field "x" is float32 [n, 8, 8, 1] (height, width, channel), 0 for
+// paper to 1 for ink. Field "y" is int32 [n].
 func Digits() (train, test *Set, err error) {
 	train, test, err = readDigits(digitsCSV, digitsTestRows)
 	if err != nil {
@@ -58,7 +58,6 @@ func readDigits(packed, testRows string) (train, test *Set, err error) {
 	return splitDigits(set, testRows)
 }
 
-// appendDigit reads a line of 64 pixels and a label.
 func appendDigit(x []float32, y []int32, line string) ([]float32, []int32, error) {
 	for i := range digitsPixels {
 		pixel, rest, _ := strings.Cut(line, ",")
@@ -76,7 +75,6 @@ func appendDigit(x []float32, y []int32, line string) ([]float32, []int32, error
 	return x, append(y, int32(label)), nil
 }
 
-// splitDigits puts the listed rows into the test set, in that order, the others into the training set.
 func splitDigits(set *Set, testRows string) (train, test *Set, err error) {
 	var rows, rest []int
 	chosen := make([]bool, set.Len())

@@ -1,11 +1,10 @@
-// Package data holds training data, reads it from files, and deals it out in batches.
+// Package data holds training data, reads it from files, and divides it into batches.
 //
-// An [Array] is a flat slice with dimensions; a [Field] is an array with a name; a [Set] is fields over the same
-// examples, which [Set.Batches] divides into batches, in order or shuffled. [Set.Split] and [Set.Folds] divide it, also
-// by class or by group, and [Set.Map] changes its fields.
+// An [Array] is a flat slice with dimensions, a [Field] an array with a name, a [Set] fields over the same examples.
+// [Set.Batches] divides a set into batches. [Set.Split] and [Set.Folds] split it. [Set.Map] changes its fields.
 //
-// [Batches.All] and [Batches.From] are sequences of batches, iter.Seq2[B, error]. All other functions take such
-// sequences and return them, so that they compose:
+// [Batches.All] and [Batches.From] return sequences of batches, iter.Seq2[B, error]. All other functions take and
+// return such sequences:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot], [Select],
 //	                   [Drop], [Rename]
@@ -15,36 +14,33 @@
 //	looks              [Peek], [Checked]
 //	ends               [Items] of a slice begin one, [Collect] makes a set of one
 //
-// Read from files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX], [MNIST];
-// [Digits] comes with the package, and Parquet files are read by the module data/parquet. Readers check lengths before
-// they take memory; what a hostile file may cost stands with each.
+// Readers of files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX],
+// [MNIST]. The package contains [Digits]. The module data/parquet reads Parquet. Readers check lengths before they
+// allocate; each documents its memory limit.
 //
-// A table with texts, classes and missing values is a set, too, with a field for each column ([CSV.Texts], or Texts of
-// data/parquet). A [Preparation], fitted on the training data, makes numbers of it, and of new rows in the same way.
+// A table with texts, classes and missing values is a set with one field per column ([CSV.Texts]). A [Preparation],
+// fitted on the training data, converts it to numbers.
 //
 // # Positions
 //
-// The order of a set and the draws of [Augment] are pure functions of a seed and of places. They are the same on each
-// machine and in each run. So the position in any pipeline is one number: how many batches it has given. A run of
-// package loop counts them (loop.Elapsed.Steps), and begins its data at this position. Nothing else is saved.
+// Order and augmentation depend only on a seed and on positions, on every machine. So the position in a pipeline is one
+// number: how many batches it has yielded. A run of package loop counts them (loop.Elapsed.Steps); when resumed, it
+// starts the data there.
 //
-// The [Batches] of a set or of a [Resident] are data for a run. The run begins them at any position at no cost.
-//
-// A pipeline over a set is given to a run by loop.From, with a function that makes the pipeline from a position on:
+// Pass the [Batches] of a set or a [Resident] to a run directly: starting them at a position costs nothing. For a
+// pipeline over a set, pass loop.From:
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		batches := set.Batches(32, data.Shuffle(0)).From(position)
 //		return data.Prefetch(data.Map(batches, data.Augment(1, "x", data.FlipHorizontal())), 4)
 //	})
 //
-// This is right if each function of the pipeline gives one batch for each one: Map, ParallelMap, Augment, Prefetch,
-// Checked, OnField, [ShareOf]. If a function takes k batches for each one, as Chunk(k) does, the set begins at
-// k*position.
+// Each function of this pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked, OnField,
+// [ShareOf]. With one that combines k batches, as Chunk(k) does, start the set at k*position.
 //
-// Any other pipeline is given to a run as a plain iterator, loop.Data. The run ranges over it from its start and leaves
-// out the batches before its position. The pipeline makes these batches again. Filter, Zip, Interleave, ShuffleBuffer,
-// Rebatch, Buckets, Shard, Repeat, Passes and streams from files need this.
+// Pass any other pipeline as a plain iterator, loop.Data. A resumed run iterates it from its start and skips the
+// earlier batches. Filter, Zip, Interleave, ShuffleBuffer, Rebatch, Buckets, Shard, Repeat, Passes and streams from
+// files need this.
 //
-// [TFRecords] and other functions that read from an io.Reader can be iterated once. All else can be iterated again,
-// from its start.
+// [TFRecords] and other functions that read from an io.Reader can be iterated once, all others repeatedly.
 package data

@@ -11,10 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/fetch"
 )
 
-// mnistURL is a mirror of the database; its own page no longer gives the files out.
+// mnistURL is a mirror: the database's own page does not offer the files.
 const mnistURL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 
-// mnistFiles are images and labels to train on, then those to test with.
+// mnistFiles are the training images and labels, then the test images and labels.
 var mnistFiles = [...]fetch.File{
 	{Name: "train-images-idx3-ubyte.gz", Size: 9_912_422, SHA256: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
 	{Name: "train-labels-idx1-ubyte.gz", Size: 28_881, SHA256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
@@ -25,15 +25,15 @@ var mnistFiles = [...]fetch.File{
 // DownloadOption is an option of [DownloadMNIST].
 type DownloadOption func(*download)
 
-// FromURL takes the files from the https address base/<file name> of a mirror. They are verified all the same.
+// FromURL downloads from the mirror base/<file name>, an https address. The files are still verified.
 func FromURL(base string) DownloadOption { return func(d *download) { d.base = base } }
 
-// WithHTTP downloads with a client of your own: for a proxy, or a certificate authority of your own.
+// WithHTTP downloads with your own client, for example for a proxy or a certificate authority.
 func WithHTTP(client *http.Client) DownloadOption {
 	return func(d *download) { d.client.HTTP = client }
 }
 
-// WithProgress calls f after each piece that arrives, with the bytes done and in all of the present file.
+// WithProgress calls f after each received piece, with the bytes done and in total of the current file.
 func WithProgress(f func(file string, done, total int64)) DownloadOption {
 	return func(d *download) { d.progress = f }
 }
@@ -45,9 +45,9 @@ type download struct {
 	progress func(file string, done, total int64)
 }
 
-// DownloadMNIST puts the four packed files of the MNIST database, 12 MB, into a folder, which it makes if need be.
-// Files that are there and right are kept; wrong ones are replaced. Sizes and SHA-256 digests are pinned, and a file
-// gets its name only when it is complete and verified, so a download can be cut off at any point and called again.
+// DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it creates
+// if needed. Sizes and SHA-256 digests are pinned. It keeps correct files and replaces wrong ones. A file gets its name
+// only when it is complete and verified.
 func DownloadMNIST(ctx context.Context, dir string, opts ...DownloadOption) error {
 	d := download{base: mnistURL, files: mnistFiles[:]}
 	for _, opt := range opts {

@@ -10,21 +10,20 @@ type element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | string
 }
 
-// elements is what can be done with an [Array.Flat] of one type. Positions are in elements and within
-// range.
+// elements has the operations on an [Array.Flat] of one type. Positions count elements and must be in range.
 type elements interface {
 	len(flat any) int
 	slice(flat any, i, j int) any
 	is(flat any, i, j int, part any) bool // whether part is that slice of the same memory
 	make(n int) any
 	gather(to, flat any, rows []int, width int) // into the first rows of to
-	concat(parts []any) any                     // all of this type
-	// move makes images of dims [n, height, width, channels] of those of from: pixels gives the row and column that
-	// each row and column of an image comes from, -1 for zeros.
+	concat(parts []any) any
+	// move returns images of dims [n, height, width, channels], built from those of from. pixels returns the source row
+	// and column of each row and column of an image, -1 for zeros.
 	move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any
 }
 
-// of has no fields, so that an elements value costs no allocation.
+// of has no fields, so that an elements value does not allocate.
 type of[T element] struct{}
 
 func elementsOf(flat any) elements {
@@ -43,7 +42,7 @@ var allElements = [dtype.Count]elements{
 
 func (of[T]) len(flat any) int { return len(flat.([]T)) }
 
-// The capacity ends with the view, so that an append does not write into the rows behind it.
+// The capacity ends with the view, so that an append does not overwrite the next rows.
 func (of[T]) slice(flat any, i, j int) any { return flat.([]T)[i:j:j] }
 
 func (of[T]) is(flat any, i, j int, part any) bool {
@@ -55,7 +54,7 @@ func (of[T]) make(n int) any { return make([]T, n) }
 
 func (of[T]) gather(to, flat any, rows []int, width int) {
 	from, rest := flat.([]T), to.([]T)
-	if width == 1 { // labels: a call of copy for each costs more than the element
+	if width == 1 { // labels: a call of copy costs more than the element
 		for i, r := range rows {
 			rest[i] = from[r]
 		}
@@ -98,7 +97,7 @@ func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, colu
 				switch {
 				case run.step > 0:
 					copy(part, row[run.from*channels:])
-				case channels == 3: // a picture that is mirrored
+				case channels == 3: // a mirrored image
 					back := row[(run.from-run.n+1)*3 : (run.from+1)*3]
 					for len(part) >= 3 && len(back) >= 3 {
 						last := back[len(back)-3:]
@@ -117,10 +116,9 @@ func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, colu
 	return to
 }
 
-// run is n pixels of the result, from to on, that are taken from neighbours, forwards (step 1) or backwards (-1).
+// run is n pixels, from position to on, copied from adjacent pixels forwards (step 1) or backwards (-1).
 type run struct{ to, from, n, step int }
 
-// runsOf are the runs of columns; what is -1 is in none.
 func runsOf(columns []int) (runs []run) {
 	for to, from := range columns {
 		if from < 0 {

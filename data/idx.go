@@ -12,20 +12,18 @@ import (
 	"os"
 )
 
-// ErrLimit: a file holds more than its reader allows.
+// ErrLimit reports that a file holds more than its reader allows.
 var ErrLimit = errors.New("over the limit")
 
-// errShort ends messages about data that is missing from the file.
 var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
-// FormatError is a file that is not what it should be.
+// FormatError is a malformed file.
 type FormatError struct {
 	// Path is the file, "" if it was read from an [io.Reader].
 	Path string
-	// Offset is where it went wrong, in bytes from the start of the unpacked file.
+	// Offset is the position of the error, in bytes of the decompressed file.
 	Offset int64
-	// Err is what is wrong. It wraps io.ErrUnexpectedEOF where the file ends too early, and [ErrLimit] where it is too
-	// large.
+	// Err is the cause. It wraps io.ErrUnexpectedEOF if the file is truncated, and [ErrLimit] if it is too large.
 	Err error
 }
 
@@ -36,17 +34,13 @@ func (e *FormatError) Error() string {
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// An IDX file starts with two zero bytes, the type of the elements and the number of axes, then a big-endian 32-bit
-// length for each axis; the elements follow, big-endian. The format is that of the MNIST database
-// (LeCun, Cortes and Burges).
+// An IDX file has two zero bytes, the element type, the number of axes, a big-endian 32-bit length per axis, and the
+// big-endian elements (MNIST database, LeCun, Cortes and Burges).
 const idxPreamble = 4
 
-// ReadIDX reads one array in the IDX format, packed by gzip or not, up to the end of r. Elements come as []uint8,
-// []int8, []int16, []int32, []float32 or []float64. Limit is the most memory that they may take, in bytes; besides,
-// ReadIDX needs some 200 kB whatever the input. Lengths are checked before memory is taken; more than 2^34 elements are
-// none that can be read.
-//
-// Anything wrong with the content is a [*FormatError]; an error of r itself comes as it is, wrapped.
+// ReadIDX reads one IDX array, plain or gzip-compressed, up to the end of r. Elements are []uint8, []int8, []int16,
+// []int32, []float32 or []float64, of at most limit bytes and 2^34 elements. ReadIDX allocates about 200 kB more, after
+// checking lengths. Invalid content is a [*FormatError]; an error of r is wrapped.
 func ReadIDX(r io.Reader, limit int64) (Array, error) {
 	a, err := readIDX(bufio.NewReader(r), limit, ErrLimit)
 	if err != nil {
@@ -55,9 +49,8 @@ func ReadIDX(r io.Reader, limit int64) (Array, error) {
 	return a, nil
 }
 
-// OpenIDX reads an IDX file, packed by gzip or not, as [ReadIDX] does. It takes at most about twice the size of the
-// file and 64 MB, so a small file cannot fill the memory. For one that is packed tighter than that, call ReadIDX with
-// a limit of your own.
+// OpenIDX reads an IDX file as [ReadIDX] does, with a limit of about twice the file's size plus 60 MB. For higher
+// compression ratios use ReadIDX.
 func OpenIDX(path string) (Array, error) {
 	a, err := openIDX(path)
 	if err != nil {
@@ -71,7 +64,7 @@ func openIDX(path string) (a Array, err error) {
 		buffered := bufio.NewReader(file)
 		limit, over := size, errShort
 		if isGzip(buffered) {
-			// No deflate stream expands by more than 1032, so what claims to is not worth the memory.
+			// Deflate expands at most by a factor of 1032, so a larger claim is false.
 			limit, over = min(2*limit+60<<20, 1032*limit), ErrLimit
 		}
 		a, err = readIDX(buffered, limit, over)
@@ -85,7 +78,6 @@ func isGzip(r *bufio.Reader) bool {
 	return len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b
 }
 
-// readIDX refuses elements that take more than limit bytes with the error over.
 func readIDX(r *bufio.Reader, limit int64, over error) (Array, error) {
 	if !isGzip(r) {
 		return readArray(r, limit, over)
@@ -154,16 +146,15 @@ func readDims(r io.Reader, axes int) ([]int, error) {
 	return dims, nil
 }
 
-// body is what follows the header of an IDX file.
 type body struct {
 	io.Reader
 	dims   []int
 	offset int64
-	limit  int64 // of the elements, in bytes
+	limit  int64
 	over   error
 }
 
-// readElements reads elements of width bytes, and that nothing follows them. It takes memory for the elements once and
+// readElements reads elements of width bytes each and checks that nothing follows. It allocates the elements once, and
 // a small buffer.
 func readElements[T element](b body, width int) ([]T, error) {
 	size, ok := sized(b.dims...)
@@ -187,7 +178,7 @@ func readElements[T element](b body, width int) ([]T, error) {
 	switch n, err := io.ReadFull(b, buffer[:1]); {
 	case n > 0:
 		return nil, formatErrorf(end, "more bytes follow the %d elements of dims %v", size, b.dims)
-	case err != io.EOF: // a packed file's checksum is wrong, for one
+	case err != io.EOF: // such as a wrong gzip checksum
 		return nil, readError(end, "behind the elements", err)
 	}
 	return flat, nil
@@ -197,7 +188,7 @@ func formatErrorf(offset int64, format string, args ...any) error {
 	return &FormatError{Offset: offset, Err: fmt.Errorf(format, args...)}
 }
 
-// readError tells content that ends early or cannot be unpacked from a source that cannot be read.
+// readError distinguishes truncated or invalid content from a failing reader.
 func readError(offset int64, where string, err error) error {
 	corrupt := flate.CorruptInputError(0)
 	switch {

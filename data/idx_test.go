@@ -130,7 +130,7 @@ func TestF28_MalformedIDX(t *testing.T) {
 		_, err := ReadIDX(bytes.NewReader(m.file), 1<<20)
 		requireFormatError(t, err, m.name, "", m.offset, m.want, m.is)
 		is := m.is
-		if is == ErrLimit { // a plain file's size tells that the elements are not there
+		if is == ErrLimit { // a plain file's size shows that elements are missing
 			is = io.ErrUnexpectedEOF
 		}
 		files = append(files, file{m.name, m.file, m.offset, m.want, is})
@@ -176,7 +176,7 @@ func TestF28_MalformedIDX(t *testing.T) {
 		worst = max(worst, share)
 	}
 
-	// What is let through may be packed as tight as it can be, and keeps to the bound, too.
+	// Accepted files may have the highest compression ratio, and stay within the bound too.
 	tight := pack(t, idx(0x08, []uint32{50 << 20}, zeros[:50<<20]...))
 	path := filepath.Join(dir, "tight")
 	require.NoError(t, os.WriteFile(path, tight, 0o600))

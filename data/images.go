@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/jpeg"  // the two formats that a folder may have
-	_ "image/png" // what internal/png does not take
+	"image/jpeg"  // the two formats of a folder
+	_ "image/png" // for what internal/png does not support
 	"io"
 	"io/fs"
 	"os"
@@ -20,9 +20,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/png"
 )
 
-// ImageFolder is PNG and JPEG files in a folder for each class: cat/1.png, cat/2.jpg, dog/1.png, …
+// ImageFolder is a folder with one subfolder of PNG and JPEG files per class: cat/1.png, cat/2.jpg, dog/1.png, …
 type ImageFolder struct {
-	// Classes are the names of the folders, sorted: the label is the number, from 0.
+	// Classes are the names of the subfolders, sorted. The label is the index.
 	Classes []string
 	dir     string
 	format  ImageFormat
@@ -31,36 +31,36 @@ type ImageFolder struct {
 }
 
 type imageFile struct {
-	path  string // within dir
+	path  string
 	class int32
 }
 
-// Resize is how an image gets the height and width that are asked for.
+// Resize determines how an image gets the requested size.
 type Resize int
 
 const (
-	// NoResize: an image of another size is an error.
+	// NoResize refuses images of another size.
 	NoResize Resize = iota
-	// Stretch changes height and width each by its own factor.
+	// Stretch scales height and width independently.
 	Stretch
-	// CropCentre keeps the proportions: the image is scaled until it just covers the size, and its middle is taken.
+	// CropCentre keeps the aspect ratio: it scales the image until it covers the size and crops the centre.
 	CropCentre
 )
 
-// ImageFormat says what images become.
+// ImageFormat describes the array that an image becomes.
 type ImageFormat struct {
 	// Height and Width are in pixels.
 	Height, Width int
-	// Channels is 1 for grey (luma, as ITU-R 601 has it) or 3 for red, green, blue; 3 if 0. Transparent parts are black.
+	// Channels is 1 for grey (ITU-R 601 luma) or 3 for RGB; 0 means 3. Transparent parts are black.
 	Channels int
-	// Resize is how images of another size are treated. Sizes change by a triangle filter as wide as the larger of both
-	// pixels: linear between pixels to enlarge, a weighted mean to shrink.
+	// Resize determines how images of another size are resized. The filter is a triangle as wide as the larger of
+	// source and target pixel: linear to enlarge, a weighted mean to shrink.
 	Resize Resize
-	// MaxPixels refuses larger images before they are unpacked; 2048 x 2048 if 0. A pixel takes up to 16 bytes meanwhile.
+	// MaxPixels refuses larger images before they are decoded; 0 means 2048 x 2048. Decoding takes up to 16 bytes per
+	// pixel.
 	MaxPixels int
-	// Cache is how many bytes an [ImageFolder] may take to keep images once they have their size, so that later epochs
-	// neither read nor decode them; 0 keeps none. An image takes 4 bytes a pixel and channel. Those that are read first
-	// are kept, as each epoch needs all alike; a file that changes afterwards is not read again.
+	// Cache is the memory in bytes in which an [ImageFolder] keeps the images read first, resized, for later epochs; 0
+	// disables it. An image takes 4 bytes per pixel and channel. Later changes of files are not noticed.
 	Cache int64
 }
 
@@ -70,9 +70,9 @@ const (
 	imageResult = 1 << 28
 )
 
-// OpenImageFolder lists the images of dir: one folder for each class, in it files that end in .png, .jpg or .jpeg (in
-// small or capital letters). Names that start with a dot are left out; any other file is an error, as is a class
-// without an image, since both are mistakes. Links may not lead out of dir. No image is opened yet.
+// OpenImageFolder lists the images of dir: one subfolder per class, with files named *.png, *.jpg or *.jpeg,
+// case-insensitively. Names that start with a dot are ignored; other files and empty classes are errors. Links must not
+// point outside dir.
 func OpenImageFolder(dir string, format ImageFormat) (*ImageFolder, error) {
 	f := &ImageFolder{dir: dir, format: format}
 	err := f.format.check()
@@ -150,14 +150,13 @@ func (f *ImageFolder) list() error {
 	return nil
 }
 
-// Len is the number of images.
+// Len returns the number of images.
 func (f *ImageFolder) Len() int { return len(f.files) }
 
-// Set is the examples as a set: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n], the
-// class. Images are read when their batch is dealt out, on several goroutines and a few batches ahead, so the folder
-// may be larger than the memory; see [Set.MapBatches]. The set is split and shuffled without reading any, also with
-// [Stratified] by "y". An image that cannot be read is an [*ImageError] in the place of its batch, and the
-// next one follows.
+// Set returns the examples as a set: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n],
+// the class. Images are read when their batch is made, on several goroutines and a few batches ahead (see
+// [Set.MapBatches]), so the folder may exceed memory. Splitting and shuffling read no image. An unreadable image is an
+// [*ImageError] in place of its batch; the iteration continues.
 func (f *ImageFolder) Set() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {
@@ -166,7 +165,7 @@ func (f *ImageFolder) Set() *Set {
 	return &Set{fields: []Field{Named(imageField, numbers, len(numbers)), Y(classes, len(classes))}, len: len(numbers), changes: []func(Batch) (Batch, error){f.read}}
 }
 
-// imageField is the field of the numbers of images, before they are read.
+// imageField holds the numbers of the images until they are read.
 const imageField = "image"
 
 func (f *ImageFolder) read(b Batch) (Batch, error) {
@@ -207,7 +206,7 @@ func (f *ImageFolder) load(b *Batch) error {
 // ImageError is an image file that cannot be read.
 type ImageError struct {
 	Path string
-	// Err is what is wrong. It wraps [ErrLimit] where the image has too many pixels.
+	// Err is the cause. It wraps [ErrLimit] if the image has too many pixels.
 	Err error
 }
 
@@ -231,8 +230,8 @@ func openImage(root *os.Root, name string, format ImageFormat, to []float32, tim
 	return readImage(file, format, to, times, begin)
 }
 
-// ReadImage reads a PNG or JPEG image as format says: float32 [height, width, channels], 0 to 1. The number of pixels
-// is looked at before memory is taken. Anything wrong is an [*ImageError] without a path.
+// ReadImage reads a PNG or JPEG image as float32 [height, width, channels], 0 to 1. It checks the number of pixels
+// before it allocates. Errors are an [*ImageError] without a path.
 func ReadImage(r io.ReadSeeker, format ImageFormat) (Array, error) {
 	err := format.check()
 	if err == nil && format.Cache > 0 {
@@ -287,7 +286,6 @@ func readImage(r io.ReadSeeker, format ImageFormat, to []float32, times *watch, 
 	return nil
 }
 
-// imageMemory is what reading an image takes, kept for the next one.
 type imageMemory struct {
 	file []byte
 	png  png.Decoder
@@ -295,7 +293,7 @@ type imageMemory struct {
 
 var imageMemories = sync.Pool{New: func() any { return &imageMemory{} }}
 
-// decode is the image, which holds until the next one. Where file has the whole of r, it goes without a reader.
+// decode returns the image, which is valid until the next call. whole means that m.file holds all of r.
 func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image, error) {
 	if whole && kind == "png" {
 		if decoded, ok := m.png.Decode(m.file); ok {
@@ -309,7 +307,7 @@ func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image,
 	return decoded, err
 }
 
-// whole is all of r, if that is small and can be read: the error is for those who read it byte by byte.
+// whole reads all of r, if that is small and has no error; otherwise the caller reads the stream.
 func (m *imageMemory) whole(r io.Reader) ([]byte, bool) {
 	m.file = m.file[:0]
 	for {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// keptImages are images of a folder at their size, by number. No one is given up for another: an epoch needs each once,
-// in any order, so that what was used last is no likelier to be needed next.
+// keptImages are resized images by number. None is evicted: each epoch needs every image once, so recent use does not
+// predict the next use.
 type keptImages struct {
 	mu    sync.RWMutex
 	bytes int64
@@ -20,7 +20,7 @@ func (k *keptImages) get(n int32, to []float32) bool {
 	return pixels != nil && copy(to, pixels) == len(to)
 }
 
-// put keeps a copy, if all together then take limit bytes at most.
+// put keeps a copy if the total is then at most limit bytes.
 func (k *keptImages) put(n int32, pixels []float32, limit int64) {
 	bytes := 4 * int64(len(pixels))
 	k.mu.Lock()

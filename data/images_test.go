@@ -137,7 +137,7 @@ func TestImageFolder(t *testing.T) {
 	require.Len(t, pipeline(0), 4)
 	require.Equal(t, pipeline(0)[3:], pipeline(3))
 
-	// A part of it reads the images of that part, and a function comes behind the reading.
+	// A split reads only its own images, and a further function runs after the reading.
 	_, test, err := f.Set().Split(0.5, 0, Stratified("y"))
 	require.NoError(t, err)
 	test, err = test.MapBatches(OnField("x", func(a Array) (Array, error) { return Array{[]float32{a.Flat.([]float32)[0]}, []int{1}}, nil }))
@@ -192,7 +192,7 @@ func TestImageFolderRefuses(t *testing.T) {
 	require.ErrorContains(t, errs[2], "3.png: no regular file")
 }
 
-// pngHeader is a PNG file with a header of one's own, and an empty body.
+// pngHeader is a PNG file with a custom header and an empty body.
 func pngHeader(w, h uint32, depth, kind, interlace byte) []byte {
 	chunk := func(name string, body []byte) []byte {
 		b := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
@@ -227,7 +227,7 @@ func malformedImages(t require.TestingT) map[string][]byte {
 	}
 }
 
-// What is well formed takes 64 MB and 16 bytes a pixel at most, twice the file besides.
+// A well-formed image takes at most 64 MB, 16 bytes per pixel, and twice the file.
 func TestF28_MemoryOfImages(t *testing.T) {
 	worst, n := 0.0, 0
 	for name, file := range map[string][]byte{

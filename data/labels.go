@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// OneHot makes labels 0 to classes-1, integers of any type but uint64 and of any dims, float32 of one more axis: 1 at
-// the label, else 0. A label out of range is an error.
+// OneHot encodes labels 0 to classes-1, integers of any dtype except uint64, as float32 with one more axis: 1 at the
+// label, else 0. A label out of range is an error.
 func OneHot(labels Array, classes int) (Array, error) {
 	numbers, err := integers(labels)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a newcomer's file has that its format does not say: the message names the setting.
+// If a beginner's file has something that the format does not declare, the message names the setting.
 func TestR41_messagesNameTheSetting(t *testing.T) {
 	for file, want := range map[string]string{
 		"x,y\n1,cat\n": `column "y": the cell "cat" is no float32: invalid syntax: if it is a class, name all of them in CSVField.Classes; else leave the column out (CSVField.Columns)`,

@@ -5,15 +5,13 @@ import (
 	"slices"
 )
 
-// Mask is the name of the field that says which examples of a padded batch count: a bool for each. A loss of a batch in
-// which none counts is 0; a training step refuses one, a test passes over it, and figures gathered over nothing at all
-// are NaN.
+// Mask is the name of the bool field that marks the real examples of a padded batch. Without real examples the loss is
+// 0, a training step refuses the batch, a test step skips it, and metrics over nothing else are NaN.
 const Mask = "mask"
 
-// Pad makes a batch one of size rows: copies of its last one follow, and the field [Mask] is true for the examples that
-// were there before. A batch with a mask keeps it; one that was padded without, as its Size tells, gets it. Copies, and
-// not zeros, because whatever a model computes of the data it can also compute of them. [Batch].Size still counts the
-// real examples.
+// Pad extends a batch to size rows with copies of its last row, which are valid input for any model, unlike zeros. The
+// field [Mask] is true for the original examples; an existing mask is extended. [Batch].Size still counts the real
+// examples.
 func Pad(b Batch, size int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {

@@ -9,13 +9,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// ParallelMap is [Map] with up to workers (1 or more) calls of f at a time, on goroutines of their own, and as many
-// results ahead of the consumer. Order stays as it is; an error, a panic or a runtime.Goexit of f comes as an error in
-// the place of its batch, a panic of source as with [Prefetch]. When the consumer stops, ParallelMap waits for the
-// calls that have begun.
+// ParallelMap is [Map] with up to workers (at least 1) concurrent calls of f, and as many results ahead of the
+// consumer, in order. An error, panic or runtime.Goexit of f becomes an error in place of its batch; a panic of source
+// is handled as by [Prefetch]. When the consumer stops, ParallelMap waits for the running calls.
 //
-// f must be safe for concurrent use. So that results do not depend on workers, it should be a pure function of its
-// batch, as what [Augment] gives is.
+// f must be safe for concurrent use. Results do not depend on workers if f is a pure function of its batch, as
+// [Augment] returns.
 func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {
 	if workers < 1 || workers > mostAhead {
 		return failed[B](fmt.Errorf("data: parallel map with %d workers: expected 1 to %d", workers, mostAhead))
@@ -25,7 +24,7 @@ func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B
 	}
 	return func(yield func(B, error) bool) {
 		var calls sync.WaitGroup
-		defer calls.Wait() // after Prefetch has waited for the source, so no call begins any more
+		defer calls.Wait() // Prefetch has already waited for the source, so no call can begin
 		free := make(chan struct{}, workers)
 		begun := Map(source, func(a A) (<-chan item[B], error) {
 			free <- struct{}{}
@@ -52,7 +51,7 @@ func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B
 	}
 }
 
-// call puts what f makes of a into made, whatever way f ends.
+// call sends the result of f to made, even if f panics or exits.
 func call[A, B any](f func(A) (B, error), a A, made chan<- item[B]) {
 	var result item[B]
 	shield.Call(func() error {

@@ -6,31 +6,31 @@ import (
 	"iter"
 )
 
-// Part says that a batch is a part of a larger one, as each of several processes has it that make a step together: rows
-// Rank·r to (Rank+1)·r-1 of a batch of Of·r rows. The zero Part is that of a whole batch.
+// Part describes a batch that is one process's part of a larger batch of Of·r rows: its rows are Rank·r to
+// (Rank+1)·r-1. The zero Part means a whole batch.
 type Part struct {
 	// Rank is the number of the part, from 0 to Of-1.
 	Rank, Of int
-	// Samples is the number of examples of the whole batch, as [Batch.Samples] gives it.
+	// Samples is the number of examples of the whole batch; see [Batch.Samples].
 	Samples int
 }
 
-// Partial tells whether the batch is a part of a larger one.
+// Partial reports whether the batch is a part of a larger one.
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
-// Share deals out a part of each batch, that of rank, 0 to of-1: so each of several processes reads, gathers and
-// changes only the examples that it computes. The batches are those without Share, for any number of processes. The
-// parts of all ranks, in order, are the batch. Positions and Deal are those of the whole batches. At is the place of
-// the part's first example. Size counts the examples of the part, and [Batch.Samples] those of the whole batch.
+// Share yields only rank's part of each batch, 0 <= rank < of, so that each of several processes reads and changes only
+// its examples. The parts of all ranks, in order, form the batches without Share. Positions and Deal are those of the
+// whole batches, At is that of the part's first example. Size counts the part's examples, [Batch.Samples] the whole
+// batch's.
 //
-// All parts of a batch have equally many rows: a size that of does not divide is an error, and so is a remainder of
-// [KeepRemainder]. With of 1 batches are whole.
+// All parts have the same number of rows: of must divide the batch size, and with [KeepRemainder] also the last batch.
+// With of = 1 batches are whole.
 func Share(rank, of int) Option {
 	return func(d *dealing) { d.rank, d.of, d.shared = rank, of, true }
 }
 
-// ShareOf is the parts of rank, 0 to of-1, of each batch of a source that gives whole ones: what [Share] is for a set.
-// A batch whose rows of does not divide is an error, and one that is a part already.
+// ShareOf yields rank's part, 0 <= rank < of, of each whole batch of source, as [Share] does for a set. A batch whose
+// rows of does not divide is an error, and so is a part.
 func ShareOf(source iter.Seq2[Batch, error], rank, of int) iter.Seq2[Batch, error] {
 	if err := checkShare(rank, of); err != nil {
 		return failed[Batch](fmt.Errorf("data: %w", err))
@@ -61,7 +61,6 @@ func checkShare(rank, of int) error {
 	return nil
 }
 
-// share is the part of a whole batch.
 func (b Batch) share(rank, of int) (Batch, error) {
 	if of == 1 {
 		return b, nil

@@ -6,11 +6,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/png"
 )
 
-// The values of a byte: shares[v] is v/255, and greys[v] the luma of a pixel whose colours are all v/255.
+// Tables by byte v: shares is v/255, and greys the luma of a pixel whose channels are all v/255.
 var shares, greys [256]float32
 
-// clamped[v+256] is the share of v, which may be outside of a byte, as the colours of a JPEG image are before they are
-// cut off.
+// clamped[v+256] is the share of v, which may exceed a byte's range, like the colours of a JPEG image before clamping.
 var clamped [1024]float32
 
 func init() {
@@ -25,12 +24,12 @@ func init() {
 
 func luma(r, g, b float32) float32 { return 0.299*r + 0.587*g + 0.114*b }
 
-// readRow writes n pixels of row y of an image, from x on: 0 to 1, with colours multiplied by their opacity.
+// readRow writes n pixels of row y, from x on, as 0 to 1. Colours are multiplied by their opacity.
 func readRow(from image.Image, y, x, n, channels int, to []float32) {
 	to = to[:n*channels]
 	box := from.Bounds()
 	y, x = y+box.Min.Y, x+box.Min.X
-	switch i := from.(type) { // the common kinds, without a call for each pixel
+	switch i := from.(type) { // the common types, without a call per pixel
 	case *image.Gray:
 		readGrey(i.Pix[i.PixOffset(x, y):][:n], to)
 	case *image.YCbCr:
@@ -54,7 +53,6 @@ func readRow(from image.Image, y, x, n, channels int, to []float32) {
 	}
 }
 
-// put writes the k-th of n pixels.
 func put(to []float32, k, n int, r, g, b float32) {
 	if len(to) == n {
 		to[k] = luma(r, g, b)
@@ -121,22 +119,22 @@ func readNRGBA(pixels []uint8, to []float32) {
 	}
 }
 
-// opaque is a colour multiplied by its opacity, in 16 bits, as package image/color has it.
+// opaque multiplies a colour by its opacity in 16 bits, as package image/color does.
 func opaque(v, opacity uint8) float32 {
 	return float32(uint32(v)*0x101*(uint32(opacity)*0x101)/0xffff) / 65535
 }
 
-// readYCbCr makes colours as [color.YCbCrToRGB] does.
+// readYCbCr converts as [color.YCbCrToRGB] does.
 func readYCbCr(from *image.YCbCr, y, x, n int, to []float32) {
 	light := from.Y[from.YOffset(x, y):][:n]
-	shift := 0 // how many pixels have one colour, as a power of two
+	shift := 0 // log2 of the number of pixels that share a colour
 	switch from.SubsampleRatio {
 	case image.YCbCrSubsampleRatio422, image.YCbCrSubsampleRatio420:
 		shift = 1
 	case image.YCbCrSubsampleRatio411, image.YCbCrSubsampleRatio410:
 		shift = 2
 	}
-	c := from.COffset(x, y) - x>>shift // boxes of decoded images begin at 0, and no x is negative
+	c := from.COffset(x, y) - x>>shift // decoded images begin at 0, and no x is negative
 	last := c + (x+n-1)>>shift
 	blue, red := from.Cb[:last+1], from.Cr[:last+1]
 	for k, v := range light {

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// A set's mask says which rows are examples, however they are cut into batches.
+// A set's mask determines which rows are examples, for any batch size.
 func TestSize_isWhatTheMaskCounts(t *testing.T) {
 	mask := []bool{true, false, true, false, false, false, true}
 	set, err := New(X([]float32{0, 1, 2, 3, 4, 5, 6}, 7), Named(Mask, mask, 7))
@@ -49,7 +49,7 @@ func TestSize_isWhatTheMaskCounts(t *testing.T) {
 	require.Equal(t, []float32{0, 2, 6}, real.Fields()[0].Array.Flat)
 }
 
-// Whatever repeats, cuts or makes batches, no two have the same draws; a run that goes on has those of the whole run.
+// No two batches get the same draws, whatever repeats, divides or makes them. A resumed run has those of the whole run.
 func TestAugment_drawsAnewForEachBatch(t *testing.T) {
 	images := Named("x", make([]float32, 8*64), 8, 1, 64, 1)
 	for i := range images.Array.Flat.([]float32) {

@@ -8,21 +8,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Prefetch runs source on a goroutine of its own, at most depth batches (1 or more) ahead of the consumer: the next
-// batch is made while the present one is worked on. Order and errors stay as they are.
+// Prefetch runs source on its own goroutine, at most depth batches (at least 1) ahead of the consumer. Order and errors
+// are unchanged. Prefetch copies nothing: source must give each batch its own memory, as [Set.Batches] does.
 //
-// So source must give each batch memory of its own, as [Set.Batches] does, and leave it alone afterwards: the consumer
-// still works on a batch, or holds several for a block of steps, while source fills the next. Prefetch itself copies
-// nothing.
+// Source runs ahead of the steps. It must not read the trained state, which is an error of the run, nor change what is
+// saved with the state (checkpoint.Options.Also).
 //
-// Source is ahead of the run's steps. So it must not read the state that is trained, which is an error of the run, nor
-// change what is saved with the state (checkpoint.Options.Also): the values would be those of a later batch.
-//
-// A panic of source arrives as an error behind the batches made before it. When the consumer stops
-// early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards. If source blocks,
-// it waits for ever; a run of package loop leaves both behind when its context ends. A fault of source after the
-// consumer has stopped (a panic in a defer, or a call of yield after it returned false) is a panic of the consumer's
-// range, as it is without Prefetch.
+// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source to
+// return; a run of package loop stops waiting when its context ends. If source fails after that (a panic in a defer, or
+// a call of yield after it returned false), the consumer's range panics, as without Prefetch.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {
@@ -30,15 +24,15 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 			yield(none, fmt.Errorf("data: prefetch %d batches ahead: expected 1 to %d", depth, mostAhead))
 			return
 		}
-		p := producer[B]{made: make(chan item[B], depth-1), stop: make(chan struct{})} // and one that the producer holds
+		p := producer[B]{made: make(chan item[B], depth-1), stop: make(chan struct{})} // the producer holds one more
 		ahead.Begin()
 		go p.run(source)
 		stopped := false
 		defer func() {
 			close(p.stop)
-			for range p.made { // until the producer has ended
+			for range p.made {
 			}
-			if stopped && p.afterStop != nil { // not if the consumer panicked: its own panic goes on
+			if stopped && p.afterStop != nil { // not if the consumer panicked: its own panic continues
 				panic(p.afterStop)
 			}
 		}()
@@ -50,7 +44,7 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 	}
 }
 
-// mostAhead limits the memory that an empty queue takes.
+// mostAhead limits the memory of an empty queue.
 const mostAhead = 1 << 16
 
 type item[B any] struct {
@@ -61,14 +55,14 @@ type item[B any] struct {
 type producer[B any] struct {
 	made chan item[B]
 	stop chan struct{}
-	// afterStop is a fault of source after the consumer stopped; to be read when made is closed.
+	// afterStop is a failure of source after the consumer stopped. Read it after made is closed.
 	afterStop error
 }
 
-// send tells whether there is to be more.
+// send reports whether the consumer wants more.
 func (p *producer[B]) send(i item[B]) bool {
 	select {
-	case <-p.stop: // even if there is place in made
+	case <-p.stop: // even if made has room
 		return false
 	default:
 	}
@@ -83,9 +77,9 @@ func (p *producer[B]) send(i item[B]) bool {
 func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	defer close(p.made)
 	defer ahead.End()
-	ended := false // the consumer has stopped
+	ended := false
 	shield.Call(func() error {
-		for b, err := range source { // not source(send): ranged over, a source that calls yield after a false panics
+		for b, err := range source { // not source(send): the range loop panics if source calls yield after false
 			if ended = !p.send(item[B]{b, err}); ended {
 				break
 			}
@@ -94,7 +88,7 @@ func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	}, func(err error) {
 		if err == nil {
 			return
-		} // also of a source that calls runtime.Goexit, which would look like the end of the data
+		} // also after runtime.Goexit in source, which would look like the end of the data
 		err = fmt.Errorf("data: prefetch: the source: %w", err)
 		if ended {
 			p.afterStop = err

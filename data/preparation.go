@@ -10,53 +10,51 @@ import (
 	"github.com/lazo-ml/lazo/internal/edits"
 )
 
-// Columns says what becomes of some columns of a table: [Numbers], [Categories] or [Labels]; or, for all of them, what
-// is [Missing].
+// Columns describes how to convert some columns of a table ([Numbers], [Categories] or [Labels]), or the [Missing]
+// values of all columns.
 type Columns interface {
-	// rule is what is asked of all of them.
 	rule() (columns []string, field string, err error)
-	// fit is what becomes of one, as the training data have it.
 	fit(name string, column Array) (prepared, error)
 }
 
-// Numbers are columns of numbers, or of texts that are numbers. They become float32 in a field [n, …], in which all
-// columns stand beside each other that go to it.
+// Numbers are columns of numbers, or of texts that are numbers. They become float32 in a field [n, …], next to each
+// other.
 type Numbers struct {
-	// Columns are their names; none: all columns that nothing else names.
+	// Columns are their names. Empty means all columns that no other item names.
 	Columns []string
-	// Field is the field that they go to, "x" if "".
+	// Field is the name of the field, "x" if "".
 	Field string
-	// Fill is what a missing value becomes, before the scale; NoFill refuses it. Value is that of FillValue.
+	// Fill replaces missing values, before scaling. NoFill refuses them. Value is used by FillValue.
 	Fill  Fill
 	Value float64
-	// Indicator puts a column behind each: 1 where the value was missing, else 0.
+	// Indicator adds a column after each: 1 where the value was missing, else 0.
 	Indicator bool
 	Scale     Scale
 }
 
-// Categories are columns of texts, whole numbers or truth values that name one of some classes, which the training data
-// have. They become columns of 0 and 1, one for each class, in a field of float32 [n, …]; or integers.
+// Categories are columns of texts, integers or bools that name a class. They become one-hot columns in a float32 field
+// [n, …], or integers.
 type Categories struct {
-	// Columns are their names; none: all columns that nothing else names, of which one is Labels'. A column of ten rows
-	// or more whose values all differ, as those of ids and dates, is taken by its name alone.
+	// Columns are their names. Empty means all that no other item names; this requires a Labels item, and refuses
+	// columns of ten or more rows whose values all differ, such as ids.
 	Columns []string
-	// Field is the field that they go to, "x" if "".
+	// Field is the name of the field, "x" if "".
 	Field string
-	// Integers gives the number of the class in place of columns of 0 and 1, as int32, for an embedding: in a field of the
-	// column's name, [n]; or together in Field, [n, columns].
+	// Integers encodes the class as int32, for an embedding, instead of one-hot: in a field [n] named like the column,
+	// or together in Field, [n, columns].
 	Integers bool
-	// Classes are the classes, in this order. None: those of the training data, sorted; by value if all are integers.
+	// Classes are the classes in order. Empty means those of the training data, sorted; by value if all are integers.
 	Classes []string
-	// Fill is what a missing value becomes: FillMostFrequent, or Value by FillValue, which is a class then, also if the
-	// training data do not have it. NoFill refuses it.
+	// Fill replaces missing values: FillMostFrequent, or FillValue with Value, which then is a class even if the
+	// training data lack it. NoFill refuses them.
 	Fill  Fill
 	Value string
-	// Unknown is what becomes of a class that is not known.
+	// Unknown determines how an unknown class is encoded.
 	Unknown Unknown
 }
 
-// Missing are texts that stand for a missing value in all columns, as "NA", besides the empty one. They are kept with
-// the preparation, so that whoever predicts need not know them.
+// Missing are texts, such as "NA", that mean a missing value in any column, in addition to "". The preparation keeps
+// them for prediction.
 type Missing []string
 
 func (Missing) rule() (columns []string, field string, err error) { return nil, "", nil }
@@ -65,56 +63,55 @@ func (Missing) fit(string, Array) (prepared, error) {
 	return prepared{}, errors.New("data: Missing is for all columns")
 }
 
-// Labels are what a model is to answer, or what is needed in training alone, as a weight: the data of a prediction do
-// not need them. One column becomes int32 [n], the number of the class. Of several each is a class that an example may
-// have, by 0 and 1 or false and true: they become float32 [n, columns], and the classes have the columns' names.
+// Labels are targets, or other columns needed only in training, such as weights. One column becomes int32 [n], the
+// index of the class. Several columns of 0 and 1 or bools are multi-label targets: they become float32 [n, columns],
+// and their names are the classes.
 type Labels struct {
-	// Columns are their names, one at least.
+	// Columns are their names, at least one.
 	Columns []string
-	// Field is the field that they go to, "y" if "".
+	// Field is the name of the field, "y" if "".
 	Field string
-	// Classes are the classes of one column, in this order. None: those of the training data, sorted; by value if all are
-	// integers.
+	// Classes are the classes of a single column, in order. Empty means those of the training data, sorted; by value if
+	// all are integers.
 	Classes []string
-	// Numbers takes numbers, in place of classes: as float32 [n] of one column, [n, columns] of several.
+	// Numbers keeps numbers instead of classes: float32 [n] for one column, [n, columns] for several.
 	Numbers bool
 }
 
-// Fill is what a missing value becomes.
+// Fill determines how a missing value is replaced.
 type Fill int
 
-// The ways to fill.
+// The values of Fill.
 const (
 	NoFill           Fill = iota // a missing value is an error
-	FillMean                     // the mean of the training data
-	FillMedian                   // their median
-	FillMostFrequent             // what they have most often; of several the least
-	FillValue                    // a value that is given
+	FillMean                     // mean of the training data
+	FillMedian                   // median of the training data
+	FillMostFrequent             // mode of the training data; the least of several
+	FillValue                    // a given value
 )
 
-// Scale is how numbers are scaled.
+// Scale determines how numbers are scaled.
 type Scale int
 
-// The ways to scale; a column that does not vary in the training data becomes 0.
+// The values of Scale. A column that is constant in the training data becomes 0.
 const (
 	NoScale  Scale = iota
-	Standard       // to the mean 0 and the standard deviation 1
-	MinMax         // the least to 0 and the largest to 1; values beyond those of the training data are not cut off
+	Standard       // to mean 0 and standard deviation 1
+	MinMax         // training minimum to 0, maximum to 1; without clipping
 )
 
-// Unknown is what becomes of a class that is not known.
+// Unknown determines how an unknown class is encoded.
 type Unknown int
 
-// The ways to take an unknown class.
+// The values of Unknown.
 const (
 	UnknownRefused Unknown = iota // it is an error
-	UnknownOwn                    // a class of its own behind the others, which the training data do not have
-	UnknownZeros                  // 0 in the columns of all classes; not for integers
+	UnknownOwn                    // an extra class after the others, absent from the training data
+	UnknownZeros                  // 0 in all one-hot columns; not for Integers
 )
 
-// Preparation makes what a model takes of a table: of columns with missing values, texts and numbers. It is fitted on
-// the training data alone, by [FitPreparation], and does the same with every other data. A model is of no use without
-// it: keep it as JSON. It is safe for concurrent use.
+// Preparation converts a table with missing values, texts and numbers into the input of a model, in the same way for
+// training data and later data. Save it with the model, as JSON. It is safe for concurrent use.
 //
 //	table, err := data.OpenCSV("penguins.csv", data.CSV{Texts: true})
 //	train, test, err := table.Split(0.8, 0, data.Stratified("species"))
@@ -125,22 +122,21 @@ const (
 //	training, err := train.Map(p.Apply) // "x" and "y"
 //	one, err := p.Rows(map[string]any{"bill": 39.1, "mass": 3750, "island": "Dream", "sex": nil})
 //
-// The table is a [Set] whose fields are its columns, [n] each, in any order; other fields are left out. A missing value
-// is an empty text, or NaN, or one of [Missing].
+// The table is a [Set] with one field [n] per column. Other fields are ignored. A missing value is "", NaN, or one of
+// [Missing].
 type Preparation struct {
 	columns []prepared
 	missing []string
 }
 
-// The limits of a Preparation, which bound what a table of some rows can become.
+// The limits of a Preparation bound the size of its results.
 const (
-	mostOneHot = 1 << 12 // classes of a column that are columns
-	mostWide   = 1 << 16 // numbers of an example in a field
+	mostOneHot = 1 << 12 // classes of a one-hot column
+	mostWide   = 1 << 16 // numbers per example in a field
 )
 
-// FitPreparation finds the classes, the values that fill and the scales in the training data: a [Set] whose fields are
-// columns, as [CSV.Texts] reads them. The numbers are those of scikit-learn's StandardScaler, MinMaxScaler and
-// SimpleImputer.
+// FitPreparation determines classes, fill values and scales from the training data: a [Set] whose fields are columns,
+// as [CSV.Texts] reads them. Results equal those of scikit-learn's StandardScaler, MinMaxScaler and SimpleImputer.
 func FitPreparation(training *Set, columns ...Columns) (*Preparation, error) {
 	p, err := fitPreparation(training, columns)
 	if err != nil {
@@ -198,7 +194,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 			return nil, errors.New("Categories without Columns would take the column of the labels too: name that one by data.Labels, or name the Columns")
 		}
 	}
-	for _, r := range rules { // before one is fitted: all that are left may be another one's with a wrong name
+	for _, r := range rules { // before fitting: a misspelled column would fall to the rule for all others
 		names, _, _ := r.rule()
 		for _, name := range names {
 			if _, err := columnOf(training.fields, name); err != nil {
@@ -237,7 +233,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 	return p, p.check()
 }
 
-// column is a column of a table, with empty texts for those that stand for a missing value.
+// column returns a column of a table, with empty texts for missing values.
 func (p *Preparation) column(fields []Field, name string) (Array, error) {
 	a, err := columnOf(fields, name)
 	texts, ok := a.Flat.([]string)
@@ -253,7 +249,6 @@ func (p *Preparation) column(fields []Field, name string) (Array, error) {
 	return Array{texts, a.Dims}, nil
 }
 
-// columnOf is a column of a table.
 func columnOf(fields []Field, name string) (Array, error) {
 	a, err := find(fields, name, "the table")
 	if err != nil {
@@ -273,7 +268,6 @@ func columnOf(fields []Field, name string) (Array, error) {
 	return a, err
 }
 
-// What a column becomes.
 const (
 	asNumber  = "number"
 	asOneHot  = "one-hot"
@@ -285,7 +279,6 @@ const (
 
 var kinds = []string{asNumber, asOneHot, asInteger, asClass, asTarget, asFlag}
 
-// check returns an error unless the columns can be made together.
 func (p *Preparation) check() error {
 	if len(p.columns) == 0 {
 		return errors.New("no columns: expected Numbers, Categories or Labels")
@@ -317,7 +310,7 @@ func (p *Preparation) check() error {
 	return nil
 }
 
-// check looks at what a file could have wrong, and numbers the classes.
+// check validates what a file may have wrong, and numbers the classes.
 func (c *prepared) check() error {
 	classes := c.As == asOneHot || c.integers()
 	switch {

@@ -7,33 +7,31 @@ import (
 	"slices"
 )
 
-// prepared is a column as it was fitted; it is its own JSON. Missing settings are those of another kind of column.
+// prepared is a fitted column, and its JSON. Settings of other kinds of columns are omitted.
 type prepared struct {
 	Column string `json:"column"`
 	Field  string `json:"field"`
 	As     string `json:"as"`
-	// Of a number: the value for a missing one, nil if that is an error; (value - Shift) / Scale.
+	// Numbers: the fill value, nil if missing values are errors; then (value - Shift) / Scale.
 	Fill      *float64 `json:"fill,omitempty"`
 	Indicator bool     `json:"indicator,omitempty"`
 	Shift     float64  `json:"shift,omitempty"`
 	Scale     float64  `json:"scale,omitempty"`
-	// Of classes.
+	// Classes.
 	Classes   []string `json:"classes,omitempty"`
-	FillClass string   `json:"fill_class,omitempty"` // "": a missing one is an error
+	FillClass string   `json:"fill_class,omitempty"` // "": a missing value is an error
 	Unknown   string   `json:"unknown,omitempty"`
 
-	number map[string]int32 // of the classes
+	number map[string]int32
 }
 
-// unknowns are the names of the ways in the file.
+// unknowns are the names in the file.
 var unknowns = []string{UnknownRefused: "", UnknownOwn: "own", UnknownZeros: "zeros"}
 
 func (c *prepared) label() bool { return c.As == asClass || c.As == asTarget || c.As == asFlag }
 
-// width is the number of values that it has in an example.
 func (c *prepared) width() int { return len(c.names()) }
 
-// names are what the values are.
 func (c *prepared) names() []string {
 	switch {
 	case c.As == asOneHot:
@@ -51,8 +49,8 @@ func (c *prepared) names() []string {
 	return []string{c.Column}
 }
 
-// Columns are the names of the columns of a table that a prediction needs, and of those that hold labels, each in the
-// order in which they were fitted.
+// Columns returns the names of the columns that a prediction needs, and those of the labels, each in the order of
+// fitting.
 func (p *Preparation) Columns() (inputs, labels []string) {
 	if p == nil {
 		return nil, nil
@@ -67,11 +65,11 @@ func (p *Preparation) Columns() (inputs, labels []string) {
 	return inputs, labels
 }
 
-// Apply makes the model's fields of a batch of a table, inputs and labels: a change for [Set.Map] and [Map]. A [Mask]
-// stays as it is.
+// Apply converts a batch of a table to the model's fields, inputs and labels. It is a change for [Set.Map] and [Map]. A
+// [Mask] is kept.
 func (p *Preparation) Apply(table Batch) (Batch, error) { return p.prepare(table, true, "apply") }
 
-// Inputs is Apply for data to predict: it makes no labels, and does not need their columns.
+// Inputs is Apply for prediction: it makes no labels and does not need their columns.
 func (p *Preparation) Inputs(table Batch) (Batch, error) { return p.prepare(table, false, "inputs") }
 
 func (p *Preparation) prepare(table Batch, labels bool, what string) (Batch, error) {
@@ -112,7 +110,6 @@ func (p *Preparation) fields(table Batch, labels bool) (Batch, error) {
 	return b, nil
 }
 
-// fieldNames are those of the fields that it makes, in the order of their first columns.
 func (p *Preparation) fieldNames() (names []string) {
 	seen := map[string]bool{}
 	for _, c := range p.columns {
@@ -124,7 +121,6 @@ func (p *Preparation) fieldNames() (names []string) {
 	return names
 }
 
-// of are the columns that a field has.
 func (p *Preparation) of(field string) (columns []*prepared) {
 	for i := range p.columns {
 		if p.columns[i].Field == field {
@@ -134,7 +130,6 @@ func (p *Preparation) of(field string) (columns []*prepared) {
 	return columns
 }
 
-// together puts columns beside each other.
 func (p *Preparation) together(columns []*prepared, table Batch) (Array, error) {
 	rows, width := 0, 0
 	for _, c := range columns {
@@ -185,7 +180,7 @@ func (p *Preparation) together(columns []*prepared, table Batch) (Array, error) 
 
 func (c *prepared) integers() bool { return c.As == asInteger || c.As == asClass }
 
-// numbers writes a column that becomes numbers into to, which has width numbers for each example.
+// numbers writes a column into to, which has width numbers per example.
 func (c *prepared) numbers(column Array, to []float32, width int) error {
 	if c.As == asOneHot {
 		return c.classes(column, func(row int, n int32) {
@@ -222,7 +217,7 @@ func (c *prepared) numbers(column Array, to []float32, width int) error {
 	return nil
 }
 
-// classes gives each example's number of the class to put; -1 for an unknown one that is zeros.
+// classes calls put with each example's class; -1 is an unknown one that becomes zeros.
 func (c *prepared) classes(column Array, put func(row int, n int32)) error {
 	texts, err := textsOf(column)
 	if err != nil {
@@ -259,8 +254,8 @@ func rowError(i int, format string, args ...any) error {
 	return fmt.Errorf("row %d: "+format, append([]any{i + 1}, args...)...)
 }
 
-// Classes are the classes whose numbers a field holds, in their order: those of labels, or of a column of integers. An
-// integer may be one more, for an unknown class ([UnknownOwn]). Of labels of several columns they are these.
+// Classes returns the classes of a field, in the order of their indices: of labels or a column of integers. With
+// [UnknownOwn] an unknown class has the next index. For labels of several columns it returns their names.
 func (p *Preparation) Classes(field string) ([]string, error) {
 	of, err := p.columnsOf(field)
 	if err == nil && of[0].As == asFlag {
@@ -275,7 +270,7 @@ func (p *Preparation) Classes(field string) ([]string, error) {
 	return slices.Clone(of[0].Classes), nil
 }
 
-// Names are what the numbers are that an example has in a field: "mass", "mass missing", "island=Dream".
+// Names returns the names of the numbers per example in a field: "mass", "mass missing", "island=Dream".
 func (p *Preparation) Names(field string) ([]string, error) {
 	of, err := p.columnsOf(field)
 	if err != nil {

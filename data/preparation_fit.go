@@ -68,19 +68,18 @@ func (n Numbers) fit(name string, column Array) (prepared, error) {
 	case MinMax:
 		least, most := slices.Min(values), slices.Max(values)
 		c.Shift = least
-		if c.Scale = most - least; c.Scale < 10*epsilon { // as scikit-learn has it
+		if c.Scale = most - least; c.Scale < 10*epsilon { // scikit-learn's bound
 			c.Scale = 1
 		}
 	}
 	return c, nil
 }
 
-// filling is what numbers have in the middle; it sorts them.
 func filling(values []float64, by Fill) float64 {
 	slices.Sort(values)
 	switch by {
 	case FillMean:
-		mean := values[0] // so that the mean of values that are all the same is that one
+		mean := values[0] // makes the mean of equal values exact
 		for _, v := range values {
 			mean += (v - values[0]) / float64(len(values))
 		}
@@ -92,7 +91,6 @@ func filling(values []float64, by Fill) float64 {
 	return mostFrequent(values)
 }
 
-// mostFrequent is the first of those that stand most often in a sorted list.
 func mostFrequent[T cmp.Ordered](sorted []T) (most T) {
 	best := 0
 	for i := 0; i < len(sorted); {
@@ -119,7 +117,7 @@ func (c Categories) rule() ([]string, string, error) {
 	return c.Columns, cmp.Or(c.Field, "x"), nil
 }
 
-// allDifferent is from how many different values on a column that nobody named is not taken for one of classes.
+// allDifferent is the number of rows from which an unnamed column of distinct values is refused as categories.
 const allDifferent = 10
 
 func (c Categories) fit(name string, column Array) (prepared, error) {
@@ -154,8 +152,8 @@ func (c Categories) fit(name string, column Array) (prepared, error) {
 	return p, nil
 }
 
-// fitClasses finds the classes, if none are given. It gives the texts that are not missing, sorted, and the first row
-// in which one is, or -1.
+// fitClasses determines the classes if none are given. It returns the texts that are not missing, sorted, and the first
+// row with a missing one, or -1.
 func (c *prepared) fitClasses(column Array, given []string) (texts []string, first int, err error) {
 	all, err := textsOf(column)
 	if err != nil {
@@ -181,7 +179,7 @@ func (c *prepared) fitClasses(column Array, given []string) (texts []string, fir
 	return texts, first, nil
 }
 
-// sortClasses sorts by value where all are integers, so that "9" comes before "10".
+// sortClasses sorts by value if all are integers, so that "9" precedes "10".
 func sortClasses(classes []string) {
 	number := func(text string) (int64, bool) {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -226,7 +224,7 @@ func (l Labels) fit(name string, column Array) (prepared, error) {
 	return p, err
 }
 
-// flagsOf are 0 and 1 for a column that has them or false and true, NaN for a missing one.
+// flagsOf returns 0 and 1 for a column of 0 and 1 or bools, NaN for missing values.
 func flagsOf(a Array) ([]float64, error) {
 	texts, err := textsOf(a)
 	values := make([]float64, len(texts))
@@ -244,7 +242,7 @@ func flagsOf(a Array) ([]float64, error) {
 	return values, err
 }
 
-// numbersOf are a column's numbers, NaN for a missing one.
+// numbersOf returns a column's numbers, NaN for missing values.
 func numbersOf(a Array) ([]float64, error) {
 	switch flat := a.Flat.(type) {
 	case []string:
@@ -295,7 +293,7 @@ func finite(values []float64) ([]float64, error) {
 	return values, nil
 }
 
-// textsOf are a column's values as texts, "" for a missing one.
+// textsOf returns a column's values as texts, "" for missing values.
 func textsOf(a Array) ([]string, error) {
 	switch flat := a.Flat.(type) {
 	case []string:
@@ -321,7 +319,7 @@ func written[T any](from []T, text func(T) string) []string {
 	return to
 }
 
-// decimal writes a number as files do: 3 for 3.0, so that it is the class "3".
+// decimal formats a number as files do: 3 for 3.0, so that it is the class "3".
 func decimal(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v):

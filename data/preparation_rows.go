@@ -11,9 +11,8 @@ import (
 	"strconv"
 )
 
-// Rows makes the inputs of examples that are given as values by the names of their columns, as from JSON or a form: of
-// any type of numbers, texts and truth values, nil where the value is missing. Each row needs all columns but the
-// labels, and no other.
+// Rows makes the inputs of examples given as maps from column name to value, as from JSON: numbers, texts, bools, or
+// nil if missing. Each row needs exactly the columns other than labels.
 func (p *Preparation) Rows(rows ...map[string]any) (*Set, error) {
 	set, err := p.rows(rows)
 	if err != nil {
@@ -62,12 +61,11 @@ func (p *Preparation) rows(rows []map[string]any) (*Set, error) {
 	return New(b.Fields...)
 }
 
-// textOf is a value as a file would have it.
 func textOf(value any) (string, error) {
 	switch v := reflect.ValueOf(value); v.Kind() {
 	case reflect.Invalid:
 		return "", nil
-	case reflect.String: // json.Number, too
+	case reflect.String: // also json.Number
 		return v.String(), nil
 	case reflect.Bool:
 		return strconv.FormatBool(v.Bool()), nil
@@ -81,7 +79,6 @@ func textOf(value any) (string, error) {
 	return "", fmt.Errorf("the value is %T, expected a number, a text, a truth value, or nil for a missing one", value)
 }
 
-// preparationVersion is that of the JSON.
 const preparationVersion = 1
 
 type preparationFile struct {
@@ -98,8 +95,8 @@ func (p *Preparation) MarshalJSON() ([]byte, error) {
 	return json.Marshal(preparationFile{preparationVersion, p.columns, p.missing})
 }
 
-// UnmarshalJSON reads what MarshalJSON has written, by this version or one before. What it does not know is an error,
-// and leaves p as it was.
+// UnmarshalJSON reads the output of MarshalJSON of this or an earlier version. Unknown content is an error and leaves p
+// unchanged.
 func (p *Preparation) UnmarshalJSON(text []byte) error {
 	var version struct{ Version int }
 	err := json.Unmarshal(text, &version)

@@ -254,7 +254,7 @@ func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
 	require.ErrorContains(t, err, `column "red": row 1: the label is missing`)
 }
 
-// A name that the table does not have is told before anything is fitted: the columns that are left would have the
+// A name that the table lacks is an error before anything is fitted: otherwise the remaining columns would include the
 // label.
 func TestPreparation_aWrongNameIsToldFirst(t *testing.T) {
 	table := must.M1(data.New(data.Named("mass", []string{"1", "2"}, 2), data.Named("species", []string{"a", "b"}, 2)))

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Remainder is what becomes of examples that do not fill a batch, or are too few for each shard.
+// Remainder determines what happens to examples that do not fill a batch, or do not divide evenly over shards.
 type Remainder int
 
 const (
-	// Dropped: they are left out, so that all sizes are equal.
+	// Dropped discards them, so all sizes are equal.
 	Dropped Remainder = iota
-	// Kept: none is left out or added, so that sizes differ.
+	// Kept keeps them, so sizes differ.
 	Kept
-	// Padded: copies follow, and the field [Mask], false for them, so that all sizes are equal and no example is lost.
+	// Padded adds copies, for which the field [Mask] is false. All sizes are equal and no example is lost.
 	Padded
 )
 
@@ -32,13 +32,10 @@ func (r Remainder) check() error {
 	return nil
 }
 
-// Rebatch cuts a sequence of examples, batches of any sizes, into batches of size examples. At the end of each epoch of
-// source the rest is dropped, kept as a smaller batch, or padded as [Pad] does; when padded, all batches have the mask.
-// All batches need the same fields, of the same types and dims but for the number of examples. What cannot be joined is
-// an error, and the last thing that comes; an error of source comes as soon as it is there, before the examples that
-// wait for a batch.
-//
-// What comes example by example, as from [TFRecordFile] with [Map], becomes batches so.
+// Rebatch regroups batches of any sizes, such as single examples from [TFRecordFile] with [Map], into batches of size
+// examples. At the end of each epoch of source the rest is dropped, kept as a smaller batch, or padded; then all
+// batches have the [Mask]. All batches must have the same fields, dtypes and dims except for the number of examples; a
+// mismatch is an error that ends the sequence. An error of source is yielded at once.
 func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
 	if err := rest.check(); err != nil {
 		return failed[Batch](fmt.Errorf("data: rebatch: %w", err))
@@ -66,19 +63,18 @@ func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2
 	}
 }
 
-// waiting is the examples that have no batch yet.
 type waiting struct {
 	size  int
 	rest  Remainder
 	parts []Batch
-	have  int // rows in parts
+	have  int
 	like  Batch
 	at    int
-	// deal is that of the batches to come, made of the source's.
+	// deal is that of the new batches, derived from source.
 	deal, source *Deal
 }
 
-// add adds the rows of b and yields full batches; false when the consumer has stopped.
+// add adds the rows of b and yields full batches. It returns false if the consumer has stopped.
 func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 	rows, err := w.check(b)
 	if err != nil {
@@ -103,7 +99,7 @@ func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 	return true
 }
 
-// check gives the rows of a batch that fits behind those before it.
+// check returns the rows of a batch that fits the previous ones.
 func (w *waiting) check(b Batch) (rows int, err error) {
 	if rows, err = b.divisible(); err != nil {
 		return 0, err
@@ -121,7 +117,6 @@ func (w *waiting) check(b Batch) (rows int, err error) {
 	return rows, sameFields(w.like, b)
 }
 
-// end yields the rest of an epoch, or not.
 func (w *waiting) end(yield func(Batch, error) bool) bool {
 	if w.have == 0 || w.rest == Dropped {
 		w.parts, w.have = nil, 0
@@ -142,7 +137,6 @@ func (w *waiting) flush(yield func(Batch, error) bool) bool {
 	return yield(b, err) && err == nil
 }
 
-// dealOf is how the source deals out, in batches of the new size.
 func (w *waiting) dealOf(source *Deal) *Deal {
 	if source != w.source {
 		w.source, w.deal = source, nil
@@ -155,7 +149,6 @@ func (w *waiting) dealOf(source *Deal) *Deal {
 	return w.deal
 }
 
-// joined is parts of the same fields as one batch.
 func joined(parts []Batch) Batch {
 	if len(parts) == 1 {
 		return parts[0]
@@ -177,7 +170,6 @@ func joined(parts []Batch) Batch {
 	return all
 }
 
-// sameFields says where b differs from what came before it in more than the number of examples.
 func sameFields(before, b Batch) error {
 	if len(b.Fields) != len(before.Fields) {
 		return fmt.Errorf("a batch has the fields %q, those before it have %q", b.names(), before.names())
@@ -204,9 +196,9 @@ func (b Batch) names() []string {
 	return names
 }
 
-// Checked passes source on as long as its batches pass [Batch.Check] and have the fields of the first one, of the same
-// types and dims but for the number of examples; one that differs comes as an error, which says in what. Without it, a
-// step compiles a program for each shape, or fails in the model.
+// Checked passes on batches that pass [Batch.Check] and match the first one in fields, dtypes and dims except for the
+// number of examples. Another batch becomes an error that names the difference. Without it, a step compiles a program
+// per shape, or fails in the model.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

@@ -265,8 +265,8 @@ func TestShuffleBuffer_law(t *testing.T) {
 	require.Equal(t, []step{{0, failed}, {1, nil}}, collect(ShuffleBuffer(sequence([]step{{1, nil}, {0, failed}}), 4, 1), -1), "errors do not wait")
 }
 
-// F10 for data: a run that made n steps goes on with a pipeline from position n of the set, or skips through the whole
-// pipeline. Both give the batches of the unbroken run, bit for bit.
+// F10 for data: a run resumed after n steps with a pipeline from position n of the set, or one that skips through the
+// whole pipeline. Both yield bit-identical batches to the uninterrupted run.
 func TestF10_resumeIsTheUnbrokenPipeline(t *testing.T) {
 	x := make([]uint8, 23*5*5)
 	for i := range x {

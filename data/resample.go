@@ -6,19 +6,17 @@ import (
 	"sync"
 )
 
-// resample writes an image into to, [height, width, channels], at the size of the format.
 func resample(from image.Image, format ImageFormat, to []float32) {
 	p := plan(from.Bounds(), format)
 	p.run(from, to)
 }
 
-// resampling is how an image gets another size: height and width one after the other. Each row of the source is read
-// once.
+// resampling resizes an image in one dimension after the other. It reads each row of the source once.
 type resampling struct {
 	rows, columns []tap
 	channels      int
-	// narrowFirst: rows are brought to the width of the result before they are added up. Whichever is less work comes
-	// first, so that an image of one row or one column costs no more than a square.
+	// narrowFirst resizes the rows to the result's width before it sums them. The cheaper order is used, so that an
+	// image of one row or column costs no more than a square.
 	narrowFirst bool
 }
 
@@ -34,7 +32,6 @@ func plan(box image.Rectangle, format ImageFormat) resampling {
 	return p
 }
 
-// work is how many numbers are added up, for one channel.
 func (p resampling) work(narrowFirst bool) (sum int64) {
 	taps := func(of []tap) (sum int64) {
 		for _, t := range of {
@@ -48,20 +45,18 @@ func (p resampling) work(narrowFirst bool) (sum int64) {
 	return taps(p.rows)*int64(span(p.columns)) + int64(len(p.rows))*taps(p.columns)
 }
 
-// span is how many pixels of the source are between the first and the last that is needed.
 func span(of []tap) int { return of[len(of)-1].end() - of[0].from }
 
-// lines is memory that resampling works in.
 type lines struct {
 	narrow, block, pixels []float32
 }
 
 var spareLines = sync.Pool{New: func() any { return &lines{} }}
 
-// mostSpare is how many bytes of a kind are kept for the next image: one of a single row of millions of pixels is rare.
+// mostSpare is the maximum size in bytes of each kind of memory kept for the next image.
 const mostSpare = 1 << 20
 
-// room is n numbers, of any value, in place of those that memory holds.
+// room returns n numbers of any value, in memory that it reuses.
 func room(memory *[]float32, n int) []float32 {
 	if n > cap(*memory) {
 		made := make([]float32, n)
@@ -73,18 +68,17 @@ func room(memory *[]float32, n int) []float32 {
 	return (*memory)[:n]
 }
 
-// run fills to.
 func (p resampling) run(from image.Image, to []float32) {
 	spare := spareLines.Get().(*lines)
 	defer spareLines.Put(spare)
 	width, whole, left := len(p.columns)*p.channels, span(p.columns), p.columns[0].from
 	block := room(&spare.block, min(blockOf, whole)*p.channels)
 	source := room(&spare.narrow, width) // a row of the source in the result's width
-	var open, free [][]float32           // and the rows of the result that are not complete, in the source's
+	var open, free [][]float32           // and the incomplete rows of the result, in the source's
 	if !p.narrowFirst {
-		source = room(&spare.pixels, whole*p.channels) // or in its own
+		source = room(&spare.pixels, whole*p.channels) // or in its own width
 	}
-	first := 0 // of the rows that are not complete
+	first := 0
 	for at := p.rows[0].from; at < p.rows[len(p.rows)-1].end(); at++ {
 		if p.narrowFirst {
 			for x := left; x < left+whole; x += blockOf {
@@ -125,8 +119,8 @@ func (p resampling) run(from image.Image, to []float32) {
 	}
 }
 
-// add is to += weight * row; the first row begins the sum, and behind the last one it is at most 1: the weights add up
-// to 1 only nearly.
+// add computes to += weight * row. The first row begins the sum. The last one limits it to 1, because the weights' sum
+// is inexact.
 func add(to, row []float32, weight float32, first, last bool) {
 	row = row[:len(to)]
 	switch {
@@ -152,11 +146,10 @@ func atMost1(to []float32) {
 	}
 }
 
-// blockOf is how many pixels of a row are read at once: a row may have millions.
+// blockOf is the number of pixels of a row read at once: a row may have millions.
 const blockOf = 4096
 
-// narrow adds n pixels of a row, from x on, up to the result's width. The first that is of a pixel of the result
-// begins its sum.
+// narrow sums n pixels of a row, from x on, into the result's width. The first pixel of a result pixel begins its sum.
 func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	first := 0
 	if x > p.columns[0].from {
@@ -165,7 +158,7 @@ func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	for i := first; i < len(p.columns) && p.columns[i].from < x+n; i++ {
 		column := &p.columns[i]
 		from, weights := column.from, column.weights
-		if from < x || from+len(weights) > x+n { // in another block too
+		if from < x || from+len(weights) > x+n { // also in another block
 			begins := max(from, x)
 			weights = weights[begins-from : min(column.end(), x+n)-from]
 			out := to[i*p.channels : (i+1)*p.channels]
@@ -201,7 +194,7 @@ func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	}
 }
 
-// columnBehind is the first pixel of the result that needs one of the source from x on.
+// columnBehind returns the first result pixel that needs a source pixel from x on.
 func (p resampling) columnBehind(x int) int {
 	i, j := 0, len(p.columns)
 	for i < j {
@@ -214,7 +207,6 @@ func (p resampling) columnBehind(x int) int {
 	return i
 }
 
-// tap is the pixels that a pixel of the result is made of.
 type tap struct {
 	from    int
 	weights []float32
@@ -222,13 +214,13 @@ type tap struct {
 
 func (t tap) end() int { return t.from + len(t.weights) }
 
-// weights are those of the triangle filter for n pixels that show the part of a line of size pixels which begins
-// at start and has the given length.
+// weights are those of the triangle filter for n pixels that show length source pixels from start on, of a line of size
+// pixels.
 func weights(size int, start, length float64, n int) []tap {
 	scale := length / float64(n)
 	reach := max(scale, 1)
 	taps := make([]tap, n)
-	var memory []float32 // of as many taps as it has room for
+	var memory []float32 // holds as many taps as fit
 	for i := range taps {
 		centre := start + (float64(i)+0.5)*scale
 		from := max(0, int(math.Ceil(centre-reach-0.5)))

@@ -9,24 +9,22 @@ import (
 	"sync"
 )
 
-// Resident is a set that lives where the steps run: see [OnDevice].
+// Resident is a set in device memory; see [OnDevice].
 type Resident struct {
 	*Set
-	rows func() *Set // the places 0 to Len-1, as a set, with the mask that says which count
+	rows func() *Set // the positions 0 to Len-1 as a set, with the mask
 }
 
-// Rows is the field of a batch of a [Resident] set: the places of its examples, an int32 for each.
+// Rows is the field of a batch of a [Resident] set: the int32 positions of its examples.
 const Rows = "rows"
 
-// OnDevice keeps a set where the steps run. A state that gets one of its batches moves the whole set to its devices,
-// once, and keeps it until it is closed; of each batch only the places of its examples travel, 4 bytes for each, and a
-// step takes the examples from memory of the device. For a device that is far from the host's memory, and a set that
-// fits into its own beside the model, this is as fast as the data can come; on the CPU, which has no other memory than
-// the host, a step of few examples is slower than with [Set.Batches].
+// OnDevice marks a set to be kept in device memory. A state copies the whole set to its devices at the first batch and
+// keeps it until the state is closed. Per batch only the examples' positions are transferred, 4 bytes each. Use it for
+// an accelerator whose memory holds the set next to the model; on the CPU small steps are slower than with
+// [Set.Batches].
 //
-// The order is that of [Set.Batches] by the same options, and a step sees the same fields. What changes batches on the
-// host, as [Map] and [Augment] do, sees only the field [Rows], and a [Mask] if there is one: [Batch.OnHost] gathers the
-// others. Values that are written into the set's arrays after the first step are not seen.
+// Order and fields are those of [Set.Batches]. Host functions, such as [Map] and [Augment], see only [Rows] and [Mask];
+// [Batch.OnHost] gathers the other fields. Writes to the set's arrays after the first step have no effect.
 func OnDevice(s *Set) *Resident {
 	return &Resident{s, sync.OnceValue(func() *Set {
 		places := make([]int32, s.len)
@@ -41,7 +39,7 @@ func OnDevice(s *Set) *Resident {
 	})}
 }
 
-// Batches deals the set out as [Set.Batches] does.
+// Batches divides the set as [Set.Batches] does.
 func (r *Resident) Batches(size int, opts ...Option) Batches {
 	opts = slices.Clone(opts)
 	return Batches{from: func(position, epochs int64, whole bool) iter.Seq2[Batch, error] {
@@ -89,7 +87,6 @@ func (r *Resident) batches(size int, opts []Option, position, epochs int64, whol
 	}
 }
 
-// made returns an error unless OnDevice made it; what says what it is.
 func (r *Resident) made(what string) error {
 	if r.rows == nil {
 		return fmt.Errorf("%s is a Resident that OnDevice did not make: take the one that data.OnDevice gives for the set, or leave it nil", what)
@@ -97,8 +94,8 @@ func (r *Resident) made(what string) error {
 	return nil
 }
 
-// Places are the places of the examples in the [Resident] set that the batch is of, nil for any other batch. Each is
-// one that the set has: a device would take the nearest example in place of one that is not there.
+// Places returns the positions of the examples in the batch's [Resident] set, nil for any other batch. It checks that
+// each is in range: a device would clamp it.
 func (b Batch) Places() ([]int32, error) {
 	if b.Resident == nil {
 		return nil, nil
@@ -128,8 +125,8 @@ func (s *Set) has(field string) bool {
 	return slices.ContainsFunc(s.fields, func(f Field) bool { return f.Name == field })
 }
 
-// OnHost is the batch with the elements of all its fields in the host's memory: those of a [Resident] set are gathered,
-// any other batch is as it was.
+// OnHost returns the batch with all fields in host memory. It gathers those of a [Resident] set, and returns any other
+// batch unchanged.
 func (b Batch) OnHost() (Batch, error) {
 	if b.Resident == nil {
 		return b, nil
@@ -140,7 +137,7 @@ func (b Batch) OnHost() (Batch, error) {
 	}
 	all := b.alone()
 	all.Resident, all.Fields = nil, nil
-	var padding *Array // a mask that came with padding
+	var padding *Array // a mask from padding
 	for _, f := range b.Fields {
 		switch f.Name {
 		case Rows:

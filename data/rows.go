@@ -2,9 +2,8 @@ package data
 
 import "fmt"
 
-// Rows is the length of the first axis, on which all fields that have axes must agree; 1 where none has any. A batch
-// has as many rows as examples, and more if it was padded: what is cut, or divided over devices, are rows; what is
-// counted are examples.
+// Rows returns the length of the first axis, which all fields with axes must share; 1 if none has any. Padding rows
+// count: slicing and sharding use rows, Size counts examples.
 func (b Batch) Rows() (int, error) {
 	rows, of := 1, -1
 	for i, f := range b.Fields {
@@ -19,9 +18,8 @@ func (b Batch) Rows() (int, error) {
 	return rows, nil
 }
 
-// Samples is the number of examples, as package loop counts them: Size. Where that is 0 they are counted: those that
-// the mask says count, else the rows of the first field that has axes; a batch without any is one example. Of a [Part]
-// they are the whole batch's.
+// Samples returns the number of examples, which package loop counts: Size, or if that is 0, those that the mask marks,
+// else the first field's rows (1 without axes). For a [Part] it is the whole batch's number.
 func (b Batch) Samples() int {
 	if b.Partial() {
 		return b.Part.Samples
@@ -29,7 +27,6 @@ func (b Batch) Samples() int {
 	return b.own()
 }
 
-// own is the number of the batch's own examples.
 func (b Batch) own() int {
 	if b.Size != 0 {
 		return b.Size
@@ -45,8 +42,8 @@ func (b Batch) own() int {
 	return 1
 }
 
-// Slice is rows i to j-1, as a view. Its Size counts the examples among them: those that the mask says count, else all
-// but the rows that padding put behind the batch's examples.
+// Slice returns rows i to j-1 as a view. Its Size counts the examples among them: those that the mask marks, or without
+// a mask the rows before padding.
 func (b Batch) Slice(i, j int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {
@@ -58,8 +55,8 @@ func (b Batch) Slice(i, j int) (Batch, error) {
 	return b.slice(i, j, rows), nil
 }
 
-// Check returns an error unless a step can take the batch: each of its fields has a name of its own and passes
-// [Array.Check], a [Mask] has a value for each row, and a Resident set is one of [OnDevice].
+// Check returns an error if a step cannot take the batch: field names must be unique, each field must pass
+// [Array.Check], a [Mask] needs one value per row, and Resident must come from [OnDevice].
 func (b Batch) Check() error {
 	if err := b.valid(); err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -90,8 +87,8 @@ func (b Batch) valid() error {
 	return nil
 }
 
-// divisible gives the rows of a batch that can be cut: valid arrays, of so many rows each, and at least as many as Size
-// counts examples.
+// divisible returns the rows of a batch that can be sliced: its arrays are valid and agree in rows, at least Size of
+// them.
 func (b Batch) divisible() (rows int, err error) {
 	for i, f := range b.Fields {
 		if err := f.Array.check(); err != nil {
@@ -110,7 +107,6 @@ func (b Batch) divisible() (rows int, err error) {
 	return rows, nil
 }
 
-// slice does without checks; rows are those of the batch.
 func (b Batch) slice(i, j, rows int) Batch {
 	if i == 0 && j == rows {
 		return b
@@ -124,7 +120,7 @@ func (b Batch) slice(i, j, rows int) Batch {
 	return part
 }
 
-// examples counts those among rows i to j-1: wherever rows are cut, the mask counts, and without one all but padding.
+// examples counts those among rows i to j-1, by the mask, or without one by excluding padding.
 func (b Batch) examples(i, j, rows int) int {
 	if mask, ok := b.mask(); ok {
 		return trues(mask[i:j])
@@ -136,7 +132,6 @@ func (b Batch) examples(i, j, rows int) int {
 	return min(max(all-i, 0), j-i)
 }
 
-// mask is the one of the batch, if it has one of a bool for each row.
 func (b Batch) mask() ([]bool, bool) {
 	for i := range b.Fields {
 		if f := &b.Fields[i]; f.Name == Mask {
@@ -156,15 +151,13 @@ func trues(mask []bool) (n int) {
 	return n
 }
 
-// place counts the rows of an iteration, for batches without a place, as those that a program makes itself: see
-// [Batch].At.
+// place numbers batches without a position, such as those a program makes itself; see [Batch].At.
 type place struct {
 	rows  int
-	known bool // a batch came with a place
+	known bool // a batch had a position
 }
 
-// number gives *b, if it is a batch without a place, the place after the batches before it, so that no two have the
-// same.
+// number sets the position of *b, if it is a batch without one, to that after the batches before it.
 func (p *place) number(b any) {
 	batch, ok := b.(*Batch)
 	if !ok || p.known {
@@ -176,7 +169,7 @@ func (p *place) number(b any) {
 	}
 }
 
-// moveOn moves the place of *b, if it is a batch, on by so many examples, and gives the place behind it.
+// moveOn moves the position of *b, if it is a batch, by a number of examples, and returns the position after it.
 func moveOn(b any, by int) (behind int) {
 	batch, ok := b.(*Batch)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A batch counts its examples, also where nobody said how many there are.
+// A batch counts its examples, also if no Size is given.
 func TestR10_aBatchCountsItself(t *testing.T) {
 	mask := Named(Mask, []bool{true, true, false}, 3)
 	x := X([]float32{1, 2, 3}, 3, 1)

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Scaling takes the mean of each column (or channel: the last axis) to 0 and its standard deviation to 1. It is plain
-// data, to be kept with a model as JSON.
+// Scaling scales each column (or channel: the last axis) to mean 0 and standard deviation 1. Save it with a model as
+// JSON.
 type Scaling struct {
 	Mean, Std []float64
 }
 
-// FitScaling finds the mean and standard deviation (of the population, as scikit-learn's StandardScaler) of the last
-// axis of a, over all others; of an array [n], of all values. A column that does not vary has the Std 1, so that it
-// becomes 0. Fit it on training data alone, and apply it to all. a is float32, float64 or uint8, and finite.
+// FitScaling computes the mean and the population standard deviation of a's last axis over all other axes, or of all
+// values of an array [n], as scikit-learn's StandardScaler. A constant column gets Std 1. Fit on training data only.
+// The dtype must be float32, float64 or uint8, and values finite.
 func FitScaling(a Array) (Scaling, error) {
 	s, err := fitScaling(a)
 	if err != nil {
@@ -33,19 +33,19 @@ func fitScaling(a Array) (Scaling, error) {
 	}
 	s := Scaling{make([]float64, columns), make([]float64, columns)}
 	n := float64(a.Size() / columns)
-	first := make([]float64, columns) // its distances are small, and so is what rounding takes from their sum
+	first := make([]float64, columns) // sums of differences from it are small, and so are rounding errors
 	eachValue(a, func(i int, v float64) {
 		if i < columns {
 			first[i], s.Mean[i] = v, v
 		}
 		s.Mean[i%columns] += (v - first[i%columns]) / n
 	})
-	eachValue(a, func(i int, v float64) { // a second pass: the difference of two large sums would lose all digits
+	eachValue(a, func(i int, v float64) { // two passes: the difference of two large sums would lose all digits
 		d := v - s.Mean[i%columns]
 		s.Std[i%columns] += d * d / n
 	})
 	for c := range columns {
-		// Rounding may leave a tiny variance of values that are all the same: this bound is scikit-learn's.
+		// Rounding may leave a tiny variance of equal values. The bound is scikit-learn's.
 		rounding := n * s.Mean[c] * epsilon
 		constant := s.Std[c] <= n*epsilon*s.Std[c]+rounding*rounding
 		if s.Std[c] = math.Sqrt(s.Std[c]); math.IsNaN(s.Std[c]) || math.IsInf(s.Std[c], 0) {
@@ -58,7 +58,6 @@ func fitScaling(a Array) (Scaling, error) {
 	return s, nil
 }
 
-// epsilon is the distance from 1 to the next float64.
 const epsilon = 0x1p-52
 
 func columnsOf(a Array) int {
@@ -89,7 +88,7 @@ func eachValue(a Array, f func(i int, v float64)) {
 	}
 }
 
-// Apply is (a - Mean) / Std as float32, or as float64 if a is.
+// Apply returns (a - Mean) / Std as float32, or float64 if a is.
 func (s Scaling) Apply(a Array) (Array, error) {
 	if err := a.check(); err != nil {
 		return Array{}, fmt.Errorf("data: apply scaling: %w", err)
@@ -110,8 +109,8 @@ func (s Scaling) Apply(a Array) (Array, error) {
 	return Array{flat, dims}, nil
 }
 
-// OnField is a function for [Map] and [ParallelMap]: it changes one field of a batch by f, as [Scaling.Apply], and
-// leaves the others and the batch that it is given as they are.
+// OnField is a function for [Map] and [ParallelMap] that replaces one field of a batch by f of it, for example f =
+// [Scaling.Apply]. It does not modify the given batch.
 func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
 		a, err := b.Field(name)

@@ -8,14 +8,11 @@ import (
 
 var errNoSource = errors.New("there is no source (nil)")
 
-// Repeat goes over source the given number of times (1 or more). Batches and errors come as source gives them. Only the
-// places ([Batch].At) differ: those of a pass follow those of the pass before. A pass in which an error came is the
-// last one. A pass without a batch is an error, too: the source is empty, or cannot be iterated again.
+// Repeat iterates source times times (at least 1), each time alike. Only the positions ([Batch].At) continue from pass
+// to pass. A pass with an error is the last one. A pass without a batch is an error: the source is empty or cannot be
+// iterated again.
 //
-// Repeat does not copy batches. A batch that source does not change later can be held without a limit.
-//
-// Repeat gives the same pass again. [Batches.From] goes over a set epoch after epoch: it shuffles each epoch anew, and
-// the batch has the number of its epoch. For a stream, see [Passes].
+// [Batches.From] instead shuffles each epoch of a set differently and numbers the epochs; for a stream, see [Passes].
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
@@ -23,7 +20,8 @@ func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	return repeat(source, times)
 }
 
-// RepeatForever is [Repeat] without an end: it goes on until the consumer stops, an error came, or a pass has no batch.
+// RepeatForever is [Repeat] without end: it continues until the consumer stops, an error occurs, or a pass has no
+// batch.
 func RepeatForever[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return repeat(source, 0)
 }
@@ -41,15 +39,13 @@ func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	})
 }
 
-// Passes goes over source(0), source(1), … in turn, as [Repeat] goes over one source, until source returns nil. It is
-// for passes that differ.
+// Passes iterates source(0), source(1), … until source returns nil. Use it instead of [Repeat] for passes that differ.
 //
 //	data.Passes(func(pass int) iter.Seq2[data.Batch, error] {
 //		return data.ShuffleBuffer(stream, 10_000, seed+uint64(pass))
 //	})
 //
-// The pass is an argument, because a source that counts its passes itself gives another order in each iteration. A run
-// could not resume it.
+// Source must not count its passes itself: each iteration would differ, and a run could not resume.
 func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if err := refuse("passes", false, source == nil); err != nil {
 		return failed[B](err)
@@ -59,7 +55,7 @@ func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error
 
 func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
-		before, next := 0, 0 // the first places after the passes before, and after the batches so far
+		before, next := 0, 0 // first positions after the previous passes, and after the batches so far
 		for pass := 0; ; pass++ {
 			batches := source(pass)
 			if batches == nil {
@@ -89,8 +85,7 @@ func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.
 	}
 }
 
-// Take ends source after its first n batches (0 or more), without asking it for another one; an error counts as a
-// batch. If there are fewer, it ends with source.
+// Take ends source after its first n batches (0 or more), without requesting another one. An error counts as a batch.
 func Take[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 	if n < 0 {
 		return failed[B](fmt.Errorf("data: take %d batches: expected at least 0", n))
@@ -113,7 +108,6 @@ func Take[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 	}
 }
 
-// failed is a sequence of one error.
 func failed[B any](err error) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var none B

@@ -17,7 +17,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-// got is what one iteration gave; a batch below zero stands for an error.
+// got has the results of one iteration; a batch below zero means an error.
 type got []int
 
 func list(t require.TestingT, s iter.Seq2[int, error], most int) got {

@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// PadSequences makes sequences of several lengths one array [len(sequences), length], with fill behind the shorter
-// ones, and a mask of the same dims: true for what was there. Fill a label with what the loss leaves out, as -100.
-// There must be at least one sequence with an item.
+// PadSequences pads sequences with fill to one array [len(sequences), length], and returns a mask of the same dims,
+// true for original items. Fill labels with a value that the loss ignores, such as -100. At least one sequence must
+// have an item.
 //
-// Without lengths, length is that of the longest sequence. With one length, it is this one, so that all batches have
-// the same dims. With several (buckets, in any order), it is the smallest that holds the longest sequence: a step is
-// then compiled once for each bucket, and short batches cost less. A sequence that no length holds is an error, not
-// cut: a cut sentence can change its label unseen.
+// Without lengths, length is that of the longest sequence. One length fixes it. Of several (buckets, in any order) the
+// smallest sufficient one is used, so that a step is compiled once per bucket. A longer sequence is an error;
+// truncation could change its label unnoticed.
 func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, lengths ...int) (values, mask Array, err error) {
 	longest := 0
 	for _, s := range sequences {
@@ -43,7 +42,6 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 	return Array{flat, dims}, Array{there, slices.Clone(dims)}, nil
 }
 
-// bucket is the smallest of lengths that holds longest items.
 func bucket(longest int, lengths []int) (int, error) {
 	if least := slices.Min(lengths); least < 1 {
 		return 0, fmt.Errorf("to the length %d: expected at least 1", least)
@@ -60,15 +58,15 @@ func bucket(longest int, lengths []int) (int, error) {
 	return best, nil
 }
 
-// Bucket is items that are padded to one length.
+// Bucket is a group of items to be padded to one length.
 type Bucket[E any] struct {
 	Items  []E
 	Length int // at least that of each item
 }
 
-// Buckets groups n items (1 or more) at a time that are about as long as each other: an item goes into the bucket of
-// the smallest of lengths (in any order) that holds it, and a bucket is given on when it has n items. With [Map] and
-// [PadSequences] they become batches of as many shapes as there are buckets, for each of which a step is compiled:
+// Buckets groups items of similar length, n (at least 1) at a time: each item goes into the smallest sufficient bucket
+// of lengths (in any order), and a full bucket is yielded. With [Map] and [PadSequences] a step is compiled once per
+// bucket:
 //
 //	buckets := data.Buckets(sentences, 32, data.Dropped, words, 8, 16, 64)
 //	batches := data.Map(buckets, func(b data.Bucket[[]int32]) (data.Batch, error) {
@@ -76,13 +74,12 @@ type Bucket[E any] struct {
 //		…
 //	})
 //
-// Length says how long an item is, 0 or more. One that no bucket holds is an error in its place, and left out: [Filter]
-// leaves such items out before. Buckets with fewer items at the end are kept, the shortest length first, or dropped.
-// Items are memory of their own.
+// The argument length returns an item's length, 0 or more. An item too long for all buckets becomes an error in its
+// place; [Filter] can remove it before. At the end, incomplete buckets are yielded, the shortest length first, or
+// dropped. Each Items slice has its own memory.
 //
-// The order is a function of source alone. Shuffle the items before, with [ShuffleBuffer] in [Passes], which also keeps
-// the items that wait in a bucket for the next pass. A run that resumes skips through the buckets (see the package's
-// comment on positions).
+// To shuffle, put [ShuffleBuffer] in [Passes] before Buckets, so that incomplete buckets continue in the next pass. A
+// resumed run skips through the buckets (see Positions in the package documentation).
 func Buckets[E any](
 	source iter.Seq2[E, error], n int, rest Remainder, length func(E) int, lengths ...int,
 ) iter.Seq2[Bucket[E], error] {
@@ -131,7 +128,6 @@ func Buckets[E any](
 	}
 }
 
-// within is the number of the first of ascending lengths that holds so many.
 func within(lengths []int, long, item int) (int, error) {
 	k, _ := slices.BinarySearch(lengths, long)
 	if long < 0 || k == len(lengths) {

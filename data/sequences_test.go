@@ -27,8 +27,8 @@ func groups(t require.TestingT, s iter.Seq2[data.Bucket[int], error], most int) 
 	return all
 }
 
-// Each item comes once, in the smallest bucket that holds it, in the order of the source; buckets are full but for the
-// rests; and a run that goes on has the same ones.
+// Each item occurs once, in the smallest sufficient bucket, in the source's order; all buckets but the last ones are
+// full; and a resumed run has the same ones.
 func TestBuckets_law(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &source{items: rapid.SliceOfN(rapid.IntRange(-1, 12), 0, 60).Draw(t, "items")}
@@ -77,7 +77,7 @@ func TestBuckets_law(t *testing.T) {
 	})
 }
 
-// Shuffled anew in each pass, by a seed: what waits in a bucket goes on into the next pass, so that none is lost.
+// Shuffled in each pass, by a seed: items that wait in a bucket continue into the next pass, so that none is lost.
 func TestBuckets_passes(t *testing.T) {
 	lengths := make([]int, 50)
 	for i := range lengths {

@@ -15,27 +15,26 @@ type Field struct {
 	Array Array
 }
 
-// X is the field "x": what a model is given. It keeps flat and dims, as [Named] does.
+// X returns the field "x", the model's input. It keeps flat and dims; see [Named].
 func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
 
-// Y is the field "y": what a model is to answer. It keeps flat and dims, as [Named] does.
+// Y returns the field "y", the target. It keeps flat and dims; see [Named].
 func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 
-// Named is a field of any name. Dims are the lengths of the axes, examples first; see [Array] for the types of flat.
-// It keeps both, as an Array does; a [Set] has dims of its own.
+// Named returns a field. Dims are the lengths of the axes, examples first; see [Array] for the types of flat. The field
+// keeps both slices. A [Set] copies dims.
 func Named(name string, flat any, dims ...int) Field { return Field{name, Array{flat, dims}} }
 
-// Set is a number of examples in memory, as fields with the same first axis. It is not changed by its methods and safe
-// for concurrent use.
+// Set holds examples in memory, as fields with the same first axis. Its methods do not change it. It is safe for
+// concurrent use.
 type Set struct {
-	fields []Field
-	len    int
-	// changes are made to each batch that is dealt out: see [Set.MapBatches].
+	fields  []Field
+	len     int
 	changes []func(Batch) (Batch, error)
 }
 
-// New makes a set of fields. Each needs a name of its own, a valid array, and as many examples as the others. The set
-// keeps the slices: do not change them while it is in use.
+// New makes a set of fields. Each needs a unique name, a valid array, and the same number of examples. The set keeps
+// the slices: do not change them while it is in use.
 func New(fields ...Field) (*Set, error) {
 	if len(fields) == 0 {
 		return nil, errors.New("data: a set needs at least one field")
@@ -67,16 +66,15 @@ func distinctNames(fields []Field, of string) error {
 	return distinct.Names(len(fields), of, func(i int) string { return fields[i].Name })
 }
 
-// Len is the number of examples.
+// Len returns the number of examples.
 func (s *Set) Len() int { return s.len }
 
-// MapBatches is the same examples with f between them and whoever gets their batches: [Set.Batches] deals out f of each
-// batch, made on several goroutines ahead of the consumer, as by [ParallelMap]. The batch that f is given is its own.
-// What f makes is not kept, so a set may be of names, which f reads the files of (see [ImageFolder.Set]); a second
-// MapBatches is behind the first.
+// MapBatches returns a set with the same examples whose [Set.Batches] yields f of each batch. As in [ParallelMap], f
+// runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept, so the set can hold
+// file names that f reads (see [ImageFolder.Set]). Further functions run after f.
 //
-// The set itself knows only what f is given: so it is with [Set.Fields], with Where, with [Stratified] and [Grouped],
-// and with [Set.Map] and [FitPreparation], which refuse such a set.
+// [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and [FitPreparation] refuse such a
+// set.
 func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 	if err := refuse("map batches", false, f == nil); err != nil {
 		return nil, err
@@ -86,15 +84,14 @@ func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 	return t, nil
 }
 
-// Mapped tells whether batches of the set have other fields than [Set.Fields] says, those that a function of
-// [Set.MapBatches] makes.
+// Mapped reports whether functions of [Set.MapBatches] change the batches, so that their fields may differ from
+// [Set.Fields].
 func (s *Set) Mapped() bool { return len(s.changes) > 0 }
 
-// Fields are the set's fields in the order of [New], as views. A function given to [Set.MapBatches] does not show in
-// them.
+// Fields returns the fields in the order of [New], as views. They do not reflect [Set.MapBatches].
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
-// Field is the array of the field of that name, as a view. The error of a missing one lists those that are there.
+// Field returns the named array as a view. The error for a missing field lists the existing ones.
 func (s *Set) Field(name string) (Array, error) {
 	a, err := find(s.view(0, s.len).fields, name, "the set")
 	if err != nil {
@@ -103,7 +100,7 @@ func (s *Set) Field(name string) (Array, error) {
 	return a, nil
 }
 
-// Slice is the examples i to j-1, as a view.
+// Slice returns examples i to j-1 as a view.
 func (s *Set) Slice(i, j int) (*Set, error) {
 	if i < 0 || j < i || j > s.len {
 		return nil, fmt.Errorf("data: slice %d to %d of a set of %d examples", i, j, s.len)
@@ -111,8 +108,8 @@ func (s *Set) Slice(i, j int) (*Set, error) {
 	return s.view(i, j), nil
 }
 
-// Gather is the examples of the given numbers, from 0, in that order, as a copy. A number may come more than once: so a
-// rare class can be drawn more often.
+// Gather returns a copy of the examples with the given indices, from 0, in that order. Indices may repeat, for example
+// to oversample a rare class.
 func (s *Set) Gather(rows []int) (*Set, error) {
 	for _, r := range rows {
 		if r < 0 || r >= s.len {
@@ -122,8 +119,8 @@ func (s *Set) Gather(rows []int) (*Set, error) {
 	return s.gather(rows), nil
 }
 
-// Where is the examples that keep says yes to, in their order, as a copy; it may have none. Keep gets a batch of the
-// one example; its At is the example's number. The batch is a view of the set's memory, and only valid during the call.
+// Where returns a copy of the examples for which keep returns true; it may be empty. keep receives a batch of one
+// example, valid only during the call; its At is the example's index.
 func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 	if err := refuse("where", false, keep == nil); err != nil {
 		return nil, err
@@ -162,36 +159,35 @@ func (s *Set) gather(rows []int) *Set {
 	return t
 }
 
-// Batch is some examples of a set, for one step. A copy keeps the same Fields: change a clone of them (slices.Clone).
+// Batch holds some examples, for one step. A copy shares Fields: change a clone of them (slices.Clone).
 type Batch struct {
 	Fields []Field
-	// Size is the number of examples that count, no more than there are rows; rows of padding do not. 0, as in a batch
-	// made by hand, has [Batch.Samples] count them. Where it is less than the rows, the field [Mask] says which count:
-	// without one, a step that reports numbers refuses the batch, as they would be of all rows. A step of outputs alone
-	// takes it; the code that padded it has to cut off the rows behind Size.
+	// Size is the number of examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the
+	// number of rows, the field [Mask] must mark the real examples, or a step that reports numbers refuses the batch.
+	// For a step that only returns outputs, the caller must drop the rows from Size on.
 	Size int
-	// Epoch is the pass over the set that the batch belongs to, from 0.
+	// Epoch is the pass over the set, from 0.
 	Epoch int
-	// At is the place of the batch's first example in the order of its epoch, from 0: with the epoch it names each
-	// example apart, however they are cut into batches.
+	// At is the position of the batch's first example in its epoch, from 0. Epoch and position identify an example for
+	// any batch size.
 	At int
-	// Resident is the set on the device that the batch is of; nil for a batch in the host's memory. Fields then has
-	// [Rows], and a [Mask] if the set has one or the batch was padded; Get gathers the set's other fields.
+	// Resident is the set in device memory that the batch belongs to, nil for a batch in host memory. Fields then has
+	// only [Rows] and perhaps a [Mask]; [Batch.Field] gathers the others.
 	Resident *Resident
-	// Deal is how the batch was dealt out, nil if no set dealt it out.
+	// Deal describes how a set made the batch; nil if none did.
 	Deal *Deal
-	// Part says which part of a larger batch this is: see [Share].
+	// Part describes which part of a larger batch this is; see [Share].
 	Part Part
 	end  epochEnd
-	// stack is the memory in which the batch lies before or behind others, and row where; nil if it lies alone. See
+	// stack is memory shared with adjacent batches, and row the batch's first row in it; nil for separate memory. See
 	// [Stacked].
 	stack *stack
 	row   int
-	watch *watch // notes what the functions of a set do with the batch; nil if nothing is to be noted
+	watch *watch // nil: nothing is recorded
 }
 
-// Field is the array of the field of that name. It allocates for a batch of a [Resident] set alone. The error of
-// a missing one lists those that are there.
+// Field returns the named array. It allocates only for a batch of a [Resident] set. The error for a missing field lists
+// the existing ones.
 func (b Batch) Field(name string) (Array, error) {
 	if b.Resident != nil && name != Rows {
 		host, err := b.OnHost()
@@ -207,7 +203,6 @@ func (b Batch) Field(name string) (Array, error) {
 	return a, nil
 }
 
-// find is the array of the field of that name among those of what.
 func find(fields []Field, name, what string) (Array, error) {
 	for i := range fields {
 		if fields[i].Name == name {
@@ -224,16 +219,14 @@ func find(fields []Field, name, what string) (Array, error) {
 	return Array{}, fmt.Errorf("%s has no field %q; there are %s", what, name, strings.Join(names, ", "))
 }
 
-// InEpoch returns the epoch of the batch, and whether it is the last batch of that epoch. Known is false if the batch
-// cannot tell. A batch of [Set.Batches] knows. It still knows after a function that gives one batch for each one, such
-// as [Map] and [Prefetch]. It no longer knows after a function that may leave out, join or reorder batches: [Rebatch],
-// [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard]. [Batch.WithEnd] sets it.
+// InEpoch returns the batch's epoch and whether it is its last batch, if known. Batches of [Set.Batches] know, also
+// after functions that yield one batch per batch. After functions that may drop, join or reorder, batches do not:
+// [Rebatch], [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard].
 func (b Batch) InEpoch() (epoch int64, last, known bool) {
 	return int64(b.Epoch), b.end == epochEnds, b.end != epochUnknown
 }
 
-// WithEnd returns the batch, which then knows whether it is the last one of its epoch. It is for batches that do not
-// know (see [Batch.InEpoch]), or whose epochs are not those of their set.
+// WithEnd returns the batch with the information whether it is the last one of its epoch (see [Batch.InEpoch]).
 func (b Batch) WithEnd(last bool) Batch {
 	if b.end = epochGoesOn; last {
 		b.end = epochEnds
@@ -241,14 +234,13 @@ func (b Batch) WithEnd(last bool) Batch {
 	return b
 }
 
-// forgetEnd makes *b, if it is a batch, one that does not know whether it ends its epoch.
+// forgetEnd resets *b, if it is a batch, to not know whether it ends its epoch.
 func forgetEnd(b any) {
 	if batch, ok := b.(*Batch); ok {
 		batch.end = epochUnknown
 	}
 }
 
-// epochEnd says whether a batch is the last one of its epoch.
 type epochEnd byte
 
 const (

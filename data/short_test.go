@@ -2,5 +2,5 @@
 
 package data
 
-// randomFiles is how many malformed files TestF28_RandomDamage tries.
+// randomFiles is the number of malformed files in TestF28_RandomDamage.
 const randomFiles = 5_000

@@ -9,18 +9,17 @@ import (
 	"slices"
 )
 
-// SplitOption says by what [Set.Split] and [Set.Folds] divide, beside the number of examples: [Stratified] or
-// [Grouped].
+// SplitOption is an option of [Set.Split] and [Set.Folds]: [Stratified] or [Grouped].
 type SplitOption func(*splitting)
 
 type splitting struct{ by, field string }
 
-// Stratified has each side with the same share of each class, rounded to a whole example: the field, [n] of integers,
-// truth values or texts, says the class. Each class needs an example on each side.
+// Stratified keeps the proportion of each class on each side, rounded to whole examples. The field, [n] of integers,
+// bools or texts, holds the class. Each class needs an example on each side.
 func Stratified(field string) SplitOption { return splitBy("stratified", field) }
 
-// Grouped keeps the examples of a group, as those of one patient, on one side: the field, [n] of integers, truth values
-// or texts, says the group.
+// Grouped keeps the examples of a group, such as those of one patient, on one side. The field, [n] of integers, bools
+// or texts, holds the group.
 func Grouped(field string) SplitOption { return splitBy("grouped", field) }
 
 func splitBy(by, field string) SplitOption {
@@ -32,14 +31,14 @@ func splitBy(by, field string) SplitOption {
 	}
 }
 
-// classed are the examples of a set by what a field says, numbered from 0 in the order in which they first come.
+// classed groups the examples of a set by a field. Classes are numbered from 0 in order of first occurrence.
 type classed struct {
-	of    []int    // the class of each example
-	sizes []int    // the number of examples of each
-	names []string // as messages have it
+	of    []int
+	sizes []int
+	names []string
 }
 
-// classed is nil for a split that asks for nothing.
+// classed returns nil if the split has no option.
 func (s *Set) classed(options []SplitOption) (how splitting, by *classed, err error) {
 	for _, option := range options {
 		if option != nil {
@@ -65,7 +64,7 @@ func (s *Set) classed(options []SplitOption) (how splitting, by *classed, err er
 	return how, by, nil
 }
 
-// classesOf is nil for numbers that are no integers.
+// classesOf returns nil for floating point numbers.
 func classesOf(a Array) *classed {
 	switch flat := a.Flat.(type) {
 	case []string:
@@ -96,9 +95,9 @@ func classesIn[T comparable](values []T, format string) *classed {
 	return c
 }
 
-// Split deals the examples out at random, by the seed: the given fraction to train, the others to test. Both are
-// copies. Neither may be left without an example. Of n examples train has fraction·n, rounded down; [Stratified] so
-// much of each class, rounded to the nearest; [Grouped] as many of the groups, in random order, as fit into that.
+// Split splits the examples at random, by the seed, into two nonempty copies. Of n examples train receives fraction·n,
+// rounded down; with [Stratified] that fraction of each class, rounded to nearest; with [Grouped] as many groups, in
+// random order, as fit into it.
 func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (train, test *Set, err error) {
 	how, by, err := s.classed(options)
 	what := "split"
@@ -148,10 +147,9 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 	})
 }
 
-// share is the fraction of n in whole examples, rounded to the nearest, so that all classes together keep it nearly.
+// share rounds to nearest, so that the total nearly keeps the fraction.
 func share(fraction float64, n int) int { return int(math.Floor(fraction*float64(n) + 0.5)) }
 
-// sides deals rows out.
 func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(row int) bool) (train, test *Set, err error) {
 	var left, right []int
 	for _, r := range rows {
@@ -167,17 +165,16 @@ func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(r
 	return s.gather(left), s.gather(right), nil
 }
 
-// Fold is one of the parts into which [Set.Folds] divides a set, and the rest of it to train on. Both are copies.
+// Fold is one part of [Set.Folds] as test set, and the rest as training set. Both are copies.
 type Fold struct {
 	Train, Test *Set
-	// TestRows are the places in the set of the examples of Test, in their order.
+	// TestRows are the indices in the set of the examples of Test, in their order.
 	TestRows []int
 }
 
-// Folds divides the examples at random, by the seed, into k parts, for cross-validation: each is the test set of one
-// fold. Parts differ by one example at most; by [Stratified] also in the number of examples of each class, which needs
-// k examples at least; by [Grouped] as whole groups allow, of which there must be k at least. A fold is made when it is
-// asked for.
+// Folds splits the examples at random, by the seed, into k parts; each is the test set of one fold of a
+// cross-validation. Sizes differ by at most one example; with [Stratified] also per class, of at least k examples; with
+// [Grouped] by whole groups, at least k. Each fold is made when requested.
 func (s *Set) Folds(k int, seed uint64, options ...SplitOption) iter.Seq2[Fold, error] {
 	parts, rows, err := s.folds(k, seed, options)
 	if err != nil {
@@ -200,7 +197,7 @@ func (s *Set) Folds(k int, seed uint64, options ...SplitOption) iter.Seq2[Fold, 
 	}
 }
 
-// folds gives the rows in random order, and the part of each.
+// folds returns the rows in random order, and the part of each.
 func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []int, err error) {
 	how, by, err := s.classed(options)
 	switch {
@@ -217,7 +214,7 @@ func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []in
 			parts[i] = i % k
 		}
 	case "stratified":
-		next := make([]int, len(by.sizes)) // the classes lie one behind the other, and are dealt out in turns
+		next := make([]int, len(by.sizes)) // classes occupy consecutive ranges, dealt round-robin
 		for c, size := range by.sizes {
 			if size < k {
 				return nil, nil, fmt.Errorf("class %s has %d examples, expected one for each fold", by.names[c], size)
@@ -236,7 +233,7 @@ func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []in
 		if groups < k {
 			return nil, nil, fmt.Errorf("field %q has %d groups, expected one for each fold", how.field, groups)
 		}
-		// The largest group that is left goes to the smallest part; of one size they go in random order.
+		// The largest remaining group goes to the smallest part. Groups of equal size come in random order.
 		order, part, sizes := make([]int, groups), make([]int, groups), make([]int, k)
 		permute(order, seed, splitEpoch)
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(by.sizes[b], by.sizes[a]) })

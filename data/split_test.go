@@ -29,7 +29,7 @@ func flat[T any](t *testing.T, set *data.Set, name string) []T {
 	return values
 }
 
-// apart tells that two sets have no value of a field in common.
+// apart checks that two sets have no value of a field in common.
 func apart(t *testing.T, a, b *data.Set, name string) {
 	t.Helper()
 	for _, v := range flat[int32](t, a, name) {

@@ -2,13 +2,12 @@ package data
 
 import "slices"
 
-// stack is memory in which batches lie one behind the other, for each field: the set's own for batches in order, and
-// what a number of them were gathered into if they are shuffled. Such a batch says in which, and from what row on.
+// stack is memory that holds batches one after another, per field: the set's own for ordered batches, gathered copies
+// for shuffled ones. A batch records its stack and first row.
 type stack struct{ fields []any }
 
-// Stacked appends to list, for each field, a view of the batches' elements and of what lies behind them, as many as k
-// batches have. It gives false unless the batches say that they lie one behind the other in one memory, and it has room
-// for k of them: see [Set.Batches]. What a batch says holds while its fields are those that it was dealt out with.
+// Stacked appends to list, for each field, a view over the memory of k consecutive batches that begin with the given
+// ones. It returns false unless the batches are unchanged and contiguous, with room for k; see [Set.Batches].
 func Stacked(list []any, batches []Batch, k int) ([]any, bool) {
 	if len(batches) == 0 || len(batches) > k || batches[0].stack == nil || len(batches[0].stack.fields) < len(batches[0].Fields) {
 		return list, false
@@ -34,7 +33,6 @@ func Stacked(list []any, batches []Batch, k int) ([]any, bool) {
 	return list, true
 }
 
-// with is the batch with another field in a place, in Fields of its own.
 func (b Batch) with(k int, f Field) Batch {
 	b = b.alone()
 	b.Fields = slices.Clone(b.Fields)
@@ -42,7 +40,6 @@ func (b Batch) with(k int, f Field) Batch {
 	return b
 }
 
-// copied is the batch with elements of its own.
 func (b Batch) copied() Batch {
 	b = b.alone()
 	b.Fields = slices.Clone(b.Fields)
@@ -52,7 +49,7 @@ func (b Batch) copied() Batch {
 	return b
 }
 
-// alone is a batch for other elements than those that lie in the stack.
+// alone returns the batch detached from the stack, for replaced elements.
 func (b Batch) alone() Batch {
 	b.stack, b.row = nil, 0
 	return b

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever was done to batches, those that are taken to lie one behind the other have their own elements there.
+// After any changes, batches that are taken as contiguous have their own elements there.
 func TestStacked_law(t *testing.T) {
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,22 +8,20 @@ import (
 	"time"
 )
 
-// Stages adds up how long the stages of a pipeline work, so that one that is too slow for its steps can be found:
-// [Timed] has the batches of a set noted in it, callbacks.Measure and callbacks.Bar say which of the stages a run
-// waited for. The zero value is ready for use; safe for concurrent use.
+// Stages accumulates the time of a pipeline's stages, to find a slow one. [Timed] records the batches of a set in it;
+// callbacks.Measure and callbacks.Bar report which stages a run waited for. The zero value is ready to use. It is safe
+// for concurrent use.
 //
-// The stages of a set are "copy" (memory for a batch, and its examples put together), of an [ImageFolder] "read" (a
-// file), "decode" and "resize" (also the change to 0 to 1), "augment" of [Augment], and "map", all else that functions
-// of [Set.MapBatches] do. Only these: a [Map] of batches is behind them, and [Stages.Note] is for it. A flaxlike model
-// notes them in FitBatches, which is given batches; Fit deals them out itself. They work side by side, on as many
-// goroutines as there are processors: their times may add up to more than has passed.
+// The stages of a set are "copy" (gathering a batch's examples), "read", "decode" and "resize" of an [ImageFolder],
+// "augment" of [Augment], and "map" for the rest of [Set.MapBatches]. Record others, such as a [Map] of batches, with
+// [Stages.Note]. In flaxlike use FitBatches, not Fit. Stages run in parallel, so their sum may exceed the elapsed time.
 type Stages struct {
 	mu    sync.Mutex
 	names []string // in the order of their first notes
 	times map[string]time.Duration
 }
 
-// Note adds the time that a stage took, for what is not in the list above, as a source of your own.
+// Note adds time to a stage, for example a custom one.
 func (s *Stages) Note(stage string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +34,7 @@ func (s *Stages) Note(stage string, took time.Duration) {
 	s.times[stage] += took
 }
 
-// All is each stage with its time so far, in the order in which they were first noted.
+// All yields each stage and its time so far, in the order of their first notes.
 func (s *Stages) All() iter.Seq2[string, time.Duration] {
 	return func(yield func(string, time.Duration) bool) {
 		s.mu.Lock()
@@ -54,7 +52,7 @@ func (s *Stages) All() iter.Seq2[string, time.Duration] {
 	}
 }
 
-// Timed notes in stages how long the stages of the batches work. Nil notes nothing.
+// Timed records in stages the time that each stage of the batches takes. Nil records nothing.
 func Timed(stages *Stages) Option {
 	return func(d *dealing) {
 		if d.watch = nil; stages != nil {
@@ -63,13 +61,12 @@ func Timed(stages *Stages) Option {
 	}
 }
 
-// watch notes what functions do with a batch, stage by stage. A nil watch notes nothing, and reads no clock.
+// watch records the stages of a batch. A nil watch records nothing and reads no clock.
 type watch struct {
 	stages *Stages
 	noted  atomic.Int64 // nanoseconds since the change began
 }
 
-// own is a watch for one batch.
 func (w *watch) own() *watch {
 	if w == nil {
 		return nil
@@ -77,7 +74,6 @@ func (w *watch) own() *watch {
 	return &watch{stages: w.stages}
 }
 
-// now is when a stage begins.
 func (w *watch) now() (begin time.Time) {
 	if w != nil {
 		begin = time.Now()
@@ -85,7 +81,6 @@ func (w *watch) now() (begin time.Time) {
 	return begin
 }
 
-// end notes a stage, and is when the next one begins.
 func (w *watch) end(stage string, begin time.Time) time.Time {
 	if w == nil {
 		return begin
@@ -96,7 +91,7 @@ func (w *watch) end(stage string, begin time.Time) time.Time {
 	return now
 }
 
-// change is f(b), with a note of what f does beside the stages that are noted in it.
+// change returns f(b) and records as "map" the time not recorded by other stages within f.
 func (w *watch) change(b Batch, f func(Batch) (Batch, error)) (Batch, error) {
 	if w == nil {
 		return f(b)

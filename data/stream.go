@@ -7,13 +7,12 @@ import (
 	"math/rand/v2"
 )
 
-// ShuffleBuffer deals a stream out in a random order: size items (1 or more) wait in a buffer, and each that leaves it
-// is drawn at random and replaced by the next one of source. So no item comes more than size-1 places early; a buffer
-// of the stream's length shuffles it wholly. The order depends on the seed, size and the number of items alone, so it
-// is the same in each pass: for another one in each, make the pass part of the seed, with [Passes] and not [Repeat]. A
-// run that resumes skips through the stream (see the package's comment on positions). Errors are passed on at once.
+// ShuffleBuffer shuffles a stream with a buffer of size items (at least 1): it draws each item at random from the
+// buffer and replaces it by the next of source. No item comes more than size-1 positions early. The order depends only
+// on the seed, size and the number of items; for another order in each pass, use [Passes]. A resumed run skips through
+// the stream (see Positions in the package documentation). Errors are yielded at once.
 //
-// [Shuffle] is better where the set is in memory: it shuffles the whole set, anew in each epoch, and begins at any
+// For a set in memory, prefer [Shuffle]: it shuffles the whole set, differently in each epoch, and starts at any
 // position at no cost.
 func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) iter.Seq2[B, error] {
 	if size < 1 {
@@ -59,14 +58,12 @@ func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) ite
 	}
 }
 
-// streamEpoch is no epoch, so that a buffer and a set's order by the same seed are independent.
+// streamEpoch is not an epoch, so that a buffer and a set's order with the same seed are independent.
 const streamEpoch = splitEpoch - 1
 
-// Shard is the items k, k+n, k+2n, … of source, k from 0 to n-1: for the k-th of n processes or devices that each read
-// the same source. All shards have the same length, as steps that wait for each other need: items left over at the end,
-// fewer than n, are dropped. Source is read one round ahead for that. An error goes to each shard, in its place.
-//
-// [Set.Shard] does the same for a set, and can keep or pad.
+// Shard yields the items k, k+n, k+2n, … of source, 0 <= k < n, for the k-th of n processes or devices that read the
+// same source. All shards have the same length, as synchronized steps need: the last items, fewer than n, are dropped,
+// so Shard reads one round ahead. Each shard receives all errors.
 func Shard[B any](source iter.Seq2[B, error], k, n int) iter.Seq2[B, error] {
 	if err := checkShard(k, n); err != nil {
 		return failed[B](fmt.Errorf("data: %w", err))
@@ -104,10 +101,9 @@ func checkShard(k, n int) error {
 	return nil
 }
 
-// Shard is the k-th of n parts of the set, k from 0 to n-1, each a run of neighbouring examples. Where n does not
-// divide the set evenly, the rest is dropped (all parts are equal); kept (the first parts have one example more); or
-// padded: parts are equal, copies of the set's last example follow it, and each part has the field [Mask], false for
-// the copies, so that [Batch].Size does not count them. An empty part is an error.
+// Shard returns the k-th of n contiguous parts of the set, 0 <= k < n. If n does not divide the examples, Dropped drops
+// the rest; Kept gives the first parts one more; Padded copies the set's last example and adds a [Mask] to each part,
+// false for the copies, which [Batch].Size does not count. An empty part is an error.
 func (s *Set) Shard(k, n int, rest Remainder) (*Set, error) {
 	err := checkShard(k, n)
 	if err == nil {

@@ -10,17 +10,17 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// TFExample is a tf.train.Example: by the name of the feature, [][]byte, []float32 or []int64.
+// TFExample is a tf.train.Example. It maps feature names to [][]byte, []float32 or []int64.
 type TFExample map[string]any
 
 const (
 	tfFeatures = 10_000
-	tfValues   = 8 << 20 // bytes that the values of an example may take in memory
+	tfValues   = 8 << 20 // memory of an example's values in bytes
 )
 
-// ParseTFExample reads the message tf.train.Example that a TFRecord file mostly holds. It takes at most 10,000
-// features, and 8 MB and the size of record for their values. The bytes of a feature are views of record. Unknown
-// fields are passed over; of a name given twice the last counts, as protocol buffers have it.
+// ParseTFExample parses a tf.train.Example, the usual content of a TFRecord, with at most 10,000 features, and 8 MB
+// plus the size of record for their values. Bytes are views of record. Unknown fields are skipped. The last of
+// duplicate names counts, as in protocol buffers.
 func ParseTFExample(record []byte) (TFExample, error) {
 	p := tfParser{example: TFExample{}, left: tfValues + len(record)}
 	err := p.message(record, func(number protowire.Number, value []byte) error {
@@ -44,11 +44,10 @@ var errNoExample = errors.New("not a tf.train.Example")
 
 type tfParser struct {
 	example TFExample
-	left    int // bytes
+	left    int
 	entries int
 }
 
-// message calls f for each field that holds bytes, in order.
 func (p *tfParser) message(b []byte, f func(number protowire.Number, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -75,7 +74,6 @@ func (p *tfParser) message(b []byte, f func(number protowire.Number, value []byt
 	return nil
 }
 
-// feature is an entry of the map: name, and one of three lists.
 func (p *tfParser) feature(entry []byte) error {
 	if p.entries++; p.entries > tfFeatures {
 		return fmt.Errorf("more than %d features: %w", tfFeatures, ErrLimit)
@@ -156,7 +154,7 @@ func (p *tfParser) intList(b []byte) ([]int64, error) {
 	list := []int64{}
 	err := p.numbers(b, protowire.VarintType, func(packed []byte) error {
 		n := 0
-		for _, c := range packed { // each number ends with a byte below 128
+		for _, c := range packed { // the last byte of a number is below 128
 			if c < 0x80 {
 				n++
 			}
@@ -177,8 +175,7 @@ func (p *tfParser) intList(b []byte) ([]int64, error) {
 	return list, err
 }
 
-// numbers calls add for the bytes of each run of numbers, packed or single: any reader of protocol buffers must take
-// both.
+// numbers calls add for each run of numbers, packed or single, since protocol buffers require both.
 func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -203,8 +200,8 @@ func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []by
 	return nil
 }
 
-// Field is the feature of that name as a field of one example with the given dims: []float32 or []int64, or the bytes
-// of its one value as []uint8, as raw pixels are stored. The error of a missing one lists those that are there.
+// Field returns the named feature as a field of one example with the given dims: []float32, []int64, or the single
+// bytes value as []uint8, as raw pixels are stored. The error for a missing feature lists the existing ones.
 func (e TFExample) Field(name string, dims ...int) (Field, error) {
 	flat, ok := e[name]
 	if !ok {

@@ -15,18 +15,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
-// A TFRecord file is records, one behind the other: see internal/tfrecord. The length and its checksum are its header.
+// See internal/tfrecord for the format. The header of a record is its length and the length's checksum.
 const (
 	tfHeader      = 12
 	tfRecordLimit = 16 << 20
 )
 
-// TFRecords reads the records of r, a TFRecord file packed by gzip or not; see [ParseTFExample] for what they mostly
-// hold. Each record is memory of its own, of at most limit bytes, or 16 MB if limit is 0. The checksums are looked at,
-// and memory is taken as the data comes, so a wrong length costs none.
+// TFRecords yields the records of r, a plain or gzip-compressed TFRecord file; see [ParseTFExample]. Each record has
+// its own memory, at most limit bytes; 0 means 16 MB. Checksums are verified, and memory grows with the data received.
 //
-// Anything wrong with the content is a [*FormatError], and the last that comes; an error of r itself comes as it is,
-// wrapped. The sequence reads r on, so it can be iterated once.
+// Invalid content is a [*FormatError] that ends the sequence. An error of r is wrapped. The sequence can be iterated
+// once.
 func TFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := eachTFRecord(r, limit, yield); err != nil {
@@ -35,7 +34,7 @@ func TFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	}
 }
 
-// TFRecordFile reads the records of a file as [TFRecords] does. Each iteration opens it anew.
+// TFRecordFile yields the records of a file as [TFRecords] does. Each iteration opens it again.
 func TFRecordFile(path string, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := withFile(path, func(file *os.File, _ int64) error { return eachTFRecord(file, limit, yield) })
@@ -50,10 +49,10 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 	if limit < 0 {
 		return fmt.Errorf("the limit of a record is %d bytes, expected at least 1, or 0 for %d", limit, tfRecordLimit)
 	}
-	limit = min(limit, math.MaxInt64-tfHeader-4) // a length and the checksum behind it can be counted
+	limit = min(limit, math.MaxInt64-tfHeader-4) // avoids overflow of a length plus its checksum
 	b := bufio.NewReader(r)
 	r = b
-	// A length may begin with the two bytes of gzip; its checksum tells.
+	// A length may begin with gzip's two magic bytes. Its checksum decides.
 	if head, _ := b.Peek(tfHeader); isGzip(b) && (len(head) < tfHeader || !sumIs(head[:8], head[8:])) {
 		u, err := gzip.NewReader(b)
 		if err != nil {
@@ -79,7 +78,7 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 
 func sumIs(b, sum []byte) bool { return tfrecord.Sum(b) == binary.LittleEndian.Uint32(sum) }
 
-// readTFRecord reads record n; io.EOF if there is none.
+// readTFRecord reads record n, and returns io.EOF if there is none.
 func readTFRecord(r io.Reader, offset, limit int64, n int) ([]byte, error) {
 	var head [tfHeader]byte
 	switch k, err := io.ReadFull(r, head[:]); {

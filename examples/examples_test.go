@@ -153,8 +153,8 @@ func linesOf(t *testing.T, path string) (n int) {
 	return n
 }
 
-// What one writes with Keras in 19 to 41 lines: a folder of images, texts, several inputs and outputs. Each comes to
-// what Keras's program beside it (peer.py) comes to.
+// Programs that take 19 to 41 lines with Keras: a folder of images, texts, several inputs and outputs. Each reaches the
+// result of the Keras program next to it (peer.py).
 func TestFitPrograms(t *testing.T) {
 	for _, row := range []struct {
 		name   string

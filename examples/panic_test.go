@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// A panic in a user's function is told with the user's innermost line, under the standard library too. (What is in
-// examples is a user's code.)
+// A panic in a user's function is reported with the user's innermost line, also under the standard library. (Code of
+// examples counts as user code.)
 func TestPanic_saysItsLine(t *testing.T) {
 	batch := data.Batch{Fields: []data.Field{data.X([]float32{1}, 1)}}
 	one := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) { yield(batch, nil) })

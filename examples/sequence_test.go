@@ -27,8 +27,8 @@ func TestTransformer(t *testing.T) {
 	require.Equal(t, n[0], n[1], "of the same sentences, padded more")
 }
 
-// A tagger knows what stands on both sides of a sign, and neither what pads a line nor what pads a batch counts. In one
-// direction alone it comes to 0.80.
+// A tagger uses both sides of a sign, and padding of lines and batches does not count. One direction alone reaches
+// 0.80.
 func TestTagger(t *testing.T) {
 	out := runs(t, plugintest.Program(t, "tagger"), "-steps", "200")
 	n := numbersOf(t, `^test accuracy of (\d+) signs in lines padded to \[16 32\]: (\S+)\n`+
@@ -80,8 +80,7 @@ func TestVariationalAutoencoder(t *testing.T) {
 	require.GreaterOrEqual(t, kinds, 8)
 }
 
-// likeDigits gives how far the pictures of a grid are from the nearest digit on average, and how many kinds of digits
-// those are.
+// likeDigits returns the mean distance of a grid's images to the nearest digits, and the number of different digits.
 func likeDigits(t *testing.T, grid image.Image) (distance float64, kinds int) {
 	t.Helper()
 	const side, edge, pitch, zoom = 12, 8, 9, 5
@@ -108,8 +107,8 @@ func likeDigits(t *testing.T, grid image.Image) (distance float64, kinds int) {
 	return distance, len(seen)
 }
 
-// A body that was trained on some digits and stays as it is, bit for bit, serves to tell others apart; the new head is
-// a function of its seed.
+// A frozen body, trained on some digits, stays bit-identical and serves to classify others; the new head depends on its
+// seed.
 func TestTransfer(t *testing.T) {
 	hashes := func(out []byte) [][]byte {
 		match := regexp.MustCompile(`\nbody: (\w{16}), then (\w{16})\nhead: (\w{16}), then (\w{16})\n$`).FindSubmatch(out)
@@ -139,7 +138,7 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// runs gives what an example writes to its stdout; its progress is to be on stderr.
+// runs returns an example's stdout; its progress must be on stderr.
 func runs(t *testing.T, binary string, args ...string) []byte {
 	t.Helper()
 	out, stderr := said(t, binary, args...)

@@ -2,7 +2,7 @@
 
 package examples
 
-// translation is how TestTranslator runs: sentences of one clause, one layer.
+// translation has the flags of TestTranslator: sentences of one clause, one layer.
 var translation = []string{"-clauses", "1", "-layers", "1", "-steps", "300"}
 
 // exact is its floor.

@@ -26,7 +26,7 @@ func said(t *testing.T, binary string, args ...string) (stdout []byte, stderr st
 	return out, errs.String()
 }
 
-// short tells that what a person reads first is no more than a page or so.
+// short checks that the file a reader opens first has about a page.
 func short(t *testing.T, name string) {
 	t.Helper()
 	require.LessOrEqual(t, linesOf(t, filepath.Join(name, "main.go")), 80)
@@ -56,7 +56,7 @@ func TestLinear(t *testing.T) {
 	interrupted(t, linear, "-steps", "100000000", "-shape", "manual")
 }
 
-// The CNN learns, says so behind each inner loop, and goes on from its checkpoints.
+// The CNN learns, reports after each inner loop, and resumes from its checkpoints.
 func TestCNN(t *testing.T) {
 	short(t, "cnn")
 	cnn, dir := plugintest.Program(t, "cnn"), t.TempDir()
@@ -79,7 +79,7 @@ func TestCNN(t *testing.T) {
 	interrupted(t, cnn, "-steps", "100000000")
 }
 
-// line500 is all that is said of the inner loop that ends with step 500, and of the test behind it, but for the speed.
+// line500 is the output about the inner loop that ends with step 500 and its test, without the speed.
 func line500(t *testing.T, out []byte) string {
 	t.Helper()
 	_, line, found := strings.Cut(string(out), "step  500 | ")
@@ -106,7 +106,7 @@ func TestResNet(t *testing.T) {
 	interrupted(t, resnet, "-epochs", "1000000")
 }
 
-// A state that knows nothing of XLA stops early, gives its best back, and goes on from a checkpoint.
+// A state without XLA stops early, returns its best state, and resumes from a checkpoint.
 func TestOwnState(t *testing.T) {
 	short(t, "own")
 	deps, err := exec.Command("go", "list", "-deps", "./own").Output()
@@ -129,7 +129,7 @@ func TestOwnState(t *testing.T) {
 	interrupted(t, own, "-steps", "100000000", "-patience", "100000000")
 }
 
-// interrupted tells that Ctrl-C ends a run between two steps, with the exit code that a shell expects.
+// interrupted checks that Ctrl-C ends a run between two steps, with the exit code that a shell expects.
 func interrupted(t *testing.T, binary string, args ...string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), binary, args...)

@@ -14,15 +14,14 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Sizes in points: of a panel with axes, of what is below its legend, and between panels.
 const (
 	panelWidth vg.Length = 330
 	plotHeight vg.Length = 180
 	gap        vg.Length = 14
 )
 
-// colours are those of Okabe and Ito (2008), which people with any colour vision tell apart; their yellow is left out,
-// because it is too light for a line on white.
+// colours are those of Okabe and Ito (2008), distinguishable with any colour vision, without yellow, which is too light
+// for lines on white.
 var (
 	blue      = color.RGBA{0x00, 0x72, 0xB2, 0xFF}
 	vermilion = color.RGBA{0xD5, 0x5E, 0x00, 0xFF}
@@ -42,16 +41,14 @@ var (
 	dotted = []vg.Length{1.5, 2.5}
 )
 
-// canvas is drawn on from its upper left corner.
 type canvas struct {
 	draw.Canvas
-	// missing is where it is noted that the font lacks a character; nil where the reader's own fonts have it.
+	// missing records a character that the font lacks; nil if the viewer's fonts are used.
 	missing *error
 }
 
 func (c canvas) at(x, y vg.Length) vg.Point { return vg.Point{X: c.Min.X + x, Y: c.Max.Y - y} }
 
-// part is a rectangle of it.
 func (c canvas) part(x, y, width, height vg.Length) canvas {
 	c.Rectangle = vg.Rectangle{Min: c.at(x, y+height), Max: c.at(x+width, y)}
 	return c
@@ -61,7 +58,7 @@ func (c canvas) corners(x, y, width, height vg.Length) []vg.Point {
 	return []vg.Point{c.at(x, y), c.at(x+width, y), c.at(x+width, y+height), c.at(x, y+height), c.at(x, y)}
 }
 
-// box is a rectangle, filled and with an edge; a nil colour leaves that out.
+// box draws a rectangle. A nil colour omits the fill or the edge.
 func (c canvas) box(x, y, width, height vg.Length, fill, edge color.Color) {
 	if fill != nil {
 		c.FillPolygon(fill, c.corners(x, y, width, height))
@@ -71,12 +68,11 @@ func (c canvas) box(x, y, width, height vg.Length, fill, edge color.Color) {
 	}
 }
 
-// writing is how a text is written: the zero value is small, dark and begins at its place.
 type writing struct {
 	large, bold bool
 	colour      color.Color
 	align       text.XAlignment
-	upwards     bool // turned by a quarter
+	upwards     bool
 }
 
 func (w writing) style() text.Style {
@@ -101,7 +97,7 @@ const quarter = 3.14159265358979 / 2
 
 func (w writing) width(s string) vg.Length { return w.style().Width(clean(s)) }
 
-// text writes one line, with its middle at y, cut to a width unless that is 0.
+// text writes one line, centred at y, truncated to width unless that is 0.
 func (c canvas) text(x, y, width vg.Length, w writing, s string) {
 	s = clean(s)
 	style := w.style()
@@ -114,7 +110,6 @@ func (c canvas) text(x, y, width vg.Length, w writing, s string) {
 	c.FillText(style, c.at(x, y), s)
 }
 
-// cut ends a text that is too long in "…".
 func (w writing) cut(s string, width vg.Length) string {
 	style := w.style()
 	if style.Width(s) <= width {
@@ -132,12 +127,10 @@ func (w writing) cut(s string, width vg.Length) string {
 	return string(runes[:low]) + "…"
 }
 
-// cutBefore is a name and a figure behind it, of which the name is cut alone.
 func (w writing) cutBefore(name, figure string, width vg.Length) string {
 	return w.cut(name, max(0, width-w.width(figure))) + figure
 }
 
-// lacking is the error about a character that the font does not have.
 func lacking(f font.Font, s string) error {
 	face := font.DefaultCache.Lookup(f, f.Size)
 	var buffer sfnt.Buffer
@@ -149,7 +142,7 @@ func lacking(f font.Font, s string) error {
 	return nil
 }
 
-// clean makes a name one line that XML can hold.
+// clean makes a name one line of valid XML text.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

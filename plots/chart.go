@@ -12,38 +12,37 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// chart is a panel with axes: a title, a legend below it, and lines. No line is ever behind the legend.
+// chart is a panel with axes and lines; the legend is below the title and covers no line.
 type chart struct {
-	title          string // none where the figure's says it
-	figure         string // what is never cut, behind the title
+	title          string // "" if the figure's title suffices
+	figure         string // follows the title, never truncated
 	alt            string
 	xLabel, yLabel string
 	x, y           axis
 	lines          []line
 	bars           []bar
-	notes          []note // in the legend, without a line
+	notes          []note
 	rows           [][]string
 }
 
-// axis is what part of the numbers is shown.
 type axis struct {
 	low, high float64
-	log       bool // low and high are above 0
-	whole     bool // no ticks between whole numbers
+	log       bool
+	whole     bool // ticks at integers only
 }
 
-// line is a line in the legend and among the axes; NaN leaves a gap. mark is a point of it that stands out.
+// line is a line and its legend entry. NaN leaves a gap. mark is a highlighted point.
 type line struct {
-	name   string // none is not in the legend
-	figure string // what is never cut, behind the name
+	name   string // "" has no legend entry
+	figure string // follows the name, never truncated
 	x, y   []float64
 	colour color.Color
 	dashes []vg.Length
 	thin   bool
-	dots   bool // the points alone
+	dots   bool // points only
 }
 
-// note is a name, which is cut where there is no room, and what is never cut behind it.
+// note has a name that may be truncated, and a figure that is not.
 type note struct{ name, figure string }
 
 type bar struct{ from, to, height float64 }
@@ -62,15 +61,14 @@ func (l line) dot() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: l.colour, Radius: 3, Shape: draw.CircleGlyph{}}
 }
 
-// entry is a line's place in the legend.
 type entry struct {
-	line   *line // nil for a note
+	line   *line
 	name   string
 	figure string
 	x, row vg.Length
 }
 
-const sample vg.Length = 20 // the length of a line in the legend
+const sample vg.Length = 20
 
 func (l line) sample() vg.Length {
 	if l.dots {
@@ -79,7 +77,6 @@ func (l line) sample() vg.Length {
 	return sample
 }
 
-// legend puts the entries into rows.
 func (c *chart) legend() (entries []entry, rows int) {
 	for i, l := range c.lines {
 		if l.name != "" {
@@ -142,7 +139,6 @@ func (c *chart) panel() panel {
 	}}
 }
 
-// plot is what stands below the legend.
 func (c *chart) plot() *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -178,7 +174,7 @@ func (c *chart) plot() *plot.Plot {
 	return p
 }
 
-// Plot draws the line: its parts between gaps, and a dot for a point that stands alone.
+// Plot draws the parts between gaps, and a dot for an isolated point.
 func (l line) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	var part []vg.Point
@@ -203,7 +199,6 @@ func (l line) Plot(c draw.Canvas, p *plot.Plot) {
 	end()
 }
 
-// Plot draws the bar.
 func (b bar) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	low := y(p.Y.Min)
@@ -211,12 +206,12 @@ func (b bar) Plot(c draw.Canvas, p *plot.Plot) {
 		{X: x(b.from), Y: y(b.height)}})
 }
 
-// largest is how far a number may be from 0 to be drawn: beyond it differences overflow.
+// largest is the limit of drawable numbers: beyond it differences overflow.
 const largest = 1e300
 
 func finite(v float64) bool { return math.Abs(v) <= largest }
 
-// extent is the least and the greatest number that can be drawn; low > high if there is none.
+// extent returns the range of the drawable numbers; low > high if there is none.
 func extent(lists ...[]float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, list := range lists {
@@ -229,7 +224,7 @@ func extent(lists ...[]float64) (low, high float64) {
 	return low, high
 }
 
-// around is an axis that shows all of the numbers, with a length also where they are all one.
+// around returns a nonempty axis that contains all numbers.
 func around(lists ...[]float64) axis {
 	low, high := extent(lists...)
 	size := max(math.Abs(low), math.Abs(high))
@@ -243,27 +238,26 @@ func around(lists ...[]float64) axis {
 	return axis{low: low, high: high}
 }
 
-// wider leaves room at both ends.
 func (a axis) wider() axis {
 	apart := (a.high - a.low) / 20
 	a.low, a.high = a.low-apart, a.high+apart
 	return a
 }
 
-// decades is the same for numbers above 0, at equal distances for equal ratios.
+// decades is around for positive numbers on a log axis.
 func decades(lists ...[]float64) axis {
 	low, high := extent(lists...)
 	if low > high {
 		return axis{low: 0.1, high: 10, log: true}
 	}
-	if high/low < 10 { // at least a decade, and a power of ten in it
+	if high/low < 10 { // at least one decade, with a power of ten in it
 		middle := math.Log10(low)/2 + math.Log10(high)/2
 		low, high = math.Pow(10, middle-0.7), math.Pow(10, middle+0.7)
 	}
 	return axis{low: low, high: high, log: true}
 }
 
-// ticks are round numbers: 1, 2 or 5 times a power of ten apart, about five of them; powers of ten on a log axis.
+// ticks are about five multiples of 1, 2 or 5 times a power of ten; on a log axis powers of ten.
 func (a axis) ticks() (ticks []plot.Tick) {
 	if a.log {
 		first, last := math.Ceil(math.Log10(a.low)-1e-9), math.Floor(math.Log10(a.high)+1e-9)
@@ -291,7 +285,6 @@ func (a axis) ticks() (ticks []plot.Tick) {
 	return ticks
 }
 
-// number is a number in four digits.
 func number(v float64) string {
 	if math.Abs(v) >= 1e4 && math.Abs(v) < 1e15 && v == math.Trunc(v) && math.Mod(v, 1e6) != 0 {
 		return fmt.Sprintf("%.0f", v)
@@ -299,8 +292,8 @@ func number(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// thinned keeps of a long line the first, the last, the least and the greatest point of each of so many parts of it: no
-// peak is lost. x ascends.
+// thinned keeps the first, last, least and greatest point of each part of a long line, so no peak is lost. x must
+// ascend.
 func thinned(x, y []float64, parts int) (fewX, fewY []float64) {
 	if len(x) <= 4*parts {
 		return x, y

@@ -8,15 +8,14 @@ import (
 	"slices"
 )
 
-// Classified is what a classifier says of examples whose classes are known.
+// Classified holds a classifier's scores for examples with known classes.
 type Classified struct {
-	// Classes are the names of the classes, two at least, each once.
+	// Classes are the names of the classes: at least two, without duplicates.
 	Classes []string
-	// Labels are the classes of the examples, by their places in Classes.
+	// Labels are the indices of the examples' classes.
 	Labels []int
-	// Scores has a row for each example with a number for each class, the greater the likelier: probabilities or logits.
-	// Of several greatest the first counts. Areas of more than two classes compare a class's numbers among examples, so
-	// they are not the same for logits as for probabilities.
+	// Scores has one row per example and one number per class, probabilities or logits. The first greatest is the
+	// prediction. With more than two classes, areas under curves differ between logits and probabilities.
 	Scores [][]float64
 }
 
@@ -62,7 +61,7 @@ func checkClasses(classes []string) error {
 	return nil
 }
 
-// Predicted are the likeliest classes of the examples, by their places.
+// Predicted returns the indices of the predicted classes.
 func (c Classified) Predicted() ([]int, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("plots: predicted: %w", err)
@@ -78,8 +77,7 @@ func (c Classified) Predicted() ([]int, error) {
 	return predicted, nil
 }
 
-// Counts has for each class the numbers of its examples that were predicted as each: rows are labels, columns are
-// predictions.
+// Counts returns the confusion matrix: rows are labels, columns are predictions.
 func (c Classified) Counts() ([][]int, error) {
 	predicted, err := c.Predicted()
 	if err != nil {
@@ -95,18 +93,17 @@ func (c Classified) Counts() ([][]int, error) {
 	return counts, nil
 }
 
-// Curve is a curve over all thresholds of a score, by its points, x ascending, with the area below it.
+// Curve has the points of a curve over all thresholds, x ascending, and the area under it.
 type Curve struct {
 	X, Y []float64
 	Area float64
 }
 
-// ErrOneClass is wrapped by the error about examples that are all positive, or all negative, where a curve compares the
-// two.
+// ErrOneClass is wrapped by the error for examples that are all positive or all negative.
 var ErrOneClass = errors.New("the examples are all of one class")
 
-// ROCCurve has the true positive rate over the false positive rate: from (0, 0), a point for each different score to
-// (1, 1). Its area is that of trapezoids, so equal scores count as half right.
+// ROCCurve returns the true positive rate over the false positive rate, with one point per distinct score, from (0, 0)
+// to (1, 1). The area uses trapezoids, so ties count one half.
 func ROCCurve(positive []bool, scores []float64) (Curve, error) {
 	c := Curve{X: []float64{0}, Y: []float64{0}}
 	positives, err := descend(positive, scores, func(right, wrong int) {
@@ -129,9 +126,8 @@ func ROCCurve(positive []bool, scores []float64) (Curve, error) {
 	return c, nil
 }
 
-// PrecisionRecallCurve has the precision over the recall: from recall 0, where the precision is taken as 1, a point for
-// each different score until all positive examples are found. Its area is the average precision: the precision of each
-// point times the recall that it adds, without a line between points, which would promise too much.
+// PrecisionRecallCurve returns the precision over the recall, with one point per distinct score, from recall 0 with
+// precision 1 until all positives are found. The area is the average precision, a sum without interpolation.
 func PrecisionRecallCurve(positive []bool, scores []float64) (Curve, error) {
 	c := Curve{X: []float64{0}, Y: []float64{1}}
 	positives, err := descend(positive, scores, func(right, wrong int) {
@@ -152,7 +148,7 @@ func PrecisionRecallCurve(positive []bool, scores []float64) (Curve, error) {
 	return c, nil
 }
 
-// descend lowers the threshold from score to score, and says how many examples above it are positive, and how many not.
+// descend lowers the threshold from score to score and reports the positives and negatives above it.
 func descend(positive []bool, scores []float64, at func(right, wrong int)) (positives int, err error) {
 	switch {
 	case len(positive) != len(scores):

@@ -10,10 +10,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Confusion draws a confusion matrix: a row for each class of the labels, a column for each class that was predicted.
-// A cell has the number of examples and its share of the row, and is the darker the larger the share; a share is 100%
-// of all of the row alone, and 0% of none. Above 25 classes the cells are colours alone; 200 are drawn at most.
-// [Classified.Counts] counts.
+// Confusion draws a confusion matrix, such as [Classified.Counts]: one row per label, one column per predicted class. A
+// cell shows the count and its share of the row, darker for larger shares; 100% means exactly all, 0% none. Above 25
+// classes cells have only colours. The limit is 200 classes.
 func Confusion(counts [][]int, classes []string) *Figure {
 	const title = "Confusion matrix"
 	if err := checkCounts(counts, classes); err != nil {
@@ -74,7 +73,6 @@ func checkCounts(counts [][]int, classes []string) error {
 	return nil
 }
 
-// percent is a share of examples. Rounding makes no part the whole, and none of something.
 func percent(n, of int) string { return share(float64(n) / float64(of)) }
 
 func share(of float64) string {
@@ -92,7 +90,7 @@ type matrix struct {
 	totals []int
 	names  []string
 	note   string
-	// cell is the side of a cell, name the room for the names of classes.
+	// cell is the side of a cell, name the room for class names.
 	cell, name, below vg.Length
 	turned            bool
 }
@@ -159,7 +157,6 @@ func (m *matrix) draw(c canvas) {
 	c.text(left+m.side()/2, matrixHead+m.side()+m.below+9, 0, writing{align: draw.XCenter, colour: grey}, "prediction")
 }
 
-// shade is a cell's colour, from nearly white to a dark blue, and that of the text on it.
 func shade(n, of int) (fill, ink color.Color) {
 	share := 0.0
 	if of > 0 {

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// ROC draws the receiver operating characteristic: of two classes that of the second, else that of each class against
-// all others, with the areas in the legend. With classes, these alone are drawn; of more than ten, without classes, the
-// ten whose area is least. A class that has no example, or all of them, has no curve, and the legend says so.
+// ROC draws receiver operating characteristics with their areas. For two classes it draws the second one's, otherwise
+// one class against the rest each: the given ones, or by default the ten with the smallest areas. The legend reports
+// classes that no or all examples have.
 func ROC(c Classified, classes ...string) *Figure {
 	return c.curves("ROC", "AUC", ROCCurve, chart{xLabel: "false positive rate", yLabel: "true positive rate",
 		lines: []line{{x: []float64{0, 1}, y: []float64{0, 1}, colour: grey, dashes: dotted, thin: true}}}, classes)
 }
 
-// PrecisionRecall draws the precision over the recall of the same classes as [ROC], with the average precisions in the
+// PrecisionRecall draws precision over recall for the classes that [ROC] would draw, with the average precisions in the
 // legend.
 func PrecisionRecall(c Classified, classes ...string) *Figure {
 	steps := func(positive []bool, scores []float64) (Curve, error) {
@@ -32,7 +32,6 @@ func PrecisionRecall(c Classified, classes ...string) *Figure {
 	return c.curves("Precision and recall", "AP", steps, chart{xLabel: "recall", yLabel: "precision"}, classes)
 }
 
-// mostCurves are drawn unless classes are named.
 const mostCurves = 10
 
 func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (Curve, error), ch chart,
@@ -94,7 +93,7 @@ func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (
 	return &Figure{title: title, panels: []panel{ch.panel()}}
 }
 
-// places finds the classes that are to be drawn: those that are named, of two the second, or all.
+// places returns the classes to draw: the named ones, the second of two, or all.
 func places(classes, of []string) (chosen []int, err error) {
 	for i, name := range of {
 		k := slices.Index(classes, name)

@@ -17,17 +17,17 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is a picture of one or several panels. What was wrong with the data that it was made of is the error of each
-// way to write it, and of Err: so a figure can be made and saved in one line.
+// Figure is a picture with one or more panels. Errors in its data are returned by Err and by each method that writes
+// it.
 type Figure struct {
 	title   string
-	caption string // below the title
+	caption string
 	panels  []panel
-	table   [][]string // below the panels of a page, its first row the heads of columns
+	table   [][]string // below the panels of a page; the first row is the head
 	err     error
 }
 
-// panel is drawn from its upper left corner. alt says in words what it shows.
+// panel is drawn from its upper left corner. alt describes it in words.
 type panel struct {
 	alt           string
 	width, height vg.Length
@@ -38,21 +38,20 @@ func failed(title string, err error) *Figure {
 	return &Figure{title: title, err: fmt.Errorf("plots: %s: %w", title, err)}
 }
 
-// Err is what keeps the figure from being written: nil where its data is in order.
+// Err returns the error that prevents writing, or nil.
 func (f *Figure) Err() error { return f.err }
 
-// Caption gives the figure with a text below its title: where the data is from, or how it was chosen. A page wraps it,
-// a drawing cuts it where there is no room.
+// Caption returns the figure with a text below its title. Pages wrap it, images truncate it.
 func (f *Figure) Caption(text string) *Figure {
 	of := *f
 	of.caption = text
 	return &of
 }
 
-// Title says what the figure shows.
+// Title returns the title.
 func (f *Figure) Title() string { return f.title }
 
-// SVG writes the figure as one drawing, its panels side by side, two or more in a row.
+// SVG writes one drawing with the panels in rows.
 func (f *Figure) SVG(w io.Writer) error {
 	if f.err != nil {
 		return f.err
@@ -70,8 +69,8 @@ func (f *Figure) SVG(w io.Writer) error {
 	return err
 }
 
-// PNG writes the same as an image, two pixels wide where a browser shows the SVG in one. A name with a character that
-// its font lacks is an error, [ErrGlyph]: SVG and HTML show these.
+// PNG writes an image with 2 x 2 pixels for each pixel of the SVG. A character that the font lacks is an error,
+// [ErrGlyph].
 func (f *Figure) PNG(w io.Writer) error {
 	if f.err != nil {
 		return f.err
@@ -93,15 +92,14 @@ func (f *Figure) PNG(w io.Writer) error {
 
 const (
 	dpi = 192
-	// maxArea is about 120 million pixels.
+	// about 120 million pixels
 	maxArea vg.Length = 4100 * 4100
 )
 
-// ErrGlyph is wrapped by the error about a character that the font of an image lacks.
+// ErrGlyph is wrapped by the error for a character that the image font lacks.
 var ErrGlyph = errors.New("the font of images has no such character")
 
-// HTML writes a page of the figure alone, whose panels stand side by side as far as the window is wide. It needs
-// nothing from elsewhere.
+// HTML writes a self-contained page of this figure. Panels wrap with the window's width.
 func (f *Figure) HTML(w io.Writer) error {
 	if f.err != nil {
 		return f.err
@@ -110,7 +108,7 @@ func (f *Figure) HTML(w io.Writer) error {
 	return err
 }
 
-// Save writes a file: .svg, .png or .html. One that is there is replaced when the new one is whole.
+// Save writes a .svg, .png or .html file. It replaces an existing file atomically.
 func (f *Figure) Save(path string) error {
 	ways := map[string]func(io.Writer) error{".svg": f.SVG, ".png": f.PNG, ".html": f.HTML}
 	write := ways[strings.ToLower(filepath.Ext(path))]
@@ -124,10 +122,10 @@ func (f *Figure) Save(path string) error {
 	return replace(path, text.Bytes())
 }
 
-// replace writes a file beside the old one and puts it in its place.
+// replace writes a temporary file next to the old one and renames it.
 func replace(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".plots-*")
-	if of := (*fs.PathError)(nil); errors.As(err, &of) { // without the name that nobody gave
+	if of := (*fs.PathError)(nil); errors.As(err, &of) { // omit the temporary name
 		err = fmt.Errorf("a file in the folder %s: %w", filepath.Dir(path), of.Err)
 	}
 	if err != nil {
@@ -144,7 +142,6 @@ func replace(path string, content []byte) error {
 	return nil
 }
 
-// layout puts the panels into rows.
 func (f *Figure) layout() (width, height vg.Length, drawn func(canvas)) {
 	const (
 		most             = 2*panelWidth + gap
@@ -182,16 +179,15 @@ func (f *Figure) layout() (width, height vg.Length, drawn func(canvas)) {
 	}
 }
 
-// svg is the panel as a drawing of its own.
 func (p panel) svg() string {
 	drawing := vgsvg.New(p.width, p.height)
 	p.draw(canvas{Canvas: draw.New(drawing)})
 	var text bytes.Buffer
 	if _, err := drawing.WriteTo(&text); err != nil {
-		panic(err) // a bytes.Buffer takes all
+		panic(err) // bytes.Buffer cannot fail
 	}
 	_, rest, _ := strings.Cut(text.String(), "<g ")
-	// Arial is as wide as Liberation Sans, which few systems but Linux have. A quote in a name is escaped.
+	// Most systems other than Linux lack Liberation Sans; Arial has the same widths. Quotes in names are escaped.
 	rest = strings.ReplaceAll(rest, "style=\"font-family:Liberation Sans;", "style=\"")
 	rest = strings.ReplaceAll(rest, "font-variant:normal;", "")
 	rest = strings.ReplaceAll(rest, "xlink:href=\"data:image/jpg;", "xlink:href=\"data:image/png;")
@@ -201,7 +197,6 @@ func (p panel) svg() string {
 		p.width.Points(), p.height.Points(), html.EscapeString(clean(p.alt)), rest)
 }
 
-// section is the figure as part of a page, below a heading of that level.
 func (f *Figure) section(level int) string {
 	var s strings.Builder
 	wide := ""

@@ -12,27 +12,22 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// History draws what a run logged: a panel for each figure, in which training is a full line and validation a dashed
-// one of the same colour. "val_loss" and "loss_val" are the validation of "loss"; what is tested under another name has
-// a panel of its own. With names, these alone are drawn;
-// else all losses and metrics that are numbers, without the running mean "avg_loss" where there is a "loss". The
-// learning rate ("learning_rate", "learning_rate_<group>") has a panel of its own, the last, with a logarithmic axis
-// unless a rate is 0 or below.
+// History draws what a run logged, with a panel per figure: training as a solid line, validation dashed in the same
+// colour. "val_loss" or "loss_val" is the validation of "loss"; other test entries have their own panels. names select
+// the figures. The default is all losses and metrics that are numbers, without the running mean "avg_loss" if there is
+// a "loss". Learning rates ("learning_rate", "learning_rate_<group>") share the last panel, on a log axis if all are
+// above 0.
 //
-// Below the panels stand epochs where the history has an entry "epoch", else steps. A row without the entry lies
-// between those that have it by its step.
+// The x axis shows epochs if the history has an entry "epoch", interpolated by step, else steps.
 //
-// A dot is at the best value: of validation if it is drawn, else of training. The lowest is best of what is in
-// [loop.Losses], or has a name with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest
-// where a word ends in acc, accuracy, auc, precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last
-// such word decides. Another figure has no dot.
+// A dot marks the best value, of validation if drawn, else of training: the lowest for entries in [loop.Losses] and for
+// names with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest for words that end in
+// acc, accuracy, auc, precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word decides.
+// Other figures have no dot.
 //
-// The axis of a figure whose large values would leave no height to nine tenths of the others (one spike to 1e6 among
-// losses of 1) is logarithmic, where all are above 0, and its title says so.
-//
-// What is not finite, or beyond 1e300, leaves a gap, and its legend says how many there are. A figure of thousands of
-// rows is drawn by the least and the greatest of neighbours. A page has a table of the last, the lowest and the highest
-// values below.
+// If few large values would flatten nine tenths of the others, and all are above 0, the axis is logarithmic and the
+// title reports it. Values that are not finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows
+// are thinned to local extremes. A page also has a table of last, lowest and highest values.
 func History(h *loop.History, names ...string) *Figure {
 	f := &Figure{title: "History"}
 	charts, err := charts(h, names)
@@ -47,16 +42,14 @@ func History(h *loop.History, names ...string) *Figure {
 	return f
 }
 
-// series is the values of one entry.
 type series struct {
 	loop.Entry
-	of         string // the figure that it is of
+	of         string // the figure it belongs to
 	validation bool
 	steps      []int64
 	values     []float64
 }
 
-// rates is the figure of learning rates.
 const rates = "learning rate"
 
 func charts(h *loop.History, names []string) (all []chart, err error) {
@@ -82,7 +75,7 @@ func charts(h *loop.History, names []string) (all []chart, err error) {
 	return all, nil
 }
 
-// rank orders the panels: the loss, the other losses, the metrics, the learning rate.
+// rank orders the panels: the loss, other losses, metrics, the learning rate.
 func (s series) rank() int {
 	switch {
 	case s.of == rates:
@@ -102,7 +95,6 @@ func btoi(b bool) int {
 	return 0
 }
 
-// collect reads the entries that are drawn, in the order in which they were logged first, and the epochs.
 func collect(h *loop.History, names []string) (found []series, epochs series, err error) {
 	at, several := map[string]int{}, map[string]int{}
 	for elapsed, logs := range h.Rows() {
@@ -148,7 +140,6 @@ func collect(h *loop.History, names []string) (found []series, epochs series, er
 	return named(found, several), epochs, nil
 }
 
-// chosen are the series of names.
 func chosen(h *loop.History, found []series, epochs series, names []string, several map[string]int) (of []series,
 	_ series, err error) {
 	for i, name := range names {
@@ -167,7 +158,6 @@ func chosen(h *loop.History, found []series, epochs series, names []string, seve
 	return named(of, several), epochs, nil
 }
 
-// named says which figure each series is of.
 func named(found []series, several map[string]int) []series {
 	for i := range found {
 		s := &found[i]
@@ -269,8 +259,6 @@ func (s series) role() string {
 	return "training"
 }
 
-// flattened tells whether a few large values would leave no height to the others: nine of ten lie in the lowest
-// hundredth of a linear axis, whose logarithms can be drawn.
 func flattened(lists [][]float64) bool {
 	if !positive(lists) {
 		return false
@@ -291,8 +279,8 @@ func positive(lists [][]float64) bool {
 	return low > 1e-290 && low <= high
 }
 
-// place makes epochs of steps: between two rows by their steps, and beyond them as between the nearest two. Where an
-// epoch stands in several rows, it ends at the last.
+// place converts steps to epochs, by interpolation between the two nearest rows. An epoch in several rows ends at the
+// last.
 func (s series) place(x []float64) {
 	steps, epochs := []float64{}, []float64{}
 	for i, v := range s.values {
@@ -312,7 +300,7 @@ func (s series) place(x []float64) {
 	}
 }
 
-// best is the place of the best value, -1 if there is none or nobody knows what is better.
+// best returns the index of the best value, -1 if there is none or the direction is unknown.
 func (s series) best() int {
 	mode, known := s.mode()
 	at := -1
@@ -329,7 +317,7 @@ func (s series) mode() (mode loop.Mode, known bool) {
 		return loop.Lowest, true
 	}
 	mode, err := mode.Of(s.of)
-	if err != nil && strings.HasSuffix(strings.ToLower(s.of), "dice") { // a metric here, and no loss
+	if err != nil && strings.HasSuffix(strings.ToLower(s.of), "dice") { // here a metric, not a loss
 		return loop.Highest, true
 	}
 	return mode, err == nil

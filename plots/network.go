@@ -13,14 +13,14 @@ import (
 // Block is a layer, an input or an output of a network.
 type Block struct {
 	Name, Kind string
-	// Shape is that of its output.
+	// Shape is the shape of its output.
 	Shape string
-	// Size is how many parameters it has: the numbers that are trained. Fixed are the other numbers of its variables, as
-	// the statistics of a batch normalisation.
+	// Size is the number of trainable parameters. Fixed is the number of other values, such as the statistics of a
+	// batch normalization.
 	Size, Fixed int64
-	// From are the blocks that it takes its input from, by their places; they stand before it.
+	// From are the indices of the blocks that it takes its input from; they must be smaller than its own.
 	From []int
-	// Parts are the layers inside of it, in the order in which they run.
+	// Parts are the layers inside it, in execution order.
 	Parts []Block
 }
 
@@ -31,9 +31,8 @@ const (
 	mostBlocks           = 2000
 )
 
-// Network draws the blocks of a network from top to bottom, with arrows from each to those that take its output. Blocks
-// that do not wait for each other stand side by side. Two arrows share a line only where they come from the same block,
-// and part at a dot; where lines of two blocks cross, one has a gap. No line runs behind a block.
+// Network draws the blocks from top to bottom, independent ones next to each other, with arrows to their consumers.
+// Arrows share a line only if they come from the same block; a dot marks the branch, a gap a crossing.
 func Network(blocks ...Block) *Figure {
 	const title = "Network"
 	if len(blocks) == 0 {
@@ -84,11 +83,10 @@ func (b Block) check() error {
 
 type network struct {
 	blocks        []placed
-	edges         []edge // in the order of the blocks that they lead to
+	edges         []edge // in the order of the blocks they lead to
 	width, height vg.Length
 }
 
-// placed is a block where it is drawn.
 type placed struct {
 	lines []blockLine
 	from  []int
@@ -96,9 +94,9 @@ type placed struct {
 	x, y  vg.Length
 }
 
-// blockLine is a line of text: of the block itself, or of a part, moved to the right.
+// blockLine is a line of text: the block's own, or that of a part, indented.
 type blockLine struct {
-	name, kind, right string // the name is cut before the kind
+	name, kind, right string // the name is truncated before the kind
 	depth             int
 }
 
@@ -120,7 +118,6 @@ func (b Block) lines(depth int) []blockLine {
 	return lines
 }
 
-// size is the numbers of its variables: those that are trained, and apart those that are not.
 func (b Block) size(inWords bool) string {
 	var said []string
 	if b.Size > 0 {

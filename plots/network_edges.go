@@ -9,26 +9,26 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// edge is an arrow: from the bottom of a block down to a track between two rows, along it to its place above the other
-// block, and down. One that passes rows by goes down a lane to the right of all blocks, from one track to another.
+// edge is an arrow: down from a block to a track between two rows, along it, and down to the other block. Lanes to the
+// right of all blocks pass rows.
 type edge struct {
-	from, to int // blocks
+	from, to int
 	path     []vg.Point
 }
 
 const (
 	track     vg.Length = 8  // between two lines, along and down
-	aboveHead vg.Length = 13 // from the last track to the block below it: room for the head of an arrow
+	aboveHead vg.Length = 13 // room for an arrow's head below the last track
 )
 
-// span is a stretch of a track or a lane that one block's lines take.
+// span is the part of a track or lane that one block's lines use.
 type span struct {
-	from      int // the block
+	from      int
 	low, high vg.Length
-	at        int // the track's or the lane's number
+	at        int
 }
 
-// apart gives spans numbers such that those of one number do not meet, and says how many there are.
+// apart numbers spans so that equal numbers do not overlap, and returns the count.
 func apart(spans []*span) (numbers int) {
 	slices.SortStableFunc(spans, func(a, b *span) int { return cmp.Compare(a.low, b.low) })
 	var ends []vg.Length
@@ -43,7 +43,6 @@ func apart(spans []*span) (numbers int) {
 	return len(ends)
 }
 
-// spanOf widens a block's span in a list, or adds one.
 func spanOf(spans map[int]*span, from int, at vg.Length) {
 	s := spans[from]
 	if s == nil {
@@ -63,7 +62,6 @@ func listed(spans map[int]*span) (list []*span) {
 
 func (p placed) middle() vg.Length { return p.x + blockWidth/2 }
 
-// place says where the blocks of the rows stand, and where the lines run.
 func (n *network) place(rows [][]int) {
 	widest := 0
 	for _, row := range rows {
@@ -77,7 +75,7 @@ func (n *network) place(rows [][]int) {
 			x += blockWidth + blockGap
 		}
 	}
-	lanes := map[int]*span{} // by the blocks that they are of; their ends are rows
+	lanes := map[int]*span{} // by source block; their ends are rows
 	for i, b := range n.blocks {
 		for _, from := range b.from {
 			n.edges = append(n.edges, edge{from: from, to: i})
@@ -94,7 +92,7 @@ func (n *network) place(rows [][]int) {
 	lane := func(from int) vg.Length { return blocks + track*vg.Length(lanes[from].at+1) }
 
 	ports := n.ports(rows)
-	tracks := make([]map[int]*span, len(rows)) // above each row
+	tracks := make([]map[int]*span, len(rows))
 	for row := range tracks {
 		tracks[row] = map[int]*span{}
 	}
@@ -108,7 +106,7 @@ func (n *network) place(rows [][]int) {
 		}
 	}
 	y := vg.Length(2)
-	tops := make([]vg.Length, len(rows)) // of the tracks above each row
+	tops := make([]vg.Length, len(rows))
 	for r, row := range rows {
 		if r > 0 {
 			count := apart(slices.DeleteFunc(listed(tracks[r]), func(s *span) bool { return s.low == s.high })) // straight down
@@ -142,13 +140,12 @@ func (n *network) place(rows [][]int) {
 	}
 }
 
-// ports are where the edges end above their blocks: side by side, from the left to the right as they come, and beside
-// the places where lines of other blocks begin in the row above.
+// ports are the ends of the edges above their blocks, left to right, away from other blocks' lines.
 func (n network) ports(rows [][]int) []vg.Length {
 	ports := make([]vg.Length, len(n.edges))
 	first := 0
 	for i, b := range n.blocks {
-		order := make([]int, len(b.from)) // places in its list
+		order := make([]int, len(b.from))
 		for k := range order {
 			order[k] = k
 		}
@@ -158,7 +155,7 @@ func (n network) ports(rows [][]int) []vg.Length {
 		})
 		parts := vg.Length(len(order) + 1)
 		if len(order) > 7 {
-			parts += 2 // room to step aside
+			parts += 2 // room to shift
 		}
 		low := b.x
 		for place, k := range order {
@@ -173,7 +170,6 @@ func (n network) ports(rows [][]int) []vg.Length {
 	return ports
 }
 
-// taken tells whether another block's line begins above a place of a block.
 func (n network) taken(rows [][]int, block, from int, x vg.Length) bool {
 	row := n.blocks[block].row
 	return row > 0 && slices.ContainsFunc(rows[row-1], func(i int) bool {
@@ -181,7 +177,6 @@ func (n network) taken(rows [][]int, block, from int, x vg.Length) bool {
 	})
 }
 
-// drawEdges draws the lines, the gaps where they cross, the dots where they part, and their heads.
 func (n network) drawEdges(c canvas) {
 	for _, e := range n.edges {
 		var path []vg.Point
@@ -227,7 +222,7 @@ func (n network) drawEdges(c canvas) {
 	}
 }
 
-// partings are the corners of a block's lines that lie on another of its lines, with three ways out.
+// partings are the points where a block's lines branch.
 func (n network) partings() (at []vg.Point) {
 	of := make([][]edge, len(n.blocks))
 	for _, e := range n.edges {

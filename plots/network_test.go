@@ -30,7 +30,7 @@ func corners(t require.TestingT, path string) (at []point) {
 	return at
 }
 
-// overlap is how long two intervals are one.
+// overlap returns the length of the intersection of two intervals.
 func overlap(a, b, c, d float64) float64 {
 	return min(max(a, b), max(c, d)) - max(min(a, b), min(c, d))
 }

@@ -38,7 +38,7 @@ func learned(n int, name string, broken int) *loop.History {
 	return h
 }
 
-// drawing is what is in an SVG.
+// drawing has the content of an SVG.
 type drawing struct {
 	texts  []string
 	lines  []stroke
@@ -432,7 +432,7 @@ func TestConfusion_roundsToNeitherEnd(t *testing.T) {
 	require.Equal(t, []string{"Samples", "a (>99.9%)", "a (<0.1%)"}, words(d.texts))
 }
 
-// Where a name is too long, the name is cut and never the figure behind it.
+// If a name is too long, the name is truncated and never the figure after it.
 func TestLongNames(t *testing.T) {
 	long := strings.Repeat("a long name of a class ", 5)
 	c := plots.Classified{Classes: []string{long + "0", long + "1", long + "2"}, Labels: []int{0, 1, 0, 1},

@@ -6,20 +6,20 @@ import (
 	"math"
 )
 
-// Reliability compares probabilities with how often they were right: in bins of equal width from 0 to 1, those that
-// hold an example.
+// Reliability compares predicted probabilities with observed frequencies, in bins of equal width from 0 to 1 without
+// the empty ones.
 type Reliability struct {
-	// Probabilities are the means of those in each bin, Shares how many of its examples were right, and Counts how
-	// many examples it has.
+	// Per bin: Probabilities are the mean probabilities, Shares the fractions that were right, and Counts the numbers
+	// of examples.
 	Probabilities, Shares []float64
 	Counts                []int
-	// Error is the expected calibration error: the mean over examples of how far their bin's share is from its mean
-	// probability. It depends on the number of bins.
+	// Error is the expected calibration error: the mean over examples of the difference between their bin's share and
+	// mean probability.
 	Error float64
 }
 
-// ReliabilityOf puts the probabilities of examples into bins, (0, 1/bins], (1/bins, 2/bins], … with 0 in the first;
-// right says of which examples what had the probability was so. scikit-learn's calibration_curve gives the same.
+// ReliabilityOf bins the probabilities of examples: (0, 1/bins], (1/bins, 2/bins], …, with 0 in the first. right
+// reports for each example whether the predicted event occurred. It equals scikit-learn's calibration_curve.
 func ReliabilityOf(right []bool, probabilities []float64, bins int) (Reliability, error) {
 	r, err := reliabilityOf(right, probabilities, bins)
 	if err != nil {
@@ -43,7 +43,7 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 			return r, fmt.Errorf("the probability of example %d is %v, expected 0 to 1: logits have none (flaxlike.Prediction.Probabilities)", i, p)
 		}
 		at := min(bins-1, max(0, int(math.Ceil(p*float64(bins)))-1))
-		for at > 0 && p <= float64(at)/float64(bins) { // where the product was rounded
+		for at > 0 && p <= float64(at)/float64(bins) { // correct the product's rounding
 			at--
 		}
 		for at < bins-1 && p > float64(at+1)/float64(bins) {
@@ -66,13 +66,11 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 	return r, nil
 }
 
-// reliabilityBins are those of a diagram.
 const reliabilityBins = 10
 
-// ReliabilityDiagram draws how often probabilities are right over how high they are, in ten bins, with the expected
-// calibration error in the legend: of two classes that of the second, else that of the likeliest class of each
-// example; with classes, that of each of these. A curve below the diagonal is of a model that is too sure. Scores
-// must be probabilities.
+// ReliabilityDiagram draws observed frequency over predicted probability in ten bins, with the expected calibration
+// error. It uses the second of two classes, otherwise the predicted class, or each of the given classes. A curve below
+// the diagonal means overconfidence. Scores must be probabilities.
 func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 	const title = "Reliability"
 	if err := c.check(); err != nil {
@@ -93,7 +91,7 @@ func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 		right, probabilities := make([]bool, len(c.Labels)), make([]float64, len(c.Labels))
 		for i := range c.Labels {
 			right[i], probabilities[i] = of(i)
-			if p := probabilities[i]; p > 1 && p < 1+1e-3 { // of float32
+			if p := probabilities[i]; p > 1 && p < 1+1e-3 { // float32 rounding
 				probabilities[i] = 1
 			}
 		}

@@ -10,13 +10,12 @@ import (
 	"strings"
 )
 
-// Report is a page about a run: what it was, in words and numbers, and its figures.
+// Report is a page about a run, with tables and figures.
 type Report struct {
 	Title string
-	// Card is what stands above the figures, a table for each part.
+	// Card has the tables above the figures.
 	Card []Part
-	// Figures are drawn in their order. One with an error is the error of the report: leave it out on purpose, with a
-	// row of the card that says why.
+	// Figures are drawn in order. An error of one is the report's error.
 	Figures []*Figure
 }
 
@@ -26,14 +25,13 @@ type Part struct {
 	Rows  []Row
 }
 
-// Row is a line of a table. Its text may be anything.
+// Row is a row of a table with any text.
 type Row struct{ Name, Value string }
 
-// ReportName is the file in a report's folder.
+// ReportName is the name of the file in a report's folder.
 const ReportName = "report.html"
 
-// Save writes the page as report.html into a folder, which is made if it is not there. The page has all in it and needs
-// nothing from elsewhere.
+// Save writes the self-contained page report.html into a folder, which it creates if needed.
 func (r Report) Save(dir string) error {
 	text, err := r.page()
 	if err != nil {

@@ -11,25 +11,24 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Sample is an image with what a classifier says of it.
+// Sample is an image with a classifier's prediction.
 type Sample struct {
 	Image image.Image
-	// Label is the name of the class, Predicted that of the likeliest one. An empty Label is not known.
+	// Label is the name of the true class, "" if unknown. Predicted is the name of the predicted class.
 	Label, Predicted string
 	// Probability is that of Predicted, 0 to 1.
 	Probability float64
 }
 
 const (
-	picture = 96 // points of an image's longer side
+	picture = 96 // the longer side of an image in points
 	pixels  = 192
-	// mostSamples keeps a page from growing without end.
+	// mostSamples limits the size of a page.
 	mostSamples = 200
 )
 
-// Samples draws images with their predictions, 200 at most. Where the label is another than the prediction, the image
-// has a thick frame and the text says so. Pixels stay squares. How they were chosen the caller knows: say it in a
-// [Figure.Caption].
+// Samples draws at most 200 images with their predictions. Wrong predictions have a thick frame and a note. Describe
+// the choice of samples in a [Figure.Caption].
 func Samples(samples ...Sample) *Figure {
 	f := &Figure{title: "Samples"}
 	switch {
@@ -77,7 +76,6 @@ func (s Sample) panel() panel {
 	}}
 }
 
-// enlarged is the image at the size in which it is shown, its pixels as squares, or of a large one every so many.
 func enlarged(from image.Image) image.Image {
 	b := from.Bounds()
 	longer := max(b.Dx(), b.Dy())
@@ -90,8 +88,8 @@ func enlarged(from image.Image) image.Image {
 	return to
 }
 
-// Image makes an image of numbers [height, width, channels], of one channel (grey) or three (red, green, blue). black
-// and white are the numbers that have no light and all of it; what lies beyond them is drawn as they are.
+// Image makes an image of numbers [height, width, channels], with one channel (grey) or three (RGB). black and white
+// are the numbers of no and full intensity; values beyond are clamped.
 func Image(values []float32, height, width, channels int, black, white float32) (image.Image, error) {
 	switch {
 	case channels != 1 && channels != 3:

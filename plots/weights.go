@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Weights are the numbers of one variable of a model.
+// Weights are the values of one variable of a model.
 type Weights struct {
 	Name   string
 	Values []float32
@@ -17,9 +17,8 @@ const (
 	mostHistograms = 200
 )
 
-// Histograms draws how the weights of each variable are spread, 200 at most: how many lie in each of 40 equal parts of
-// their range. The legend has their number, mean and standard deviation, and how many are not finite, which the bars
-// leave out.
+// Histograms draws a 40-bin histogram of each variable's weights, for at most 200 variables. The legend shows number,
+// mean, standard deviation, and the count of non-finite values, which the bars omit.
 func Histograms(of ...Weights) *Figure {
 	f := &Figure{title: "Weights"}
 	switch {
@@ -39,7 +38,6 @@ func Histograms(of ...Weights) *Figure {
 	return f
 }
 
-// counted is a number of things in English.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -54,7 +52,7 @@ func (w Weights) chart() chart {
 		if v := float64(v); finite(v) {
 			low, high = min(low, v), max(high, v)
 			n++
-			apart := v - sum // Welford's way: sum is the mean so far
+			apart := v - sum // Welford's method: sum is the mean so far
 			sum += apart / n
 			squares += apart * (v - sum)
 		}

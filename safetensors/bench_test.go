@@ -27,7 +27,7 @@ func model() ([]safetensors.Tensor, []byte) {
 	return tensors, data
 }
 
-// beside runs raw and ours in turn and reports their speeds, and how many times as long ours takes.
+// `beside` runs raw and ours in turn and reports their speeds, and the ratio of their times.
 func beside(b *testing.B, size int, raw, ours func()) {
 	var rawTime, ourTime time.Duration
 	for b.Loop() {
@@ -55,7 +55,8 @@ func writeModel(b *testing.B, to io.Writer, tensors []safetensors.Tensor, data [
 	require.NoError(b, w.Close())
 }
 
-// BenchmarkWrite writes to a file, with checksums, beside plain writes of the same bytes. Neither waits for the disk.
+// BenchmarkWrite writes to a file with checksums, and compares with plain writes of the same bytes. Neither waits for
+// the disk.
 func BenchmarkWrite(b *testing.B) {
 	tensors, data := model()
 	path := filepath.Join(b.TempDir(), "model")
@@ -77,8 +78,8 @@ func BenchmarkWrite(b *testing.B) {
 	})
 }
 
-// BenchmarkRead reads all tensors of a file, with checksums, beside one plain read of the same bytes. Both into memory
-// that has been used before, and from the system's cache.
+// BenchmarkRead reads all tensors of a file with checksums, and compares with one plain read of the same bytes. Both
+// read into memory that was used before, from the system's cache.
 func BenchmarkRead(b *testing.B) {
 	tensors, data := model()
 	path := filepath.Join(b.TempDir(), "model")

@@ -6,36 +6,33 @@ import (
 	"strings"
 )
 
-// DType is the type of a tensor's elements. The zero value is none.
-//
-// The order is upstream's, by width: [Sort] goes by it.
+// DType is the dtype of a tensor. The zero value is invalid. The order is upstream's, by width, which [Sort] uses.
 type DType uint8
 
-// The types of the format as of safetensors 0.8.0. Elements of F4 and F6 are packed without gaps; such tensors fill
-// whole bytes.
+// The dtypes of safetensors 0.8.0. Elements of F4 and F6 are packed without gaps; such tensors fill whole bytes.
 const (
-	Bool       DType = iota + 1 // a byte, 0 or 1
-	F4                          // 4 bits, OCP E2M1; the lower half of a byte comes first
-	F6E2M3                      // 6 bits, OCP
-	F6E3M2                      // 6 bits, OCP
-	U8                          // unsigned integer
-	I8                          // signed integer, two's complement, as all of these
-	F8E5M2                      // 8 bits, OCP, with infinities
-	F8E4M3                      // 8 bits, OCP, without infinities: e4m3fn in XLA and ml_dtypes
-	F8E8M0                      // 8 bits, OCP, powers of two
-	F8E4M3FNUZ                  // 8 bits, without infinities and -0, one NaN
-	F8E5M2FNUZ                  // 8 bits, without infinities and -0, one NaN
-	I16                         // signed integer
-	U16                         // unsigned integer
-	F16                         // IEEE 754 binary16
-	BF16                        // the upper half of an F32
-	I32                         // signed integer
-	U32                         // unsigned integer
-	F32                         // IEEE 754 binary32
-	C64                         // two F32, the real and the imaginary part
-	F64                         // IEEE 754 binary64
-	I64                         // signed integer
-	U64                         // unsigned integer
+	Bool   DType = iota + 1 // one byte, 0 or 1
+	F4                      // OCP E2M1; the lower half of a byte comes first
+	F6E2M3                  // OCP
+	F6E3M2                  // OCP
+	U8
+	I8         // two's complement, like all signed integers
+	F8E5M2     // OCP, with infinities
+	F8E4M3     // OCP, without infinities: e4m3fn in XLA and ml_dtypes
+	F8E8M0     // OCP, powers of two
+	F8E4M3FNUZ // without infinities and -0, one NaN
+	F8E5M2FNUZ // without infinities and -0, one NaN
+	I16
+	U16
+	F16
+	BF16 // upper half of an F32
+	I32
+	U32
+	F32
+	C64 // two F32: real and imaginary part
+	F64
+	I64
+	U64
 )
 
 var dtypes = [...]struct {
@@ -50,7 +47,7 @@ var dtypes = [...]struct {
 	C64: {"C64", 64}, F64: {"F64", 64}, I64: {"I64", 64}, U64: {"U64", 64},
 }
 
-// ParseDType reads a type by the name it has in files: "F32", "BF16", "F8_E4M3".
+// ParseDType returns the dtype with the given name in files: "F32", "BF16", "F8_E4M3".
 func ParseDType(name string) (DType, error) {
 	if d := dtypeNamed(name); d != 0 {
 		return d, nil
@@ -77,7 +74,7 @@ func unknownDType(name string) error {
 
 func (d DType) valid() bool { return d > 0 && int(d) < len(dtypes) }
 
-// String is the name that the type has in files.
+// String returns the name in files.
 func (d DType) String() string {
 	if !d.valid() {
 		return fmt.Sprintf("DType(%d)", uint8(d))
@@ -85,7 +82,7 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// Bits is the width of an element in bits, 0 if d is no type of the format.
+// Bits returns the width of an element in bits, 0 if d is invalid.
 func (d DType) Bits() int {
 	if !d.valid() {
 		return 0
@@ -93,7 +90,7 @@ func (d DType) Bits() int {
 	return int(dtypes[d].bits)
 }
 
-// MarshalText gives the name, so that a DType can stand in JSON.
+// MarshalText returns the name, for JSON.
 func (d DType) MarshalText() ([]byte, error) {
 	if !d.valid() {
 		return nil, fmt.Errorf("safetensors: %v is no dtype of the format", d)
@@ -107,8 +104,8 @@ func (d *DType) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// byteSize is the length of a tensor in bytes. Lengths of 0 do not hide an overflow of the others: NumPy cannot make
-// such a tensor either, and a reader that multiplies them in another order must not get another answer.
+// byteSize returns a tensor's length in bytes. An axis of 0 does not hide an overflow of the others, so that readers
+// agree in any order of multiplication.
 func byteSize(d DType, dims []int) (int64, error) {
 	bits, empty := dtypes[d].bits, false
 	for i, dim := range dims {

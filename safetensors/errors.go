@@ -7,23 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// ErrLimit: a file, or what is to be written, goes beyond [Limits] or beyond what can be counted.
+// ErrLimit reports a file or content to write that exceeds [Limits] or the range of integers.
 var ErrLimit = errors.New("over the limit")
 
-// ErrNotFound: a file has no tensor of that name.
+// ErrNotFound reports that a file has no tensor of that name.
 var ErrNotFound = errors.New("no such tensor")
 
-// ErrChecksum: the elements of a file are not those that it was written with.
+// ErrChecksum reports elements that differ from those originally written.
 var ErrChecksum = errors.New("damaged: the checksum differs")
 
-// FormatError is a file that is not what the format says.
+// FormatError is an invalid file.
 type FormatError struct {
-	// Offset is where it went wrong, in bytes from the start of the file.
+	// Offset is the position of the error in bytes.
 	Offset int64
-	// Tensor is the name of the tensor that is wrong; "" if it is something else, or has the name "".
+	// Tensor is the name of the invalid tensor; "" for other errors, or if the name is "".
 	Tensor string
-	// Err is what is wrong. It wraps io.ErrUnexpectedEOF where the file ends too early, and [ErrLimit] where it is too
-	// large.
+	// Err is the cause. It wraps io.ErrUnexpectedEOF if the file is truncated, and [ErrLimit] if it is too large.
 	Err error
 }
 
@@ -36,7 +35,7 @@ func (e *FormatError) Error() string {
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// quoted makes text from a file fit for a message: nothing that a terminal obeys, and not too long.
+// quoted shortens text from a file and escapes terminal controls.
 func quoted(text string) string {
 	const limit = 100
 	if len(text) <= limit {

@@ -9,10 +9,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// ReadFile reads a file whole: its tensors, in the order of their bytes, the elements of each, and the metadata. The
-// elements are compared with the file's own checksum, if it has one ([Reader.Verify]). What is no regular file, as a
-// pipe, is an error: opening it would wait for its writer. An error names the path; [errors.As] finds a [*FormatError]
-// in it.
+// ReadFile reads a whole file: its tensors in the order of their bytes, their elements, and the metadata. It verifies
+// the file's checksum, if there is one ([Reader.Verify]). Pipes and other irregular files are errors. Errors name the
+// path; [errors.As] finds a [*FormatError].
 func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, metadata map[string]string, err error) {
 	if tensors, elements, metadata, err = readFile(path, limits); err != nil {
 		return nil, nil, nil, &fileError{path, err}
@@ -27,7 +26,7 @@ type fileError struct {
 
 func (e *fileError) Error() string { return "safetensors: read " + e.path + ": " + e.Point() }
 
-// Point is for errors that name the path themselves.
+// Point is the text for errors that name the path themselves.
 func (e *fileError) Point() string { return strings.TrimPrefix(e.err.Error(), "safetensors: ") }
 
 func (e *fileError) Unwrap() error { return e.err }
@@ -59,7 +58,6 @@ func readFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, 
 	return tensors, elements, r.Metadata(), nil
 }
 
-// bare is an error of the system without the path.
 func bare(err error) error {
 	if where := (*fs.PathError)(nil); errors.As(err, &where) {
 		return where.Err

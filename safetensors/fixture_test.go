@@ -18,7 +18,7 @@ type content struct {
 	data []byte
 }
 
-// write gives a file with tensors in the given order.
+// write returns a file with tensors in the given order.
 func write(t require.TestingT, tensors []content, metadata map[string]string) []byte {
 	var out bytes.Buffer
 	var list []safetensors.Tensor
@@ -39,7 +39,7 @@ func open(file []byte) (*safetensors.Reader, error) {
 	return safetensors.NewReader(bytes.NewReader(file), int64(len(file)), safetensors.Limits{})
 }
 
-// read gives all that is in a file.
+// read returns the whole content of a file.
 func read(file []byte) ([]content, map[string]string, error) {
 	r, err := open(file)
 	if err != nil {
@@ -56,12 +56,12 @@ func read(file []byte) ([]content, map[string]string, error) {
 	return all, r.Metadata(), nil
 }
 
-// framed puts the length in front of a header and data behind it.
+// framed puts the length before a header and data after it.
 func framed(header string, data ...byte) []byte {
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), data)
 }
 
-// allocated is how many bytes f takes in all, given back or not.
+// allocated returns the bytes that f allocates in total, freed or not.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// FuzzReadHeader gives the reader any bytes. What it takes must be what encoding/json makes of it, fill the file, and
-// be written and read again without a change.
+// FuzzReadHeader passes arbitrary bytes to the reader. An accepted header must equal what encoding/json reads, fill the
+// file, and survive writing and reading unchanged.
 func FuzzReadHeader(f *testing.F) {
 	f.Add(sample(f))
 	for _, c := range hostile {

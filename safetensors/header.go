@@ -15,22 +15,21 @@ const (
 	metadataName = "__metadata__"
 )
 
-// errShort ends messages about data that is missing from the file.
 var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
-// entry is one tensor of a checked header. It is small, and its dims stay text, because a file of 50 bytes a tensor
-// must not fill the memory.
+// entry is a tensor of a checked header. Its dims stay text to be small, since a tensor may take only 50 bytes of a
+// file.
 type entry struct {
 	name   string
-	shape  string // the JSON array of the dims
+	shape  string // JSON array of the dims
 	begin  int64  // in bytes from the end of the header
-	length int64  // in bytes
+	length int64
 	dtype  DType
 }
 
 func (e *entry) tensor() Tensor {
 	s, dims := scanner{text: e.shape}, []int{}
-	_ = s.array(func() error { // the parser has read it before, without an error
+	_ = s.array(func() error { // already parsed without an error
 		dim, err := s.integer()
 		dims = append(dims, int(dim))
 		return err
@@ -38,17 +37,15 @@ func (e *entry) tensor() Tensor {
 	return Tensor{Name: e.name, DType: e.dtype, Dims: dims}
 }
 
-// header is what a checked header says.
 type header struct {
-	entries  []entry // in the order of their bytes, which fill the rest of the file
+	entries  []entry // in the order of their bytes, which fill the file
 	byName   []int32 // indices of the entries, sorted by name
 	metadata map[string]string
 }
 
-// parseHeader reads the JSON of a header that is followed by size bytes of elements.
 func parseHeader(text string, size int64, limits Limits) (header, error) {
 	p := headerParser{scanner: scanner{text: text}, limits: limits}
-	for i, r := range text { // a range gives U+FFFD, one byte wide, for what is not UTF-8
+	for i, r := range text { // range yields a U+FFFD of width 1 for invalid UTF-8
 		if r == utf8.RuneError {
 			if _, width := utf8.DecodeRuneInString(text[i:]); width == 1 {
 				return header{}, p.errorAt(i, "byte 0x%02x is no UTF-8", text[i])
@@ -72,8 +69,8 @@ func parseHeader(text string, size int64, limits Limits) (header, error) {
 	return h, h.indexNames()
 }
 
-// memberCount is how many members the object in text has, if it is one, and never much more than could stand in it.
-// Counting first costs less than a slice that grows: that would take five times its size in all.
+// memberCount estimates the number of members of the object in text, bounded by its length. Growing a slice instead
+// would take five times its size.
 func memberCount(text string) int {
 	const shortest = len(`"":{"dtype":"U8","shape":[],"data_offsets":[0,0]},`)
 	members, depth, quoted := 0, 0, false
@@ -95,8 +92,8 @@ func memberCount(text string) int {
 	return min(members, len(text)/shortest+1)
 }
 
-// checkLayout puts the entries into the order of their bytes and checks that these fill size bytes without overlap or
-// hole. Base is where the bytes start in the file.
+// checkLayout sorts the entries by their bytes, which must fill size bytes without overlap or gap. base is the
+// elements' offset.
 func (h *header) checkLayout(base, size int64) error {
 	order := func(a, b entry) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.length, b.length)) }
 	if !slices.IsSortedFunc(h.entries, order) {
@@ -124,7 +121,7 @@ func (h *header) checkLayout(base, size int64) error {
 	return nil
 }
 
-// indexNames fills byName, and refuses two tensors with one name.
+// indexNames fills byName and refuses duplicate names.
 func (h *header) indexNames() error {
 	h.byName = make([]int32, len(h.entries))
 	for i := range h.byName {
@@ -149,13 +146,12 @@ func (h *header) find(name string) (*entry, bool) {
 	return &h.entries[h.byName[at]], true
 }
 
-// headerParser reads a header.
 type headerParser struct {
 	scanner
 	limits   Limits
 	entries  []entry
 	metadata map[string]string
-	dims     []int // of the tensor that is being read
+	dims     []int
 }
 
 func (p *headerParser) member(name string, at int) error {
@@ -198,7 +194,7 @@ func (p *headerParser) readMetadata() error {
 	})
 }
 
-// readEntry reads the object of a tensor; its key stands at at.
+// readEntry parses a tensor's object; at is the offset of its key.
 func (p *headerParser) readEntry(at int) (e entry, err error) {
 	p.dims = p.dims[:0]
 	var offsets [2]int64

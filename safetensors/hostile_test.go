@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// slack is what a reader may take beside twice the file.
+// slack is the memory that a reader may take in addition to twice the file.
 const slack = 64 << 20
 
 // one is a header with a tensor "a" of these fields.
@@ -139,7 +139,7 @@ func TestF27_HostileHeaders(t *testing.T) {
 	t.Logf("%d of %d hostile headers are refused; at most 2 × file %+d kB taken, allowed +%d kB", len(hostile), len(hostile), most>>10, slack>>10)
 }
 
-// Names are texts: what would be a path, or a command for a terminal, comes back as it is and nowhere else.
+// Names are texts: one that would be a path, or a command for a terminal, is returned unchanged and used nowhere else.
 func TestF27_NamesAreNoPaths(t *testing.T) {
 	var given []content
 	for _, name := range []string{"../../etc/passwd", "/etc/passwd", `C:\x`, "a\x00b", ".", "", "\x1b[31m", "a/../b", "\u202etxt", "aux", strings.Repeat("n", 4096)} {

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// shared is what testdata/safetensors_check.py has as values, as bytes.
+// shared has the values of testdata/safetensors_check.py, as bytes.
 var shared = []content{
 	python("bool", safetensors.Bool, "01 00 00 01", 2, 2),
 	python("u8", safetensors.U8, "00 01 ff", 3),
@@ -59,7 +59,7 @@ func python(name string, d safetensors.DType, digits string, dims ...int) conten
 	return content{safetensors.Tensor{Name: name, DType: d, Dims: dims}, data}
 }
 
-// sorted gives tensors in the order of [safetensors.Sort].
+// sorted returns tensors in the order of [safetensors.Sort].
 func sorted(all []content) (ordered []content) {
 	var list []safetensors.Tensor
 	for _, c := range all {

@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// scanner goes through the JSON of a header. It is not encoding/json because that takes many times the header's size in
-// memory, takes duplicate keys, and turns half a surrogate pair into U+FFFD, so that two names could become one.
-// The text must be valid UTF-8. Nothing here calls itself, so depth costs nothing.
+// scanner parses a header's JSON, valid UTF-8, without recursion. encoding/json would take many times the memory,
+// accept duplicate keys, and turn half a surrogate pair into U+FFFD, which may make two names equal.
 type scanner struct {
 	text string
 	pos  int
@@ -31,7 +30,6 @@ func (s *scanner) space() {
 	}
 }
 
-// accept steps over white space, and over c if it is next.
 func (s *scanner) accept(c byte) bool {
 	s.space()
 	if s.pos < len(s.text) && s.text[s.pos] == c {
@@ -56,7 +54,7 @@ func (s *scanner) unexpected(expected string) error {
 	return s.errorf("%s in the header's JSON, expected %s", strconv.QuoteRuneToASCII(r), expected)
 }
 
-// object calls member at the value of each member, which must step over it. At is where the key starts.
+// object calls member at each member's value, which it must consume. at is the offset of the key.
 func (s *scanner) object(member func(key string, at int) error) error {
 	if err := s.expect('{'); err != nil {
 		return err
@@ -87,7 +85,7 @@ func (s *scanner) object(member func(key string, at int) error) error {
 	}
 }
 
-// array calls element at each element, which must step over it.
+// array calls element at each element, which it must consume.
 func (s *scanner) array(element func() error) error {
 	if err := s.expect('['); err != nil {
 		return err
@@ -109,7 +107,6 @@ func (s *scanner) array(element func() error) error {
 	}
 }
 
-// integer reads a whole number from 0, without sign, fraction or exponent.
 func (s *scanner) integer() (int64, error) {
 	s.space()
 	start := s.pos
@@ -130,7 +127,7 @@ func (s *scanner) integer() (int64, error) {
 	return n, nil
 }
 
-// string reads a string. One without escapes is a part of the text and takes no memory.
+// string parses a string. One without escapes is a slice of the text.
 func (s *scanner) string() (string, error) {
 	if err := s.expect('"'); err != nil {
 		return "", err
@@ -149,14 +146,13 @@ func (s *scanner) string() (string, error) {
 			return "", s.unexpected("no control character in a string")
 		case c == '\\':
 			escaped = true
-			s.pos++ // what follows is no end
+			s.pos++ // the next byte is escaped
 		}
 	}
 	s.pos = len(s.text)
 	return "", s.unexpected("the end of a string")
 }
 
-// unescape decodes a string that starts at pos.
 func (s *scanner) unescape(raw string, pos int) (string, error) {
 	var out strings.Builder
 	out.Grow(len(raw))
@@ -183,7 +179,6 @@ func (s *scanner) unescape(raw string, pos int) (string, error) {
 	return out.String(), nil
 }
 
-// escape decodes the escape at the start of text; its size is 0 if there is no valid one.
 func escape(text string) (r rune, size int) {
 	if len(text) < 2 {
 		return 0, 0
@@ -205,7 +200,6 @@ func escape(text string) (r rune, size int) {
 	return r, 12
 }
 
-// hexEscape decodes \uXXXX at the start of text.
 func hexEscape(text string) (rune, bool) {
 	if len(text) < 6 || text[:2] != `\u` {
 		return 0, false
@@ -224,8 +218,7 @@ func hexEscape(text string) (rune, bool) {
 	return n, true
 }
 
-// appendString writes a string as the Python package does: nothing is escaped but quotes, backslashes and control
-// characters.
+// appendString escapes only quotes, backslashes and control characters, as the Python package does.
 func appendString(b []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -10,27 +10,26 @@ import (
 	"strings"
 )
 
-// How much is read or written at once: what has just been read, or summed, is then still in the cache. Files take fewer
-// and larger writes at less of the processor's time.
+// The sizes of reads and writes. Small reads are still in the cache when they are summed; files prefer fewer, larger
+// writes.
 const (
 	chunkSize      = 256 << 10
 	writeChunkSize = 1 << 20
 )
 
-// Reader gives out the tensors of a file. It may be used by several goroutines if its source may.
+// Reader reads the tensors of a file. It is safe for concurrent use if its source is.
 type Reader struct {
 	source io.ReaderAt
-	base   int64 // where the elements start
+	base   int64
 	sum    Checksum
 	header
 }
 
-// NewReader reads the header of a file of size bytes and checks all of it: that it is JSON of the one form that the
-// format has, within the limits, and that the tensors fill the file without overlap or hole. The elements are not
-// looked at. It takes at most twice the header's size and 64 MB of memory, for headers up to 100 MB.
+// NewReader reads and validates the header of a file of size bytes: its JSON, the limits, and that the tensors fill the
+// file without overlap or gap. For headers of up to 100 MB it needs at most 64 MB plus twice the header's size.
 //
-// Anything wrong with the file is a [*FormatError]; an error of source comes wrapped. A reader of files that others can
-// change meanwhile, or that are shorter than size, gets errors, later too.
+// An invalid file is a [*FormatError]; an error of source is wrapped. If the file is shorter than size or changes,
+// reads return errors.
 func NewReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	r, err := newReader(source, size, limits.withDefaults())
 	if err != nil {
@@ -71,12 +70,12 @@ func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	return r, err
 }
 
-// HeaderChecksum is the CRC-32C of the header, with its length in front. Names, types and dims have no other checksum.
+// HeaderChecksum returns the CRC-32C of the header and its length prefix. No other checksum covers names, dtypes and
+// dims.
 func (r *Reader) HeaderChecksum() Checksum { return r.sum }
 
-// Verify reads all elements and compares their checksum with the one that the metadata has under [ChecksumKey]: the
-// error is [ErrChecksum] if they differ. A file without that entry, as others write them, is taken as it is, and not
-// read.
+// Verify reads all elements and returns [ErrChecksum] if their checksum differs from the metadata's entry
+// [ChecksumKey]. Without such an entry it reads nothing and returns nil.
 func (r *Reader) Verify() error {
 	want, found := r.metadata[ChecksumKey]
 	if !found {
@@ -100,13 +99,13 @@ func (r *Reader) Verify() error {
 	return nil
 }
 
-// Metadata gives a copy of the file's metadata; nil if there is none.
+// Metadata returns a copy of the file's metadata; nil if there is none.
 func (r *Reader) Metadata() map[string]string { return maps.Clone(r.metadata) }
 
-// Len is the number of tensors.
+// Len returns the number of tensors.
 func (r *Reader) Len() int { return len(r.entries) }
 
-// Tensors gives the tensors in the order of their bytes in the file: to read them in this order is fastest.
+// Tensors yields the tensors in the order of their bytes, which is the fastest order to read them.
 func (r *Reader) Tensors() iter.Seq[Tensor] {
 	return func(yield func(Tensor) bool) {
 		for i := range r.entries {
@@ -117,7 +116,7 @@ func (r *Reader) Tensors() iter.Seq[Tensor] {
 	}
 }
 
-// Tensor gives the tensor of a name.
+// Tensor returns the named tensor.
 func (r *Reader) Tensor(name string) (Tensor, bool) {
 	e, found := r.find(name)
 	if !found {
@@ -126,8 +125,8 @@ func (r *Reader) Tensor(name string) (Tensor, bool) {
 	return e.tensor(), true
 }
 
-// Read gives the bytes of a tensor, row-major and little endian (see [Values]), and their checksum. The error is
-// [ErrNotFound] if there is no such tensor, a [*FormatError] if the file has become shorter.
+// Read returns the bytes of a tensor, row-major and little endian (see [Values]), and their checksum. It returns
+// [ErrNotFound] for an unknown name, and a [*FormatError] if the file was truncated.
 func (r *Reader) Read(name string) ([]byte, Checksum, error) {
 	e, err := r.named(name)
 	if err != nil {
@@ -144,8 +143,7 @@ func (r *Reader) Read(name string) ([]byte, Checksum, error) {
 	return data, sum, nil
 }
 
-// ReadInto is [Reader.Read] into memory of the caller, which must be as long as the tensor. After an error its content
-// is undefined.
+// ReadInto is [Reader.Read] into data, which must have the tensor's length. After an error its content is undefined.
 func (r *Reader) ReadInto(name string, data []byte) (Checksum, error) {
 	e, err := r.named(name)
 	if err != nil {
@@ -157,9 +155,8 @@ func (r *Reader) ReadInto(name string, data []byte) (Checksum, error) {
 	return r.fill(data, e)
 }
 
-// ReadRows gives the bytes of the rows from ≤ i < to of a tensor: a slice along its first axis. There is no checksum,
-// because that is of whole tensors. Errors are as in [Reader.Read]; a scalar has no rows, and elements of less than a
-// byte may make rows that are no whole bytes.
+// ReadRows returns the bytes of rows from to to-1 along the first axis, without a checksum. Errors are as in
+// [Reader.Read], also for a scalar, and for rows of sub-byte elements that are not whole bytes.
 func (r *Reader) ReadRows(name string, from, to int) ([]byte, error) {
 	e, err := r.named(name)
 	if err != nil {
@@ -179,7 +176,6 @@ func (r *Reader) ReadRows(name string, from, to int) ([]byte, error) {
 	return data, nil
 }
 
-// row is the length of one row in bytes, if there are rows from ≤ i < to.
 func (e *entry) row(from, to int) (int64, error) {
 	dims := e.tensor().Dims
 	if len(dims) == 0 {
@@ -198,8 +194,8 @@ func (e *entry) row(from, to int) (int64, error) {
 	return e.length / int64(rows), nil
 }
 
-// Copy writes the bytes of a tensor to w, in pieces, and gives their checksum: for a tensor that shall not be in memory
-// as a whole. Errors are as in [Reader.Read]; one of w comes wrapped.
+// Copy writes the bytes of a tensor to w in pieces and returns their checksum. Errors are as in [Reader.Read]; an error
+// of w is wrapped.
 func (r *Reader) Copy(w io.Writer, name string) (Checksum, error) {
 	e, err := r.named(name)
 	if err != nil {
@@ -231,7 +227,6 @@ func (r *Reader) named(name string) (*entry, error) {
 	return e, nil
 }
 
-// newBytes takes memory for a part of a tensor. No file that fits to its header asks for more than it holds.
 func newBytes(e *entry, length int64) ([]byte, error) {
 	if int64(int(length)) != length {
 		return nil, fmt.Errorf("safetensors: tensor %s: %d bytes do not fit into memory: %w", quoted(e.name), length, ErrLimit)
@@ -239,7 +234,6 @@ func newBytes(e *entry, length int64) ([]byte, error) {
 	return make([]byte, length), nil
 }
 
-// fill reads a whole tensor and sums it up.
 func (r *Reader) fill(data []byte, e *entry) (Checksum, error) {
 	sum := Checksum(0)
 	for at := 0; at < len(data); {
@@ -253,7 +247,6 @@ func (r *Reader) fill(data []byte, e *entry) (Checksum, error) {
 	return sum, nil
 }
 
-// each gives a part of the file to use, piece by piece.
 func (r *Reader) each(offset, length int64, name string, use func(chunk []byte) error) error {
 	buffer := make([]byte, min(length, chunkSize))
 	for done := int64(0); done < length; {
@@ -269,7 +262,7 @@ func (r *Reader) each(offset, length int64, name string, use func(chunk []byte) 
 	return nil
 }
 
-// readAt fills data, which belongs to a tensor, or to the header if name is "".
+// readAt fills data for a tensor, or for the header if name is "".
 func (r *Reader) readAt(data []byte, offset int64, name string) error {
 	n, err := r.source.ReadAt(data, offset)
 	switch {

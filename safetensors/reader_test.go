@@ -116,7 +116,7 @@ func TestReaderIsShared(t *testing.T) {
 	require.Equal(t, []int{2, 3}, tensor.Dims)
 }
 
-// The sum is of the elements alone; a file without one is taken as it is.
+// The checksum covers only the elements; a file without one is accepted.
 func TestVerify(t *testing.T) {
 	list := []safetensors.Tensor{{Name: "x", DType: safetensors.U8, Dims: []int{3}}, {Name: "y", DType: safetensors.U8, Dims: []int{1}}}
 	for metadata, fails := range map[string]bool{safetensors.Checksum(0).Update([]byte{1, 2, 3, 4}).String(): false, "none": false, "00000000": true, "": true} {

@@ -19,7 +19,7 @@ import (
 
 var same = []cmp.Option{cmp.AllowUnexported(content{}), cmpopts.EquateEmpty()}
 
-// What is written is read: names, types, dims, order, bytes, metadata.
+// Written files are read back with equal names, dtypes, dims, order, bytes and metadata.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := tensors().Draw(t, "tensors")

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// Tensor says what a tensor is; its elements are read and written apart from it.
+// Tensor describes a tensor without its elements.
 type Tensor struct {
-	// Name is any text in UTF-8, apart from "__metadata__". It comes from a file: do not use it as a path.
+	// Name is any UTF-8 text except "__metadata__". It comes from a file: do not use it as a path.
 	Name  string
 	DType DType
-	// Dims are the lengths of the axes, outermost first; none for a scalar. With a length of 0 the tensor is empty.
+	// Dims are the lengths of the axes, outermost first. A scalar has none. Lengths may be 0.
 	Dims []int
 }
 
-// ByteSize is how many bytes the elements take.
+// ByteSize returns the length of the elements in bytes.
 func (t Tensor) ByteSize() (int64, error) {
 	size, err := t.byteSize()
 	if err != nil {
@@ -33,8 +33,8 @@ func (t Tensor) byteSize() (int64, error) {
 	return byteSize(t.DType, t.Dims)
 }
 
-// Sort puts tensors in the order in which the Python package writes them: the widest types first, then by name. In a
-// file of this order every tensor starts at a multiple of its element's size, so that others can map it into memory.
+// Sort sorts tensors as the Python package does: the widest dtypes first, then by name. Each tensor then starts at a
+// multiple of its element size, so readers can map it into memory.
 func Sort(tensors []Tensor) {
 	slices.SortFunc(tensors, func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(b.DType, a.DType), cmp.Compare(a.Name, b.Name))
@@ -44,22 +44,21 @@ func Sort(tensors []Tensor) {
 // Checksum is a CRC-32C (Castagnoli).
 type Checksum uint32
 
-// String is the sum as eight hexadecimal digits.
+// String returns the sum as eight hexadecimal digits.
 func (c Checksum) String() string { return fmt.Sprintf("%08x", uint32(c)) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ChecksumKey is the entry of the metadata that lazo gives to the files that no manifest covers: the [Checksum] of all
-// elements, as text. [Reader.Verify] compares it.
+// ChecksumKey is the metadata entry with the [Checksum] of all elements as text. lazo writes it to files that no
+// manifest covers. [Reader.Verify] compares it.
 const ChecksumKey = "lazo.crc32c"
 
-// Update is the checksum of what c is the sum of, with data behind it. That of nothing is 0.
+// Update returns the checksum of the previous data followed by data. The checksum of no data is 0.
 func (c Checksum) Update(data []byte) Checksum {
 	return Checksum(crc32.Update(uint32(c), castagnoli, data))
 }
 
-// Limits bound what a header may claim. A field that is not above 0 stands for the default; a [Writer] keeps to the
-// defaults.
+// Limits bound what a header may claim. A value of 0 or less means the default. A [Writer] uses the defaults.
 type Limits struct {
 	Header   int64 // bytes; 100,000,000, as in the Python package
 	Tensors  int   // 1,000,000
@@ -71,7 +70,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		Header:   min(cmp.Or(max(l.Header, 0), 100_000_000), math.MaxInt),
-		Tensors:  min(cmp.Or(max(l.Tensors, 0), 1_000_000), math.MaxInt32), // header.byName
+		Tensors:  min(cmp.Or(max(l.Tensors, 0), 1_000_000), math.MaxInt32), // header.byName is int32
 		Rank:     cmp.Or(max(l.Rank, 0), 32),
 		Name:     cmp.Or(max(l.Name, 0), 4096),
 		Metadata: cmp.Or(max(l.Metadata, 0), 100_000),

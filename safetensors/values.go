@@ -8,19 +8,18 @@ import (
 	"unsafe"
 )
 
-// This is the one file of the package with unsafe: the elements of a file are little endian, as those in the memory of
-// nearly every machine, and a copy of a model only to call it bytes would double what it takes.
+// Only this file uses unsafe: a copy of a model just to view it as bytes would double its memory.
 
-// Element is a Go type with values that lie in memory as in a file, on a little-endian machine. F16, BF16 and the types
-// of 8 bits that Go does not have go as their bits, in uint16 and uint8 or types of these.
+// Element is a Go type whose values have the file's layout on little-endian machines. F16, BF16 and 8-bit floats use
+// their bits as uint16 and uint8, or types based on these.
 type Element interface {
 	~bool | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~complex64
 }
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Bytes gives values as the bytes of a file. On a little-endian machine they are the memory of values, so a change of
-// one is a change of the other; elsewhere they are a copy.
+// Bytes returns values as the bytes of a file. On little-endian machines the result shares memory with values,
+// elsewhere it is a copy.
 func Bytes[T Element](values []T) []byte {
 	data := memory(values)
 	if !littleEndian {
@@ -30,11 +29,9 @@ func Bytes[T Element](values []T) []byte {
 	return data
 }
 
-// Values gives the bytes of a file as values. On a little-endian machine they are the memory of data where that is
-// aligned for T, as what [Reader.Read] gives always is; elsewhere they are a copy.
-//
-// It is an error if data is no whole number of values or, for a bool, if a byte is neither 0 nor 1. Which T fits to a
-// DType is for the caller to know.
+// Values returns the bytes of a file as values. On little-endian machines the result shares memory with data if that is
+// aligned for T, as the result of [Reader.Read] is; otherwise it is a copy. The caller must choose the T that fits the
+// DType. Errors: data is not a whole number of values, or a byte of a bool is neither 0 nor 1.
 func Values[T Element](data []byte) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))
@@ -43,7 +40,7 @@ func Values[T Element](data []byte) ([]T, error) {
 	}
 	if reflect.TypeFor[T]().Kind() == reflect.Bool {
 		for i, b := range data {
-			if b > 1 { // Go may do anything with such a bool
+			if b > 1 { // such a bool is undefined behaviour in Go
 				return nil, fmt.Errorf("safetensors: byte %d of %d is 0x%02x, expected 0 or 1 for a bool", i, len(data), b)
 			}
 		}
@@ -53,7 +50,7 @@ func Values[T Element](data []byte) ([]T, error) {
 	}
 	start := unsafe.Pointer(unsafe.SliceData(data))
 	if littleEndian && uintptr(start)%unsafe.Alignof(zero) == 0 {
-		// Aligned, long enough, and every pattern of bits is a value of T.
+		// Aligned, long enough, and each bit pattern is a value of T.
 		return unsafe.Slice((*T)(start), len(data)/width), nil
 	}
 	values := make([]T, len(data)/width)
@@ -65,8 +62,7 @@ func Values[T Element](data []byte) ([]T, error) {
 	return values, nil
 }
 
-// memory is what values lie in. The bytes of a slice without pointers may be looked at one by one, and live as long as
-// it does.
+// memory returns the memory of values. A slice without pointers may be viewed as bytes, which keep it alive.
 func memory[T Element](values []T) []byte {
 	if len(values) == 0 {
 		return []byte{}
@@ -74,7 +70,6 @@ func memory[T Element](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(values[0])))
 }
 
-// swapBytes turns elements of T from big endian to little endian or back.
 func swapBytes[T Element](data []byte) {
 	width := int(unsafe.Sizeof(*new(T)))
 	if reflect.TypeFor[T]().Kind() == reflect.Complex64 {

@@ -11,17 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// ErrClosed: a [Writer] was used after Close.
+// ErrClosed reports the use of a [Writer] after Close.
 var ErrClosed = errors.New("the writer is closed")
 
-// Writer writes a file: the header when it is made, then the tensors one by one. After an error the file is not
-// complete, and every further call gives that error again.
-//
-// A Writer does not buffer: small pieces are worth a bufio.Writer around the destination, to be flushed after Close.
+// Writer writes a file: first the header, then the tensors one by one. After an error the file is incomplete, and each
+// further call returns the same error. A Writer does not buffer: for small pieces use a bufio.Writer and flush it after
+// Close.
 type Writer struct {
 	w     io.Writer
 	parts []part
-	next  int // in parts
+	next  int
 	sum   Checksum
 	err   error
 	ended bool
@@ -32,12 +31,9 @@ type part struct {
 	length int64
 }
 
-// NewWriter writes the header for tensors that will follow in the given order, see [Sort], with metadata that may be
-// nil. The same tensors and metadata always give the same bytes. Those of sorted tensors are the ones that the Python
-// package 0.8 writes, which however puts several entries of metadata in a random order.
-//
-// Errors: what a [Reader] with the default [Limits] would not take (too many or too long names, axes or bytes:
-// [ErrLimit]), and those of w.
+// NewWriter writes the header for tensors that will follow in the given order (see [Sort]), with metadata that may be
+// nil. The output is deterministic. For sorted tensors and at most one metadata entry it equals that of the Python
+// package 0.8. Content beyond the default [Limits] of a [Reader] is an [ErrLimit].
 func NewWriter(w io.Writer, tensors []Tensor, metadata map[string]string) (*Writer, error) {
 	header, parts, err := appendHeader(tensors, metadata)
 	if err == nil {
@@ -49,11 +45,11 @@ func NewWriter(w io.Writer, tensors []Tensor, metadata map[string]string) (*Writ
 	return &Writer{w: w, parts: parts, sum: Checksum(0).Update(header)}, nil
 }
 
-// HeaderChecksum is the CRC-32C of the header, with its length in front, as [Reader.HeaderChecksum].
+// HeaderChecksum returns the same as [Reader.HeaderChecksum].
 func (w *Writer) HeaderChecksum() Checksum { return w.sum }
 
-// Write writes the bytes of the next tensor, row-major and little endian (see [Bytes]), and gives their checksum. The
-// name must be that of the next tensor, the length that of its elements.
+// Write writes the bytes of the next tensor, row-major and little endian (see [Bytes]), and returns their checksum.
+// name and length must be those of the next tensor.
 func (w *Writer) Write(name string, data []byte) (Checksum, error) {
 	return w.write(name, func(tensor *partWriter) error {
 		if int64(len(data)) != tensor.left {
@@ -64,8 +60,8 @@ func (w *Writer) Write(name string, data []byte) (Checksum, error) {
 	})
 }
 
-// WriteFunc is [Writer.Write] for bytes that come in pieces: write must write exactly as many as the tensor has to what
-// it is given, and not after it has returned. An error of write comes back wrapped.
+// WriteFunc is [Writer.Write] for bytes in pieces: write must write exactly the tensor's length, before it returns. An
+// error of write is returned wrapped.
 func (w *Writer) WriteFunc(name string, write func(io.Writer) error) (Checksum, error) {
 	return w.write(name, func(tensor *partWriter) error { return write(tensor) })
 }
@@ -93,7 +89,7 @@ func (w *Writer) writeNext(name string, write func(*partWriter) error) (Checksum
 	if name != part.name {
 		return 0, fmt.Errorf("tensor %d of the header is %s, expected the order of the header", w.next, quoted(part.name))
 	}
-	// A panic in write, or a Goexit, leaves half a tensor in the file.
+	// A panic or Goexit in write leaves half a tensor in the file.
 	w.err = fmt.Errorf("safetensors: write tensor %s: not ended", quoted(name))
 	tensor := partWriter{w: w.w, left: part.length}
 	err := write(&tensor)
@@ -111,8 +107,7 @@ func (w *Writer) writeNext(name string, write func(*partWriter) error) (Checksum
 	return tensor.sum, nil
 }
 
-// Close ends the file; it does not close what is written to. It is an error if tensors are missing. A second Close
-// gives what the first gave.
+// Close checks that all tensors were written; it does not close the destination. Repeated calls return the same result.
 func (w *Writer) Close() error {
 	if w.err == nil && w.next < len(w.parts) {
 		w.err = fmt.Errorf("safetensors: close: %d of %d tensors are written, next is %s", w.next, len(w.parts), quoted(w.parts[w.next].name))
@@ -121,7 +116,6 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// partWriter takes the bytes of one tensor.
 type partWriter struct {
 	w     io.Writer
 	left  int64
@@ -157,7 +151,7 @@ func writeAll(w io.Writer, data []byte) error {
 	return err
 }
 
-// appendHeader gives the first bytes of a file, up to the elements.
+// appendHeader returns the file's bytes before the elements.
 func appendHeader(tensors []Tensor, metadata map[string]string) ([]byte, []part, error) {
 	limits := Limits{}.withDefaults()
 	if len(tensors) > limits.Tensors || len(metadata) > limits.Metadata {
@@ -208,7 +202,6 @@ func appendHeader(tensors []Tensor, metadata map[string]string) ([]byte, []part,
 	return b, parts, nil
 }
 
-// checkTensor gives the length of a tensor's elements in bytes.
 func checkTensor(t Tensor, limits Limits) (int64, error) {
 	switch {
 	case t.Name == metadataName:

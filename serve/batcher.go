@@ -16,17 +16,16 @@ import (
 )
 
 var (
-	// ErrInput is wrapped by the error about a request that the model cannot take, whatever the moment. An error of a
-	// [Predictor] that wraps it is the request's own fault too, as that of a flaxlike.Model about an integer that its
-	// Embedding does not have.
+	// ErrInput is wrapped by errors about requests that the model can never accept. A [Predictor] may wrap it too, as
+	// flaxlike.Model does.
 	ErrInput = graphs.ErrInput
-	// ErrFull is wrapped by the error about a request that came when the queue was full.
+	// ErrFull is wrapped by the error for a request that found the queue full.
 	ErrFull = errors.New("the queue is full")
-	// ErrClosed is wrapped by the error about a request that came behind Close.
+	// ErrClosed is wrapped by the error for a request after Close.
 	ErrClosed = gate.ErrClosed
 )
 
-// Predictor gives the outputs for a batch by name, each with one row for each of the batch's rows.
+// Predictor computes the outputs of a batch by name, each with one row per row of the batch.
 type Predictor interface {
 	Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 }
@@ -35,31 +34,31 @@ type Predictor interface {
 // nil while it does not know them. A flaxlike.Model has one.
 type inputNamer interface{ InputNames() []string }
 
-// Func is a [Predictor] that is one function.
+// Func is a [Predictor] made of a function.
 type Func func(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 
-// Answer calls the function.
+// Answer calls f.
 func (f Func) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	return f(ctx, batch)
 }
 
-// Batching says how requests become batches. The zero value is a good one.
+// Batching configures how requests are batched. The zero value is usable.
 type Batching struct {
-	// MaxBatch is the most examples in a batch, and in a request; 64 if it is 0. Batches have the sizes 1, 2, 4, … and
-	// MaxBatch, each of which is a program: copies of the last example fill them up.
+	// MaxBatch is the maximum number of examples of a batch and a request; 0 means 64. Batches have the sizes 1, 2, 4,
+	// … and MaxBatch, one program each. Copies of the last example pad them.
 	MaxBatch int
-	// Delay is how long the first request of a batch that is not full waits for others. With 0 a batch has what waits
-	// when the one before it ends, and no request waits for others.
+	// Delay is the time that the first request of an incomplete batch waits for others. With 0, a batch has the
+	// requests that waited for the previous one.
 	Delay time.Duration
-	// Queue is the most examples that wait, those of the batch that is running not among them; 16 times MaxBatch if it
-	// is 0. It bounds how long a request can take: so many batches are before it.
+	// Queue is the maximum number of waiting examples, without the running batch; 0 means 16 times MaxBatch. It bounds
+	// the latency.
 	Queue int
 }
 
-// Tensor is an input or an output of a model. Dims are those of one example, without the axis of the batch.
+// Tensor describes an input or output of a model. Dims exclude the batch axis.
 type Tensor struct {
 	Name  string
-	DType string // as data.Array.DType has it: "float32"
+	DType string // as data.Array.DType: "float32"
 	Dims  []int
 }
 
@@ -67,30 +66,29 @@ func tensorOf(name string, a data.Array) Tensor {
 	return Tensor{name, a.DType(), slices.Clone(a.Dims[1:])}
 }
 
-// Batcher is a [Predictor] that has requests of many goroutines run together. Close ends it.
+// Batcher is a [Predictor] that combines concurrent requests into batches. End it with Close.
 type Batcher struct {
 	of      Predictor
 	set     Batching
 	inputs  []Tensor
-	example []data.Field // one row
+	example []data.Field
 	wake    chan struct{}
 	done    chan struct{}
 
 	mu      sync.Mutex // guards the rest
 	waiting []*request
-	rows    int // of all that wait
+	rows    int // of all waiting requests
 	closed  bool
 	ready   bool
-	gone    bool // the predictor said that it is closed
+	gone    bool // the predictor reported that it is closed
 	outputs []Tensor
 }
 
-// request is one that waits, or runs.
 type request struct {
 	fields []data.Array // in the order of the inputs
 	rows   int
 	came   time.Time
-	answer chan answer // of one
+	answer chan answer
 }
 
 type answer struct {
@@ -98,9 +96,9 @@ type answer struct {
 	err     error
 }
 
-// New makes a batcher. The example is a batch of one row or more with the inputs alone: it says their names, types and
-// dims, and its first row is what [Batcher.Warm] predicts from. Each request must have all of its fields, so that one
-// which the predictor does not take, as the labels, is an error where the predictor has a method InputNames() []string.
+// New starts a batcher. example has one row or more: it sets the inputs' names, dtypes and dims, which each request
+// must match, and [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string
+// does not name, such as labels, are an error.
 func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	if set.MaxBatch == 0 {
 		set.MaxBatch = 64
@@ -145,7 +143,6 @@ func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	return b, nil
 }
 
-// sizes are those of batches.
 func (b *Batcher) sizes() (sizes []int) {
 	for n := 1; n < b.set.MaxBatch; n *= 2 {
 		sizes = append(sizes, n)
@@ -153,7 +150,6 @@ func (b *Batcher) sizes() (sizes []int) {
 	return append(sizes, b.set.MaxBatch)
 }
 
-// sizeFor is that of the batch for so many examples.
 func (b *Batcher) sizeFor(rows int) int {
 	size := 1
 	for size < rows {
@@ -162,8 +158,8 @@ func (b *Batcher) sizeFor(rows int) int {
 	return min(size, b.set.MaxBatch)
 }
 
-// Warm predicts from the example in each size of batch, so that each is compiled, and says what the outputs are: the
-// batcher is ready then. It goes beside requests, and without it they compile as they come.
+// Warm compiles all batch sizes by predicting from the example, and determines the outputs. The batcher is then ready.
+// Requests may run meanwhile; without Warm they compile as they come.
 func (b *Batcher) Warm(ctx context.Context) error {
 	one := []*request{{rows: 1}}
 	for _, f := range b.example {
@@ -192,18 +188,18 @@ func (b *Batcher) Warm(ctx context.Context) error {
 	return nil
 }
 
-// Ready tells whether Warm has come to its end, and neither Close was called nor has the predictor said to a request,
-// by an error that wraps [ErrClosed], that it is closed itself.
+// Ready reports whether Warm has succeeded, Close was not called, and the predictor has returned no error that wraps
+// [ErrClosed].
 func (b *Batcher) Ready() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ready && !b.closed && !b.gone
 }
 
-// Inputs are what a request must have, in the order of the example.
+// Inputs returns the inputs of a request, in the example's order.
 func (b *Batcher) Inputs() []Tensor { return cloned(b.inputs) }
 
-// Outputs are what an answer has, by their names; nil before Warm.
+// Outputs returns the outputs, sorted by name; nil before Warm.
 func (b *Batcher) Outputs() []Tensor {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -242,7 +238,7 @@ func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data
 	}
 }
 
-// request checks a batch. No other one is to fail by it.
+// request validates a batch, so that it cannot fail the requests batched with it.
 func (b *Batcher) request(batch data.Batch) (*request, error) {
 	r := &request{answer: make(chan answer, 1)}
 	batch, err := batch.OnHost()
@@ -272,7 +268,6 @@ func (b *Batcher) request(batch data.Batch) (*request, error) {
 	return r, nil
 }
 
-// describe lists the inputs for a message.
 func (b *Batcher) describe() (text string) {
 	for i, in := range b.inputs {
 		if i > 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// enqueue has the request wait.
 func (b *Batcher) enqueue(ctx context.Context, r *request) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -33,7 +32,7 @@ func (b *Batcher) enqueue(ctx context.Context, r *request) error {
 	return nil
 }
 
-// rouse has the goroutine of the batches look at the queue. A wake that is there already serves.
+// rouse wakes the goroutine of run. One pending wake is enough.
 func (b *Batcher) rouse() {
 	select {
 	case b.wake <- struct{}{}:
@@ -41,7 +40,6 @@ func (b *Batcher) rouse() {
 	}
 }
 
-// leave takes a request out of the queue, if it is still there.
 func (b *Batcher) leave(r *request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,13 +48,12 @@ func (b *Batcher) leave(r *request) {
 	}
 }
 
-// run makes the batches, one after the other, until Close and an empty queue.
 func (b *Batcher) run() {
 	ended := false
 	defer func() {
 		if ended {
 			close(b.done)
-		} else { // the predictor called runtime.Goexit, which is an error of its batch alone
+		} else { // runtime.Goexit in the predictor fails its batch only
 			go b.run()
 		}
 	}()
@@ -81,8 +78,8 @@ func (b *Batcher) run() {
 	}
 }
 
-// next takes the requests of a batch from the queue, in their order, and copies them together: their memory is not
-// looked at again. Without any it says for how long to wait, 0 for until there is one.
+// next copies requests from the queue into a batch. Without a batch it returns how long to wait, 0 for until the next
+// wake.
 func (b *Batcher) next(now time.Time) (together []*request, batch data.Batch, wait time.Duration, end bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +100,6 @@ func (b *Batcher) next(now time.Time) (together []*request, batch data.Batch, wa
 	return together, b.stack(together, b.sizeFor(rows)), 0, false
 }
 
-// stack copies the rows of requests into a batch of a size, which copies of the last one fill up.
 func (b *Batcher) stack(together []*request, size int) data.Batch {
 	batch := data.Batch{Fields: make([]data.Field, len(b.inputs))}
 	for i, in := range b.inputs {
@@ -124,8 +120,7 @@ func (b *Batcher) stack(together []*request, size int) data.Batch {
 	return batch
 }
 
-// answer predicts for requests that were taken together. If that fails, or an output of it by what may be one request's
-// own, each is tried alone, so that a fault in one fails no other.
+// answer predicts a batch. If that fails by a cause that may lie in one request, it predicts each request alone.
 func (b *Batcher) answer(together []*request, batch data.Batch) {
 	var outputs map[string]data.Array
 	shield.Call(func() (err error) {
@@ -153,8 +148,7 @@ func (b *Batcher) answer(together []*request, batch data.Batch) {
 	})
 }
 
-// predict runs a batch, and looks whether its outputs have as many rows. Where the error is a graphs.OutputErrors, it
-// is beside the other outputs.
+// predict runs a batch and checks the rows of its outputs. A graphs.OutputErrors comes with the other outputs.
 func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := b.of.Answer(ctx, batch)
 	if some := (graphs.OutputErrors)(nil); err != nil && !errors.As(err, &some) {
@@ -170,7 +164,7 @@ func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]dat
 	}
 	rows := batch.Fields[0].Array.Len()
 	for name, a := range outputs {
-		if a.Slice(0, rows).Flat == nil || a.Len() != rows { // a slice of an array that is no valid one is empty
+		if a.Slice(0, rows).Flat == nil || a.Len() != rows { // the slice of an invalid array is empty
 			return nil, fmt.Errorf("output %q has dims %v for %d examples: expected one row for each, so that each request gets its own", name, a.Dims, rows)
 		}
 	}
@@ -185,8 +179,8 @@ func rowsOf(outputs map[string]data.Array, from, to int) map[string]data.Array {
 	return own
 }
 
-// Close takes no more requests, and waits until those that wait are answered. The predictor stays open. A second Close
-// waits too.
+// Close refuses new requests and waits until the accepted ones are answered. It does not close the predictor. It can be
+// called repeatedly.
 func (b *Batcher) Close() error {
 	b.mu.Lock()
 	b.closed = true

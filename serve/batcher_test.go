@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/serve"
 )
 
-// double gives twice its input, and the number of the call; a number below 0 is its error.
+// double returns twice its input, and the number of the call; a number below 0 is its error.
 type double struct {
 	mu    sync.Mutex
 	calls []int         // the rows of each

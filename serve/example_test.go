@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/serve"
 )
 
-// A predictor of a function behind the Open Inference Protocol; examples/serve has a trained model and a whole server.
+// A function served by the Open Inference Protocol. examples/serve has a trained model and a complete server.
 func ExampleNewHandler() {
 	halves := serve.Func(func(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
 		x, err := batch.Field("x")

@@ -19,11 +19,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Limits are those of a [Handler]. None may be below 0.
+// Limits are the limits of a [Handler]. Negative values are errors.
 type Limits struct {
-	// MaxBody is the most bytes that the body of a request may have; 16 MiB if it is 0.
+	// MaxBody is the maximum size of a request's body in bytes; 0 means 16 MiB.
 	MaxBody int64
-	// Timeout is how long an inference may take, from the end of its body on; 0 leaves that to the request's context.
+	// Timeout is the maximum duration of an inference after its body was read; 0 means none besides the request's
+	// context.
 	Timeout time.Duration
 }
 
@@ -36,9 +37,9 @@ type Limits struct {
 //	GET  /v2/models/{name}/ready          200 when the model is ready; else 503
 //	POST /v2/models/{name}/infer          an inference
 //
-// with /versions/1 behind the name of a model, too. Each model has version 1. Datatypes are BOOL, INT8 to INT64, UINT8
-// to UINT64, FP32 and FP64, and of outputs BYTES, which are texts, as the names of classes; a tensor's data is a list,
-// flat or nested. There are no extensions. An error is {"error": text}, with the status
+// /versions/1 may follow a model's name; it is the only version. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64,
+// FP32 and FP64, and for outputs BYTES, which are texts such as class names. A tensor's data is a flat or nested list.
+// There are no extensions. An error is {"error": text} with the status
 //
 //	400  the request is not what the protocol or the model takes     404  there is no such model, version or path
 //	405  another method is expected                                  413  the body, or the batch, is too large
@@ -51,7 +52,7 @@ type Handler struct {
 	draining atomic.Bool
 }
 
-// NewHandler makes a handler of models by their names.
+// NewHandler makes a handler of models by name.
 func NewHandler(models map[string]*Batcher, limits Limits) (*Handler, error) {
 	for _, name := range slices.Sorted(maps.Keys(models)) {
 		switch {
@@ -104,15 +105,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// Drain has the server say that it is not ready, so that no new requests are sent to it. Those that come are answered
-// all the same, and their connection is closed behind the answer, which says so.
+// Drain makes the server report that it is not ready. Requests are still answered; each response then closes its
+// connection.
 //
-// http.Server.Shutdown waits for requests and cuts connections that are between two, so that a client which is just
-// sending its next one loses it. Go on for a while behind Drain, until whoever sends requests has seen that the server
-// is not ready and each client has had an answer, and call Shutdown then.
+// http.Server.Shutdown closes idle connections, so a client that is just sending a request loses it. Between Drain and
+// Shutdown, wait until load balancers have seen the status and each client had a response.
 func (h *Handler) Drain() { h.draining.Store(true) }
 
-// problem is an error with its status.
 type problem struct {
 	status int
 	text   string
@@ -124,7 +123,6 @@ func failed(status int, format string, args ...any) error {
 	return &problem{status, fmt.Sprintf(format, args...)}
 }
 
-// write writes an answer, or an error with its status.
 func write(w http.ResponseWriter, answer any, err error) {
 	var text []byte
 	if err == nil {
@@ -137,9 +135,9 @@ func write(w http.ResponseWriter, answer any, err error) {
 			w.Header().Set("Retry-After", "1")
 		}
 		w.WriteHeader(status)
-		text, _ = json.Marshal(map[string]string{"error": err.Error()}) // a map of strings always goes
+		text, _ = json.Marshal(map[string]string{"error": err.Error()}) // a map of strings cannot fail
 	}
-	_, _ = w.Write(text) // a client that has gone is no fault
+	_, _ = w.Write(text) // a client that has left is not an error
 }
 
 func statusOf(err error) int {
@@ -179,7 +177,6 @@ func notReady(name string) error {
 	return failed(http.StatusServiceUnavailable, "model %q is not ready: Batcher.Warm has not come to its end, or it is closed", name)
 }
 
-// model is the one that a path names.
 func (h *Handler) model(r *http.Request) (string, *Batcher, error) {
 	name, version := r.PathValue("name"), r.PathValue("version")
 	m := h.models[name]
@@ -203,7 +200,6 @@ func (h *Handler) modelReady(r *http.Request) (any, error) {
 	return map[string]any{"name": name, "ready": true}, nil
 }
 
-// form is a tensor of a model's metadata.
 type form struct {
 	Name     string `json:"name"`
 	Datatype string `json:"datatype"`
@@ -215,7 +211,7 @@ func (h *Handler) metadata(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !m.Ready() { // the outputs are not known
+	if !m.Ready() { // the outputs are unknown
 		return nil, notReady(name)
 	}
 	forms := func(list []Tensor) (forms []form) {
@@ -227,20 +223,19 @@ func (h *Handler) metadata(r *http.Request) (any, error) {
 	return map[string]any{"name": name, "versions": []string{"1"}, "platform": "lazo", "inputs": forms(m.Inputs()), "outputs": forms(m.Outputs())}, nil
 }
 
-// inference is the body of an inference. What it has beside these is for extensions, of which there are none.
+// inference is the body of an inference. Other members are for extensions, of which there are none.
 type inference struct {
 	ID     string `json:"id"`
 	Inputs []struct {
 		form
 		Data json.RawMessage `json:"data"`
-		List *int            `json:"data:list"` // its number, as cut has it
+		List *int            `json:"data:list"` // index in the lists of cut
 	} `json:"inputs"`
 	Outputs []struct {
 		Name string `json:"name"`
 	} `json:"outputs"`
 }
 
-// inferred is the answer.
 type inferred struct {
 	Model   string   `json:"model_name"`
 	Version string   `json:"model_version"`
@@ -272,7 +267,7 @@ func (h *Handler) infer(r *http.Request) (any, error) {
 		defer stop()
 	}
 	outputs, err := m.Answer(ctx, batch)
-	var without graphs.OutputErrors // those that nobody asks for fail no answer
+	var without graphs.OutputErrors // failed outputs that were not requested do not matter
 	if err != nil && (len(asked.Outputs) == 0 || !errors.As(err, &without)) {
 		return nil, err
 	}
@@ -301,7 +296,6 @@ func (h *Handler) infer(r *http.Request) (any, error) {
 	return answer, nil
 }
 
-// read reads the body of an inference.
 func (h *Handler) read(r *http.Request) (asked inference, batch data.Batch, err error) {
 	if r.Header.Get("Inference-Header-Content-Length") != "" {
 		return asked, batch, failed(http.StatusBadRequest, "the body has binary tensors, which this server does not take: send their data as JSON")
@@ -339,7 +333,6 @@ func (h *Handler) read(r *http.Request) (asked inference, batch data.Batch, err 
 	return asked, batch, nil
 }
 
-// jsonOf is what JSON has for a type.
 func jsonOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -352,11 +345,9 @@ func jsonOf(t reflect.Type) string {
 	return "an object"
 }
 
-// datatypes are the protocol's names of types, by data.Array's.
 var datatypes = map[string]string{"bool": "BOOL", "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
 	"uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
 
-// known are those that inputs may have.
 func known() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Values(datatypes)), func(name string) bool { return name == "BYTES" })
 	return strings.Join(names, ", ")

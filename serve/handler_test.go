@@ -52,7 +52,7 @@ func server(t *testing.T, limits serve.Limits) (*serve.Handler, *serve.Batcher) 
 	return h, b
 }
 
-// call gives the status of a request, and the answer.
+// call returns a request's status and answer.
 func call(h http.Handler, method, path, body string) (status int, answer string, header http.Header) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
@@ -79,7 +79,7 @@ func TestHandler(t *testing.T) {
 	for _, row := range []struct {
 		method, path, body string
 		status             int
-		want               string // the answer; behind "…" a part of the error
+		want               string // the answer; after "…" a part of the error
 	}{
 		{"GET", "/v2", "", 200, `{"name":"lazo","version":"2","extensions":[]}`},
 		{"GET", "/v2/health/live", "", 200, `{"live":true}`},
@@ -210,8 +210,7 @@ func TestHandler_datatypes(t *testing.T) {
 	}
 }
 
-// A client that goes away, and one that waits too long, cost the others nothing; what the queue has no room for is to
-// come later.
+// Clients that leave or wait too long do not affect others; requests that find the queue full are asked to come later.
 func TestHandler_endsOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}
@@ -305,7 +304,8 @@ func TestHandler_ofAPredictorThatIsClosed(t *testing.T) {
 	require.Equal(t, []int{200, 200}, []int{infer, ready})
 }
 
-// Clients that keep their connections lose no request: each is told to close, and behind that there is nothing to cut.
+// Clients with keep-alive connections lose no request: each is asked to close, and afterwards no open connection is
+// left.
 func TestHandler_drainsClientsThatKeepTheirConnections(t *testing.T) {
 	const clients = 50
 	h, b := server(t, serve.Limits{})

@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// cut takes the lists of numbers named "data" out of a text, and puts their places in the list in. encoding/json takes
-// most of a request's time for them, and would read them twice.
+// cut replaces the number lists named "data" in a JSON text by their indices: encoding/json would read them twice,
+// which takes most of a request's time.
 func cut(text []byte) (rest []byte, lists [][]byte) {
 	const name = `"data"`
 	from := 0
@@ -47,8 +47,7 @@ func cut(text []byte) (rest []byte, lists [][]byte) {
 	return append(rest, text[from:]...), lists
 }
 
-// listed is the length of the list of numbers or truth values that a text begins with, 0 if it begins with something
-// else. What stands between its brackets is looked at when it is read.
+// listed returns the length of the list of numbers or bools at the start of a text, else 0.
 func listed(text []byte) int {
 	depth := 0
 	for i, c := range text {
@@ -73,7 +72,7 @@ func listed(text []byte) int {
 	return 0
 }
 
-// decode reads the elements of a tensor from JSON: a list that is flat, or nested as the shape says.
+// decode parses a tensor's elements from a JSON list, flat or nested as shape.
 func decode(text []byte, datatype string, shape []int) (flat any, err error) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, errors.New("it has no data")
@@ -121,7 +120,6 @@ func unsigned[T uint8 | uint16 | uint32 | uint64](bits int) func(string) (T, err
 	return func(s string) (T, error) { v, err := strconv.ParseUint(s, 10, bits); return T(v), err }
 }
 
-// list reads a list, of which the brackets are pairs.
 func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, error) {
 	size := 1
 	for _, d := range shape {
@@ -133,10 +131,10 @@ func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, 
 		}
 		size *= d
 	}
-	// Each element takes two bytes at least, so the text bounds the memory, whatever the shape says.
+	// Each element takes at least two bytes, so the text bounds the memory for any shape.
 	flat := make([]T, 0, min(size, len(text)/2+1))
 	counts, nested := make([]int, 0, len(shape)), false
-	all, before := string(text), byte('[') // what stands before: a bracket, a comma, or, as ']', a whole value
+	all, before := string(text), byte('[') // the previous token: a bracket, a comma, or ']' for a value
 	for at := 0; at < len(all); {
 		c := all[at]
 		if c == ' ' || c == '\t' || c == '\n' || c == '\r' {
@@ -192,7 +190,6 @@ func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, 
 	return flat, nil
 }
 
-// cause is that of an error of strconv, without its function and the text.
 func cause(err error) error {
 	var of *strconv.NumError
 	if errors.As(err, &of) {
@@ -201,7 +198,6 @@ func cause(err error) error {
 	return err
 }
 
-// encode writes elements as a flat list.
 func encode(a data.Array) ([]byte, error) {
 	switch flat := a.Flat.(type) {
 	case []bool:

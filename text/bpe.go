@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// BPE is a byte-level BPE tokenizer: a text is cut into pieces (words with the space before them, numbers, punctuation,
-// spaces), each piece into bytes, and pairs of tokens are merged in the order in which the training learned them. Make
-// one with [BPETraining], or read one by [BPE.UnmarshalJSON]; an empty one encodes nothing.
+// BPE is a byte-level BPE tokenizer. It splits a text into pieces (words with the preceding space, numbers,
+// punctuation, spaces), and merges pairs of tokens, first bytes, in the order learned. Make one with [BPETraining] or
+// [BPE.UnmarshalJSON]. The zero BPE encodes nothing.
 type BPE struct {
-	tokens []string         // the bytes of each
-	ids    map[string]int32 // the added ones before others of the same bytes
+	tokens []string
+	ids    map[string]int32 // added tokens take precedence over equal bytes
 	bytes  [256]int32
 	merges []merge
-	ranks  map[pair]int32 // the place of a pair among merges
+	ranks  map[pair]int32
 	added  []addedToken
-	firsts [2]map[byte][]int // the places in added by their first byte, the longest first: those that go before, and the others
+	firsts [2]map[byte][]int // indices into added by first byte, longest first: those matched first, and the others
 }
 
 type pair [2]int32
@@ -27,7 +27,7 @@ type merge struct {
 	into int32
 }
 
-// addedToken stands for itself in a text, whatever is around it; so it is written in a tokenizer.json.
+// addedToken is matched in a text before any splitting, as in a tokenizer.json.
 type addedToken struct {
 	ID         int32  `json:"id"`
 	Content    string `json:"content"`
@@ -38,7 +38,6 @@ type addedToken struct {
 	Special    bool   `json:"special"`
 }
 
-// made fills in what follows from tokens, merges and added tokens.
 func (b *BPE) made() *BPE {
 	b.ids, b.ranks = make(map[string]int32, len(b.tokens)), make(map[pair]int32, len(b.merges))
 	for i, t := range b.tokens {
@@ -53,7 +52,7 @@ func (b *BPE) made() *BPE {
 	for i, a := range b.added {
 		b.ids[a.Content] = a.ID
 		set := b.firsts[0]
-		if a.Normalized { // Hugging Face looks for these in what the others leave
+		if a.Normalized { // Hugging Face matches these after the others
 			set = b.firsts[1]
 		}
 		set[a.Content[0]] = append(set[a.Content[0]], i)
@@ -66,10 +65,10 @@ func (b *BPE) made() *BPE {
 	return b
 }
 
-// Size is the number of tokens.
+// Size returns the number of tokens.
 func (b *BPE) Size() int { return len(b.tokens) }
 
-// Token is the text of a token. It may be a part of a character.
+// Token returns the text of a token, which may be part of a character.
 func (b *BPE) Token(id int32) (text string, ok bool) {
 	if id < 0 || int(id) >= len(b.tokens) {
 		return "", false
@@ -77,17 +76,17 @@ func (b *BPE) Token(id int32) (text string, ok bool) {
 	return b.tokens[id], true
 }
 
-// ID is the number of a token, as of "<|endoftext|>".
+// ID returns the id of a token, such as "<|endoftext|>".
 func (b *BPE) ID(token string) (id int32, ok bool) {
 	id, ok = b.ids[token]
 	return id, ok
 }
 
-// Encode gives the tokens of a text. A special token in it is that token: take EncodeOrdinary for text of others, who
-// could write one. The error is that of an empty BPE.
+// Encode returns the tokens of a text. It recognizes special tokens in the text; use EncodeOrdinary for untrusted text.
+// It returns an error only for an empty BPE.
 func (b *BPE) Encode(text string) ([]int32, error) { return b.encode(text, b.firsts[:]) }
 
-// EncodeOrdinary is Encode where a special token's text is text like any other.
+// EncodeOrdinary is Encode that treats special tokens as ordinary text.
 func (b *BPE) EncodeOrdinary(text string) ([]int32, error) { return b.encode(text, nil) }
 
 func (b *BPE) encode(text string, firsts []map[byte][]int) ([]int32, error) {
@@ -100,7 +99,7 @@ func (b *BPE) encode(text string, firsts []map[byte][]int) ([]int32, error) {
 	return e.out, nil
 }
 
-// Decode gives the text of tokens, byte for byte.
+// Decode returns the text of tokens, byte for byte.
 func (b *BPE) Decode(ids []int32) (string, error) {
 	var text strings.Builder
 	for i, id := range ids {
@@ -116,18 +115,17 @@ func (b *BPE) Decode(ids []int32) (string, error) {
 type encoder struct {
 	*BPE
 	out     []int32
-	seen    map[string][2]int // where in out a piece stands that came before
+	seen    map[string][2]int // position in out of a piece seen before
 	symbols []symbol
 	merging heap[candidate]
 }
 
-// symbol is a token of a piece that is being merged, in a list in both directions. One that is merged into its left
-// neighbour has the token -1.
+// symbol is a token of a piece, in a doubly linked list. The token is -1 if it was merged into its left neighbour.
 type symbol struct{ id, left, right int32 }
 
 type candidate struct{ rank, at int32 }
 
-// segments cuts out the added tokens, the leftmost first and the longest of several, and encodes what lies between.
+// segments splits at added tokens, the leftmost and longest first, and encodes the rest.
 func (e *encoder) segments(text string, firsts []map[byte][]int) {
 	if len(firsts) == 0 {
 		e.pieces(text)
@@ -162,8 +160,7 @@ func (e *encoder) pieces(text string) {
 	}
 }
 
-// piece merges the pair that was learned first, the leftmost of several, until there is none. A long piece takes
-// n·log n.
+// piece repeatedly merges the pair that was learned first, the leftmost of several, in O(n·log n).
 func (e *encoder) piece(s string) {
 	e.symbols = e.symbols[:0]
 	for i := range len(s) {
@@ -175,7 +172,7 @@ func (e *encoder) piece(s string) {
 	for next, ok := e.merging.pop(); ok; next, ok = e.merging.pop() {
 		at := &e.symbols[next.at]
 		if rank, ok := e.rank(next.at); !ok || rank != next.rank {
-			continue // one of the two has become another
+			continue // a token of the pair has changed
 		}
 		gone := &e.symbols[at.right]
 		at.id, at.right, gone.id = e.merges[next.rank].into, gone.right, -1
@@ -190,7 +187,6 @@ func (e *encoder) piece(s string) {
 	}
 }
 
-// rank is that of the pair which begins at a symbol.
 func (e *encoder) rank(at int32) (rank int32, ok bool) {
 	if at < 0 || e.symbols[at].id < 0 || int(e.symbols[at].right) == len(e.symbols) {
 		return 0, false

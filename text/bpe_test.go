@@ -252,7 +252,7 @@ func TestBPE_errors(t *testing.T) {
 	require.EqualError(t, err, "text: the BPE is empty: train one, or read one from a tokenizer.json")
 }
 
-// What a file says and this package does not do is an error, and never another tokenization; the BPE stays as it was.
+// Unsupported content of a file is an error, never another tokenization; the BPE is unchanged.
 func TestBPE_refusesFiles(t *testing.T) {
 	text := read(t, "tokenizer.json")
 	for _, row := range []struct{ old, new, message string }{

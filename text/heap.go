@@ -1,6 +1,5 @@
 package text
 
-// heap has the first of its elements on top.
 type heap[T any] struct {
 	list   []T
 	before func(a, b T) bool

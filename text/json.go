@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A tokenizer.json has a letter for each byte: those that Latin-1 can show stand for themselves, the others for the
-// letters from U+0100 on, as Ġ for a space.
+// A tokenizer.json maps each byte to a letter: printable Latin-1 to itself, others to letters from U+0100 on, such as Ġ
+// for a space.
 var (
 	letters  [256]rune
 	byLetter = map[rune]byte{}
-	alphabet []byte // the bytes in the order of their letters
+	alphabet []byte
 )
 
 func init() {
@@ -81,7 +81,7 @@ type bpeModel struct {
 	Merges       json.RawMessage  `json:"merges"`
 }
 
-// MarshalJSON gives a tokenizer.json, as Hugging Face's tokenizers has it.
+// MarshalJSON returns a tokenizer.json of Hugging Face.
 func (b *BPE) MarshalJSON() ([]byte, error) {
 	m := bpeModel{Type: "BPE", Vocabulary: make(map[string]int32, len(b.tokens))}
 	names := make([]string, len(b.tokens))
@@ -92,7 +92,7 @@ func (b *BPE) MarshalJSON() ([]byte, error) {
 		names[a.ID] = a.Content
 	}
 	for i, name := range names {
-		if of, twice := m.Vocabulary[name]; twice { // the file that was read had two names for the same bytes
+		if of, twice := m.Vocabulary[name]; twice { // the file read had two names for the same bytes
 			return nil, fmt.Errorf("text: tokens %d and %d are both %q, and a tokenizer.json has one of a name", of, i, name)
 		}
 		m.Vocabulary[name] = int32(i)
@@ -118,9 +118,8 @@ func (b *BPE) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f)
 }
 
-// UnmarshalJSON reads a tokenizer.json of Hugging Face's tokenizers, of the kind that GPT-2's is: the model BPE with
-// the pre-tokenizer and the decoder ByteLevel. What else it says is an error, for the tokens would be others. After an
-// error the BPE is as it was.
+// UnmarshalJSON reads a tokenizer.json of Hugging Face like GPT-2's: model BPE, pre-tokenizer and decoder ByteLevel.
+// Other content is an error, because it would change the tokens. After an error the BPE is unchanged.
 func (b *BPE) UnmarshalJSON(text []byte) error {
 	read, err := parse(text)
 	if err != nil {
@@ -140,7 +139,7 @@ func parse(text []byte) (*BPE, error) {
 			return nil, fmt.Errorf("it has a %s (%.80s), expected none", name, part)
 		}
 	}
-	level := byteLevel{UseRegex: true} // files of before use_regex have none
+	level := byteLevel{UseRegex: true} // the default of files without use_regex
 	if err := ofType(f.PreTokenizer, "pre_tokenizer", "ByteLevel", &level); err != nil {
 		return nil, err
 	}
@@ -150,7 +149,7 @@ func parse(text []byte) (*BPE, error) {
 	if err := ofType(f.Decoder, "decoder", "ByteLevel", &byteLevel{}); err != nil {
 		return nil, err
 	}
-	if !absent(f.PostProcessor) { // that of ByteLevel is about offsets alone
+	if !absent(f.PostProcessor) { // ByteLevel's affects only offsets
 		if err := ofType(f.PostProcessor, "post_processor", "ByteLevel", &byteLevel{}); err != nil {
 			return nil, err
 		}
@@ -167,14 +166,13 @@ func parse(text []byte) (*BPE, error) {
 
 func absent(part json.RawMessage) bool { return len(part) == 0 || string(part) == "null" }
 
-// strictly reads JSON and refuses what it does not know: it might say that tokens are others.
+// strictly decodes JSON and refuses unknown fields, which might change tokens.
 func strictly(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	return d.Decode(to)
 }
 
-// ofType reads a part of a file that says what it is.
 func ofType(part json.RawMessage, name, expected string, to any) error {
 	var head struct{ Type string }
 	if absent(part) {
@@ -183,7 +181,7 @@ func ofType(part json.RawMessage, name, expected string, to any) error {
 	if err := json.Unmarshal(part, &head); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if head.Type != expected && (head.Type != "" || name != "model") { // the first files did not say which model
+	if head.Type != expected && (head.Type != "" || name != "model") { // the first files did not name the model
 		return fmt.Errorf("its %s is %s, expected %s", name, head.Type, expected)
 	}
 	if err := strictly(part, to); err != nil {
@@ -221,7 +219,7 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 			b.tokens[id] = token
 		}
 	}
-	// id is a token's of the model. One that is an added token too must be the same bytes as both.
+	// id returns the id of a token of the model. An added token of the same name must mean the same bytes.
 	id := func(name string) (int32, error) {
 		id, ok := m.Vocabulary[name]
 		if !ok {
@@ -260,7 +258,7 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 	return b.made(), nil
 }
 
-// mergesOf reads both forms that files have: "a b", and the later ["a", "b"].
+// mergesOf reads both forms: "a b", and the later ["a", "b"].
 func mergesOf(part json.RawMessage) (merges [][2]string, err error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(part, &list); err != nil {

@@ -8,20 +8,19 @@ import (
 	"slices"
 )
 
-// Sampling says how a token is drawn from a model's logits. The zero value takes the likeliest one.
+// Sampling configures the choice of a token from logits. The zero value chooses the likeliest one.
 type Sampling struct {
-	// Temperature divides the logits: below 1 the likely tokens come more often, above 1 less. At 0 the token of the
-	// greatest logit is taken, the first of several, and the other settings count for nothing.
+	// Temperature divides the logits: lower values favour likely tokens. 0 chooses the greatest logit, the first of
+	// several, and ignores the other settings.
 	Temperature float64
-	// TopK leaves the tokens of so many greatest logits, and those that are as great as the last of them; all if 0.
+	// TopK keeps the tokens with the TopK greatest logits, including ties with the last; 0 keeps all.
 	TopK int
-	// TopP then leaves the fewest likeliest tokens whose probabilities come to so much in sum (Holtzman et al. 2020);
-	// all if 0 or 1.
+	// TopP then keeps the smallest set of likeliest tokens whose probabilities sum to TopP (Holtzman et al. 2020); 0 or
+	// 1 keeps all.
 	TopP float64
 }
 
-// Probabilities gives with which probability each token is drawn. A logit of -Inf has none; other numbers that are not
-// finite are an error.
+// Probabilities returns the probability of each token. A logit of -Inf gets 0; other non-finite logits are errors.
 func (s Sampling) Probabilities(logits []float32) ([]float64, error) {
 	if !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1) || s.TopK < 0 || !(s.TopP >= 0 && s.TopP <= 1) {
 		return nil, fmt.Errorf("text: %+v, expected a Temperature and a TopK of at least 0, and a TopP from 0 to 1", s)
@@ -59,7 +58,6 @@ func (s Sampling) Probabilities(logits []float32) ([]float64, error) {
 	return p, nil
 }
 
-// cut sets to 0 what TopK and TopP leave out.
 func (s Sampling) cut(p []float64, logits []float32) {
 	order := make([]int, len(p))
 	for i := range order {
@@ -90,8 +88,8 @@ func (s Sampling) cut(p []float64, logits []float32) {
 	}
 }
 
-// Draw gives the number of a token. Equal random numbers give equal tokens; at the Temperature 0 none is asked for, and
-// random may be nil.
+// Draw returns the id of a random token, which random and logits determine. With Temperature 0, random is unused and
+// may be nil.
 func (s Sampling) Draw(random *rand.Rand, logits []float32) (int32, error) {
 	p, err := s.Probabilities(logits)
 	if err != nil {
@@ -106,7 +104,7 @@ func (s Sampling) Draw(random *rand.Rand, logits []float32) (int32, error) {
 	}
 	for i, v := range p {
 		if v > 0 {
-			last = i // of what rounding leaves
+			last = i // against rounding
 			if at -= v; at < 0 {
 				break
 			}

@@ -36,7 +36,7 @@ func TestSampling_asThePeer(t *testing.T) {
 	}
 }
 
-// What is drawn has the probabilities, and the same random numbers draw the same.
+// Draws have the computed probabilities, and equal random numbers give equal draws.
 func TestSampling_draws(t *testing.T) {
 	logits := []float32{1, float32(math.Inf(-1)), 2, 0.5, 2.5}
 	s := Sampling{Temperature: 0.9, TopK: 3}

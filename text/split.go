@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// contractions stand for themselves at the beginning of a piece, in this order.
+// contractions are pieces of their own, tried in this order.
 var contractions = []string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}
 
-// Unicode 16 has these; the tables of Go have Unicode 15, and a tokenizer must not change with Go's version.
+// Added in Unicode 16; Go's tables have Unicode 15. Tokens must not change with Go's version.
 const newer = 0x1c89
 
 var (
@@ -49,10 +49,9 @@ func classOf(r rune) class {
 	return other
 }
 
-// run is how long a text's beginning of one class is.
 func run(s string, of class) (n int) {
 	for n < len(s) {
-		r, width := utf8.DecodeRuneInString(s[n:]) // a byte that is not UTF-8 is other
+		r, width := utf8.DecodeRuneInString(s[n:]) // invalid UTF-8 is other
 		if classOf(r) != of {
 			break
 		}
@@ -61,8 +60,8 @@ func run(s string, of class) (n int) {
 	return n
 }
 
-// piece is the length of the first piece of a text, which is not empty. No token goes over the border of two pieces.
-// It is the regular expression of GPT-2:
+// piece returns the length of the first piece of a nonempty text. No token crosses pieces. It is the regular expression
+// of GPT-2:
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 func piece(s string) int {
@@ -83,7 +82,7 @@ func piece(s string) int {
 	}
 	n := run(s, space)
 	if _, last := utf8.DecodeLastRuneInString(s[:n]); n < len(s) && n > last {
-		return n - last // the last space goes with what follows
+		return n - last // the last space belongs to the next piece
 	}
 	return n
 }

@@ -1,12 +1,12 @@
 package text
 
-// Tokenizer turns text into the numbers of tokens, and back. It may be used by any number of goroutines.
+// Tokenizer converts between text and token ids. It must be safe for concurrent use.
 type Tokenizer interface {
-	// Encode gives the tokens of a text. It is an error where the tokenizer has none for a part of it, and no unknown
+	// Encode returns the token ids of a text. It returns an error for text without a token, if there is no unknown
 	// token.
 	Encode(text string) ([]int32, error)
-	// Decode gives the text of tokens. A number that is not from 0 to below Size is an error.
+	// Decode returns the text of token ids. An id outside 0 to Size-1 is an error.
 	Decode(ids []int32) (string, error)
-	// Size is the number of tokens.
+	// Size returns the number of tokens.
 	Size() int
 }

@@ -9,20 +9,19 @@ import (
 	"strings"
 )
 
-// BPETraining says what vocabulary is learned from texts.
+// BPETraining configures how a vocabulary is learned from texts.
 type BPETraining struct {
-	// Size is the most tokens that there are to be: the special ones, 256 bytes, and merges.
+	// Size is the maximum number of tokens: special ones, 256 bytes, and merges.
 	Size int
-	// Special tokens have the first numbers. They are no part of the texts, as "<|endoftext|>" between two of them.
+	// Special tokens have the first ids. They do not occur in the texts, such as "<|endoftext|>" between texts.
 	Special []string
-	// MinCount is how often a pair must come to be merged; 2 if 0.
+	// MinCount is the minimum number of occurrences of a pair to be merged; 0 means 2.
 	MinCount int
 }
 
-// Train learns the pairs of tokens that come most often in texts, one after the other (of several as often, the pair
-// of the lowest numbers), and so until there are Size tokens, or no pair comes MinCount times any more. Equal texts
-// give equal tokenizers, in any order. A pair never goes over the border of two texts or pieces. Memory grows with the
-// number of different pieces, not with the length of the texts.
+// Train repeatedly merges the most frequent pair of tokens (of several, that with the lowest ids), until there are Size
+// tokens or no pair occurs MinCount times. Pairs do not cross texts or pieces. The order of the texts does not matter.
+// Memory grows with the number of distinct pieces only.
 func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 	if least := 256 + len(t.Special); t.Size < least {
 		return nil, fmt.Errorf("text: BPETraining: Size is %d, expected at least %d, for 256 bytes and %d special tokens", t.Size, least, len(t.Special))
@@ -41,7 +40,7 @@ func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 		b.tokens = append(b.tokens, s)
 		b.added = append(b.added, addedToken{ID: int32(i), Content: s, Special: true})
 	}
-	for _, c := range alphabet { // in the order of the letters that stand for them in a file
+	for _, c := range alphabet { // in the order of their letters in a file
 		b.bytes[c] = int32(len(b.tokens))
 		b.tokens = append(b.tokens, string([]byte{c}))
 	}
@@ -55,7 +54,7 @@ func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 			if _, known := counts[s[:n]]; known {
 				counts[s[:n]]++
 			} else {
-				counts[strings.Clone(s[:n])] = 1 // not a view, which would keep the whole text
+				counts[strings.Clone(s[:n])] = 1 // a view would keep the whole text alive
 			}
 			s = s[n:]
 		}
@@ -64,7 +63,7 @@ func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 	return b.made(), nil
 }
 
-// checkSpecial refuses a special token that a text could have by merges too: a file has one name for both.
+// checkSpecial refuses a special token that merges could also produce: a file has one name for both.
 func checkSpecial(s string) error {
 	if s == "" {
 		return fmt.Errorf("a special token is empty")
@@ -75,7 +74,6 @@ func checkSpecial(s string) error {
 	return nil
 }
 
-// word is a piece that came so many times.
 type word struct {
 	ids   []int32
 	count int
@@ -86,11 +84,11 @@ type counted struct {
 	count int
 }
 
-// learn merges pairs. How often each comes is kept up to date by the words that change; the heap may have pairs with
-// counts of before, which are put right when they come up.
+// learn merges pairs. Counts are updated from the words that change; stale counts in the heap are corrected when they
+// reach the top.
 func learn(b *BPE, counts map[string]int, size, least int) {
 	var words []word
-	pairs, in := map[pair]int{}, map[pair][]int32{} // in has the words, maybe some that had the pair before
+	pairs, in := map[pair]int{}, map[pair][]int32{} // in may include words that no longer have the pair
 	has := func(p pair, w int32) {
 		if l := in[p]; len(l) == 0 || l[len(l)-1] != w {
 			in[p] = append(l, w)
@@ -121,7 +119,7 @@ func learn(b *BPE, counts map[string]int, size, least int) {
 	for p, n := range pairs {
 		queue.push(counted{p, n})
 	}
-	raised := map[pair]int{} // by a merge
+	raised := map[pair]int{}
 	for len(b.tokens) < size {
 		top, ok := queue.pop()
 		if !ok || top.count < least {
@@ -134,7 +132,7 @@ func learn(b *BPE, counts map[string]int, size, least int) {
 			continue
 		}
 		token := b.tokens[top.of[0]] + b.tokens[top.of[1]]
-		id, again := known[token] // another pair of the same bytes was merged before
+		id, again := known[token] // an earlier merge gave the same bytes
 		if !again {
 			id = int32(len(b.tokens))
 			b.tokens, known[token] = append(b.tokens, token), id
@@ -160,7 +158,7 @@ func learn(b *BPE, counts map[string]int, size, least int) {
 	}
 }
 
-// merge puts one token in the place of each pair, and says by how much the count of which pair changes.
+// merge replaces each pair by a token and reports changes of pair counts.
 func (w *word) merge(p pair, id int32, changed func(p pair, n int)) {
 	first, last := -1, -1
 	for i := range w.ids[1:] {
@@ -173,7 +171,7 @@ func (w *word) merge(p pair, id int32, changed func(p pair, n int)) {
 	if first < 0 {
 		return
 	}
-	begin, behind := max(first-1, 0), len(w.ids)-min(last+3, len(w.ids)) // what has changed, with a neighbour on either side
+	begin, behind := max(first-1, 0), len(w.ids)-min(last+3, len(w.ids)) // the changed part with a neighbour on each side
 	each := func(sign int) {
 		window := w.ids[begin : len(w.ids)-behind]
 		for i := range window[1:] {

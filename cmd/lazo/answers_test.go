@@ -28,7 +28,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// answered is what one door says of an example.
+// answered has the outputs that one interface returned for an example.
 type answered struct {
 	probabilities []float64
 	labels        []string

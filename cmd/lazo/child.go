@@ -14,12 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// childName is the argv[0] of the process that does a command's work with a foreign file, which may be made to crash
-// the plugin, or to keep it busy for ever.
+// childName is the argv[0] of the child process that handles a foreign file, which may crash or block the plugin.
 const childName = "lazo: child"
 
-// beChild tells whether this is such a process, and makes it one that dies of a crash at once: its parent has the words
-// for it.
+// beChild reports whether this is a child process, and makes it die at once on a crash: its parent reports the error.
 func beChild() bool {
 	if os.Args[0] != childName {
 		return false
@@ -28,7 +26,6 @@ func beChild() bool {
 	return true
 }
 
-// inChild does the command of s in a child process within limit. What the child prints is passed on.
 func inChild(s session, limit time.Duration, what string) error {
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
@@ -46,7 +43,7 @@ func inChild(s session, limit time.Duration, what string) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: no end after %v: give it more with --timeout%s", what, limit, after(last))
 	case child.Signal(err) == syscall.SIGPIPE:
-		return errProblem // the reader of the pipe has enough, as head
+		return errProblem // the pipe's reader has closed, such as head
 	case child.Signal(err) != 0:
 		return fmt.Errorf("%s: it crashed the plugin, which died of %s%s", what, child.SignalName(child.Signal(err)), after(last))
 	case err != nil && strings.HasPrefix(last, "lazo: "):
@@ -59,10 +56,9 @@ func inChild(s session, limit time.Duration, what string) error {
 	return err
 }
 
-// errorLimit is more than any error of lazo's.
+// errorLimit exceeds any error of lazo.
 const errorLimit = 1 << 16
 
-// after is the last output of a child, if it said anything.
 func after(last string) string {
 	if last == "" {
 		return ""

@@ -14,7 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ckptCommand looks after folders of checkpoints.
 type ckptCommand struct {
 	Ls     ckptLs     `cmd:"" help:"List the checkpoints of a folder."`
 	Show   ckptShow   `cmd:"" help:"Print what is in a checkpoint: tensors, metrics, sections."`
@@ -25,21 +24,19 @@ type ckptCommand struct {
 	Import ckptImport `cmd:"" help:"Make a checkpoint of a file of safetensors, or of GoMLX's."`
 }
 
-// folderArg is what all of them take first.
 type folderArg struct {
 	Dir string `arg:"" help:"Folder of checkpoints."`
 }
 
-// Validate is for kong: a folder that is not there is wrong usage.
+// Validate makes a missing folder wrong usage for kong.
 func (f folderArg) Validate() error { return needFolder(f.Dir) }
 
-// read opens the folder without changing it. A damaged checkpoint that is passed over is named on stderr.
+// read opens the folder without changing it. It reports skipped damaged checkpoints on stderr.
 func (f folderArg) read(s session) (*checkpoint.Folder, error) {
 	log := slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return checkpoint.Open(f.Dir, checkpoint.Options{ReadOnly: true, Log: log})
 }
 
-// load reads the checkpoint of a step, or the newest.
 func (f folderArg) load(s session, step int64, newest bool) (c *checkpoint.Checkpoint, err error) {
 	folder, err := f.read(s)
 	if err != nil {
@@ -52,7 +49,7 @@ func (f folderArg) load(s session, step int64, newest bool) (c *checkpoint.Check
 	return folder.Load(s.ctx, checkpoint.Step(step))
 }
 
-// stepArg says which checkpoint; the newest if it is negative.
+// stepArg selects a checkpoint; negative means the newest.
 type stepArg struct {
 	Step int64 `default:"-1" help:"Step of the checkpoint; the newest if it is not given."`
 }

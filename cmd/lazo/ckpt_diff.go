@@ -19,7 +19,6 @@ type ckptDiff struct {
 	Other string `placeholder:"DIR" help:"Folder of the other, if it is not the same."`
 }
 
-// Validate is that of both folders.
 func (c ckptDiff) Validate() error {
 	if c.Other != "" {
 		if err := needFolder(c.Other); err != nil {
@@ -29,7 +28,7 @@ func (c ckptDiff) Validate() error {
 	return c.folderArg.Validate()
 }
 
-// Run prints a line for each tensor that differs; the exit status is 1 then, as diff's.
+// Run prints a line per tensor that differs; the exit status is then 1, as diff's.
 func (c ckptDiff) Run(s session) error {
 	other := c.folderArg
 	if c.Other != "" {
@@ -82,7 +81,6 @@ func namesOf(all ...*checkpoint.Checkpoint) (names []string) {
 	return slices.Compact(names)
 }
 
-// distance says how far numbers are apart, where they are floats that Go has.
 func distance(x, y checkpoint.Tensor) string {
 	switch x.DType {
 	case safetensors.F32:

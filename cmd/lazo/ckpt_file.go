@@ -33,7 +33,7 @@ func (c ckptExport) Run(s session) (err error) {
 		list = append(list, safetensors.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims})
 	}
 	safetensors.Sort(list)
-	var sum safetensors.Checksum // the manifest does not go with the file
+	var sum safetensors.Checksum // the file has no manifest
 	for _, t := range list {
 		sum = sum.Update(chosen[t.Name].Data)
 	}
@@ -64,8 +64,7 @@ func (c ckptExport) Run(s session) (err error) {
 	return nil
 }
 
-// parametersOf tells which tensors are parameters: those that the state says are trainable; of a checkpoint that says
-// nothing, all.
+// parametersOf returns whether a tensor is trainable according to the state; without information, all are.
 func parametersOf(c *checkpoint.Checkpoint) (func(name string) bool, error) {
 	var variables map[string]struct {
 		Trainable bool
@@ -89,7 +88,7 @@ type ckptImport struct {
 	MaxBytes int64  `placeholder:"N" help:"Memory that variables of a compressed GoMLX checkpoint may take; else twice the file and 32 MB."`
 }
 
-// Run makes a checkpoint that State.Transfer can take tensors of; a run cannot go on from it.
+// Run makes a checkpoint for State.Transfer; a run cannot resume from it.
 func (c ckptImport) Run(s session) (err error) {
 	step, content, err := c.read()
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// flaxLeaves are Flax's names of what GoMLX's layers keep. Dense kernels, kernels of convolutions with channels last
-// and embeddings have their axes in the same order there.
+// flaxLeaves are Flax's names of GoMLX's variables. The axes of dense kernels, channels-last convolution kernels and
+// embeddings have the same order.
 var flaxLeaves = map[string]string{"weights": "kernel", "biases": "bias", "embeddings": "embedding", "gain": "scale", "offset": "bias"}
 
-// flaxStatistics are those of batch normalisation, which Flax keeps in a collection of their own.
+// flaxStatistics belong to batch normalization; Flax keeps them in a separate collection.
 var flaxStatistics = map[string]string{"mean": "mean", "variance": "var"}
 
-// flaxName is the name in Flax's nested dicts, flattened by slashes, of a variable ("/dense/weights":
-// "params/dense/kernel"), "" if it is none of the model's weights.
+// flaxName returns a variable's name in Flax's flattened dicts ("/dense/weights": "params/dense/kernel"), "" if it is
+// not a weight of the model.
 func flaxName(c *checkpoint.Checkpoint, name string, parameter func(string) bool) string {
 	scope, leaf := path.Split(name)
 	_, normalises := c.Tensor(scope + "avg_weight")
@@ -31,7 +31,6 @@ func flaxName(c *checkpoint.Checkpoint, name string, parameter func(string) bool
 	return path.Join("params", scope, leaf)
 }
 
-// selected are the tensors to be written, under the names that they get.
 func (c ckptExport) selected(at *checkpoint.Checkpoint) ([]checkpoint.Tensor, error) {
 	parameter, err := parametersOf(at)
 	if err != nil {

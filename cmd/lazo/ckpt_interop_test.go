@@ -104,7 +104,7 @@ func TestInteropFlax(t *testing.T) {
 	}
 }
 
-// writeArrays writes matrices of so many rows.
+// writeArrays writes matrices with that many rows.
 func writeArrays(t *testing.T, path string, arrays map[string][]float32, rows int) {
 	t.Helper()
 	var list []safetensors.Tensor

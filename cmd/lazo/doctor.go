@@ -26,10 +26,9 @@ type doctorCommand struct {
 	Prefix string `placeholder:"DIR" help:"Folder that plugins are installed in."`
 }
 
-// errProblem says that a problem was found and printed.
 var errProblem = errors.New("a problem was found")
 
-// Run examines one part after the other and stops at the first that is broken.
+// Run examines one part after another and stops at the first broken one.
 func (c doctorCommand) Run(s session) error {
 	printVersions(s.stdout)
 	if text := limits(); text != "" {
@@ -110,10 +109,9 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// cudaCompile is the part of cuda that compiling needs.
 const cudaCompile = "cuda_compile"
 
-// compiles examines an installation that compiles for machines that are not there, and can do no more.
+// compiles examines an installation that can only compile for absent machines.
 func (c doctorCommand) compiles(ctx context.Context, w io.Writer) (err error) {
 	if err := check(ctx, w, cudaCompile, c.Prefix); err != nil {
 		return err
@@ -142,7 +140,7 @@ func (c doctorCommand) compiles(ctx context.Context, w io.Writer) (err error) {
 	return nil
 }
 
-// remedy is what to do about an error, "" if the error says it itself.
+// remedy returns what to do about an error, "" if the error says it.
 func remedy(err error, plugin string) string {
 	again := "go run github.com/lazo-ml/lazo/cmd/lazo install " + plugin + " --force"
 	if strings.ContainsAny(plugin, `/\.`) {
@@ -166,12 +164,11 @@ func remedy(err error, plugin string) string {
 }
 
 const (
-	side    = 1024 // of the matrices
+	side    = 1024
 	repeats = 5
 )
 
-// matmul multiplies two matrices on the first device, through the same path as a
-// training step, and gives floating-point operations a second.
+// matmul multiplies two matrices on the first device, as a training step would, and returns FLOP/s.
 func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	shape := shapes.Make(dtypes.Float32, side, side)
 	program, err := on.Compile("matmul", func(g *graph.Graph) xla.Built {
@@ -189,7 +186,7 @@ func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	if err != nil {
 		return 0, xla.WrapError(err)
 	}
-	defer matrix.Finalize() // the runtime is closed next, whatever this says
+	defer matrix.Finalize() // the runtime closes next, so the error does not matter
 	best := time.Duration(1<<63 - 1)
 	for range repeats + 1 { // the first warms up
 		if err := ctx.Err(); err != nil {
@@ -212,7 +209,6 @@ func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	return 2 * side * side * side / best.Seconds(), nil
 }
 
-// memory describes the host's memory.
 func memory() string {
 	total, free := hostMemory()
 	if total == 0 {
@@ -221,10 +217,9 @@ func memory() string {
 	return fmt.Sprintf("host: %.1f GiB, %.1f GiB free", gib(total), gib(free))
 }
 
-// deviceMemory describes that of the first device.
 func deviceMemory(on *xla.Runtime) string {
 	stats, err := on.DeviceMemory(0)
-	if err != nil { // the CPU's plugin keeps no count: it uses the host's
+	if err != nil { // the CPU plugin uses the host's memory and does not count it
 		return "devices: not reported by the plugin"
 	}
 	return fmt.Sprintf("first device: %.1f GiB, %.1f GiB in use", gib(uint64(stats.Limit)), gib(uint64(stats.InUse)))

@@ -23,13 +23,13 @@ type hloCommand struct {
 	Timeout time.Duration `default:"10m" help:"How long it may take."`
 }
 
-// Run prints the program, and what the compiler reckons of it as comments behind it, so that the whole output can be
-// read by what reads programs. It prints nothing of a program that does not compile.
+// Run prints the program, then the compiler's estimates as comments, so that the output is a valid program. It prints
+// nothing if compilation fails.
 func (c hloCommand) Run(s session) (err error) {
 	if !s.child {
 		return inChild(s, c.Timeout, c.Path)
 	}
-	time.AfterFunc(c.Timeout+time.Second, func() { os.Exit(failure) }) // the parent may be gone
+	time.AfterFunc(c.Timeout+time.Second, func() { os.Exit(failure) }) // the parent may have exited
 	name, text, err := readProgram(c.Path)
 	if err != nil {
 		return err
@@ -53,10 +53,8 @@ func (c hloCommand) Run(s session) (err error) {
 	return printEstimates(s.stdout, program)
 }
 
-// fileLimit is how long a file with a program may be.
 const fileLimit = 1 << 30
 
-// readProgram reads an exported folder, or a file.
 func readProgram(path string) (name, text string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -79,10 +77,9 @@ func readProgram(path string) (name, text string, err error) {
 	return filepath.Base(path), string(data), err
 }
 
-// oneLine keeps an error that quotes the program to a line.
+// oneLine shortens an error that quotes the program.
 func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
-// countedBy says who counted a cost.
 var countedBy = map[xla.CostSource]string{xla.FromPlugin: "counted by the plugin", xla.FromHLO: "counted by lazo"}
 
 func printEstimates(w io.Writer, program *xla.Program) error {

@@ -23,7 +23,7 @@ const sum = `module @sum {
 }
 `
 
-// exported gives a folder and a file with the same program.
+// exported returns a folder and a file with the same program.
 func exported(t *testing.T) (dir, file string) {
 	t.Helper()
 	cpuPlugin(t)

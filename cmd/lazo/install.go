@@ -25,7 +25,7 @@ type installCommand struct {
 	Force    bool   `help:"Install again even if an intact plugin is there."`
 }
 
-// Run installs or, with --check, looks.
+// Run installs, or checks with --check.
 func (c installCommand) Run(s session) error {
 	if c.Check {
 		return check(s.ctx, s.stdout, c.Plugin, c.Prefix)
@@ -41,8 +41,7 @@ func (c installCommand) Run(s session) error {
 	return nil
 }
 
-// probe is [xla.Probe], except that a plugin for a device may be installed where
-// there is none, to make an image for other machines.
+// probe is [xla.Probe], except that it accepts a missing device, to build images for other machines.
 func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
 	if isMPI(c.Plugin) {
 		return tryMPI
@@ -60,7 +59,6 @@ func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
 	}
 }
 
-// check reads the whole installed plugin again and compares digests.
 func check(ctx context.Context, w io.Writer, kind, root string) error {
 	found, err := install.Check(ctx, kind, root)
 	if errors.Is(err, install.ErrNotInstalled) {
@@ -81,11 +79,9 @@ func check(ctx context.Context, w io.Writer, kind, root string) error {
 	return nil
 }
 
-// progress shows what an installation does: a line for each step, and on a
-// terminal the share of a download.
 func progress(w io.Writer) func(install.Event) {
 	file, isFile := w.(*os.File)
-	moving := isFile && term.IsTerminal(int(file.Fd())) // a descriptor is a small number
+	moving := isFile && term.IsTerminal(int(file.Fd()))
 	var last install.Event
 	return func(e install.Event) {
 		if e.Stage != last.Stage || e.File != last.File {

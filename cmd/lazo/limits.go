@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// noLimit is from where on a limit of memory is none: the systems have several large numbers for it.
+// noLimit is the value from which a memory limit means none: systems use several large numbers.
 const noLimit = 1 << 60
 
-// ownLimit is a limit of this process.
 type ownLimit struct {
 	bytes uint64
 	name  string
 }
 
-// limits describes up to how much memory this process may take, "" for as much as there is.
+// limits describes this process's memory limits, "" if there are none.
 func limits() string {
 	var found []string
 	for _, of := range ownLimits() {
@@ -32,9 +31,8 @@ func limits() string {
 	return strings.Join(found, "; ")
 }
 
-// cgroupLimit is the least limit of memory of the groups that the text of /proc/self/cgroup names, and of those above
-// them, and the file that says so, "" for none. In a container the names may be those of the host: then the root's
-// holds.
+// cgroupLimit returns the lowest memory limit of the groups in the text of /proc/self/cgroup and their parents, and its
+// file. In a container without those groups the root's limit applies.
 func cgroupLimit(groups, mount string) (least uint64, file string) {
 	for line := range strings.Lines(groups) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers of version 1, path
@@ -51,7 +49,7 @@ func cgroupLimit(groups, mount string) (least uint64, file string) {
 		for group := filepath.Clean("/" + parts[2]); ; group = filepath.Dir(group) {
 			at := filepath.Join(base, group, name)
 			text, _ := os.ReadFile(at)
-			limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64) // "max" is none
+			limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64) // "max" means none
 			if err == nil && limit < noLimit && (file == "" || limit < least) {
 				least, file = limit, at
 			}

@@ -1,9 +1,8 @@
-// Command lazo installs the plugins that the library runs on, and checks whether
-// they work on this machine. It also prints programs that were exported, looks
-// after folders of checkpoints, and starts jobs of several processes.
+// Command lazo installs and checks the plugins that the library runs on, prints exported programs, manages folders of
+// checkpoints, and starts jobs of several processes.
 //
-// Exit status: 0 done, 1 a failure or a problem found, 2 wrong usage, 130 after
-// Ctrl-C; that of lazo run is the job's: docs/processes.md.
+// Exit status: 0 success, 1 a failure or a problem found, 2 wrong usage, 130 after Ctrl-C. lazo run exits with the
+// job's status: docs/processes.md.
 package main
 
 import (
@@ -25,7 +24,6 @@ const (
 	usage   = 2
 )
 
-// commands is the command line, as kong reads it.
 type commands struct {
 	Install installCommand   `cmd:"" help:"Download, check and install a PJRT plugin."`
 	Doctor  doctorCommand    `cmd:"" help:"Say what is installed, whether it works and what to do if not."`
@@ -38,13 +36,12 @@ type commands struct {
 	Version versionCommand   `cmd:"" help:"Print versions."`
 }
 
-// session is what a command may use of the outside.
 type session struct {
 	ctx            context.Context // kong binds values, and a command has one context
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	args           []string
-	child          bool // this is the process that may crash
+	child          bool
 }
 
 func main() {
@@ -56,7 +53,6 @@ func main() {
 	os.Exit(code)
 }
 
-// run does what the arguments say and gives the exit status.
 func run(s session) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("lazo"), kong.Writers(s.stdout, s.stderr),
@@ -79,7 +75,7 @@ func run(s session) int {
 	switch {
 	case errors.As(err, &ended):
 		return int(ended)
-	case errors.Is(err, errProblem): // already said
+	case errors.Is(err, errProblem): // already printed
 		return failure
 	case err != nil && s.ctx.Err() != nil:
 		fmt.Fprintln(s.stderr, "lazo: interrupted")
@@ -91,8 +87,8 @@ func run(s session) int {
 	return 0
 }
 
-// interruptible ends the context at the first Ctrl-C or SIGTERM; status is then
-// 128 and the signal's number. A second signal ends the process at once.
+// interruptible cancels the context at the first Ctrl-C or SIGTERM; status is then 128 plus the signal's number. A
+// second signal ends the process.
 func interruptible(parent context.Context) (ctx context.Context, status func() int) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

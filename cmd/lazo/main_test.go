@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// result is what a run of the command gave.
+// result has the outcome of a command.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -229,7 +229,7 @@ func TestInstallFromFile(t *testing.T) {
 	require.Equal(t, 0, run(t, "install", "cpu", "--prefix", prefix, "--from", library).code)
 	assert.Equal(t, 0, run(t, "doctor", "--prefix", prefix).code, "installing again mends it")
 
-	// One of an earlier table's: it works on, and who looks is told.
+	// A receipt of an earlier table: the plugin still works, and the check reports it.
 	name := filepath.Join(prefix, "cpu", "receipt.json")
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
@@ -243,7 +243,7 @@ func TestInstallFromFile(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(name, text, 0o640))
 
-	// What a receipt says is not obeyed by the terminal, and it is believed of its own kind alone.
+	// Text from a receipt cannot control the terminal, and a receipt of another kind is refused.
 	receipt := filepath.Join(prefix, "cpu", "receipt.json")
 	sound, err := os.ReadFile(receipt)
 	require.NoError(t, err)

@@ -2,7 +2,6 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// hostMemory gives the machine's memory and its unused part, in bytes.
 func hostMemory() (total, free uint64) {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {

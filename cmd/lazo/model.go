@@ -9,7 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 )
 
-// modelCommand looks at saved models and asks them.
 type modelCommand struct {
 	Show    modelShow    `cmd:"" help:"Print what a saved model is: its network, what it takes, and its card."`
 	Predict modelPredict `cmd:"" help:"Print what a saved model says of the rows of a file."`
@@ -34,10 +33,9 @@ func (c modelShow) Run(s session) error {
 	return err
 }
 
-// withColumns are the lines of a description, with the columns that [modelPredict] needs below that of the preparation.
 func withColumns(d flaxlike.Description) string {
 	p := new(data.Preparation)
-	if d.Preparation == nil || json.Unmarshal(d.Preparation, p) != nil { // one of another program
+	if d.Preparation == nil || json.Unmarshal(d.Preparation, p) != nil { // made by another program
 		return d.String()
 	}
 	const title = "preparation"

@@ -47,7 +47,7 @@ func (c modelPredict) Run(s session) (err error) {
 	return writeCSV(s.stdout, columns, rows)
 }
 
-// read gives the model's inputs of a file: of a table, as its preparation makes them, or numbers as they are.
+// read reads a file as the model's inputs: a table through its preparation, or plain numbers.
 func (c modelPredict) read(m *flaxlike.Model, lines bool) (*data.Set, error) {
 	said := m.Describe()
 	if said.Preparation == nil {
@@ -73,7 +73,6 @@ func (c modelPredict) read(m *flaxlike.Model, lines bool) (*data.Set, error) {
 	return table.Map(prepared.Inputs)
 }
 
-// readRows takes lines of JSON: objects of the columns by name.
 func readRows(path string, prepared *data.Preparation) (*data.Set, error) {
 	var rows []map[string]any
 	err := eachLine(path, func(line []byte) error {
@@ -89,8 +88,8 @@ func readRows(path string, prepared *data.Preparation) (*data.Set, error) {
 	return prepared.Rows(rows...)
 }
 
-// eachLine calls f with the lines of a file, or of stdin, that are not empty, or with the elements of an array that the
-// file is. There must be one.
+// eachLine calls f with the nonempty lines of a file or stdin, or with the elements of a JSON array. No line is an
+// error.
 func eachLine(path string, f func(line []byte) error) error {
 	from := io.Reader(os.Stdin)
 	if path != "-" {
@@ -157,7 +156,7 @@ func eachOf(text *bufio.Reader, one func(kind string, n int, line []byte) error)
 	return err
 }
 
-// readCSV takes all columns of a file as the numbers of the only input, in their order.
+// readCSV reads all columns as the numbers of the only input.
 func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	if len(inputs) != 1 {
 		return nil, fmt.Errorf("the model has %d inputs: give lines of JSON", len(inputs))
@@ -178,7 +177,6 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	return data.New(data.Named(in.Name, a.Flat, append([]int{a.Len()}, in.Dims...)...))
 }
 
-// readLines takes lines of JSON: objects with an array, or a number, for each input.
 func readLines(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	flat, rows := make([]reflect.Value, len(inputs)), 0
 	for i, in := range inputs {
@@ -226,7 +224,6 @@ var types = map[string]reflect.Type{
 	"uint8": reflect.TypeFor[uint8](), "uint16": reflect.TypeFor[uint16](), "uint32": reflect.TypeFor[uint32](), "uint64": reflect.TypeFor[uint64](),
 }
 
-// appended adds the numbers of an array of these dims.
 func appended(flat reflect.Value, text json.RawMessage, dims []int) (reflect.Value, error) {
 	if len(dims) == 0 {
 		number := reflect.New(flat.Type().Elem())
@@ -252,7 +249,7 @@ func appended(flat reflect.Value, text json.RawMessage, dims []int) (reflect.Val
 	return flat, nil
 }
 
-// column is one answer for each row: in JSON one value, in CSV the cells of its header.
+// column is one answer per row: one JSON value, or the CSV cells of its header.
 type column struct {
 	name   string
 	header []string
@@ -260,8 +257,7 @@ type column struct {
 	cells  func(row int) []any
 }
 
-// answer gives the columns of the outputs, by name: of an output with classes the probability of each class and the
-// class, by its name where it has one; of another output its numbers.
+// answer returns the outputs' columns by name: for classes the probabilities and the predicted class, else the numbers.
 func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (columns []column, rows int, err error) {
 	p, err := m.Predict(ctx, set)
 	if err != nil {
@@ -292,7 +288,6 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (columns []co
 	return columns, p.Len(), nil
 }
 
-// numbers is an output as it is.
 func numbers(name string, a data.Array) column {
 	size := a.Size() / max(1, a.Len())
 	row := func(i int) reflect.Value { return reflect.ValueOf(a.Flat).Slice(i*size, (i+1)*size) }
@@ -309,7 +304,6 @@ func numbers(name string, a data.Array) column {
 	return c
 }
 
-// ofClasses are the probabilities of an output with classes, by their names, and its classes.
 func ofClasses(p flaxlike.Prediction, name, kind string) ([]column, error) {
 	probabilities, err := p.Probabilities(name)
 	if err != nil {
@@ -331,7 +325,7 @@ func ofClasses(p flaxlike.Prediction, name, kind string) ([]column, error) {
 		of = of[1:]
 	}
 	probability, class := numbers(name+"_probability", probabilities), numbers(name+"_class", classes)
-	if len(probabilities.Dims) > 2 { // of each of several places
+	if len(probabilities.Dims) > 2 { // one per position
 		return []column{probability, class}, nil
 	}
 	list := probability.json

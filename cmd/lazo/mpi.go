@@ -10,16 +10,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/mpi"
 )
 
-// isMPI tells of a kind of install's table whether it is an implementation of MPI.
 func isMPI(kind string) bool { return kind == install.MPI || kind == install.MPICH }
 
-// tryMPI loads a library of MPI and asks for its version: it initializes nothing.
+// tryMPI loads an MPI library and asks for its version, without initializing it.
 func tryMPI(_ context.Context, path string) error {
 	_, err := mpi.Open(path)
 	return err
 }
 
-// examineMPI reads what was installed, and starts two processes by it.
 func (c doctorCommand) examineMPI(ctx context.Context, w io.Writer) error {
 	if err := check(ctx, w, c.Plugin, c.Prefix); err != nil {
 		return err

@@ -10,13 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// What a file, a plugin or a server says is printed by these three alone: it cannot move the cursor, nor begin a line
-// or a column that is not its own.
+// Output of files, plugins and servers is printed only through these functions, so that it cannot move the cursor or
+// start a line or column.
 
-// plain is a text for a line: what cannot be printed is escaped, as in a string of Go.
 func plain(text string) string { return escaped(text, "") }
 
-// plainLines is a text of several lines, as errors and programs are.
+// plainLines keeps newlines and tabs.
 func plainLines(text string) string { return escaped(strings.TrimSpace(text), "\n\t") }
 
 func escaped(text, but string) string {
@@ -38,7 +37,7 @@ func escaped(text, but string) string {
 	return b.String()
 }
 
-// word is a name among others, in quotes where it could be taken for more than one.
+// word quotes a name that could be taken for several.
 func word(name string) string {
 	if name == "" || plain(name) != name || strings.ContainsAny(name, " =\"") {
 		return strconv.Quote(name)
@@ -46,7 +45,6 @@ func word(name string) string {
 	return name
 }
 
-// needFolder tells whether there is a folder of that name.
 func needFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {

@@ -26,7 +26,7 @@ type planCommand struct {
 
 	Timeout time.Duration `default:"10m" help:"How long one compilation may take."`
 
-	// Behind the first of them all is the program's, flags too.
+	// After the first element, all belong to the program, also flags.
 	Step []string `arg:"" name:"path" passthrough:"" help:"Folder that was exported, file with a program in StableHLO (.mlir), or folder of a Go program, which is run up to its first training step; behind it the program's own arguments."`
 }
 
@@ -34,8 +34,7 @@ func (c planCommand) path() string { return c.Step[0] }
 
 func (c planCommand) args() []string { return c.Step[1:] }
 
-// misplaced says which of the command's flags stand behind the path, where they are taken for the program's; "" if none
-// do.
+// misplaced returns the command's flags after the path, which go to the program; "" if there are none.
 func (c planCommand) misplaced() string {
 	own := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[planCommand]()) {
@@ -43,7 +42,7 @@ func (c planCommand) misplaced() string {
 		own["--"+strings.ToLower(f.Name)] = !positional
 	}
 	var flags []string
-	for i, arg := range c.Step { // empty where the command line was refused
+	for i, arg := range c.Step { // empty if the command line was refused
 		if name, _, _ := strings.Cut(arg, "="); i > 0 && own[name] {
 			flags = append(flags, name)
 		}
@@ -54,8 +53,8 @@ func (c planCommand) misplaced() string {
 	return fmt.Sprintf("what stands behind %s is the Go program's, so %s too: flags of lazo plan stand before it", plain(c.path()), plain(strings.Join(flags, ", ")))
 }
 
-// Run prints a table for each target, or a line for each size of it. A target that cannot be planned is said where its
-// table would be, and the others go on. A step that does not fit is a problem found, for scripts.
+// Run prints a table per target, or a line per size. An error of a target does not stop the others. A step that does
+// not fit is a problem found, for scripts.
 func (c planCommand) Run(s session) error {
 	targets, err := c.targets()
 	if err != nil {
@@ -111,7 +110,6 @@ func (c planCommand) Run(s session) error {
 	return nil
 }
 
-// targets are the machines, each in all of the sizes that were asked for.
 func (c planCommand) targets() ([]plan.Target, error) {
 	var all []plan.Target
 	if len(c.For) == 0 {
@@ -141,7 +139,7 @@ func (c planCommand) targets() ([]plan.Target, error) {
 	return all, nil
 }
 
-// step gives what is planned, for each target; done is to be called behind the last.
+// step returns what to plan per target; call done after the last.
 func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), done func(), err error) {
 	done = func() {}
 	same := func(step plan.Step, err error) (func(plan.Target) (plan.Step, error), func(), error) {
@@ -153,7 +151,7 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 	}
 	misplaced := c.misplaced()
 	if isPackage(c.path()) {
-		if misplaced != "" { // no error: the program may have such a flag too
+		if misplaced != "" { // not an error: the program may have the flag
 			fmt.Fprintln(s.stderr, "lazo: note:", misplaced)
 		}
 		if c.Batch != 0 {

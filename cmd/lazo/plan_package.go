@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/plan"
 )
 
-// manifest is a file of every folder that was exported.
 const manifest = "manifest.json"
 
 func exists(path string) bool {
@@ -23,7 +22,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// isPackage tells whether a path is that of a Go package and not of an exported folder.
+// isPackage distinguishes a Go package from an exported folder.
 func isPackage(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return false
@@ -35,17 +34,17 @@ func isPackage(path string) bool {
 	return err == nil && len(files) > 0
 }
 
-// program is a Go program whose first training step is planned. It is built once, and run for each target: the machine
-// decides what the step is lowered to.
+// program is a Go program whose first training step is planned. It is built once and run per target, since lowering
+// depends on the machine.
 type program struct {
 	binary, path string
 	args         []string
-	dir          string // removed by close
+	dir          string
 	verbose      bool
 }
 
 func buildProgram(ctx context.Context, path string, args []string, verbose bool) (_ *program, err error) {
-	// Of any other package go build would write what is no program, and say nothing.
+	// For other packages go build succeeds without an executable.
 	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.Name}}", ".")
 	list.Dir = path
 	name, err := list.Output()
@@ -74,10 +73,9 @@ func buildProgram(ctx context.Context, path string, args []string, verbose bool)
 
 func (p *program) close() error { return os.RemoveAll(p.dir) }
 
-// endLimit is how long a program may take to end once its step is written down.
+// endLimit limits the time that a program may run after its step was written.
 const endLimit = 20 * time.Second
 
-// step runs the program until it has its first training step for the target.
 func (p *program) step(s session, t plan.Target, root string, limit time.Duration) (plan.Step, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
@@ -122,7 +120,7 @@ func (p *program) step(s session, t plan.Target, root string, limit time.Duratio
 	return plan.Step{}, fmt.Errorf("%s: it made no training step%s", p.path, last(said.String()))
 }
 
-// wait waits for the end of the program, which is ended where it goes on though its step is written down.
+// wait waits for the program, and ends it if it continues after its step was written.
 func (p *program) wait(ended <-chan error, file string, end func()) error {
 	written := time.Time{}
 	for {
@@ -140,7 +138,6 @@ func (p *program) wait(ended <-chan error, file string, end func()) error {
 	}
 }
 
-// last is what a program said at its end.
 func last(said string) string {
 	if said == "" {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// A step that does not fit has its table, and the status is 1, also beside others that fit.
+// A step that does not fit gets its table and exit status 1, also among others that fit.
 func TestPlan_unfit(t *testing.T) {
 	fake := plugintest.Fake(t)
 	dir, _ := exported(t)

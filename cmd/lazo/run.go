@@ -22,7 +22,7 @@ type runCommand struct {
 	Command  []string `arg:"" passthrough:"" help:"The program and its arguments."`
 }
 
-// Run starts the ranks, and gives their exit code.
+// Run starts the ranks and returns their exit code.
 func (c runCommand) Run(s session) error {
 	if c.Command[0] == "--" {
 		c.Command = c.Command[1:]
@@ -32,13 +32,13 @@ func (c runCommand) Run(s session) error {
 		Verbose: c.Verbose, Stdin: piped(s.stdin), Stdout: s.stdout, Stderr: s.stderr,
 	})
 	if failed := (*launch.ExitError)(nil); errors.As(err, &failed) {
-		return exitCode(failed.Code) // what happened was said by the ranks, or by mpirun
+		return exitCode(failed.Code) // already printed by the ranks or mpirun
 	}
 	return err
 }
 
-// piped is a standard input that is no terminal: the ranks are in a group of processes of their own, which the terminal
-// would stop when it reads.
+// piped returns r unless it is a terminal, which would stop ranks that read it, since they are in another process
+// group.
 func piped(r io.Reader) io.Reader {
 	if file, ok := r.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return nil
@@ -46,12 +46,12 @@ func piped(r io.Reader) io.Reader {
 	return r
 }
 
-// exitCode is an error that was said already, with the exit status that it gives.
+// exitCode is the exit status of an error that was already printed.
 type exitCode int
 
 func (exitCode) Error() string { return errProblem.Error() }
 
-// dashes makes of the flags of `lazo run` those that kong reads: -np, as mpirun has it, would be -n with the value "p".
+// dashes rewrites the flags of `lazo run` for kong, which would read mpirun's -np as -n with the value "p".
 func dashes(args []string) []string {
 	if len(args) == 0 || args[0] != "run" {
 		return args

@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Ctrl-C goes to the ranks, which end in order, and a `lazo run` that is killed leaves none behind.
+// Ctrl-C ends the ranks in order, and a killed `lazo run` leaves none running.
 func TestRun_ends(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		for _, way := range [][]string{{"-np", "2"}, {"-np", "2", "-no-mpi"}} {

@@ -11,13 +11,13 @@ import (
 
 type versionCommand struct{}
 
-// Run prints one line for each part.
+// Run prints a line per part.
 func (versionCommand) Run(s session) error {
 	printVersions(s.stdout)
 	return nil
 }
 
-// goNeeded is the oldest Go that builds lazo, as go.mod has it.
+// goNeeded is the oldest Go that builds lazo, as in go.mod.
 const goNeeded = "1.26.5"
 
 func printVersions(w io.Writer) {
@@ -29,12 +29,10 @@ func printVersions(w io.Writer) {
 	line(w, "PJRT API", "%d.%d or a newer %d.x", pjrt.Major, pjrt.MinMinor, pjrt.Major)
 }
 
-// line prints a name and its value.
 func line(w io.Writer, name, format string, args ...any) {
 	fmt.Fprintf(w, "%-9s %s\n", name, escaped(fmt.Sprintf(format, args...), "\t"))
 }
 
-// moduleVersion is the version of a module that this binary was built from.
 func moduleVersion(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,2 +1,2 @@
-// Package gomlxdata gives GoMLX's datasets to lazo, and lazo's batches to GoMLX's trainer.
+// Package gomlxdata converts GoMLX's datasets to lazo's batches, and lazo's batches to GoMLX's datasets.
 package gomlxdata

@@ -15,10 +15,10 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// From is the batches of a GoMLX dataset: its inputs and labels become fields of the given names, in that order. Each
-// pass is one of ds; one at a time, as most datasets have one place. Values are copied, and the tensors freed, which
-// are the reader's. An error of ds is the last that comes. The examples are counted by the first axis of the first
-// field; a batch's Spec is left out. A dataset that never ends makes a sequence that never ends: see [data.Take].
+// From yields the batches of a GoMLX dataset; its inputs and labels become fields with the given names, in that order.
+// Each iteration is one pass of ds; iterate one at a time. Values are copied and the tensors freed. An error of ds ends
+// the sequence. Size is the first axis of the first field. A batch's Spec is ignored. An endless dataset makes an
+// endless sequence; see [data.Take].
 func From(ds train.Dataset, inputs, labels []string) iter.Seq2[data.Batch, error] {
 	inputs = slices.Clone(inputs)
 	labels = slices.Clone(labels)
@@ -90,8 +90,8 @@ func field(name string, t *tensors.Tensor) (data.Field, error) {
 	return f, nil
 }
 
-// To gives the batches of source to GoMLX's trainer: the fields of the given names as inputs and labels, in that order,
-// copied into tensors that are the reader's. Each pass is one of source; an error is the last that comes.
+// To makes a dataset for GoMLX's trainer: the named fields of source's batches become inputs and labels, in that order,
+// copied into tensors that the reader owns. Each pass iterates source once; an error ends it.
 func To(name string, source iter.Seq2[data.Batch, error], inputs, labels []string) train.Dataset {
 	inputs = slices.Clone(inputs)
 	labels = slices.Clone(labels)

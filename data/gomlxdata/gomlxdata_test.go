@@ -66,7 +66,7 @@ func TestThereAndBackIsTheSame(t *testing.T) {
 	require.Equal(t, want, collect(t, gomlxdata.From(gomlxdata.To("none", none.Batches(5).All(), []string{"x"}, nil), []string{"x"}, nil)))
 }
 
-// kept is a dataset of so many batches, then an error; it keeps its tensors to be looked at.
+// kept is a dataset of some batches, then an error; it keeps its tensors for inspection.
 type kept struct {
 	n     int
 	given []*tensors.Tensor

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// batches yields batches of size rows, or one of all if size is 0; an error is not yielded.
+// batches yields batches of size rows, or one of all rows if size is 0. It returns errors instead of yielding them.
 func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield func(data.Batch, error) bool) error {
 	r, err := openRows(file, bytes, format)
 	if err != nil {
@@ -27,7 +27,7 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 			if err == nil && !more {
 				err = damaged(r.footer.end, "the file has fewer rows than it says")
 			}
-			if err == nil && n <= 1 { // the width of a list is known behind its first row
+			if err == nil && n <= 1 { // a list's width is known after its first row
 				err = r.reserve(want - n)
 			}
 			if err == nil && inBlocks {
@@ -52,7 +52,7 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 		}
 		b, taken := r.batch(int(n))
 		b.At = int(r.row - n)
-		if r.row == total { // before the last batch is out: a set must not be made of a damaged file
+		if r.row == total { // before the last batch is yielded: a damaged file must not become a set
 			if _, err := r.more(); err != nil {
 				return err
 			}
@@ -64,7 +64,6 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 	}
 }
 
-// reserve takes memory for n more rows.
 func (r *rows) reserve(n int64) error {
 	for k := range r.fields {
 		f := &r.fields[k]

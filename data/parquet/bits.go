@@ -9,7 +9,7 @@ import (
 
 var errPageShort = fmt.Errorf("the page ends too early: %w", io.ErrUnexpectedEOF)
 
-// bitsAt are width bits (64 at most) of b from bit p on, the least first, which must be there.
+// bitsAt returns width bits (at most 64) of b from bit p on, least significant first.
 func bitsAt(b []byte, p uint64, width uint) uint64 {
 	at, shift := p>>3, uint(p&7)
 	var low, high uint64
@@ -30,13 +30,12 @@ func bitsAt(b []byte, p uint64, width uint) uint64 {
 	return v
 }
 
-// runs are numbers of up to 32 bits as Parquet writes levels and places in a dictionary: runs of one number, and
-// numbers packed bit by bit. A number is made when it is asked for, so a run's length costs no memory, whatever it
-// claims.
+// runs are Parquet's run-length and bit-packed numbers of up to 32 bits. Numbers are decoded on request, so a run's
+// claimed length allocates nothing.
 type runs struct {
 	b      []byte
 	width  uint
-	left   uint64 // in the run
+	left   uint64
 	same   uint32
 	packed []byte // nil in a run of one number
 	bit    uint64
@@ -83,33 +82,32 @@ func (r *runs) run() error {
 		}
 		return nil
 	}
-	// The last group may be cut off by some writers: what is missing is an error only if it is asked for.
+	// Some writers truncate the last group. That is an error only if the missing part is read.
 	bytes := min(head>>1*uint64(r.width), uint64(len(r.b)))
 	r.left, r.packed, r.bit = head>>1*8, r.b[:bytes:bytes], 0
-	if r.packed == nil { // of width 0
+	if r.packed == nil { // width 0
 		r.packed = []byte{}
 	}
 	r.b = r.b[bytes:]
 	return nil
 }
 
-// deltas are numbers as the differences between neighbours, packed in blocks (DELTA_BINARY_PACKED).
+// deltas decodes DELTA_BINARY_PACKED.
 type deltas struct {
 	b       []byte
-	count   uint64 // not given yet
-	block   uint64 // values in a block
-	minis   uint64 // parts of a block, each with a width of its own
+	count   uint64
+	block   uint64 // values per block
+	minis   uint64 // miniblocks per block
 	first   bool
 	value   int64
 	least   int64
-	widths  []byte // of the parts to come
+	widths  []byte
 	inMini  uint64
 	packed  []byte
 	bit     uint64
 	current uint
 }
 
-// newDeltas refuses more than most values.
 func newDeltas(b []byte, most int) (*deltas, error) {
 	d := &deltas{b: b, first: true}
 	d.block, d.minis, d.count = d.uvarint(), d.uvarint(), d.uvarint()
@@ -126,7 +124,7 @@ func newDeltas(b []byte, most int) (*deltas, error) {
 	return d, nil
 }
 
-// uvarint sets b to nil where there is none.
+// uvarint sets b to nil if there is none.
 func (d *deltas) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 {

@@ -5,11 +5,10 @@ import (
 	"math"
 )
 
-// blockRows is how many rows are taken at once: their values in the result and in the columns fit into the processor's
-// nearest memory.
+// blockRows is the number of rows decoded at once; their values fit into the L1 cache.
 const blockRows = 512
 
-// inBlocks tells whether rows can be taken in blocks: if no field has lists or texts.
+// inBlocks reports whether no field has lists or texts.
 func (r *rows) inBlocks() bool {
 	for _, f := range r.fields {
 		if _, texts := f.sink.(*textual); texts || f.list {
@@ -19,9 +18,8 @@ func (r *rows) inBlocks() bool {
 	return true
 }
 
-// block takes some of the next most rows at once, column by column, and says how many: 0 where rows have to be taken
-// one by one, as at the end of a page, and where anything is wrong, so that errors come from [rows.take] alone. It then
-// leaves all as it was.
+// block decodes up to most rows at once, column by column. It returns 0 and changes nothing if it cannot, so that all
+// errors come from [rows.take].
 func (r *rows) block(most int64) int64 {
 	if r.oneByOne > 0 {
 		r.oneByOne--
@@ -73,27 +71,22 @@ func (r *rows) block(most int64) int64 {
 	return n
 }
 
-// taken is where a column stands behind a block.
 type taken struct {
 	def    runs
 	values values
 }
 
-// blockSink is a sink whose values can be set in any order.
 type blockSink interface {
-	// extend makes place for n values, if there is memory for them, and says where it begins.
+	// extend adds n values, starting at the returned index, if memory allows.
 	extend(n int) (at int, ok bool)
-	// shorten leaves n values.
 	shorten(n int)
-	// set converts a value, if it can be.
 	set(at int, v *value) bool
-	// setAll converts n numbers of the type of a leaf, of b or of those places in b, to the places at, at+stride, ….
+	// setAll converts n numbers of leaf's type, consecutive in b or at those places in b, to indices at, at+stride, ….
 	setAll(at, stride int, l *leaf, b []byte, places []uint32, n int) bool
-	// setClasses does the same with the places of texts.
+	// setClasses does the same for places of texts.
 	setClasses(at, stride int, d *dictionary, places []uint32) bool
 }
 
-// column puts n values of a column into the field's sink, or says that it cannot.
 func (f *field) column(c *cursor, numbers *[blockRows]uint32, at, n int) (taken, bool) {
 	sink, t := f.sink.(blockSink), taken{c.def, c.decoded}
 	if c.leaf.maxDef == 0 || t.def.skip(uint32(c.leaf.maxDef), uint64(n)) {
@@ -131,7 +124,7 @@ func (f *field) column(c *cursor, numbers *[blockRows]uint32, at, n int) (taken,
 	return f.oneByOne(c, at, n)
 }
 
-// oneByOne does what [field.column] does, for all encodings and for nulls.
+// oneByOne does the same for all encodings and for nulls.
 func (f *field) oneByOne(c *cursor, at, n int) (taken, bool) {
 	sink := f.sink.(blockSink)
 	t := taken{c.def, c.decoded.clone()}
@@ -203,7 +196,7 @@ func (s *slice[T]) setAll(at, stride int, l *leaf, b []byte, places []uint32, n 
 	return true
 }
 
-// setFloats is setAll of float32, the usual type, without a call for each value.
+// setFloats is setAll for float32 without a call per value.
 func setFloats(to []float32, stride int, l *leaf, b []byte, places []uint32, n int) bool {
 	bad := uint32(0)
 	put := func(i int, v float32) {
@@ -251,19 +244,18 @@ func setFloats(to []float32, stride int, l *leaf, b []byte, places []uint32, n i
 	return bad == 0
 }
 
-// notFinite are the bits of a float32 that all numbers lack which are infinite or none.
+// notFinite are the exponent bits, all set in infinities and NaNs.
 const notFinite = 0x7f800000
 
-// mostClasses is how large a dictionary of texts is whose classes are kept.
 const mostClasses = 256
 
-// setClasses looks the class of each text of the dictionary up once.
+// setClasses looks up each text of the dictionary once.
 func (s *slice[T]) setClasses(at, stride int, d *dictionary, places []uint32) bool {
 	if d.classes == nil {
 		d.classes = make([]int32, 0, mostClasses)
 	}
 	for i := len(d.classes); i < d.count; i++ {
-		class := int32(-1) // an error, if it is asked for
+		class := int32(-1) // an error, if it is used
 		if t, err := s.to(&value{kind: text, text: d.text(i)}); err == nil {
 			class, _ = any(t).(int32)
 		}
@@ -281,7 +273,7 @@ func (s *slice[T]) setClasses(at, stride int, d *dictionary, places []uint32) bo
 	return true
 }
 
-// skip goes n numbers on, if they are all v and of the present run.
+// skip advances by n numbers if the current run repeats v that often.
 func (r *runs) skip(v uint32, n uint64) bool {
 	if r.left < n || r.packed != nil || r.same != v {
 		return false
@@ -290,7 +282,6 @@ func (r *runs) skip(v uint32, n uint64) bool {
 	return true
 }
 
-// all reads the next numbers.
 func (r *runs) all(to []uint32) bool {
 	for len(to) > 0 {
 		for r.left == 0 {

@@ -9,7 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// chunk is a column's part of a row group.
 type chunk struct {
 	codec      int
 	typ        int
@@ -19,13 +18,11 @@ type chunk struct {
 	encrypted  bool
 }
 
-// group is a row group.
 type group struct {
 	rows   int64
-	chunks []chunk // of the leaves asked for
+	chunks []chunk
 }
 
-// next reads the next row group, with the chunks of some leaves, by their numbers.
 func (f *footer) next(wanted map[int]int) (group, error) {
 	g := group{chunks: make([]chunk, len(wanted))}
 	if f.count == 0 {
@@ -94,14 +91,13 @@ func columnChunk(t *thrift, kind byte) chunk {
 	return c
 }
 
-// cursor goes through a column, one level or value at a time.
 type cursor struct {
 	*unpacker
 	leaf *leaf
 
-	at, end int64 // of the pages to come
+	at, end int64 // of the remaining pages
 	codec   int
-	values  int64 // in these pages
+	values  int64
 	page    []byte
 	dict    dictionary
 	left    int // levels in the page
@@ -109,13 +105,12 @@ type cursor struct {
 	def     runs
 	decoded values
 
-	loaded   bool // what follows is there
+	loaded   bool // the next level and value are decoded
 	r, d     int
 	value    value
 	pageFrom int64
 }
 
-// open begins a row group's chunk.
 func (c *cursor) open(k chunk, end int64) error {
 	switch {
 	case c.leaf.err != nil:
@@ -124,7 +119,7 @@ func (c *cursor) open(k chunk, end int64) error {
 		return errors.New("it is in another file, or encrypted, which is not supported")
 	case k.typ != c.leaf.typ:
 		return fmt.Errorf("it has type %d in a row group, and %d in the schema", k.typ, c.leaf.typ)
-	case k.values == 0: // it has no pages, and its place is any
+	case k.values == 0: // it has no pages, so its offset is meaningless
 		k = chunk{codec: k.codec}
 	case k.at < 4 || k.length < 0 || k.at > end || k.length > end-k.at || k.values < 0:
 		return fmt.Errorf("%d values in %d bytes from byte %d on, expected them between byte 4 and %d", k.values, k.length, k.at, end)
@@ -135,7 +130,7 @@ func (c *cursor) open(k chunk, end int64) error {
 	return nil
 }
 
-// peek loads the next level, and its value if it has one; false at the chunk's end.
+// peek decodes the next level, and its value if it has one. It returns false at the chunk's end.
 func (c *cursor) peek() (bool, error) {
 	for !c.loaded {
 		if c.left == 0 {
@@ -229,7 +224,6 @@ func (c *cursor) nextPage() error {
 	return nil // an index
 }
 
-// begin finds the levels and the values in the page.
 func (c *cursor) begin(h pageHeader) error {
 	b := c.page
 	c.rep = runs{width: levelBits(c.leaf.repeats)}

@@ -8,14 +8,12 @@ import (
 	"unsafe"
 )
 
-// sink gathers the values of a field, in its type.
 type sink interface {
 	add(v *value) error
-	// reserve takes memory for n more values.
 	reserve(n int) error
 	len() int
 	size() int64
-	// flat is what was added since the last call, and how much memory it took.
+	// flat returns the values added since the last call, and their memory.
 	flat() (any, int64)
 }
 
@@ -58,7 +56,6 @@ func (s *slice[T]) add(v *value) error {
 	return nil
 }
 
-// rawBytes is a sink of the bytes of texts.
 type rawBytes struct{ slice[uint8] }
 
 func (r *rawBytes) add(v *value) error {
@@ -72,10 +69,9 @@ func (r *rawBytes) add(v *value) error {
 	return nil
 }
 
-// textual is a sink of texts, which take memory of their own.
 type textual struct {
 	slice[string]
-	truths bool // the column holds truth values
+	truths bool
 }
 
 func (w *textual) add(v *value) error {
@@ -93,7 +89,7 @@ func (w *textual) add(v *value) error {
 	return nil
 }
 
-// text is a value as it is written in a file of texts, which data.Preparation reads.
+// text formats a value for data.Preparation.
 func (w *textual) text(v *value) string {
 	switch {
 	case v.kind == text:
@@ -183,7 +179,6 @@ func toClass(classes []string) (func(v *value) (int32, error), error) {
 	}, nil
 }
 
-// some are the first few of names.
 func some(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -229,7 +224,6 @@ func sinkOf(f Field, mem *memory) (sink, error) {
 	return nil, fmt.Errorf("unknown type %q, expected float32, float64, int8 to int64, uint8 to uint64, bool or string", f.DType)
 }
 
-// fillOf is the value that the text of Field.Fill means.
 func fillOf(f Field) (*value, error) {
 	if f.Fill == "" {
 		return nil, nil

@@ -12,8 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// A Parquet file is PAR1, the pages of all columns, the footer (in Thrift), its length (32 bits, little-endian) and
-// PAR1, as the Apache project's documentation of the format says.
+// A Parquet file is PAR1, the pages, the footer (Thrift), its length (32 bits, little-endian) and PAR1.
 const (
 	fileTail    = 8
 	fileLeast   = 12
@@ -23,7 +22,6 @@ const (
 	leafSize    = 144
 )
 
-// Types of columns.
 const (
 	typeBool = iota
 	typeInt32
@@ -35,22 +33,20 @@ const (
 	typeFixed
 )
 
-// leaf is a column of the file.
 type leaf struct {
 	name     string
-	path     string // name, and what lies below it
+	path     string // name, and what follows it
 	index    int
 	typ      int
-	length   int // of the bytes of typeFixed
+	length   int // of typeFixed, in bytes
 	unsigned bool
-	repeats  int // how many levels of lists it is in
+	repeats  int // levels of lists around it
 	maxDef   int
-	listDef  int   // from which definition level on a list has an element
-	pandas   bool  // an index of pandas, which is no column of its table
+	listDef  int   // definition level from which a list has an element
+	pandas   bool  // an index of pandas, not a column of its table
 	err      error // why it cannot be read
 }
 
-// element is a node of the schema.
 type element struct {
 	name       []byte
 	typ        int
@@ -62,13 +58,13 @@ type element struct {
 	half       bool
 }
 
-// footer is what a file says of itself. Row groups stay in its bytes until they are read.
+// footer has the file's metadata. Row groups stay encoded until they are read.
 type footer struct {
 	leaves []leaf
 	rows   int64
-	groups thrift // behind the list's header
-	count  int    // of row groups
-	end    int64  // of the pages
+	groups thrift
+	count  int
+	end    int64
 }
 
 func readFooter(file io.ReaderAt, size int64, mem *memory) (*footer, error) {
@@ -182,7 +178,7 @@ func (f *footer) parse(b []byte, mem *memory) error {
 	return nil
 }
 
-// noteOf reads a note that a writer left in the footer. That of pandas names the columns that are indexes of its table.
+// noteOf reads a writer's metadata. That of pandas names its index columns.
 func noteOf(t *thrift, kind byte, mem *memory, indexes *[]string) error {
 	var key, value []byte
 	t.structure(kind, func(id int64, kind byte) {
@@ -200,7 +196,7 @@ func noteOf(t *thrift, kind byte, mem *memory, indexes *[]string) error {
 		return err
 	}
 	var note struct {
-		Indexes []any `json:"index_columns"` // names, or what a range is made of
+		Indexes []any `json:"index_columns"` // names, or objects that describe a range
 	}
 	if err := json.Unmarshal(value, &note); err != nil {
 		return fmt.Errorf("the note of pandas: %w", err)
@@ -227,7 +223,7 @@ func schemaElement(t *thrift, kind byte) element {
 			e.name = t.bytes(kind)
 		case 5:
 			e.children = small(t, kind)
-		case 6: // the older way to say what the values mean: 5 is a decimal, 11 to 14 are unsigned
+		case 6: // ConvertedType: 5 is a decimal, 11 to 14 are unsigned
 			c := small(t, kind)
 			e.unsigned = e.unsigned || c >= 11 && c <= 14
 			e.decimal = e.decimal || c == 5
@@ -249,7 +245,6 @@ func schemaElement(t *thrift, kind byte) element {
 	return e
 }
 
-// small is a number of 31 bits.
 func small(t *thrift, kind byte) int {
 	v := t.int(kind)
 	if v < 0 || v > 1<<31-1 {
@@ -259,7 +254,7 @@ func small(t *thrift, kind byte) int {
 	return int(v)
 }
 
-// schema finds the leaves of the tree, which lies in elements parents first.
+// schema finds the leaves of the tree, which elements holds in pre-order.
 func (f *footer) schema(elements []element, mem *memory) error {
 	at := 0
 	var walk func(path []string, named, repeats, def, listDef int) error
@@ -277,7 +272,7 @@ func (f *footer) schema(elements []element, mem *memory) error {
 			case 1:
 				def++
 			case 2:
-				if repeats == 0 { // a list goes by the name above what is repeated, as the writers' data frames call it
+				if repeats == 0 { // data frames name a list by the node above the repeated one
 					named = max(1, len(path)-1)
 				}
 				def++
@@ -302,7 +297,7 @@ func (f *footer) schema(elements []element, mem *memory) error {
 		for _, p := range path {
 			bytes += int64(len(p)) + 1
 		}
-		if err := mem.take(2 * bytes); err != nil { // one name at each depth makes long paths of a short file
+		if err := mem.take(2 * bytes); err != nil { // one name per depth makes long paths from a short file
 			return err
 		}
 		l := leaf{path: strings.Join(path, "."), index: len(f.leaves), typ: e.typ, length: e.length, unsigned: e.unsigned, repeats: repeats, maxDef: def, listDef: listDef}
@@ -343,7 +338,7 @@ func damaged(offset int64, format string, args ...any) error {
 	return &data.FormatError{Offset: offset, Err: fmt.Errorf(format, args...)}
 }
 
-// readAt fills b, and tells a file that ends from one that cannot be read.
+// readAt fills b, and distinguishes a truncated file from an unreadable one.
 func readAt(file io.ReaderAt, b []byte, at int64) error {
 	n, err := file.ReadAt(b, at)
 	switch {

@@ -37,7 +37,7 @@ var all = Format{Fields: []Field{
 	{Name: "m", Columns: []string{"m"}, Classes: []string{"a", "b"}},
 }}
 
-// Each file that is cut off is an error, and each byte of a small file may be any other.
+// Each truncated file is an error, and each byte of a small file may have any value.
 func TestF28_truncatedAndFlipped(t *testing.T) {
 	files := map[string][]byte{"parquet-go": written(t, rowsOf(4))}
 	for _, name := range []string{"pages2", "gzip"} {

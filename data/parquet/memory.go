@@ -7,8 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// memory is what reading may still take, in bytes. All that is as large as a file says is taken from it before it is
-// made.
+// memory is the remaining allowance in bytes. Everything whose size comes from the file is subtracted before it is
+// allocated.
 type memory struct{ limit, left int64 }
 
 func (m *memory) take(bytes int64) error {
@@ -19,13 +19,13 @@ func (m *memory) take(bytes int64) error {
 	return nil
 }
 
-// buffer is b with n bytes, whatever they are.
+// buffer returns b with n bytes of any content.
 func (m *memory) buffer(b []byte, n int) ([]byte, error) {
 	if n <= cap(b) {
 		return b[:n], nil
 	}
-	// The old one is not given back: it is garbage for a while. Some more than is needed, so that pages which grow
-	// little by little do not use up the limit.
+	// The old buffer still counts: it is garbage for a while. Growth by half keeps slowly growing pages within the
+	// limit.
 	if more := max(n, cap(b)+cap(b)/2); m.take(int64(more)) == nil {
 		return make([]byte, n, more), nil
 	}
@@ -35,7 +35,7 @@ func (m *memory) buffer(b []byte, n int) ([]byte, error) {
 	return make([]byte, n), nil
 }
 
-// grown is s with room for n more elements of that size, all taken from m; the bytes taken are added to taken.
+// grown returns s with room for n more elements of size bytes, charged to m and added to taken.
 func grown[T any](m *memory, s []T, n int, size int64, taken *int64) ([]T, error) {
 	if n <= cap(s)-len(s) {
 		return s, nil

@@ -16,13 +16,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// pageHeader is what stands before each page.
 type pageHeader struct {
 	typ, unpacked, packed  int
 	crc                    uint32
 	hasCRC                 bool
 	values, encoding       int
-	levels                 [2]int // how the levels of pageData are written: definition, repetition
+	levels                 [2]int // encodings of pageData's levels: definition, repetition
 	defBytes, repBytes     int    // of pageDataV2
 	isPacked, hasOwnHeader bool
 }
@@ -32,7 +31,7 @@ const (
 	pageDictionary = 2
 	pageDataV2     = 3
 
-	mostHeader = 1 << 20 // of which the page's least and largest value are the most
+	mostHeader = 1 << 20 // mostly the page's minimum and maximum
 )
 
 func parsePageHeader(t *thrift) pageHeader {
@@ -56,7 +55,7 @@ func parsePageHeader(t *thrift) pageHeader {
 				case 2:
 					h.encoding = small(t, kind)
 				case 3, 4:
-					if kind == thriftInt32 { // a dictionary's says whether it is sorted
+					if kind == thriftInt32 { // in a dictionary's header this field is a bool
 						h.levels[id-3] = small(t, kind)
 					}
 				}
@@ -82,7 +81,6 @@ func parsePageHeader(t *thrift) pageHeader {
 	return h
 }
 
-// unpacker is what all columns of a file use in turn.
 type unpacker struct {
 	file   io.ReaderAt
 	mem    *memory
@@ -98,7 +96,6 @@ func (u *unpacker) close() {
 	}
 }
 
-// pageHeader reads the header at a place, and says how long it is.
 func (u *unpacker) pageHeader(at, end int64) (h pageHeader, length int64, err error) {
 	for size := int64(512); ; size *= 8 {
 		size = min(size, end-at, mostHeader)
@@ -122,7 +119,6 @@ func (u *unpacker) pageHeader(at, end int64) (h pageHeader, length int64, err er
 	}
 }
 
-// Ways to pack a page.
 const (
 	codecNone   = 0
 	codecSnappy = 1
@@ -130,7 +126,7 @@ const (
 	codecZstd   = 6
 )
 
-// page reads the bytes of a page into buffer, unpacked but for the levels of a second version's, which come first.
+// page reads a page into buffer and decompresses it, except for the leading levels of version 2.
 func (u *unpacker) page(h pageHeader, codec int, at int64, buffer []byte) ([]byte, error) {
 	levels := 0
 	if h.typ == pageDataV2 {
@@ -163,7 +159,7 @@ func (u *unpacker) page(h pageHeader, codec int, at int64, buffer []byte) ([]byt
 	}
 	packed := u.packed
 	if err == nil && codec == codecSnappy && h.unpacked > levels {
-		// Its own length is looked at first: Decode makes a buffer of that size.
+		// snappy.Decode would allocate the claimed length.
 		n, bad := snappy.DecodedLen(packed[levels:])
 		if bad != nil {
 			err = fmt.Errorf("unpack: %w", bad)
@@ -186,7 +182,7 @@ func (u *unpacker) page(h pageHeader, codec int, at int64, buffer []byte) ([]byt
 	return buffer, nil
 }
 
-// possible refuses sizes that no page can have, before they cost memory.
+// possible refuses impossible sizes before they are allocated.
 func possible(codec, packed, unpacked int) error {
 	most := int64(packed)
 	switch codec {
@@ -216,9 +212,8 @@ func checkSum(h pageHeader, b []byte) error {
 	return nil
 }
 
-// unpack fills to.
 func (u *unpacker) unpack(codec int, packed, to []byte) error {
-	return shield.Do(func() error { return u.unpackBy(codec, packed, to) }) // what unpacks is not ours
+	return shield.Do(func() error { return u.unpackBy(codec, packed, to) }) // decompressors may panic
 }
 
 func (u *unpacker) unpackBy(codec int, packed, to []byte) (err error) {
@@ -257,5 +252,4 @@ func (u *unpacker) unpackBy(codec int, packed, to []byte) (err error) {
 	return err
 }
 
-// levelBits is the width of levels up to most.
 func levelBits(most int) uint { return uint(bits.Len(uint(most))) }

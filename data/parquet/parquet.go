@@ -11,58 +11,54 @@ import (
 	"github.com/lazo-ml/lazo/internal/distinct"
 )
 
-// Format says how a file becomes examples: one a row. The zero Format gives one field "x", float32 [n, columns], as
-// [data.CSV] does.
+// Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns], as [data.CSV]
+// does.
 //
 //	parquet.Format{Fields: []parquet.Field{
 //		{Name: "x", Columns: []string{"pixels"}, Dims: []int{28, 28, 1}},
 //		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
 //	}}
 //
-// A stream keeps the lists of its format: do not change them meanwhile.
+// A stream keeps the slices of its format: do not change them.
 type Format struct {
-	// Fields are what an example has; none: "x", of all columns.
+	// Fields are the fields of an example. Empty means "x" with all columns.
 	Fields []Field
-	// Texts, which goes without Fields, has each column as a field of its own, of texts, [n], as [data.CSV.Texts]:
-	// numbers are written out, a null or NaN is "". It is what a [data.Preparation] is fitted on. A column of lists is an
-	// error.
+	// Texts reads each column into its own text field [n], as [data.CSV.Texts], for a [data.Preparation]. Numbers are
+	// formatted; a null or NaN is "". Lists are errors. It excludes Fields.
 	Texts bool
-	// Limit is the most memory that reading may take, in bytes: footer, pages, dictionaries, and the values of the set
-	// or of one batch. If 0, twice the file, or for Texts sixteen times, and 56 MB. A column packed tighter than that
-	// needs a limit of its own. A text takes 16 bytes more than it has.
+	// Limit is the maximum memory in bytes for footer, pages, dictionaries, and the values of the set or one batch. A
+	// text counts 16 bytes more than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
 	Limit int64
 }
 
-// Field is some columns of a file.
+// Field assigns columns of a file to a field.
 type Field struct {
 	Name string
-	// Columns are the names of columns in the schema, in this order; none: all that no other field names, in the file's
-	// order, but for an index of pandas, which is no column of its table and must be named. A column in a structure is
-	// called "outer.inner", a list by the name of the list. Of one named column the field is [n], else [n, columns]. A
-	// list of numbers gives [n, length] and must be the field's only column, with as many numbers in each row as in the
-	// first.
+	// Columns are names from the schema, in this order. Empty means all that no other field names, except an index of
+	// pandas. A column in a structure is named "outer.inner", a list by the list's name. The field is [n] for one named
+	// column, else [n, columns]. A list of numbers makes [n, length]; it must be the only column, with the same length
+	// in each row.
 	Columns []string
-	// Dims is the shape of an example of such a list, nil for [length].
+	// Dims is the shape of an example of such a list; nil means [length].
 	Dims []int
-	// DType is the type of the values as data.Array.DType names it; "float32" if "", and "int32" with Classes. Numbers
-	// are converted: a float to the nearest, an integer only if it is the same. Truth values are 0 and 1, times their
-	// numbers in the file. Texts with the type "uint8" are lists of their bytes; with the type "string" they are texts,
-	// numbers and truth values are written out, and a null or NaN is "".
+	// DType is the dtype, named as by data.Array.DType; "" means "float32", or "int32" with Classes. Floats are rounded
+	// to nearest; integers must be representable. Bools are 0 and 1, times the file's numbers. Texts as "uint8" are
+	// lists of bytes. "string" keeps texts and formats numbers and bools; a null or NaN is "".
 	DType string
-	// Classes are the texts that the column may hold; the value is the number of the text, from 0.
+	// Classes are the texts that the column may hold. The value is the index of the text.
 	Classes []string
-	// Fill is the value for a null, a NaN or an infinite value, as text; "" refuses them.
+	// Fill is the value for a null, NaN or infinity, as text. With "" they are errors.
 	Fill string
 }
 
-// RowError is a value that cannot be taken as the format says.
+// RowError is a value that does not fit the format.
 type RowError struct {
 	// Path is the file, "" if it was read from an [io.ReaderAt].
 	Path string
 	// Row is the number of the example, from 1.
 	Row    int64
 	Column string
-	// Err is what is wrong.
+	// Err is the cause.
 	Err error
 }
 
@@ -76,8 +72,8 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Read reads all rows of a file of size bytes into a set. What is wrong with the file is a [*data.FormatError], with
-// one of its values a [*RowError]; what takes too much memory wraps [data.ErrLimit].
+// Read reads all rows of a file of size bytes into a set. It returns a [*data.FormatError] for an invalid file, a
+// [*RowError] for a value, and an error that wraps [data.ErrLimit] for too much memory.
 func Read(file io.ReaderAt, size int64, format Format) (*data.Set, error) {
 	set, err := read(file, size, format)
 	if err != nil {
@@ -86,7 +82,7 @@ func Read(file io.ReaderAt, size int64, format Format) (*data.Set, error) {
 	return set, nil
 }
 
-// Open reads a file as [Read] does. For one that does not fit into memory, see [Stream].
+// Open reads a file as [Read] does. For files larger than memory use [Stream].
 func Open(path string, format Format) (*data.Set, error) {
 	var set *data.Set
 	err := withFile(path, func(file *os.File, size int64) (err error) {
@@ -108,11 +104,11 @@ func read(file io.ReaderAt, size int64, format Format) (set *data.Set, err error
 	return set, errors.Join(err, made)
 }
 
-// Stream reads a file in batches of size examples, the last one of the rest; a batch may cross the border of row
-// groups. Memory is that of a batch and of a page of each column. Each iteration opens the file anew; an error is the
-// last that comes. Epoch is 0 in all.
+// Stream reads a file in batches of size examples, which may span row groups; the last one may be smaller. It holds one
+// batch and one page per column in memory, and opens the file in each iteration. The first error ends the iteration.
+// Epoch is 0.
 //
-// A few bytes can stand for any number of equal rows, so a stream is as long as the file says; [data.Take] bounds it.
+// A small file can claim any number of equal rows; [data.Take] bounds the stream.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if size < 1 {
@@ -128,8 +124,8 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	}
 }
 
-// Texts reads a column of texts or bytes, row by row, as for a tokenizer with [data.Map]. Each is memory of its own, a
-// null is nil. Memory is that of a page. Each iteration opens the file anew; an error is the last that comes.
+// Texts yields a column of texts or bytes, row by row, each in its own memory; a null is nil. It holds one page in
+// memory and opens the file in each iteration. The first error ends the iteration.
 func Texts(path, column string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := withFile(path, func(file *os.File, size int64) error { return texts(file, size, column, yield) })
@@ -170,9 +166,9 @@ func texts(file io.ReaderAt, size int64, column string, yield func([]byte, error
 	}
 }
 
-// withFile opens a regular file for f, and puts the path into its errors.
+// withFile opens a regular file for f and adds the path to errors.
 func withFile(path string, f func(file *os.File, size int64) error) error {
-	info, err := os.Stat(path) // before opening, which would wait for the writer of a named pipe
+	info, err := os.Stat(path) // opening a named pipe would wait for its writer
 	if err != nil {
 		return err
 	}
@@ -197,7 +193,6 @@ func withFile(path string, f func(file *os.File, size int64) error) error {
 	return err
 }
 
-// choose finds the columns of each field by their names.
 func choose(leaves []leaf, fields []Field) ([][]*leaf, error) {
 	if len(leaves) == 0 {
 		return nil, errors.New("the file has no columns")

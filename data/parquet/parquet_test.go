@@ -87,7 +87,7 @@ func TestPyarrow(t *testing.T) {
 	}
 }
 
-// Row is what parquet-go writes in its own default encodings.
+// row is written by parquet-go in its default encodings.
 type row struct {
 	A    int32    `parquet:"a"`
 	B    float64  `parquet:"b,split"`
@@ -154,7 +154,7 @@ func TestParquetGo(t *testing.T) {
 	}
 }
 
-// What pandas writes beside columns is no feature, row groups may be empty, and floats of 16 bits are no texts.
+// pandas' index columns are not features, row groups may be empty, and 16-bit floats are not texts.
 func TestPandas(t *testing.T) {
 	fields := []Field{{Name: "x"}, {Name: "y", Columns: []string{"y"}, DType: "int32"}}
 	set, err := Open("testdata/pandas/shuffled.parquet", Format{Fields: fields})

@@ -8,28 +8,26 @@ import (
 	"math"
 )
 
-// field is a Field and where its values come from.
 type field struct {
 	Field
 	cursors []*cursor
 	sink    sink
 	fill    *value
-	list    bool // of as many values in each row as in the first
-	width   int  // values of a row; 0 before the first row of a list
+	list    bool // every row has as many values as the first
+	width   int  // values per row; 0 before the first row of a list
 	dims    []int
 }
 
-// rows goes through a file, row by row.
 type rows struct {
 	unpacker
 	footer  *footer
 	fields  []field
 	cursors []*cursor
-	wanted  map[int]int // places in cursors by numbers of leaves
-	left    int64       // rows in the row group
-	row     int64       // those that were read
+	wanted  map[int]int // indices of cursors by leaf number
+	left    int64
+	row     int64
 
-	// Of block: rows to take one by one before it is tried again, where the columns will stand, places in a dictionary.
+	// Used by block: rows to take singly before the next attempt, the columns' next states, indices in a dictionary.
 	oneByOne int64
 	next     []taken
 	places   [blockRows]uint32
@@ -142,7 +140,7 @@ func (r *rows) field(f Field, leaves []*leaf) (field, error) {
 	return one, nil
 }
 
-// more opens the next row group where the one before has ended; false behind the last.
+// more opens the next row group when the current one is exhausted. It returns false after the last.
 func (r *rows) more() (bool, error) {
 	for r.left == 0 {
 		if r.row > 0 || r.footer.count == 0 {
@@ -167,7 +165,6 @@ func (r *rows) more() (bool, error) {
 	return true, nil
 }
 
-// ended says what is left in the columns behind the last row of a row group.
 func (r *rows) ended() error {
 	for _, c := range r.cursors {
 		more, err := c.peek()
@@ -188,7 +185,6 @@ func (r *rows) short(c *cursor, err error) error {
 	return damaged(c.pageFrom, "column %q has fewer values than the row group has rows (%d more): %w", c.leaf.name, r.left, io.ErrUnexpectedEOF)
 }
 
-// take puts the next row's values behind those that are there.
 func (r *rows) take() error {
 	for k := range r.fields {
 		f := &r.fields[k]
@@ -212,7 +208,6 @@ func (r *rows) take() error {
 	return nil
 }
 
-// one takes the value at the cursor, or the one that fills a missing one.
 func (r *rows) one(f *field, c *cursor, there bool) error {
 	c.loaded = false
 	v := &c.value
@@ -257,7 +252,7 @@ func (r *rows) list(f *field, c *cursor) error {
 		} else if !more || c.r == 0 {
 			break
 		}
-		if f.width > 0 && f.sink.len()-before > f.width { // no need to read on
+		if f.width > 0 && f.sink.len()-before > f.width { // stop reading
 			break
 		}
 	}
@@ -281,7 +276,7 @@ func (r *rows) list(f *field, c *cursor) error {
 	return nil
 }
 
-// product is -1 where there is no such shape.
+// product returns -1 for an invalid shape.
 func product(dims []int) int {
 	all := 1
 	for _, d := range dims {

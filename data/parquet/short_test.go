@@ -2,5 +2,5 @@
 
 package parquet
 
-// flipStep: F28 changes each so many-th byte of the larger files.
+// flipStep: F28 changes one byte in each flipStep of the larger files.
 const flipStep = 13

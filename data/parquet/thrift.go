@@ -7,7 +7,6 @@ import (
 	"io"
 )
 
-// Kinds of values in Thrift's compact protocol, in which Parquet writes its headers.
 const (
 	thriftTrue   = 1
 	thriftFalse  = 2
@@ -22,10 +21,10 @@ const (
 	thriftMap    = 11
 	thriftStruct = 12
 
-	thriftDepth = 24 // Parquet's own headers have 7
+	thriftDepth = 24 // Parquet's headers need 7
 )
 
-// thrift walks over a header without taking memory: what it gives are parts of b. The first error stays.
+// thrift parses without allocating: results are slices of b. The first error is kept.
 type thrift struct {
 	b     []byte
 	at    int
@@ -83,7 +82,7 @@ func (t *thrift) varint() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// int and the like read a field's value that must be of that kind.
+// int and its siblings read a value, which must be of that kind.
 func (t *thrift) int(kind byte) int64 {
 	switch kind {
 	case thriftByte:
@@ -118,8 +117,7 @@ func (t *thrift) structure(kind byte, field func(id int64, kind byte)) {
 	t.fields(field)
 }
 
-// fields calls field for each field of a structure, and passes over the value where it reads nothing. (The value of
-// true and false is their kind: there is nothing to read.)
+// fields calls field for each field and skips the values it does not read. The value of a bool is its kind.
 func (t *thrift) fields(field func(id int64, kind byte)) {
 	if t.depth++; t.depth > thriftDepth {
 		t.fail(fmt.Errorf("the header is nested more than %d deep", thriftDepth))
@@ -143,7 +141,7 @@ func (t *thrift) fields(field func(id int64, kind byte)) {
 	}
 }
 
-// list is the number of elements, each of which takes a byte at least, and their kind.
+// list returns the number of elements, each at least a byte, and their kind.
 func (t *thrift) list(kind byte) (n int, of byte) {
 	if kind != thriftList && kind != thriftSet {
 		t.fail(fmt.Errorf("a field of the header has kind %d, expected a list", kind))
@@ -197,7 +195,7 @@ func (t *thrift) skipElements(n int, of byte) {
 	}
 	defer func() { t.depth-- }()
 	if of == thriftTrue || of == thriftFalse {
-		of = thriftByte // which is what they take outside of a structure
+		of = thriftByte // their size outside a structure
 	}
 	for ; n > 0 && t.err == nil; n-- {
 		t.skip(of)

@@ -7,7 +7,6 @@ import (
 	"math"
 )
 
-// kind is what a value is, whatever bits the file took for it.
 type kind int
 
 const (
@@ -17,7 +16,7 @@ const (
 	text
 )
 
-// value is one of a column. Text is a part of the page, and good until the next page is read.
+// value is valid until the next page is read.
 type value struct {
 	kind  kind
 	int   int64 // the bits, if unsigned
@@ -25,14 +24,12 @@ type value struct {
 	text  []byte
 }
 
-// values gives a page's values, one after the other.
 type values interface {
 	next(v *value) error
-	// clone stands at the same place, and goes on alone.
+	// clone returns an independent copy at the same position.
 	clone() values
 }
 
-// Encodings of pages.
 const (
 	encodingPlain       = 0
 	encodingPlainDict   = 2
@@ -43,7 +40,6 @@ const (
 	encodingSplit       = 9
 )
 
-// newValues reads b, a page's values, of which there are at most count.
 func newValues(l *leaf, encoding int, b []byte, count int, dict *dictionary) (values, error) {
 	switch {
 	case encoding == encodingPlain:
@@ -52,7 +48,7 @@ func newValues(l *leaf, encoding int, b []byte, count int, dict *dictionary) (va
 		if dict.leaf == nil {
 			return nil, errors.New("the page needs a dictionary, and there was none before it")
 		}
-		if len(b) == 0 { // of nulls alone
+		if len(b) == 0 { // all null
 			return &places{dict: dict}, nil
 		}
 		if b[0] > 32 {
@@ -84,7 +80,7 @@ func newValues(l *leaf, encoding int, b []byte, count int, dict *dictionary) (va
 	return nil, fmt.Errorf("the page has the encoding %d for type %d, which is not supported: expected plain, dictionary, run length, delta or byte stream split", encoding, l.typ)
 }
 
-// width is the bytes of a plain value; 0 if it has none of its own.
+// width returns the bytes of a plain value; 0 if it varies.
 func (l *leaf) width() int {
 	switch l.typ {
 	case typeInt32, typeFloat:
@@ -97,7 +93,6 @@ func (l *leaf) width() int {
 	return 0
 }
 
-// set makes v the value of the bytes b, of width.
 func (l *leaf) set(v *value, b []byte) {
 	switch l.typ {
 	case typeInt32:
@@ -159,25 +154,22 @@ func (p *plain) next(v *value) error {
 	return nil
 }
 
-// dictionary is the values of a column, each once.
 type dictionary struct {
 	*leaf
 	b      []byte
-	buffer []byte   // the memory of b
-	count  int      // of values
+	buffer []byte
+	count  int
 	starts []uint32 // of typeBytes, in b
-	// classes are those of the first texts, as a field has them; -1 for a text that is none.
+	// classes caches the classes of the first texts; -1 for a text that is none.
 	classes []int32
 }
 
-// text is a text of typeBytes.
 func (d *dictionary) text(i int) []byte {
 	at := int(d.starts[i])
 	n := int(binary.LittleEndian.Uint32(d.b[at:]))
 	return d.b[at+4 : at+4+n : at+4+n]
 }
 
-// fill reads a dictionary of count values from b.
 func (d *dictionary) fill(l *leaf, count int, mem *memory) error {
 	d.leaf, d.count, d.starts, d.classes = l, count, d.starts[:0], d.classes[:0]
 	if l.typ == typeBool {
@@ -209,7 +201,7 @@ func (d *dictionary) fill(l *leaf, count int, mem *memory) error {
 	return nil
 }
 
-// places are values by their places in a dictionary.
+// places decodes indices into a dictionary.
 type places struct {
 	runs
 	dict *dictionary
@@ -252,7 +244,7 @@ func (d *differences) next(v *value) error {
 	return err
 }
 
-// lengths are texts behind a list of all their lengths (DELTA_LENGTH_BYTE_ARRAY).
+// lengths decodes DELTA_LENGTH_BYTE_ARRAY.
 type lengths struct {
 	lengths *deltas
 	b       []byte
@@ -266,7 +258,7 @@ func newLengths(b []byte, count int) (*lengths, error) {
 	if err != nil {
 		return nil, err
 	}
-	behind := *d // goes through the lengths, to find where they end
+	behind := *d // skips the lengths to find their end
 	for behind.count > 0 {
 		if _, err := behind.next(); err != nil {
 			return nil, err
@@ -288,7 +280,7 @@ func (l *lengths) next(v *value) error {
 	return nil
 }
 
-// split are values as a list of all first bytes, then one of all second bytes, and so on (BYTE_STREAM_SPLIT).
+// split decodes BYTE_STREAM_SPLIT.
 type split struct {
 	*leaf
 	b    []byte

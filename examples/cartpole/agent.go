@@ -15,13 +15,12 @@ type agent struct {
 	seed  uint64
 }
 
-// random returns the random numbers of a position in the data. They depend on nothing else, so a checkpoint need not
-// have them.
+// random depends only on a position in the data, so a checkpoint need not contain it.
 func (a agent) random(position int64) *rand.Rand {
 	return rand.New(rand.NewPCG(a.seed, uint64(position)))
 }
 
-// look returns what a step computes of the present parameters and the states of environments, as output "out".
+// look returns the output "out" of a step for the states of environments.
 func (a agent) look(step *managed.Stepper, poles []pole) ([]float32, error) {
 	flat := make([]float32, 0, 4*len(poles))
 	for _, p := range poles {

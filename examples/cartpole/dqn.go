@@ -12,9 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// dqn is a step of DQN (Mnih et al. 2015) on a batch of the replay buffer, with the goals of Double DQN (van Hasselt
-// et al. 2016): the policy chooses the next action, and the target network, a copy of the policy of some steps ago,
-// says what that is worth.
+// dqn is a step of DQN (Mnih et al. 2015) on a batch from the replay buffer, with the targets of Double DQN (van
+// Hasselt et al. 2016). The target network is an earlier copy of the policy.
 func dqn(b *managed.Builder) {
 	const discount, renewed = 0.99, 20
 	best := graph.ArgMax(policy(b, b.Field("next")), -1)
@@ -29,19 +28,18 @@ func dqn(b *managed.Builder) {
 	}
 }
 
-// q are the values of both actions, [n, 2].
+// q returns the values of both actions, [n, 2].
 var q = managed.TestStep(func(b *managed.Builder) { b.Output("out", policy(b, b.Field("x"))) }, managed.OutputsAlone())
 
-// replay is the replay buffer and the environments that fill it. A checkpoint must have both.
+// replay is the replay buffer with its environments. A checkpoint must contain both.
 type replay struct {
 	agent
 	Poles  []pole
-	Ages   []int // of the episodes of these environments, in steps
+	Ages   []int // steps since the episodes began
 	Buffer []transition
 	Played int // steps of environments
 }
 
-// transition is one step of an environment.
 type transition struct {
 	State, Next pole
 	Action      int32
@@ -56,7 +54,6 @@ func newReplay(a agent) loop.Source[data.Batch] {
 	return r
 }
 
-// From plays before each 64th batch, and draws batches from the buffer.
 func (r *replay) From(position int64) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		for ; ; position++ {
@@ -74,7 +71,7 @@ func (r *replay) From(position int64) iter.Seq2[data.Batch, error] {
 	}
 }
 
-// play makes one step in each environment: at random, which becomes less likely from 1 to 0.04, or by the policy.
+// play makes one epsilon-greedy step in each environment; epsilon falls from 1 to 0.04.
 func (r *replay) play(random *rand.Rand) error {
 	const capacity = 50_000
 	values, err := r.look(q, r.Poles)

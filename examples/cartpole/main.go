@@ -1,14 +1,12 @@
-// Command cartpole learns to hold a pole upright on a cart, by one of three methods of reinforcement learning. Their
-// data depends on the state: docs/state-dependent-data.md describes such runs.
+// Command cartpole balances a pole on a cart by one of three reinforcement learning methods. Their data depends on the
+// state; see docs/state-dependent-data.md.
 //
 //	go run ./examples/cartpole                REINFORCE: the step's program plays the episodes (reinforce.go)
 //	go run ./examples/cartpole -method ppo    PPO: the source plays with the policy, and returns that several times (ppo.go)
 //	go run ./examples/cartpole -method dqn    DQN: the source plays, keeps what it saw, and draws batches from that (dqn.go)
 //
-// With -dir FOLDER a run saves checkpoints, and what its source keeps. It is resumed if it is started again.
-//
-// A run ends when the best action of the policy, taken in each step, holds the pole for 475 of 500 steps in the mean
-// of 100 episodes.
+// With -dir FOLDER a run saves checkpoints including its source's data, and resumes when started again. It ends when
+// the greedy policy balances the pole for a mean of 475 of 500 steps over 100 episodes.
 package main
 
 import (
@@ -36,12 +34,11 @@ import (
 
 const solved = 475
 
-// method is what differs between the three.
 type method struct {
 	step  managed.Build
 	data  func(agent) loop.Source[data.Batch]
 	rate  float64
-	tests loop.Steps // steps from one test to the next
+	tests loop.Steps
 	until loop.Steps
 }
 
@@ -93,7 +90,7 @@ func stopWhenSolved(_ context.Context, r loop.Report) error {
 	return loop.ErrStop
 }
 
-// policy scores the actions of states [..., 4], as [..., 2]: logits, or values of Q.
+// policy scores the actions of states [..., 4] as [..., 2]: logits or Q values.
 func policy(b *managed.Builder, states *graph.Node) *graph.Node {
 	return network(b.Scope().At("policy").ResetVisited(), states, 2)
 }
@@ -112,14 +109,12 @@ func at(scores, actions *graph.Node) *graph.Node {
 	return graph.ReduceSum(graph.Mul(scores, graph.OneHot(actions, 2, scores.DType())), -1)
 }
 
-// test plays an episode from each of the first states, with the best action in each step. The return of an episode is
-// the number of its steps.
+// test plays an episode from each first state with the best actions. The return is the number of steps.
 func test(b *managed.Builder) {
 	_, _, rewards := play(b.Field("x"), func(states *graph.Node) *graph.Node { return graph.ArgMax(policy(b, states), -1) })
 	b.Metric("return", graph.ReduceSum(rewards, 0))
 }
 
-// starts is one batch of first states, the same for each test.
 func starts(n int) data.Batches {
 	random, flat := rand.New(rand.NewPCG(1, 1)), []float32{}
 	for range n {

@@ -9,26 +9,25 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// A pole stands on a cart, on a hinge without friction. Each step an action pushes the cart to the left (0) or to the
-// right (1) with the force F. With the angle θ of the pole from the vertical, the accelerations are those of Barto,
-// Sutton and Anderson (1983):
+// A pole is hinged on a cart without friction. Each step an action pushes the cart left (0) or right (1) with force F.
+// With the pole's angle θ from the vertical, the accelerations are those of Barto, Sutton and Anderson (1983):
 //
 //	θ'' = (g sin θ - cos θ (F + m l θ'² sin θ)/M) / (l (4/3 - m cos² θ/M))
 //	x'' = (F + m l (θ'² sin θ - θ'' cos θ)) / M
 //
-// One step is one of Euler's method. The reward is 1 for each step that begins with the pole up. An episode ends when
-// the pole or the cart is out of bounds, or after the horizon.
+// A step is one of Euler's method. Each step that begins with the pole up has reward 1. An episode ends when pole or
+// cart is out of bounds, or after the horizon.
 const (
 	gravity  = 9.8
 	poleMass = 0.1 // m, kg
-	mass     = 1.1 // M, of cart and pole together, kg
-	half     = 0.5 // l, half the length of the pole, m
+	mass     = 1.1 // M, of cart and pole, kg
+	half     = 0.5 // l, half the pole's length, m
 	force    = 10  // F, N
 	interval = 0.02
-	farthest = 2.4                // of the cart from the middle, m
+	farthest = 2.4                // cart from the middle, m
 	steepest = 12 * math.Pi / 180 // angle of the pole
 	horizon  = 500
-	tilt     = 0.05 // the four numbers of a first state are drawn from -tilt to tilt
+	tilt     = 0.05 // first states are drawn from -tilt to tilt
 )
 
 // pole is the state of an environment: x, x', θ, θ'.
@@ -73,14 +72,13 @@ func up(states *graph.Node) *graph.Node {
 		graph.LessOrEqual(v[2], graph.Const(states.Graph(), float32(steepest)))), 1)
 }
 
-// play plays an episode from each of the first states [n, 4]. The function choose returns actions [n] for states [n,
-// 4]. Of each step there are the states [horizon, n, 4], the actions [horizon, n] and the rewards [horizon, n], 0
-// after an episode's end.
+// play plays an episode from each first state [n, 4]. choose returns actions [n] for states [n, 4]. The results are
+// states [horizon, n, 4], actions [horizon, n] and rewards [horizon, n], 0 after an episode's end.
 func play(first *graph.Node, choose func(states *graph.Node) *graph.Node) (states, actions, rewards *graph.Node) {
 	all := []*graph.Node{first, up(first)}
 	_, episodes := ops.Scan(all, nil, func(now, _ []*graph.Node) (next, out []*graph.Node) {
 		action := choose(now[0])
-		moved := graph.Where(now[1], push(now[0], action), now[0]) // an episode that is over stays where it is
+		moved := graph.Where(now[1], push(now[0], action), now[0]) // a finished episode does not move
 		return []*graph.Node{moved, graph.LogicalAnd(now[1], up(moved))}, []*graph.Node{now[0], action, now[1]}
 	}, ops.Length(horizon))
 	for i, e := range episodes {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	parallel  = 8   // environments that are played at once
+	parallel  = 8   // environments played at once
 	minibatch = 500 // steps of environments
 	passes    = 4   // over a rollout
 	updates   = passes * parallel * horizon / minibatch
@@ -35,14 +35,14 @@ func value(b *managed.Builder, states *graph.Node) *graph.Node {
 	return graph.Squeeze(network(b.Scope().At("value").ResetVisited(), states, 1), -1)
 }
 
-// scores are the logits of both actions and the value, [n, 3].
+// scores returns both actions' logits and the value, [n, 3].
 var scores = managed.TestStep(func(b *managed.Builder) {
 	x := b.Field("x")
 	b.Output("out", graph.Concatenate([]*graph.Node{policy(b, x), graph.ExpandAxes(value(b, x), -1)}, -1))
 }, managed.OutputsAlone())
 
-// rollout is what the policy did in its last turn of play: [horizon, parallel], with 4 numbers to a state. A
-// checkpoint must have it, because the policy that played it is gone when the first minibatch was trained on.
+// rollout is the policy's latest play, [horizon, parallel]. A checkpoint must contain it, because training changes the
+// policy.
 type rollout struct {
 	agent
 	States, Likelihoods, Returns, Advantages []float32
@@ -51,7 +51,7 @@ type rollout struct {
 
 func newRollout(a agent) loop.Source[data.Batch] { return &rollout{agent: a} }
 
-// From plays before each position that is a multiple of updates, and returns the minibatches of that rollout.
+// From plays before each multiple of updates and returns the rollout's minibatches.
 func (r *rollout) From(position int64) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		for {
@@ -82,7 +82,6 @@ func (r *rollout) minibatches(position int64) iter.Seq2[data.Batch, error] {
 	return data.Take(batches.From(position%updates), updates-position%updates)
 }
 
-// play begins new episodes in all environments, and another one where an episode ends.
 func (r *rollout) play(random *rand.Rand) error {
 	*r = rollout{agent: r.agent}
 	poles := make([]pole, parallel)
@@ -117,7 +116,7 @@ func (r *rollout) play(random *rand.Rand) error {
 	return nil
 }
 
-// choose draws an action by two logits, and returns the logarithm of its probability.
+// choose draws an action by two logits and returns its log probability.
 func choose(logits []float32, random *rand.Rand) (action int32, likelihood float32) {
 	gap := float64(logits[1] - logits[0])
 	if random.Float64() < 1/(1+math.Exp(-gap)) {
@@ -126,8 +125,7 @@ func choose(logits []float32, random *rand.Rand) (action int32, likelihood float
 	return action, float32(-math.Log1p(math.Exp(gap)))
 }
 
-// estimate computes the returns, and the advantages as generalized advantage estimation (Schulman et al. 2016),
-// scaled to the mean 0 and the deviation 1. Values have one row more than the rollout.
+// estimate computes returns and standardized advantages by GAE (Schulman et al. 2016).
 func (r *rollout) estimate(values []float32, fallen []bool) {
 	const discount, lambda = 0.99, 0.95
 	r.Returns, r.Advantages = make([]float32, len(fallen)), make([]float32, len(fallen))

@@ -13,9 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// reinforce is a step of REINFORCE (Williams 1992). Its program plays the episodes too, so it needs no data of the
-// host: its random numbers are those of the state. The advantage of an action is its return, compared with the mean
-// return of all actions.
+// reinforce is a step of REINFORCE (Williams 1992) with the mean return as baseline. Its program also plays the
+// episodes, with the state's random numbers, so it needs no data.
 func reinforce(b *managed.Builder) {
 	const episodes, discount = 16, 0.99
 	uniform := b.Scope().RandomUniform(b.Graph(), shapes.Make(b.DType(), episodes, 4))
@@ -35,13 +34,12 @@ func reinforce(b *managed.Builder) {
 	b.Metric("return", graph.ReduceSum(rewards, 0))
 }
 
-// sample draws an action by its logit, with the noise of Gumbel's distribution.
+// sample draws an action by the Gumbel-max trick.
 func sample(b *managed.Builder, logits *graph.Node) *graph.Node {
 	uniform := b.Scope().RandomUniform(b.Graph(), logits.Shape())
 	return graph.ArgMax(graph.Sub(logits, graph.Log(graph.Neg(graph.Log(uniform)))), -1)
 }
 
-// empty is a source of batches without fields.
 type empty struct{}
 
 func nothing(agent) loop.Source[data.Batch] { return &empty{} }

@@ -1,18 +1,11 @@
-// Command charlm trains a language model of characters on this project's own documents: from the characters so far to
-// the next one. What it shows:
-//
-//   - a text as one long sequence, which package data cuts into windows, shuffles and deals out in batches;
-//   - layers of GoMLX in a flaxlike model: a causal transformer, each character of which sees those before it;
-//   - text that the model writes, a character at a time.
-//
-// To run it, on the README and docs of this repository, or on all .md and .txt files of a folder:
+// Command charlm trains a causal transformer on the characters of this project's documents, or of all .md and .txt
+// files of a folder:
 //
 //	go run ./examples/charlm
 //	go run ./examples/charlm -text FOLDER -steps 2000
 //
-// It prints the perplexity on the last tenth of the text, on which it was not trained (from among how many characters
-// the model would have to guess on average), beside that of somebody who knows how often each character comes, and a
-// sample.
+// Package data divides one long text into windows. The layers are GoMLX's in a flaxlike model. It prints the perplexity
+// on the held-out last tenth of the text, that of a unigram model, and a sample.
 package main
 
 import (
@@ -30,8 +23,8 @@ import (
 )
 
 const (
-	window    = 64 // so many characters the model sees
-	stride    = 17 // from one window to the next one
+	window    = 64 // context length in characters
+	stride    = 17 // between windows
 	batchSize = 16
 )
 
@@ -58,7 +51,7 @@ func main() {
 	fmt.Println(write(ctx, model, alphabet, text[cut:cut+window], *length))
 }
 
-// windows are runs of the text with one character more than the model sees: the one that it is to tell.
+// windows have one character more than the context: the last target.
 func windows(text []int32, stride int) iter.Seq2[[]int32, error] {
 	characters := func(yield func(int32, error) bool) {
 		for _, c := range text {
@@ -70,7 +63,7 @@ func windows(text []int32, stride int) iter.Seq2[[]int32, error] {
 	return data.Window(characters, window+1, stride)
 }
 
-// batches go through the text again and again, each time in another order.
+// batches repeats the text, shuffled differently in each epoch.
 func batches(text []int32) loop.Data[data.Batch] {
 	shuffled := data.Passes(func(pass int) iter.Seq2[[]int32, error] {
 		return data.ShuffleBuffer(windows(text, stride), len(text)/stride, uint64(pass))

@@ -17,7 +17,7 @@ const (
 	temperature = 0.7
 )
 
-// network is a transformer: [batch, window] to a logit for each character at each place.
+// network is a transformer from [batch, window] to logits for each position.
 func network(characters int) nn.Layer {
 	block := nn.Sequential{
 		nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 4, Width: width / 4, Causal: true}},
@@ -26,7 +26,6 @@ func network(characters int) nn.Layer {
 		nn.Embedding{Vocabulary: characters, Width: width}, nn.Positions{Length: window}, block, block, nn.LayerNorm{}, nn.Dense{Units: characters}}
 }
 
-// write has the model go on with a text. Each character is drawn from the probabilities that the model gives to all.
 func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []int32, length int) string {
 	random := rand.New(rand.NewPCG(0, 0))
 	seen = append([]int32(nil), seen...)
@@ -43,8 +42,7 @@ func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []i
 	return string(written)
 }
 
-// draw adds noise to the logits so that the greatest is a draw from their softmax (the Gumbel-max trick). At a
-// temperature below 1 the likely ones come more often.
+// draw samples from the logits by the Gumbel-max trick. A temperature below 1 favours likely characters.
 func draw(random *rand.Rand, logits []float32) (best int) {
 	most := math.Inf(-1)
 	for i, v := range logits {

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// read gives the text of a folder's files as numbers of characters, and which character each number is.
+// read returns the text of a folder's files as numbers, and the character of each number.
 func read(folder string) (text []int32, alphabet []rune) {
 	folders := []string{folder}
 	if folder == "" {
@@ -25,13 +25,13 @@ func read(folder string) (text []int32, alphabet []rune) {
 	var all strings.Builder
 	for _, dir := range folders {
 		for _, pattern := range []string{"*.md", "*.txt"} {
-			for _, path := range must.M1(filepath.Glob(filepath.Join(dir, pattern))) { // sorted
+			for _, path := range must.M1(filepath.Glob(filepath.Join(dir, pattern))) {
 				all.Write(must.M1(os.ReadFile(path)))
 			}
 		}
 	}
 	characters := []rune(all.String())
-	if len(characters) < 20*window { // the tenth that is held back must have a window
+	if len(characters) < 20*window { // the held-out tenth must have a window
 		must.M(fmt.Errorf("the .md and .txt files of %q have %d characters, expected %d or more: name another folder with -text", folders, len(characters), 20*window))
 	}
 	alphabet = slices.Clone(characters)
@@ -44,8 +44,7 @@ func read(folder string) (text []int32, alphabet []rune) {
 	return text, alphabet
 }
 
-// byFrequencies is the perplexity, on a text, of how often each character comes in another one, each once more than
-// counted.
+// byFrequencies is the perplexity of a unigram model with add-one smoothing.
 func byFrequencies(counted, on []int32, characters int) float64 {
 	counts := make([]float64, characters)
 	for _, c := range counted {
@@ -58,7 +57,7 @@ func byFrequencies(counted, on []int32, characters int) float64 {
 	return math.Exp(nats / float64(len(on)))
 }
 
-// repository is where the sources of this program are, or else the folder in which it runs.
+// repository returns this program's source folder, or else the working directory.
 func repository() string {
 	if _, file, _, ok := runtime.Caller(0); ok {
 		root := filepath.Join(filepath.Dir(file), "..", "..")
@@ -69,7 +68,6 @@ func repository() string {
 	return "."
 }
 
-// set is all windows at once, to evaluate on.
 func set(windows iter.Seq2[[]int32, error]) *data.Set {
 	var runs [][]int32
 	for run, err := range windows {
@@ -79,7 +77,7 @@ func set(windows iter.Seq2[[]int32, error]) *data.Set {
 	return must.M1(data.New(fields(runs)...))
 }
 
-// fields are x, all characters but the last of each run, and y, all but the first: at each place the next one.
+// fields returns x and, shifted by one, the targets y.
 func fields(runs [][]int32) []data.Field {
 	var x, y []int32
 	for _, run := range runs {

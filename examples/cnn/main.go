@@ -3,7 +3,7 @@
 //	go run ./examples/cnn               prints the parameters, a line for each inner loop, the test accuracy
 //	go run ./examples/cnn -dir run      saves a checkpoint behind each inner loop; run again with more -steps, it goes on
 //
-// While it runs there is a progress bar on stderr. Ctrl-C ends it between two steps.
+// A progress bar is on stderr. Ctrl-C ends the run between two steps.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-const inner = loop.Steps(100) // the length of an inner loop
+const inner = loop.Steps(100)
 
 func main() {
 	must.M = loop.Exit
@@ -38,11 +38,10 @@ func main() {
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 
-	// Datasets. A resumed run takes its batches from where the earlier one ended.
+	// A resumed run continues the data where the earlier one ended.
 	training, test := must.M2(data.Digits())
 	batches := training.Batches(32, data.Shuffle(0))
 
-	// The state, and what it is made of.
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.01, optim.Momentum{Decay: 0.9}))))
 	trainStep := managed.TrainStep(step)
@@ -50,9 +49,9 @@ func main() {
 	must.M(trainStep.Prepare(ctx, state, sample))
 	fmt.Print(state.Summary())
 
-	lines := &callbacks.Lines{Out: os.Stdout} // what the summaries say: above the progress bar, not in the middle of it
+	lines := &callbacks.Lines{Out: os.Stdout} // prints summaries above the progress bar
 
-	// Inner loops of training, with a test and a summary at the end of each, and at the end of the run.
+	// Inner loops, each followed by a test and a summary, also at the end of the run.
 	border := loop.Every(inner).Or(loop.At(loop.Steps(*steps)))
 	fit := loop.New(
 		loop.On(loop.EachStep, trainStep),

@@ -26,8 +26,7 @@ func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 }
 
-// step is the one of training and of tests. What it tracks is gathered in the state, over all examples until the next
-// reset, as clu's metrics are.
+// step is used for training and tests. Its metrics accumulate over all examples until a reset, as in clu.
 func step(b *managed.Builder) {
 	labels, logits := b.Field("y"), network(b.Scope(), b.Field("x"))
 	b.Loss("loss", losses.CrossEntropy(labels, logits))
@@ -35,9 +34,9 @@ func step(b *managed.Builder) {
 	b.Track("f1", metrics.FBeta(1, 10, metrics.Macro), nil, labels, logits)
 }
 
-// summary is an action: it writes the figures of an inner loop and of the test after it.
+// summary is an action that prints the metrics of an inner loop and its test.
 func summary(w io.Writer) func(context.Context, loop.Report) error {
-	last := loop.Elapsed{} // the end of the inner loop before
+	last := loop.Elapsed{} // end of the previous inner loop
 	return func(_ context.Context, r loop.Report) error {
 		if last.Steps == 0 {
 			last = r.From

@@ -1,4 +1,4 @@
-// Eager looks into a training step: it prints a value on its way and finds the line that makes the first NaN.
+// Command eager prints a value within a training step and finds the line that makes the first NaN.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 func step(b *managed.Builder) {
 	sums := graph.ReduceAndKeep(b.Field("x"), graph.ReduceSum, 1)
-	if v, err := xla.Value(sums); err == nil { // there is none while a strategy builds the graph to compile it
+	if v, err := xla.Value(sums); err == nil { // no value while a strategy builds a graph to compile
 		fmt.Println("sums:", v.Value())
 	}
 	shares := graph.Div(b.Field("x"), sums)

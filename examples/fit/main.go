@@ -1,4 +1,4 @@
-// Command fit trains a convolutional network on the digits by flaxlike's Fit, and says how good it has become: go run
+// Command fit trains a convolutional network on the digits with flaxlike's Fit and prints its quality: go run
 // ./examples/fit
 package main
 

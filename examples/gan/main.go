@@ -1,5 +1,5 @@
-// Command gan trains a generator and its discriminator, two models in one state, in turns: each has a step of its own,
-// which updates its own variables with its own optimizer (Goodfellow et al. 2014). The data are numbers around 4.
+// Command gan trains a generator and a discriminator in one state alternately. Each has its own step, variables and
+// optimizer (Goodfellow et al. 2014). The data are numbers around 4.
 package main
 
 import (
@@ -32,7 +32,7 @@ func generated(b *managed.Builder) *graph.Node {
 	return network(b.Scope().In("generator"), noise)
 }
 
-// verdict is the mean loss of a discriminator that should call x real (-1) or not (1).
+// verdict is the discriminator's mean loss if x is real (sign -1) or not (1).
 func verdict(b *managed.Builder, x *graph.Node, sign float64) *graph.Node {
 	logits := network(b.Scope().At("discriminator"), x)
 	return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(logits, sign)))

@@ -1,19 +1,15 @@
-// Command gpt trains a language model of the kind of GPT on this project's own documents and code, and has it write.
-// What it shows:
-//
-//   - a byte-level BPE vocabulary (package text), trained on the same text, and kept as a tokenizer.json;
-//   - a decoder-only transformer of package nn: pre-norm, causal attention with rotary positions, tied embeddings;
-//   - AdamW, a rate that warms up and falls along a cosine, gradients clipped by their norm;
-//   - generation with a key-value cache: one compiled program for the prompt and one for each further token, at the same
-//     cost wherever it stands; temperature, top-k and top-p.
-//
-// To run it, from the root of a clone, in some three minutes on two cores; or on the .md and .go files of any folder:
+// Command gpt trains a GPT-style language model on this project's documents and code, or on the .md and .go files of a
+// folder, and generates text. The first takes about three minutes on two cores, from the root of a clone:
 //
 //	go run ./examples/gpt
 //	go run ./examples/gpt -text FOLDER -steps 2000 -prompt "The loop" -temperature 0.5
 //
-// It prints how many bits the model needs for a byte of files that it has not seen, beside a model that knows only how
-// often each token comes; and then what it writes.
+// - A byte-level BPE vocabulary (package text) is trained on the same text and saved as tokenizer.json.
+// - The model is decoder-only: pre-norm, rotary positions, tied embeddings.
+// - Training uses AdamW, warmup, cosine decay and clipping by the global norm.
+// - Generation uses a key-value cache, temperature, top-k and top-p.
+//
+// It prints the bits per byte on held-out files, those of a unigram model, and the generated text.
 package main
 
 import (
@@ -83,14 +79,14 @@ func main() {
 	must.M(run(ctx, runtime, s, os.Stdout, os.Stderr))
 }
 
-// check finds what would fail only behind the training.
+// check finds errors that would otherwise occur after the training.
 func (s settings) check() error {
 	for name, n := range map[string]int{"window": s.model.window, "heads": s.model.heads, "blocks": s.model.blocks, "batch": s.batch, "evaluation": s.evaluation, "tokens": s.tokens} {
 		if n < 1 {
 			return fmt.Errorf("-%s is %d, expected at least 1", name, n)
 		}
 	}
-	if m := s.model; m.width < 1 || m.width%(2*m.heads) != 0 { // rotary positions turn pairs
+	if m := s.model; m.width < 1 || m.width%(2*m.heads) != 0 { // rotary positions rotate pairs
 		return fmt.Errorf("-width is %d, expected a multiple of twice the %d -heads", m.width, m.heads)
 	}
 	_, err := s.sampling.Probabilities([]float32{0})
@@ -121,7 +117,7 @@ func run(ctx context.Context, runtime *xla.Runtime, s settings, stdout, stderr i
 			return err
 		}
 	}
-	s.model.vocabulary = c.tokens.Size() // a short text may not have enough pairs
+	s.model.vocabulary = c.tokens.Size() // a short text may have too few pairs
 	state, found, err := s.train(ctx, runtime, c, stderr)
 	if err != nil {
 		return err
@@ -144,7 +140,7 @@ func run(ctx context.Context, runtime *xla.Runtime, s settings, stdout, stderr i
 	return err
 }
 
-// train gives the trained model, and the bits for a byte of the files that were held back.
+// train returns the trained model and the bits per held-out byte.
 func (s settings) train(ctx context.Context, runtime *xla.Runtime, c *corpus, stderr io.Writer) (*managed.State, float64, error) {
 	warm := max(s.steps/10, 1)
 	optimizer := optim.New(s.rate,

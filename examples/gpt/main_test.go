@@ -45,8 +45,7 @@ func walk(t *testing.T) (folder string, bits float64) {
 	return folder, float64(count) / float64(size)
 }
 
-// A small model learns the rule of a text, of which the frequencies of tokens know nothing. What it writes goes on from
-// the prompt.
+// A small model learns the rule of a text that token frequencies do not show. Generated text continues the prompt.
 func TestLearns(t *testing.T) {
 	folder, rule := walk(t)
 	file := filepath.Join(t.TempDir(), "tokenizer.json")
@@ -70,8 +69,8 @@ func TestLearns(t *testing.T) {
 	require.Equal(t, 320, tokens.Size())
 }
 
-// What is written with the cache is what the whole text so far gives, token for token, and two programs do it: one for
-// the prompt, and one for all tokens behind it. Another prompt begins anew.
+// Generation with the cache equals generation from the whole text, token for token. It uses two programs: one for the
+// prompt, and one for all later tokens. Another prompt resets the caches.
 func TestCache(t *testing.T) {
 	ctx, m := t.Context(), network{vocabulary: 50, width: 32, heads: 2, blocks: 2, window: 24}
 	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithSeed(3))
@@ -79,7 +78,7 @@ func TestCache(t *testing.T) {
 	defer state.Close()
 	w := newWriter(m, state)
 	defer w.close()
-	whole := managed.TestStep(func(b *managed.Builder) { // the text, padded: causal attention does not see behind it
+	whole := managed.TestStep(func(b *managed.Builder) { // the text, padded: causal attention does not see the padding
 		b.Output("logits", m.logits(b.Scope(), b.Field("x")))
 	})
 	defer whole.Close()
@@ -137,7 +136,7 @@ func TestReadsRepositoryAlone(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// Each place is asked for the token behind it.
+// The target of each place is the next token.
 func TestFields(t *testing.T) {
 	got := fields([]int32{1, 2, 3, 4, 5, 6}, []int{0, 2}, 3)
 	require.Equal(t, []data.Field{data.X([]int32{1, 2, 3, 3, 4, 5}, 2, 3), data.Y([]int32{2, 3, 4, 4, 5, 6}, 2, 3)}, got)

@@ -7,7 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// network is a transformer: [batch, places] of tokens to a logit for each token at each place.
+// network is a transformer from tokens [batch, places] to logits for each place.
 type network struct{ vocabulary, width, heads, blocks, window int }
 
 func (m network) logits(scope *model.Scope, ids *graph.Node) *graph.Node {
@@ -16,8 +16,7 @@ func (m network) logits(scope *model.Scope, ids *graph.Node) *graph.Node {
 	})
 }
 
-// decode is logits for tokens that follow those of the caches, one for each block: a prompt, or one token. The caches
-// are changed to those that have the tokens too.
+// decode returns logits for tokens after those of the caches, one per block, and updates the caches.
 func (m network) decode(scope *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node {
 	return m.apply(scope, ids, func(attention nn.Attention, scope *model.Scope, x *graph.Node, block int) (y *graph.Node) {
 		y, caches[block] = attention.Decode(scope, x, caches[block])

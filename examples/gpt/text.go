@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	endOfText = "<|endoftext|>" // behind each file
-	fewest    = 100_000         // bytes
+	endOfText = "<|endoftext|>" // after each file
+	fewest    = 100_000
 )
 
-// corpus is a text as tokens: what the model is trained on, and each tenth file, which it does not see.
+// corpus is a tokenized text: the training text, and each tenth file, held out.
 type corpus struct {
 	tokens        *text.BPE
-	end           int32 // the token behind each file
+	end           int32 // the token after each file
 	training      []int32
 	heldBack      []int32
-	tokensPerByte float64 // of what is held back
+	tokensPerByte float64 // of the held-out text
 }
 
-// read takes all .md and .go files of a folder and below, but for hidden folders and data of tests.
+// read reads all .md and .go files below a folder, except hidden folders and testdata.
 func read(folder string, vocabulary int) (*corpus, error) {
 	var training, heldBack []string
 	bytes, files := 0, 0
@@ -68,7 +68,7 @@ func read(folder string, vocabulary int) (*corpus, error) {
 	c.end, _ = c.tokens.ID(endOfText)
 	encoded := func(files []string) (all []int32, bytes int, err error) {
 		for _, file := range files {
-			ids, err := c.tokens.EncodeOrdinary(file) // this file has the special token's name in it
+			ids, err := c.tokens.EncodeOrdinary(file) // this file contains the special token's text
 			if err != nil {
 				return nil, 0, err
 			}
@@ -84,7 +84,7 @@ func read(folder string, vocabulary int) (*corpus, error) {
 	return c, err
 }
 
-// batches are windows from anywhere in the text, without end.
+// batches yields random windows without end.
 func (c *corpus) batches(window, size int, seed uint64) func(yield func(data.Batch, error) bool) {
 	return func(yield func(data.Batch, error) bool) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -100,7 +100,7 @@ func (c *corpus) batches(window, size int, seed uint64) func(yield func(data.Bat
 	}
 }
 
-// held are so many windows of what was held back, evenly spread.
+// held returns n evenly spaced windows of the held-out text.
 func (c *corpus) held(window, n int) (*data.Set, error) {
 	if len(c.heldBack) <= window {
 		return nil, fmt.Errorf("%d tokens are held back, expected more than a window of %d", len(c.heldBack), window)
@@ -112,7 +112,7 @@ func (c *corpus) held(window, n int) (*data.Set, error) {
 	return data.New(fields(c.heldBack, at, window)...)
 }
 
-// fields are x, the windows that begin at these places, and y, at each place the token that follows.
+// fields returns the windows at these positions as x, and the following tokens as y.
 func fields(tokens []int32, at []int, window int) []data.Field {
 	var x, y []int32
 	for _, i := range at {
@@ -121,8 +121,7 @@ func fields(tokens []int32, at []int, window int) []data.Field {
 	return []data.Field{data.X(x, len(at), window), data.Y(y, len(at), window)}
 }
 
-// byFrequencies is how many bits a byte of what was held back takes by how often each token comes in the other text,
-// each once more than counted.
+// byFrequencies is the bits per held-out byte of a unigram model with add-one smoothing.
 func (c *corpus) byFrequencies() float64 {
 	counts := make([]float64, c.tokens.Size())
 	for _, id := range c.training {

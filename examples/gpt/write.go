@@ -17,8 +17,8 @@ import (
 	"github.com/lazo-ml/lazo/text"
 )
 
-// writer goes on with texts. The keys and values of the tokens so far are variables of the state, which the programs
-// change on the device; a prompt begins them anew.
+// writer continues texts. Its key-value caches are variables of the state, which programs change on the device; a
+// prompt resets them.
 type writer struct {
 	model         network
 	state         *managed.State
@@ -34,8 +34,7 @@ func newWriter(m network, state *managed.State) *writer {
 
 func (w *writer) close() error { return errors.Join(w.prompt.Close(), w.token.Close()) }
 
-// step gives the logits of what follows the tokens x. With begins they are the first ones, else they follow those of
-// the caches.
+// step returns the logits after tokens x, which begin a text or follow the caches.
 func (w *writer) step(b *managed.Builder, begins bool) {
 	m := w.model
 	variable := func(scope *model.Scope, name string, shape shapes.Shape) (value *graph.Node, set func(*graph.Node)) {
@@ -65,7 +64,6 @@ func (w *writer) step(b *managed.Builder, begins bool) {
 	b.Output("logits", graph.Reshape(last, 1, m.vocabulary))
 }
 
-// fits finds a prompt that cannot be gone on with for n tokens.
 func (m network) fits(prompt []int32, n int) error {
 	if len(prompt) == 0 || len(prompt)+n > m.window {
 		return fmt.Errorf("the prompt has %d tokens, and %d are to be written: expected a prompt, and at most the window's %d tokens together",
@@ -74,7 +72,7 @@ func (m network) fits(prompt []int32, n int) error {
 	return nil
 }
 
-// write goes on with a prompt for n tokens, or until a text ends, and gives those tokens.
+// write generates up to n tokens after a prompt, or until the text ends.
 func (w *writer) write(ctx context.Context, prompt []int32, n int, end int32, sampling text.Sampling, seed uint64) (written []int32, err error) {
 	if err := w.model.fits(prompt, n); err != nil {
 		return nil, err
@@ -97,7 +95,6 @@ func (w *writer) write(ctx context.Context, prompt []int32, n int, end int32, sa
 	return written, nil
 }
 
-// logitsOf runs a step on tokens.
 func logitsOf(ctx context.Context, step *managed.Stepper, state *managed.State, ids []int32) ([]float32, error) {
 	_, logs, err := step.Step(ctx, state, data.Batch{Fields: []data.Field{data.X(ids, 1, len(ids))}, Size: 1})
 	if err != nil {

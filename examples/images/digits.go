@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// writeDigits writes the digits as PNG files into a folder of the user's cache, and gives its path. A folder that was
-// written before is taken as it is.
+// writeDigits writes the digits as PNG files into the user's cache, unless they exist.
 func writeDigits() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -46,14 +45,13 @@ func writeDigits() (string, error) {
 			}
 		}
 	}
-	err = os.Rename(part, dir)                                // whole, or not there
+	err = os.Rename(part, dir)                                // atomic
 	if _, there := os.Stat(dir); err != nil && there == nil { // another process was faster
 		err = os.RemoveAll(part)
 	}
 	return dir, err
 }
 
-// writeImage writes 8 x 8 shares of white.
 func writeImage(path string, pixels []float32) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

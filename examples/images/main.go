@@ -1,6 +1,5 @@
-// Command images trains a convolutional network on a folder of images, one folder in it for each class, with
-// augmentation, and names what it sees on one of them: go run ./examples/images -dir FOLDER. Without a folder it takes
-// the handwritten digits, which it writes into one first.
+// Command images trains a convolutional network with augmentation on a folder of images, one subfolder per class, or on
+// the digits, and classifies one image: go run ./examples/images -dir FOLDER
 package main
 
 import (

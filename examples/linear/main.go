@@ -1,12 +1,9 @@
-// Command linear trains the linear classifier of Ciclo's getting-started page in its three shapes (shapes.go). The
-// model, the state and what comes out are the same; what differs is how much of the loop is written down.
+// Command linear trains the linear classifier of Ciclo's getting-started page in three forms with the same results
+// (shapes.go). Ctrl-C ends it between two steps.
 //
 //	go run ./examples/linear                  loop.New: tasks on schedules
 //	go run ./examples/linear -shape manual    a plain for over loop.Over: the same parts, by hand
 //	go run ./examples/linear -shape train     train.Loop: a step, the tests at the end of each epoch
-//
-// Each prints what the history has: the loss at first and at last, and the test accuracy. Ctrl-C ends it between two
-// steps.
 package main
 
 import (

@@ -22,7 +22,6 @@ func linear(b *managed.Builder) {
 	b.Metric("accuracy", losses.Accuracy(b.Field("y"), logits))
 }
 
-// problem is what the shapes have in common.
 type problem struct {
 	state   *managed.State
 	batches data.Batches

@@ -1,5 +1,5 @@
-// Command loop trains a linear classifier in the loop language. The same program stands in examples/manual and
-// examples/train, one level lower and higher.
+// Command loop trains a linear classifier with loop.New. examples/manual and examples/train are the same program at a
+// lower and a higher level.
 package main
 
 import (

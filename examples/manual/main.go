@@ -1,5 +1,5 @@
-// Command manual trains a linear classifier in a plain for: the loop's counting, schedules, logs, history and bar,
-// without the loop. The same program stands in examples/loop and examples/train, each one level higher.
+// Command manual trains a linear classifier in a hand-written for loop with package loop's counting, schedules, logs,
+// history and bar. examples/loop and examples/train are the same program at higher levels.
 package main
 
 import (

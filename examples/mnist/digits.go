@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// load gives the training and the test set of -data.
 func load(ctx context.Context, name string, stderr io.Writer) (train, test *data.Set, err error) {
 	switch name {
 	case "digits":
@@ -41,8 +40,7 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 	return images(name)
 }
 
-// images is a fifth of the images of a folder as the test set, and all others to train: read from their files as they
-// are needed, as MNIST's are, grey and 28x28.
+// images uses a fifth of a folder's images, grey 28x28, as test set.
 func images(dir string) (train, test *data.Set, err error) {
 	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: 28, Width: 28, Channels: 1, Resize: data.Stretch})
 	if err != nil {
@@ -54,7 +52,6 @@ func images(dir string) (train, test *data.Set, err error) {
 	return folder.Set().Split(0.8, 0, data.Stratified("y"))
 }
 
-// dataOrder is a new order in each epoch, by the seed.
 func dataOrder(c config) []data.Option {
 	return []data.Option{data.Shuffle(uint64(c.seed))}
 }

@@ -3,8 +3,8 @@
 //	go run ./examples/mnist
 //	go run ./cmd/lazo run -np 4 go run ./examples/mnist
 //
-// The second runs it as four processes, each with a quarter of every batch; so does mpirun -np 4. It needs nothing
-// beforehand: the digits are in the repository, and the PJRT plugin is installed if there is none.
+// The second command runs four processes, each with a quarter of every batch, as mpirun -np 4 does. The digits are in
+// the repository; the PJRT plugin is installed if it is missing.
 package main
 
 import (
@@ -45,7 +45,7 @@ type config struct {
 	quiet        bool
 }
 
-// run is the whole program; it returns the exit code: 2 for a wrong command line, 1 for anything else that failed.
+// run returns the exit code: 2 for a wrong command line, 1 for other errors.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c, err := parse(args, stdout)
 	switch {
@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err = c.train(ctx, stdout, stderr)
 	var signalled *loop.SignalError
 	if err != nil && errors.As(context.Cause(ctx), &signalled) {
-		err = signalled // and not what it came to: a download that was cancelled, a run
+		err = signalled // not its consequence, such as a cancelled download
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "mnist: %v\n", err)
@@ -141,7 +141,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	epoch := loop.Steps(train.Len() / c.batch)
 	steps := loop.Steps(c.epochs) * epoch
 	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress, callbacks.Bar{Epoch: epoch})}
-	var stages *data.Stages // for images that are read as they are needed: does a step wait for its data, and for what?
+	var stages *data.Stages // records what steps wait for, if images are read during training
 	if train.Mapped() {
 		stages = new(data.Stages)
 		options[2] = callbacks.ProgressBar(progress, callbacks.Bar{Epoch: epoch, Stages: stages.All()})

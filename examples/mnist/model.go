@@ -15,8 +15,7 @@ import (
 
 const classes = 10
 
-// network maps images [batch, height, width, 1] to logits [batch, classes]: two convolutions of 3×3, each halved by
-// an average, and two dense layers.
+// network maps images [batch, height, width, 1] to logits [batch, classes].
 func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	for i, channels := range []int{16, 32} {
 		x = nn.Conv{Channels: channels, Window: []int{3}, Kernel: nn.Initial("he_normal")}.Apply(scope.In("conv_%d", i), x)
@@ -27,7 +26,6 @@ func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Dense{Units: classes}.Apply(scope.In("logits"), x)
 }
 
-// report is what training and testing have in common.
 func report(b *managed.Builder) {
 	logits := network(b.Scope(), b.Field("x"))
 	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
@@ -39,7 +37,6 @@ var (
 	testStep  = managed.TestStep(report)
 )
 
-// evaluate gives the accuracy over all examples of a set.
 func evaluate(ctx context.Context, state *managed.State, set *data.Set) (float64, error) {
 	_, logs, err := loop.Evaluate("", testStep, set.Batches(1000)).Run(ctx, state)
 	if err != nil {

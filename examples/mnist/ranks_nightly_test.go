@@ -20,8 +20,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// One of four ranks is killed at a random moment, again and again, and the job starts anew each time: it ends with the
-// parameters of a job that nobody killed, to the bit.
+// One of four ranks is repeatedly killed at a random moment, and the job restarts each time: its final parameters are
+// bit-identical to those of a job that was not killed.
 func TestF54_ranksKilledAndRestarted(t *testing.T) {
 	const ranks, kills = 4, 20
 	binary := plugintest.Program(t, ".")

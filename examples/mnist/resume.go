@@ -8,10 +8,10 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// saveEvery is how many steps may be lost by a kill.
+// saveEvery limits the steps lost by a kill.
 const saveEvery = loop.Steps(50)
 
-// flags are those that a resumed run must have in common with the saved one, because the steps depend on them.
+// flags must not change when a run resumes, because steps depend on them.
 type flags struct {
 	Data  string
 	Batch int
@@ -19,7 +19,6 @@ type flags struct {
 	Seed  int64
 }
 
-// resuming is the option of -resume.
 func (c config) resuming(stderr io.Writer) loop.Option {
 	level := slog.LevelInfo
 	if c.quiet {

@@ -22,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// killedRuns is how many runs are killed.
+// killedRuns is the number of runs that are killed.
 var killedRuns = 5
 
 // newest is the step of the newest checkpoint, and a hash of its parameters and all else of the state.
@@ -45,7 +45,7 @@ func newest(t *testing.T, dir string) (checkpoint.Step, string) {
 	return c.Step, fmt.Sprintf("%x", hash.Sum(nil))
 }
 
-// What is killed at any moment and resumed ends as what was not.
+// A run that is killed at any moment and resumed ends like one that was not.
 func TestF10_killedAndResumed(t *testing.T) {
 	binary := plugintest.Program(t, ".")
 	start := func(dir string, stderr io.Writer, stdout io.Writer) *exec.Cmd {
@@ -88,7 +88,7 @@ func TestF10_killedAndResumed(t *testing.T) {
 			go func() {
 				all := bufio.NewReader(lines)
 				text := ""
-				for range 2 + random.IntN(9) { // that it goes on, that it trains, and some tenths of the steps
+				for range 2 + random.IntN(9) { // resuming, training, and some tenths of the steps
 					line, _ := all.ReadString('\n')
 					text += line
 				}
@@ -112,7 +112,7 @@ func TestF10_killedAndResumed(t *testing.T) {
 	t.Logf("F10: %d runs killed at random moments, %d of them resumed from steps %v: the same accuracy (%.3f) and the same %d bits of hash", killedRuns, resumed, at, accuracy, 256)
 }
 
-// signalledRuns is how many runs get a signal, some while they compile.
+// signalledRuns is the number of runs that get a signal, some while they compile.
 var signalledRuns = 4
 
 // A signal at any moment: the exit code that a shell expects, the step that was made last is on the disk, and from

@@ -2,8 +2,7 @@ package main
 
 import "github.com/lazo-ml/lazo/data"
 
-// digits are those of package data with a colour for each, red, green or blue, as 1 of 3, and what is to be found: the
-// digit, the share of the image that is ink, and whether red is even, green is odd, or blue is at least 5.
+// digits adds a one-hot colour to each digit. The rule: red is even, green is odd, or blue is at least 5.
 func digits() (training, test *data.Set, err error) {
 	training, test, err = data.Digits()
 	if err == nil {

@@ -1,6 +1,6 @@
-// Command outputs trains one network with several inputs and outputs: from an image of a digit and the pen's colour it
-// says which digit it is, how much ink it has, and whether a rule of digit and colour holds. It has a layer of its own,
-// and losses with weights: go run ./examples/outputs
+// Command outputs trains one network with several inputs and outputs, a custom layer and weighted losses: from a
+// digit's image and its colour it predicts the digit, the amount of ink, and whether a rule holds: go run
+// ./examples/outputs
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// gated is a layer of one's own: a dense one that a second one lets through.
+// gated is a custom layer: a dense layer with a gate.
 func gated(units int) nn.Layer {
 	value, gate := nn.Dense{Units: units}, nn.Dense{Units: units}
 	return nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -26,7 +26,7 @@ func gated(units int) nn.Layer {
 	})
 }
 
-// network shares a trunk between three outputs; "rule" sees the colour, too.
+// network has a trunk for three outputs; "rule" also sees the colour.
 func network(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 	trunk := nn.Sequential{nn.Flatten{}, gated(64), nn.Dropout{Rate: 0.2}, gated(32)}
 	h := trunk.Apply(scope.In("trunk"), input("image"))

@@ -1,6 +1,5 @@
-// Command own has a state of its own in the loop: softmax regression in plain Go (model.go), without GoMLX and XLA, on
-// the digits. A state can be of any type and a step any function on it; schedules, evaluations, history, early
-// stopping, the best state and checkpoints are there for it all the same.
+// Command own trains a custom state: softmax regression in plain Go (model.go), without GoMLX and XLA, on the digits.
+// Schedules, evaluations, history, early stopping, the best state and checkpoints work with any type of state.
 //
 //	go run ./examples/own               trains until the test loss gets no better, and says how good the best state is
 //	go run ./examples/own -dir run      saves checkpoints too; run it again, after Ctrl-C or with more -steps or -patience, and it goes on

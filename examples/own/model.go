@@ -11,12 +11,11 @@ import (
 
 const pixels, classes = 64, 10
 
-// model is the state: a row of weights for each pixel, and one of biases. It is a plain value, so what a step makes is
-// a copy of its own; a state that changes in place, as a slice does, would need a method Snapshot for
-// callbacks.KeepBest.
+// model is the state: weights per pixel, and biases. It is a plain value that steps copy; a state that changes in place
+// would need a method Snapshot for callbacks.KeepBest.
 type model [(pixels + 1) * classes]float64
 
-// Content and Restore are all that checkpoints ask of a state.
+// Checkpoints need only Content and Restore.
 func (m model) Content(context.Context) (checkpoint.Content, error) {
 	return checkpoint.Content{Sections: map[string]any{"model": m}}, nil
 }
@@ -25,7 +24,7 @@ func (m *model) Restore(_ context.Context, c *checkpoint.Checkpoint) error {
 	return c.Section("model", m)
 }
 
-// step is one of gradient descent on the mean cross-entropy of a batch; with the rate 0 it measures alone.
+// step is gradient descent on a batch's mean cross-entropy; rate 0 only evaluates.
 func step(rate float64) loop.Stepper[model, data.Batch] {
 	return loop.StepFunc(func(_ context.Context, m model, b data.Batch) (model, loop.Logs, error) {
 		x, y := b.Fields[0].Array.Flat.([]float32), b.Fields[1].Array.Flat.([]int32)
@@ -37,7 +36,7 @@ func step(rate float64) loop.Stepper[model, data.Batch] {
 			if best == int(label) {
 				right++
 			}
-			p[label]-- // what is left is the gradient of the logits
+			p[label]-- // leaves the gradient of the logits
 			for c, gradient := range p {
 				change := rate * gradient / float64(b.Size)
 				for k, v := range image {
@@ -53,7 +52,6 @@ func step(rate float64) loop.Stepper[model, data.Batch] {
 	})
 }
 
-// probabilities are those of the classes, and the class of the largest.
 func (m *model) probabilities(image []float32) (p [classes]float64, best int) {
 	sum := 0.0
 	for c := range p {

@@ -1,11 +1,10 @@
-// Command resnet trains a small ResNet, with batch normalisation and residual blocks, on several devices at once: each
-// has a part of every batch and all of the parameters. The devices are parts of the CPU here, so it is no faster, but
-// the same program.
+// Command resnet trains a small ResNet with batch normalization on several devices, data parallel. The devices are
+// parts of the CPU, so it is not faster.
 //
 //	go run ./examples/resnet                 on 4 devices; -devices 1 comes to the same up to rounding
 //	go run ./examples/resnet -epochs 20      for longer: the learning rate's schedule is as long as the run
 //
-// It prints the accuracy on the test set. Ctrl-C ends it between two steps.
+// It prints the test accuracy. Ctrl-C ends it between two steps.
 package main
 
 import (
@@ -43,7 +42,7 @@ func main() {
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", *devices), xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	parallel := must.M1(strategies.DataParallel(runtime, strategies.Parallel{}))
 
-	// Each image is moved by up to a pixel, another way in each epoch.
+	// Images are shifted by up to a pixel, differently in each epoch.
 	training, test := must.M2(data.Digits())
 	epoch := training.Len() / batch
 	steps := *epochs * epoch
@@ -52,7 +51,7 @@ func main() {
 		return data.Prefetch(data.Map(training.Batches(batch, data.Shuffle(0)).From(position), moved), 2)
 	})
 
-	// SGD with momentum; the rate rises over a tenth of the steps and falls to 0. Kernels decay, scales and biases do not.
+	// SGD with momentum, warmup over a tenth of the steps and decay to 0. Weight decay applies only to kernels.
 	optimizer := optim.New(0.1,
 		optim.WeightDecay{Rate: 5e-4, Match: optim.RankFrom(2)},
 		optim.Momentum{Decay: 0.9},

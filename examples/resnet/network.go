@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// network is a ResNet of seven layers (He et al. 2016): from images [batch, 8, 8, 1] to logits [batch, 10].
+// network is a ResNet of seven layers (He et al. 2016) from images [batch, 8, 8, 1] to logits [batch, 10].
 func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = normalised(scope.In("stem"), x, 16, 1)
 	x = residual(scope.In("block_0"), nn.Relu(x), 16, 1)
@@ -18,8 +18,7 @@ func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 }
 
-// residual adds what two convolutions make of x to it. Where they change its shape, a convolution of 1×1 gives x the
-// same.
+// residual adds two convolutions of x to it. If they change the shape, a 1×1 convolution adapts x.
 func residual(scope *model.Scope, x *graph.Node, channels, strides int) *graph.Node {
 	h := nn.Relu(normalised(scope.In("first"), x, channels, strides))
 	h = normalised(scope.In("second"), h, channels, 1)
@@ -29,8 +28,8 @@ func residual(scope *model.Scope, x *graph.Node, channels, strides int) *graph.N
 	return nn.Relu(graph.Add(x, h))
 }
 
-// normalised is a convolution and a batch normalisation. Under data parallel its mean and variance are those of the
-// whole batch. The averages that tests use forget fast, because the run is short.
+// normalised is a convolution and a batch normalization, under data parallel over the whole batch. The momentum is low
+// because the run is short.
 func normalised(scope *model.Scope, x *graph.Node, channels, strides int) *graph.Node {
 	x = nn.Conv{Channels: channels, Window: []int{3}, Strides: []int{strides}, NoBias: true}.Apply(scope, x)
 	return nn.BatchNorm{Momentum: 0.9}.Apply(scope, x)

@@ -1,5 +1,5 @@
-// Command serve trains a small network on the digits, and answers requests for it by the Open Inference Protocol until
-// a signal comes: go run ./examples/serve -listen localhost:8000
+// Command serve trains a small network on the digits and serves it by the Open Inference Protocol until a signal: go
+// run ./examples/serve -listen localhost:8000
 //
 //	curl localhost:8000/v2/models/digits
 //	curl localhost:8000/v2/models/digits/infer -d '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 8, 8, 1], "data": [
@@ -40,13 +40,13 @@ func main() {
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 3, Validation: test}))
 
-	// What a request has: one example of the inputs, without the labels.
+	// One example of the inputs, without labels.
 	example := must.M1(data.Peek(test.Batches(1).All()))
 	example.Fields = example.Fields[:1]
 	batcher := must.M1(serve.New(model, example, serve.Batching{MaxBatch: 32, Delay: *delay}))
 	handler := must.M1(serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{MaxBody: 1 << 20, Timeout: 5 * time.Second}))
 
-	// It listens at once, and is ready when all sizes of batches are compiled.
+	// It listens at once, and is ready when all batch sizes are compiled.
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 15 * time.Second, IdleTimeout: 2 * time.Minute}
 	listener := must.M1(net.Listen("tcp", *address))
@@ -60,8 +60,7 @@ func main() {
 		must.M(err)
 	case <-ctx.Done():
 	}
-	// Who looks whether it is ready sends no new requests here, each client is told to come back elsewhere, what is
-	// under way is answered, and then all is closed; a second signal ends at once.
+	// Readiness checks fail, and accepted requests are answered. A second signal ends the process at once.
 	handler.Drain()
 	time.Sleep(*drain)
 	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -1,5 +1,5 @@
-// Command tabular learns the species of penguins from a table with texts and missing values, says how well, saves the
-// model, and says what one more bird is:
+// Command tabular learns the species of penguins from a table with texts and missing values, saves the model, and
+// predicts one more bird:
 //
 //	go run ./examples/tabular examples/tabular/penguins.csv
 //

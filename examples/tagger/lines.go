@@ -2,22 +2,20 @@ package main
 
 import "math/rand/v2"
 
-// The signs of a line: brackets that open and close, and letters.
+// The signs of a line: opening and closing brackets, and letters.
 const (
 	opens = iota
 	closes
-	letter         // the first one
-	signs  = 2 + 4 // of all kinds
+	letter
+	signs = 2 + 4
 )
 
-// A line has so many signs.
 const shortest, longest = 4, 32
 
-// line is some signs, and a tag for each: 1 for a pair of brackets and what stands in it, else 0. So a bracket that
-// opens is tagged by what comes behind it, one that closes by what came before, and a letter by both.
+// line has signs, and a tag for each: 1 for matched brackets and their content, else 0. So tags depend on both
+// directions.
 type line struct{ signs, tags []int32 }
 
-// lines are n of them out of a seed.
 func lines(seed uint64, n int) []line {
 	random, all := rand.New(rand.NewPCG(seed, 0)), make([]line, n)
 	for i := range all {
@@ -34,7 +32,7 @@ func lines(seed uint64, n int) []line {
 
 func tagsOf(row []int32) []int32 {
 	tags := make([]int32, len(row))
-	var open []int // the places of those that wait for their partner
+	var open []int // positions of unmatched brackets
 	for i, sign := range row {
 		if last := len(open) - 1; sign == opens {
 			open = append(open, i)

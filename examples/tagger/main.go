@@ -1,17 +1,12 @@
-// Command tagger trains an LSTM in both directions to tag each sign of a line: does it stand in a pair of brackets?
-// What it shows:
+// Command tagger trains a bidirectional LSTM to tag each sign of a line as inside or outside a pair of brackets, with
+// lines of several lengths: go run ./examples/tagger
 //
-//   - lines of several lengths, shuffled anew in each epoch, in batches by length (data.Buckets), so that a step is
-//     compiled for two lengths alone, and short lines cost less;
-//   - a recurrence over ragged lengths, by package nn: backwards it begins at the end of each line;
-//   - a loss and a metric that count neither what pads a line nor what pads a batch.
+// - data.Buckets batches lines by length, so that only two programs are compiled.
+// - The backward recurrence of package nn begins at the end of each line.
+// - Loss and metric ignore the padding of lines and batches.
 //
-// To run it:
-//
-//	go run ./examples/tagger
-//
-// It prints the accuracy on lines that it was not trained on, also with more padding behind them: padding changes
-// nothing. With -forward it has one direction alone, and does not know what is still to come.
+// It prints the accuracy on unseen lines, also with more padding, which changes nothing. -forward uses one direction
+// only.
 package main
 
 import (
@@ -41,7 +36,7 @@ import (
 const (
 	batchSize = 64
 	units     = 32
-	middle    = 16 // lines of up to so many signs are padded to it, others to the longest
+	middle    = 16 // lines up to this length are padded to it, others to the longest
 )
 
 func main() {
@@ -58,7 +53,7 @@ func main() {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer), managed.WithSeed(*seed)))
 	defer state.Close()
 
-	// A pass is shuffled by its number. What does not fill a batch of its length waits for the next pass.
+	// Incomplete batches of lines wait for the next pass.
 	known := lines(1, 8192)
 	shuffled := data.Passes(func(pass int) iter.Seq2[line, error] {
 		return data.ShuffleBuffer(data.Items(known), len(known), uint64(pass))
@@ -77,10 +72,9 @@ func main() {
 	}
 }
 
-// tag is the training and the test step.
 func tag(b *managed.Builder, both bool) {
 	row, tags, lengths := b.Field("signs"), b.Field("tags"), b.Field("lengths")
-	if counts := b.Mask(); counts != nil { // a line that pads the batch has the length 0
+	if counts := b.Mask(); counts != nil { // a padding line has length 0
 		lengths = graph.Where(counts, lengths, graph.ZerosLike(lengths))
 	}
 	x := nn.Embedding{Vocabulary: signs, Width: 8}.Apply(b.Scope().In("signs"), row)
@@ -93,8 +87,6 @@ func tag(b *managed.Builder, both bool) {
 	b.Track("signs", metrics.Sum(), nil, graph.ConvertDType(counts, dtypes.Float32))
 }
 
-// batches are of lines of about one length, padded to that of their bucket. The last ones have copies behind them that
-// do not count.
 func batches(of iter.Seq2[line, error], lengths ...int) loop.Data[data.Batch] {
 	buckets := data.Buckets(of, batchSize, data.Kept, func(l line) int { return len(l.signs) }, lengths...)
 	return loop.Data[data.Batch](data.Map(buckets, func(bucket data.Bucket[line]) (data.Batch, error) {
@@ -103,7 +95,7 @@ func batches(of iter.Seq2[line, error], lengths ...int) loop.Data[data.Batch] {
 		for _, l := range bucket.Items {
 			rows, tags, long = append(rows, l.signs), append(tags, l.tags), append(long, int32(len(l.signs)))
 		}
-		x, _, err := data.PadSequences(rows, closes, bucket.Length) // if padding counted, it would close what is open
+		x, _, err := data.PadSequences(rows, closes, bucket.Length) // padding is not counted: it would close brackets
 		if err != nil {
 			return data.Batch{}, err
 		}

@@ -1,5 +1,5 @@
-// Command text trains an LSTM to say whether a review is a good one, on texts of different lengths, and asks it about a
-// new one: go run ./examples/text "the soup was not good but the tea was fine"
+// Command text trains an LSTM to classify reviews of different lengths as good or bad, and classifies a new one: go run
+// ./examples/text "the soup was not good but the tea was fine"
 package main
 
 import (

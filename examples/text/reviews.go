@@ -11,8 +11,8 @@ var (
 	blame  = []string{"bad", "cold", "a disaster", "awful", "worse than we feared", "boring"}
 )
 
-// reviews makes n reviews of one to three clauses, and for each 1 where it is a good one, else 0. What is said last
-// counts, and "not" turns it round, so that the words alone do not say it.
+// reviews makes n reviews of one to three clauses, labelled 1 if good. The last clause decides and "not" negates, so
+// the order of words matters.
 func reviews(n int) (texts []string, good []float32) {
 	random := rand.New(rand.NewPCG(1, 0))
 	pick := func(words []string) string { return words[random.IntN(len(words))] }

@@ -1,6 +1,5 @@
-// Command train trains a linear classifier with a predefined loop: it tests at the end of each epoch, stops when that
-// no longer helps, and gives back the best state. The same program stands in examples/manual and examples/loop, at
-// lower levels.
+// Command train trains a linear classifier with a predefined loop: it tests after each epoch, stops early, and returns
+// the best state. examples/manual and examples/loop are the same program at lower levels.
 package main
 
 import (

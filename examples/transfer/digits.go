@@ -6,7 +6,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// digits are the examples of five digits, the first one on; their labels count from 0.
 func digits(set *data.Set, first int32) *data.Set {
 	var rows []int
 	var labels []int32

@@ -1,15 +1,7 @@
-// Command transfer trains a network on the digits 0 to 4, and then has what it learnt tell 5 to 9 apart, in few steps.
-// What it shows:
+// Command transfer trains a network on the digits 0 to 4 and reuses its features for 5 to 9: go run ./examples/transfer
 //
-//   - a model that takes a part of another one, and says what it took: CopyFrom;
-//   - parameters that stay as they are, bit for bit, because the optimizer may not touch them: optim.Frozen.
-//
-// To run it:
-//
-//	go run ./examples/transfer
-//
-// It prints the accuracy on test digits of each task, and hashes of the body's and the head's parameters before and
-// after the second training: the body's are the same.
+// CopyFrom copies a part of a model and reports it. optim.Frozen keeps parameters bit-identical. The program prints
+// both tasks' test accuracy, and hashes of the body's and head's parameters before and after the second training.
 package main
 
 import (
@@ -36,7 +28,7 @@ func main() {
 	defer stop()
 	training, test := must.M2(data.Digits())
 	relu := nn.Activation("relu")
-	network := nn.Sequential{nn.Flatten{}, // the body makes features of a picture, the head tells five digits apart by them
+	network := nn.Sequential{nn.Flatten{}, // the body computes features, the head classifies five digits
 		nn.Named{Name: "body", Layer: nn.Sequential{nn.Dense{Units: 128}, relu, nn.Dense{Units: 64}, relu}},
 		nn.Named{Name: "head", Layer: nn.Dense{Units: 5}}}
 	model := func(options ...flaxlike.Option) *flaxlike.Model {

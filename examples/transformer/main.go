@@ -1,16 +1,8 @@
-// Command transformer trains a small transformer (Vaswani et al. 2017) to read sentences such as "today ann gives to
-// ben": who has the thing in the end? The words alone do not say, only their order does. What it shows:
+// Command transformer trains a small transformer (Vaswani et al. 2017) on sentences such as "today ann gives to ben" to
+// tell who has the thing in the end: go run ./examples/transformer
 //
-//   - sentences of several lengths, padded, with a mask that attention, loss and metrics keep to, as Jaxloop's TransformerStep:
-//     input_ids, attention_mask and labels, a label for each token;
-//   - metrics gathered over all batches of an epoch, of the tokens that count.
-//
-// To run it:
-//
-//	go run ./examples/transformer
-//
-// It prints the accuracy on sentences that it was not trained on, also with more padding behind them: padding changes
-// nothing.
+// Sentences are padded. A mask applies to attention, loss and metrics, as in Jaxloop's TransformerStep. It prints the
+// accuracy on unseen sentences, also with more padding, which changes nothing.
 package main
 
 import (
@@ -55,7 +47,7 @@ func main() {
 	batches := sentences(1, 8192, most).Batches(batchSize, data.Shuffle(0))
 	must.M1(training.Run(ctx, state, batches, loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
 
-	for _, length := range []int{most, longest} { // each length has a program of its own, compiled when its first batch comes
+	for _, length := range []int{most, longest} { // each length compiles its own program at its first batch
 		_, logs := must.M2(testOn(sentences(3, 1024, length)).Run(ctx, state))
 		accuracy := must.M1(logs.Float("accuracy_test"))
 		fmt.Printf("test accuracy of sentences padded to %d words: %.3f\n", length, accuracy)

@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// most is the most words that a sentence has.
+// most is the maximum number of words.
 const most = 10
 
 var (
@@ -18,10 +18,9 @@ var (
 	vocabulary = slices.Concat([]string{"gives_to", "gets_from"}, names, fillers)
 )
 
-// sentences makes n sentences out of a seed, and pads them to length words: fillers, a name, fillers, a verb, fillers,
-// another name, fillers. Their label, at each word, is the number of the name that has the thing in the end: the second
-// one of "gives_to", the first of "gets_from". So the set of words leaves two names: who cannot see the order is right
-// in half of the cases.
+// sentences makes n sentences, padded to length words: fillers, a name, fillers, a verb, fillers, another name,
+// fillers. The label of each word is the final owner: the second name for "gives_to", the first for "gets_from".
+// Without word order only half can be right.
 func sentences(seed uint64, n, length int) *data.Set {
 	random := rand.New(rand.NewPCG(seed, 0))
 	ids, labels := make([][]int32, n), make([][]int32, n)

@@ -1,18 +1,11 @@
-// Command translate trains a transformer of an encoder and a decoder (Vaswani et al. 2017) to translate from one made
-// language into another, which has another order of words and endings that agree with words elsewhere. What it shows:
+// Command translate trains an encoder-decoder transformer (Vaswani et al. 2017) to translate between two artificial
+// languages that differ in word order and agreement: go run ./examples/translate
 //
-//   - sentences of several lengths, in batches by length (data.Buckets), so that a step is compiled for two lengths
-//     alone;
-//   - training with the right words before each (teacher forcing), by layers of package nn, whose masks leave out what
-//     pads a sentence;
-//   - a test that translates: the likeliest word at a time, in a loop of the graph with a key-value cache, so that each
-//     word costs the same.
+// - data.Buckets batches sentences by length, so that only two programs are compiled.
+// - Training uses teacher forcing; the masks of package nn exclude padding.
+// - A test translates greedily in a loop of the graph with a key-value cache.
 //
-// To run it:
-//
-//	go run ./examples/translate
-//
-// It prints the share of sentences that it was not trained on of which all words are right, and three of them.
+// It prints the share of unseen sentences translated without an error, and three of them.
 package main
 
 import (
@@ -40,7 +33,7 @@ const (
 	testSize  = 512
 )
 
-// buckets hold sentences of one clause, and of two, with their end.
+// buckets are lengths with the end: one clause, two clauses.
 var buckets = []int{11, 22}
 
 func main() {
@@ -74,7 +67,7 @@ func main() {
 	until := loop.Until(loop.Steps(*steps))
 	must.M1(training.Run(ctx, state, loop.Data[data.Batch](both.batches(others)), until, callbacks.ProgressBar(os.Stderr)))
 
-	padded := func(b data.Batch) (data.Batch, error) { return data.Pad(b, batchSize) } // the last one of each length
+	padded := func(b data.Batch) (data.Batch, error) { return data.Pad(b, batchSize) } // the last batch of each length
 	tests := data.Map(both.batches(data.Items(held)), padded)
 	translate := managed.TestStep(m.translate)
 	_, tested := must.M2(loop.Evaluate("", translate, loop.Data[data.Batch](tests)).Run(ctx, state))

@@ -15,27 +15,26 @@ import (
 const (
 	width = 64
 	heads = 4
-	end   = 0 // the word that ends a sentence; the decoder begins with it, too
+	end   = 0 // ends a sentence; the decoder begins with it
 )
 
-// network has so many words in both languages, and so many layers of the encoder, and of the decoder.
+// network has the sizes of both vocabularies, and the layers of encoder and decoder.
 type network struct{ sources, targets, layers int }
 
-// learn is the training step: at each place the decoder sees the right words before it, and is to tell the next one.
+// learn is the training step with teacher forcing.
 func (m network) learn(b *managed.Builder) {
-	target := b.Field("target") // the words, their end, then -100 up to the length of the bucket
+	target := b.Field("target") // the words, their end, then -100 as padding
 	counts := graph.GreaterOrEqual(target, graph.ScalarZero(target.Graph(), target.DType()))
 	before := graph.ShiftWithScalar(graph.Where(counts, target, graph.ZerosLike(target)), -1, graph.ShiftDirRight, 1, end)
 	logits, _ := m.decode(b.Scope().In("decoder"), before, m.encode(b), b.Field("lengths"), nil)
 	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(target, logits), counts))
 }
 
-// translate is a test step without the right words: each word is the likeliest behind those that were chosen before it.
-// The keys and values of the memory do not change, so XLA computes them once, before the loop.
+// translate is a greedy test step. The memory's keys and values are loop-invariant, so XLA computes them once.
 func (m network) translate(b *managed.Builder) {
 	target, memory, lengths := b.Field("target"), m.encode(b), b.Field("lengths")
 	batch, places := target.Shape().Dimensions[0], target.Shape().Dimensions[1]
-	word := graph.Zeros(b.Graph(), shapes.Make(dtypes.Int32, batch, 1)) // end
+	word := graph.Zeros(b.Graph(), shapes.Make(dtypes.Int32, batch, 1))
 	carry := []*graph.Node{word}
 	for range m.layers {
 		cache := selfAttention.NewCache(b.Scope(), memory, places)
@@ -63,7 +62,7 @@ func (m network) translate(b *managed.Builder) {
 
 var selfAttention = nn.Attention{Heads: heads, Causal: true}
 
-// encode reads the source: [batch, places] to [batch, places, width], what the decoder looks at.
+// encode returns the decoder's memory: [batch, places] to [batch, places, width].
 func (m network) encode(b *managed.Builder) *graph.Node {
 	s, lengths := b.Scope().In("encoder"), b.Field("lengths")
 	x := embedded(s, b.Field("source"), m.sources, nil)
@@ -76,8 +75,7 @@ func (m network) encode(b *managed.Builder) *graph.Node {
 	return nn.LayerNorm{}.Apply(s.In("norm"), x)
 }
 
-// decode gives logits for the word behind each of [batch, places]. With caches the words stand behind those that these
-// have seen.
+// decode returns logits for the word after each of [batch, places], which follow the caches' words if there are caches.
 func (m network) decode(
 	s *model.Scope, words, memory, lengths *graph.Node, caches []nn.Cache,
 ) (*graph.Node, []nn.Cache) {
@@ -102,13 +100,13 @@ func (m network) decode(
 	return nn.Dense{Units: m.targets}.Apply(s.In("logits"), nn.LayerNorm{}.Apply(s.In("norm"), x)), caches
 }
 
-// embedded is a vector for each word and its place.
+// embedded adds embeddings of words and positions.
 func embedded(s *model.Scope, words *graph.Node, vocabulary int, start *graph.Node) *graph.Node {
 	e := nn.Embedding{Vocabulary: vocabulary, Width: width, Initial: nn.RandomNormal(1)}
 	return nn.Sinusoidal{Start: start}.Apply(s, e.Apply(s.In("words"), words))
 }
 
-// thought is two dense layers for each place, added to what came in.
+// thought is a residual feed-forward block.
 func thought(s *model.Scope, x *graph.Node) *graph.Node {
 	h := nn.LayerNorm{}.Apply(s.In("dense_norm"), x)
 	h = nn.Relu(nn.Dense{Units: 4 * width}.Apply(s.In("dense_0"), h))

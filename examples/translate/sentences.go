@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// pair is a sentence in both languages.
 type pair struct{ source, target []string }
 
 type noun struct {
@@ -16,7 +15,7 @@ type noun struct {
 
 // The words of the source, and the stems of the target.
 var (
-	determiners = [][2]string{{"the", "l"}, {"a", "un"}, {"some", "alk"}} // "a" stands before one alone
+	determiners = [][2]string{{"the", "l"}, {"a", "un"}, {"some", "alk"}} // "a" is singular only
 	adjectives  = [][2]string{
 		{"old", "vet"}, {"wild", "fer"}, {"small", "mik"}, {"proud", "sup"}, {"pale", "blek"}, {"quick", "rap"}}
 	nouns = []noun{
@@ -28,15 +27,14 @@ var (
 	conjunctions = [][2]string{{"and", "et"}, {"because", "kar"}}
 )
 
-// sentences are pairs out of a seed, without an end: each is a function of the seed and its number.
+// sentences yields pairs without end; each depends only on the seed and its index.
 //
 //	the old cat saw some wild bears yesterday   the subject, what it did, to whom, when
 //	jer ursin feras alka kat veto lo videte     when, to whom, the subject, what it did
 //
-// In the target a noun has its adjectives behind it, the last first, and then its determiner. Nouns have endings for
-// several, and for the object. Adjectives and determiners agree with the gender of the noun, adjectives with its number
-// too; a verb agrees with the number of its subject and with the gender of its object. Of two clauses with "because"
-// the second comes first.
+// In the target, adjectives follow their noun in reverse, then comes its determiner. Nouns have endings for plural and
+// object. Adjectives and determiners agree with the noun's gender, adjectives also with its number; verbs with the
+// subject's number and the object's gender. With "because" the second clause comes first.
 func sentences(seed uint64, clauses int) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
 		for i := uint64(0); ; i++ {
@@ -78,7 +76,7 @@ func clause(random *rand.Rand) pair {
 	return p
 }
 
-// phrase is a noun with what belongs to it; object is the ending of an object.
+// phrase is a noun with its words; object is the ending of an object.
 func phrase(random *rand.Rand, object string) (p pair, several, gender int) {
 	of, determiner := nouns[random.IntN(len(nouns))], determiners[random.IntN(len(determiners))]
 	if several = random.IntN(2); determiner[0] == "a" {

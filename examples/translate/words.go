@@ -9,14 +9,11 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// words are those of a language, sorted: each has its place as its number. The empty word, at 0, is the end of a
-// sentence.
+// words is a language's sorted vocabulary; an index is a token. The empty word, 0, ends a sentence.
 type words []string
 
-// languages are the words of both.
 type languages struct{ source, target words }
 
-// wordsOf are the words of some sentences.
 func wordsOf(pairs []pair) languages {
 	all := languages{words{""}, words{""}}
 	for _, p := range pairs {
@@ -27,7 +24,7 @@ func wordsOf(pairs []pair) languages {
 	return languages{slices.Compact(all.source), slices.Compact(all.target)}
 }
 
-// numbers are those of the words of a sentence, with its end behind them.
+// numbers returns the tokens of a sentence, with the end.
 func (w words) numbers(sentence []string) ([]int32, error) {
 	var all []int32
 	for _, word := range append(slices.Clone(sentence), "") {
@@ -40,7 +37,6 @@ func (w words) numbers(sentence []string) ([]int32, error) {
 	return all, nil
 }
 
-// text is a sentence up to its end.
 func (w words) text(numbers []int32) string {
 	var all []string
 	for _, n := range numbers {
@@ -52,7 +48,6 @@ func (w words) text(numbers []int32) string {
 	return strings.Join(all, " ")
 }
 
-// batches are of sentences of about one length, padded to that of their bucket.
 func (l languages) batches(pairs iter.Seq2[pair, error]) iter.Seq2[data.Batch, error] {
 	length := func(p pair) int { return max(len(p.source), len(p.target)) + 1 }
 	return data.Map(data.Buckets(pairs, batchSize, data.Kept, length, buckets...), l.batch)

@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	side   = 12 // pictures in a row and in a column
-	edge   = 8  // pixels of a picture
+	side   = 12 // images per row and column
+	edge   = 8
 	margin = 1
 	zoom   = 5
 )
 
-// writeGrid has the model paint a picture for each pair of numbers, and writes all as one PNG file.
 func writeGrid(ctx context.Context, state *managed.State, path string) {
 	batch := data.Batch{Fields: []data.Field{data.Named("z", pairs(), side*side, numbers)}, Size: side * side}
 	_, logs := must.M2(managed.TestStep(paint).Step(ctx, state, batch))
@@ -30,8 +29,7 @@ func writeGrid(ctx context.Context, state *managed.State, path string) {
 	must.M(file.Close())
 }
 
-// pairs are numbers as the model was taught to expect them: places of the normal distribution that are equally likely
-// apart.
+// pairs are a grid of quantiles of the normal distribution.
 func pairs() (z []float32) {
 	place := func(i int) float32 {
 		return float32(math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/side-1))
@@ -44,13 +42,12 @@ func pairs() (z []float32) {
 	return z
 }
 
-// draw puts pictures, 0 for paper to 1 for ink, beside and below each other.
 func draw(ink []float32) *image.Gray {
 	const pitch = edge + margin
 	grid := image.NewGray(image.Rect(0, 0, (side*pitch+margin)*zoom, (side*pitch+margin)*zoom))
 	for i := range grid.Pix {
 		x, y := i%grid.Stride/zoom-margin, i/grid.Stride/zoom-margin
-		grid.Pix[i] = 160 // between the pictures
+		grid.Pix[i] = 160
 		if x >= 0 && y >= 0 && x%pitch < edge && y%pitch < edge {
 			picture := y/pitch*side + x/pitch
 			grid.Pix[i] = uint8(255 * (1 - ink[picture*pixels+y%pitch*edge+x%pitch]))

@@ -1,16 +1,11 @@
-// Command vae trains a variational autoencoder (Kingma and Welling 2013) on the digits: it learns to draw digits from
-// two numbers. What it shows:
+// Command vae trains a variational autoencoder (Kingma and Welling 2013) that encodes digits as two numbers: go run
+// ./examples/vae -out digits.png
 //
-//   - two losses by name, reconstruction and kl, which a training step adds up;
-//   - random numbers in a step: a function of the seed and the step, so that a run can be repeated;
-//   - a model that is used in another way than it was trained: its second half alone makes pictures.
+// - A training step adds two losses by name, reconstruction and kl.
+// - Random numbers depend on the seed and the step, so runs are reproducible.
+// - The decoder is used alone after training.
 //
-// To run it:
-//
-//	go run ./examples/vae -out digits.png
-//
-// It prints both losses on the test digits, in nats for each, and writes a grid of pictures: one for each pair of
-// numbers.
+// It prints both losses on the test digits, in nats per digit, and writes a grid of decoded images.
 package main
 
 import (
@@ -35,11 +30,11 @@ import (
 )
 
 const (
-	pixels  = 64 // 8 x 8
-	numbers = 2  // what a picture is boiled down to
+	pixels  = 64
+	numbers = 2 // latent dimensions
 )
 
-// step sees a picture as the mean and the spread of numbers, draws numbers from these, and paints a picture of them.
+// step encodes an image as mean and spread, draws a latent, and decodes it.
 func step(b *managed.Builder) {
 	x := graph.Reshape(b.Field("x"), -1, pixels)
 	h := network(b.Scope().In("encoder"), x, 2*numbers)
@@ -48,8 +43,7 @@ func step(b *managed.Builder) {
 	z := graph.Add(mean, graph.Mul(noise, graph.Exp(graph.MulScalar(logVariance, 0.5))))
 	logits := network(b.Scope().In("decoder"), z, pixels)
 
-	// Pixels are from 0 to 1: the cross-entropy of each, summed up. The other loss is the divergence of the numbers'
-	// distribution from a normal one, from which they are drawn when there is no picture.
+	// The reconstruction loss is the cross-entropy of pixels from 0 to 1, kl the divergence from a normal prior.
 	b.Loss("reconstruction", graph.ReduceSum(graph.Sub(graph.Softplus(logits), graph.Mul(x, logits)), -1))
 	kl := graph.Sub(graph.Add(graph.Square(mean), graph.Exp(logVariance)), graph.OnePlus(logVariance))
 	b.Loss("kl", graph.MulScalar(graph.ReduceSum(kl, -1), 0.5))
@@ -62,7 +56,7 @@ func network(scope *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	return nn.Dense{Units: outputs}.Apply(scope.In("out"), x)
 }
 
-// paint is the second half: from numbers to a picture.
+// paint is the decoder.
 func paint(b *managed.Builder) {
 	b.Output("pictures", graph.Sigmoid(network(b.Scope().In("decoder"), b.Field("z"), pixels)))
 }

@@ -53,7 +53,7 @@ func folder(t *testing.T, as, source string) string {
 	return dir
 }
 
-// What is opened gives the ids of the peer, and the same text for them.
+// Opened tokenizers return the peer's ids, and the same text for them.
 func TestOpen_asThePeers(t *testing.T) {
 	texts, of := peers(t)
 	for name, file := range map[string][2]string{

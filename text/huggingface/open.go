@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/text"
 )
 
-// Open reads the tokenizer of a folder: its tokenizer.json, or if it has none its tokenizer.model.
+// Open reads a folder's tokenizer.json, or if there is none, its tokenizer.model.
 func Open(folder string) (text.Tokenizer, error) {
 	content, err := os.ReadFile(filepath.Join(folder, "tokenizer.json"))
 	if err == nil {
@@ -30,7 +30,6 @@ func Open(folder string) (text.Tokenizer, error) {
 	return parseSentencePiece(model)
 }
 
-// parse reads a tokenizer.json: a *text.BPE where it is byte-level BPE, or word-piece.
 func parse(content []byte) (text.Tokenizer, error) {
 	var head struct{ Model struct{ Type string } }
 	if err := json.Unmarshal(content, &head); err != nil {

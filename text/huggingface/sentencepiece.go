@@ -17,7 +17,7 @@ type sentencePiece struct {
 	size      int
 }
 
-// parseSentencePiece reads a tokenizer.model of sentencepiece. Encode adds no tokens for the beginning and the end.
+// parseSentencePiece reads a tokenizer.model. Encode adds no tokens for beginning and end.
 func parseSentencePiece(model []byte) (text.Tokenizer, error) {
 	if err := checkSentencePiece(model); err != nil {
 		return nil, fmt.Errorf("huggingface: tokenizer.model: %w", err)
@@ -35,7 +35,7 @@ func parseSentencePiece(model []byte) (text.Tokenizer, error) {
 	return t, nil
 }
 
-// checkSentencePiece looks at what go-sentencepiece v0.7.0 leaves out, and at what it takes for granted.
+// checkSentencePiece refuses what go-sentencepiece v0.7.0 ignores or assumes.
 func checkSentencePiece(model []byte) error {
 	parts, err := fieldsOf(model)
 	if err != nil {
@@ -50,7 +50,7 @@ func checkSentencePiece(model []byte) error {
 		return err
 	}
 	const bpe = 2
-	off := func(number protowire.Number) bool { return normalizer[number].set && normalizer[number].number == 0 } // it is on by default
+	off := func(number protowire.Number) bool { return normalizer[number].set && normalizer[number].number == 0 } // the default is on
 	if trainer[3].number != bpe || trainer[35].number == 0 || trainer[24].number != 0 {
 		return fmt.Errorf("it is no BPE with byte_fallback, or has treat_whitespace_as_suffix: go-sentencepiece v0.7.0 does not do that")
 	}
@@ -66,7 +66,7 @@ type field struct {
 	bytes  []byte
 }
 
-// fieldsOf gives the last field of each number of a message.
+// fieldsOf returns the last field of each number.
 func fieldsOf(message []byte) (map[protowire.Number]field, error) {
 	fields := map[protowire.Number]field{}
 	for len(message) > 0 {

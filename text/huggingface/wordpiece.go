@@ -55,7 +55,7 @@ type wordPieceFile struct {
 	} `json:"model"`
 }
 
-// parseWordPiece takes what is right in go-huggingface, and refuses all else.
+// parseWordPiece accepts what go-huggingface does correctly.
 func parseWordPiece(content []byte) (text.Tokenizer, error) {
 	var f wordPieceFile
 	d := json.NewDecoder(bytes.NewReader(content))
@@ -105,7 +105,7 @@ func (w *wordPiece) check(f wordPieceFile) error {
 			return fmt.Errorf("the added token %+v is taken out of texts in another way, expected one in brackets, without options", a)
 		case known && id != a.ID:
 			return fmt.Errorf("the added token %q has the number %d, and %d in the vocabulary", a.Content, a.ID, id)
-		case (a.Content == "[UNK]" || a.Content == "<unk>") && a.Content != f.Model.Unknown: // go-huggingface would take it
+		case (a.Content == "[UNK]" || a.Content == "<unk>") && a.Content != f.Model.Unknown:
 			return fmt.Errorf("the added token %q stands beside the unknown token %q", a.Content, f.Model.Unknown)
 		}
 		ids[a.Content], w.added[a.Content] = a.ID, true
@@ -121,7 +121,7 @@ func (w *wordPiece) check(f wordPieceFile) error {
 	return nil
 }
 
-// checkPostProcessor takes special tokens around one text.
+// checkPostProcessor accepts special tokens around one text.
 func checkPostProcessor(part json.RawMessage) error {
 	if len(part) == 0 || string(part) == "null" {
 		return nil
@@ -150,8 +150,7 @@ func checkPostProcessor(part json.RawMessage) error {
 //go:embed characters.txt
 var characters string
 
-// others are ranges of characters, from and to, that go-huggingface v0.4.0 takes for something else than tokenizers
-// does.
+// others are ranges of characters that go-huggingface v0.4.0 classifies differently from tokenizers.
 var others = func() (ranges [][2]rune) {
 	for line := range strings.Lines(characters) {
 		var r [2]rune
@@ -167,7 +166,7 @@ func takenOtherwise(r rune) bool {
 	return i < len(others) && others[i][0] <= r
 }
 
-// checkText refuses a text to which go-huggingface gives other ids than tokenizers.
+// checkText refuses a text for which go-huggingface returns wrong ids.
 func (w *wordPiece) checkText(s string) error {
 	for i, r := range s {
 		if r == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {
@@ -179,7 +178,7 @@ func (w *wordPiece) checkText(s string) error {
 	}
 	begin, runes := 0, 0
 	normal := w.tokens.Normalize(s)
-	for i, r := range normal + " " { // go-huggingface counts the bytes of a word, and tokenizers its characters
+	for i, r := range normal + " " { // go-huggingface counts a word's bytes, tokenizers its characters
 		if unicode.IsSpace(r) || unicode.IsPunct(r) || r < utf8.RuneSelf && unicode.IsSymbol(r) {
 			if n := i - begin; n > w.longest && runes != n {
 				return fmt.Errorf("huggingface: the word %q has %d bytes: of words with letters beyond ASCII go-huggingface v0.4.0 splits only those of up to %d bytes as tokenizers does",
@@ -206,10 +205,10 @@ func (w *wordPiece) Encode(s string) (ids []int32, err error) {
 	return ids, err
 }
 
-// endings are what the cleanup of a decoder joins to the word before.
+// endings are joined to the previous word by the decoder's cleanup.
 var endings = strings.NewReplacer(" .", ".", " ?", "?", " !", "!", " ,", ",", " ' ", "'", " n't", "n't", " 'm", "'m", " do not", " don't", " 's", "'s", " 've", "'ve", " 're", "'re")
 
-// Decode gives the text as tokenizers does. Case and spaces of the original are lost.
+// Decode returns the text as tokenizers does. Case and spacing of the original are lost.
 func (w *wordPiece) Decode(ids []int32) (string, error) {
 	var out strings.Builder
 	for i, id := range ids {
