@@ -17,60 +17,58 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Build is the function of a step: it builds the graph from the batch to what the step reports.
+// Build is the function of a step: it builds the graph from the batch to the reported values.
 type Build func(b *Builder)
 
-// Builder is what a [Build] function builds on: the model's variables, the fields of the batch, and the names under
-// which it reports.
+// Builder is the argument of a [Build] function: it has the model's variables and the batch's fields, and takes the
+// values to report.
 type Builder struct {
-	graph  *graph.Graph
-	scope  *model.Scope
-	names  []string
-	batch  []*graph.Node
-	sets   []strategies.Slot // those on the device that the batch is of
-	kind   string            // "train" or "test"
-	logged []logged          // numbers, packed into one array
-	wholes []logged          // arrays
-	resets []reset
-	// averages asks for a running mean of each loss.
-	averages bool
-	// outputsAlone leaves the numbers out that are reported.
+	graph        *graph.Graph
+	scope        *model.Scope
+	names        []string
+	batch        []*graph.Node
+	sets         []strategies.Slot // of a resident batch
+	kind         string            // "train" or "test"
+	logged       []logged          // scalars, packed into one array
+	wholes       []logged          // arrays
+	resets       []reset
+	averages     bool
 	outputsAlone bool
-	masked       bool              // the user has seen the mask
-	given        []*graph.Node     // the batch as it came in
-	norms        []*model.Variable // the counts of batch normalisations that leave padding out
+	masked       bool              // the user has asked for the mask
+	given        []*graph.Node     // the batch before a policy casts it
+	norms        []*model.Variable // counts of batch normalizations that exclude padding
 	samples      *graph.Node
 	casting      *casting // nil without a policy
 	steps        *graph.Node
 	awaiting     *awaited.Values
-	equal        []*model.Variable // the packs whose scalars it takes to be equal
-	// optimizer is that of a train step.
+	equal        []*model.Variable // packs whose scalars it takes to be equal
+	// optimizer is that of a training step.
 	optimizer *optim.Optimizer
-	only      func(name string) bool // what a train step updates; nil in other steps
+	only      func(name string) bool // the filter of a training step
 	trained   []*model.Variable      // the parameters that it updates
 }
 
-// Graph is the graph being built.
+// Graph returns the graph being built.
 func (b *Builder) Graph() *graph.Graph { return b.graph }
 
-// Scope is the root of the model's variables, to be given to layers. It is a new one each time that the step is built:
-// in one build, a second In of one name is a mistake that GoMLX tells of; what is shared is said by Shared or At.
+// Scope returns the root scope of the model's variables, for layers. Each build has a new root. Within one build a
+// second In of the same name is an error of GoMLX; use Shared or At to share variables.
 func (b *Builder) Scope() *model.Scope { return b.scope }
 
-// again gives a body that package ops calls more than once, as under Eager, another root: see [graphs.AgainParam].
+// again sets a new root while package ops calls a body a second time, as under Eager: see [graphs.AgainParam].
 func (b *Builder) again() (done func()) {
 	first := b.scope
 	b.scope = first.Store().RootScope()
 	return func() { b.scope = first }
 }
 
-// Training tells whether the step trains, as layers such as dropout ask.
+// Training reports whether the step trains; layers such as dropout use it.
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
-// Fields are the names of the batch's fields.
+// Fields returns the names of the batch's fields.
 func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 
-// Field is a field of the batch by its name ("x", "y"). It panics where the batch has no such field.
+// Field returns a field of the batch by its name ("x", "y"). It panics if there is none.
 func (b *Builder) Field(name string) *graph.Node {
 	i := slices.Index(b.names, name)
 	if i < 0 {
@@ -80,8 +78,7 @@ func (b *Builder) Field(name string) *graph.Node {
 	return b.batch[i]
 }
 
-// Mask tells which examples of the batch count, a bool for each, where the batch was padded (see [data.Pad]); nil if
-// all do.
+// Mask returns a bool for each example, false for padding (see [data.Pad]); nil if the batch has no mask.
 func (b *Builder) Mask() *graph.Node {
 	b.masked = true
 	return b.mask()
@@ -100,10 +97,9 @@ func (b *Builder) mask() *graph.Node {
 	return v
 }
 
-// Steps is how many training steps the state has made before this one, an int64: those that its own optimizer made,
-// and those of steps with [WithStepOptimizer]. Counted in the state, it is right in blocks of steps and in a run
-// that goes on from a checkpoint. Ciclo hands the loop's time to each step; a step of ours sees what the state has
-// been through.
+// Steps returns the number of training steps that the state has made before this one, as int64. It includes steps with
+// [WithStepOptimizer]. The state keeps the count, so it is correct in blocks of steps and after a checkpoint is
+// restored.
 func (b *Builder) Steps() *graph.Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)
@@ -112,15 +108,15 @@ func (b *Builder) Steps() *graph.Node {
 	return b.steps
 }
 
-// stepsBy counts the training steps with [WithStepOptimizer], whose optimizers each count their own.
+// stepsBy counts the training steps with [WithStepOptimizer], whose optimizers count separately.
 func stepsBy(scope *model.Scope) *model.Variable {
 	return scope.Store().RootScope().VariableWithValue(stepsByName, int64(0)).SetTrainable(false)
 }
 
 const stepsByName = "steps_by"
 
-// Samples is how many examples the state has been trained on before this step, an int64; those of padding do not count.
-// It is counted from the first training step that asks.
+// Samples returns the number of examples, without padding, that the state was trained on before this step, as int64.
+// Counting begins at the first training step that calls Samples.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)
@@ -133,7 +129,6 @@ func (b *Builder) Samples() *graph.Node {
 	return b.samples
 }
 
-// examples is how many a batch has.
 func examples(batch []*graph.Node) int {
 	for _, field := range batch {
 		if field.Rank() > 0 {

@@ -18,19 +18,18 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// MismatchError: a checkpoint is not of the model that it is to be put into.
+// MismatchError reports that a checkpoint does not fit the model.
 type MismatchError struct {
 	Step       checkpoint.Step
 	Mismatches []Mismatch
-	transfer   bool // it came of Transfer
-	later      bool // a training step lacks variables, and nothing else is wrong
+	transfer   bool // from Transfer
+	later      bool // the only fault: a training step lacks variables
 }
 
-// Mismatch is a variable that is not the same in the checkpoint and in the model. Saved and Model are its dtype and
-// dims there, "" if it is not there.
+// Mismatch is a variable that differs between checkpoint and model. Saved and Model are its dtype and dims, "" if it is
+// missing there.
 type Mismatch struct{ Name, Saved, Model string }
 
-// shownMismatches bounds a message.
 const shownMismatches = 20
 
 func (e *MismatchError) Error() string {
@@ -62,7 +61,7 @@ func (e *MismatchError) Error() string {
 	return b.String()
 }
 
-// orNil is the error, with its mismatches in order, or nil if there are none.
+// orNil returns the error with sorted mismatches, or nil if there are none.
 func (e *MismatchError) orNil() error {
 	if len(e.Mismatches) == 0 {
 		return nil
@@ -72,40 +71,40 @@ func (e *MismatchError) orNil() error {
 	return e
 }
 
-// origin is where a variable came from.
+// origin records how a variable was created.
 type origin struct {
 	Trainable bool `json:"trainable,omitempty"`
-	// Group is that of the variables that came into being in one step, and so belong together.
+	// Group numbers the step that created the variable; variables of one group belong together.
 	Group int `json:"group"`
-	// Train tells that it was a training step.
+	// Train: it was a training step.
 	Train bool `json:"train,omitempty"`
 }
 
 // saved is what a state knows for its checkpoints.
 type saved struct {
 	origins  map[string]origin
-	steps    []usedStep // those of the state and of the checkpoint that it was restored from
-	partial  bool       // that checkpoint does not say which steps had been used
+	steps    []usedStep // of the state and of the restored checkpoint
+	partial  bool       // that checkpoint does not list its steps
 	restored *restored  // nil unless the state was restored
 }
 
-// restored is the checkpoint that a state is to get its values of.
+// restored is the checkpoint from which a state takes values.
 type restored struct {
 	step    checkpoint.Step
 	origins map[string]origin
-	steps   []usedStep // those that the saved state was used with
-	// recorded tells that the checkpoint says so.
+	steps   []usedStep // the steps of the saved state
+	// recorded: the checkpoint lists its steps.
 	recorded bool
-	from     func(variable string) string // nil: variables have their names, and all must be there
-	tensors  map[string]*tensors.Tensor   // all of them where from is given, else those that are left
+	from     func(variable string) string // nil: by their own names, all required
+	tensors  map[string]*tensors.Tensor   // all if from is set, else the unused ones
 	all      int
 	taken    bool       // a variable has asked for a tensor
-	late     store.Late // those of the tensors that are not in memory
+	late     store.Late // tensors that are not in memory
 	counts   *oldCounts
-	lacks    map[*model.Variable][]string // of packs, the names of which there is no value
+	lacks    map[*model.Variable][]string // of packs: names without a value
 }
 
-// missing is a variable, or a scalar that one packs, of which a checkpoint has no value.
+// missing is a variable, or a packed scalar, without a value in the checkpoint.
 type missing struct {
 	variable *model.Variable
 	name     string
@@ -113,7 +112,7 @@ type missing struct {
 	packed   bool
 }
 
-// asked refuses names that take nothing of a checkpoint for a model that has parameters.
+// asked returns an error if a model with parameters takes no tensor of the checkpoint.
 func (r *restored) asked(variables []*model.Variable) error {
 	var model []string
 	for _, v := range variables {
@@ -135,12 +134,12 @@ func (r *restored) nameOf(v *model.Variable) string {
 	return r.from(v.Path())
 }
 
-// awaited is the checkpoint that the state's next variables get their values of, or what [WithValues] gave.
+// awaited returns the source of values for the next variables: a checkpoint, or the argument of [WithValues].
 func (s *State) awaited() *restored {
 	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors})
 }
 
-// fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
+// fit compares the new variables of a step with the checkpoint and notes their origins.
 func (s *State) fit(fresh []*model.Variable, step asking) error {
 	r, err := s.renewed(s.awaited(), fresh)
 	if s.saved.restored != nil && err == nil {
@@ -183,8 +182,8 @@ func (s *State) fit(fresh []*model.Variable, step asking) error {
 	return nil
 }
 
-// check compares the variables of a step with the tensors that wait, and adds what is wrong to e. Of others the
-// step has to ask for none: tensors that took the place of pending ones wait on, as those did.
+// check compares a step's variables with the waiting tensors and adds the differences to e. The step need not use those
+// of others: tensors that replaced pending ones continue to wait.
 func (r *restored) check(e *MismatchError, step *asking, variables []*model.Variable, waiting, others map[string]*tensors.Tensor) {
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
 	var lacks []missing
@@ -231,7 +230,7 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*model.Vari
 	e.later = e.later && len(left) == 0
 }
 
-// leftOf are the tensors of these groups that the step does not ask for.
+// leftOf returns the tensors of these groups that the step does not use.
 func (r *restored) leftOf(groups map[int]bool, step *asking, waits func(name string) bool) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.origins)) {
 		if o := r.origins[name]; waits(name) && groups[o.Group] && (o.Trainable || step.Train && o.Train) {

@@ -18,11 +18,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// renewed is what was saved, as these variables ask for it. GoMLX v0.28 made three things another way, and what was
-// saved before goes on nevertheless: its optimizers and schedules count their steps in …/step, a floating-point number,
-// where it was the integer …/global_step; a dense layer of several output axes has them flattened to one; and attention
-// divides by the root of a head's width, where it divided by the width. And flaxlike has the layers of package nn,
-// whose names are others than those of GoMLX's, see olderNames. Nothing in r is changed.
+// renewed returns the checkpoint in the form that the given variables need; r is unchanged. GoMLX v0.28 changed three
+// things:
+// - Optimizers and schedules count steps in the float …/step instead of the integer …/global_step.
+// - A dense layer with several output axes flattens them to one.
+// - Attention divides by the root of the head's width instead of by the width.
+//
+// flaxlike's layers of package nn also have other names than GoMLX's: see olderNames.
 func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, error) {
 	n := *r
 	rescaled := false
@@ -58,7 +60,7 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 		case t == nil && s.model.counts(v):
 			scope, _ := model.SplitPath(cmp.Or(name, v.Path()))
 			if old = model.JoinPath(scope, optimizer.GlobalStepVariableName); name == "" {
-				old, name = r.from(old), v.Path() // who leaves the new name out is asked for the old one
+				old, name = r.from(old), v.Path() // ask for the old name instead
 			}
 			if t = n.tensors[old]; t == nil || t.DType() != dtypes.Int64 || !t.IsScalar() {
 				continue
@@ -97,7 +99,7 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 	return &n, nil
 }
 
-// ask has a variable be given the tensor of a name, where names are given.
+// ask has v take the tensor of this name, if names are mapped.
 func (r *restored) ask(v *model.Variable, name string) {
 	if from := r.from; from != nil {
 		r.from = func(path string) string {
@@ -109,19 +111,19 @@ func (r *restored) ask(v *model.Variable, name string) {
 	}
 }
 
-// olderNames are those of the layers of flaxlike before it had those of package nn, behind the new ones. What an
-// optimizer keeps of a variable has its name in it.
+// olderNames are pairs of a new layer name of flaxlike and the old one. An optimizer's variables contain the
+// parameter's name.
 var olderNames = [][2]string{
 	{"query/kernel", "MultiHeadAttention/query/dense/weights"}, {"query/bias", "MultiHeadAttention/query/dense/biases"},
 	{"key/kernel", "MultiHeadAttention/key/dense/weights"}, {"key/bias", "MultiHeadAttention/key/dense/biases"},
 	{"value/kernel", "MultiHeadAttention/value/dense/weights"}, {"value/bias", "MultiHeadAttention/value/dense/biases"},
 	{"output/kernel", "MultiHeadAttention/output/dense/weights"}, {"output/bias", "MultiHeadAttention/output/dense/biases"},
-	{"recurrent_kernel", "recurrent"}, {"kernel", "weights"}, {"bias", "biases"}, // of a GRU
+	{"recurrent_kernel", "recurrent"}, {"kernel", "weights"}, {"bias", "biases"}, // GRU
 	{"kernel", "dense/weights"}, {"bias", "dense/biases"}, {"kernel", "conv/weights"}, {"bias", "conv/biases"},
 	{"gamma", "layer_normalization/gain"}, {"beta", "layer_normalization/offset"}, {"scale", "rms_norm/scale"},
 }
 
-// older is the name under which a variable of that name was saved: itself, or the first of olderNames that is there.
+// older returns the name under which a variable was saved: its own, or the first match of olderNames.
 func (r *restored) older(name string) string {
 	if r.tensors[name] != nil {
 		return name
@@ -138,15 +140,15 @@ func (r *restored) older(name string) string {
 	return name
 }
 
-// counts tells whether a variable is a count of steps as GoMLX's optimizers and its schedule keep it.
+// counts reports whether a variable is a step count of GoMLX's optimizers or its schedule.
 func (d *definition) counts(v *model.Variable) bool {
 	scope, name := model.SplitPath(v.Path())
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
 }
 
-// queryScale is by what a query's weights and biases, or what Adam and RMSProp keep of them, are multiplied, so that
-// attention of one scaling by 1/√width computes what that of two did. The gradient of weights that are smaller by a
-// factor is larger by it.
+// queryScale returns the factor for a query's weights and biases, and for Adam's and RMSProp's moments of them. With
+// it, attention with one scaling by 1/√width computes what attention with two did. A gradient grows by the factor by
+// which its weights shrink.
 func queryScale(path string, width int) float64 {
 	root := math.Sqrt(float64(width))
 	switch {
@@ -178,8 +180,8 @@ func rescale(t *tensors.Tensor, by float64) error {
 	return errors.Join(err, unknown)
 }
 
-// flattened tells whether a dense layer's variable, or one that an optimizer keeps for it, was saved with several axes
-// of outputs.
+// flattened reports whether a dense layer's variable, or an optimizer's variable for it, was saved with several output
+// axes.
 func flattened(path string, saved, now shapes.Shape) bool {
 	rank := 0
 	switch {
@@ -192,7 +194,6 @@ func flattened(path string, saved, now shapes.Shape) bool {
 		slices.Equal(saved.Dimensions[:rank-1], now.Dimensions[:rank-1])
 }
 
-// reshaped copies a tensor to another shape of the same size.
 func reshaped(t *tensors.Tensor, to shapes.Shape) (*tensors.Tensor, error) {
 	n := tensors.FromShape(to)
 	if to.Size() == 0 {

@@ -16,33 +16,31 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// stepsSection lists the steps that a saved state was used with. Checkpoints of older versions lack it.
+// stepsSection lists the steps that used a saved state. Checkpoints of older versions lack it.
 const stepsSection = "steps"
 
-// stepID tells the steps of a program apart. It is the same in each process of the program.
+// stepID identifies a step of a program, equally in all of its processes.
 type stepID struct {
 	Train    bool   `json:"train,omitempty"`
-	By       string `json:"by,omitempty"` // the scope of its rule
-	Function string `json:"function"`     // the name of the Go function that builds it
+	By       string `json:"by,omitempty"` // scope of its optimizer
+	Function string `json:"function"`     // Go name of its build function
 }
 
-// usedStep is a step that has brought its variables into a state. A checkpoint records these steps, because two cases
-// look alike in the variables alone: a step that is used for the first time after the checkpoint, whose variables
-// begin with their initial values as they would have without an interruption, and a step whose model was changed
-// meanwhile.
+// usedStep is a step that has used a state. Checkpoints record these steps because the variables alone do not
+// distinguish a step that is first used after the checkpoint, which gets initial values, from a step whose model was
+// changed.
 type usedStep struct {
 	stepID
-	Uses   []string `json:"uses"`             // its variables, sorted
-	Trains []string `json:"trains,omitempty"` // the parameters that it updates, sorted
+	Uses   []string `json:"uses"`             // variables, sorted
+	Trains []string `json:"trains,omitempty"` // updated parameters, sorted
 }
 
-// madeSteps has the stepID of each step that this process has made, with the place of its function in the source. It
-// is global because a state meets its steps one after the other, and has to know whether those of the checkpoint will
-// still come.
+// madeSteps maps the stepID of each step of this process to the source position of its function. It is global because a
+// state must know whether the checkpoint's other steps exist before they run.
 var madeSteps sync.Map
 
-// id is the step's, with the place of its function: the compiler gives a function literal several names where it
-// inlines the function around it.
+// id returns the step's ID and its function's source position. The position is needed because the compiler gives a
+// function literal several names where it inlines the surrounding function.
 func (s *stepSettings) id() (id stepID, place string) {
 	pc := reflect.ValueOf(s.build).Pointer()
 	function := runtime.FuncForPC(pc)
@@ -50,25 +48,24 @@ func (s *stepSettings) id() (id stepID, place string) {
 	return stepID{Train: s.train, By: s.scope, Function: function.Name()}, fmt.Sprint(file, ":", line)
 }
 
-// placeOf is the place of the function of a step that was made.
 func placeOf(id stepID) string {
 	place, _ := madeSteps.Load(id)
 	text, _ := place.(string)
 	return text
 }
 
-// asking is a step that asks for the values of its variables.
+// asking is a step that needs values for its variables.
 type asking struct {
 	usedStep
-	place           string                     // of its function; "" if it is not known
-	gathers, ofRule func(*model.Variable) bool // which variables gather a metric, and which its rule keeps
-	numbers         map[string][]string        // see definition
+	place           string                     // of its function; "" if unknown
+	gathers, ofRule func(*model.Variable) bool // metric variables; its optimizer's variables
+	numbers         map[string][]string
 }
 
-// asking is the step as it was built for a state.
+// asking describes the step as built for a state.
 func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) asking {
 	id, place := s.id()
-	if s.scope != "" { // what stands in for the count of all steps uses that too, if it is there: see apart
+	if s.scope != "" { // exclude the state's own count, which such a step may also use
 		used = slices.DeleteFunc(slices.Clone(used), func(v *model.Variable) bool { return v.Path() == globalStep })
 	}
 	return asking{usedStep{stepID: id, Uses: state.model.uses(used, b.trained), Trains: paths(b.trained)}, place,
@@ -89,7 +86,6 @@ func paths(variables []*model.Variable) []string {
 	return names
 }
 
-// note records a step that has brought its variables in.
 func (s *saved) note(step usedStep) {
 	same := func(o usedStep) bool {
 		return o.stepID == step.stepID && slices.Equal(o.Uses, step.Uses) && slices.Equal(o.Trains, step.Trains)
@@ -99,18 +95,18 @@ func (s *saved) note(step usedStep) {
 	}
 }
 
-// must reports whether the checkpoint must have a variable which it lacks. related tells that the step shares variables
-// with the checkpoint, or is the first after the restore, trained that it shares some of a training step.
+// must reports whether the checkpoint must have a missing variable. related: the step shares variables with the
+// checkpoint, or is the first after the restore. trained: it shares some of a training step.
 func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	v := m.variable
 	switch {
 	case r.from != nil:
 		return true
-	case m.packed && owner(m.name, step.Trains) == "": // the step passes it on
+	case m.packed && owner(m.name, step.Trains) == "": // the step only passes it on
 		return false
 	case v.Trainable:
 		return related && !r.comesLater(step)
-	case !step.Train || !trained || step.gathers(v): // of a metric nothing was gathered before
+	case !step.Train || !trained || step.gathers(v): // metrics begin empty
 		return false
 	case step.ofRule(v):
 		return r.hadRule(step, m.name)
@@ -118,9 +114,9 @@ func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	return !r.recorded || len(r.same(step.stepID)) > 0
 }
 
-// comesLater reports whether a training step was used in no form before the checkpoint: another function builds it, or
-// it has a rule of its own, and this process has made all training steps of the checkpoint beside it. So a step whose
-// function was renamed does not come later.
+// comesLater reports whether a training step is first used after the checkpoint: its function or its optimizer is new,
+// and this process has made all training steps of the checkpoint as well. A step whose function was merely renamed does
+// not come later.
 func (r *restored) comesLater(step *asking) bool {
 	for _, s := range r.steps {
 		place, made := madeSteps.Load(s.stepID)
@@ -132,16 +128,16 @@ func (r *restored) comesLater(step *asking) bool {
 	return r.recorded && step.Train
 }
 
-// same are the steps of the checkpoint that may be the given one: several where one function builds several steps.
+// same returns the checkpoint's steps with this ID. One function may build several steps.
 func (r *restored) same(id stepID) []usedStep {
 	return slices.DeleteFunc(slices.Clone(r.steps), func(s usedStep) bool { return s.stepID != id })
 }
 
-// hadRule reports whether the step's rule had the variable of that name before the checkpoint: it keeps one for each
-// parameter that it has trained, and those of several parameters from the first step on that trains one of them.
+// hadRule reports whether the step's optimizer had this variable before the checkpoint. It has one for each parameter
+// that it trained, and shared variables as soon as it trained one of their parameters.
 func (r *restored) hadRule(step *asking, name string) bool {
 	parameter := owner(name, step.Trains)
-	if !r.recorded { // another parameter has such a variable: then it was the same rule, and did not train this one
+	if !r.recorded { // If another parameter has such a variable, the same optimizer existed and did not train this parameter.
 		return parameter == "" || !slices.ContainsFunc(slices.Collect(maps.Keys(r.origins)), func(other string) bool {
 			_, there := r.origins[strings.Replace(name, parameter, other, 1)]
 			return other != parameter && r.origins[other].Trainable && there
@@ -160,8 +156,8 @@ func (r *restored) hadRule(step *asking, name string) bool {
 	})
 }
 
-// owner is the parameter for which a rule keeps the variable of a name, "" if it is for none: rules put the
-// parameter's full name into that of the variable.
+// owner returns the parameter to which an optimizer's variable belongs, or "". The variable's name contains the
+// parameter's full name.
 func owner(name string, parameters []string) (parameter string) {
 	for _, p := range parameters {
 		if len(p) > len(parameter) && strings.Contains(name, p) {
@@ -171,13 +167,13 @@ func owner(name string, parameters []string) (parameter string) {
 	return parameter
 }
 
-// ofOptimizers reports whether a name is one that rules give to what they keep.
+// ofOptimizers reports whether optimizers use such a name.
 func ofOptimizers(name string) bool {
 	return strings.Contains(name, "/"+optimizer.Scope+"/") || strings.Contains(name, "/"+optimizer.AdamDefaultScope)
 }
 
-// left are the tensors that the step used before the checkpoint and does not ask for now. Of several steps that may be
-// the given one, it is the one of which the fewest are left.
+// left returns the tensors that the step used before the checkpoint and does not use again. Among several candidate
+// steps it takes the one with the fewest.
 func (r *restored) left(step *asking, waits func(name string) bool) (names []string) {
 	for i, s := range r.same(step.stepID) {
 		var left []string
@@ -185,7 +181,7 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 			o := r.origins[name]
 			parameter := owner(name, s.Trains)
 			untrained := !o.Trainable && parameter != "" && !slices.Contains(step.Trains, parameter)
-			if !o.Trainable && parameter == "" && ofOptimizers(name) { // it may be a group's, of which this step trains none
+			if !o.Trainable && parameter == "" && ofOptimizers(name) { // possibly of a group that this step does not train
 				untrained = slices.ContainsFunc(s.Trains, func(p string) bool { return !slices.Contains(step.Trains, p) })
 			}
 			if waits(name) && !untrained && (o.Trainable || step.Train && o.Train) {
@@ -199,8 +195,7 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 	return names
 }
 
-// checkKnown compares the variables that the state has already with the checkpoint, as the steps did that brought them
-// in.
+// checkKnown compares the state's existing variables with the checkpoint, per step that created them.
 func (s *State) checkKnown(r *restored, known []*model.Variable, given map[string]*tensors.Tensor) error {
 	gathers := func(v *model.Variable) bool { _, ok := s.model.resets[v]; return ok }
 	ofRule := func(v *model.Variable) bool { return s.model.ofOptimizer[v] }
@@ -233,8 +228,7 @@ func (s *State) checkKnown(r *restored, known []*model.Variable, given map[strin
 	return e.orNil()
 }
 
-// forget takes out those of the state's variables that the checkpoint lacks: the step that needs one brings it in
-// anew, as it would have after the checkpoint.
+// forget removes variables that the checkpoint lacks; a step that needs one creates it again.
 func (s *State) forget(names map[string]bool, lost bool) error {
 	if len(names) == 0 {
 		return nil

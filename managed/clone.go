@@ -14,12 +14,12 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Clone makes an independent state of the same values under a strategy, which may be this state's own
-// ([State.Strategy]). Parameters, optimizer state, random state, metrics and counters are those of this moment, so both
-// make the same steps from here on. The steppers serve both; only the optimizer value itself is shared. The clone has
-// to be closed by itself. After an error there is no clone, and nothing of one is left.
+// Clone returns an independent copy of the state under a strategy, which may be the state's own ([State.Strategy]). It
+// copies parameters, optimizer variables, random state, metrics and counters, so both states continue with the same
+// steps. Both use the same steppers and share the optimizer value. The caller closes the clone. After an error nothing
+// of the clone is left.
 //
-// It can be used before the first step too: the clone then draws the same initial values.
+// A clone made before the first step draws the same initial values.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
 	if err := usable(under, "the state's own"); err != nil {
 		return nil, fmt.Errorf("managed: clone: %w", err)
@@ -44,7 +44,7 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	c.saved.origins, c.saved.steps, c.saved.partial = maps.Clone(s.saved.origins), slices.Clone(s.saved.steps), s.saved.partial
 	if r := s.saved.restored; r != nil {
 		own := *r
-		if r.from == nil { // then what waits is what is given
+		if r.from == nil { // values that wait come from WithValues
 			own.tensors = c.model.given.Tensors
 		}
 		c.saved.restored = &own
@@ -59,7 +59,7 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	return c, nil
 }
 
-// takeSettings takes over all but the variables.
+// takeSettings copies all but the variables.
 func (d *definition) takeSettings(of *definition) {
 	d.optimizer, d.startRate, d.policy, d.given = of.optimizer, of.startRate, of.policy, of.given
 	d.given.Tensors = maps.Clone(of.given.Tensors)
@@ -68,18 +68,18 @@ func (d *definition) takeSettings(of *definition) {
 	}
 }
 
-// cloneVariables makes the variables of a clone, by places, without their values on the device. One that no step has
-// come to need yet, because the step that brought it in failed, is left out: the step makes it again.
+// cloneVariables creates the clone's variables in store order, without device values. It skips variables that a failed
+// step left behind; the step creates them again.
 func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 	all := make([]*model.Variable, s.values.Len())
-	for v := range s.model.store.IterVariables() { // in GoMLX's order, in which optimizers see them
+	for v := range s.model.store.IterVariables() { // optimizers see variables in this order
 		at := s.values.Place(v)
 		if at < 0 && v.Path() != store.RandomName {
 			continue
 		}
 		made := c.model.store.VariableWithShape(v.Path(), v.Shape(), nil).SetTrainable(v.Trainable)
 		host := tensors.FromShape(v.Shape())
-		if at < 0 { // the seed's, before the first step
+		if at < 0 { // from the seed, before the first step
 			t, err := store.HostValue(v)
 			if err != nil || t == nil {
 				return nil, errors.Join(errors.New("the random state has no value"), err)
@@ -92,7 +92,7 @@ func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 		if at < 0 {
 			continue
 		}
-		if err := store.Empty(made); err != nil { // the device has it
+		if err := store.Empty(made); err != nil { // the value is on the device
 			return nil, err
 		}
 		all[at] = made

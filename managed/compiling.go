@@ -9,11 +9,11 @@ import (
 
 var _ abilities.Compiler = (*State)(nil)
 
-// compiles is which compilations for a state are going on.
+// compiles counts the running compilations for a state.
 type compiles struct {
 	mu    sync.Mutex
 	now   int
-	since time.Time // the first of them began
+	since time.Time // start of the first of them
 }
 
 func (c *compiles) begin() (end func()) {
@@ -29,7 +29,7 @@ func (c *compiles) begin() (end func()) {
 	}
 }
 
-// CompilingSince is when the compilation of a step for this state began that is going on, false if there is none: see
+// CompilingSince returns when the running compilation of a step for this state began, or false if there is none. See
 // [loop.State].
 func (s *State) CompilingSince() (time.Time, bool) {
 	s.compiles.mu.Lock()

@@ -8,23 +8,22 @@ import (
 	"slices"
 )
 
-// evaluating is a step that gathers its metrics apart, until the evaluation ends.
+// evaluating is a step in an evaluation, with separate metrics.
 type evaluating struct {
 	step *Stepper
 	view *View
 }
 
-// BeginEvaluation has the step gather its metrics on this state apart, from nothing, until end: a loop's evaluation
-// calls it. What was gathered before stays as it is, and goes on after end: neither two evaluations nor an evaluation
-// and the training mix, also if they share a step. Evaluations of one step on one state are not to be made at the same
-// time; [State.View] is for that.
+// BeginEvaluation has the step accumulate its metrics on this state separately, from zero, until end. A loop's
+// evaluation calls it. Earlier metrics are kept and continue after end, so evaluations and the training do not mix,
+// even if they share a step. Two evaluations of one step on one state must not run at the same time; use [State.View]
+// for that.
 //
-// Metrics are what [Builder.Track] and [Builder.Mean] gather, the means of losses by [RunningAverages] among them:
-// those report a mean since the last reset. The averages of batch normalisation, the count of [Builder.Samples], random
-// numbers and all else that a step changes belong to the model, and change in the state.
+// Separate are the metrics of [Builder.Track] and [Builder.Mean], including the means of [RunningAverages]. All else
+// that a step changes changes in the state: averages of batch normalization, the count of [Builder.Samples], random
+// numbers.
 //
-// Nothing is copied off the device. The first step of the evaluation puts an empty value there for each accumulator of
-// the metrics.
+// Nothing is copied from the device. The first step of the evaluation puts an empty value there for each accumulator.
 func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(context.Context) error, err error) {
 	err = errors.New("the state is nil: make one with New")
 	if state != nil {
@@ -44,19 +43,19 @@ func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(c
 	}, nil
 }
 
-// end gives up what the evaluation has gathered; what it logged stays readable. A second end does nothing.
+// end frees the evaluation's metrics; logged values stay readable. A second end does nothing.
 func (e evaluating) end(ctx context.Context) error {
 	state := e.view.of
 	if err := state.values.NotWithin(); err != nil {
 		return err
 	}
-	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil { // closed, and all is freed
+	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil { // closed, and everything is freed
 		return nil
 	}
 	defer state.values.LeaveValues(true)
 	state.evaluations = slices.DeleteFunc(state.evaluations, func(o evaluating) bool { return o == e })
 	err := state.values.Last.Follow(nil)
-	if state.values.Last.Lost() != nil { // of lost values nobody can tell what is left to free
+	if state.values.Last.Lost() != nil { // after a loss it is unknown which buffers exist
 		return err
 	}
 	if freeErr := e.view.forget(); err == nil {
@@ -65,7 +64,7 @@ func (e evaluating) end(ctx context.Context) error {
 	return err
 }
 
-// viewOf is what a step runs on that is made on the state itself: that of its evaluation, nil without one.
+// viewOf returns the view of the step's newest evaluation on this state, or nil.
 func (s *State) viewOf(step *Stepper) *View {
 	for _, e := range slices.Backward(s.evaluations) {
 		if e.step == step {

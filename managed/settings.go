@@ -14,20 +14,19 @@ import (
 
 var _ interface{ Settings() []checkpoint.Setting } = (*State)(nil)
 
-// settings is what a state knows of its settings beside optimizer and policy.
+// settings are a state's settings except optimizer and policy.
 type settings struct {
 	seed  int64
-	rules map[string]*optim.Optimizer // those of WithStepOptimizer, by their scopes
-	deal  *data.Deal                  // of the newest batch, nil where no set dealt it out
+	rules map[string]*optim.Optimizer // of WithStepOptimizer, by scope
+	deal  *data.Deal                  // of the newest batch; nil if no set made it
 	size  int                         // of that batch
-	// batches says of the batches, by the names of settings, what all of them have in common, and is "" for what varies:
-	// that is no setting of the run.
+	// batches has the common settings of all batches, by name; "" for those that vary.
 	batches map[string]string
-	undealt bool // no set dealt out any of the batches
+	undealt bool // no batch came from a set
 }
 
-// noteBatch is called for each block of steps. goesOn: the state was restored. It must then not be the first batch of a
-// set, or it is of one that was made for it, as by Gather: what the data of the run are dealt out from is not known.
+// noteBatch records a batch, once per block of steps. goesOn: the state was restored. Then the first batch of a set
+// marks a set that was made for it, as by Gather, so the run's data are unknown.
 func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	if b.Deal == c.deal && c.batches != nil && (b.Deal != nil || b.Samples() == c.size) {
 		return
@@ -47,10 +46,10 @@ func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	}
 }
 
-// ofDeal are the settings that a batch knows if a set dealt it out.
+// ofDeal are the settings of a batch that come from its set.
 var ofDeal = []string{"data", "data.content", "order"}
 
-// dealt are the settings that a batch knows.
+// dealt returns a batch's settings.
 func dealt(b data.Batch) map[string]string {
 	d := b.Deal
 	if d == nil {
@@ -67,13 +66,12 @@ func dealt(b data.Batch) map[string]string {
 		"data.content": fmt.Sprintf("%s (checksum of a sample)", d.Content), "order": order}
 }
 
-// Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see
-// [optim.Optimizer.Describe]),
-// "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data", "data.content" and "order",
-// as far as its batches know them and all have the same; if no [data.Set] dealt out any batch, "data", "data.content"
-// and "order" have no value: the state cannot know them. The rules of steps with [WithStepOptimizer] have the step's
-// name in front, once they are compiled. A checkpoint of a run keeps them, and checkpoint.Resume tells which are
-// others. A restored state goes on with the rate and the random numbers that were saved.
+// Settings returns the settings of the training as text: "optimizer" and "optimizer.<link>" (see
+// [optim.Optimizer.Describe]), "optimizer.rate", "policy" and "seed". After a training step they include "batch",
+// "data", "data.content" and "order", as far as all batches have the same. If no batch came from a [data.Set], "data",
+// "data.content" and "order" are empty. Optimizers of [WithStepOptimizer] have the step's name as prefix, once
+// compiled. Checkpoints of a run keep the settings, and checkpoint.Resume reports differences. A restored state
+// continues with the saved rate and random numbers.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.values.PeekAll()()
 	var all []checkpoint.Setting
@@ -113,8 +111,8 @@ func (s *State) Settings() []checkpoint.Setting {
 
 var _ interface{ Versions() map[string]string } = (*State)(nil)
 
-// Versions says what the state runs on: "plugin", its platform and versions, and "devices", their number. A checkpoint
-// of a run keeps it, and checkpoint.Resume tells what is another.
+// Versions returns "plugin", its platform and versions, and "devices", their number. Checkpoints of a run keep them,
+// and checkpoint.Resume reports differences.
 func (s *State) Versions() map[string]string {
 	strategy := s.Strategy()
 	p := strategy.Runtime().Plugin()

@@ -15,17 +15,17 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// ErrValues: what [WithValues] gave does not fit what a step brought in.
+// ErrValues reports that values of [WithValues] do not fit the variables of a step.
 var ErrValues = store.ErrValues
 
-// WithValues gives the state values, by the full names of their variables ("/dense/weights"): parameters of somebody
-// else's training, say, or all that [State.Value] reads of another state, the optimizer's and the random state too. A
-// variable gets its value when the first step brings it in, and no random one is drawn for it. The tensors stay the
-// caller's and must not change until then.
+// WithValues sets initial values by the variables' full names ("/dense/weights"), such as pretrained parameters, or
+// everything that [State.Value] reads from another state, including optimizer variables and random state. A variable
+// takes its value when a step creates it, and no random number is drawn for it. The tensors belong to the caller and
+// must not change until then.
 //
-// Each trainable variable must be among them ([DrawMissing] makes exceptions) and each value must have its variable's
-// shape and dtype: else the step fails with an error that names all that do not fit and wraps [ErrValues], and changes
-// nothing. Values that no step asks for are not used, as those of the optimizer in a state that only tests.
+// Each trainable variable must be listed ([DrawMissing] allows exceptions), and each value must have its variable's
+// shape and dtype. Otherwise the step fails, lists all differences and changes nothing; the error wraps [ErrValues].
+// Values that no step uses are ignored, such as optimizer variables in a state that only tests.
 func WithValues(values map[string]*tensors.Tensor) Option {
 	return func(s *State) error {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -39,15 +39,15 @@ func WithValues(values map[string]*tensors.Tensor) Option {
 	}
 }
 
-// DrawMissing has those trainable variables drawn at random whose full names match, although [WithValues] does not give
-// them: a new last layer on given ones.
+// DrawMissing allows trainable variables whose full names match to be drawn at random although [WithValues] lacks them,
+// such as a new last layer.
 func DrawMissing(match func(name string) bool) Option {
 	return func(s *State) error { s.model.given.MayDraw = match; return nil }
 }
 
-// SetValue gives a variable another value, by its full name, when the steps that were begun are over; nothing is
-// compiled again. The tensor must have the variable's shape and dtype, is copied and stays the caller's. A state has
-// variables from its first step on, or from [Stepper.Prepare]; before it, there is [WithValues].
+// SetValue waits for started steps and replaces a variable by its full name, without compiling again. The tensor must
+// have the variable's shape and dtype. It is copied. Variables exist from the first step or [Stepper.Prepare] on;
+// before that, use [WithValues].
 func (s *State) SetValue(name string, t *tensors.Tensor) error {
 	if err := s.setValue(name, t); err != nil {
 		return fmt.Errorf("managed: set %q: %w", name, err)
