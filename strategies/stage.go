@@ -11,11 +11,11 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// field is a field of the batch and how it is divided over the devices: each has some of its examples.
+// field is a field of the batch with its division over the devices.
 type field struct {
 	Input
-	each   shapes.Shape // the part that a device has
-	starts []int        // where the part begins, in elements, for each device
+	each   shapes.Shape // the part of one device
+	starts []int        // start of each device's part, in elements
 }
 
 func newField(in Input, place xla.Placement) (field, error) {
@@ -42,7 +42,7 @@ func newField(in Input, place xla.Placement) (field, error) {
 	return f, nil
 }
 
-// part is the part of the elements that a device has; from is the first of this process's.
+// part returns the elements for device d of this process, whose first device is from.
 func (f *field) part(from, d int, flat any) any {
 	if len(f.starts) == 1 {
 		return flat
@@ -51,7 +51,7 @@ func (f *field) part(from, d int, flat any) any {
 	return reflect.ValueOf(flat).Slice(start, start+f.each.Size()).Interface()
 }
 
-// start is where a device's part begins in what the process was given: the whole batch, or the process's part of it.
+// start returns where a device's part begins in the process's data, whole batch or part.
 func (f *field) start(from, d int) int {
 	if f.Of > 1 {
 		return f.starts[from+d] - f.starts[from]
@@ -59,14 +59,14 @@ func (f *field) start(from, d int) int {
 	return f.starts[from+d]
 }
 
-// stagedRun is a run that may go on, and the memory that it uses.
+// stagedRun is a started run with its memory.
 type stagedRun struct {
 	running Running
-	stacks  []*stack // of the batch's fields, device after device, for a block of batches that lie apart
-	host    []any    // the elements that the run gets
+	stacks  []*stack // by device and field, for blocks of separate batches
+	host    []any    // elements for the run
 }
 
-// wait waits for the run, if there is one. Its error goes to the caller of [Program.Start], by the run's own Wait.
+// wait waits for a started run. The caller of [Program.Start] gets its error from Wait.
 func (r *stagedRun) wait() {
 	if r.running != nil {
 		_ = r.running.Wait()
@@ -74,9 +74,8 @@ func (r *stagedRun) wait() {
 	}
 }
 
-// stack gives the batches of a block, up to k, one behind the other, for each field and each device from one on.
-// Where they already lie like that, in memory for all k, the device reads that memory; it does not read what lies
-// behind them.
+// stack returns the batches of a block, stacked up to length k, for each device and field. Adjacent batches, in memory
+// for all k, are used directly; the device does not read beyond them.
 func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices int) []any {
 	if len(fields) > 0 && len(fields[0].starts) == 1 {
 		var ok bool
@@ -102,11 +101,11 @@ func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices
 	return r.host
 }
 
-// stack is the memory in which batches lie one behind the other.
+// stack is memory for adjacent batches.
 type stack struct {
-	flat any           // a slice of the elements
-	rows reflect.Value // the same
-	row  int           // elements in a batch
+	flat any           // elements as a slice
+	rows reflect.Value // the same slice
+	row  int           // elements per batch
 }
 
 func newStack(shape shapes.Shape, k int) *stack {
@@ -114,7 +113,7 @@ func newStack(shape shapes.Shape, k int) *stack {
 	return &stack{rows.Interface(), rows, shape.Size()}
 }
 
-// put copies the elements that begin at start to the place of batch i.
+// put copies the elements from start to the position of batch i.
 func (s *stack) put(i int, flat any, start int) {
 	reflect.Copy(s.rows.Slice(i*s.row, (i+1)*s.row), reflect.ValueOf(flat).Slice(start, start+s.row))
 }

@@ -16,17 +16,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// ErrValues: given values do not fit the variables that a step brought in.
+// ErrValues reports that given values do not fit a step's variables.
 var ErrValues = errors.New("the given values do not fit the model")
 
-// Given are values for variables to come, by full names.
+// Given are values for later variables, by full names.
 type Given struct {
 	Tensors map[string]*Tensor         // nil if none were given
-	Late    Late                       // those of them that are not in memory
-	MayDraw func(variable string) bool // which trainable variables may do without; nil: none
+	Late    Late                       // tensors that are not in memory
+	MayDraw func(variable string) bool // trainable variables that may be drawn; nil: none
 }
 
-// give hands the given values to the variables that a step brought in, all or none.
+// give assigns the given values to a step's new variables, all or none.
 func (g *Given) give(fresh []*Variable) error {
 	if g.Tensors == nil {
 		return nil
@@ -57,7 +57,7 @@ func (g *Given) give(fresh []*Variable) error {
 			continue
 		}
 		clone, err := t, error(nil)
-		if g.Late[t] == nil { // else it is read when it is moved
+		if g.Late[t] == nil { // late values are read when moved
 			clone, err = t.LocalClone()
 		}
 		if err == nil {
@@ -70,7 +70,7 @@ func (g *Given) give(fresh []*Variable) error {
 	return nil
 }
 
-// taken frees the host's copies of values that are on the device now.
+// taken frees the host copies of values that are on the device.
 func (g *Given) taken(fresh []*Variable) error {
 	var errs []error
 	for _, v := range fresh {
@@ -82,11 +82,11 @@ func (g *Given) taken(fresh []*Variable) error {
 	return errors.Join(errs...)
 }
 
-// Late are tensors that are in the files of a checkpoint and not in memory: their shapes are known, and what writes
-// their bytes. So that they are never there all at once, each is read when its value is to be moved to the devices.
+// Late has tensors in the files of a checkpoint, with functions that write their bytes. Each is read when it is moved
+// to a device, so they are never all in memory.
 type Late map[*Tensor]func(io.Writer) error
 
-// FromFile makes a tensor of what a checkpoint has.
+// FromFile makes a late tensor.
 func (l Late) FromFile(t checkpoint.Tensor, dtype dtypes.DType) (*Tensor, error) {
 	loaded := tensors.FromShape(shapes.Make(dtype, t.Dims...))
 	switch {
@@ -100,7 +100,7 @@ func (l Late) FromFile(t checkpoint.Tensor, dtype dtypes.DType) (*Tensor, error)
 	return loaded, fill(loaded, func(w io.Writer) error { _, err := w.Write(t.Data); return err })
 }
 
-// CopyOf is a copy of a tensor for a strategy to use up.
+// CopyOf copies a tensor, for a strategy to use up.
 func (l Late) CopyOf(t *Tensor) (*Tensor, error) {
 	write := l[t]
 	if write == nil {
@@ -122,7 +122,7 @@ func fill(t *Tensor, write func(io.Writer) error) error {
 	return errors.Join(err, inner)
 }
 
-// memory is a writer into memory of a known size. What comes beyond is counted alone.
+// memory writes into memory of a fixed size; it only counts further bytes.
 type memory struct {
 	data []byte
 	n    int

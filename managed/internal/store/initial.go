@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Fresh are the variables that have no value here yet.
+// Fresh returns the variables without a value in the store.
 func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
 	for v := range of.IterVariables() {
 		if _, known := s.index[v]; !known {
@@ -25,8 +25,8 @@ func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
 	return fresh
 }
 
-// Adopt gives values to the variables that a step brought in, the given ones or random ones, and moves them to where
-// the strategy wants them. After an error it has added none, and a later step draws the same values.
+// Adopt gives a step's new variables their given or random values and moves them to the devices. After an error it has
+// added none, and a later step draws the same values.
 func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	if err := given.give(fresh); err != nil {
 		return err
@@ -60,28 +60,28 @@ func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	return nil
 }
 
-// drawing gives initial values to variables.
+// drawing gives variables initial values.
 type drawing struct {
 	*Store
 	of   *model.Store
 	late Late
 }
 
-// RandomName is the full name of the variable that holds GoMLX's random state.
+// RandomName is the full name of GoMLX's random state.
 const RandomName = model.RootScopePath + model.RNGStateVariableName
 
-// drawnAtOnce is how many initial values the host draws before they are moved, unless a single variable has more: a
-// large state is not to exist twice, not even in the beginning.
+// drawnAtOnce is the number of initial values that the host draws before it moves them, except for a larger single
+// variable. It avoids a second copy of a large state.
 const drawnAtOnce = 1 << 20
 
-// draw gives variables that have no value an initial one and moves all. The values are the same however many are drawn
-// at once. After an error, nothing is moved, and a later step draws again.
+// draw draws missing initial values and moves all values. The result does not depend on the chunks. After an error
+// nothing is moved, and a later step draws the same.
 func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	if s.strategy.Runtime().Topology() != "" {
 		return s.describe(fresh)
 	}
 	buffers := make([]compute.Buffer, len(fresh))
-	made := buffers // a return with an error gives nil
+	made := buffers // an error return sets buffers to nil
 	var drawn []int
 	for i, v := range fresh {
 		if !v.HasValue() {
@@ -97,14 +97,14 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 		if err != nil {
 			err = errors.Join(err, s.strategy.Free(made...))
 			if random != nil {
-				err = errors.Join(err, random.SetValuePreservingOld(before)) // so that it draws the same
+				err = errors.Join(err, random.SetValuePreservingOld(before)) // so that the next try draws the same
 			}
 			for _, i := range drawn {
 				err = errors.Join(err, fresh[i].SetValuePreservingOld(nil))
 			}
 		}
 	}()
-	// GoMLX draws for all variables that have no value: those whose turn has not come have an empty one.
+	// GoMLX draws for all variables without a value, so later ones get an empty value meanwhile.
 	for _, i := range drawn {
 		if err := fresh[i].SetValuePreservingOld(tensors.FromShape(fresh[i].Shape())); err != nil {
 			return nil, err
@@ -135,13 +135,13 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 				return nil, err
 			}
 		}
-		if waiting = waiting[n:]; n < len(drawn) { // a large state: what the host needed is not to add up
+		if waiting = waiting[n:]; n < len(drawn) { // free host memory of a large state
 			debug.FreeOSMemory()
 		}
 	}
-	for i, v := range fresh { // those that came with a value; the random state among them was advanced till now
+	for i, v := range fresh { // variables with values, and the advanced random state
 		if buffers[i] == nil {
-			// A copy: after an error another try needs the value again, and a strategy uses up what it is given.
+			// Copy: another try needs the value after an error, and a strategy uses up its tensor.
 			var t *Tensor
 			if t, err = s.late.valueOf(v); err == nil {
 				buffers[i], err = s.strategy.Put(v.Path(), t)
@@ -154,8 +154,8 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	return buffers, nil
 }
 
-// describe gives variables values that have shapes and no numbers, on a machine that is described and not there: to
-// draw numbers that nobody can read would take the host's time and memory.
+// describe sets shapes without numbers, for a machine that is described and not present. Drawing numbers would waste
+// the host's time and memory.
 func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	on := s.strategy
 	buffers := make([]compute.Buffer, 0, len(fresh))
@@ -177,7 +177,7 @@ func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !v.HasValue() { // GoMLX asks whether it has one
+		if !v.HasValue() { // GoMLX checks for a value
 			set = append(set, v)
 			if err := v.SetValuePreservingOld(t); err != nil {
 				return nil, err
@@ -192,7 +192,7 @@ func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	return buffers, nil
 }
 
-// HostValue is a copy of a variable's value on the host; nil where there is none.
+// HostValue returns a copy of a variable's host value, or nil.
 func HostValue(v *Variable) (*Tensor, error) {
 	if v == nil || !v.HasValue() {
 		return nil, nil
@@ -204,7 +204,7 @@ func HostValue(v *Variable) (*Tensor, error) {
 	return t.LocalClone()
 }
 
-// valueOf is HostValue for a variable that has a value, maybe one that is still to be read.
+// valueOf is HostValue, also for a late value.
 func (l Late) valueOf(v *Variable) (*Tensor, error) {
 	t, err := v.Value()
 	if err != nil {
@@ -213,7 +213,7 @@ func (l Late) valueOf(v *Variable) (*Tensor, error) {
 	return l.CopyOf(t)
 }
 
-// Empty frees the memory of a variable's value; for GoMLX it still has one.
+// Empty frees a variable's memory; GoMLX still sees a value.
 func Empty(v *Variable) error {
 	t, err := v.Value()
 	if err == nil {
@@ -222,7 +222,7 @@ func Empty(v *Variable) error {
 	return err
 }
 
-// put moves a copy of a variable's value to where the strategy wants it.
+// put copies a variable's value to the devices.
 func (s *drawing) put(v *Variable) (compute.Buffer, error) {
 	t, err := v.Value()
 	if err == nil {
@@ -238,23 +238,21 @@ func (s *drawing) put(v *Variable) (compute.Buffer, error) {
 	return b, nil
 }
 
-// initialize draws the values of all variables that have none. It does so on the host: a program of random numbers
-// for the device takes longer to compile than the host takes to run it (350 ms against 40 ms for 0.8 million values;
-// level at 25 million), and the values are the same on every device. Only where the host backend cannot (it lacks
-// operations and types), they are drawn on the device.
+// initialize draws all missing values on the host, because compiling a device program takes longer (350 ms against 40
+// ms for 0.8 million values; equal at 25 million). The values are the same on every device. It uses the device where
+// the host backend lacks an operation or dtype.
 func (s *drawing) initialize() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
 		return err
 	}
 	err = s.of.InitializeVariables(host, nil)
-	if err != nil { // its errors do not tell an operation or a type that it lacks from others
+	if err != nil { // errors for a missing operation or dtype look like others
 		if s.of.InitializeVariables(s.strategy.Runtime(), nil) == nil {
 			err = nil
 		}
 	}
-	// The values belong to the host backend until they are moved; it holds nothing that would have to be freed. The random
-	// state is wanted by another one next.
+	// Detach the values from the host backend. Another backend needs the random state next.
 	if random := s.of.GetVariable(RandomName); err == nil && random != nil {
 		var t *Tensor
 		if t, err = random.Value(); err == nil {
@@ -264,12 +262,12 @@ func (s *drawing) initialize() error {
 	return xla.WrapError(err)
 }
 
-// lendRandomState gives GoMLX a copy of its random state back while it draws initial values: it advances that state as
-// it does. The random state is then moved with the new variables, to its place; that is -1 if it is among the new ones.
+// lendRandomState gives GoMLX a copy of its random state, which drawing advances. The state is then moved with the new
+// variables to its place; -1 if it is one of them.
 func (s *drawing) lendRandomState() (place int, err error) {
 	v := s.of.GetVariable(RandomName)
 	i, known := s.index[v]
-	if v == nil || !known || s.strategy.Runtime().Topology() != "" { // nothing is drawn there
+	if v == nil || !known || s.strategy.Runtime().Topology() != "" { // nothing is drawn
 		return -1, nil
 	}
 	t, err := s.strategy.Fetch(s.values[i].buffer)

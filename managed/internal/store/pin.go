@@ -11,18 +11,16 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Pin keeps a value as it is for those who want to read it later on, without a gate. Who is to change the value then
-// does so on a copy, and the last who holds the pin frees its buffer.
+// Pin keeps a value for a later reader without a gate. A change then uses a copy, and the last holder frees the buffer.
 type Pin struct {
 	Buffer compute.Buffer
 	on     strategies.Strategy
 
 	mu    sync.Mutex
 	users int
-	left  bool // the state has another buffer now
+	left  bool // the state has another buffer
 }
 
-// Pin pins a value.
 func (s *Store) Pin(at int) *Pin {
 	s.pinning.Lock()
 	defer s.pinning.Unlock()
@@ -37,7 +35,7 @@ func (s *Store) Pin(at int) *Pin {
 	return p
 }
 
-// Release gives one hold of the value up.
+// Release gives up one hold of the value.
 func (p *Pin) Release() error {
 	p.mu.Lock()
 	p.users--
@@ -49,8 +47,7 @@ func (p *Pin) Release() error {
 	return Free(p.on, p.Buffer)
 }
 
-// Write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to
-// spare.
+// Write copies a value once, into the writer's own memory if it offers any (as checkpoint.Async does), else into spare.
 func (p *Pin) Write(w io.Writer, buffer compute.Buffer, size int, spare *[]byte) error {
 	var memory []byte
 	if to, ok := w.(abilities.MemoryWriter); ok {
@@ -72,7 +69,7 @@ func (p *Pin) Write(w io.Writer, buffer compute.Buffer, size int, spare *[]byte)
 	return err
 }
 
-// leave is the state's parting from the value, and tells whether others still want it.
+// leave records that the state has another buffer and reports whether the pin has holders.
 func (p *Pin) leave() (held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,14 +77,13 @@ func (p *Pin) leave() (held bool) {
 	return p.users > 0
 }
 
-// held tells whether somebody wants the value.
 func (p *Pin) held() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.users > 0
 }
 
-// Free frees what may be freed after its runtime, which has freed it.
+// Free frees buffers and ignores a closed runtime, which has freed them.
 func Free(on strategies.Strategy, buffers ...compute.Buffer) error {
 	if err := on.Free(buffers...); !errors.Is(err, xla.ErrClosed) {
 		return err
