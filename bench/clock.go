@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// repeats are how long something took, each time that it was measured.
 type repeats struct {
 	seconds []float64
-	cpu     []float64 // seconds of processor time, of all threads
+	cpu     []float64 // processor seconds of all threads
 }
 
-// measure calls f n times. On a machine that others use as well, the processor's time says more than the clock's.
+// measure calls f n times. On a shared machine, processor time is more reliable than wall time.
 func (b *bench) measure(ctx context.Context, n int, f func() error) (r repeats, err error) {
 	for range n {
 		if err := b.turn(ctx); err != nil {
@@ -43,7 +42,7 @@ func (b *bench) turn(ctx context.Context) error {
 	return nil
 }
 
-// each maps the seconds to a figure.
+// each maps seconds to a figure.
 func (r repeats) each(figure func(seconds float64) float64) []float64 {
 	values := make([]float64, len(r.seconds))
 	for i, s := range r.seconds {
@@ -52,7 +51,7 @@ func (r repeats) each(figure func(seconds float64) float64) []float64 {
 	return values
 }
 
-// machineLoad is how many processes of the machine ran or could have, over the last minute; 0 where it does not say.
+// machineLoad returns the load average over the last minute, 0 if unknown.
 func machineLoad() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(text), " ")

@@ -20,10 +20,9 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// asking are the numbers of goroutines that ask at a time.
+// asking are the numbers of concurrent clients.
 var asking = []int{1, 8, 64}
 
-// perceptron has mlp's layers.
 func perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
 	for i, n := range []int{512, 512, 10} {
 		if i > 0 {
@@ -34,8 +33,8 @@ func perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
 	return x
 }
 
-// predict asks a model of mlp's layers for one example at a time, from the host's memory and back, by goroutines that
-// each wait for their answer before they ask again. A variant is a number of goroutines.
+// predict measures single-example predictions of mlp's layers from host memory and back. Each goroutine waits for its
+// answer before it asks again. Variants are numbers of goroutines.
 func predict(ctx context.Context, b *bench) (err error) {
 	r, err := b.open(ctx)
 	if err != nil {

@@ -12,11 +12,10 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ranks measures mlp's data-parallel step over as many processes as a launcher has started:
+// ranks measures mlp's data-parallel step over the launcher's processes, or over two devices of one process without a
+// launcher:
 //
 //	lazo run -np 2 go run ./bench -workload ranks
-//
-// Without a launcher it is over two devices of one process.
 func ranks(ctx context.Context, b *bench) (err error) {
 	job, err := dist.Join(ctx)
 	if err != nil {

@@ -28,12 +28,12 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// serveChild is the first argument of the process that serves.
+// serveChild is the first argument of the server process.
 const serveChild = "serve-child"
 
-// serving asks a server over the loopback for one example at a time, as JSON of the Open Inference Protocol, by so many
-// connections, each of which waits for its answer. A variant is a number of connections. The server is a process of its
-// own; who asks is the same for lazo's and for a peer's.
+// serving measures single-example requests to a server over loopback, as JSON of the Open Inference Protocol. Each
+// connection waits for its answer. Variants are numbers of connections. The server is a separate process; lazo's and a
+// peer's have the same client.
 func serving(ctx context.Context, b *bench) (err error) {
 	address, stop, err := b.startServer(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func serving(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// startServer starts lazo's server, or the peer's, and waits until it says its address.
+// startServer starts lazo's server or the peer's and waits for its address.
 func (b *bench) startServer(ctx context.Context) (address string, stop func() error, err error) {
 	command := strings.Fields(b.server)
 	if len(command) == 0 {
@@ -139,7 +139,7 @@ func connect(ctx context.Context, address string, n int) (connections []net.Conn
 	return connections, nil
 }
 
-// loaded makes n requests by the connections, and says how long each took.
+// loaded makes n requests over the connections and returns their durations.
 func loaded(connections []net.Conn, requests [][]byte, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	var next atomic.Int64
@@ -172,7 +172,6 @@ func loaded(connections []net.Conn, requests [][]byte, n int) ([]time.Duration, 
 	return took, nil
 }
 
-// answered reads an answer.
 func answered(from *bufio.Reader) error {
 	answer, err := http.ReadResponse(from, nil)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// firstStepChild is the verb of the process that makes one step.
+// firstStepChild is the verb of a process with one step.
 const firstStepChild = "ttfs-child"
 
-// stages are the seconds since the process was started until each stage was done, and the floor: what the plugin
-// itself takes to load and to compile the step.
+// stages are the seconds from process start to the end of each stage, and the floor: the plugin's own time for loading
+// and compiling.
 type stages struct {
 	Open  float64 `json:"imports"`
 	Built float64 `json:"model built"`
@@ -28,7 +28,7 @@ type stages struct {
 	Floor float64 `json:"floor"`
 }
 
-// timeToFirstStep measures processes that make one step of the cnn workload.
+// timeToFirstStep measures processes that run one step of workload cnn.
 func timeToFirstStep(ctx context.Context, b *bench) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -93,8 +93,7 @@ func (b *bench) fresh(ctx context.Context, self string) error {
 	return nil
 }
 
-// firstSteps starts a process for each repeat. The first one warms the file cache, and the compile cache if there is
-// one, and does not count.
+// firstSteps starts a process per repeat. The first one warms the caches and does not count.
 func (b *bench) firstSteps(ctx context.Context, self, cache string) (all []stages, err error) {
 	for i := range b.repeats + 1 {
 		if i > 0 {
@@ -119,7 +118,6 @@ func (b *bench) firstSteps(ctx context.Context, self, cache string) (all []stage
 	return all, nil
 }
 
-// firstStep is the child.
 func firstStep(ctx context.Context, args []string, stdout io.Writer) error {
 	if len(args) != 3 {
 		return fmt.Errorf("%s takes a start time, a plugin and a folder or nothing, got %q", firstStepChild, args)
