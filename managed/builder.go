@@ -20,55 +20,53 @@ import (
 // Build is the function of a step: it builds the graph from the batch to the reported values.
 type Build func(b *Builder)
 
-// Builder is the argument of a [Build] function: it has the model's variables and the batch's fields, and takes the
-// values to report.
+// Builder gives a [Build] function the model's variables and the batch's fields, and takes the values to report.
 type Builder struct {
 	graph        *graph.Graph
 	scope        *model.Scope
 	names        []string
 	batch        []*graph.Node
 	sets         []strategies.Slot // of a resident batch
-	kind         string            // "train" or "test"
-	logged       []logged          // scalars, packed into one array
-	wholes       []logged          // arrays
+	kind         string
+	logged       []logged // scalars, packed into one array
+	wholes       []logged
 	resets       []reset
 	averages     bool
 	outputsAlone bool
-	masked       bool              // the user has asked for the mask
-	given        []*graph.Node     // the batch before a policy casts it
-	norms        []*model.Variable // counts of batch normalizations that exclude padding
+	masked       bool              // the user asked for the mask
+	given        []*graph.Node     // the batch before casts
+	norms        []*model.Variable // counts of batch normalizations without padding
 	samples      *graph.Node
-	casting      *casting // nil without a policy
+	casting      *casting
 	steps        *graph.Node
 	awaiting     *awaited.Values
-	equal        []*model.Variable // packs whose scalars it takes to be equal
-	// optimizer is that of a training step.
-	optimizer *optim.Optimizer
-	only      func(name string) bool // the filter of a training step
-	trained   []*model.Variable      // the parameters that it updates
+	equal        []*model.Variable // packs whose scalars it assumes equal
+	optimizer    *optim.Optimizer
+	only         func(name string) bool // filter of a training step
+	trained      []*model.Variable
 }
 
 // Graph returns the graph being built.
 func (b *Builder) Graph() *graph.Graph { return b.graph }
 
-// Scope returns the root scope of the model's variables, for layers. Each build has a new root. Within one build a
-// second In of the same name is an error of GoMLX; use Shared or At to share variables.
+// Scope returns the root scope of the variables, for layers. Each build has a new root; a second In of one name is an
+// error of GoMLX. Share variables by Shared or At.
 func (b *Builder) Scope() *model.Scope { return b.scope }
 
-// again sets a new root while package ops calls a body a second time, as under Eager: see [graphs.AgainParam].
+// again sets a new root for a repeated body: see [graphs.AgainParam].
 func (b *Builder) again() (done func()) {
 	first := b.scope
 	b.scope = first.Store().RootScope()
 	return func() { b.scope = first }
 }
 
-// Training reports whether the step trains; layers such as dropout use it.
+// Training reports whether the step trains.
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
 // Fields returns the names of the batch's fields.
 func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 
-// Field returns a field of the batch by its name ("x", "y"). It panics if there is none.
+// Field returns a field of the batch by its name ("x", "y"), and panics if there is none.
 func (b *Builder) Field(name string) *graph.Node {
 	i := slices.Index(b.names, name)
 	if i < 0 {
@@ -78,7 +76,7 @@ func (b *Builder) Field(name string) *graph.Node {
 	return b.batch[i]
 }
 
-// Mask returns a bool for each example, false for padding (see [data.Pad]); nil if the batch has no mask.
+// Mask returns false for each example of padding (see [data.Pad]), or nil if the batch has no mask.
 func (b *Builder) Mask() *graph.Node {
 	b.masked = true
 	return b.mask()
@@ -97,9 +95,8 @@ func (b *Builder) mask() *graph.Node {
 	return v
 }
 
-// Steps returns the number of training steps that the state has made before this one, as int64. It includes steps with
-// [WithStepOptimizer]. The state keeps the count, so it is correct in blocks of steps and after a checkpoint is
-// restored.
+// Steps returns how many training steps the state made before this one, as int64, including steps with
+// [WithStepOptimizer]. The state keeps the count, also in checkpoints.
 func (b *Builder) Steps() *graph.Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)
@@ -108,15 +105,15 @@ func (b *Builder) Steps() *graph.Node {
 	return b.steps
 }
 
-// stepsBy counts the training steps with [WithStepOptimizer], whose optimizers count separately.
+// stepsBy counts the training steps with [WithStepOptimizer].
 func stepsBy(scope *model.Scope) *model.Variable {
 	return scope.Store().RootScope().VariableWithValue(stepsByName, int64(0)).SetTrainable(false)
 }
 
 const stepsByName = "steps_by"
 
-// Samples returns the number of examples, without padding, that the state was trained on before this step, as int64.
-// Counting begins at the first training step that calls Samples.
+// Samples returns on how many examples, without padding, the state was trained before this step, as int64. The count
+// begins with the first training step that calls it.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)

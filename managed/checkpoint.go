@@ -22,18 +22,15 @@ var (
 	_ checkpoint.State = (*State)(nil)
 )
 
-// variablesSection has the origin of each variable of a saved state, by name.
+// variablesSection has the variables' origins, by name.
 const variablesSection = "variables"
 
-// Content returns the whole state for a checkpoint: each variable by its full name, with those of the optimizer and the
-// random state. It waits for started steps. The values are those of this moment; each is fetched once, when it is
-// written, and a step that changes it earlier copies it first. The content does not depend on the strategy. A state
-// that continues under the same strategy is bit-identical; under another one, sums are in another order.
+// Content returns the whole state for a checkpoint, with optimizer variables and random state, by full names. It waits
+// for started steps. Each value is fetched when it is written; a step that changes it earlier copies it first. A run
+// continued under the same strategy is bit-identical; under another one, sums are in another order.
 //
-// With several processes, each returns its [shares.Share]: its parts of sharded values, and rank 0 all other values. No
-// process waits for another. checkpoint.Resume saves the shares together.
-//
-// Values of a restored checkpoint that no step has used yet are saved again.
+// Each of several processes returns its [shares.Share] without waiting for others: its parts of sharded values, and
+// rank 0 all else. checkpoint.Resume saves them together. Restored values that no step has used are saved again.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
 	if ctx == nil {
 		return checkpoint.Content{}, fmt.Errorf("managed: content: %w", shield.ErrNoContext)
@@ -67,13 +64,13 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		origins[name] = o
 		return nil
 	}
-	var spare []byte // reused for all values
+	var spare []byte
 	for i, v := range s.values.Variables() {
 		buffer, shape := s.values.Buffer(i), s.values.Shape(i)
 		parts, cut := s.values.Strategy().Parts(buffer)
 		if !cut {
 			parts = []strategies.Part{{Shape: shape, Buffer: buffer}}
-			if c.Share.Rank > 0 { // rank 0 saves it
+			if c.Share.Rank > 0 {
 				continue
 			}
 		}
@@ -86,7 +83,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 			}
 			continue
 		}
-		if _, err := inFile(shape.DType); err != nil { // before a pin exists
+		if _, err := inFile(shape.DType); err != nil {
 			return c, fmt.Errorf("%s: %w", name, err)
 		}
 		given, write := make([]shares.Part, len(parts)), (func(io.Writer) error)(nil)
@@ -101,7 +98,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 			given, write = nil, given[0].Write
 		}
 		if err := add(name, shape, s.saved.origins[name], write, given); err != nil {
-			return c, err // the garbage collector releases the pins
+			return c, err // the garbage collector releases pins
 		}
 	}
 	if r := s.saved.restored; r != nil && r.from == nil && c.Share.Rank == 0 {
@@ -117,7 +114,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		}
 	}
 	c.Sections = map[string]any{variablesSection: origins}
-	if !s.saved.partial { // otherwise the list would be incomplete
+	if !s.saved.partial { // else the list is incomplete
 		c.Sections[stepsSection] = slices.Concat([]usedStep{}, s.saved.steps)
 	}
 	return c, nil
@@ -132,19 +129,17 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 	return errors.Join(err, writeErr)
 }
 
-// Restore replaces the state's values by those of a checkpoint, whatever its strategy. Existing variables get their
-// values immediately, later variables when a step creates them, without drawing initial values; a new state is best. It
-// returns a [*MismatchError] if the model differs from the saved one. For variables that do not exist yet, the step
-// that creates them returns it and changes nothing; [Stepper.Prepare] finds it before the run. After an error the state
-// is unchanged. A Restore without an error also repairs a state whose values were lost.
+// Restore replaces the state's values by those of a checkpoint, whatever its strategy. Later variables take theirs when
+// a step creates them, without drawing initial values; a new state is best. If the model differs, Restore returns a
+// [*MismatchError], or, for variables that do not exist yet, the step that creates them does ([Stepper.Prepare] checks
+// earlier). After an error the state is unchanged. A successful Restore also repairs lost values.
 //
-// A step that was used before the checkpoint must have the same variables as then, except for metrics. A training step
-// that was not used before, such as one for frozen parameters or a discriminator, gives initial values to the variables
-// that the checkpoint lacks, and training continues bit-identical to a run without the restore. An optimizer's
-// variables for a parameter are new if it has not trained that parameter. Layers are new if another function builds the
-// step or the step has its own optimizer ([WithStepOptimizer]), and the process has made the earlier training steps
-// too; otherwise prepare an earlier step first. Variables that the checkpoint lacks are removed from the state, and the
-// steps that need them compile again.
+// A step used before the checkpoint must have its variables of then, except for metrics. A training step first used
+// later, such as one for a discriminator, gives missing variables initial values, bit-identical to a run without the
+// restore. Optimizer variables are new for parameters that the optimizer has not trained. Layers are new if the step
+// has another function or its own optimizer ([WithStepOptimizer]), and the process has made the earlier training steps
+// too; otherwise prepare an earlier step first. Variables that the checkpoint lacks are removed from the state; steps
+// that need them compile again.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
@@ -153,9 +148,9 @@ func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 }
 
 // Transfer copies tensors of any checkpoint into variables of another model. from returns the tensor's name for a
-// variable's full name, or "" for a variable that keeps or draws its own value. A tensor that is missing or does not
-// fit is a [*MismatchError], as in [State.Restore]. Unused tensors are ignored. If none of the state's first variables
-// takes a tensor, the error lists the names of both; Transfer returns it, or the step that creates the variables.
+// variable's full name, or "" to keep or draw its value. A missing or unfitting tensor is a [*MismatchError]; unused
+// tensors are ignored. It is an error if none of the state's first variables takes a tensor. For variables that do not
+// exist yet, the step that creates them returns the error.
 //
 //	err := state.Transfer(ctx, c, func(name string) string {
 //		if strings.HasPrefix(name, "/logits/") { return "" } // a new last layer
@@ -210,7 +205,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return fmt.Errorf("the checkpoint says that it has %s, and has it not", name)
 		}
 	}
-	_ = s.values.Last.Follow(nil) // the values are replaced in any case
+	_ = s.values.Last.Follow(nil)
 	known := s.values.Variables()
 	r.counts = countsOf(given, r.origins)
 	r.all, r.tensors = len(given), given
@@ -231,11 +226,11 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return err
 		}
 	}
-	s.model.given = store.Given{Tensors: given, Late: r.late, MayDraw: func(string) bool { return true }} // r.check decides which may be missing
+	s.model.given = store.Given{Tensors: given, Late: r.late, MayDraw: func(string) bool { return true }}
 	if from != nil {
 		s.model.given.Tensors = map[string]*tensors.Tensor{}
 	}
-	if from == nil && given[rateName] != nil { // the saved rate is newer
+	if from == nil && given[rateName] != nil {
 		s.model.startRate = nil
 	}
 	s.saved.restored = r
@@ -248,7 +243,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	return nil
 }
 
-// pending returns restored values that no step has used yet. Another checkpoint of the run may have them too.
+// pending returns restored values that no step has used.
 func (s *State) pending() map[string]*tensors.Tensor {
 	if r := s.saved.restored; r != nil && r.from == nil {
 		return s.model.given.Tensors
@@ -256,8 +251,7 @@ func (s *State) pending() map[string]*tensors.Tensor {
 	return nil
 }
 
-// replace sets the existing variables, all or none, and deletes them from given. Variables that the checkpoint lacks
-// are removed.
+// replace sets existing variables, all or none, and removes those that the checkpoint lacks.
 func (s *State) replace(ctx context.Context, r *restored, given map[string]*tensors.Tensor) error {
 	lacks := map[string]bool{}
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) {
@@ -292,6 +286,6 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*tens
 			delete(given, v.Path())
 		}
 	}
-	lost := s.values.Last.Lost() != nil // after a loss it is unknown which buffers exist
+	lost := s.values.Last.Lost() != nil // unknown which buffers exist
 	return errors.Join(s.values.Replace(put), s.forget(lacks, lost))
 }

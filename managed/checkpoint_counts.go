@@ -11,16 +11,14 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// oldCounts are counts of older versions, whose optimizers kept one count for all parameters. Package optim counts per
-// parameter, and each parameter takes over the common count.
+// oldCounts are counts of older versions, one for all parameters. Package optim counts per parameter.
 type oldCounts struct {
 	values map[string]*tensors.Tensor
-	// own: the checkpoint has counts per parameter.
+	// own: has counts per parameter.
 	own bool
 }
 
-// countsOf collects the old counts among the saved values. It deletes the common batch counts of accumulation from
-// given and origins, because no variable uses them.
+// countsOf collects old counts, and deletes unused batch counts from given and origins.
 func countsOf(given map[string]*tensors.Tensor, origins map[string]origin) *oldCounts {
 	c := &oldCounts{values: map[string]*tensors.Tensor{}}
 	for name, t := range given {
@@ -41,14 +39,13 @@ func countsOf(given map[string]*tensors.Tensor, origins map[string]origin) *oldC
 
 const inOptimizers = "/" + optimizer.Scope + "/"
 
-// isCount reports whether a saved value is a count of package optim. A removed link leaves its count.
+// isCount reports whether a value is a count of package optim. A removed link leaves its count.
 func isCount(name string) bool {
 	_, slot := model.SplitPath(name)
 	return slot == "count" && strings.Contains(name, inOptimizers)
 }
 
-// inherited returns the value of a count, by full name and shape, from the count of an older version for all
-// parameters. It returns nil if there is none or the count begins with 0.
+// inherited returns a count's value from an older version's common count, or nil if there is none or it is 0.
 func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensors.Tensor, error) {
 	counts := r.counts
 	switch {
@@ -76,7 +73,7 @@ func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensor
 	_, name := model.SplitPath(link)
 	switch {
 	case parameter == "" && r.recorded && len(s.model.numbers[path]) > 0 && !slices.ContainsFunc(s.model.numbers[path], r.trained):
-		return nil, nil // no step had trained this group
+		return nil, nil // untrained group
 	case parameter == "": // of a schedule, which may be new
 		names = []string{scope + inOptimizers + "updates"}
 	case slot == "count" && counts.own:
@@ -117,7 +114,7 @@ func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensor
 	return nil, nil
 }
 
-// stepsBy returns how many steps with [WithStepOptimizer] an older version made; their optimizers counted separately.
+// stepsBy returns how many steps with [WithStepOptimizer] an older version made.
 func (r *restored) stepsBy(counts *oldCounts) (*tensors.Tensor, error) {
 	sum := int64(0)
 	for name, t := range counts.values {
@@ -139,7 +136,6 @@ func (r *restored) stepsBy(counts *oldCounts) (*tensors.Tensor, error) {
 	return tensors.FromScalar(sum), nil
 }
 
-// trained reports whether a step of the checkpoint has trained the parameter.
 func (r *restored) trained(parameter string) bool {
 	names := oldNames(parameter)
 	return slices.ContainsFunc(r.steps, func(s usedStep) bool {
@@ -147,7 +143,6 @@ func (r *restored) trained(parameter string) bool {
 	})
 }
 
-// oldNames returns a parameter's name and those that it may have had in older versions.
 func oldNames(parameter string) []string {
 	names := []string{parameter}
 	for _, pair := range olderNames {

@@ -22,12 +22,11 @@ import (
 type MismatchError struct {
 	Step       checkpoint.Step
 	Mismatches []Mismatch
-	transfer   bool // from Transfer
-	later      bool // the only fault: a training step lacks variables
+	transfer   bool
+	later      bool // only variables of a training step are missing
 }
 
-// Mismatch is a variable that differs between checkpoint and model. Saved and Model are its dtype and dims, "" if it is
-// missing there.
+// Mismatch is a variable that differs. Saved and Model are its dtype and dims, "" if missing.
 type Mismatch struct{ Name, Saved, Model string }
 
 const shownMismatches = 20
@@ -61,50 +60,46 @@ func (e *MismatchError) Error() string {
 	return b.String()
 }
 
-// orNil returns the error with sorted mismatches, or nil if there are none.
 func (e *MismatchError) orNil() error {
 	if len(e.Mismatches) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(e.Mismatches, func(a, b Mismatch) int { return strings.Compare(a.Name, b.Name) })
-	e.Mismatches = slices.Compact(e.Mismatches) // steps share variables
+	e.Mismatches = slices.Compact(e.Mismatches)
 	return e
 }
 
-// origin records how a variable was created.
 type origin struct {
 	Trainable bool `json:"trainable,omitempty"`
-	// Group numbers the step that created the variable; variables of one group belong together.
+	// Group numbers the step that created the variable.
 	Group int `json:"group"`
-	// Train: it was a training step.
+	// Train: by a training step.
 	Train bool `json:"train,omitempty"`
 }
 
-// saved is what a state knows for its checkpoints.
 type saved struct {
 	origins  map[string]origin
-	steps    []usedStep // of the state and of the restored checkpoint
-	partial  bool       // that checkpoint does not list its steps
-	restored *restored  // nil unless the state was restored
+	steps    []usedStep // also of the restored checkpoint
+	partial  bool       // that checkpoint lists no steps
+	restored *restored
 }
 
 // restored is the checkpoint from which a state takes values.
 type restored struct {
 	step    checkpoint.Step
 	origins map[string]origin
-	steps   []usedStep // the steps of the saved state
-	// recorded: the checkpoint lists its steps.
+	steps   []usedStep
+	// recorded: it lists its steps.
 	recorded bool
-	from     func(variable string) string // nil: by their own names, all required
-	tensors  map[string]*tensors.Tensor   // all if from is set, else the unused ones
+	from     func(variable string) string // nil: same names, all required
+	tensors  map[string]*tensors.Tensor   // all if from is set, else the unused
 	all      int
-	taken    bool       // a variable has asked for a tensor
-	late     store.Late // tensors that are not in memory
+	taken    bool
+	late     store.Late // not in memory
 	counts   *oldCounts
-	lacks    map[*model.Variable][]string // of packs: names without a value
+	lacks    map[*model.Variable][]string // names without a value, per pack
 }
 
-// missing is a variable, or a packed scalar, without a value in the checkpoint.
 type missing struct {
 	variable *model.Variable
 	name     string
@@ -112,7 +107,7 @@ type missing struct {
 	packed   bool
 }
 
-// asked returns an error if a model with parameters takes no tensor of the checkpoint.
+// asked returns an error if a model with parameters takes no tensor.
 func (r *restored) asked(variables []*model.Variable) error {
 	var model []string
 	for _, v := range variables {
@@ -134,12 +129,12 @@ func (r *restored) nameOf(v *model.Variable) string {
 	return r.from(v.Path())
 }
 
-// awaited returns the source of values for the next variables: a checkpoint, or the argument of [WithValues].
+// awaited returns the source of later values: a checkpoint or [WithValues].
 func (s *State) awaited() *restored {
 	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors})
 }
 
-// fit compares the new variables of a step with the checkpoint and notes their origins.
+// fit compares a step's new variables with the checkpoint and notes their origins.
 func (s *State) fit(fresh []*model.Variable, step asking) error {
 	r, err := s.renewed(s.awaited(), fresh)
 	if s.saved.restored != nil && err == nil {
@@ -182,8 +177,8 @@ func (s *State) fit(fresh []*model.Variable, step asking) error {
 	return nil
 }
 
-// check compares a step's variables with the waiting tensors and adds the differences to e. The step need not use those
-// of others: tensors that replaced pending ones continue to wait.
+// check adds differences between a step's variables and the waiting tensors to e. Tensors of others, which replaced
+// pending ones, may continue to wait.
 func (r *restored) check(e *MismatchError, step *asking, variables []*model.Variable, waiting, others map[string]*tensors.Tensor) {
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
 	var lacks []missing
@@ -230,7 +225,7 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*model.Vari
 	e.later = e.later && len(left) == 0
 }
 
-// leftOf returns the tensors of these groups that the step does not use.
+// leftOf returns the groups' tensors that the step does not use.
 func (r *restored) leftOf(groups map[int]bool, step *asking, waits func(name string) bool) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.origins)) {
 		if o := r.origins[name]; waits(name) && groups[o.Group] && (o.Trainable || step.Train && o.Train) {

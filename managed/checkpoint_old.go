@@ -18,13 +18,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// renewed returns the checkpoint in the form that the given variables need; r is unchanged. GoMLX v0.28 changed three
-// things:
-// - Optimizers and schedules count steps in the float …/step instead of the integer …/global_step.
-// - A dense layer with several output axes flattens them to one.
-// - Attention divides by the root of the head's width instead of by the width.
-//
-// flaxlike's layers of package nn also have other names than GoMLX's: see olderNames.
+// renewed returns a checkpoint in the form that the variables need. GoMLX v0.28 changed step counts from the integer
+// …/global_step to the float …/step, flattened the output axes of dense layers, and divides attention by the root of
+// the head's width instead of the width. flaxlike's layers were renamed: see olderNames.
 func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, error) {
 	n := *r
 	rescaled := false
@@ -60,7 +56,7 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 		case t == nil && s.model.counts(v):
 			scope, _ := model.SplitPath(cmp.Or(name, v.Path()))
 			if old = model.JoinPath(scope, optimizer.GlobalStepVariableName); name == "" {
-				old, name = r.from(old), v.Path() // ask for the old name instead
+				old, name = r.from(old), v.Path()
 			}
 			if t = n.tensors[old]; t == nil || t.DType() != dtypes.Int64 || !t.IsScalar() {
 				continue
@@ -99,7 +95,7 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 	return &n, nil
 }
 
-// ask has v take the tensor of this name, if names are mapped.
+// ask maps v to a tensor's name.
 func (r *restored) ask(v *model.Variable, name string) {
 	if from := r.from; from != nil {
 		r.from = func(path string) string {
@@ -111,8 +107,7 @@ func (r *restored) ask(v *model.Variable, name string) {
 	}
 }
 
-// olderNames are pairs of a new layer name of flaxlike and the old one. An optimizer's variables contain the
-// parameter's name.
+// olderNames are pairs of a new layer name and an old one. Optimizer variables contain the parameter's name.
 var olderNames = [][2]string{
 	{"query/kernel", "MultiHeadAttention/query/dense/weights"}, {"query/bias", "MultiHeadAttention/query/dense/biases"},
 	{"key/kernel", "MultiHeadAttention/key/dense/weights"}, {"key/bias", "MultiHeadAttention/key/dense/biases"},
@@ -123,7 +118,7 @@ var olderNames = [][2]string{
 	{"gamma", "layer_normalization/gain"}, {"beta", "layer_normalization/offset"}, {"scale", "rms_norm/scale"},
 }
 
-// older returns the name under which a variable was saved: its own, or the first match of olderNames.
+// older returns the saved name: name, or the first match of olderNames.
 func (r *restored) older(name string) string {
 	if r.tensors[name] != nil {
 		return name
@@ -140,15 +135,14 @@ func (r *restored) older(name string) string {
 	return name
 }
 
-// counts reports whether a variable is a step count of GoMLX's optimizers or its schedule.
+// counts reports whether a variable is a step count of GoMLX.
 func (d *definition) counts(v *model.Variable) bool {
 	scope, name := model.SplitPath(v.Path())
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
 }
 
-// queryScale returns the factor for a query's weights and biases, and for Adam's and RMSProp's moments of them. With
-// it, attention with one scaling by 1/√width computes what attention with two did. A gradient grows by the factor by
-// which its weights shrink.
+// queryScale returns the factor for a query's variables and their moments, after which attention with one scaling by
+// 1/√width computes what attention with two did. Gradients grow as weights shrink.
 func queryScale(path string, width int) float64 {
 	root := math.Sqrt(float64(width))
 	switch {
@@ -160,7 +154,6 @@ func queryScale(path string, width int) float64 {
 	return 1 / root
 }
 
-// rescale multiplies floating-point numbers in place.
 func rescale(t *tensors.Tensor, by float64) error {
 	var unknown error
 	err := t.MutableFlatData(func(flat any) {
@@ -180,8 +173,7 @@ func rescale(t *tensors.Tensor, by float64) error {
 	return errors.Join(err, unknown)
 }
 
-// flattened reports whether a dense layer's variable, or an optimizer's variable for it, was saved with several output
-// axes.
+// flattened reports whether a dense layer's or its optimizer's variable was saved with several output axes.
 func flattened(path string, saved, now shapes.Shape) bool {
 	rank := 0
 	switch {

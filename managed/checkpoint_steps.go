@@ -16,31 +16,29 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// stepsSection lists the steps that used a saved state. Checkpoints of older versions lack it.
+// stepsSection lists the steps of a saved state. Old checkpoints lack it.
 const stepsSection = "steps"
 
-// stepID identifies a step of a program, equally in all of its processes.
+// stepID is the same in all processes.
 type stepID struct {
 	Train    bool   `json:"train,omitempty"`
-	By       string `json:"by,omitempty"` // scope of its optimizer
-	Function string `json:"function"`     // Go name of its build function
+	By       string `json:"by,omitempty"` // its optimizer's scope
+	Function string `json:"function"`     // name of its build function
 }
 
-// usedStep is a step that has used a state. Checkpoints record these steps because the variables alone do not
-// distinguish a step that is first used after the checkpoint, which gets initial values, from a step whose model was
-// changed.
+// usedStep is a step that used a state. Without it, a step first used after the checkpoint, which gets initial values,
+// would look like a changed model.
 type usedStep struct {
 	stepID
-	Uses   []string `json:"uses"`             // variables, sorted
-	Trains []string `json:"trains,omitempty"` // updated parameters, sorted
+	Uses   []string `json:"uses"`
+	Trains []string `json:"trains,omitempty"`
 }
 
-// madeSteps maps the stepID of each step of this process to the source position of its function. It is global because a
-// state must know whether the checkpoint's other steps exist before they run.
+// madeSteps maps each stepID of this process to its function's source position. It is global because a state must know
+// of later steps before they run.
 var madeSteps sync.Map
 
-// id returns the step's ID and its function's source position. The position is needed because the compiler gives a
-// function literal several names where it inlines the surrounding function.
+// id also returns the function's source position, because inlining gives a function literal several names.
 func (s *stepSettings) id() (id stepID, place string) {
 	pc := reflect.ValueOf(s.build).Pointer()
 	function := runtime.FuncForPC(pc)
@@ -54,18 +52,16 @@ func placeOf(id stepID) string {
 	return text
 }
 
-// asking is a step that needs values for its variables.
 type asking struct {
 	usedStep
 	place           string                     // of its function; "" if unknown
-	gathers, ofRule func(*model.Variable) bool // metric variables; its optimizer's variables
+	gathers, ofRule func(*model.Variable) bool // metric, optimizer variables
 	numbers         map[string][]string
 }
 
-// asking describes the step as built for a state.
 func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) asking {
 	id, place := s.id()
-	if s.scope != "" { // exclude the state's own count, which such a step may also use
+	if s.scope != "" { // such a step may use the state's own count
 		used = slices.DeleteFunc(slices.Clone(used), func(v *model.Variable) bool { return v.Path() == globalStep })
 	}
 	return asking{usedStep{stepID: id, Uses: state.model.uses(used, b.trained), Trains: paths(b.trained)}, place,
@@ -95,14 +91,14 @@ func (s *saved) note(step usedStep) {
 	}
 }
 
-// must reports whether the checkpoint must have a missing variable. related: the step shares variables with the
-// checkpoint, or is the first after the restore. trained: it shares some of a training step.
+// must reports whether a missing variable is an error. related: the step shares variables with the checkpoint or is the
+// first after it; trained: it shares a training step's.
 func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	v := m.variable
 	switch {
 	case r.from != nil:
 		return true
-	case m.packed && owner(m.name, step.Trains) == "": // the step only passes it on
+	case m.packed && owner(m.name, step.Trains) == "": // only passed on
 		return false
 	case v.Trainable:
 		return related && !r.comesLater(step)
@@ -114,9 +110,8 @@ func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	return !r.recorded || len(r.same(step.stepID)) > 0
 }
 
-// comesLater reports whether a training step is first used after the checkpoint: its function or its optimizer is new,
-// and this process has made all training steps of the checkpoint as well. A step whose function was merely renamed does
-// not come later.
+// comesLater reports whether a training step is first used after the checkpoint: its function or optimizer is new, and
+// this process made all earlier training steps as well. A renamed function does not count as new.
 func (r *restored) comesLater(step *asking) bool {
 	for _, s := range r.steps {
 		place, made := madeSteps.Load(s.stepID)
@@ -128,16 +123,16 @@ func (r *restored) comesLater(step *asking) bool {
 	return r.recorded && step.Train
 }
 
-// same returns the checkpoint's steps with this ID. One function may build several steps.
+// same may return several steps, since one function may build several.
 func (r *restored) same(id stepID) []usedStep {
 	return slices.DeleteFunc(slices.Clone(r.steps), func(s usedStep) bool { return s.stepID != id })
 }
 
-// hadRule reports whether the step's optimizer had this variable before the checkpoint. It has one for each parameter
-// that it trained, and shared variables as soon as it trained one of their parameters.
+// hadRule reports whether the step's optimizer had this variable before: one per trained parameter, and shared ones
+// from the first of their parameters on.
 func (r *restored) hadRule(step *asking, name string) bool {
 	parameter := owner(name, step.Trains)
-	if !r.recorded { // If another parameter has such a variable, the same optimizer existed and did not train this parameter.
+	if !r.recorded { // Another parameter's variable shows the same optimizer, which did not train this one.
 		return parameter == "" || !slices.ContainsFunc(slices.Collect(maps.Keys(r.origins)), func(other string) bool {
 			_, there := r.origins[strings.Replace(name, parameter, other, 1)]
 			return other != parameter && r.origins[other].Trainable && there
@@ -156,8 +151,7 @@ func (r *restored) hadRule(step *asking, name string) bool {
 	})
 }
 
-// owner returns the parameter to which an optimizer's variable belongs, or "". The variable's name contains the
-// parameter's full name.
+// owner returns the parameter of an optimizer variable, whose name contains it, or "".
 func owner(name string, parameters []string) (parameter string) {
 	for _, p := range parameters {
 		if len(p) > len(parameter) && strings.Contains(name, p) {
@@ -167,13 +161,11 @@ func owner(name string, parameters []string) (parameter string) {
 	return parameter
 }
 
-// ofOptimizers reports whether optimizers use such a name.
 func ofOptimizers(name string) bool {
 	return strings.Contains(name, "/"+optimizer.Scope+"/") || strings.Contains(name, "/"+optimizer.AdamDefaultScope)
 }
 
-// left returns the tensors that the step used before the checkpoint and does not use again. Among several candidate
-// steps it takes the one with the fewest.
+// left returns tensors that the step used before and does not use again, the fewest among candidate steps.
 func (r *restored) left(step *asking, waits func(name string) bool) (names []string) {
 	for i, s := range r.same(step.stepID) {
 		var left []string
@@ -181,7 +173,7 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 			o := r.origins[name]
 			parameter := owner(name, s.Trains)
 			untrained := !o.Trainable && parameter != "" && !slices.Contains(step.Trains, parameter)
-			if !o.Trainable && parameter == "" && ofOptimizers(name) { // possibly of a group that this step does not train
+			if !o.Trainable && parameter == "" && ofOptimizers(name) { // possibly of a group not trained here
 				untrained = slices.ContainsFunc(s.Trains, func(p string) bool { return !slices.Contains(step.Trains, p) })
 			}
 			if waits(name) && !untrained && (o.Trainable || step.Train && o.Train) {
@@ -195,7 +187,7 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 	return names
 }
 
-// checkKnown compares the state's existing variables with the checkpoint, per step that created them.
+// checkKnown compares existing variables with the checkpoint, per step.
 func (s *State) checkKnown(r *restored, known []*model.Variable, given map[string]*tensors.Tensor) error {
 	gathers := func(v *model.Variable) bool { _, ok := s.model.resets[v]; return ok }
 	ofRule := func(v *model.Variable) bool { return s.model.ofOptimizer[v] }
@@ -228,7 +220,7 @@ func (s *State) checkKnown(r *restored, known []*model.Variable, given map[strin
 	return e.orNil()
 }
 
-// forget removes variables that the checkpoint lacks; a step that needs one creates it again.
+// forget removes variables that the checkpoint lacks.
 func (s *State) forget(names map[string]bool, lost bool) error {
 	if len(names) == 0 {
 		return nil

@@ -14,12 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Clone returns an independent copy of the state under a strategy, which may be the state's own ([State.Strategy]). It
-// copies parameters, optimizer variables, random state, metrics and counters, so both states continue with the same
-// steps. Both use the same steppers and share the optimizer value. The caller closes the clone. After an error nothing
-// of the clone is left.
-//
-// A clone made before the first step draws the same initial values.
+// Clone returns an independent copy of the state under a strategy, which may be [State.Strategy]. It copies parameters,
+// optimizer variables, random state, metrics and counters, so both make the same further steps. Steppers serve both,
+// and the optimizer value is shared. The caller closes the clone. After an error nothing of it is left. A clone made
+// before the first step draws the same initial values.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
 	if err := usable(under, "the state's own"); err != nil {
 		return nil, fmt.Errorf("managed: clone: %w", err)
@@ -44,7 +42,7 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	c.saved.origins, c.saved.steps, c.saved.partial = maps.Clone(s.saved.origins), slices.Clone(s.saved.steps), s.saved.partial
 	if r := s.saved.restored; r != nil {
 		own := *r
-		if r.from == nil { // values that wait come from WithValues
+		if r.from == nil { // from WithValues
 			own.tensors = c.model.given.Tensors
 		}
 		c.saved.restored = &own
@@ -59,7 +57,6 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	return c, nil
 }
 
-// takeSettings copies all but the variables.
 func (d *definition) takeSettings(of *definition) {
 	d.optimizer, d.startRate, d.policy, d.given = of.optimizer, of.startRate, of.policy, of.given
 	d.given.Tensors = maps.Clone(of.given.Tensors)
@@ -68,11 +65,10 @@ func (d *definition) takeSettings(of *definition) {
 	}
 }
 
-// cloneVariables creates the clone's variables in store order, without device values. It skips variables that a failed
-// step left behind; the step creates them again.
+// cloneVariables skips variables left by a failed step, which creates them again.
 func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 	all := make([]*model.Variable, s.values.Len())
-	for v := range s.model.store.IterVariables() { // optimizers see variables in this order
+	for v := range s.model.store.IterVariables() { // optimizers see this order
 		at := s.values.Place(v)
 		if at < 0 && v.Path() != store.RandomName {
 			continue
@@ -92,7 +88,7 @@ func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 		if at < 0 {
 			continue
 		}
-		if err := store.Empty(made); err != nil { // the value is on the device
+		if err := store.Empty(made); err != nil {
 			return nil, err
 		}
 		all[at] = made

@@ -22,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// prepareFor compiles the step if necessary. Others may use the state meanwhile, but not build steps on it.
+// prepareFor compiles the step if necessary. Others may use the state meanwhile, but not build on it.
 func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch, block int) error {
 	done, err := state.values.HoldStructure(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 	return nil
 }
 
-// leave closes stale programs of a state.
+// leave closes stale programs.
 func (s *Stepper) leave(state *State) error {
 	stale := func(c *compiled) bool { return c.state == state && c.stale() }
 	if err := s.cache.drop(stale, (*compiled).close); err != nil {
@@ -67,8 +67,8 @@ func (s *Stepper) leave(state *State) error {
 	return nil
 }
 
-// makeRoom enforces the limit of shapes: it refuses a training step, and frees the least recently used program of any
-// other step.
+// makeRoom refuses a training step beyond the limit of shapes; for other steps it frees the least recently used
+// program.
 func (s *Stepper) makeRoom(state *State, block int) error {
 	n, oldest := s.cache.shapes(state, block)
 	switch {
@@ -87,17 +87,17 @@ func (s *Stepper) makeRoom(state *State, block int) error {
 // ErrShapes reports that a training step met too many shapes of batches. See [MaxShapes].
 var ErrShapes = errors.New("too many shapes of batches")
 
-// manyShapes compiled shapes are logged as a warning; mostShapes is the default limit.
+// manyShapes are logged as a warning; mostShapes is the default limit.
 const (
 	manyShapes = 8
 	mostShapes = 100
 )
 
-// compiler makes a program of a step, either for the state's strategy or for export.
+// compiler compiles or exports a step.
 type compiler func(strategies.Step) (strategies.Program, error)
 
-// compileFor compiles the step and moves its new variables to the devices. The caller holds the state's structure. It
-// compiles again if the saved scalars of a new pack differ.
+// compileFor compiles the step and moves its new variables to the devices, with the structure held. It repeats if a new
+// pack's saved scalars differ.
 func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) error {
 	for {
 		if err := s.compileOnce(ctx, c, by); err != nil || !c.apart() {
@@ -159,14 +159,13 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 	c.layout, c.wholes = b.logged, b.wholes
 	for _, list := range [][]logged{c.layout, c.wholes} {
 		for i := range list {
-			list[i].node = nil // let the graph be freed
+			list[i].node = nil // frees the graph
 		}
 	}
 	return nil
 }
 
-// compile builds and compiles the step. The caller holds the structure. The lock serializes calls of the build function
-// over all states.
+// compile needs the structure held. Its lock serializes build functions over all states.
 func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.Variable, err error) {
 	s.building.Lock()
 	defer s.building.Unlock()
@@ -183,7 +182,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.V
 				train.ExecPerStepUpdateGraphFn(g)
 			}
 			used, built = state.model.slots(g)
-			if c.program == nil { // eager builds again and may take another branch
+			if c.program == nil { // eager may take another branch later
 				c.changed = nil
 				for _, slot := range built.State {
 					c.changed = append(c.changed, slot.New != nil)
@@ -203,7 +202,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.V
 	return b, used, err
 }
 
-// awaiting returns the waiting values of a checkpoint, for those that build a step.
+// awaiting returns the checkpoint values that wait for a step.
 func (s *State) awaiting() *awaited.Values {
 	a := &awaited.Values{Shapes: map[string]shapes.Shape{}, Numbers: s.model.numbers}
 	for name, t := range s.model.given.Tensors {

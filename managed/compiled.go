@@ -19,39 +19,38 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// compiled is a step, compiled for one state and one shape of batch.
+// compiled is a step's program for one state and one shape of batch.
 type compiled struct {
 	state   *State
-	moves   int // the state's count of moves at compilation
+	moves   int // state's count at compilation
 	runtime *xla.Runtime
 	inputs  []strategies.Input
-	// resident is the data set on the device from which the batch takes rows, or nil.
+	// resident is the set on the device that the batch indexes, or nil.
 	resident *data.Resident
 	program  strategies.Program
-	block    int // requested steps per run: 1 for [Stepper.Step]
-	// values are the indices in the store of the program's values.
+	block    int // requested steps per run
+	// values are the program's values, as store indices.
 	values []int
 	layout []logged
 	wholes []logged
-	// cast are the variables that a policy casts; nil before the first build.
+	// cast are a policy's variables; nil before the first build.
 	cast []*model.Variable
-	// changed marks the values that the program changes; metrics has the accumulators of those that belong to metrics,
-	// else nil.
+	// changed marks changed values; metrics has their accumulators, else nil.
 	changed []bool
 	metrics []*metrics.Accumulator
-	// sets are the buffers of the resident set; the program takes them after the state's values.
+	// sets are the resident buffers, inputs after the state's.
 	sets []compute.Buffer
-	// spare has *arguments for reuse.
+	// spare has *arguments.
 	spare sync.Pool
-	used  int64 // time of the last use, as a count
-	// open: the program depends on which variables the state has; there were this many at compilation.
+	used  int64 // count of the last use
+	// open: the program depends on the number of variables.
 	open      bool
 	variables int
-	equal     []int // packs whose scalars it takes to be equal
+	equal     []int // packs with scalars assumed equal
 }
 
-// stale reports whether the step must be compiled again: the state moved, has new variables that the step depends on,
-// or has different scalars where the program assumes equal ones.
+// stale reports whether the state moved, has new variables that matter, or unequal scalars that the program assumes
+// equal.
 func (c *compiled) stale() bool {
 	return c.moves != c.state.values.Moves() || c.open && c.variables != c.state.values.Len() || c.apart()
 }
@@ -70,7 +69,6 @@ func (c *compiled) fits(batch data.Batch) bool {
 	return true
 }
 
-// needs returns the access to the state that a run takes.
 func (c *compiled) needs(view *View) hold {
 	if c.program.Rebuilds() {
 		return holdAll
@@ -81,8 +79,8 @@ func (c *compiled) needs(view *View) hold {
 	return shareValues
 }
 
-// changesState reports whether a run changes values that the gate of the state guards. A view's own metrics are not
-// guarded; an evaluation's are.
+// changesState reports whether a run changes values under the state's gate: a view's metrics are not, an evaluation's
+// are.
 func (c *compiled) changesState(view *View) bool {
 	for i, changed := range c.changed {
 		if changed && (view == nil || view.live || c.metrics[i] == nil) {
@@ -92,8 +90,7 @@ func (c *compiled) changesState(view *View) bool {
 	return false
 }
 
-// counts refuses a batch with fewer examples than rows and no mask, because the reported numbers would include the
-// padding.
+// counts refuses a batch with unmarked padding, which would distort the reported numbers.
 func (c *compiled) counts(b *data.Batch) error {
 	if b.Size == 0 || len(c.layout) == 0 || len(b.Fields) == 0 {
 		return nil
@@ -101,7 +98,7 @@ func (c *compiled) counts(b *data.Batch) error {
 	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] { // the usual case
 		return nil
 	}
-	// Where the fields' first axes differ, Size decides which of them counts the examples.
+	// Size decides which first axis counts the examples if they differ.
 	marked := func(f data.Field) bool { _, ok := f.Array.Flat.([]bool); return ok && f.Name == data.Mask }
 	if rows, err := b.Rows(); err == nil && b.Size < rows && !slices.ContainsFunc(b.Fields, marked) {
 		return fmt.Errorf("Batch.Size is %d examples, but the fields have %d rows, and no field %q says which count: the step's numbers would be of all rows. Take Batch.Slice(0, %[1]d), or data.Pad",
@@ -110,7 +107,7 @@ func (c *compiled) counts(b *data.Batch) error {
 	return nil
 }
 
-// giveUp waits for running uses of the program and closes it.
+// giveUp waits for running uses, then closes.
 func (c *compiled) giveUp() error {
 	if c.state.values.EnterValues(context.Background(), true) == nil {
 		defer c.state.values.LeaveValues(true)
@@ -120,7 +117,7 @@ func (c *compiled) giveUp() error {
 
 func (c *compiled) dumped(s *Stepper) dumped { return dumped{s.name, c.program.StableHLO()} }
 
-// close frees the program. If the state moved and the old runtime was closed, the program is already freed.
+// close ignores the error of a closed runtime, which has freed the program.
 func (c *compiled) close() error {
 	err := c.program.Close()
 	if c.moves != c.state.values.Moves() && c.runtime.IsFinalized() {
@@ -129,15 +126,15 @@ func (c *compiled) close() error {
 	return err
 }
 
-// cache has the compiled forms of a step. It has its own lock because one step serves many states.
+// cache has a step's programs. It has its own lock because the step serves many states.
 type cache struct {
 	mu       sync.Mutex
 	compiled []*compiled
 	uses     int64
 }
 
-// lookup returns the program compiled for this state, batch shape and block size, or nil. The caller shares the state's
-// values or holds its structure, so that the state does not change meanwhile.
+// lookup returns the program for a state, a batch's shape and a block size, or nil. The caller shares the state's
+// values or holds its structure.
 func (k *cache) lookup(state *State, batch data.Batch, block int) *compiled {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -159,7 +156,7 @@ func (k *cache) add(c *compiled) {
 	k.compiled = append(k.compiled, c)
 }
 
-// shapes counts the compiled shapes of batches and returns the least recently used form.
+// shapes counts the shapes and returns the least recently used program.
 func (k *cache) shapes(state *State, block int) (n int, oldest *compiled) {
 	k.each(func(c *compiled) {
 		if c.state != state || c.block != block {
@@ -173,7 +170,7 @@ func (k *cache) shapes(state *State, block int) (n int, oldest *compiled) {
 	return n, oldest
 }
 
-// each calls look for all compiled forms; none is dropped meanwhile.
+// each calls look under the lock.
 func (k *cache) each(look func(*compiled)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -182,7 +179,7 @@ func (k *cache) each(look func(*compiled)) {
 	}
 }
 
-// drop removes forms from the cache and then closes them, without the lock.
+// drop closes programs after releasing the lock.
 func (k *cache) drop(which func(*compiled) bool, closeOne func(*compiled) error) error {
 	var dropped []*compiled
 	k.mu.Lock()
@@ -201,7 +198,7 @@ func (k *cache) drop(which func(*compiled) bool, closeOne func(*compiled) error)
 	return errors.Join(errs...)
 }
 
-// fields returns the batch's fields by name. Rows of a resident set become its fields, gathered on the device.
+// fields gathers the rows of a resident set on the device.
 func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, nodes []*graph.Node, sets []strategies.Slot) {
 	for i, in := range c.inputs {
 		if c.resident == nil || in.Name != data.Rows {
@@ -215,7 +212,7 @@ func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, 
 			names, nodes = append(names, f.Name), append(nodes, graph.Gather(whole, rows))
 		}
 	}
-	// The set and the batch's padding may each have a mask; an example counts if both include it.
+	// The set and the padding may each have a mask.
 	if first, last := slices.Index(names, data.Mask), len(names)-1; first >= 0 && first != last && names[last] == data.Mask {
 		nodes[first] = graph.LogicalAnd(nodes[first], nodes[last])
 		names, nodes = names[:last], nodes[:last]

@@ -9,11 +9,10 @@ import (
 
 var _ abilities.Compiler = (*State)(nil)
 
-// compiles counts the running compilations for a state.
 type compiles struct {
 	mu    sync.Mutex
 	now   int
-	since time.Time // start of the first of them
+	since time.Time // of the first
 }
 
 func (c *compiles) begin() (end func()) {
@@ -29,8 +28,7 @@ func (c *compiles) begin() (end func()) {
 	}
 }
 
-// CompilingSince returns when the running compilation of a step for this state began, or false if there is none. See
-// [loop.State].
+// CompilingSince returns when the running compilation for this state began, false if none: see [loop.State].
 func (s *State) CompilingSince() (time.Time, bool) {
 	s.compiles.mu.Lock()
 	defer s.compiles.mu.Unlock()

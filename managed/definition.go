@@ -10,18 +10,17 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// definition has the model's variables and its optimizer, from which steps are built.
+// definition is the model from which steps are built.
 type definition struct {
 	store     *model.Store
 	optimizer *optim.Optimizer
-	startRate *float64      // set before the first training step; nil: the optimizer's own
+	startRate *float64      // set early; nil: the optimizer's own
 	policy    *optim.Policy // nil: layers choose dtypes
-	// resets maps variables of metrics to their initial values; ofOptimizer marks the variables that optimizers
-	// created.
+	// resets has metric variables with initial values; ofOptimizer those that optimizers created.
 	resets      map[*model.Variable]metrics.Accumulator
 	ofOptimizer map[*model.Variable]bool
 	numbers     map[string][]string // awaited.Values.Numbers
-	given       store.Given         // values for later variables
+	given       store.Given         // for later variables
 }
 
 // slots returns the variables that a graph uses, with their new values.

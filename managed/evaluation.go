@@ -8,22 +8,17 @@ import (
 	"slices"
 )
 
-// evaluating is a step in an evaluation, with separate metrics.
 type evaluating struct {
 	step *Stepper
 	view *View
 }
 
-// BeginEvaluation has the step accumulate its metrics on this state separately, from zero, until end. A loop's
-// evaluation calls it. Earlier metrics are kept and continue after end, so evaluations and the training do not mix,
-// even if they share a step. Two evaluations of one step on one state must not run at the same time; use [State.View]
-// for that.
+// BeginEvaluation has the step's metrics on this state start from zero until end; a loop's evaluation calls it. Earlier
+// metrics continue after end, so evaluations and training do not mix, even with a shared step. Two evaluations of one
+// step on one state must not overlap; use [State.View] for that.
 //
-// Separate are the metrics of [Builder.Track] and [Builder.Mean], including the means of [RunningAverages]. All else
-// that a step changes changes in the state: averages of batch normalization, the count of [Builder.Samples], random
-// numbers.
-//
-// Nothing is copied from the device. The first step of the evaluation puts an empty value there for each accumulator.
+// It separates metrics of [Builder.Track] and [Builder.Mean], with the means of [RunningAverages]. Other changes stay
+// in the state: batch normalization averages, [Builder.Samples], random numbers. Nothing is copied from the device.
 func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(context.Context) error, err error) {
 	err = errors.New("the state is nil: make one with New")
 	if state != nil {
@@ -43,19 +38,19 @@ func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(c
 	}, nil
 }
 
-// end frees the evaluation's metrics; logged values stay readable. A second end does nothing.
+// end frees the metrics; logged values stay readable.
 func (e evaluating) end(ctx context.Context) error {
 	state := e.view.of
 	if err := state.values.NotWithin(); err != nil {
 		return err
 	}
-	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil { // closed, and everything is freed
+	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil { // closed and freed
 		return nil
 	}
 	defer state.values.LeaveValues(true)
 	state.evaluations = slices.DeleteFunc(state.evaluations, func(o evaluating) bool { return o == e })
 	err := state.values.Last.Follow(nil)
-	if state.values.Last.Lost() != nil { // after a loss it is unknown which buffers exist
+	if state.values.Last.Lost() != nil { // unknown which buffers exist
 		return err
 	}
 	if freeErr := e.view.forget(); err == nil {
@@ -64,7 +59,7 @@ func (e evaluating) end(ctx context.Context) error {
 	return err
 }
 
-// viewOf returns the view of the step's newest evaluation on this state, or nil.
+// viewOf returns the step's newest evaluation, or nil.
 func (s *State) viewOf(step *Stepper) *View {
 	for _, e := range slices.Backward(s.evaluations) {
 		if e.step == step {

@@ -18,13 +18,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Export writes a single step into a new folder: its StableHLO program, names, shapes and dtypes of inputs and outputs,
-// and the state's values. Package export describes the format and reads it. The batch sets the shapes; its values are
-// written only with [ExportOptions].Example. The state does not change.
+// Export writes a step into a new folder: StableHLO, names, shapes and dtypes of inputs and outputs, and the state's
+// values; see package export. The batch sets the shapes; only [ExportOptions].Example writes its values. The state does
+// not change.
 //
-// The program is the one that [Stepper.Step] runs under jit, whatever the state's strategy. Inputs are the used fields
-// of the batch, then the state. Outputs are the new state and the logged numbers as one float32 array "logs". It uses
-// StableHLO only: the error function (GELU) is expanded and may differ in the last bits.
+// The program is that of [Stepper.Step] under jit, whatever the strategy. Inputs are the used fields, then the state.
+// Outputs are the new state and the numbers as one float32 array "logs". The error function (GELU) is expanded to plain
+// StableHLO and may differ in the last bits.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ExportOptions) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)
@@ -32,9 +32,9 @@ func (s *Stepper) Export(dir string, state *State, batch data.Batch, options Exp
 	return nil
 }
 
-// ExportModel writes a model for inference, in the format of [Stepper.Export]. f is built as in a [TestStep]; the state
-// has its variables. Outputs are f's results, sorted by name, and the losses and metrics that f reports. Unused fields
-// of the batch, such as labels, are no inputs.
+// ExportModel writes a model for inference as [Stepper.Export] does. f is built as in a [TestStep] on the state's
+// variables. Outputs are its results, sorted by name, and its losses and metrics. Unused fields, such as labels, are no
+// inputs.
 func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) map[string]*graph.Node, options ExportOptions) error {
 	var outputs map[string]*graph.Node
 	s := newStepper(stepSettings{name: "model", build: func(b *Builder) { outputs = f(b) }}, nil)
@@ -44,16 +44,15 @@ func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) 
 	return nil
 }
 
-// ExportOptions are the settings of an export.
 type ExportOptions struct {
 	// NoWeights omits the state's values; the reader must have them.
 	NoWeights bool
-	// Example runs the program once on the batch and writes inputs and outputs, so that others can verify their results
-	// (as scripts/load_stablehlo.py does). The folder then contains the batch's data.
+	// Example runs the program once and writes its inputs and outputs for verification (scripts/load_stablehlo.py), so
+	// the folder contains the batch's data.
 	Example bool
-	// Sizes has [ExportModel] also write the program for these batch sizes. The loaded model then takes any number of
-	// examples up to the largest, see export.Model.Run. Each size is compiled separately, so choose a few powers of
-	// two. The model must return a row for each example and log nothing.
+	// Sizes has [ExportModel] write the program for further batch sizes. The loaded model takes any number of examples
+	// up to the largest, see export.Model.Run. Each size is compiled, so choose a few powers of two. The model must
+	// return a row per example and log nothing.
 	Sizes []int
 }
 
@@ -86,7 +85,6 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 	return x.program.Write(dir)
 }
 
-// exportSize writes the program for another batch size.
 func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size int) error {
 	rows, err := batch.Rows()
 	if err != nil {
@@ -97,7 +95,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 		return errors.New("option Sizes is for ExportModel: a step's program is of one size of batch")
 	case size < 1 || rows < 1:
 		return fmt.Errorf("expected sizes of 1 and up, and a batch of %d that has rows", rows)
-	case size == rows || x.program.Sizes[size] != "": // already written
+	case size == rows || x.program.Sizes[size] != "":
 		return nil
 	}
 	other := data.Batch{Fields: slices.Clone(batch.Fields)}
@@ -117,7 +115,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 		return err
 	}
 	p, of := &x.program, &alone.program
-	for i, v := range of.Outputs { // inputs keep the batch's
+	for i, v := range of.Outputs {
 		if d := v.Shape.Dimensions; len(of.Outputs) == len(p.Outputs) && (len(d) == 0 || d[0] != size) {
 			return fmt.Errorf("output %q is %s, and of %d examples %s: expected a row for each", v.Name, v.Shape, rows, p.Outputs[i].Shape)
 		}
@@ -129,7 +127,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 	return nil
 }
 
-// nameLogs names the logged outputs: one array of all numbers, then the arrays.
+// nameLogs names the array of numbers, then the arrays.
 func (c *compiled) nameLogs(outputs []export.Value) {
 	packed, wholes := len(c.layout) > 0, c.wholes
 	for i, o := range outputs {
@@ -147,7 +145,7 @@ func (c *compiled) nameLogs(outputs []export.Value) {
 	}
 }
 
-// lower writes the step's program. It changes the state only by the step's new variables.
+// lower writes the program, and adds only the step's new variables to the state.
 func (s *Stepper) lower(ctx context.Context, c *compiled, x *exporting) error {
 	state := c.state
 	done, err := state.values.HoldStructure(ctx)
@@ -162,21 +160,19 @@ func (s *Stepper) lower(ctx context.Context, c *compiled, x *exporting) error {
 	return s.compileFor(ctx, c, x.compile)
 }
 
-// exporting writes a step's program instead of compiling it.
 type exporting struct {
 	ExportOptions
 	runtime *xla.Runtime
-	outputs func() map[string]*graph.Node // in addition to a step's
+	outputs func() map[string]*graph.Node
 	program export.Program
 }
 
-// notRun replaces the compiled program, which is not run.
 type notRun struct{ strategies.Program }
 
 func (notRun) StableHLO() string { return "" }
 func (notRun) Close() error      { return nil }
 
-// compile orders inputs and outputs as jit does, so the text is identical to jit's.
+// compile orders inputs and outputs as jit, so texts are identical.
 func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	p := &x.program
 	module, err := x.runtime.Lower(s.Name, func(g *graph.Graph) xla.Built {
@@ -216,7 +212,7 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// unused fields of the batch are no inputs: a prediction needs no labels.
+	// unused fields are no inputs.
 	var unused []int
 	for _, i := range module.Unused() {
 		if p.Inputs[i].Role == export.Batch {
@@ -233,7 +229,6 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	return notRun{}, nil
 }
 
-// fill adds the state's weights and the example.
 func (x *exporting) fill(state *State, batch data.Batch) (err error) {
 	if x.NoWeights && !x.Example {
 		return nil

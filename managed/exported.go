@@ -11,11 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Exported adapts a model loaded from a folder to batches and arrays, as package serve needs for predictions. It is
-// safe for concurrent use.
+// Exported adapts a loaded model to batches and arrays, for package serve. It is safe for concurrent use.
 type Exported struct{ Model *export.Model }
 
-// Answer returns the outputs for a batch, by name.
+// Answer returns the outputs by name.
 func (e Exported) Answer(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := e.predict(batch)
 	if err != nil {

@@ -13,14 +13,13 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Costs returns the estimated cost of each of the step's programs, in the order of [Stepper.StableHLO]. A program of
-// several steps counts as about one step. If the plugin has no estimate, lazo compiles the program once more and
-// counts: see [xla.Program.Cost]. It returns an error before the first step or [Stepper.Prepare], and
-// [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
+// Costs returns the estimated costs of the step's programs, in the order of [Stepper.StableHLO]; a program of several
+// steps counts as about one. If the plugin has no estimate, lazo compiles once more and counts: see [xla.Program.Cost].
+// It returns an error before the first step or [Stepper.Prepare], and [xla.ErrUnimplemented] under a strategy that does
+// not compile whole steps.
 func (s *Stepper) Costs() ([]xla.Cost, error) { return estimates(s, "cost", strategies.Program.Cost) }
 
-// Memory returns the compiler's estimate of each program's memory in bytes, in the order of [Stepper.StableHLO]. Its
-// errors are those of [Stepper.Costs].
+// Memory returns the compiler's estimates in bytes, with the order and errors of [Stepper.Costs].
 func (s *Stepper) Memory() ([]xla.Memory, error) {
 	return estimates(s, "memory", strategies.Program.Memory)
 }
@@ -46,9 +45,8 @@ func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, 
 
 type dumped struct{ step, text string }
 
-// DumpXLA writes the programs that were compiled for this state into an existing directory, as StableHLO, one file each
-// in the order of compilation (00-train_step.mlir). The Go backend has no programs to write. [callbacks.Profile] calls
-// DumpXLA.
+// DumpXLA writes the programs for this state into an existing directory as StableHLO, in the order of compilation
+// (00-train_step.mlir). The Go backend has none. [callbacks.Profile] calls it.
 func (s *State) DumpXLA(dir string) error {
 	leave := s.values.PeekAll()
 	programs := slices.Clone(s.programs)

@@ -8,12 +8,12 @@ import (
 )
 
 // MoveTo moves the state to another strategy, such as several devices, eager, or another runtime. Parameters, optimizer
-// variables, metrics and counters are kept, and random numbers continue unchanged. It waits for started steps and reads
-// all logs, so the caller may close the old runtime. Steppers compile again at their next step, even if the state moves
-// back. Moving to the current strategy does nothing.
+// variables, metrics, counters and random numbers are kept. It waits for started steps and reads all logs, so the old
+// runtime may be closed. Steppers compile again, even if the state moves back. Moving to the current strategy does
+// nothing.
 //
-// The values exist twice until the move ends. After an error the state has not moved, unless the error was in freeing
-// the old values.
+// Both copies of the values exist meanwhile. After an error the state has not moved, unless only freeing the old values
+// failed.
 func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {
 	if err := usable(to, "strategies.Jit(runtime)"); err != nil {
 		return fmt.Errorf("managed: move: %w", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// inStep is the view that package nn's layers have of their step.
+// inStep is what package nn sees of a step.
 type inStep struct{ *Builder }
 
 func (b inStep) FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
@@ -28,8 +28,7 @@ func (b inStep) Freezes(path string, shape shapes.Shape) bool {
 
 func (b inStep) Normalised(count *model.Variable) { b.norms = append(b.norms, count) }
 
-// keepStatistics leaves the averages of a batch normalization unchanged if the training step does not train its scale
-// and offset.
+// keepStatistics keeps the averages of a batch normalization whose scale and offset are not trained.
 func (b *Builder) keepStatistics(loss *graph.Node) {
 	store := b.scope.Store()
 	for v := range store.IterVariables() {
@@ -57,7 +56,7 @@ func (b *Builder) keepStatistics(loss *graph.Node) {
 	}
 }
 
-// padding returns the mask of a padded batch, or nil, also if a field of that name is no mask.
+// padding returns the batch's mask, nil if there is none of bools.
 func (b *Builder) padding() *graph.Node {
 	if i := slices.Index(b.names, data.Mask); i >= 0 && b.batch[i].DType() == dtypes.Bool && b.batch[i].Rank() == 1 {
 		return b.batch[i]
@@ -65,11 +64,10 @@ func (b *Builder) padding() *graph.Node {
 	return nil
 }
 
-// batchNormCount is GoMLX's variable for the number of steps in its averages.
+// batchNormCount counts the steps in GoMLX's averages.
 const batchNormCount = "avg_weight"
 
-// checkBatchNorm refuses GoMLX's layer in a training step on a padded batch, because its averages would silently
-// include the padding.
+// checkBatchNorm refuses GoMLX's layer on a padded training batch, because its averages would include the padding.
 func (b *Builder) checkBatchNorm() {
 	if b.padding() == nil || !b.Training() {
 		return

@@ -8,9 +8,8 @@ import (
 	"github.com/gomlx/compute/dtypes/float16"
 )
 
-// numbers are the elements of a tensor, of any dtype.
 type numbers interface {
-	// moments returns mean and population standard deviation; NaN if there are no elements.
+	// moments returns mean and population standard deviation; NaN without elements.
 	moments() (mean, std float64)
 }
 

@@ -16,8 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// namesOf returns the full names under which checkpoints and callers know a variable: its own, or those of its packed
-// scalars.
+// namesOf returns the names for checkpoints and callers: the variable's, or those of its packed scalars.
 func (d *definition) namesOf(v *model.Variable) []string {
 	if names := packs.Names(d.store, v.Path()); names != nil {
 		return names
@@ -25,8 +24,7 @@ func (d *definition) namesOf(v *model.Variable) []string {
 	return []string{v.Path()}
 }
 
-// uses returns the sorted full names of variables that a step uses. Of a pack it includes the scalars of trained
-// parameters.
+// uses returns sorted names; of a pack, the scalars of trained parameters.
 func (d *definition) uses(variables, trained []*model.Variable) []string {
 	names, parameters := []string{}, paths(trained)
 	var whole []*model.Variable
@@ -56,8 +54,8 @@ func setElement(pack *tensors.Tensor, element int, to *tensors.Tensor) error {
 	return pack.MutableFlatData(func(flat any) { flat.([]int64)[element] = tensors.ToScalar[int64](to) })
 }
 
-// savedScalar returns the saved value of a packed scalar, or the value that an older version counted for it. path is
-// the scalar's full name. found reports whether there is a value. name is its name in the checkpoint, or "".
+// savedScalar returns a packed scalar's saved value, or an older version's count. name is that in the checkpoint, or
+// "".
 func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value int64, name string, found bool, err error) {
 	if name = path; r.from != nil {
 		name = r.from(path)
@@ -77,7 +75,7 @@ func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value
 	return shapes.CastAsDType(t.Value(), dtypes.Int64).(int64), name, true, nil
 }
 
-// packInto makes a pack's value of the saved scalars. A missing scalar is 0 and noted in lacks.
+// packInto fills a pack with saved scalars; missing ones are 0 and noted in lacks.
 func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	value := make([]int64, len(names))
 	var lacks, given []string
@@ -120,8 +118,7 @@ func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	return nil
 }
 
-// writeElement returns a function that writes a packed scalar into a checkpoint, with its value at the time of this
-// call.
+// writeElement writes a packed scalar, with its value at this call, into a checkpoint.
 func (s *State) writeElement(at, element int, spare *[]byte) func(io.Writer) error {
 	now, buffer, shape := s.values.Pin(at), s.values.Buffer(at), s.values.Shape(at)
 	return func(w io.Writer) error {

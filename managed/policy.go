@@ -13,23 +13,20 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// WithPolicy has the state's steps use mixed precision (Micikevicius et al. 2018). A build function sees the batch's
-// floating-point fields and the trainable variables in the policy's Compute dtype. The state keeps the variables in
-// Parameters, where the optimizer works. Losses and metrics are converted to Outputs. Variables that are not trainable
-// keep their dtype.
+// WithPolicy enables mixed precision (Micikevicius et al. 2018). Build functions see floating-point fields and
+// trainable variables in the policy's Compute dtype. The state and the optimizer keep variables in Parameters. Losses
+// and metrics are converted to Outputs. Variables that are not trainable keep their dtype.
 //
 //	state, err := managed.New(strategy, managed.WithOptimizer(o), managed.WithPolicy(optim.MixedBFloat16()))
 //
-// Layers take their dtype from their input, so most models need no change. Pass the model's result through
-// [Builder.ToOutputType] before the loss, pass [Builder.DType] to layers that need a dtype, and put normalizations into
-// [FullPrecision]. float16 usually needs an [optim.LossScale] too; if the optimizer has none, New logs a warning
-// ([xla.Log]).
+// Layers take their dtype from their input, so most models need no change. Use [Builder.ToOutputType] before the loss,
+// [Builder.DType] for layers that need a dtype, and [FullPrecision] for normalizations. float16 usually needs an
+// [optim.LossScale]; without one, New logs a warning ([xla.Log]).
 //
-// Each compilation calls the build function twice, first to find the variables. The function must not set a trainable
-// variable. Freeze layers by [TrainOnly] or [optim.Frozen], not by SetTrainable.
+// Each compilation calls the build function twice. It must not set a trainable variable. Freeze layers by [TrainOnly]
+// or [optim.Frozen], not SetTrainable.
 //
-// Keras casts each variable when it is read. lazo casts all variables before the function runs, because GoMLX's layers
-// do not know policies.
+// Keras casts at each read; lazo casts before the function runs, because GoMLX's layers do not know policies.
 func WithPolicy(p optim.Policy) Option {
 	return func(s *State) error {
 		for _, t := range []dtypes.DType{p.Parameters, p.Compute, p.Outputs} {
@@ -42,8 +39,7 @@ func WithPolicy(p optim.Policy) Option {
 	}
 }
 
-// warnOfScale logs a warning if small gradients underflow in the policy's dtype and the optimizer does not scale the
-// loss.
+// warnOfScale warns of gradients that underflow without a loss scale.
 func (s *State) warnOfScale() {
 	if s.model.policy == nil || s.model.optimizer == nil || !s.model.policy.NeedsLossScale() || s.model.optimizer.ScalesLoss() {
 		return
@@ -52,7 +48,7 @@ func (s *State) warnOfScale() {
 		"put an optim.LossScale into the optimizer's chain and give its Loss the loss", s.model.policy))
 }
 
-// DType returns the dtype in which layers compute: float32, or that of the policy.
+// DType returns the layers' dtype: float32 or the policy's.
 func (b *Builder) DType() dtypes.DType {
 	if b.casting == nil {
 		return dtypes.Float32
@@ -60,7 +56,7 @@ func (b *Builder) DType() dtypes.DType {
 	return b.casting.dtype
 }
 
-// ToOutputType converts a model's result to the policy's Outputs dtype, for the loss. Without a policy it returns x.
+// ToOutputType converts a model's result to the policy's Outputs dtype, if there is a policy.
 func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 	if b.casting == nil {
 		return x
@@ -68,9 +64,9 @@ func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 	return b.casting.policy.Out(x)
 }
 
-// FullPrecision builds a part of a model in the dtype of the parameters, and converts the result back to x's dtype.
-// Normalizations need it, because their sums lose precision in 16 bits. Without a policy it is build(x). It works
-// within build functions of this package only.
+// FullPrecision builds a part of a model in the parameters' dtype and converts the result back to x's dtype, for
+// normalizations, whose sums are inaccurate in 16 bits. Without a policy it is build(x). It works only within build
+// functions of this package.
 func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	c := builderOf(x).casting
 	if c == nil || c.dtype == c.policy.Parameters {
@@ -82,23 +78,21 @@ func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) 
 	return graph.ConvertDType(y, x.DType())
 }
 
-// casting applies a policy to one graph.
 type casting struct {
 	policy optim.Policy
-	dtype  dtypes.DType // the layers' dtype
+	dtype  dtypes.DType
 	casts  []cast
 }
 
-// cast is a variable that layers see in another dtype.
 type cast struct {
 	variable       *model.Variable
-	fresh          bool            // not on the device yet
-	value          *tensors.Tensor // of a fresh variable, saved meanwhile; nil: none yet
+	fresh          bool
+	value          *tensors.Tensor // saved value, if fresh
 	kept, computed *graph.Node
-	seen           *graph.Node // by layers: computed, or what they set instead
+	seen           *graph.Node // by layers, or set by them
 }
 
-// report calls the build function. Under a policy it restores the variables afterwards.
+// report calls the build function and restores the variables after a policy's casts.
 func (s *Stepper) report(b *Builder, c *compiled) {
 	p := c.state.model.policy
 	if p == nil {
@@ -125,7 +119,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 		}
 		b.casting.casts = append(b.casting.casts, k)
 	}
-	defer func() { // also after a panic
+	defer func() {
 		for _, k := range b.casting.casts {
 			k.restore()
 		}
@@ -142,8 +136,8 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	}
 }
 
-// rehearse calls the build function with the parameters' dtype on a discarded graph, because layers create variables in
-// the dtype of their input. It returns the variables to cast.
+// rehearse builds a discarded graph in the parameters' dtype, because layers create variables in the dtype of their
+// input. It returns the variables to cast.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	g := graph.NewGraph(c.state.values.Strategy().Runtime(), s.name)
 	defer g.Finalize()
@@ -165,9 +159,8 @@ func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	return trained
 }
 
-// castBatch converts the batch's fields to the layers' dtype.
 func (b *Builder) castBatch() {
-	b.batch = slices.Clone(b.batch) // the strategy shares the slice
+	b.batch = slices.Clone(b.batch) // shared with the strategy
 	for i, x := range b.batch {
 		if x.DType().IsFloat() {
 			b.batch[i] = graph.ConvertDType(x, b.casting.dtype)
@@ -175,7 +168,7 @@ func (b *Builder) castBatch() {
 	}
 }
 
-// enter shows the variables to layers in the policy's Compute dtype.
+// enter shows layers the cast variables.
 func (c *casting) enter() {
 	for _, k := range c.casts {
 		k.variable.SetNodeValue(k.seen)
@@ -183,7 +176,6 @@ func (c *casting) enter() {
 	}
 }
 
-// leave shows the variables as they are stored.
 func (c *casting) leave() {
 	for i, k := range c.casts {
 		value := k.kept
@@ -203,8 +195,7 @@ func (k cast) restore() {
 	}
 }
 
-// retype changes a variable's dtype by an empty value, because GoMLX takes the dtype from the value and compares it
-// with what layers ask for.
+// retype sets an empty value, from which GoMLX takes the dtype that it checks.
 func retype(v *model.Variable, dtype dtypes.DType) {
 	if v.DType() == dtype {
 		return
@@ -214,7 +205,6 @@ func retype(v *model.Variable, dtype dtypes.DType) {
 	t.FinalizeLocal()
 }
 
-// must panics on an error, as graph functions do.
 func must(err error) {
 	if err != nil {
 		panic(err)

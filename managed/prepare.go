@@ -15,12 +15,10 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Prepare creates the step's variables and compiles the step as a loop runs it ([Stepper.StepBlock]), before the first
-// batch. It uses only the batch's names, shapes and dtypes, so [ZeroBatch] suffices. It runs no step and keeps existing
-// values. The following run is bit-identical to one without Prepare; initial values are drawn from the random state
-// here instead of in the first step.
-//
-// For small steps, a direct call of [Stepper.Step] compiles another program.
+// Prepare creates the step's variables and compiles it as a loop runs it ([Stepper.StepBlock]). Only the batch's names,
+// shapes and dtypes matter: see [ZeroBatch]. It runs no step and keeps existing values. The following run is
+// bit-identical; initial values are drawn here instead of in the first step. Direct calls of [Stepper.Step] compile
+// another program for small steps.
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {
 		return &graphs.Failure{Package: "managed", What: "prepare the " + s.String(), Err: err}
@@ -46,9 +44,9 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 	return s.prepareFor(ctx, state, batch, blocks.Steps)
 }
 
-// Program prepares the step as [Stepper.Prepare] does and returns its program, for Cost, Memory and Optimized. The
-// program belongs to the step: do not run or close it. For a runtime of xla.OpenTopology it is compiled on demand.
-// Program returns [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
+// Program prepares the step and returns its program, for Cost, Memory and Optimized; do not run or close it. On a
+// runtime of xla.OpenTopology it is compiled on demand. It returns [xla.ErrUnimplemented] under a strategy that does
+// not compile whole steps.
 func (s *Stepper) Program(ctx context.Context, state *State, batch data.Batch) (*xla.Program, error) {
 	err := s.prepare(ctx, state, batch)
 	var p *xla.Program
@@ -61,7 +59,6 @@ func (s *Stepper) Program(ctx context.Context, state *State, batch data.Batch) (
 	return p, nil
 }
 
-// program returns the prepared program.
 func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) {
 	done, err := state.values.Read(context.Background())
 	if err != nil {
@@ -81,8 +78,8 @@ func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) 
 	return nil, fmt.Errorf("%w: %v does not compile whole steps", xla.ErrUnimplemented, state.values.Strategy())
 }
 
-// Build creates the step's variables as [Stepper.Prepare] does, without compiling. inputs have the names and shapes of
-// the batch's fields, as strategies.Inputs returns them.
+// Build creates the step's variables as [Stepper.Prepare] does, without compiling. inputs are those of
+// strategies.Inputs.
 func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.Input) error {
 	err := context.Cause(ctx)
 	if err == nil && state == nil {
@@ -97,8 +94,7 @@ func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.I
 	return nil
 }
 
-// ZeroBatch returns a batch of zeros with the names, shapes and dtypes of the fields, for [Stepper.Prepare]. A nil
-// slice sets the dtype; no slice means float32:
+// ZeroBatch returns a batch of zeros for [Stepper.Prepare]. A field's nil slice sets its dtype, default float32:
 //
 //	managed.ZeroBatch(data.X(nil, 32, 28, 28), data.Y([]int32(nil), 32))
 //

@@ -29,12 +29,11 @@ var ErrNoLearningRate = errors.New("no learning rate")
 
 var _ abilities.LearningRater = (*State)(nil)
 
-// rateName is the full name of the learning rate variable of GoMLX's optimizers.
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
-// LearningRate reads the optimizer's learning rate from the device, with the precision stored there: 0.1 in float32 is
-// 0.10000000149011612. It is the base rate, before changes within the optimizer such as the decay of GoMLX's gradient
-// descent. It returns [ErrNoLearningRate] before the first training step, unless a rate was set.
+// LearningRate reads the optimizer's base rate from the device, with the precision there: 0.1 in float32 is
+// 0.10000000149011612. Changes within the optimizer, such as the decay of GoMLX's gradient descent, are not included.
+// It returns [ErrNoLearningRate] before the first training step, unless a rate was set.
 func (s *State) LearningRate() (float64, error) {
 	rate, err := s.rate(func() error { return nil })
 	if err != nil {
@@ -43,7 +42,7 @@ func (s *State) LearningRate() (float64, error) {
 	return rate, nil
 }
 
-// rate returns the learning rate, and calls also at the same moment.
+// rate returns the rate and calls also at the same moment.
 func (s *State) rate(also func() error) (float64, error) {
 	done, err := s.values.ReadAll(context.Background())
 	if err != nil {
@@ -81,9 +80,9 @@ func (s *State) learningRate() (float64, error) {
 	return scalarOf(t)
 }
 
-// RatesInForce returns the current [State.LearningRate] times the factors of the last update, which the end of an optim
-// chain applies. The result has one rate under "", or one for each group if optim.Groups scale. A chain that scales
-// elsewhere has no single rate and is an error. For an optimizer of GoMLX it is the base rate.
+// RatesInForce returns [State.LearningRate] times the factors of the last update at the end of an optim chain: one rate
+// under "", or one per group if optim.Groups scale. It is an error if the chain scales elsewhere. For GoMLX's
+// optimizers it is the base rate.
 func (s *State) RatesInForce() (map[string]float64, error) {
 	var factors map[string]float64
 	rate, err := s.rate(func() (err error) {
@@ -99,7 +98,6 @@ func (s *State) RatesInForce() (map[string]float64, error) {
 	return factors, nil
 }
 
-// reportRates returns a function that reports the rates of [LearningRates] after the update.
 func (s *Stepper) reportRates(rule *optim.Optimizer, b *Builder, scope *model.Scope, loss *graph.Node) (report func()) {
 	if !s.rates {
 		return func() {}
@@ -113,7 +111,6 @@ func (s *Stepper) reportRates(rule *optim.Optimizer, b *Builder, scope *model.Sc
 	}
 }
 
-// factors returns the factors that the optimizer applied to the rate in the last update.
 func (s *State) factors() (map[string]float64, error) {
 	if s.model.optimizer == nil {
 		return map[string]float64{"": 1}, nil
@@ -139,13 +136,12 @@ func (s *State) factors() (map[string]float64, error) {
 }
 
 // SetLearningRate sets the optimizer's learning rate on the device without compiling again. The rate must be finite,
-// not negative, and representable in the variable's dtype. Set before the first training step, it replaces the
-// optimizer's initial rate.
+// not negative, and representable in the variable's dtype. Before the first training step it replaces the optimizer's
+// initial rate.
 //
-// A state without its own optimizer uses the rate of its one step with [WithStepOptimizer], once that is compiled. For
-// several such steps, set each rate by [State.SetValue].
-//
-// A schedule within the model's graph, such as GoMLX's cosineschedule, overwrites the rate in each step.
+// Without an optimizer of its own, the state uses the rate of its one compiled step with [WithStepOptimizer]. For
+// several such steps use [State.SetValue]. A schedule within the model's graph, such as GoMLX's cosineschedule,
+// overwrites the rate in each step.
 func (s *State) SetLearningRate(rate float64) error {
 	if err := s.setLearningRate(rate); err != nil {
 		return fmt.Errorf("managed: set the learning rate to %g: %w", rate, err)
@@ -183,7 +179,7 @@ func (s *State) setLearningRate(rate float64) error {
 	return s.values.Set(at, t)
 }
 
-// rateIndex returns the index of the learning rate in the store, negative before a step created it.
+// rateIndex returns the rate's index in the store, negative before a step created it.
 func (s *State) rateIndex() (int, error) {
 	if err := s.values.Last.Settled(); err != nil {
 		return 0, err
@@ -194,8 +190,7 @@ func (s *State) rateIndex() (int, error) {
 	return s.values.Place(s.model.store.GetVariable(rateName)), nil
 }
 
-// rateOfBy returns the index of the rate of the only step with [WithStepOptimizer], for a state without its own
-// optimizer.
+// rateOfBy is rateIndex for the only step with [WithStepOptimizer].
 func (s *State) rateOfBy() (int, error) {
 	var found []string
 	at := -1
@@ -213,8 +208,8 @@ func (s *State) rateOfBy() (int, error) {
 	return 0, fmt.Errorf("%w of the state's own: steps with managed.WithStepOptimizer have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
-// tryOptimizer returns an error if the optimizer keeps no learning rate. It builds the optimizer for a model with one
-// number, because the state has no rate variable before the first training step.
+// tryOptimizer builds the optimizer for one number to see whether it keeps a rate, since the state has none before the
+// first training step.
 func (d *definition) tryOptimizer() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
@@ -228,7 +223,7 @@ func (d *definition) tryOptimizer() error {
 		d.optimizer.UpdateGraphWithGradients(trial.RootScope(), []*graph.Node{number}, number.DType())
 	})
 	if trial.GetVariable(rateName) != nil {
-		return nil // An optimizer that failed later, as Muon does without matrices, may fit the real model.
+		return nil // Muon needs matrices and fails here
 	}
 	if err != nil {
 		return fmt.Errorf("try the optimizer %v: %w", d.optimizer, err)
@@ -236,7 +231,6 @@ func (d *definition) tryOptimizer() error {
 	return fmt.Errorf("%w: the optimizer %v keeps none in the variable %s", ErrNoLearningRate, d.optimizer, rateName)
 }
 
-// startAt sets the initial value of the rate variable, for the first training step.
 func (s *State) startAt(rate float64) error {
 	if s.model.startRate == nil {
 		if err := s.model.tryOptimizer(); err != nil {
@@ -256,7 +250,7 @@ func (s *State) startAt(rate float64) error {
 	return nil
 }
 
-// start sets the new rate variable to the rate that was set earlier. Only the optimizer knows its dtype.
+// start sets the rate of an earlier call; only the optimizer knows its dtype.
 func (d *definition) start() {
 	if d.startRate == nil {
 		return
@@ -292,14 +286,13 @@ func rateTensor(rate float64, dtype dtypes.DType) (*tensors.Tensor, error) {
 	return t, err
 }
 
-// scalarOf reads a floating-point number of any width.
 func scalarOf(t *tensors.Tensor) (float64, error) {
 	switch v := t.Value().(type) {
 	case float64:
 		return v, nil
 	case float32:
 		return float64(v), nil
-	case interface{ Float32() float32 }: // 16 bits
+	case interface{ Float32() float32 }:
 		return float64(v.Float32()), nil
 	}
 	return 0, fmt.Errorf("%s is %s, expected a floating-point scalar", rateName, t.Shape())

@@ -15,17 +15,15 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 )
 
-// logged is a reported value.
 type logged struct {
 	collection loop.Collection
 	name       string
 	node       *graph.Node
 }
 
-// Loss reports a loss of a floating-point dtype; v is averaged if it is no scalar. A training step minimizes the sum of
-// its losses. With padding (see [Builder.Mask]) the mean is over the examples that count. In the running mean
-// avg_<name> of [RunningAverages] a batch has the weight of its examples that count, as in Keras. Clu and Ciclo give
-// all batches equal weight, which overweights a smaller last batch.
+// Loss reports a floating-point loss, averaged if it is no scalar. A training step minimizes the sum of its losses.
+// With padding (see [Builder.Mask]) the mean excludes it. In avg_<name> of [RunningAverages] batches are weighted by
+// their examples, as in Keras. Clu and Ciclo weight batches equally, so a smaller last one counts more.
 func (b *Builder) Loss(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
 		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
@@ -37,7 +35,7 @@ func (b *Builder) Loss(name string, v *graph.Node) {
 	}
 }
 
-// count returns the number of examples that count.
+// count returns the number of examples without padding.
 func (b *Builder) count() *graph.Node {
 	if mask := b.mask(); mask != nil {
 		return graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
@@ -45,8 +43,8 @@ func (b *Builder) count() *graph.Node {
 	return graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
 }
 
-// Metric reports a number of this batch; v is averaged if it is no scalar. Numbers are logged as float32, which rounds
-// integers above 16,777,216. [Builder.Output] keeps the dtype.
+// Metric reports a number of this batch, averaged if it is no scalar. It is logged as float32, which rounds integers
+// above 16,777,216; [Builder.Output] keeps the dtype.
 func (b *Builder) Metric(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
 		v = graph.ConvertDType(v, dtypes.Float32)
@@ -55,12 +53,11 @@ func (b *Builder) Metric(name string, v *graph.Node) {
 	b.number(loop.Metrics, name, graph.StopGradient(b.mean(name, v)))
 }
 
-// Track reports a metric over all batches since the last [Reset] or since the evaluation began, with this batch. Its
-// accumulators are part of the state, separate for training and test steps of the same name. weights are per example,
-// nil for 1 each. Padding is always excluded. On a padded batch, an input that is computed from the batch without a row
-// for each example is an [ErrPadded], unless the function has asked for the mask. A metric with several values logs
-// each under name/value, and an array as [Builder.Output] does. Numbers are accumulated as m's accumulators say and
-// logged as by [Builder.Metric].
+// Track reports a metric over all batches since the last [Reset] or the start of the evaluation, with this batch. The
+// state keeps its accumulators (float64 in package metrics), separate for training and test steps. weights are per
+// example, nil for 1 each; padding is excluded. On a padded batch, an input computed from the batch without a row per
+// example is [ErrPadded], unless the function asked for the mask. A metric with several values logs each under
+// name/value, numbers as [Builder.Metric] and arrays as [Builder.Output].
 func (b *Builder) Track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	if mask := b.mask(); mask != nil {
 		rows := false
@@ -81,7 +78,6 @@ func (b *Builder) Track(name string, m metrics.Metric, weights *graph.Node, inpu
 	b.track(name, m, weights, inputs...)
 }
 
-// track is Track with weights that are already 0 for padding.
 func (b *Builder) track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	scope := b.scope.Store().Scope("/metrics/" + b.kind + "/" + name)
 	list := m.Accumulators()
@@ -116,8 +112,8 @@ func (b *Builder) track(name string, m metrics.Metric, weights *graph.Node, inpu
 	}
 }
 
-// Mean reports the mean over all examples since the last reset, by Track with [metrics.Mean]. A scalar has the weight
-// of the batch's examples that count.
+// Mean reports the mean over all examples since the last reset. A scalar is weighted by the batch's examples without
+// padding.
 func (b *Builder) Mean(name string, v *graph.Node) {
 	if v.IsScalar() {
 		b.track(name, metrics.Mean(), b.count(), b.mean(name, v))
@@ -129,20 +125,19 @@ func (b *Builder) Mean(name string, v *graph.Node) {
 // ErrPadded reports that a value of the whole padded batch would include the padding.
 var ErrPadded = errors.New("the batch is padded")
 
-// Output reports an array, such as a prediction for each example. It stays on the device until [Array] reads it from
-// the logs. A step with outputs runs singly, not in blocks.
+// Output reports an array, such as a prediction per example, which stays on the device until [Array] reads it. A step
+// with outputs runs singly, not in blocks.
 func (b *Builder) Output(name string, v *graph.Node) { b.whole(loop.Outputs, name, v) }
 
-// AddLoss reports a further loss from within a model, such as a penalty. A suffix _1, _2, … makes the name unique, so a
-// layer that is used twice reports two losses. GoMLX's AddRegularizationLoss, which its regularizers call, is reported
-// as "aux_loss", and its AddMainLoss as "main_loss".
+// AddLoss reports a loss from within a model, such as a penalty. A suffix _1, _2, … makes the name unique if a layer is
+// used twice. GoMLX's AddRegularizationLoss is reported as "aux_loss", its AddMainLoss as "main_loss".
 func AddLoss(name string, v *graph.Node) {
 	b := builderOf(v)
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
-// AddMetric reports a metric of the batch from within a model, under a unique name as in [AddLoss]. With
-// [RunningAverages] it also reports the mean.
+// AddMetric reports a metric from within a model, under a unique name as [AddLoss], with [RunningAverages] also its
+// mean.
 func AddMetric(name string, v *graph.Node) {
 	b := builderOf(v)
 	name = b.unique(loop.Metrics, name)
@@ -152,7 +147,6 @@ func AddMetric(name string, v *graph.Node) {
 	}
 }
 
-// builderParam is the graph parameter with the step's Builder.
 const builderParam = "/lazo.builder"
 
 func builderOf(v *graph.Node) *Builder {
@@ -196,7 +190,7 @@ func (b *Builder) once(c loop.Collection, name string) {
 	}
 }
 
-// mean returns the mean over the examples that count.
+// mean excludes padding.
 func (b *Builder) mean(name string, v *graph.Node) *graph.Node {
 	if v.Shape().IsScalar() && b.masked {
 		return v
@@ -225,10 +219,10 @@ func padded(name string, v, mask *graph.Node) error {
 		name, v.Shape(), ErrPadded, mask.Shape().Dimensions[0])
 }
 
-// withFunctions are operations that may use nodes that are not among their inputs.
+// withFunctions may use nodes that are not among their inputs.
 var withFunctions = []graph.NodeType{graph.NodeTypeCall, graph.NodeTypeWhile, graph.NodeTypeIf}
 
-// ofBatch reports whether a value depends on the batch. Others, such as a penalty on weights, contain no padding.
+// ofBatch reports whether a value depends on the batch. Others, such as penalties, contain no padding.
 func (b *Builder) ofBatch(v *graph.Node) bool {
 	seen := map[*graph.Node]bool{}
 	for list := []*graph.Node{v}; len(list) > 0; {
@@ -244,13 +238,12 @@ func (b *Builder) ofBatch(v *graph.Node) bool {
 	return false
 }
 
-// finish runs after the build function.
 func (b *Builder) finish() {
 	b.modelLosses()
 	b.checkBatchNorm()
 }
 
-// modelLosses reports the losses that GoMLX's layers left for a trainer.
+// modelLosses reports losses that GoMLX's layers left for a trainer.
 func (b *Builder) modelLosses() {
 	if v := train.GetMainLoss(b.graph); v != nil {
 		b.Loss(b.unique(loop.Losses, "main_loss"), v)
@@ -277,7 +270,7 @@ func (b *Builder) loss() *graph.Node {
 	return sum
 }
 
-// pack packs all logged numbers into one array, so that one copy transfers them; nil if there are none.
+// pack packs all logged numbers into one array, for a single transfer.
 func (b *Builder) pack() *graph.Node {
 	if len(b.logged) == 0 {
 		return nil

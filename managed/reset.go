@@ -12,13 +12,11 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 )
 
-// reset is a metric's variable and its initial value.
 type reset struct {
 	variable *model.Variable
 	to       metrics.Accumulator
 }
 
-// filled returns an accumulator's initial value.
 func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 	t := tensors.FromShape(a.Shape)
 	if a.Initial == 0 {
@@ -50,8 +48,8 @@ func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 	return t, errors.Join(outer, err)
 }
 
-// Reset clears the metrics of [Builder.Track] in all steps, as at the start of an epoch. It returns the same state, as
-// a loop's Reset does. Evaluations do not need it: see [Stepper.BeginEvaluation].
+// Reset clears the metrics of [Builder.Track] in all steps, as at the start of an epoch, and returns the same state.
+// Evaluations do not need it: see [Stepper.BeginEvaluation].
 func Reset(ctx context.Context, state *State) (*State, error) {
 	if err := state.resetMetrics(ctx); err != nil {
 		return state, fmt.Errorf("managed: reset metrics: %w", err)

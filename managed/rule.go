@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// ruleOf returns the optimizer with which the step updates a state.
 func (s *Stepper) ruleOf(state *State) *optim.Optimizer {
 	if s.rule != nil {
 		return s.rule
@@ -20,7 +19,6 @@ func (s *Stepper) ruleOf(state *State) *optim.Optimizer {
 	return state.model.optimizer
 }
 
-// update adds the gradient and the optimizer's update to the graph.
 func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	rule, scope := s.ruleOf(state), state.model.store.RootScope()
 	if s.rule != nil {
@@ -63,7 +61,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 			"trained: take graph.StopGradient, ArgMax and comparisons out of it, or give the loss the model's output"))
 	}
 	gradients := autodiff.Gradient(loss, parameters...)
-	defer func() { // also after a panic, so that the next build finds the variables
+	defer func() { // also after a panic
 		for v := range state.model.store.IterVariables() {
 			if !before[v] {
 				state.model.ofOptimizer[v] = true
@@ -81,5 +79,5 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	report()
 }
 
-// globalStep is the full name of the step count of a store's optimizers.
+// globalStep is the step count of a store's optimizers.
 const globalStep = model.RootScopePath + optimizer.GlobalStepVariableName

@@ -11,20 +11,19 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// hold is the access that a run has to its state.
 type hold int
 
 const (
 	shareValues hold = iota
 	holdValues
-	holdAll       // values and structure
-	compiledFirst // compile first
+	holdAll // values and structure
+	compiledFirst
 )
 
 var errTrained = fmt.Errorf("the state is %w: another training step on it is being made, and a state is trained by one at a time: "+
 	"wait for the other, or train a Clone", ErrBusy)
 
-// run runs the first batches, as many as fit one program run, by a program of at most most steps. view may be nil.
+// run runs the first batches in one program run of at most most steps. view may be nil.
 func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
 	switch {
 	case s == nil:
@@ -35,7 +34,7 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 	if s.train && state.training.Load() {
 		return nil, errTrained
 	}
-	if view == nil { // View.begin called it before it locked the view
+	if view == nil { // View.begin did, before locking
 		if err := state.values.BeforeRead(); err != nil {
 			return nil, err
 		}
@@ -62,13 +61,13 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 		default:
 			has = needs
 			if view == nil {
-				s.changing.Store(true) // avoids the first attempt next time
+				s.changing.Store(true) // avoids a second attempt next time
 			}
 		}
 	}
 }
 
-// attempt runs the steps, or returns the access that they need.
+// attempt runs the steps or returns the access they need.
 func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches []data.Batch, most int, has hold) (
 	logs []loop.Logs, needs hold, err error,
 ) {
@@ -106,7 +105,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	if err != nil {
 		return nil, has, err
 	}
-	mask := -1 // index of the mask field in training
+	mask := -1
 	if s.train {
 		mask = slices.IndexFunc(first.Fields, func(f data.Field) bool { return f.Name == data.Mask })
 	}
@@ -140,14 +139,13 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	return logs, has, err
 }
 
-// arguments are the inputs of a program run.
 type arguments struct {
 	buffers []compute.Buffer
 	batches []data.Batch
 }
 
-// trainable refuses a training batch in which no example counts. Its loss would be 0, but momentum and decay would
-// still move the parameters. mask is the index of the mask field, negative if there is none.
+// trainable refuses a batch of padding only: momentum and decay would still move the parameters. mask is the mask's
+// index, or negative.
 func trainable(b *data.Batch, mask int) error {
 	if mask < 0 {
 		return nil
@@ -159,7 +157,7 @@ func trainable(b *data.Batch, mask int) error {
 	return nil
 }
 
-// start starts the steps of the collected batches and waits for the previous steps.
+// start also waits for the previous run.
 func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
 	state, on := c.state, &c.state.values.Last
 	if view != nil && !view.live && !c.changesState(view) {

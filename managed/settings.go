@@ -14,19 +14,18 @@ import (
 
 var _ interface{ Settings() []checkpoint.Setting } = (*State)(nil)
 
-// settings are a state's settings except optimizer and policy.
 type settings struct {
 	seed  int64
-	rules map[string]*optim.Optimizer // of WithStepOptimizer, by scope
-	deal  *data.Deal                  // of the newest batch; nil if no set made it
-	size  int                         // of that batch
-	// batches has the common settings of all batches, by name; "" for those that vary.
+	rules map[string]*optim.Optimizer // of WithStepOptimizer
+	deal  *data.Deal                  // of the newest batch, or nil
+	size  int
+	// batches has settings common to all batches; "" if they vary.
 	batches map[string]string
 	undealt bool // no batch came from a set
 }
 
-// noteBatch records a batch, once per block of steps. goesOn: the state was restored. Then the first batch of a set
-// marks a set that was made for it, as by Gather, so the run's data are unknown.
+// noteBatch runs once per block of steps. goesOn: the state was restored, so a set's first batch shows a set made for
+// this run, as by Gather, and the run's data are unknown.
 func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	if b.Deal == c.deal && c.batches != nil && (b.Deal != nil || b.Samples() == c.size) {
 		return
@@ -46,10 +45,8 @@ func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	}
 }
 
-// ofDeal are the settings of a batch that come from its set.
 var ofDeal = []string{"data", "data.content", "order"}
 
-// dealt returns a batch's settings.
 func dealt(b data.Batch) map[string]string {
 	d := b.Deal
 	if d == nil {
@@ -66,12 +63,11 @@ func dealt(b data.Batch) map[string]string {
 		"data.content": fmt.Sprintf("%s (checksum of a sample)", d.Content), "order": order}
 }
 
-// Settings returns the settings of the training as text: "optimizer" and "optimizer.<link>" (see
-// [optim.Optimizer.Describe]), "optimizer.rate", "policy" and "seed". After a training step they include "batch",
-// "data", "data.content" and "order", as far as all batches have the same. If no batch came from a [data.Set], "data",
-// "data.content" and "order" are empty. Optimizers of [WithStepOptimizer] have the step's name as prefix, once
-// compiled. Checkpoints of a run keep the settings, and checkpoint.Resume reports differences. A restored state
-// continues with the saved rate and random numbers.
+// Settings returns the training's settings as text: "optimizer", "optimizer.<link>" (see [optim.Optimizer.Describe]),
+// "optimizer.rate", "policy" and "seed"; after a training step also "batch", "data", "data.content" and "order", if
+// equal in all batches. The last three are empty if no batch came from a [data.Set]. Optimizers of compiled steps with
+// [WithStepOptimizer] have the step's name as prefix. Checkpoints keep the settings, and checkpoint.Resume reports
+// differences. A restored state continues with the saved rate and random numbers.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.values.PeekAll()()
 	var all []checkpoint.Setting
@@ -111,8 +107,8 @@ func (s *State) Settings() []checkpoint.Setting {
 
 var _ interface{ Versions() map[string]string } = (*State)(nil)
 
-// Versions returns "plugin", its platform and versions, and "devices", their number. Checkpoints of a run keep them,
-// and checkpoint.Resume reports differences.
+// Versions returns "plugin", its platform and versions, and "devices", their number. checkpoint.Resume reports
+// differences.
 func (s *State) Versions() map[string]string {
 	strategy := s.Strategy()
 	p := strategy.Runtime().Plugin()

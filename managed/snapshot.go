@@ -19,16 +19,16 @@ var (
 	ErrClosed = gate.ErrClosed
 	// ErrBusy reports a use of a state that cannot wait for its turn; see [State].
 	ErrBusy = xla.ErrBusy
-	// ErrNewerVariables reports that a snapshot cannot be restored because the state has gained variables since.
+	// ErrNewerVariables reports that the state has gained variables since the snapshot.
 	ErrNewerVariables = errors.New("the state has variables that came into being after the snapshot")
 )
 
-// Snapshot copies all values of the state to the host: parameters, optimizer variables with learning rate and counters,
-// and random state. Training from the restored values is bit-identical. The copy takes as much host memory as the state
-// takes on the device. It stays valid after later steps and after a loss of the state ([strategies.ErrStateLost]).
+// Snapshot copies all values to the host: parameters, optimizer variables, random state. Training from them is
+// bit-identical. It takes as much host memory as the state takes on the device, and stays valid after a loss of the
+// state ([strategies.ErrStateLost]).
 //
 // Ciclo's states are immutable, so keeping one is free. lazo updates in place, which saves a second copy of the model
-// in each step and costs one here.
+// in each step.
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	done, err := s.values.Read(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	return &snapshot{of: s, variables: s.values.Variables(), values: values}, nil
 }
 
-// snapshot has the values in store order, which changes only when variables are removed, as by SetOptimizer.
+// snapshot has the values in store order, which changes only when variables are removed.
 type snapshot struct {
 	of        *State
 	mu        sync.Mutex // guards values
@@ -50,10 +50,8 @@ type snapshot struct {
 	values    []*tensors.Tensor // nil once closed
 }
 
-// Restore puts all values back, or none after an error. The old values stay on the device until the last new one is
-// there, so the state takes twice its memory meanwhile. It also repairs a state whose values were lost.
-//
-// If the state has gained variables since the snapshot, Restore returns [ErrNewerVariables]. Take the snapshot after
+// Restore puts all values back, or none after an error. The state takes twice its device memory meanwhile. Restore also
+// repairs lost values. If the state has gained variables since, it returns [ErrNewerVariables]; take snapshots after
 // the first step of each kind.
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
@@ -78,7 +76,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
-	_ = s.values.Last.Follow(nil) // the values are replaced in any case
+	_ = s.values.Last.Follow(nil)
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) { return c.values[at].LocalClone() })
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
@@ -89,7 +87,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Close frees the copy. The state may be closed before or after. A second Close does nothing.
+// Close frees the copy, before or after the state is closed. A second Close does nothing.
 func (c *snapshot) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

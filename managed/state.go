@@ -21,40 +21,39 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// State holds a model's variables where a strategy keeps them, and the optimizer that updates them. A step changes the
-// state in place, completely or not at all: after an error the previous values remain. If the device failed during a
-// step, the values are lost and the error wraps [strategies.ErrStateLost].
+// State holds a model's variables where a strategy keeps them, and the optimizer. A step changes it in place,
+// completely or not at all: after an error the previous values remain. If the device failed during a step, the values
+// are lost and the error wraps [strategies.ErrStateLost].
 //
 // A State is safe for concurrent use:
-//   - Readers share it: values, snapshots, checkpoints, and steps that change nothing, such as predictions.
-//   - Changes (a training step, SetValue, MoveTo, Restore) wait for exclusive access, in turn. A wait ends with its
-//     context.
-//   - A second training step at the same time returns [ErrBusy].
-//   - Close waits for running uses. Later uses return [ErrClosed].
+//   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
+//   - Changes (a training step, SetValue, MoveTo, Restore) wait their turn for exclusive access, until their context
+//     ends.
+//   - A second simultaneous training step returns [ErrBusy].
+//   - Close waits for running uses; later ones return [ErrClosed].
 //
-// A build function must not use the state that its step is built for: such calls return [ErrBusy], under every
-// strategy. Methods without an error result (Names, Strategy, Parameters, Summary, Settings, CompilingSince) and other
-// states are allowed. The check is by goroutine. A build function that waits for another goroutine which uses the state
-// blocks forever, unless that use has a context that ends.
+// A build function must not use the state that its step is built for: it gets [ErrBusy], under every strategy. Methods
+// without an error result (Names, Strategy, Parameters, Summary, Settings, CompilingSince) and other states are
+// allowed. The check is by goroutine: waiting for another goroutine that uses the state blocks forever, unless that use
+// has a context that ends.
 //
-// Use [State.View] to test or predict during training: it has its own metrics, and one set of values for all of its
-// steps.
+// Use [State.View] to test or predict during training, with separate metrics and fixed values.
 type State struct {
 	values   store.Store
 	model    definition
-	saved    saved // origins of the variables, for checkpoints
+	saved    saved
 	settings settings
-	programs []dumped // compiled programs, as text
+	programs []dumped
 	compiles compiles
-	training atomic.Bool // a training step is running
-	// evaluations have separate metrics; the newest is last. The gate of the values guards the list.
+	training atomic.Bool
+	// evaluations have the newest last; the value gate guards them.
 	evaluations []evaluating
 }
 
 // Option is a setting of a new state.
 type Option func(*State) error
 
-// WithOptimizer sets the optimizer with which [TrainStep] updates parameters.
+// WithOptimizer sets the optimizer of [TrainStep].
 func WithOptimizer(o *optim.Optimizer) Option {
 	return func(s *State) error {
 		if o == nil {
@@ -65,8 +64,7 @@ func WithOptimizer(o *optim.Optimizer) Option {
 	}
 }
 
-// WithSeed sets the seed of the initial parameters and of all random numbers in steps. The default is 0, so runs are
-// repeatable.
+// WithSeed sets the seed of initial parameters and of random numbers in steps, default 0.
 func WithSeed(seed int64) Option {
 	return func(s *State) error {
 		s.settings.seed = seed
@@ -74,7 +72,7 @@ func WithSeed(seed int64) Option {
 	}
 }
 
-// New returns an empty state. Variables are created when the first step is compiled.
+// New returns an empty state. Steps create variables when they are first compiled.
 func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 	if err := usable(strategy, "strategies.Jit(runtime)"); err != nil {
 		return nil, fmt.Errorf("managed: new state: %w", err)
@@ -113,14 +111,13 @@ func blank(strategy strategies.Strategy) *State {
 	return s
 }
 
-// Strategy returns the strategy that runs the state's steps.
 func (s *State) Strategy() strategies.Strategy {
 	defer s.values.PeekValues()()
 	return s.values.Strategy()
 }
 
-// Names returns the full names of the variables ("/conv_0/weights"), in the order in which steps created them. Values
-// of a restored checkpoint that no step has used yet follow, sorted.
+// Names returns the full names of the variables ("/conv_0/weights") in the order of creation, then, sorted, restored
+// values that no step has used.
 func (s *State) Names() []string {
 	defer s.values.PeekValues()()
 	return s.names()
@@ -130,7 +127,7 @@ func (s *State) names() []string {
 	return append(s.values.Names(), slices.Sorted(maps.Keys(s.pending()))...)
 }
 
-// Value waits for the started steps and copies the variable with this full name to the host.
+// Value waits for started steps and copies the variable with this full name to the host.
 func (s *State) Value(name string) (*tensors.Tensor, error) {
 	values, err := s.Values(name)
 	if err != nil {
@@ -139,7 +136,7 @@ func (s *State) Value(name string) (*tensors.Tensor, error) {
 	return values[0], nil
 }
 
-// Values copies several variables at the same moment, between two steps. See [State.Value].
+// Values copies several variables at the same moment. See [State.Value].
 func (s *State) Values(names ...string) ([]*tensors.Tensor, error) {
 	done, err := s.values.Read(context.Background())
 	if err != nil {
@@ -195,8 +192,8 @@ func (s *State) Parameters() int {
 	return n
 }
 
-// Wait waits for the started steps, which may still run on the device after their method has returned. Methods that
-// read values wait themselves. Wait or the next step returns the error of a step that failed on the device; it wraps
+// Wait waits for started steps, which may run on after their method has returned. Methods that read values wait
+// themselves. Wait or the next step returns the error of a step that failed on the device, which wraps
 // [strategies.ErrStateLost].
 func (s *State) Wait() error {
 	done, err := s.values.Read(context.Background())
@@ -208,7 +205,7 @@ func (s *State) Wait() error {
 }
 
 // Close waits for running uses, such as one step but not a whole training, and frees the values. Logged values stay
-// readable. A second Close does nothing and returns after the first. Within a build function Close returns [ErrBusy].
+// readable. A second Close does nothing and returns after the first. Within a build function it returns [ErrBusy].
 func (s *State) Close() error {
 	if err := s.values.NotWithin(); err != nil {
 		return fmt.Errorf("managed: close: %w", err)
@@ -229,11 +226,9 @@ var _ interface {
 	Snapshot(ctx context.Context) (loop.Snapshot, error)
 } = (*State)(nil)
 
-// OnRead has the state call f before it is read or changed from outside, until remove is called. A loop passes an f
-// that runs the steps of its collected batches ([loop.State]). If f fails, the reader receives its error. OnRead first
-// calls the functions that were added before.
-//
-// Methods without an error result, such as names, shapes and settings, do not call f.
+// OnRead has the state call f before it is read or changed from outside, until remove. A loop's f runs the steps of
+// collected batches ([loop.State]). An error of f goes to the reader. OnRead calls earlier functions before it adds f.
+// Methods without an error result do not call f.
 func (s *State) OnRead(f func() error) (remove func(), err error) {
 	if s == nil { // the first step reports it
 		return func() {}, nil

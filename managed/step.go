@@ -20,29 +20,28 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// Stepper is a step that runs on any number of states. It compiles for each state and each shape of batch, and keeps
-// the programs until Close. It is safe for concurrent use; its build function is called by one goroutine at a time, and
-// must not use the state that the step is built for ([ErrBusy]). [State] lists which uses may run at the same time.
+// Stepper is a step for any number of states. It compiles for each state and shape of batch, and keeps the programs
+// until Close. It is safe for concurrent use. Its build function is called by one goroutine at a time and must not use
+// the state of that build ([ErrBusy]). [State] lists which uses may run at the same time.
 type Stepper struct {
 	stepSettings
-	building sync.Mutex  // serializes builds of this step
-	closing  sync.Mutex  // serializes Close
-	changing atomic.Bool // one of its programs changes a state
+	building sync.Mutex
+	closing  sync.Mutex
+	changing atomic.Bool // a program changes a state
 	cache    cache
 }
 
-// stepSettings do not change after the step is made.
 type stepSettings struct {
 	name         string
 	train        bool
 	build        Build
 	only         func(name string) bool // nil: all
 	rule         *optim.Optimizer       // nil: the state's
-	scope        string                 // scope of the rule's variables
+	scope        string                 // of the rule's variables
 	averages     bool
 	rates        bool
 	outputsAlone bool
-	shapes       int // limit of batch shapes; 0: mostShapes
+	shapes       int
 }
 
 var (
@@ -54,44 +53,42 @@ var (
 // StepOption is a setting of a step.
 type StepOption func(*stepSettings)
 
-// TrainOnly restricts the updates of a training step to trainable variables whose full names
-// ("/generator/dense/weights") match.
+// TrainOnly restricts a training step's updates to variables whose full names ("/generator/dense/weights") match.
 func TrainOnly(match func(name string) bool) StepOption {
 	return func(s *stepSettings) { s.only = match }
 }
 
-// WithStepOptimizer gives a training step its own optimizer instead of the state's, as for a generator and its
-// discriminator. The optimizer keeps its learning rate and step count under a scope of the given name. Two Adams that
-// train the same parameter share its moments, because GoMLX names moments after the parameter.
+// WithStepOptimizer gives a training step its own optimizer, as for a generator and its discriminator. Its learning
+// rate and step count are under the scope name. Two Adams that train the same parameter share its moments, which GoMLX
+// names after the parameter.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
 
-// RunningAverages adds, for each loss and each value of [AddMetric], its mean since the last reset as avg_<name>. See
+// RunningAverages reports the mean since the last reset of each loss and each value of [AddMetric] as avg_<name>. See
 // [Builder.Mean].
 func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = true } }
 
-// OutputsAlone restricts the reports of a step to its outputs: losses and metrics, also those that layers add by
-// [AddLoss] or [AddMetric], are left out. Such a step accepts a batch with padding that no mask marks.
+// OutputsAlone restricts a step's reports to outputs, without losses and metrics, also those of [AddLoss] and
+// [AddMetric]. The step then accepts padding that no mask marks.
 func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
-// LearningRates has a training step report its learning rate as the metric learning_rate: the optimizer's rate times
-// the factors at the end of an optim chain. With optim.Groups that scale, each group is reported as
-// learning_rate_<group>. A chain that scales elsewhere has no single rate, and none is reported.
+// LearningRates has a training step report its rate as the metric learning_rate: the optimizer's rate times the factors
+// at the end of an optim chain. Groups of optim.Groups that scale are reported as learning_rate_<group>. If a chain
+// scales elsewhere, there is no single rate, and none is reported.
 func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true } }
 
-// MaxShapes limits for how many shapes of batches a step is compiled on one state, default 100. Beyond it a training
-// step returns [ErrShapes]; any other step frees its least recently used program.
+// MaxShapes limits the shapes of batches for which a step is compiled on one state, default 100. Beyond it a training
+// step returns [ErrShapes]; other steps free their least recently used program.
 func MaxShapes(n int) StepOption { return func(s *stepSettings) { s.shapes = n } }
 
-// TrainStep makes a step that differentiates the sum of its losses and updates the trainable variables that it uses,
-// with the state's optimizer. The step must report at least one loss.
+// TrainStep makes a step that differentiates the sum of its losses, at least one, and updates the trainable variables
+// that it uses.
 func TrainStep(build Build, options ...StepOption) *Stepper {
 	return newStepper(stepSettings{name: "train step", train: true, build: build}, options)
 }
 
-// TestStep makes a step that computes and reports without training. Values that its function sets by
-// Variable.SetNodeValue are kept.
+// TestStep makes a step that does not train. Values set by Variable.SetNodeValue are kept.
 func TestStep(build Build, options ...StepOption) *Stepper {
 	return newStepper(stepSettings{name: "test step", build: build}, options)
 }
@@ -119,11 +116,9 @@ func (s *Stepper) String() string {
 
 var errNoStep = errors.New("the step is nil: make one with TrainStep or TestStep")
 
-// Step runs one step and changes the state in place; it returns the same state. Its first call for a state or a shape
-// of batch compiles. The logs stay on the device until a value is read.
-//
-// A loop calls StepBlock instead. For small steps that runs a different program, whose results may differ in the last
-// bit.
+// Step runs one step, changes the state in place and returns it. The first call for a state or a shape of batch
+// compiles. Logs stay on the device until a value is read. For small steps, StepBlock, which loops call, runs another
+// program that may differ in the last bit.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
 	if err := shield.Context(ctx); err != nil {
 		return state, loop.Logs{}, s.failed(err)
@@ -135,7 +130,7 @@ func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*St
 	return state, logs[0], nil
 }
 
-// failed names this step in err. A loop that names the step itself takes the inner error only.
+// failed names this step in err; a loop takes the inner error.
 func (s *Stepper) failed(err error) error {
 	return &graphs.Failure{Package: "managed", What: s.String(), Err: err}
 }
@@ -143,9 +138,9 @@ func (s *Stepper) failed(err error) error {
 // BlockSize returns how many batches a loop may pass to StepBlock.
 func (s *Stepper) BlockSize() int { return blocks.Steps }
 
-// StepBlock runs one step for each batch, several per program run where the model and the batches are small (see
-// [loop.Stepper] and [strategies.Program]). The results are bit-identical for every division into blocks. It ignores
-// cancellation of ctx, because the batches are already taken from the data.
+// StepBlock runs a step per batch, several per program run if the step is small (see [loop.Stepper] and
+// [strategies.Program]). Results are bit-identical for every division into blocks. Cancellation of ctx is ignored,
+// because the batches are already taken from the data.
 func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
 	logs, err := s.inBlocks(ctx, state, nil, batches)
 	return state, logs, err
@@ -164,8 +159,8 @@ func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batche
 	return all, nil
 }
 
-// Await waits for the started steps of the state and returns the error of a failed one, unless it was returned before.
-// See [loop.Stepper] and [State.Wait].
+// Await waits for the state's started steps and returns an error that was not returned before. See [loop.Stepper] and
+// [State.Wait].
 func (s *Stepper) Await(_ context.Context, state *State) error {
 	if state == nil {
 		return nil
@@ -183,8 +178,7 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 	return nil
 }
 
-// Entries returns the full names of the logged values, such as "losses.loss", for the last compiled program; nil if
-// there is none.
+// Entries returns the full names of the logged values ("losses.loss") of the last compiled program, nil if none.
 func (s *Stepper) Entries() (paths []string) {
 	s.cache.each(func(c *compiled) {
 		paths = nil
@@ -195,27 +189,27 @@ func (s *Stepper) Entries() (paths []string) {
 	return paths
 }
 
-// StableHLO returns the compiled programs, one for each state and each shape of batch.
+// StableHLO returns the compiled programs.
 func (s *Stepper) StableHLO() []string {
 	programs := []string{}
 	s.cache.each(func(c *compiled) { programs = append(programs, c.program.StableHLO()) })
 	return programs
 }
 
-// CompileTime returns the total time that the plugin took to compile the step's programs.
+// CompileTime returns the plugin's total compilation time.
 func (s *Stepper) CompileTime() (sum time.Duration) {
 	s.cache.each(func(c *compiled) { sum += c.program.CompileTime() })
 	return sum
 }
 
-// Close waits for running steps and frees the compiled programs. The step stays usable and compiles again. Within a
-// build function Close returns [ErrBusy].
+// Close waits for running steps and frees the programs. The step stays usable and compiles again. Within a build
+// function Close returns [ErrBusy].
 func (s *Stepper) Close() (err error) {
 	s.cache.each(func(c *compiled) { err = cmp.Or(err, c.state.values.NotWithin()) })
 	if err != nil {
 		return fmt.Errorf("managed: close the %s: %w", s.name, err)
 	}
-	s.closing.Lock() // a second Close returns after the first has freed
+	s.closing.Lock() // a second Close waits for the first
 	defer s.closing.Unlock()
 	return gate.Once(s.cache.drop(func(*compiled) bool { return true }, (*compiled).giveUp))
 }

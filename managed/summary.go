@@ -18,22 +18,22 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// Summary describes a state, with a row for each variable. Print it by String or Table, or count by [Summary.Total].
-// The caller may sort and filter the rows.
+// Summary describes a state's variables, for String, Table and [Summary.Total]. The caller may sort and filter the
+// rows.
 type Summary struct {
 	Rows []Row
-	// Moments reports whether the rows have means and standard deviations.
+	// Moments: the rows have means and standard deviations.
 	Moments bool
 }
 
 // Row is a variable in a [Summary].
 type Row struct {
-	Layer, Name string // scope ("/dense") and name within it ("weights")
+	Layer, Name string // scope ("/dense") and name in it ("weights")
 	Kind        Kind
 	Shape       shapes.Shape
-	// Size is the number of elements. Bytes is the memory of one copy; under data parallel each device may have one.
+	// Size is the number of elements, Bytes that of one copy; under data parallel each device may have one.
 	Size, Bytes int64
-	// Mean and Std (of the population) are set if the summary has Moments; NaN without elements or for complex numbers.
+	// Mean and Std (population) need Moments; NaN without elements or for complex numbers.
 	Mean, Std float64
 }
 
@@ -43,9 +43,9 @@ type Kind int
 const (
 	// Parameter is a trainable variable.
 	Parameter Kind = iota
-	// Fixed is a variable that is not trained: batch normalization statistics, or a custom one.
+	// Fixed is not trained: batch normalization statistics, custom variables.
 	Fixed
-	// OptimizerState is an optimizer's variable: a moment, learning rate or counter.
+	// OptimizerState is a moment, learning rate or counter.
 	OptimizerState
 	// MetricState is an accumulator of [Builder.Track].
 	MetricState
@@ -64,9 +64,8 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Summary lists the state's variables, sorted by kind, layer and name. It reads no values, so it is cheap. There are
-// none before the first step or [Stepper.Prepare]. Clu's parameter_overview lists parameters only; this lists the
-// optimizer's variables too, two thirds of the total with Adam.
+// Summary lists the variables by kind, layer and name, without reading values; there are none before the first step or
+// [Stepper.Prepare]. Unlike clu's parameter_overview it includes the optimizer's variables, two thirds with Adam.
 func (s *State) Summary() Summary {
 	var sum Summary
 	defer s.values.PeekAll()()
@@ -102,8 +101,8 @@ func (s *State) kind(v *model.Variable) Kind {
 	return Fixed
 }
 
-// SummaryOfValues is a Summary with the mean and standard deviation of each variable. It waits for started steps and
-// copies each variable to the host in turn.
+// SummaryOfValues is a Summary with means and standard deviations. It waits for started steps and copies the variables
+// to the host in turn.
 func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 	sum := s.Summary()
 	sum.Moments = true
@@ -124,7 +123,7 @@ func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 			})
 		}
 		if err != nil {
-			return Summary{}, fmt.Errorf("managed: summary: %w", graphs.Inner(err)) // names the variable already
+			return Summary{}, fmt.Errorf("managed: summary: %w", graphs.Inner(err)) // includes the name
 		}
 	}
 	return sum, nil
@@ -133,7 +132,7 @@ func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 // Total is a sum over variables.
 type Total struct{ Variables, Size, Bytes int64 }
 
-// Total sums the rows of the given kinds, or of all if there are none.
+// Total sums the rows of the given kinds, by default all.
 func (s Summary) Total(of ...Kind) Total {
 	var t Total
 	for _, r := range s.Rows {
@@ -147,7 +146,7 @@ func (s Summary) Total(of ...Kind) Total {
 // String returns the whole table.
 func (s Summary) String() string { return s.Table(len(s.Rows)) }
 
-// Table returns the first rows, at most this number, and the totals of all rows.
+// Table returns the first rows and the totals of all.
 func (s Summary) Table(rows int) string {
 	t := table{{"layer", "variable", "shape", "dtype", ">size", ">bytes", "kind"}}
 	if s.Moments {
@@ -157,7 +156,7 @@ func (s Summary) Table(rows int) string {
 	for i, r := range s.Rows[:shown] {
 		layer := r.Layer
 		if i > 0 && layer == s.Rows[i-1].Layer && r.Kind == s.Rows[i-1].Kind {
-			layer = "" // same as the row above
+			layer = "" // as above
 		}
 		line := []string{layer, r.Name, fmt.Sprint(r.Shape.Dimensions), r.Shape.DType.String(), grouped(r.Size), grouped(r.Bytes), r.Kind.String()}
 		if s.Moments {
@@ -182,7 +181,7 @@ func (s Summary) Table(rows int) string {
 	return text + "\n" + totals.String()
 }
 
-// table is text in columns. A title with prefix ">" right-aligns its column.
+// table has columns; a title with prefix ">" right-aligns its own.
 type table [][]string
 
 func (t table) String() string {
@@ -210,7 +209,7 @@ func (t table) String() string {
 	return all.String()
 }
 
-// grouped formats a number with commas between thousands.
+// grouped adds commas between thousands.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {

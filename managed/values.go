@@ -15,17 +15,15 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// ErrValues reports that values of [WithValues] do not fit the variables of a step.
+// ErrValues reports that values of [WithValues] do not fit a step's variables.
 var ErrValues = store.ErrValues
 
-// WithValues sets initial values by the variables' full names ("/dense/weights"), such as pretrained parameters, or
-// everything that [State.Value] reads from another state, including optimizer variables and random state. A variable
-// takes its value when a step creates it, and no random number is drawn for it. The tensors belong to the caller and
-// must not change until then.
+// WithValues sets initial values by full names ("/dense/weights"), such as pretrained parameters, or all values of
+// another state. A variable takes its value when a step creates it, without drawing a random number. The tensors belong
+// to the caller and must not change until then.
 //
-// Each trainable variable must be listed ([DrawMissing] allows exceptions), and each value must have its variable's
-// shape and dtype. Otherwise the step fails, lists all differences and changes nothing; the error wraps [ErrValues].
-// Values that no step uses are ignored, such as optimizer variables in a state that only tests.
+// Each trainable variable must be listed, except for [DrawMissing], with the variable's shape and dtype. Otherwise the
+// step lists all differences in an error that wraps [ErrValues], and changes nothing. Unused values are ignored.
 func WithValues(values map[string]*tensors.Tensor) Option {
 	return func(s *State) error {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -39,15 +37,14 @@ func WithValues(values map[string]*tensors.Tensor) Option {
 	}
 }
 
-// DrawMissing allows trainable variables whose full names match to be drawn at random although [WithValues] lacks them,
-// such as a new last layer.
+// DrawMissing allows matching trainable variables, such as a new last layer, to be drawn although [WithValues] lacks
+// them.
 func DrawMissing(match func(name string) bool) Option {
 	return func(s *State) error { s.model.given.MayDraw = match; return nil }
 }
 
-// SetValue waits for started steps and replaces a variable by its full name, without compiling again. The tensor must
-// have the variable's shape and dtype. It is copied. Variables exist from the first step or [Stepper.Prepare] on;
-// before that, use [WithValues].
+// SetValue waits for started steps and sets a variable by its full name to a copy of t, without compiling again. t must
+// have its shape and dtype. Variables exist from the first step or [Stepper.Prepare] on; before, use [WithValues].
 func (s *State) SetValue(name string, t *tensors.Tensor) error {
 	if err := s.setValue(name, t); err != nil {
 		return fmt.Errorf("managed: set %q: %w", name, err)

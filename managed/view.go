@@ -14,30 +14,28 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// View is a snapshot of a state's parameters for tests and predictions during training. The training does not wait for
-// it, and its steps do not see the training's changes. A view has its own metrics of [Builder.Track], so tests on
-// several views, and a training's metrics, do not mix.
+// View has a state's values of one moment, for tests and predictions during training. The training does not wait for
+// it. A view has its own metrics of [Builder.Track].
 //
-// Values are those between two training steps, at the first step of the view that uses them. They are not copied until
-// the training overwrites one; that costs one copy per view, and memory until the view's Close. All other changes by a
-// step of a view, such as drawing random numbers, go to the state.
+// Each value is that between two training steps when a step of the view first uses it. It is copied only when the
+// training overwrites it: one copy per view, until its Close. Other changes by a view's steps, such as drawing random
+// numbers, go to the state.
 //
-// A view is safe for concurrent use, and its steps run in turn; let one goroutine run a test, because the metrics cover
-// all steps since [View.ResetMetrics]. Close each view. If its state is closed, a view returns [ErrClosed], and after
-// [State.MoveTo], [ErrBusy].
+// A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics], so let
+// one goroutine run a test. Close each view. After its state's Close a view returns [ErrClosed], after [State.MoveTo]
+// [ErrBusy].
 type View struct {
 	of    *State
 	on    strategies.Strategy
 	moves int
-	// live: the view is an evaluation of the state. It uses the current values of the state, and the state's value gate
-	// guards its metrics.
+	// live: an evaluation of the state, with the state's current values; the value gate guards its metrics.
 	live bool
 
 	mu      sync.Mutex // guards the rest
 	pins    map[int]*store.Pin
 	metrics map[int]compute.Buffer
 	closed  bool
-	last    store.Last // of the view's own steps
+	last    store.Last
 }
 
 // View makes a view of the state.
@@ -75,7 +73,6 @@ func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batc
 	return step.inBlocks(ctx, v.of, v, batches)
 }
 
-// begin locks the view for a step.
 func (v *View) begin(step *Stepper) error {
 	switch {
 	case step == nil:
@@ -83,14 +80,14 @@ func (v *View) begin(step *Stepper) error {
 	case step.train:
 		return step.failed(errors.New("a view is for tests and predictions: train the state"))
 	case v != nil:
-		if err := v.of.values.BeforeRead(); err != nil { // its first step reads the state
+		if err := v.of.values.BeforeRead(); err != nil { // the first step reads the state
 			return fmt.Errorf("managed: view: %w", err)
 		}
 	}
 	return v.lock()
 }
 
-// lock takes exclusive access. A build function that runs on this view is refused, because it would deadlock.
+// lock refuses a build function on this view, which would deadlock.
 func (v *View) lock() error {
 	if v == nil {
 		return errors.New("managed: view: the view is nil: make one with State.View")
@@ -102,7 +99,7 @@ func (v *View) lock() error {
 	return nil
 }
 
-// Await waits for started steps and returns the error of a failed one; see [Stepper.Await].
+// Await waits for started steps and returns their error; see [Stepper.Await].
 func (v *View) Await() error {
 	if err := v.lock(); err != nil {
 		return err
@@ -127,7 +124,6 @@ func (v *View) ResetMetrics() error {
 	return nil
 }
 
-// forget frees the metrics; a step creates them again.
 func (v *View) forget() error {
 	var errs []error
 	for at, b := range v.metrics {
@@ -155,8 +151,7 @@ func (v *View) Close() error {
 	return gate.Once(errors.Join(errs...))
 }
 
-// usable returns an error if the view cannot run a step. The caller reads the state and holds mu, as for the following
-// methods.
+// usable needs the state's read access and mu, as do the following methods.
 func (v *View) usable() error {
 	switch {
 	case v == nil:
@@ -171,7 +166,7 @@ func (v *View) usable() error {
 	return v.last.Usable()
 }
 
-// value returns the view's value for a step, nil for the state's own.
+// value returns nil for the state's own value.
 func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 	at := c.values[i]
 	switch {
@@ -196,7 +191,7 @@ func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 	return b, nil
 }
 
-// set stores a step's result in the view and returns true, or returns false if it belongs to the state.
+// set stores a result, or returns false if it belongs to the state.
 func (v *View) set(c *compiled, i int, b compute.Buffer) bool {
 	if v == nil || c.metrics[i] == nil {
 		return false
