@@ -25,7 +25,7 @@ var controlSizes = []int{16, 64, 256}
 
 const (
 	agreements = 50
-	// watched is how long rank 0 only exchanges heartbeats.
+	// watched is the time in which rank 0 only exchanges heartbeats.
 	watched = 3 * time.Second
 )
 

@@ -124,7 +124,7 @@ func (e exchanging) bare(values []float32, calls int) (seconds float64, err erro
 	})
 }
 
-// callsOf is how many sums are timed together.
+// callsOf returns the number of sums timed together.
 func callsOf(bytes int) int { return max(1, min(64, 4<<20/bytes)) }
 
 func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
@@ -133,7 +133,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 	if _, err := e.bare(values, calls); err != nil {
 		return err
 	}
-	// The second program, without sums, measures the cost of a run itself.
+	// A program without sums measures the cost of a run itself.
 	var programs [2]*xla.Program
 	var inputs [2][]compute.Buffer
 	for i, n := range []int{0, calls} {

@@ -93,7 +93,7 @@ var workloads = []struct {
 	{"control", control},
 }
 
-// notByDefault take minutes, or need a launcher.
+// notByDefault run only on request, because they take minutes.
 var notByDefault = []string{"growth", "gpt", "ranks", "exchange", "control"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {

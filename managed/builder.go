@@ -20,7 +20,8 @@ import (
 // Build is the function of a step: it builds the graph from the batch to the reported values.
 type Build func(b *Builder)
 
-// Builder gives a [Build] function the model's variables and the batch's fields, and takes the values to report.
+// Builder provides a [Build] function with the model's variables and the batch's fields, and takes the values to
+// report.
 type Builder struct {
 	graph        *graph.Graph
 	scope        *model.Scope

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// inStep is what package nn sees of a step.
+// inStep is the part of a step that package nn sees.
 type inStep struct{ *Builder }
 
 func (b inStep) FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {

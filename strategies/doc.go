@@ -1,6 +1,3 @@
-// Package strategies has the ways to run a step's graph: [Jit] compiles it for one device, [DataParallel] for several
-// devices, and [Eager] runs it operation by operation for debugging.
-//
-// A strategy stores values on devices, and compiles and runs graphs. Parameters, optimizers and metrics belong to
-// package managed.
+// Package strategies has the ways to run a step's graph: [Jit] on one device, [DataParallel] on several, and [Eager]
+// operation by operation for debugging. Package managed adds parameters, optimizers and metrics.
 package strategies

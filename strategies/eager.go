@@ -13,11 +13,11 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Eager runs each step operation by operation on the first device of a runtime, so that a build function can read node
+// Eager runs each step operation by operation on the runtime's first device, so that a build function can read node
 // values by [xla.Value]. It is for debugging and much slower than [Jit].
 //
-// The build function is called once without values when the step is compiled, to infer shapes, and then in each step.
-// It may build a different graph depending on values, but only with variables that it used the first time.
+// The build function is called once at compilation, without values, and then in each step. It may build a different
+// graph by the values, but only with variables of its first call.
 func Eager(on *xla.Runtime, options ...func(*xla.EagerOptions)) Strategy {
 	e := &eager{firstDevice: firstDevice{on, "eager"}}
 	for _, o := range options {
@@ -28,15 +28,15 @@ func Eager(on *xla.Runtime, options ...func(*xla.EagerOptions)) Strategy {
 	return e
 }
 
-// CheckFinite is an option of [Eager] that ends a step at the first operation with a NaN or infinite result. The error
-// is an [*xla.NotFiniteError] with the operation, its shapes and the user's source line. The state does not change.
+// CheckFinite is an option of [Eager] that ends a step at the first NaN or infinite result, with an
+// [*xla.NotFiniteError]: operation, shapes and source line. The state does not change.
 func CheckFinite(o *xla.EagerOptions) { o.CheckFinite = true }
 
 type eager struct {
 	firstDevice
 	options xla.EagerOptions
 
-	// operations are shared by all programs; the last one closed frees them.
+	// operations are shared; the last program closed frees them.
 	mu         sync.Mutex
 	operations *xla.Eager
 	programs   int
@@ -93,19 +93,17 @@ func (e *eager) release() error {
 	return e.operations.Close()
 }
 
-// eagerProgram builds its graph in each run.
 type eagerProgram struct {
 	*eager
-	operations *xla.Eager // nil once closed
+	operations *xla.Eager
 	step       Step
-	mu         sync.Mutex     // serializes runs
-	names      []string       // names of the state's values in the graph
-	places     map[string]int // name to index in the state
+	mu         sync.Mutex // serializes runs
+	names      []string   // of the state's values in the graph
+	places     map[string]int
 	text       string
 	took       time.Duration
 }
 
-// Start runs one step to its end.
 func (p *eagerProgram) Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error) {
 	if len(batches) != 1 {
 		return nil, nil, nil, fmt.Errorf("strategies: eager: run %s: %d batches at once: it takes one", p.step.Name, len(batches))
@@ -146,7 +144,7 @@ func (p *eagerProgram) run(state []compute.Buffer, batch []data.Field) (changed,
 		}()
 		inputs[batchPrefix+in.Name] = b
 	}
-	var places []int // of the changed values, which come first
+	var places []int
 	before := p.operations.CompileTime()
 	made, err := p.operations.Run(p.step.Name, inputs, func(g *graph.Graph) (nodes []*graph.Node) {
 		_, built := p.step.Graph(g)
@@ -174,16 +172,14 @@ func (p *eagerProgram) run(state []compute.Buffer, batch []data.Field) (changed,
 	return changed, made[len(places):], nil
 }
 
-// Block is 1, since there is no compiled step.
 func (p *eagerProgram) Block() int { return 1 }
 
-// Rebuilds is true: see [Eager].
 func (p *eagerProgram) Rebuilds() bool { return true }
 
-// StableHLO returns the step as one program, though the plugin receives single operations.
+// StableHLO returns the whole step, although the plugin receives single operations.
 func (p *eagerProgram) StableHLO() string { return p.text }
 
-// CompileTime returns the time for operations that this program was the first to use.
+// CompileTime counts operations that this program was the first to use.
 func (p *eagerProgram) CompileTime() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,13 +14,12 @@ import (
 // Input is a field of a batch in the graph.
 type Input struct {
 	Name string
-	// Shape is that of the whole batch, even if each process has a part.
+	// Shape is that of the whole batch, also if each process has a part.
 	Shape shapes.Shape
-	// Of is the number of parts of a divided batch ([data.Part]), 0 for whole batches.
+	// Of is the number of parts ([data.Part]), 0 for whole batches.
 	Of int
 }
 
-// String returns the name, the shape, and the number of parts if there are several.
 func (in Input) String() string {
 	if in.Of > 1 {
 		return fmt.Sprintf("{%s %s in %d parts}", in.Name, in.Shape, in.Of)
@@ -28,14 +27,14 @@ func (in Input) String() string {
 	return fmt.Sprintf("{%s %s}", in.Name, in.Shape)
 }
 
-// Inputs returns the inputs for a batch, or an error if a step cannot take it.
+// Inputs returns the inputs for a batch, or an error if no step can take it.
 func Inputs(b data.Batch) ([]Input, error) {
 	if err := b.Check(); err != nil {
 		return nil, fmt.Errorf("strategies: %w", graphs.Inner(err))
 	}
 	inputs := make([]Input, len(b.Fields))
 	for i, f := range b.Fields {
-		if f.Array.Size() == 0 { // a layer would divide by the width
+		if f.Array.Size() == 0 { // layers divide by the width
 			return nil, fmt.Errorf("strategies: field %q of the batch is %s %v, which is no elements: expected lengths of 1 and up", f.Name, f.Array.DType(), f.Array.Dims)
 		}
 		inputs[i] = Input{Name: f.Name, Shape: shapes.Make(dtypeOf(f.Array), f.Array.Dims...), Of: b.Part.Of}
@@ -46,7 +45,7 @@ func Inputs(b data.Batch) ([]Input, error) {
 	return inputs, nil
 }
 
-// counted returns an error if the number of examples in the batch is unclear or impossible.
+// counted returns an error if the number of examples is unclear or impossible.
 func counted(b *data.Batch) error {
 	most := 0 // 0: no field has axes
 	for i := range b.Fields {
@@ -75,8 +74,8 @@ func counted(b *data.Batch) error {
 	return nil
 }
 
-// Takes reports whether an array has the input's dtype and dimensions (or those of its part) and a matching number of
-// elements. Package managed selects the program for a batch by it.
+// Takes reports whether an array has the input's dtype and dimensions, or those of its part, and the right number of
+// elements. Package managed selects programs by it.
 func (in *Input) Takes(a data.Array) bool {
 	want := in.Shape.Dimensions
 	if len(a.Dims) != len(want) {

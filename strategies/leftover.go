@@ -7,20 +7,20 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Leftover selects what to do with a batch whose examples the devices do not divide.
+// Leftover selects what to do with a batch that the devices do not divide.
 type Leftover int
 
 const (
 	// RefuseLeftover returns [ErrLeftover].
 	RefuseLeftover Leftover = iota
-	// DropLeftover omits as few examples as necessary, from the end. It returns an error if none remain.
+	// DropLeftover omits the last examples, as few as necessary; it is an error if none remain.
 	DropLeftover
 	// PadLeftover fills the batch by [data.Pad], with a mask that excludes the copies from losses and metrics. Batches
-	// that divide evenly get no mask, so a step has two programs if both kinds occur.
+	// that divide evenly get no mask, so a step may have two programs.
 	PadLeftover
 )
 
-// apply counts rows, not examples: a padded batch is divided as a whole.
+// apply counts rows, also those of padding.
 func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
 	if divides(b, devices) {
 		return b, nil
@@ -43,7 +43,7 @@ func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
 		rows, devices, ErrLeftover, devices)
 }
 
-// divides reports whether the devices divide each field. A field without axes is refused at compilation.
+// divides ignores fields without axes; compilation refuses them.
 func divides(b data.Batch, devices int) bool {
 	return !slices.ContainsFunc(b.Fields, func(f data.Field) bool {
 		return len(f.Array.Dims) > 0 && f.Array.Dims[0]%devices != 0

@@ -17,16 +17,15 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// DataParallel compiles each step to one program for several devices. Each device has a part of a batch's examples and
-// all of the state, unless [Parallel].Shard shards it.
+// DataParallel compiles each step to one program for several devices. Each has a part of a batch's examples and all of
+// the state, unless [Parallel].Shard shards it.
 //
-// The step computes the whole batch: XLA partitions the graph and inserts the communication. Means, gradients, batch
-// normalization statistics and metrics cover all examples, and random numbers per example are those of one device.
-// Results agree with [Jit] up to the order of sums.
+// XLA partitions the graph of the whole batch and adds the communication. Means, gradients, batch normalization
+// statistics and metrics cover all examples, and random numbers are those of one device. Results agree with [Jit] up to
+// the order of sums.
 //
-// On a runtime of several processes ([xla.Across]), the devices are those of all processes. Each process must run the
-// same program on the same batches, put the same values, and fetch sharded values in the same order. Differing values
-// return [xla.ErrDisagree].
+// Several processes ([xla.Across]) form one mesh. Each must run the same program on the same batches, put the same
+// values, and fetch sharded values in the same order. Differing values are [xla.ErrDisagree].
 func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	if on == nil {
 		return nil, errors.New("strategies: data_parallel: the runtime is nil: open one with xla.Open")
@@ -58,7 +57,7 @@ func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	return p, nil
 }
 
-// The axes of the device mesh. The batch is sharded over the data axis; [Parallel].Shard may use both.
+// The axes of the mesh. Batches are sharded over the data axis; [Parallel].Shard may use both.
 const (
 	DataAxis  = "data"
 	ModelAxis = "model"
@@ -66,28 +65,27 @@ const (
 
 // Parallel are the settings of [DataParallel].
 type Parallel struct {
-	// Devices is the number of devices, taken from the first; 0 means all.
+	// Devices is the number of devices, from the first; 0 means all.
 	Devices int
-	// ModelDevices is the number of devices that work on the same examples, along [ModelAxis], for Shard; default 1. It
+	// ModelDevices is the number of devices per group that works on the same examples, along [ModelAxis]; default 1. It
 	// must divide Devices.
 	ModelDevices int
 	// Leftover selects what to do with a batch that the devices do not divide.
 	Leftover Leftover
-	// Shard returns the mesh axes over which each axis of a value is sharded, by its name ("/dense/weights") and shape;
-	// nil replicates the value. See [FullyShard]. It is not called for variables in which optimizers pack scalars;
-	// these are replicated.
+	// Shard returns the mesh axes for each axis of a value, by name ("/dense/weights") and shape; nil replicates the
+	// value. See [FullyShard]. Variables of an optimizer's packed scalars are always replicated.
 	Shard func(name string, shape shapes.Shape) xla.Split
 }
 
-// FullyShard returns a rule for [Parallel].Shard that shards each value of at least least elements over the data axis,
-// as FSDP and ZeRO do (Rajbhandari et al. 2020), so the devices together hold one copy of parameters and optimizer
-// variables. It shards the longest axis that devices divides; a value without one is replicated.
+// FullyShard returns a rule for [Parallel].Shard that shards values of at least least elements over the data axis, with
+// their optimizer variables, as FSDP and ZeRO do (Rajbhandari et al. 2020). It shards the longest axis that devices
+// divides, and replicates values without one.
 func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Split {
 	return func(_ string, shape shapes.Shape) xla.Split {
 		if shape.Size() < least || shape.IsScalar() {
 			return nil
 		}
-		if devices < 1 { // the error for the unknown axis has this text
+		if devices < 1 { // the error names this axis
 			return xla.Split{{fmt.Sprintf("of %d devices, as FullyShard was given: expected 1 at least", devices)}}
 		}
 		longest := -1
@@ -110,10 +108,10 @@ var ErrLeftover = errors.New("the examples cannot be divided evenly over the dev
 
 type parallel struct {
 	runtime  *xla.Runtime
-	first    firstDevice // for the values of single devices
+	first    firstDevice // values of single devices
 	devices  int
-	from     int // first device of this process
-	local    int // devices of this process
+	from     int // first of this process
+	local    int // number in this process
 	model    int
 	leftover Leftover
 	rule     func(name string, shape shapes.Shape) xla.Split
@@ -124,7 +122,6 @@ func (p *parallel) String() string        { return "data_parallel" }
 func (p *parallel) Runtime() *xla.Runtime { return p.runtime }
 func (p *parallel) NumDevices() int       { return p.devices }
 
-// split returns the sharding of a graph parameter.
 func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {
 	switch {
 	case p.devices == 1:
@@ -139,12 +136,12 @@ func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {
 
 func (p *parallel) Compile(s Step) (Program, error) { return compile(p, s, p.place) }
 
-// divided is a value of several devices, sharded or replicated.
+// divided is a sharded or replicated value.
 type divided struct {
-	parts []compute.Buffer // of this process's devices
+	parts []compute.Buffer // of this process
 	split xla.Split
-	shape shapes.Shape // of the whole; unknown for a step's outputs
-	name  string       // as passed to Put
+	shape shapes.Shape // unknown for outputs
+	name  string
 }
 
 var _ compute.Buffer = (*divided)(nil)
@@ -157,7 +154,7 @@ func (v *divided) Finalize() error {
 	return errors.Join(errs...)
 }
 
-// errDivided is returned by GoMLX's direct access to a divided value; only the strategy can fetch it.
+// errDivided refuses GoMLX's direct access; only the strategy can fetch.
 var errDivided = errors.New("strategies: data_parallel: the value is divided over several devices: use the strategy's Fetch")
 
 func (v *divided) Backend() compute.Backend { return v.parts[0].Backend() }
@@ -199,7 +196,7 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 		return err
 	}
 	for d := range p.local {
-		if p.runtime.Topology() != "" { // a described machine has no numbers
+		if p.runtime.Topology() != "" { // no numbers on a described machine
 			b, err := p.runtime.Abstract(compute.DeviceNum(d), shape)
 			if err != nil {
 				return err
@@ -262,7 +259,7 @@ func (p *parallel) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	return whole, nil
 }
 
-// fetchParts returns the parts of all devices. All processes must call it together.
+// fetchParts must be called by all processes together.
 func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	for _, b := range v.parts {
 		part, err := p.first.Fetch(b)
@@ -275,7 +272,7 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	if job == nil {
 		return parts, nil
 	}
-	// A hash of the value comes first, since parts of two values with one shape would match.
+	// A hash of the value first: parts of two values of one shape would match.
 	which := fnv.New64a()
 	fmt.Fprint(which, v.name, v.shape)
 	own := which.Sum(nil)
@@ -309,14 +306,14 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	return parts, nil
 }
 
-// Parts assigns a part of several devices to the process of the first one.
+// Parts assigns a shared part to the process of its first device.
 func (p *parallel) Parts(b compute.Buffer) (parts []Part, cut bool) {
 	v, ok := b.(*divided)
 	if !ok || len(v.split) == 0 || p.runtime.Job() == nil {
 		return nil, false
 	}
 	shape, err := p.place.Mesh.Part(v.shape, v.split)
-	if err != nil { // Put would have failed
+	if err != nil {
 		return nil, false
 	}
 	first := map[string]int{}
@@ -335,7 +332,7 @@ func (p *parallel) Parts(b compute.Buffer) (parts []Part, cut bool) {
 	return parts, true
 }
 
-// FetchInto assembles a sharded value before it copies it.
+// FetchInto assembles a sharded value first.
 func (p *parallel) FetchInto(b compute.Buffer, memory []byte) error {
 	if v, ok := b.(*divided); !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.FetchInto(partOf(b, 0), memory)
@@ -394,7 +391,7 @@ func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
 	return b, ofBatch(err)
 }
 
-// takesPart returns an error if a batch's part is not that of this process.
+// takesPart returns an error if the part is not this process's.
 func (p *parallel) takesPart(part data.Part) error {
 	rank, of, ok := p.ownPart()
 	switch {
@@ -410,8 +407,7 @@ func (p *parallel) takesPart(part data.Part) error {
 	return nil
 }
 
-// ownPart returns which part of how many this process takes. Devices of a group have the same examples. ok is false if
-// the process has devices of two groups but not all of both.
+// ownPart returns this process's part. ok is false if it has partial groups.
 func (p *parallel) ownPart() (rank, of int, ok bool) {
 	each := max(p.local, p.model) // devices per part
 	if p.local%p.model != 0 && p.model%p.local != 0 {

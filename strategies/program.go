@@ -18,25 +18,25 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// program is a step as one compiled program, on one device or a mesh. Inputs are state and batch in graph order;
-// outputs are the changed state, then the rest.
+// program is a compiled step. Its inputs are state and batch in graph order; its outputs are the changed state, then
+// the rest.
 type program struct {
 	on       Strategy
 	name     string
 	mesh     int // devices of all processes
-	from     int // first device of this process
-	devices  int // devices of this process
+	from     int // first of this process
+	devices  int // number in this process
 	compiled *xla.Program
 	batch    []field
-	state    int    // number of state values
-	inputs   []int  // state index per program input, or fromHost
-	changed  []bool // state values that the step changes
+	state    int    // number of values
+	inputs   []int  // state index per input, or fromHost
+	changed  []bool // by state value
 
 	mu   sync.Mutex
-	idle []*staging // last in, first out, so a single user reuses one
+	idle []*staging // last in, first out: a single user reuses one
 }
 
-// staging is the memory for preparing a run; concurrent runs use separate ones.
+// staging is the memory of a run in preparation.
 type staging struct {
 	buffers []compute.Buffer // by device
 	host    []any
@@ -66,7 +66,7 @@ func (p *program) giveBack(s *staging) {
 
 const fromHost = -1
 
-// small reports whether a step gains from blocks: see package blocks.
+// small reports whether blocks speed up a step: see package blocks.
 func small(batch []Input, state []Slot) bool {
 	examples, values := 0, 0
 	for _, in := range batch {
@@ -98,7 +98,6 @@ func compile(on Strategy, s Step, place xla.Placement) (Program, error) {
 	return p, nil
 }
 
-// build builds the graph and records its inputs and outputs.
 func (p *program) build(g *graph.Graph, s Step) xla.Built {
 	batch, built := s.Graph(g)
 	p.inputs = make([]int, g.NumParameters())
@@ -176,8 +175,7 @@ func (p *program) Start(state []compute.Buffer, batches []data.Batch) (changed, 
 
 var errOtherBatches = fmt.Errorf("%w: they have other batches for this step: give all the same data in the same order (a shuffle's seed), and each its part by data.Share or the whole", xla.ErrDisagree)
 
-// alike has checksums of the batches' fields, to compare between processes. For a part of a batch it compares only the
-// position, since the ranks' values differ.
+// alike has checksums to compare between processes. Ranks have different parts, so of a part it has only the position.
 func (p *program) alike(batches []data.Batch) []xla.Alike {
 	if p.on.Runtime().Job() == nil || p.mesh == 1 || len(p.batch) == 0 {
 		return nil
@@ -200,10 +198,9 @@ func (p *program) alike(batches []data.Batch) []xla.Alike {
 	return []xla.Alike{{What: "the next batches", Sums: sums, Parts: func() []xla.Part { return p.parts(&batches[0]) }, Err: errOtherBatches}}
 }
 
-// odd is the factor that makes the combined checksum depend on the order.
+// odd makes the combined checksum depend on the order.
 const odd = 0x9e3779b1
 
-// parts names what alike compares.
 func (p *program) parts(b *data.Batch) []xla.Part {
 	place := fmt.Sprintf("epoch %d, from example %d on", b.Epoch, wholeAt(b))
 	if b.Partial() {
@@ -226,7 +223,6 @@ func (p *program) parts(b *data.Batch) []xla.Part {
 	return list
 }
 
-// wholeAt returns the start of the whole batch.
 func wholeAt(b *data.Batch) int {
 	if dims := b.Fields[0].Array.Dims; b.Partial() && len(dims) > 0 {
 		return b.At - b.Part.Rank*dims[0]
@@ -234,7 +230,6 @@ func wholeAt(b *data.Batch) int {
 	return b.At
 }
 
-// bytesum returns a checksum of a slice of numbers.
 func bytesum(flat any) uint32 {
 	v := reflect.ValueOf(flat)
 	if v.Kind() != reflect.Slice || v.Len() == 0 {
@@ -243,8 +238,7 @@ func bytesum(flat any) uint32 {
 	return crc32.Checksum(unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size())), castagnoli)
 }
 
-// check compares the arguments with the compiled shapes. Start has other callers than package managed, and memory of a
-// wrong size must not reach the plugin.
+// check protects the plugin from memory of a wrong size.
 func (p *program) check(state []compute.Buffer, batch []data.Field, of int) error {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))
@@ -260,7 +254,6 @@ func (p *program) check(state []compute.Buffer, batch []data.Field, of int) erro
 	return nil
 }
 
-// replaced returns the state's values that a run changed.
 func (p *program) replaced(state []compute.Buffer, s *staging) []compute.Buffer {
 	changed := make([]compute.Buffer, p.state)
 	for i, from := range p.inputs {
@@ -276,7 +269,7 @@ func (p *program) replaced(state []compute.Buffer, s *staging) []compute.Buffer 
 	return changed
 }
 
-// whole combines the devices' outputs into one value each.
+// whole combines each output's parts into one value.
 func (p *program) whole(outputs []compute.Buffer) []compute.Buffer {
 	if p.mesh == 1 {
 		return outputs

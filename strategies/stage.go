@@ -11,11 +11,11 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// field is a field of the batch with its division over the devices.
+// field is a batch field divided over the devices.
 type field struct {
 	Input
-	each   shapes.Shape // the part of one device
-	starts []int        // start of each device's part, in elements
+	each   shapes.Shape // one device's part
+	starts []int        // first element per device
 }
 
 func newField(in Input, place xla.Placement) (field, error) {
@@ -42,7 +42,7 @@ func newField(in Input, place xla.Placement) (field, error) {
 	return f, nil
 }
 
-// part returns the elements for device d of this process, whose first device is from.
+// part returns the elements for device d of this process, whose first is from.
 func (f *field) part(from, d int, flat any) any {
 	if len(f.starts) == 1 {
 		return flat
@@ -51,7 +51,7 @@ func (f *field) part(from, d int, flat any) any {
 	return reflect.ValueOf(flat).Slice(start, start+f.each.Size()).Interface()
 }
 
-// start returns where a device's part begins in the process's data, whole batch or part.
+// start is relative to the process's data.
 func (f *field) start(from, d int) int {
 	if f.Of > 1 {
 		return f.starts[from+d] - f.starts[from]
@@ -59,14 +59,13 @@ func (f *field) start(from, d int) int {
 	return f.starts[from+d]
 }
 
-// stagedRun is a started run with its memory.
 type stagedRun struct {
 	running Running
-	stacks  []*stack // by device and field, for blocks of separate batches
-	host    []any    // elements for the run
+	stacks  []*stack // by device and field, for separate batches
+	host    []any
 }
 
-// wait waits for a started run. The caller of [Program.Start] gets its error from Wait.
+// wait ignores the error, which the caller of [Program.Start] gets from Wait.
 func (r *stagedRun) wait() {
 	if r.running != nil {
 		_ = r.running.Wait()
@@ -74,8 +73,8 @@ func (r *stagedRun) wait() {
 	}
 }
 
-// stack returns the batches of a block, stacked up to length k, for each device and field. Adjacent batches, in memory
-// for all k, are used directly; the device does not read beyond them.
+// stack stacks the batches of a block per device and field. Adjacent batches in memory for all k are used directly; the
+// device reads no further.
 func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices int) []any {
 	if len(fields) > 0 && len(fields[0].starts) == 1 {
 		var ok bool
@@ -101,10 +100,9 @@ func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices
 	return r.host
 }
 
-// stack is memory for adjacent batches.
 type stack struct {
-	flat any           // elements as a slice
-	rows reflect.Value // the same slice
+	flat any
+	rows reflect.Value // the same
 	row  int           // elements per batch
 }
 
@@ -113,7 +111,6 @@ func newStack(shape shapes.Shape, k int) *stack {
 	return &stack{rows.Interface(), rows, shape.Size()}
 }
 
-// put copies the elements from start to the position of batch i.
 func (s *stack) put(i int, flat any, start int) {
 	reflect.Copy(s.rows.Slice(i*s.row, (i+1)*s.row), reflect.ValueOf(flat).Slice(start, start+s.row))
 }

@@ -15,12 +15,11 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ErrStateLost reports that a step failed on the device after it had begun to overwrite the state. The state must be
-// recreated or restored. The first run of a program never returns it, so an out-of-memory error of a new program does
-// not lose the state.
+// ErrStateLost reports that a step failed on the device after it began to overwrite the state, which must be recreated
+// or restored. The first run of a program never returns it, so running out of memory there does not lose the state.
 var ErrStateLost = errors.New("the state is lost")
 
-// Part is a block of a sharded value: its start in the whole and its shape.
+// Part is a block of a sharded value.
 type Part struct {
 	Start  []int
 	Shape  shapes.Shape
@@ -34,40 +33,35 @@ type Strategy interface {
 	Runtime() *xla.Runtime
 	// NumDevices returns how many devices run the steps.
 	NumDevices() int
-	// Put moves a value of the state to the devices. name is its graph parameter. The tensor is used up.
+	// Put moves a state value to the devices and uses up the tensor. name is its graph parameter.
 	Put(name string, t *tensors.Tensor) (compute.Buffer, error)
 	// Fetch copies a value to the host.
 	Fetch(b compute.Buffer) (*tensors.Tensor, error)
-	// FetchInto is Fetch into memory of exactly the value's bytes, row-major in host byte order.
+	// FetchInto is Fetch into memory of exactly the value's size, row-major in host byte order.
 	FetchInto(b compute.Buffer, memory []byte) error
-	// Parts returns the parts of a value sharded over several processes that this process saves. Each part belongs to
-	// one process, so a process may have none. FetchInto copies a part's buffer without waiting for others. cut is
-	// false for all other values; each process can fetch those as a whole.
+	// Parts returns the parts of a value sharded over processes that this process saves. Each part belongs to one
+	// process, so there may be none. FetchInto copies a part's buffer without waiting. cut is false for other values,
+	// which each process can fetch whole.
 	Parts(b compute.Buffer) (parts []Part, cut bool)
-	// Free frees values and ignores nil.
 	Free(buffers ...compute.Buffer) error
-	// Batch returns a batch in the form that steps take, such as padded or truncated.
+	// Batch returns a batch in the form for steps, such as padded.
 	Batch(b data.Batch) (data.Batch, error)
-	// Compile builds and compiles a step's graph.
 	Compile(Step) (Program, error)
 }
 
 // Step is a graph to compile.
 type Step struct {
-	Name string
-	// Batch has the names and shapes of the batch's fields.
+	Name  string
 	Batch []Input
-	// Block above 1 requests a program that runs up to that many steps at once.
+	// Block above 1 requests a program of up to this many steps per run.
 	Block int
-	// Build builds the graph from the nodes of the batch's fields. It may panic, as graph functions do.
+	// Build builds the graph from the batch's nodes. It may panic.
 	Build func(g *graph.Graph, batch []*graph.Node) Built
 }
 
 // Built is the result of [Step].Build.
 type Built struct {
-	// State has the state's values.
-	State []Slot
-	// Outputs are the other results.
+	State   []Slot
 	Outputs []*graph.Node
 	// Read are indices of outputs that only the host reads: see [xla.Built].
 	Read []int
@@ -75,15 +69,14 @@ type Built struct {
 	Alone bool
 }
 
-// Slot is a state value in a graph: its parameter and its new value, nil if unchanged.
+// Slot is a state value: its parameter and its new value, nil if unchanged.
 type Slot struct {
 	Parameter, New *graph.Node
-	// Data marks a field of a resident data set, whose size does not affect the cost of a step.
+	// Data marks a resident field, whose size does not affect a step's cost.
 	Data bool
 }
 
-// Graph builds the step's graph, with a parameter for each field of the batch. It panics if a state value would change
-// its shape.
+// Graph builds the graph with a parameter per batch field. It panics if a state value would change its shape.
 func (s Step) Graph(g *graph.Graph) (batch []*graph.Node, built Built) {
 	for _, in := range s.Batch {
 		batch = append(batch, graph.Parameter(g, batchPrefix+in.Name, in.Shape))
@@ -98,53 +91,47 @@ func (s Step) Graph(g *graph.Graph) (batch []*graph.Node, built Built) {
 	return batch, built
 }
 
-// batchPrefix begins the names of the batch's graph parameters.
+// batchPrefix begins the batch's graph parameters.
 const batchPrefix = "batch:"
 
-// Program is a compiled step. It is safe for concurrent use, but values that a run changes must not be used by others
-// meanwhile.
+// Program is a compiled step. It is safe for concurrent use, except for values that a run changes.
 type Program interface {
-	// Block returns the maximum number of steps per run: 1, or that of [Step]. It depends only on the graph's structure
-	// and sizes, so it is deterministic.
+	// Block returns the maximum steps per run: 1, or that of [Step]. It depends only on the graph's structure and
+	// sizes.
 	Block() int
-	// Start runs a step for each batch in order, at most Block; fields are in the order of [Step].Batch. It may return
-	// before they end. state and changed have the order of [Built].State. changed is nil for unchanged values; others
-	// replace the old values, which are used up. Outputs are stacked on a new first axis of length Block if that is
-	// above 1.
+	// Start runs a step per batch in order, at most Block, and may return before they end. Fields are in the order of
+	// [Step].Batch. state and changed have the order of [Built].State. changed is nil for unchanged values; others
+	// replace the old values, which are used up. Outputs have a new first axis of length Block if that is above 1.
 	//
-	// After an error the state is unchanged, unless the error wraps [ErrStateLost]. Later failures come from
-	// running.Wait, which must be called for each run; they wrap ErrStateLost if the run changes the state. running is
-	// nil if the run has ended.
+	// After an error the state is unchanged, unless the error wraps [ErrStateLost]. Call running.Wait for each run, for
+	// later errors; they wrap ErrStateLost if the run changes the state. running is nil if the run has ended.
 	Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error)
 	// Rebuilds reports whether Start calls [Step].Build.
 	Rebuilds() bool
-	// StableHLO returns the program text given to the plugin.
+	// StableHLO returns the plugin's program text.
 	StableHLO() string
-	// CompileTime returns the plugin's compilation time.
 	CompileTime() time.Duration
-	// Cost and Memory estimate the needs of a run: see [xla.Program.Cost] and [xla.Program.Memory]. They return
+	// Cost and Memory are estimates: see [xla.Program.Cost] and [xla.Program.Memory]. They return
 	// [xla.ErrUnimplemented] if steps are not compiled as a whole.
 	Cost() (xla.Cost, error)
 	Memory() (xla.Memory, error)
-	// Compiled returns the runtime's program, or nil if steps are not compiled as a whole. It belongs to the strategy:
-	// do not run or close it.
+	// Compiled returns the runtime's program, nil if steps are not compiled as a whole. Do not run or close it.
 	Compiled() *xla.Program
 	Close() error
 }
 
-// Running is a started run of a program.
+// Running is a started run.
 type Running interface {
-	// Wait waits for the end of the run and returns its error. It may be called again.
+	// Wait waits for the end and returns its error, also repeatedly.
 	Wait() error
-	// Over reports whether the run has ended, without waiting; tests check overlaps by it.
+	// Over reports whether the run has ended, for tests.
 	Over() bool
 }
 
-// names are the strategies of [Parse].
 var names = []string{"jit", "jit_donate", "data_parallel", "data_parallel_donate", "eager"}
 
-// Parse returns the strategy with a flag's name: "jit", "data_parallel" or "eager"; "-" equals "_". "jit_donate" and
-// "data_parallel_donate" are synonyms of the first two, because lazo itself decides when a step overwrites the state.
+// Parse returns the strategy of a flag: "jit", "data_parallel" or "eager"; "-" equals "_". "jit_donate" and
+// "data_parallel_donate" are synonyms, because lazo decides when to overwrite the state.
 func Parse(name string, on *xla.Runtime) (Strategy, error) {
 	switch strings.ReplaceAll(name, "-", "_") {
 	case "jit", "jit_donate":

@@ -37,22 +37,20 @@ import (
 //	                                                             alone    then new variables are moved in
 //	a training step or block, next to its gates: the flag training, for all of it
 //
-// Except for the looks, Stepper.Await and the end of an evaluation, all calls first run the functions of OnRead by
-// BeforeRead, without a gate; these run the collected steps.
+// All calls but the looks, Stepper.Await and the end of an evaluation first run the functions of OnRead (BeforeRead),
+// without a gate.
 //
-// The caller's functions run while structure is held, under eager and while a step is built: build functions, and
-// filters of trained or drawn variables. Their goroutine is recorded as the holder. Its calls for the same state return
-// ErrBusy, even where they would not wait.
+// The holder of structure is recorded by goroutine, because under eager and during builds the caller's functions run
+// while it is held. Their calls for the same state return ErrBusy, even where they would not wait.
 type Access struct {
 	structure, values gate.Gate
-	holder            atomic.Pointer[holder] // of structure; nil during looks
+	holder            atomic.Pointer[holder] // nil during looks
 	readers           readers
 }
 
-// holder is the goroutine that holds a state's structure.
 type holder struct {
 	goroutine string
-	values    bool // it also holds the values
+	values    bool // also holds the values
 }
 
 // goroutine returns the name of the calling goroutine.
@@ -62,7 +60,7 @@ func goroutine() string {
 	return name
 }
 
-// within returns the holder of the structure if it is the calling goroutine, else nil.
+// within returns the holder if it is the calling goroutine.
 func (a *Access) within() *holder {
 	if h := a.holder.Load(); h != nil && h.goroutine == goroutine() {
 		return h
@@ -70,7 +68,7 @@ func (a *Access) within() *holder {
 	return nil
 }
 
-// NotWithin returns an error to a caller that would wait for itself or see values in the middle of a change.
+// NotWithin refuses callers that would wait for themselves or see a change half done.
 func (a *Access) NotWithin() error {
 	if a.within() != nil {
 		return fmt.Errorf("the state is %w: the function of a step that is being built cannot wait for the state: ask before the step", xla.ErrBusy)
@@ -78,7 +76,7 @@ func (a *Access) NotWithin() error {
 	return nil
 }
 
-// HoldStructure takes exclusive access to the structure until done. Its current holder gets an error.
+// HoldStructure takes the structure until done, and refuses its holder.
 func (a *Access) HoldStructure(ctx context.Context) (done func(), err error) {
 	if err := a.NotWithin(); err != nil {
 		return nil, err
@@ -90,7 +88,7 @@ func (a *Access) HoldStructure(ctx context.Context) (done func(), err error) {
 	return func() { a.holder.Store(nil); a.structure.DoneChanging() }, nil
 }
 
-// AddValues takes the values, shared or exclusively, for the holder of the structure.
+// AddValues takes the values for the holder of the structure.
 func (a *Access) AddValues(ctx context.Context, change bool) (done func(), err error) {
 	if err := a.values.Enter(ctx, change); err != nil {
 		return nil, ofState(err)
@@ -100,7 +98,7 @@ func (a *Access) AddValues(ctx context.Context, change bool) (done func(), err e
 	return func() { a.holder.Store(h); a.values.Leave(change) }, nil
 }
 
-// ChangeAll takes exclusive access to the whole state. It does not wait for the last run.
+// ChangeAll takes exclusive access to everything, without waiting for the last run.
 func (a *Access) ChangeAll(ctx context.Context) (done func(), err error) {
 	if err := a.BeforeRead(); err != nil {
 		return nil, err
@@ -117,8 +115,7 @@ func (a *Access) ChangeAll(ctx context.Context) (done func(), err error) {
 	return func() { doneValues(); doneStructure() }, nil
 }
 
-// PeekValues shares the values for a method without an error result that reads what remains after Close. It may be
-// called within a build function.
+// PeekValues is for methods without an error result; they also work after Close and within a build function.
 func (a *Access) PeekValues() (done func()) {
 	if h := a.within(); h != nil && h.values {
 		return func() {}
@@ -153,15 +150,14 @@ func (a *Access) ChangeValues(ctx context.Context) error {
 	return a.EnterValues(ctx, true)
 }
 
-// EnterValues takes the values, shared or exclusively, for the start of a run, until LeaveValues.
+// EnterValues takes the values for the start of a run, until LeaveValues.
 func (a *Access) EnterValues(ctx context.Context, change bool) error {
 	return ofState(a.values.Enter(ctx, change))
 }
 
-// LeaveValues ends EnterValues and ChangeValues.
 func (a *Access) LeaveValues(change bool) { a.values.Leave(change) }
 
-// Change takes exclusive access to the whole state after the started steps.
+// Change takes exclusive access to everything after the started steps.
 func (s *Store) Change(ctx context.Context) (done func(), err error) {
 	if done, err = s.ChangeAll(ctx); err != nil {
 		return nil, err
@@ -173,7 +169,7 @@ func (s *Store) Change(ctx context.Context) (done func(), err error) {
 	return done, nil
 }
 
-// Read shares the values with other readers after the started steps.
+// Read shares the values after the started steps.
 func (s *Store) Read(ctx context.Context) (done func(), err error) {
 	if err := s.BeforeRead(); err != nil {
 		return nil, err

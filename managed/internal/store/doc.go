@@ -1,7 +1,4 @@
-// Package store keeps the values of a managed state: the buffers of a strategy, and who may use them at the same time.
-//
-// - [Store] has the values; its [Access] lists what each gate guards.
-// - [Pin] keeps one value for a view or checkpoint while the state changes.
-// - [Last] is the last started run. [Remote] is a reported array that is still on the device.
-// - [Given] are values for later variables; [Store.Adopt] assigns them or draws values.
+// Package store keeps the values of a managed state ([Store]) and decides who may use them at the same time ([Access]).
+// A [Pin] keeps one value while the state changes. [Last] is the last started run, [Remote] a reported array that is
+// still on the device, and [Given] are values for later variables.
 package store

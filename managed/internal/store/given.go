@@ -21,12 +21,12 @@ var ErrValues = errors.New("the given values do not fit the model")
 
 // Given are values for later variables, by full names.
 type Given struct {
-	Tensors map[string]*Tensor         // nil if none were given
-	Late    Late                       // tensors that are not in memory
-	MayDraw func(variable string) bool // trainable variables that may be drawn; nil: none
+	Tensors map[string]*Tensor
+	Late    Late                       // not in memory
+	MayDraw func(variable string) bool // trainable variables to draw; nil: none
 }
 
-// give assigns the given values to a step's new variables, all or none.
+// give assigns the given values, all or none.
 func (g *Given) give(fresh []*Variable) error {
 	if g.Tensors == nil {
 		return nil
@@ -57,7 +57,7 @@ func (g *Given) give(fresh []*Variable) error {
 			continue
 		}
 		clone, err := t, error(nil)
-		if g.Late[t] == nil { // late values are read when moved
+		if g.Late[t] == nil { // late ones are read when moved
 			clone, err = t.LocalClone()
 		}
 		if err == nil {
@@ -70,7 +70,7 @@ func (g *Given) give(fresh []*Variable) error {
 	return nil
 }
 
-// taken frees the host copies of values that are on the device.
+// taken frees host copies.
 func (g *Given) taken(fresh []*Variable) error {
 	var errs []error
 	for _, v := range fresh {
@@ -82,8 +82,8 @@ func (g *Given) taken(fresh []*Variable) error {
 	return errors.Join(errs...)
 }
 
-// Late has tensors in the files of a checkpoint, with functions that write their bytes. Each is read when it is moved
-// to a device, so they are never all in memory.
+// Late are tensors in checkpoint files, with functions that write their bytes. They are read one by one when moved, to
+// save memory.
 type Late map[*Tensor]func(io.Writer) error
 
 // FromFile makes a late tensor.
@@ -110,7 +110,6 @@ func (l Late) CopyOf(t *Tensor) (*Tensor, error) {
 	return loaded, fill(loaded, write)
 }
 
-// fill has write write a tensor's bytes.
 func fill(t *Tensor, write func(io.Writer) error) error {
 	var inner error
 	err := t.MutableBytes(func(data []byte) {
@@ -122,7 +121,7 @@ func fill(t *Tensor, write func(io.Writer) error) error {
 	return errors.Join(err, inner)
 }
 
-// memory writes into memory of a fixed size; it only counts further bytes.
+// memory writes into memory of a fixed size and counts the excess.
 type memory struct {
 	data []byte
 	n    int

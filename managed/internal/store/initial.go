@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Fresh returns the variables without a value in the store.
 func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
 	for v := range of.IterVariables() {
 		if _, known := s.index[v]; !known {
@@ -25,8 +24,8 @@ func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
 	return fresh
 }
 
-// Adopt gives a step's new variables their given or random values and moves them to the devices. After an error it has
-// added none, and a later step draws the same values.
+// Adopt sets a step's new variables to given or random values on the devices. After an error it has added none, and a
+// later step draws the same values.
 func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	if err := given.give(fresh); err != nil {
 		return err
@@ -60,7 +59,6 @@ func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	return nil
 }
 
-// drawing gives variables initial values.
 type drawing struct {
 	*Store
 	of   *model.Store
@@ -70,18 +68,17 @@ type drawing struct {
 // RandomName is the full name of GoMLX's random state.
 const RandomName = model.RootScopePath + model.RNGStateVariableName
 
-// drawnAtOnce is the number of initial values that the host draws before it moves them, except for a larger single
-// variable. It avoids a second copy of a large state.
+// drawnAtOnce bounds the host's memory for a large state: the number of values drawn before they are moved.
 const drawnAtOnce = 1 << 20
 
-// draw draws missing initial values and moves all values. The result does not depend on the chunks. After an error
-// nothing is moved, and a later step draws the same.
+// draw draws missing values and moves all; the result does not depend on drawnAtOnce. After an error a later step draws
+// the same.
 func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	if s.strategy.Runtime().Topology() != "" {
 		return s.describe(fresh)
 	}
 	buffers := make([]compute.Buffer, len(fresh))
-	made := buffers // an error return sets buffers to nil
+	made := buffers
 	var drawn []int
 	for i, v := range fresh {
 		if !v.HasValue() {
@@ -97,14 +94,14 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 		if err != nil {
 			err = errors.Join(err, s.strategy.Free(made...))
 			if random != nil {
-				err = errors.Join(err, random.SetValuePreservingOld(before)) // so that the next try draws the same
+				err = errors.Join(err, random.SetValuePreservingOld(before)) // to draw the same again
 			}
 			for _, i := range drawn {
 				err = errors.Join(err, fresh[i].SetValuePreservingOld(nil))
 			}
 		}
 	}()
-	// GoMLX draws for all variables without a value, so later ones get an empty value meanwhile.
+	// Later variables get an empty value, because GoMLX draws for all without one.
 	for _, i := range drawn {
 		if err := fresh[i].SetValuePreservingOld(tensors.FromShape(fresh[i].Shape())); err != nil {
 			return nil, err
@@ -135,13 +132,13 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 				return nil, err
 			}
 		}
-		if waiting = waiting[n:]; n < len(drawn) { // free host memory of a large state
+		if waiting = waiting[n:]; n < len(drawn) { // frees host memory
 			debug.FreeOSMemory()
 		}
 	}
-	for i, v := range fresh { // variables with values, and the advanced random state
+	for i, v := range fresh { // those with values, and the random state
 		if buffers[i] == nil {
-			// Copy: another try needs the value after an error, and a strategy uses up its tensor.
+			// a copy, since an error needs the value again and a strategy uses up its tensor.
 			var t *Tensor
 			if t, err = s.late.valueOf(v); err == nil {
 				buffers[i], err = s.strategy.Put(v.Path(), t)
@@ -154,8 +151,7 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	return buffers, nil
 }
 
-// describe sets shapes without numbers, for a machine that is described and not present. Drawing numbers would waste
-// the host's time and memory.
+// describe sets shapes without numbers, for a described machine.
 func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	on := s.strategy
 	buffers := make([]compute.Buffer, 0, len(fresh))
@@ -204,7 +200,6 @@ func HostValue(v *Variable) (*Tensor, error) {
 	return t.LocalClone()
 }
 
-// valueOf is HostValue, also for a late value.
 func (l Late) valueOf(v *Variable) (*Tensor, error) {
 	t, err := v.Value()
 	if err != nil {
@@ -222,7 +217,6 @@ func Empty(v *Variable) error {
 	return err
 }
 
-// put copies a variable's value to the devices.
 func (s *drawing) put(v *Variable) (compute.Buffer, error) {
 	t, err := v.Value()
 	if err == nil {
@@ -238,21 +232,20 @@ func (s *drawing) put(v *Variable) (compute.Buffer, error) {
 	return b, nil
 }
 
-// initialize draws all missing values on the host, because compiling a device program takes longer (350 ms against 40
-// ms for 0.8 million values; equal at 25 million). The values are the same on every device. It uses the device where
-// the host backend lacks an operation or dtype.
+// initialize draws on the host, because compiling for the device takes longer (350 ms against 40 ms for 0.8 million
+// values). It uses the device if the host backend lacks an operation or dtype. The values are the same.
 func (s *drawing) initialize() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
 		return err
 	}
 	err = s.of.InitializeVariables(host, nil)
-	if err != nil { // errors for a missing operation or dtype look like others
+	if err != nil { // possibly a missing operation or dtype
 		if s.of.InitializeVariables(s.strategy.Runtime(), nil) == nil {
 			err = nil
 		}
 	}
-	// Detach the values from the host backend. Another backend needs the random state next.
+	// The values leave the host backend; another one needs the random state next.
 	if random := s.of.GetVariable(RandomName); err == nil && random != nil {
 		var t *Tensor
 		if t, err = random.Value(); err == nil {
@@ -262,12 +255,12 @@ func (s *drawing) initialize() error {
 	return xla.WrapError(err)
 }
 
-// lendRandomState gives GoMLX a copy of its random state, which drawing advances. The state is then moved with the new
-// variables to its place; -1 if it is one of them.
+// lendRandomState lends GoMLX a copy of its random state, which drawing advances. place is -1 if the state is a new
+// variable.
 func (s *drawing) lendRandomState() (place int, err error) {
 	v := s.of.GetVariable(RandomName)
 	i, known := s.index[v]
-	if v == nil || !known || s.strategy.Runtime().Topology() != "" { // nothing is drawn
+	if v == nil || !known || s.strategy.Runtime().Topology() != "" {
 		return -1, nil
 	}
 	t, err := s.strategy.Fetch(s.values[i].buffer)

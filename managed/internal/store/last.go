@@ -8,11 +8,11 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Last is the last started run of a step. Readers share it, so it has its own lock.
+// Last is the last started run. It has its own lock because readers share it.
 type Last struct {
 	mu      sync.Mutex
 	running strategies.Running // nil if finished
-	lost    error              // reason of the loss
+	lost    error
 }
 
 // Settled waits for the run and returns an error if the values are lost.
@@ -31,15 +31,14 @@ func (r *Last) Usable() error {
 	return nil
 }
 
-// Lost returns why the values are lost, or nil. It is unknown which buffers of lost values still exist.
+// Lost returns why the values are lost, or nil. Which of their buffers exist is unknown.
 func (r *Last) Lost() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lost
 }
 
-// Follow sets the next run and waits for the previous one. With one run executing and one queued, the device always has
-// work.
+// Follow sets the next run and waits for the previous one, so that one run is always queued.
 func (r *Last) Follow(next strategies.Running) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +54,7 @@ func (r *Last) Follow(next strategies.Running) error {
 	return err
 }
 
-// Fails records an error if it lost the values.
+// Fails records an error that lost the values.
 func (r *Last) Fails(err error) {
 	if errors.Is(err, strategies.ErrStateLost) {
 		r.mu.Lock()

@@ -11,14 +11,14 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Pin keeps a value for a later reader without a gate. A change then uses a copy, and the last holder frees the buffer.
+// Pin keeps a value for later readers. A change uses a copy, and the last holder frees the buffer.
 type Pin struct {
 	Buffer compute.Buffer
 	on     strategies.Strategy
 
 	mu    sync.Mutex
 	users int
-	left  bool // the state has another buffer
+	left  bool
 }
 
 func (s *Store) Pin(at int) *Pin {
@@ -35,7 +35,7 @@ func (s *Store) Pin(at int) *Pin {
 	return p
 }
 
-// Release gives up one hold of the value.
+// Release ends one hold.
 func (p *Pin) Release() error {
 	p.mu.Lock()
 	p.users--
@@ -47,7 +47,7 @@ func (p *Pin) Release() error {
 	return Free(p.on, p.Buffer)
 }
 
-// Write copies a value once, into the writer's own memory if it offers any (as checkpoint.Async does), else into spare.
+// Write copies a value once, into the writer's own memory (checkpoint.Async has some), else into spare.
 func (p *Pin) Write(w io.Writer, buffer compute.Buffer, size int, spare *[]byte) error {
 	var memory []byte
 	if to, ok := w.(abilities.MemoryWriter); ok {
@@ -69,7 +69,7 @@ func (p *Pin) Write(w io.Writer, buffer compute.Buffer, size int, spare *[]byte)
 	return err
 }
 
-// leave records that the state has another buffer and reports whether the pin has holders.
+// leave ends the state's use of the buffer.
 func (p *Pin) leave() (held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *Pin) held() bool {
 	return p.users > 0
 }
 
-// Free frees buffers and ignores a closed runtime, which has freed them.
+// Free ignores a closed runtime, which has freed the buffers.
 func Free(on strategies.Strategy, buffers ...compute.Buffer) error {
 	if err := on.Free(buffers...); !errors.Is(err, xla.ErrClosed) {
 		return err

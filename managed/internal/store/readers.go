@@ -7,12 +7,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// readers are the functions of OnRead, in order.
 type readers struct {
 	list atomic.Pointer[[]*func() error]
 }
 
-// OnRead adds a function until remove, after calling the existing ones.
+// OnRead adds a function until remove, after calling the earlier ones.
 func (a *Access) OnRead(f func() error) (remove func(), err error) {
 	if err := a.BeforeRead(); err != nil {
 		return nil, err
@@ -38,8 +37,8 @@ func (r *readers) change(to func([]*func() error) []*func() error) {
 	}
 }
 
-// BeforeRead must be called before reading or changing the state, without a gate. It refuses build functions, because
-// the collected steps may need the step being built.
+// BeforeRead is called without a gate before a use of the state. It refuses build functions, because collected steps
+// may need the step being built.
 func (a *Access) BeforeRead() error {
 	if err := a.NotWithin(); err != nil {
 		return err

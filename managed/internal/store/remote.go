@@ -11,11 +11,11 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Remote is a reported array that stays on the device until it is read. device is nil if the run has already copied it.
+// Remote is a reported array on the device until it is read; device is nil if the run has copied it.
 type Remote struct {
 	device *onDevice
 	value  *Tensor
-	flat   any // elements
+	flat   any
 	err    error
 }
 
@@ -49,7 +49,7 @@ func (r *Remote) Flat() (any, error) {
 	return r.flat, err
 }
 
-// Hold keeps a reported array for reading, unless the run has already copied it.
+// Hold keeps an array for reading, unless the run has copied it.
 func (s *Store) Hold(r *Remote, b compute.Buffer) error {
 	if flat, ok := xla.OnHost(b); ok {
 		r.flat = flat
@@ -59,14 +59,14 @@ func (s *Store) Hold(r *Remote, b compute.Buffer) error {
 	return s.unread.add(r)
 }
 
-// onDevice is separate from the logs so that it can be freed without them.
+// onDevice can be freed without the logs.
 type onDevice struct {
 	strategy strategies.Strategy
-	mu       sync.Mutex     // a background writer may read during training
+	mu       sync.Mutex     // for a background writer
 	buffer   compute.Buffer // nil once freed
 }
 
-// free frees the buffer once; the caller holds mu.
+// free needs mu held.
 func (d *onDevice) free() error {
 	b := d.buffer
 	d.buffer = nil
@@ -76,18 +76,16 @@ func (d *onDevice) free() error {
 	return d.strategy.Free(b)
 }
 
-// maxUnread bounds the unread arrays on the device, so that a long history does not fill it. A step or block has one
-// array for all numbers, and one for each reported array. At twice this number the older half is read, or freed if its
-// logs were dropped.
+// maxUnread bounds the unread arrays on the device. At twice this number the older half is read, or freed if its logs
+// were dropped.
 const maxUnread = 256
 
-// unread are the unread logs, oldest first.
 type unread struct {
 	mu    sync.Mutex
 	queue []waiting
 }
 
-// waiting has a buffer and a weak pointer to its logs, so that dropped logs are freed without a fetch.
+// waiting has a weak pointer to the logs, so that dropped logs are not fetched.
 type waiting struct {
 	device *onDevice
 	logs   weak.Pointer[Remote]
@@ -104,7 +102,6 @@ func (u *unread) add(r *Remote) error {
 	return u.drain(maxUnread)
 }
 
-// drain reads or frees the oldest until n are left.
 func (u *unread) drain(n int) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
-// DataPrefix begins the names of graph parameters that are fields of a resident set.
+// DataPrefix begins the graph parameters of resident fields.
 const DataPrefix = "data:"
 
-// Reside returns the buffers of a set's fields, and moves them to the devices the first time.
+// Reside returns the buffers of a set's fields, moved to the devices once.
 func (s *Store) Reside(set *data.Resident) (buffers []compute.Buffer, err error) {
 	if set == nil {
 		return nil, nil
@@ -41,7 +41,6 @@ func (s *Store) Reside(set *data.Resident) (buffers []compute.Buffer, err error)
 	return buffers, nil
 }
 
-// leaveSets frees the resident sets.
 func (s *Store) leaveSets() error {
 	var errs []error
 	for _, buffers := range s.resident {

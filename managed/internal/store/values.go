@@ -26,29 +26,29 @@ type (
 	Tensor = tensors.Tensor
 )
 
-// Store has the values of a state. Except for those of [Access] and Close, its methods need the gates held.
+// Store has a state's values. Its methods need the gates held, except for [Access] and Close.
 type Store struct {
 	Access
-	Last     Last // last run that changed or read values
+	Last     Last // also of runs that only read
 	strategy strategies.Strategy
-	// moves counts the moves to other strategies, which make compiled programs stale.
+	// moves counts changes of strategy or places, which make programs stale.
 	moves int
-	// values are in the order in which steps created the variables; index finds them.
+	// values are in the order of creation; index finds them.
 	values []value
 	index  map[*Variable]int
-	// pins of values by place, made by concurrent readers.
+	// pins are by place; concurrent readers make them.
 	pins    map[int]*Pin
 	pinning sync.Mutex
-	// resident are the sets on the devices, field by field.
+	// resident sets, by field.
 	resident map[*data.Resident][]compute.Buffer
 	unread   unread
 }
 
 type value struct {
 	variable *Variable
-	shape    shapes.Shape // the stored one; a policy changes the variable's during builds
+	shape    shapes.Shape // without a policy's cast
 	buffer   compute.Buffer
-	names    []string // of packed scalars, nil if not a pack
+	names    []string // of packed scalars, else nil
 	apart    bool     // the scalars may differ
 }
 
@@ -57,13 +57,10 @@ func (s *Store) Init(on strategies.Strategy) {
 	s.resident = map[*data.Resident][]compute.Buffer{}
 }
 
-// Strategy returns the strategy that has the values.
 func (s *Store) Strategy() strategies.Strategy { return s.strategy }
 
-// Moves counts moves and changes of places.
 func (s *Store) Moves() int { return s.moves }
 
-// Len returns the number of values; places are below it.
 func (s *Store) Len() int { return len(s.values) }
 
 func (s *Store) Variable(at int) *Variable { return s.values[at].variable }
@@ -96,7 +93,7 @@ func (s *Store) Place(v *Variable) int {
 	return -1
 }
 
-// Names returns the full names of all values, by places.
+// Names returns all full names, by places.
 func (s *Store) Names() []string {
 	names := make([]string, 0, len(s.values))
 	for i := range s.values {
@@ -105,7 +102,7 @@ func (s *Store) Names() []string {
 	return names
 }
 
-// NamesOf returns the variable's full name, or those of its packed scalars.
+// NamesOf returns the variable's name or those of its packed scalars.
 func (s *Store) NamesOf(at int) []string {
 	if names := s.values[at].names; names != nil {
 		return names
@@ -113,13 +110,11 @@ func (s *Store) NamesOf(at int) []string {
 	return []string{s.values[at].variable.Path()}
 }
 
-// Packs reports whether the variable packs scalars.
 func (s *Store) Packs(at int) bool { return s.values[at].names != nil }
 
 // Apart reports whether a pack's scalars may differ.
 func (s *Store) Apart(at int) bool { return s.values[at].apart }
 
-// NotePacks records which packs have scalars that may differ.
 func (s *Store) NotePacks(of *model.Store) {
 	for i := range s.values {
 		if v := &s.values[i]; v.names != nil {
@@ -136,8 +131,7 @@ func (s *Store) Variables() []*Variable {
 	return variables
 }
 
-// Find returns the place of a value by its full name, negative if there is none, and its element in a pack, negative
-// for a whole variable.
+// Find returns a value's place, negative if none, and its element in a pack, negative for a whole variable.
 func (s *Store) Find(name string) (at, element int) {
 	at = slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name || slices.Contains(v.names, name) })
 	if at < 0 {
@@ -146,8 +140,8 @@ func (s *Store) Find(name string) (at, element int) {
 	return at, slices.Index(s.values[at].names, name)
 }
 
-// PutEach moves a tensor for each value to the strategy, all or none, for Replace. It uses the tensors up. A nil tensor
-// leaves the place without a buffer.
+// PutEach moves a tensor per value to the strategy, all or none, for Replace, and uses them up. A nil tensor leaves no
+// buffer.
 func (s *Store) PutEach(ctx context.Context, tensor func(at int) (*Tensor, error)) ([]compute.Buffer, error) {
 	return s.putEach(ctx, s.strategy, tensor)
 }
@@ -172,7 +166,7 @@ func (s *Store) putEach(
 	return buffers, nil
 }
 
-// copyTo copies all values to another strategy, or none, through the host one at a time.
+// copyTo copies all values or none through the host, one at a time.
 func (s *Store) copyTo(ctx context.Context, to strategies.Strategy) ([]compute.Buffer, error) {
 	return s.putEach(ctx, to, func(at int) (*Tensor, error) { return s.strategy.Fetch(s.values[at].buffer) })
 }
@@ -184,14 +178,14 @@ func (s *Store) Replace(buffers []compute.Buffer) error {
 			buffers[i] = s.swap(i, buffers[i])
 		}
 	}
-	if s.Last.lost != nil { // it is unknown which old buffers exist
+	if s.Last.lost != nil { // unknown which old buffers exist
 		s.Last.lost = nil
 		return nil
 	}
 	return s.strategy.Free(buffers...)
 }
 
-// Set replaces a value by a tensor, which is used up.
+// Set uses up the tensor.
 func (s *Store) Set(at int, t *Tensor) error {
 	b, err := s.strategy.Put(s.values[at].variable.Path(), t)
 	if err != nil {
@@ -200,7 +194,7 @@ func (s *Store) Set(at int, t *Tensor) error {
 	return s.strategy.Free(s.swap(at, b))
 }
 
-// swap sets a buffer and returns the old one to free, or nil if it is pinned.
+// swap returns the old buffer to free, or nil if pinned.
 func (s *Store) swap(at int, b compute.Buffer) (old compute.Buffer) {
 	v := &s.values[at]
 	old, v.buffer = v.buffer, b
@@ -213,7 +207,7 @@ func (s *Store) swap(at int, b compute.Buffer) (old compute.Buffer) {
 	return old
 }
 
-// Overwritten returns the buffer that a run will change, as a copy if the value is pinned.
+// Overwritten returns the buffer that a run will change, copied if pinned.
 func (s *Store) Overwritten(at int) (compute.Buffer, error) {
 	if len(s.pins) > 0 {
 		if err := s.copyIfPinned(at); err != nil {
@@ -223,7 +217,7 @@ func (s *Store) Overwritten(at int) (compute.Buffer, error) {
 	return s.values[at].buffer, nil
 }
 
-// Changed sets the buffer that a run returned for Overwritten.
+// Changed sets the run's result for Overwritten.
 func (s *Store) Changed(at int, b compute.Buffer) { s.values[at].buffer = b }
 
 // Abandon drops a lost value without freeing it.
@@ -235,7 +229,7 @@ func (s *Store) copyIfPinned(at int) error {
 		return nil
 	}
 	if !p.held() {
-		delete(s.pins, at) // the value may get another buffer
+		delete(s.pins, at)
 		return nil
 	}
 	v := &s.values[at]
@@ -250,7 +244,7 @@ func (s *Store) copyIfPinned(at int) error {
 	return s.strategy.Free(s.swap(at, b))
 }
 
-// Keep removes all other values. Places change, which makes compiled programs stale.
+// Keep removes all other values and changes places.
 func (s *Store) Keep(which func(*Variable) bool) error {
 	values, pins := s.values, s.pins
 	var left []value
@@ -258,7 +252,7 @@ func (s *Store) Keep(which func(*Variable) bool) error {
 	for i, v := range values {
 		p := pins[i]
 		if !which(v.variable) {
-			if p == nil || !p.leave() { // otherwise the last holder frees it
+			if p == nil || !p.leave() { // else the last holder frees it
 				left = append(left, v)
 			}
 			continue
@@ -279,8 +273,8 @@ func (s *Store) Keep(which func(*Variable) bool) error {
 	return gate.Once(err)
 }
 
-// MoveTo copies all values to another strategy, and reads or frees what else the old one has. If the copy fails,
-// nothing has changed. moved reports whether the new strategy has the values.
+// MoveTo copies all values to another strategy, and reads or frees the old one's remaining arrays. If the copy fails,
+// nothing changes. moved: the new strategy has the values.
 func (s *Store) MoveTo(ctx context.Context, to strategies.Strategy) (moved bool, err error) {
 	from := s.strategy
 	if reflect.ValueOf(from).Comparable() && reflect.ValueOf(to).Comparable() && from == to {
@@ -297,7 +291,7 @@ func (s *Store) MoveTo(ctx context.Context, to strategies.Strategy) (moved bool,
 	return true, gate.Once(errors.Join(logsErr, freeErr))
 }
 
-// CopyInto copies all values, by places, to an empty store for the variables made.
+// CopyInto copies all values by places to an empty store with the variables made.
 func (s *Store) CopyInto(ctx context.Context, c *Store, made []*Variable) error {
 	buffers, err := s.copyTo(ctx, c.strategy)
 	if err != nil {
@@ -311,8 +305,8 @@ func (s *Store) CopyInto(ctx context.Context, c *Store, made []*Variable) error 
 	return nil
 }
 
-// Close waits for running uses, frees all values once, and refuses later uses. besides frees other buffers; it is not
-// called if values are lost.
+// Close waits for running uses, frees all values once, and refuses later uses. besides frees other buffers, unless
+// values are lost.
 func (s *Store) Close(besides func() error) error {
 	_ = s.structure.Close(nil)
 	return s.Access.values.Close(func() error {
