@@ -58,9 +58,9 @@ func TrainOnly(match func(name string) bool) StepOption {
 	return func(s *stepSettings) { s.only = match }
 }
 
-// WithStepOptimizer gives a training step its own optimizer, as for a generator and its discriminator. Its learning
-// rate and step count are under the scope name. Two Adams that train the same parameter share its moments, which GoMLX
-// names after the parameter.
+// WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator. Its learning rate
+// and step count are under the scope name. Two Adams that train the same parameter share its moments, which GoMLX names
+// after the parameter.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
@@ -78,9 +78,8 @@ func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone =
 // scales elsewhere, there is no single rate, and none is reported.
 func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true } }
 
-// WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator. Its learning rate
-// and step count are under the scope name. Two Adams that train the same parameter share its moments, which GoMLX names
-// after the parameter.
+// MaxShapes limits the shapes of batches for which a step is compiled on one state, default 100. Beyond it a training
+// step returns [ErrShapes]; other steps free their least recently used program.
 func MaxShapes(n int) StepOption { return func(s *stepSettings) { s.shapes = n } }
 
 // TrainStep makes a step that differentiates the sum of its losses, at least one, and updates the trainable variables

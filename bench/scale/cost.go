@@ -5,48 +5,44 @@ import (
 	"math/bits"
 )
 
-// link is the cost of a message: seconds of latency and bytes per second. The bandwidth includes the receiver's
-// addition.
+// link is the cost of a message: seconds, then bytes per second, including the receiver's addition.
 type link struct{ latency, bandwidth float64 }
 
 func (l link) message(bytes float64) float64 { return l.latency + bytes/l.bandwidth }
 
-// algorithm returns the seconds of a sum over n ranks that start together, each with its own link.
+// algorithm returns the seconds of a sum over n ranks that start together.
 type algorithm struct {
 	name    string
 	seconds func(n int, bytes float64, l link) float64
 }
 
-// algorithms are the common all-reduce algorithms.
 var algorithms = []algorithm{{"doubling", doubling}, {"halving", halving}, {"ring", ring}}
 
-// ring passes n-th parts around a ring, once to sum and once to distribute: the fewest bytes, and about two messages
-// per rank in sequence.
+// ring passes n-th parts around a ring, to sum and then to distribute: the fewest bytes.
 func ring(n int, bytes float64, l link) float64 {
 	return 2 * float64(n-1) * l.message(bytes/float64(n))
 }
 
 // doubling exchanges the whole array at distance 1, 2, 4 and so on: the fewest messages. Ranks beyond a power of two
-// send their array to another rank and receive the sum at the end; then it is an upper bound.
+// send to another and receive the sum; then it is an upper bound.
 func doubling(n int, bytes float64, l link) float64 {
 	rounds, extra := rounds(n)
 	return float64(rounds+2*extra) * l.message(bytes)
 }
 
-// halving exchanges a half, a quarter and so on until each rank has an n-th part of the sum, and then reverses
-// (Rabenseifner's algorithm): the bytes of ring with about the messages of doubling.
+// halving (Rabenseifner's algorithm) has the bytes of ring with about the messages of doubling.
 func halving(n int, bytes float64, l link) float64 {
 	rounds, extra := rounds(n)
 	p := float64(int(1) << rounds)
 	return 2*float64(rounds)*l.latency + 2*(p-1)/p*bytes/l.bandwidth + 2*float64(extra)*l.message(bytes)
 }
 
-// tree sums to rank 0 along a binomial tree and sends the sum back. A broadcast or gather costs half.
+// tree sums to rank 0 along a binomial tree and back. A broadcast or gather costs half.
 func tree(n int, bytes float64, l link) float64 {
 	return 2 * math.Ceil(math.Log2(float64(n))) * l.message(bytes)
 }
 
-// rounds returns the exponent of the largest power of two in n, and 1 if there are more ranks.
+// rounds returns the exponent of the largest power of two in n, and 1 for a rest.
 func rounds(n int) (rounds, extra int) {
 	rounds = bits.Len(uint(n)) - 1
 	if n != 1<<rounds {
@@ -55,7 +51,6 @@ func rounds(n int) (rounds, extra int) {
 	return rounds, extra
 }
 
-// fastest returns the algorithm with the least time.
 func fastest(list []algorithm, n int, bytes float64, l link) (seconds float64, name string) {
 	if n < 2 {
 		return 0, "none"
@@ -69,29 +64,27 @@ func fastest(list []algorithm, n int, bytes float64, l link) (seconds float64, n
 	return seconds, name
 }
 
-// switchPoint returns the bytes above which ring is faster than doubling, for a power of two of ranks.
+// switchPoint returns the bytes above which ring beats doubling, for a power of two of ranks.
 func switchPoint(n int, l link) float64 {
 	log, ranks := math.Log2(float64(n)), float64(n)
 	return (2*(ranks-1) - log) * l.latency * l.bandwidth / (log - 2*(ranks-1)/ranks)
 }
 
-// hierarchical sums within each host by parts, sums each part over hosts by the fastest algorithm, and distributes
-// within the host. between is the link of one rank of a host while all its ranks send.
+// hierarchical sums within hosts, then each part over hosts, and distributes. between is a rank's link while all ranks
+// of its host send.
 func hierarchical(hosts, each int, bytes float64, within, between link) float64 {
 	inside := ring(each, bytes, within)
 	across, _ := fastest(algorithms, hosts, bytes/float64(each), between)
 	return inside + across
 }
 
-// plane sums along both axes of a torus, such as a TPU slice, with half of the bytes each way. links is the bandwidth
-// of all links of a chip.
+// plane sums along both axes of a torus, such as a TPU slice. links is the bandwidth of all links of a chip.
 func plane(n int, bytes float64, links, latency float64) float64 {
-	hops := 2 * 2 * (math.Sqrt(float64(n)) - 1) // sum and distribute, on each axis
+	hops := 2 * 2 * (math.Sqrt(float64(n)) - 1) // sum and distribute, per axis
 	return hops*latency + 2*float64(n-1)/float64(n)*bytes/links
 }
 
-// slowest returns the expected maximum of n independent exponential delays, in units of their mean: 1 + 1/2 + ... +
-// 1/n.
+// slowest returns the expected maximum of n exponential delays, in means: 1 + 1/2 + ... + 1/n.
 func slowest(n int) (means float64) {
 	for k := 1; k <= n; k++ {
 		means += 1 / float64(k)

@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/plan"
 )
 
-// measured has the used fields of a line of bench.
 type measured struct {
 	Workload, Variant, Unit, Over, MPI string
 	Median, Min, Ratio, Load           float64
@@ -53,7 +52,6 @@ func one(list []measured, workload, variant, over string, ranks, bytes int) (mea
 	return measured{}, fmt.Errorf("nothing measured of %s, %s, over %s by %d ranks, %d bytes", workload, variant, over, ranks, bytes)
 }
 
-// sumsOver returns bench's bare sums over one transport.
 func sumsOver(list []measured, over string) (sums []sum) {
 	for _, m := range list {
 		if m.Workload == "exchange" && m.Variant == "bare" && m.Over == over {
@@ -63,23 +61,21 @@ func sumsOver(list []measured, over string) (sums []sum) {
 	return sums
 }
 
-// model is a training step.
 type model struct {
 	name       string
 	parameters float64
 	bytes      float64 // of the all-reduce
-	calls      int     // MPI exchanges for its arrays
-	// Cost per example, and fixed cost per device: FLOPs and bytes of memory traffic.
+	calls      int     // MPI exchanges
+	// Cost per example, and fixed per device: FLOPs and bytes of memory traffic.
 	exampleFLOPs, fixedFLOPs     float64
 	exampleTraffic, fixedTraffic float64
-	batch                        int // per device, in weak scaling
-	whole                        int // whole batch, in strong scaling
+	batch                        int // per device, weak scaling
+	whole                        int // strong scaling
 }
 
-// prices are the inputs of all estimates.
 type prices struct {
 	cores    int
-	rate     float64 // measured FLOP/s of one processor
+	rate     float64 // measured FLOP/s per processor
 	models   map[string][]model
 	networks map[string]map[string]float64
 	machines map[string]plan.Machine
@@ -112,7 +108,7 @@ func readPrices(folder string, lines []measured, cores int) (prices, error) {
 			return p, err
 		}
 	}
-	// A step computes about the same on CPUs.
+	// CPUs compute about the same.
 	p.models["cpu"] = slices.Clone(p.models["h100"])
 	for i := range p.models["cpu"] {
 		p.models["cpu"][i].batch = 128 >> (2 * i) // 128, 32, 8
@@ -121,8 +117,7 @@ func readPrices(folder string, lines []measured, cores int) (prices, error) {
 	return p, err
 }
 
-// rate returns the FLOP/s of one processor of the measuring machine, from dense steps by as many ranks as processors,
-// without exchange.
+// rate returns the measured FLOP/s of one processor, with as many ranks as processors and no exchange.
 func rate(lines []measured) (float64, error) {
 	for _, m := range lines {
 		if m.Workload == "exchange" && m.Variant == "mlp 2.0 M, without exchange" && m.Ranks == m.CPUs {
@@ -151,7 +146,7 @@ func readTable(path string, columns int) (rows [][]string, err error) {
 	return rows, nil
 }
 
-// readModels returns the planned models of a device kind, and one by formula.
+// readModels returns planned models, and one by formula.
 func readModels(path, kind string) (list []model, err error) {
 	rows, err := readTable(path, 8)
 	if err != nil {
@@ -181,7 +176,7 @@ func readModels(path, kind string) (list []model, err error) {
 		}
 		few, many := plans[name][0], plans[name][1]
 		m := model{name: name, bytes: few.bytes, calls: int(few.calls), whole: int(few.batch), batch: int(few.batch / few.devices), parameters: few.bytes / 4}
-		// Two plans separate the cost that devices divide from the fixed cost per device.
+		// Two plans separate the divided cost from the fixed one.
 		split := func(a, b float64) (example, fixed float64) {
 			example = (a - b) / (few.batch/few.devices - many.batch/many.devices)
 			return example, max(0, a-example*few.batch/few.devices)
@@ -194,8 +189,6 @@ func readModels(path, kind string) (list []model, err error) {
 }
 
 // byFormula is a transformer without a plan: 20 blocks of width 2,048, 2,048 tokens, vocabulary 32,000, float32, Adam.
-// It counts 6 FLOPs per parameter and token, attention's two products with gradients, and the memory traffic of
-// parameters, gradients and moments.
 func byFormula() model {
 	const blocks, width, places, vocabulary = 20, 2048, 2048, 32_000
 	parameters := float64(12*blocks*width*width + vocabulary*width)
@@ -206,8 +199,7 @@ func byFormula() model {
 	}
 }
 
-// step returns the seconds of compute and of memory traffic on one device, without exchange. A device overlaps them at
-// best and runs them in sequence at worst. memory is 0 if unknown.
+// step returns the seconds of compute and memory traffic on one device; memory is 0 if unknown.
 func (p prices) step(kind string, m model, examples float64) (compute, memory float64) {
 	flops, traffic := m.exampleFLOPs*examples+m.fixedFLOPs, m.exampleTraffic*examples+m.fixedTraffic
 	if kind == "cpu" {
@@ -221,7 +213,7 @@ func (p prices) step(kind string, m model, examples float64) (compute, memory fl
 	return flops / peak, traffic / machine.Bandwidth
 }
 
-// fits reports whether parameters, gradients and Adam's moments leave room in device memory.
+// fits reports whether parameters, gradients and Adam's moments leave room in memory.
 func (p prices) fits(kind string, m model) bool {
 	return kind == "cpu" || 16*m.parameters < 0.9*float64(p.machines[kind].Memory)
 }
@@ -230,11 +222,11 @@ func (p prices) ethernet(network string) link {
 	return link{p.networks["Ethernet"]["latency"], p.networks[network]["bandwidth"]}
 }
 
-// over returns the seconds to exchange a model's gradients over n devices.
+// over returns the seconds of a gradient exchange over n devices.
 func (p prices) over(kind, network string, m model, n int) float64 {
 	machine := p.machines[kind]
 	switch kind {
-	case "cpu": // arrays in sequence, plus the two small agreements of a step
+	case "cpu": // arrays in sequence, and the two agreements
 		l := p.ethernet(network)
 		each, _ := fastest(algorithms, n, m.bytes/float64(m.calls), l)
 		return float64(m.calls)*each + agreements*doubling(n, agreedBytes, l)
@@ -256,14 +248,13 @@ func (p prices) over(kind, network string, m model, n int) float64 {
 	return plane(slice, m.bytes, machine.Links, latency) + across
 }
 
-// agreements counts the small sums per step of several processes: the loop's, and the comparison of batches and runs.
-// agreedBytes is their size.
+// agreements counts the small sums per step: the loop's, and the comparison of batches and runs. agreedBytes is their
+// size.
 const (
 	agreements  = 2
 	agreedBytes = 22 * 8
 )
 
-// platform is a device kind with a network.
 type platform struct{ name, kind, network string }
 
 var platforms = []platform{
@@ -276,8 +267,7 @@ var platforms = []platform{
 
 var sizes = []int{8, 64, 512, 4096}
 
-// bounds returns the time of a step with full overlap and without. On CPUs the exchange follows the computation, so
-// both are equal.
+// bounds returns a step's time with full overlap and without. CPUs do not overlap.
 func bounds(kind string, compute, memory, exchange float64) (least, most float64) {
 	most = compute + memory + exchange
 	if kind == "cpu" {

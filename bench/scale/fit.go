@@ -7,24 +7,23 @@ import (
 	"slices"
 )
 
-// sum is a measured all-reduce on one machine: ranks, bytes per rank, minimum seconds.
+// sum is a measured all-reduce on one machine; bytes are per rank, seconds the minimum.
 type sum struct {
 	ranks   int
 	bytes   float64
 	seconds float64
 }
 
-// cacheBytes is the size up to which arrays are assumed to stay in caches.
+// cacheBytes is assumed to stay in caches.
 const cacheBytes = 1 << 20
 
-// shared is the cost for ranks with shared memory: latency per message, and seconds per byte within and beyond the
-// caches.
+// shared is the cost with shared memory: latency, and seconds per byte within and beyond caches.
 type shared struct {
 	latency, cached, memory float64
 	cpus                    int
 }
 
-// seconds of a sum. With more ranks than processors, everything takes proportionally longer.
+// seconds grows with ranks per processor.
 func (s shared) seconds(ranks int, bytes float64) float64 {
 	seconds, _ := s.fastest(ranks, bytes)
 	return seconds
@@ -40,13 +39,12 @@ func (s shared) fastest(ranks int, bytes float64) (seconds float64, name string)
 	return turns * seconds, name
 }
 
-// fitted minimizes the squares of relative errors. The algorithm of a sum is not measured; the fit takes the fastest by
-// the current figures.
+// fitted minimizes squared relative errors. Algorithms are not measured: it takes the fastest by the current figures.
 func fitted(list []sum, cpus int) (shared, error) {
 	if len(list) < 4 {
 		return shared{}, errors.New("fewer than 4 sums to find three figures from")
 	}
-	// Start: latency and bandwidth bounded by the smallest and largest sums.
+	// Start from the smallest and the largest sum.
 	smallest := slices.MinFunc(list, func(a, b sum) int { return cmp.Compare(a.seconds, b.seconds) })
 	largest := slices.MaxFunc(list, func(a, b sum) int { return cmp.Compare(a.bytes, b.bytes) })
 	s := shared{latency: smallest.seconds / 2, cached: largest.seconds / largest.bytes / 4, memory: largest.seconds / largest.bytes / 4, cpus: cpus}
@@ -56,7 +54,7 @@ func fitted(list []sum, cpus int) (shared, error) {
 			_, name := s.fastest(m.ranks, m.bytes)
 			a := algorithms[slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == name })]
 			turns := max(1, float64(m.ranks)/float64(cpus))
-			// The seconds are linear in latency and seconds per byte.
+			// Seconds are linear in latency and seconds per byte.
 			row := [3]float64{turns * a.seconds(m.ranks, 0, link{1, 1}) / m.seconds}
 			at := 1
 			if m.bytes > cacheBytes {
@@ -75,7 +73,7 @@ func fitted(list []sum, cpus int) (shared, error) {
 	return s, nil
 }
 
-// leastSquares returns the non-negative x for which the rows' products are closest to 1.
+// leastSquares returns the x ≥ 0 for which the rows' products are closest to 1.
 func leastSquares(rows [][3]float64) (x [3]float64) {
 	best := math.Inf(1)
 	for mask := 1; mask < 8; mask++ { // columns that may be positive
@@ -105,10 +103,10 @@ func leastSquares(rows [][3]float64) (x [3]float64) {
 	return x
 }
 
-// solve returns the least-squares solution for some columns by the normal equations; false if they are dependent.
+// solve uses the normal equations; false if the columns are dependent.
 func solve(rows [][3]float64, columns []int) ([]float64, bool) {
 	n := len(columns)
-	// Scaling, since latency and seconds per byte differ by 6 digits.
+	// Scaling: the figures differ by 6 digits.
 	scale := make([]float64, n)
 	for i, c := range columns {
 		for _, row := range rows {
@@ -156,7 +154,7 @@ func solve(rows [][3]float64, columns []int) ([]float64, bool) {
 	return x, true
 }
 
-// errorsOf returns the sorted factors by which a model is off: 1 is exact, 2 is twice or half.
+// errorsOf returns sorted error factors; 1 is exact.
 func errorsOf(s shared, list []sum) (factors []float64) {
 	for _, m := range list {
 		factors = append(factors, math.Exp(math.Abs(math.Log(s.seconds(m.ranks, m.bytes)/m.seconds))))
@@ -165,7 +163,7 @@ func errorsOf(s shared, list []sum) (factors []float64) {
 	return factors
 }
 
-// heldOut selects sums for validation: intermediate ranks and sizes.
+// heldOut selects intermediate ranks and sizes for validation.
 func heldOut(m sum) bool {
 	return m.ranks == 3 || m.ranks == 6 || m.bytes == 16<<10 || m.bytes == 4<<20
 }

@@ -1,10 +1,8 @@
-// Command scale estimates training on many ranks. Its inputs are measured sums over 2 to 8 ranks of one machine and
-// jobs of 16 to 256 processes, counts of lazo plan, and vendors' data.
+// Command scale estimates training on many ranks from measured sums of 2 to 8 ranks, jobs of 16 to 256 processes
+// (scripts/bench_scale.sh), lazo plan, and vendors' data.
 //
 //	go run ./bench/scale           # prints its tables
 //	go run ./bench/scale -write    # writes them into docs/maintain/scale.md
-//
-// scripts/bench_scale.sh takes the measurements.
 package main
 
 import (

@@ -2,28 +2,27 @@ package main
 
 import "container/heap"
 
-// exchange is one step of a rank: send bytes to a rank, and receive from another; -1 is none.
+// exchange is one step of a rank: whom it sends to and receives from; -1 is none.
 type exchange struct {
 	to, from int
 	bytes    float64
 }
 
-// schedule returns a rank's exchange in a step, false after the last.
+// schedule returns false after a rank's last step.
 type schedule func(rank, step int) (exchange, bool)
 
 type network struct {
 	ranks int
-	// link returns the cost of a message and its port, a number below ports. A port sends one message at a time.
+	// link returns a message's cost and port. A port sends one message at a time.
 	link  func(from, to int) (l link, port int)
 	ports int
 }
 
-// flat is a network of equal links with one port per rank.
 func flat(ranks int, l link) network {
 	return network{ranks: ranks, ports: ranks, link: func(from, _ int) (link, int) { return l, from }}
 }
 
-// hosts is a network in which each rank has a port within its host and all ranks of a host share one to other hosts.
+// hosts has a port per rank within a host, and one per host to other hosts.
 func hosts(count, each int, within, between link) network {
 	n := count * each
 	return network{ranks: n, ports: n + count, link: func(from, to int) (link, int) {
@@ -34,7 +33,7 @@ func hosts(count, each int, within, between link) network {
 	}}
 }
 
-// turn is the time at which a rank can continue.
+// turn is when a rank can continue.
 type turn struct {
 	at   float64
 	rank int
@@ -54,16 +53,15 @@ func (t *turns) Pop() any {
 	return last
 }
 
-// simulate runs a schedule event by event and returns when each rank is done, or -1 if it waits for a message that is
-// never sent. start has the ranks' start times; nil is 0.
+// simulate returns when each rank is done, or -1 if it waits forever. start has the start times; nil is 0.
 func simulate(net network, s schedule, start []float64) (done []float64) {
 	type pair struct{ from, to int }
 	var ready turns
 	free := make([]float64, net.ports)
 	step := make([]int, net.ranks)
-	sent := make([]bool, net.ranks)     // the rank's message in this step
-	waits := make([]float64, net.ranks) // start of waiting; -1: not waiting
-	arrived := map[pair][]float64{}     // not yet received
+	sent := make([]bool, net.ranks)     // in this step
+	waits := make([]float64, net.ranks) // start of waiting, or -1
+	arrived := map[pair][]float64{}
 	done = make([]float64, net.ranks)
 	for r := range net.ranks {
 		done[r], waits[r] = -1, -1
@@ -139,7 +137,7 @@ func doublingSchedule(n int, bytes float64) schedule {
 	}
 }
 
-// halvingSchedule needs a power of two of ranks, as does treeSchedule.
+// halvingSchedule needs a power of two of ranks, as treeSchedule does.
 func halvingSchedule(n int, bytes float64) schedule {
 	rounds, _ := rounds(n)
 	return func(rank, step int) (exchange, bool) {
@@ -182,7 +180,7 @@ func treeSchedule(n int, bytes float64) schedule {
 	}
 }
 
-// hostsSchedule is that of [hierarchical], by rings within and between hosts.
+// hostsSchedule uses rings within and between hosts.
 func hostsSchedule(count, each int, bytes float64) schedule {
 	part := bytes / float64(each)
 	return func(rank, step int) (exchange, bool) {

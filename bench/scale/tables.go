@@ -71,7 +71,7 @@ func machineText(lines []measured, p prices) string {
 	return text + "\n"
 }
 
-// measuredRanks are the numbers of ranks shown.
+// measuredRanks are shown.
 var measuredRanks = []int{2, 4, 8}
 
 func sumsTable(lines []measured) (string, error) {
@@ -166,7 +166,7 @@ func fitTable(lines []measured) (string, error) {
 	return text, nil
 }
 
-// controlRows are the measurements of control connections: variant, title, unit factor, and whether it grows per rank.
+// controlRows are control connections: variant, title, unit factor, whether it grows per rank.
 var controlRows = []struct {
 	variant, name string
 	show          func(float64) string
@@ -213,7 +213,6 @@ func straight(values []float64) float64 {
 	return values[last] + max(0, slope)*float64(4096-n[last])
 }
 
-// estimatedSizes are arrays for comparing algorithms.
 var estimatedSizes = []float64{agreedBytes, 64 << 10, 1 << 20, 100e6}
 
 func algorithmsTable(p prices) string {
@@ -235,7 +234,7 @@ func algorithmsTable(p prices) string {
 	return text
 }
 
-// sized returns a table header with a column per number of devices.
+// sized has a column per number of devices.
 func sized(cells ...string) string {
 	for _, n := range sizes {
 		cells = append(cells, grouped(float64(n)))
@@ -243,7 +242,7 @@ func sized(cells ...string) string {
 	return header(cells...)
 }
 
-// weakTable shows exchange and efficiency for a fixed number of examples per device.
+// weakTable fixes the examples per device.
 func weakTable(p prices) (string, error) {
 	text := sized("model", "on", "examples of a device", "computing")
 	for i := range p.models["h100"] {
@@ -266,7 +265,7 @@ func weakTable(p prices) (string, error) {
 	return text, nil
 }
 
-// efficiency is the time without exchange divided by the time with it.
+// efficiency is the time without exchange divided by that with it.
 func efficiency(kind string, compute, memory, exchange float64) string {
 	least, most := bounds(kind, compute, memory, exchange)
 	leastAlone, mostAlone := bounds(kind, compute, memory, 0)
@@ -280,7 +279,7 @@ func efficiency(kind string, compute, memory, exchange float64) string {
 	return fmt.Sprintf("%.0f–%.0f %%", low, high)
 }
 
-// strongTable shows the speedup of a fixed batch over one device.
+// strongTable shows the speedup of a fixed batch.
 func strongTable(p prices) (string, error) {
 	text := sized("model", "on", "whole batch", "one device")
 	for i := range p.models["h100"] {
@@ -314,7 +313,7 @@ func strongTable(p prices) (string, error) {
 	return text, nil
 }
 
-// lateTable shows the cost of late ranks, by formula and by simulation.
+// lateTable shows the cost of late ranks, by formula and simulation.
 func lateTable(p prices) string {
 	cells := []string{"", "8", "64", "512", "4,096"}
 	text := header(cells...)

@@ -1,8 +1,6 @@
-// Package aot compiles programs for machines that a plugin describes and that need not be present. A child process does
-// it, because a compiler may abort its process for a program that it rejects, and because plugins read their
-// environment.
-//
-// The child is the same binary, as in package xla/probe: an init function recognizes a reserved argv[0].
+// Package aot compiles programs for machines that a plugin describes, in a child process: compilers abort for programs
+// that they reject, and plugins read their environment. The child is the same binary with a reserved argv[0], as in
+// package xla/probe.
 package aot
 
 import (
@@ -29,16 +27,14 @@ import (
 // ErrCrash reports that the compiler ended its process.
 var ErrCrash = errors.New("the compiler ended its process")
 
-// Machine is a target for compilation.
 type Machine struct {
-	Plugin  string         // path of the library
-	Name    string         // of the topology, for the plugin
+	Plugin  string         // of the library
+	Name    string         // of the topology
 	Options map[string]any // see [pjrt.Plugin.NewTopology]
-	// Environment has additional variables for the child, as NAME=value.
+	// Environment adds variables for the child, as NAME=value.
 	Environment []string
 }
 
-// Device is a described device.
 type Device struct {
 	pjrt.DeviceDescription
 	Attributes map[string]any
@@ -52,7 +48,6 @@ type Description struct {
 	Attributes                map[string]any
 }
 
-// Program is a program to compile.
 type Program struct {
 	Text    []byte // StableHLO
 	Options pjrt.CompileOptions
@@ -61,7 +56,7 @@ type Program struct {
 // Report describes a compiled program.
 type Report struct {
 	pjrt.Compiled
-	HLO             string // optimized program, "" if the plugin writes none
+	HLO             string // optimized, "" if the plugin writes none
 	Took            time.Duration
 	API             string
 	PlatformVersion string
@@ -83,9 +78,9 @@ type answer struct {
 
 // failure is an error in transit to the parent.
 type failure struct {
-	Text     string       // context and error, without the text of Reported
-	Reported *pjrt.Error  // from the plugin
-	Kind     failureKinds // sentinel of the Go side
+	Text     string       // without the text of Reported
+	Reported *pjrt.Error  // the plugin's
+	Kind     failureKinds // Go's sentinel
 }
 
 type failureKinds string
@@ -110,7 +105,6 @@ func failureOf(err error) *failure {
 	return f
 }
 
-// err returns the failure as the child's error.
 func (f *failure) err() error {
 	if f.Reported != nil {
 		return fmt.Errorf("%s%w", f.Text, f.Reported)
@@ -118,7 +112,6 @@ func (f *failure) err() error {
 	return &remote{f.Text, kinds[f.Kind]}
 }
 
-// remote is a child's error: its text and sentinel.
 type remote struct {
 	text string
 	is   error
@@ -127,7 +120,7 @@ type remote struct {
 func (r *remote) Error() string        { return r.text }
 func (r *remote) Is(target error) bool { return r.is != nil && target == r.is }
 
-// Describe returns the plugin's description of the machine. limit is as in [Machine.Compile].
+// Describe returns the machine's description. limit is as in [Machine.Compile].
 func (m Machine) Describe(ctx context.Context, limit time.Duration) (*Description, error) {
 	a, err := m.run(ctx, nil, limit)
 	if err != nil {
@@ -139,8 +132,8 @@ func (m Machine) Describe(ctx context.Context, limit time.Duration) (*Descriptio
 	return a.Description, nil
 }
 
-// Compile compiles a program for the machine. After limit it returns an error that wraps [pjrt.ErrDeadline]. If the
-// child dies, it returns [ErrCrash] with the end of the output; an error of the plugin is a [*pjrt.Error].
+// Compile compiles a program. After limit the error wraps [pjrt.ErrDeadline]. A child that dies is [ErrCrash], with its
+// last output; a plugin's error is a [*pjrt.Error].
 func (m Machine) Compile(ctx context.Context, p Program, limit time.Duration) (*Report, error) {
 	a, err := m.run(ctx, &p, limit)
 	if err != nil {
@@ -172,7 +165,7 @@ func (m Machine) run(ctx context.Context, p *Program, limit time.Duration) (_ *a
 	}
 	defer answers.Close()
 	cmd.ExtraFiles = []*os.File{theirs}
-	// The child ends when its input ends.
+	// The child ends with its input.
 	input, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -187,7 +180,7 @@ func (m Machine) run(ctx context.Context, p *Program, limit time.Duration) (_ *a
 	readErr := gob.NewDecoder(answers).Decode(&got)
 	stop()
 	if readErr == nil {
-		_ = cmd.Cancel() // its libraries may be slow to end
+		_ = cmd.Cancel() // libraries may be slow to end
 	}
 	waitErr := cmd.Wait()
 	switch {
@@ -205,7 +198,6 @@ func (m Machine) run(ctx context.Context, p *Program, limit time.Duration) (_ *a
 	return nil, crash(waitErr, &said)
 }
 
-// crash returns the error for a child that died.
 func crash(waitErr error, said *child.Tail) error {
 	signal := child.Signal(waitErr)
 	switch signal {
@@ -214,16 +206,15 @@ func crash(waitErr error, said *child.Tail) error {
 	case syscall.SIGKILL:
 		return fmt.Errorf("%w: somebody killed it: there may have been no memory left%s", ErrCrash, after(said))
 	}
-	if found := fatal.FindStringSubmatch(said.String()); found != nil { // the other lines are traces
+	if found := fatal.FindStringSubmatch(said.String()); found != nil { // other lines are traces
 		return fmt.Errorf("%w: it died of %s: %s", ErrCrash, child.SignalName(signal), found[1])
 	}
 	return fmt.Errorf("%w: it died of %s%s", ErrCrash, child.SignalName(signal), after(said))
 }
 
-// fatal matches the line of XLA's log with the failed check and its position.
+// fatal matches XLA's failed check and its position.
 var fatal = regexp.MustCompile(`(?m)^F\d{4} [^\]]*?([^ \]]+:\d+\] .*)$`)
 
-// after returns the child's last output.
 func after(said *child.Tail) string {
 	if text := said.String(); text != "" {
 		if extra := len(text) - child.TextLimit; extra > 0 {
@@ -243,7 +234,7 @@ func (m Machine) command(ctx context.Context, dir string) (*exec.Cmd, error) {
 	for name, value := range pjrt.Environment(m.Plugin, os.Getenv) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	cmd.Env = append(cmd.Env, "TMPDIR="+dir) // for temporary files of killed assemblers
+	cmd.Env = append(cmd.Env, "TMPDIR="+dir) // removes a killed assembler's files
 	return cmd, nil
 }
 
@@ -262,14 +253,14 @@ func init() {
 	time.AfterFunc(do.Limit+time.Second, func() { os.Exit(3) })
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		_ = os.RemoveAll(do.Dir) // the parent died before it could
+		_ = os.RemoveAll(do.Dir) // the dead parent cannot
 		os.Exit(4)
 	}()
 	a, err := do.run()
 	if err != nil {
 		a = answer{Failure: failureOf(err)}
 	}
-	// One write, because a killed child's partial answer would look like a malformed one.
+	// One write: a partial answer would look malformed.
 	var whole bytes.Buffer
 	if err := gob.NewEncoder(&whole).Encode(a); err != nil {
 		whole.Reset()
@@ -281,7 +272,6 @@ func init() {
 	os.Exit(0)
 }
 
-// run does the child's work.
 func (do order) run() (answer, error) {
 	plugin, err := pjrt.Load(do.Plugin)
 	if err != nil {
@@ -305,7 +295,7 @@ func (do order) run() (answer, error) {
 	return answer{Report: r}, err
 }
 
-// Dumping has XLA dump the optimized program into a folder, for [Dumped].
+// Dumping has XLA write the optimized program for [Dumped].
 func Dumping(options pjrt.CompileOptions, dir string) pjrt.CompileOptions {
 	debug := map[string]any{"xla_dump_to": dir, "xla_dump_hlo_as_text": true}
 	maps.Copy(debug, options.Debug)
@@ -313,13 +303,13 @@ func Dumping(options pjrt.CompileOptions, dir string) pjrt.CompileOptions {
 	return options
 }
 
-// Dumped returns the optimized program's text from XLA's dump folder, or "".
+// Dumped returns that program's text, or "".
 func Dumped(dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*after_optimizations.txt"))
 	if err != nil || len(files) == 0 {
 		return "", err
 	}
-	// Auxiliary programs of the compiler are numbered after the main one.
+	// The compiler's auxiliary programs have later numbers.
 	text, err := os.ReadFile(slices.Min(files))
 	return string(text), err
 }

@@ -1,4 +1,4 @@
-// Package outputs matches outputs of a model with their labels, for losses and metrics.
+// Package outputs matches a model's outputs with labels, for losses and metrics.
 package outputs
 
 import (
@@ -11,13 +11,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Node is a value of a graph.
 type Node = graph.Node
 
 // Classes returns the length of the last axis.
 func Classes(logits *Node) int { return logits.Shape().Dimensions[logits.Rank()-1] }
 
-// SeveralClasses panics for an output with one class, whose softmax is always 1.
+// SeveralClasses panics for one class, whose softmax is always 1.
 func SeveralClasses(what string, output *Node, instead string) {
 	if output.Rank() < 2 || Classes(output) < 2 {
 		panic(fmt.Errorf("%s: the output %s has one class, whose probability is always 1: expected [batch, …, classes], with two or more; of one logit take %s",
@@ -25,7 +24,7 @@ func SeveralClasses(what string, output *Node, instead string) {
 	}
 }
 
-// Same returns the labels in the output's dimensions and dtype.
+// Same returns labels with the output's dims and dtype.
 func Same(name string, labels, output *Node) *Node {
 	l, o := labels.Shape(), output.Shape()
 	if o.Rank() == l.Rank()+1 && o.Dimensions[l.Rank()] == 1 { // [batch] and [batch, 1] would broadcast to [batch, batch]
@@ -38,7 +37,7 @@ func Same(name string, labels, output *Node) *Node {
 	return graph.ConvertDType(labels, o.DType)
 }
 
-// instead suggests a fix for single labels and an output of several numbers.
+// instead suggests a fix for single labels.
 func instead(name string, labels, output *Node) string {
 	l, o := labels.Shape(), output.Shape()
 	single := l.Rank() == o.Rank()-1 || l.Rank() == o.Rank() && l.Rank() > 1 && Classes(labels) == 1
@@ -82,7 +81,7 @@ func Sparse(name string, labels, logits *Node) *Node {
 	return labels
 }
 
-// NoProbabilities panics if the output went through a softmax or sigmoid.
+// NoProbabilities panics after a softmax or sigmoid.
 func NoProbabilities(name string, output *Node) {
 	made := MadeBy(output)
 	if made == "" && From0To1(output) {
@@ -93,7 +92,7 @@ func NoProbabilities(name string, output *Node) {
 	}
 }
 
-// From0To1 reports whether the graph shows that all elements are between 0 and 1, as after a sigmoid, softmax or clip.
+// From0To1 reports whether the graph shows values from 0 to 1, as after a sigmoid, softmax or clip.
 func From0To1(output *Node) bool {
 	low, high := bounds(output, 12)
 	return MadeBy(output) != "" || low >= -1e-6 && high <= 1+1e-6 // a factor may round
@@ -105,7 +104,7 @@ func Infinite(x *Node) bool {
 	return low == high && math.IsInf(low, 0)
 }
 
-// bounds returns limits of all elements, as far as a few operations show them.
+// bounds follows a few operations.
 func bounds(x *Node, steps int) (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
 	of := func(i int) (float64, float64) { return bounds(x.Inputs()[i], steps-1) }
@@ -154,11 +153,10 @@ func bounds(x *Node, steps int) (low, high float64) {
 	return low, high
 }
 
-// MadeBy returns "sigmoid" or "softmax" if the output has probabilities, else "". It looks only through operations that
-// keep probabilities, such as Reshape, Dropout, pooling and means. Multiplying or adding a softmax, as in attention,
-// makes logits.
+// MadeBy returns "sigmoid", "softmax" or "". It looks through operations that keep probabilities (Reshape, Dropout,
+// pooling, means) but not through products or sums, as in attention.
 func MadeBy(output *Node) string {
-	left := 1000 // node budget, since paths may fork
+	left := 1000 // paths may fork
 	var of func(x *Node) string
 	all := func(list []*Node) (made string) { // ignores constants
 		for _, x := range list {
@@ -199,7 +197,7 @@ func MadeBy(output *Node) string {
 			if !fixedNumbers(in[1], 6) {
 				return ""
 			}
-			switch sum.Type() { // A mean, or Dropout's scaling. A scaled sigmoid itself is logits of a range.
+			switch sum.Type() { // A mean, or Dropout; a scaled sigmoid is logits.
 			case graph.NodeTypeReduceSum:
 				return of(sum.Inputs()[0])
 			case graph.NodeTypeReduceWindow, graph.NodeTypeWhere:
@@ -211,7 +209,7 @@ func MadeBy(output *Node) string {
 	return of(output)
 }
 
-// fixedNumbers reports whether a node is computed from constants, within a few steps.
+// fixedNumbers reports whether a node is computed from constants.
 func fixedNumbers(x *Node, steps int) bool {
 	if x.Type() == graph.NodeTypeConstant || x.Type() == graph.NodeTypeIota {
 		return true
@@ -220,7 +218,7 @@ func fixedNumbers(x *Node, steps int) bool {
 	return steps > 0 && len(in) > 0 && !slices.ContainsFunc(in, func(n *Node) bool { return !fixedNumbers(n, steps-1) })
 }
 
-// Expanded adds axes of length 1 at the end, up to the rank of like.
+// Expanded appends axes of length 1, up to the rank of like.
 func Expanded(v, like *Node) *Node {
 	for v.Rank() < like.Rank() {
 		v = graph.ExpandAxes(v, -1)
@@ -228,8 +226,8 @@ func Expanded(v, like *Node) *Node {
 	return v
 }
 
-// Counted sets places that do not count to 0 and scales the others, so that the mean over all places is the mean over
-// those that count, or 0. examples, if not nil, excludes padding.
+// Counted excludes some places and scales the others, so that the mean over all is the mean over those that count, or
+// 0. examples masks padding or is nil.
 func Counted(name string, v, places, examples *Node) *Node {
 	if places == nil {
 		return v
@@ -250,7 +248,7 @@ func Counted(name string, v, places, examples *Node) *Node {
 	return graph.Mul(graph.Where(counts, v, graph.ZerosLike(v)), share)
 }
 
-// Both combines two masks by AND. Either may be nil or have more axes.
+// Both returns a AND b; either may be nil or have more axes.
 func Both(a, b *Node) *Node {
 	switch {
 	case a == nil:
@@ -263,7 +261,7 @@ func Both(a, b *Node) *Node {
 	return graph.LogicalAnd(a, graph.BroadcastToDims(Expanded(b, a), a.Shape().Dimensions...))
 }
 
-// AtLeastZero returns where labels, with or without a last axis of 1, are at least 0.
+// AtLeastZero accepts labels with a last axis of 1.
 func AtLeastZero(labels, logits *Node) *Node {
 	if labels.Rank() == logits.Rank() && labels.Rank() > 1 {
 		labels = graph.Squeeze(labels, -1)
@@ -271,7 +269,7 @@ func AtLeastZero(labels, logits *Node) *Node {
 	return graph.GreaterOrEqual(labels, graph.ZerosLike(labels))
 }
 
-// CrossEntropies returns the cross-entropy per label, for integer labels and logits; 0 for a label outside the classes.
+// CrossEntropies returns one value per integer label; 0 outside the classes.
 func CrossEntropies(name, instead string, labels, logits *Node) *Node {
 	SeveralClasses(name, logits, instead)
 	NoProbabilities(name, logits)

@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// private reports whether a group has only the user and root as members, as the per-user groups of many systems (umask
-// 002). It reads local files only; an unknown group is not private. A file with an ACL is not private either, because
-// its group bits show the ACL's mask. Root has no such group.
+// private reports whether only the user and root are in a group, as in per-user groups (umask 002). It reads local
+// files. An unknown group, or a file with an ACL, is not private.
 func private(path string, gid int, uid uint32) bool {
 	if runtime.GOOS != "linux" || uid == 0 { // other systems have further sources
 		return false

@@ -1,5 +1,4 @@
-// Package owners checks that only the user or root can have written the code that lazo loads or runs. docs/security.md
-// has the rule and its reasons.
+// Package owners checks that only the user or root can have written code that lazo loads or runs: see docs/security.md.
 package owners
 
 import (
@@ -9,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Home returns the user's home folder. A relative one is an error, because it would depend on the working directory.
+// Home returns the user's home folder. A relative one is an error, because it depends on the working directory.
 func Home() (string, error) { return absolute("$HOME", os.UserHomeDir) }
 
 // Cache returns the user's absolute cache folder.
@@ -26,5 +25,5 @@ func absolute(from string, find func() (string, error)) (string, error) {
 	return dir, nil
 }
 
-// ErrUnsafe reports that another user may have written a file, or may replace it through a folder or link on its path.
+// ErrUnsafe reports that another user may have written or may replace a file.
 var ErrUnsafe = errors.New("not yours alone")

@@ -14,13 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Resolve follows a path and its links and returns the path without links. Each folder, link and file on the way must
-// belong to the user or root and be writable by no one else, or Resolve returns [ErrUnsafe]. Sticky folders such as
-// /tmp may be writable by all, because only a file's owner can move it there. A missing part is fs.ErrNotExist.
+// Resolve returns a path without links. Each folder, link and file on the way must belong to the user or root and be
+// writable by no one else; otherwise it returns [ErrUnsafe]. Sticky folders such as /tmp may be writable by all. A
+// missing part is fs.ErrNotExist.
 func Resolve(path string) (string, error) { return now().resolve(path) }
 
-// Folder is [Resolve] for lazo's own folders. Even a sticky folder must not be writable by others, because files in it
-// are found by name.
+// Folder is [Resolve] for lazo's own folders, without the exception for sticky ones, because files are found by name.
 func Folder(path string) error {
 	real, err := Resolve(path)
 	if err != nil {
@@ -36,11 +35,11 @@ func Folder(path string) error {
 	return now().closed(real, info, false)
 }
 
-// Own applies the rule to a single file, folder or link.
+// Own applies the rule to one file, folder or link.
 func Own(path string, info fs.FileInfo) error { return now().closed(path, info, false) }
 
-// ReadFile reads a regular file of at most limit bytes, after [Resolve] of its folder. It never blocks, as on a named
-// pipe, and refuses a link at the end of the path.
+// ReadFile reads a regular file of at most limit bytes after [Resolve] of its folder. It never blocks, as on a pipe,
+// and refuses a final link.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	if _, err := Resolve(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	// stat of the open file, whatever the name refers to by then
+	// of the open file, not of the name
 	info, err := file.Stat()
 	switch {
 	case err != nil:
@@ -70,11 +69,10 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return nil, fmt.Errorf("%s has %d bytes, expected at most %d", path, info.Size(), limit)
 }
 
-// user is the process's user.
 type user struct {
 	uid     uint32
-	root    uint32                          // owner of the root folder, usually root
-	private func(path string, gid int) bool // no other user is in the group
+	root    uint32                          // owner of "/", usually root
+	private func(path string, gid int) bool // no other members
 }
 
 func now() user {
@@ -106,7 +104,7 @@ func (u user) resolve(path string) (string, error) {
 		switch name {
 		case "", ".":
 			continue
-		case "..": // links are resolved, so the parent was checked
+		case "..": // the parent was checked
 			at = filepath.Dir(at)
 			continue
 		}
@@ -145,7 +143,7 @@ func (u user) look(path string) error {
 	return u.closed(path, info, true)
 }
 
-// closed applies the rule to one part of a path. sticky allows a sticky folder that others may write to.
+// closed checks one part of a path. sticky allows sticky folders writable by others.
 func (u user) closed(path string, info fs.FileInfo, sticky bool) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -1,8 +1,6 @@
-// Package packs stores several scalars of a model in one variable. Each variable is a buffer of a program, at a cost
-// that does not depend on its size, so one buffer for all scalars is cheapest. Outside of a step, as in checkpoints,
-// each scalar has its own name and value.
-//
-// A pack is an int64 variable of shape [scalars]. Parameters of the model's store list its contents.
+// Package packs stores scalars of a model in one int64 variable of shape [scalars], because a variable's cost in a
+// program does not depend on its size. Outside of steps, as in checkpoints, each scalar has its own name and value. The
+// store's parameters list a pack's contents.
 package packs
 
 import (
@@ -11,14 +9,14 @@ import (
 	"strings"
 )
 
-// Params are the parameters of a model's store.
+// Params are a model store's parameters.
 type Params interface {
 	GetParam(path string) (value any, found bool)
 	SetParam(path string, value any)
 }
 
-// first is the name of the first pack in a scope, followed by first_2 and so on. No layer has such a name, as with
-// GoMLX's #rngState. The suffix apart names the parameter for scalars that may differ.
+// first names a scope's first pack, then first_2 and so on; no layer has such a name. apart marks a pack whose scalars
+// may differ.
 const first, apart = "#pack", "_apart"
 
 // Path returns the path of pack n in a scope, from 1.
@@ -35,13 +33,13 @@ func Is(variable string) bool {
 	return name == first || strings.HasPrefix(name, first+"_")
 }
 
-// Note records the full names of a new pack's scalars, whose values are equal.
+// Note records a new pack's names; the values are equal.
 func Note(of Params, pack string, names []string) {
 	of.SetParam(pack, names)
-	of.SetParam(pack+apart, false) // an earlier pack may have set it
+	of.SetParam(pack+apart, false) // from an earlier pack
 }
 
-// Names returns the full names of a pack's scalars, nil for other variables.
+// Names returns a pack's names, nil for other variables.
 func Names(of Params, variable string) []string {
 	if !Is(variable) {
 		return nil

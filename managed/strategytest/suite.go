@@ -33,16 +33,15 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// tolerance bounds the difference from jit in losses and values after [comparedSteps] steps.
+// tolerance bounds the difference from jit after [comparedSteps] steps.
 const tolerance = 1e-5
 
 const comparedSteps = 100
 
-// Run runs the suite. Among other checks, 100 Adam steps of a model with loops and branches must match jit's losses and
-// values to 1e-5, and a saved and resumed run must be bit-identical to an unbroken one, also if parameters join the
-// optimizer's groups after the save. open returns the strategy on a runtime of the CPU or the Go backend, which the
-// test closes. The Go backend lacks branches and batch normalization, so its model has none and is compared with jit on
-// that backend.
+// Run runs the suite. Among other checks, 100 Adam steps of a model with loops and branches match jit to 1e-5, and a
+// saved and resumed run is bit-identical, also if parameters join the optimizer's groups later. open returns the
+// strategy on a runtime of the CPU or the Go backend, which the test closes. The Go backend lacks branches and batch
+// normalization; there the model has none and jit is on that backend.
 func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
 	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })
@@ -89,7 +88,7 @@ func valuesComeBack(t *testing.T, s strategies.Strategy) {
 	require.Error(t, s.FetchInto(nil, nil))
 }
 
-// sums is a step that adds the sum of the batch to the first of two values and outputs the sum and the batch.
+// sums adds the batch's sum to the first of two values and outputs the sum and the batch.
 func sums(t *testing.T, s strategies.Strategy, examples int) strategies.Program {
 	shape := shapes.Make(dtypes.Float32)
 	p, err := s.Compile(strategies.Step{
@@ -182,10 +181,9 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 	require.NoError(t, s.Free(state...))
 }
 
-// deep is a model with everything that may differ between strategies: random numbers, batch statistics, means, loops
-// and branches.
+// deep has everything that may differ between strategies.
 func deep(b *managed.Builder) {
-	// No bias: the normalization cancels it, so its gradient is rounding error, which Adam amplifies.
+	// No bias: its gradient would be rounding error, which Adam amplifies.
 	h := layers.Dense(b.Scope().In("a"), b.Field("x"), false, 16)
 	whole := b.Graph().Backend().Name() == "lazo"
 	if whole {
@@ -200,7 +198,6 @@ func deep(b *managed.Builder) {
 	b.Metric("size", graph.Abs(h))
 }
 
-// looped has a scan, a branch by the step count, and a loop with a condition.
 func looped(b *managed.Builder, h *graph.Node) *graph.Node {
 	g, dims := h.Graph(), h.Shape().Dimensions
 	weights := b.Scope().In("loop").VariableWithShape("kernel", shapes.Make(h.DType(), 4, 4)).NodeValue(g)
@@ -212,7 +209,7 @@ func looped(b *managed.Builder, h *graph.Node) *graph.Node {
 	y := graph.Reshape(outs[0], dims...)
 	odd := graph.Equal(graph.ModScalar(b.Steps(), 2), graph.ScalarOne(g, dtypes.Int64))
 	y = ops.Cond(odd, func() []*graph.Node { return []*graph.Node{graph.MulScalar(y, 0.5)} }, func() []*graph.Node { return []*graph.Node{y} })[0]
-	// Halves the largest weight until it is below 1/8, a count that the loss does not depend on.
+	// A count that the loss does not depend on.
 	turns := ops.While(func(v []*graph.Node) *graph.Node {
 		return graph.GreaterThan(v[0], graph.Scalar(g, h.DType(), 0.125))
 	},
@@ -238,7 +235,7 @@ func wave(t *testing.T, n int) *data.Set {
 	return set
 }
 
-// trained returns the logged values and the state after some steps in blocks of a given size.
+// trained returns logs and values.
 func trained(t *testing.T, s strategies.Strategy, steps, block int, order ...data.Option) (logged []float64, values map[string][]float64) {
 	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
@@ -280,7 +277,7 @@ func valuesOf(t *testing.T, state *managed.State) map[string][]float64 {
 	return values
 }
 
-// resumes checks that a run saved half way and continued in another state is bit-identical to an unbroken one.
+// resumes checks that a resumed run is bit-identical.
 func resumes(t *testing.T, s strategies.Strategy) {
 	run := func(dir string, steps int) map[string][]float64 {
 		state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
@@ -300,12 +297,11 @@ func resumes(t *testing.T, s strategies.Strategy) {
 	require.Equal(t, whole, run(broken, 6))
 }
 
-// lateSteps are the kinds of steps in a run whose parameters join late.
+// lateSteps are the kinds of steps in late.
 var lateSteps = []string{"head", "head", "head", "body", "head", "body", "all", "body", "all", "head", "all", "all"}
 
-// late trains a model whose parameters join the optimizer's groups in turn: first the head, then the body, whose
-// updates average two batches, then a layer of the third step. The run is saved and resumed after each number of steps.
-// It returns losses and values.
+// late trains parameters that join groups in turn: the head, the body, whose updates average two batches, and a layer
+// of the third step. It resumes after each number of steps.
 func late(t *testing.T, s strategies.Strategy, until ...int) (losses []float64, values map[string][]float64) {
 	hidden := func(b *managed.Builder, name string) *graph.Node {
 		return graph.Tanh(layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, 16))
@@ -344,13 +340,12 @@ func late(t *testing.T, s strategies.Strategy, until ...int) (losses []float64, 
 	return losses, values
 }
 
-// joinLate checks that each parameter counts its own updates, that results match jit's, and that a run saved before a
-// parameter joins is bit-identical to an unbroken one.
+// joinLate checks counts per parameter, jit's results, and bit-identical resumes before a parameter joins.
 func joinLate(t *testing.T, s strategies.Strategy) {
 	losses, values := late(t, s, len(lateSteps))
 	_, resumed := late(t, s, 3, 6, len(lateSteps))
 	require.Equal(t, values, resumed)
-	// The body's 7 batches are 3 updates with one left over.
+	// 7 batches of the body make 3 updates, with one left over.
 	require.Equal(t, []float64{1}, values["/optimizers/groups/body/accumulate/body/dense/weights/batches"])
 	require.Equal(t, []float64{3}, values["/optimizers/groups/body/accumulate/body/dense/weights/count"])
 	for name, updates := range map[string]float64{"head": 9, "extra": 4} {
@@ -369,7 +364,7 @@ func joinLate(t *testing.T, s strategies.Strategy) {
 	t.Logf("%d values of parameters that join late at most %g from jit's", len(values), tolerance)
 }
 
-// folder returns a temporary folder, the same in all processes of the job.
+// folder is the same in all processes of the job.
 func folder(t *testing.T, s strategies.Strategy) string {
 	job := s.Runtime().Job()
 	if job == nil {
@@ -440,7 +435,7 @@ func agreesWithJit(t *testing.T, s strategies.Strategy) {
 	t.Logf("%d Adam steps with dropout and batch normalisation: logs and %d values at most %.1e from jit's", comparedSteps, len(values), worst)
 }
 
-// blocks checks that results are bit-identical for every division into blocks.
+// blocks checks that block sizes give bit-identical results.
 func blocks(t *testing.T, s strategies.Strategy) {
 	wantLogs, wantValues := trained(t, s, 24, 1)
 	for _, size := range []int{3, 24} {
@@ -450,7 +445,7 @@ func blocks(t *testing.T, s strategies.Strategy) {
 	}
 }
 
-// evaluations checks that each evaluation has the metrics of its own batches and that training's continue.
+// evaluations checks that metrics do not mix with training's.
 func evaluations(t *testing.T, s strategies.Strategy) {
 	state, err := managed.New(s)
 	require.NoError(t, err)
@@ -489,7 +484,7 @@ func evaluations(t *testing.T, s strategies.Strategy) {
 }
 
 func nothingIsLeft(t *testing.T, s strategies.Strategy) {
-	trained(t, s, 10, 5) // fills the runtime's cache of programs, see xla.KeepPrograms
+	trained(t, s, 10, 5) // fills the cache of xla.KeepPrograms
 	before := pjrt.Live()
 	trained(t, s, 10, 5)
 	after := pjrt.Live()
