@@ -16,7 +16,6 @@ import (
 	"strings"
 )
 
-// checked are the workloads of -check: a few minutes, with each kind of work.
 var checked = []struct {
 	workload, variant string
 	batch, steps      int
@@ -33,7 +32,7 @@ const (
 
 var errSlower = errors.New("slower than before")
 
-// check measures this program in turns with an earlier one, and returns [errSlower] if a workload became slower.
+// check compares this program with an earlier one in turns, and returns [errSlower] if a workload became slower.
 func check(ctx context.Context, b *bench, before string) error {
 	now, err := os.Executable()
 	if err != nil {
@@ -71,7 +70,7 @@ func check(ctx context.Context, b *bench, before string) error {
 	return nil
 }
 
-// inTurns alternates the repeats of two commands, and which of the two is first.
+// inTurns alternates the repeats of two commands.
 func inTurns(ctx context.Context, repeats int, commands [2]string, args []string) (lines [2]line, err error) {
 	var sides [2]*turnSide
 	for i, command := range commands {
@@ -81,7 +80,7 @@ func inTurns(ctx context.Context, repeats int, commands [2]string, args []string
 		}
 		sides[i] = s
 		defer func() { err = errors.Join(err, s.close()) }()
-		if err := s.await(nil); err != nil { // in sequence, so that a warm-up disturbs no measurement
+		if err := s.await(nil); err != nil {
 			return lines, err
 		}
 	}
@@ -127,7 +126,7 @@ func startSide(ctx context.Context, command string, args []string) (*turnSide, e
 	return &turnSide{c, stdin, bufio.NewScanner(stdout)}, nil
 }
 
-// await reads until the process is ready for its next repeat, or has printed the requested result.
+// await reads until the process is ready for a repeat, or printed the result.
 func (s *turnSide) await(result *line) error {
 	for s.out.Scan() {
 		switch text := s.out.Text(); {
@@ -142,12 +141,12 @@ func (s *turnSide) await(result *line) error {
 
 func (s *turnSide) close() error {
 	err := s.stdin.Close()
-	for s.out.Scan() { // until it has ended
+	for s.out.Scan() {
 	}
 	return errors.Join(err, s.Wait())
 }
 
-// timesOf returns the repeats as times, where less is faster.
+// timesOf returns the repeats as times.
 func timesOf(l line) []float64 {
 	times := slices.Clone(l.Values)
 	if !slices.Contains([]string{"s", "ms", "us/step", "ms/step", "us/run", "ratio"}, l.Unit) {
@@ -165,8 +164,8 @@ type comparison struct {
 
 func (c comparison) slower() bool { return c.ratio > slowerBy && c.chance < slowerChance }
 
-// compare is a one-sided Mann-Whitney test whether now is slower, with the normal approximation and corrections for
-// continuity and ties; it is accurate enough from seven repeats on.
+// compare is a one-sided Mann-Whitney test with the normal approximation, corrected for continuity and ties; accurate
+// from seven repeats on.
 func compare(before, now []float64) comparison {
 	u := 0.0
 	for _, x := range now {

@@ -22,16 +22,15 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// The state of workload ckpt: ten float32 arrays of 5,000 x 1,000, 200 MB, as in the peers' script.
+// The state, 200 MB, is that of the peers' script.
 const ckptTensors, ckptRows, ckptColumns, ckptMB = 10, 5_000, 1_000, 200
 
 const ckptOfState = "save: thread blocked, state"
 
-// ckpt measures how long a background save blocks, a save that waits for the disk, and a load with checksums. Each has
-// a floor from the same repeat: copying the bytes in memory, writing and syncing them, reading them. "State" is a
-// managed.State on the device; the others are in Go's memory. Ratio is the best repeat divided by the best floor, since
-// the best is least affected by other load. The disk is that of TMPDIR; reads come from the file cache, as in the
-// peers' script.
+// ckpt measures how long a background save blocks, a save that waits for the disk, and a load with checksums. Floors of
+// the same repeat are copying, writing with sync, and reading the bytes. "State" is a managed.State on the device.
+// Ratio is the best repeat by the best floor, which other load affects least. Saves go to TMPDIR; reads come from the
+// file cache.
 func ckpt(ctx context.Context, b *bench) (err error) {
 	dir, err := os.MkdirTemp("", "lazo-bench-")
 	if err != nil {
@@ -61,11 +60,11 @@ func ckpt(ctx context.Context, b *bench) (err error) {
 		if !b.wants(figure.variant) {
 			continue
 		}
-		if err := errors.Join(s.writeRaw(ctx), s.save(ctx)); err != nil { // for restore
+		if err := errors.Join(s.writeRaw(ctx), s.save(ctx)); err != nil {
 			return err
 		}
 		var floors, ours []float64
-		for repeat := -1; repeat < b.repeats; repeat++ { // the first warms up
+		for repeat := -1; repeat < b.repeats; repeat++ {
 			if repeat >= 0 {
 				if err := b.turn(ctx); err != nil {
 					return err
@@ -150,7 +149,7 @@ func (s *ckptState) open(ctx context.Context, b *bench) error {
 		for _, t := range s.content.Tensors {
 			values, err := safetensors.Values[float32](t.Data)
 			if err != nil {
-				panic(err) // as graph functions do
+				panic(err)
 			}
 			b.Scope().VariableWithValue(t.Name, tensors.FromFlatDataAndDimensions(values, t.Dims...)).NodeValue(b.Graph())
 		}
@@ -175,7 +174,7 @@ func (s *ckptState) saveState(ctx context.Context) error {
 	return s.async.Save(ctx, s.step, content)
 }
 
-// clear waits for background saves, removes all files and syncs the disk.
+// clear waits for saves, removes all files and syncs the disk.
 func (s *ckptState) clear(ctx context.Context) error {
 	err := s.async.Wait(ctx)
 	saved, globErr := filepath.Glob(filepath.Join(s.dir, "lazo", "step-*"))
@@ -209,7 +208,6 @@ func (s *ckptState) writeRaw(context.Context) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// readRaw reads into new memory, as a load does.
 func (s *ckptState) readRaw(context.Context) error {
 	file, err := os.Open(s.rawPath())
 	if err != nil {

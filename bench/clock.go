@@ -12,7 +12,7 @@ import (
 
 type repeats struct {
 	seconds []float64
-	cpu     []float64 // processor seconds of all threads
+	cpu     []float64 // seconds, all threads
 }
 
 // measure calls f n times. On a shared machine, processor time is more reliable than wall time.
@@ -30,7 +30,6 @@ func (b *bench) measure(ctx context.Context, n int, f func() error) (r repeats, 
 	return r, nil
 }
 
-// turn waits until the next repeat may begin.
 func (b *bench) turn(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil || b.turns == nil {
 		return err
@@ -42,7 +41,6 @@ func (b *bench) turn(ctx context.Context) error {
 	return nil
 }
 
-// each maps seconds to a figure.
 func (r repeats) each(figure func(seconds float64) float64) []float64 {
 	values := make([]float64, len(r.seconds))
 	for i, s := range r.seconds {
@@ -51,7 +49,7 @@ func (r repeats) each(figure func(seconds float64) float64) []float64 {
 	return values
 }
 
-// machineLoad returns the load average over the last minute, 0 if unknown.
+// machineLoad returns the load average of a minute, 0 if unknown.
 func machineLoad() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(text), " ")

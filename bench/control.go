@@ -18,7 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// controlRank is the argument of a rank's process.
 const controlRank = "control-rank"
 
 var controlSizes = []int{16, 64, 256}
@@ -29,8 +28,8 @@ const (
 	watched = 3 * time.Second
 )
 
-// control measures jobs with control connections only, without MPI and XLA, on this machine: joining, an agreement,
-// heartbeats at rank 0, and how long the job survives a killed rank. Each number of processes is a variant.
+// control measures jobs with control connections only, without MPI and XLA: joining, an agreement, heartbeats at rank
+// 0, and survival after a killed rank. Each number of processes is a variant.
 func control(ctx context.Context, b *bench) error {
 	for _, n := range controlSizes {
 		if b.wants(strconv.Itoa(n)) {
@@ -57,7 +56,7 @@ func (b *bench) controlOf(ctx context.Context, n int) (err error) {
 	defer func() {
 		for _, c := range ranks {
 			if c != nil && c.ProcessState == nil {
-				_ = c.Process.Kill() // it has ended, or must
+				_ = c.Process.Kill()
 				_ = c.Wait()
 			}
 		}
@@ -78,8 +77,7 @@ func (b *bench) controlOf(ctx context.Context, n int) (err error) {
 			return err
 		}
 	}
-	// Rank 0 starts when the others only wait for it. Elsewhere they do their preparation (process start, digest of the
-	// executable) on their own hosts.
+	// Rank 0 starts last, because elsewhere ranks prepare (process start, digest of the executable) on their own hosts.
 	if err := idle(ctx, ranks[1:]); err != nil {
 		return err
 	}
@@ -124,7 +122,6 @@ func (b *bench) emitControl(n int, l line, values []float64) error {
 	return b.emit(l, values)
 }
 
-// freeAddress returns an unused address of this machine.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -157,7 +154,7 @@ func idle(ctx context.Context, list []*exec.Cmd) error {
 	}
 }
 
-// processorTime returns a process's processor time, to 10 ms.
+// processorTime has a resolution of 10 ms.
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -180,7 +177,6 @@ func processorTime(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
-// controlProcess is a rank of control. Rank 0 prints the lines.
 func controlProcess(ctx context.Context, stdout io.Writer) error {
 	out := json.NewEncoder(stdout)
 	begin, cpu := time.Now(), cpuSeconds()
@@ -238,7 +234,7 @@ func controlProcess(ctx context.Context, stdout io.Writer) error {
 	return context.Cause(ctx)
 }
 
-// transferred returns the bytes that this process has read and written by system calls.
+// transferred returns the bytes of this process's system calls.
 func transferred() (bytes float64, err error) {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {

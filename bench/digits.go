@@ -12,9 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// digits trains on the real digits for ten epochs with three seeds. It reports test accuracy, the seconds of the first
-// training with compilation, and those of the fastest other one. Variant "later seed" has the trainings without
-// compilation.
+// digits trains on the real digits for ten epochs with three seeds: test accuracy, seconds of the first training with
+// compilation, and of the fastest other one. Variant "later seed" has no compilation.
 func digits(ctx context.Context, b *bench) error {
 	const epochs = 10
 	w := trained["digits"]

@@ -24,10 +24,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/mpi"
 )
 
-// sumSizes are the sizes of summed arrays in bytes.
+// sumSizes are in bytes.
 var sumSizes = []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 100e6}
 
-// exchangers are models of dense layers on 784 inputs, whose gradients are exchanged.
+// exchangers are dense models on 784 inputs.
 var exchangers = []struct {
 	name   string
 	layers []int
@@ -38,7 +38,6 @@ var exchangers = []struct {
 	{"mlp 25 M", []int{4096, 4096, 1218, 10}, 16, 3},
 }
 
-// exchanging is a measurement by all ranks of a job.
 type exchanging struct {
 	*bench
 	job   *dist.Job
@@ -47,9 +46,9 @@ type exchanging struct {
 	across, alone *xla.Runtime
 }
 
-// exchange measures the cost of a sum over all ranks of a job: by MPI from the host, within a program, and in training
-// steps, as the difference from the same step of a single rank on its part of the batch. The last alternates with a
-// bare sum of as many bytes. Variants are sums and steps.
+// exchange measures a sum over all ranks of a job: by MPI from the host, within a program, and in training steps, as
+// the difference from a single rank's step on its part of the batch, in turns with a bare sum of as many bytes.
+// Variants are sums and steps.
 //
 //	lazo run -np 4 go run ./bench -workload exchange
 func exchange(ctx context.Context, b *bench) (err error) {
@@ -92,7 +91,6 @@ func exchange(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// emit prints a line at rank 0.
 func (e exchanging) emit(l line, values []float64) error {
 	if e.job.Rank() > 0 {
 		return nil
@@ -102,7 +100,7 @@ func (e exchanging) emit(l line, values []float64) error {
 	return e.bench.emit(l, values)
 }
 
-// timed returns the seconds of f on this rank, after a barrier.
+// timed begins with a barrier.
 func (e exchanging) timed(f func() error) (seconds float64, err error) {
 	if err := e.world.Barrier(); err != nil {
 		return 0, err
@@ -112,7 +110,7 @@ func (e exchanging) timed(f func() error) (seconds float64, err error) {
 	return time.Since(begin).Seconds(), err
 }
 
-// bare is a number of host-called MPI sums.
+// bare sums by MPI from the host.
 func (e exchanging) bare(values []float32, calls int) (seconds float64, err error) {
 	return e.timed(func() error {
 		for range calls {
@@ -157,7 +155,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 	var bare, inside []float64
 	repeats := e.repeats
 	if bytes <= 1<<20 {
-		repeats *= 5 // they take milliseconds
+		repeats *= 5
 	}
 	for range repeats {
 		if err := context.Cause(ctx); err != nil {
@@ -186,7 +184,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 		e.emit(line{Variant: "program", Unit: "us/sum", Bytes: bytes, Floor: floor / 1e6, Ratio: medianOf(inside) / floor}, inside))
 }
 
-// sumsOf is a program that sums an array over all ranks in place, times times.
+// sumsOf is a program that sums an array over all ranks in place.
 func sumsOf(elements, times, ranks int) string {
 	array := fmt.Sprintf("tensor<%dxf32>", elements)
 	groups := make([]string, ranks)
@@ -206,7 +204,7 @@ func sumsOf(elements, times, ranks int) string {
 		array, body.String(), x)
 }
 
-// steps measures a model's steps across all ranks in turns with each rank's alone.
+// steps alternates steps across all ranks with each rank's alone.
 func (e exchanging) steps(ctx context.Context, number int) (err error) {
 	m, ranks := exchangers[number], e.job.Size()
 	if e.bench.steps > 0 {
@@ -282,7 +280,6 @@ func (e exchanging) steps(ctx context.Context, number int) (err error) {
 	return errors.Join(err, print("exchange", exchange))
 }
 
-// parameters counts those of dense layers on 784 inputs.
 func parameters(layers []int) (n int) {
 	in := 784
 	for _, out := range layers {

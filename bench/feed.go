@@ -20,7 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Sizes of the input files, as in the peers' scripts.
+// Sizes as in the peers' scripts.
 const (
 	feedImages, feedClasses, feedSide = 2_000, 10, 128
 	feedResized, feedCropped          = 112, 96
@@ -49,7 +49,7 @@ func feeding(name string, variants []string, write func(dir, variant string) err
 				n, err = read(b, from, variant)
 				return err
 			}
-			if err := once(); err != nil { // reads come from the file cache, as in the peers' scripts
+			if err := once(); err != nil { // fills the file cache, as the peers' scripts do
 				return err
 			}
 			took, err := b.measure(ctx, b.repeats, once)
@@ -65,7 +65,7 @@ func feeding(name string, variants []string, write func(dir, variant string) err
 	}
 }
 
-// written makes a folder within dir, completely or not at all.
+// written makes a folder completely or not at all.
 func written(dir, name string, write func(dir string) error) error {
 	done := filepath.Join(dir, name)
 	if _, err := os.Stat(done); err == nil {
@@ -82,8 +82,8 @@ func written(dir, name string, write func(dir string) error) error {
 	return err
 }
 
-// images reads 2,000 shuffled files of 128 x 128 pixels, resizes them to 112 x 112, crops 96 x 96 at random and mirrors
-// half of them. A batch is float32 [64, 96, 96, 3].
+// images reads 2,000 shuffled files of 128 x 128 pixels, resizes them to 112 x 112, crops 96 x 96 and mirrors half. A
+// batch is float32 [64, 96, 96, 3].
 var images = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *bench, dir, _ string) (n int, err error) {
 	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: feedResized, Width: feedResized, Resize: data.Stretch})
 	if err != nil {
@@ -102,7 +102,7 @@ var images = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *ben
 	return n, nil
 })
 
-// writeImages makes images that compress like photographs: waves with noise.
+// writeImages makes waves with noise, which compress like photographs.
 func writeImages(dir, kind string) error {
 	r := rand.New(rand.NewPCG(0, 0))
 	for i := range feedImages {
@@ -163,7 +163,6 @@ var tables = feeding("csv", []string{"numbers", "classes"}, writeTable, func(_ *
 
 var feedKinds = []string{"setosa", "versicolor", "virginica"}
 
-// writeTable makes columns of six-digit numbers; in classes the last column is a word.
 func writeTable(dir, variant string) (err error) {
 	file, err := os.Create(filepath.Join(dir, "table.csv"))
 	if err != nil {

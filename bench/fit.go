@@ -24,9 +24,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// fit compares Fit with a handwritten train.Loop of the same losses, metrics and tests on the digits, in turns, in
-// microseconds per step. Variant digits trains the peers' convolutional network by Fit with three seeds and reports
-// accuracy and seconds.
+// fit compares Fit with a handwritten train.Loop on the digits, in turns, in us per step. Variant digits is the peers'
+// convolutional network by Fit with three seeds.
 func fit(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -103,7 +102,7 @@ func fitModel(ctx context.Context, r *xla.Runtime, seed int64, network ...nn.Lay
 		flaxlike.WithStrategy(strategies.Jit(r)))
 }
 
-// byHand is the same training without flaxlike.
+// byHand trains without flaxlike.
 type byHand struct {
 	state       *managed.State
 	train, test *managed.Stepper
@@ -143,7 +142,7 @@ func (h byHand) run(ctx context.Context, set, test *data.Set, batch, epochs int)
 
 func (h byHand) close() error { return errors.Join(h.train.Close(), h.test.Close(), h.state.Close()) }
 
-// fitDigits trains with three seeds; only the first compiles.
+// fitDigits compiles for the first of three seeds only.
 func fitDigits(ctx context.Context, b *bench, r *xla.Runtime) error {
 	set, test, err := data.Digits()
 	if err != nil {

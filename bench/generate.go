@@ -18,16 +18,16 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// generator is a model with caches in its state that returns the greedy next token.
+// generator returns the greedy next token, with caches in its state.
 type generator struct {
 	gpt
-	prompt, tokens int // input and output lengths
+	prompt, tokens int // lengths
 }
 
 var bigGenerator = generator{gpt{layers: 6, width: 256, heads: 8, vocabulary: 2048, places: 640}, 16, 512}
 
-// generates measures the generation of one sequence, with each token read on the host and passed in again: tokens per
-// second, time to the first token, and the slowdown from the first to the last tokens.
+// generates measures one sequence, with each token read on the host and passed in again: tokens per second, time to the
+// first token, and the slowdown to the last tokens.
 func generates(m generator) func(ctx context.Context, b *bench) error {
 	return func(ctx context.Context, b *bench) (err error) {
 		if b.steps > 0 {
@@ -80,7 +80,7 @@ func generates(m generator) func(ctx context.Context, b *bench) error {
 	}
 }
 
-// next is the step that returns the most likely token after the given ones. A prompt clears the caches.
+// next clears the caches at a prompt.
 func (m generator) next(b *managed.Builder) {
 	ids, s := b.Field("x"), b.Scope()
 	g := b.Graph()

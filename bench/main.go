@@ -2,9 +2,9 @@
 //
 //	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,serve,ckpt,ttfs,lstm,gpt,generate,images,csv
 //
-// Workloads, sizes, variants and timing rules are those of the scripts for JAX, Ciclo, Jaxloop, Keras and PyTorch, so
-// lines are comparable. docs/maintain/performance.md describes them. With -turns each repeat waits for a line on
-// standard input, so that scripts/bench_peers.sh can alternate lazo and JAX.
+// Workloads, sizes and timing rules are those of the scripts for JAX, Ciclo, Jaxloop, Keras and PyTorch: see
+// docs/maintain/performance.md. With -turns each repeat waits for a line on standard input, so that
+// scripts/bench_peers.sh can alternate lazo and JAX.
 package main
 
 import (
@@ -55,16 +55,15 @@ type bench struct {
 	server   string
 	data     string
 	over     string
-	load     float64 // load average at the start
+	load     float64 // at the start
 	out      *json.Encoder
-	// turns, if not nil, has a line for each permitted repeat; "ready" is printed before each read.
+	// turns, if not nil, has a line per permitted repeat; "ready" is printed before.
 	turns  *bufio.Scanner
 	stdout io.Writer
-	// runtime is opened on first use, because ttfs measures opening in its own processes.
+	// runtime is opened on first use, because ttfs measures opening.
 	runtime *xla.Runtime
 }
 
-// workloads are in the order of the peers' tables.
 var workloads = []struct {
 	name string
 	run  func(ctx context.Context, b *bench) error
@@ -182,7 +181,6 @@ func (b *bench) open(ctx context.Context, options ...xla.Option) (*xla.Runtime, 
 	return r, err
 }
 
-// line is a result with the peers' fields.
 type line struct {
 	Workload string            `json:"workload"`
 	Impl     string            `json:"impl"`
@@ -202,21 +200,20 @@ type line struct {
 	FirstS   float64           `json:"first_s,omitempty"`
 	WarmS    float64           `json:"warm_s,omitempty"`
 	MB       int               `json:"mb,omitempty"`
-	Floor    float64           `json:"floor_s,omitempty"` // the best floor
-	Ratio    float64           `json:"ratio,omitempty"`   // Min/Floor; in exchange, Median/Floor
+	Floor    float64           `json:"floor_s,omitempty"`
+	Ratio    float64           `json:"ratio,omitempty"` // Min/Floor; in exchange, Median/Floor
 	Ranks    int               `json:"ranks,omitempty"`
 	Bytes    int               `json:"bytes,omitempty"` // per rank and sum
-	CPUs     int               `json:"cpus,omitempty"`  // of the machine, shared by all ranks
+	CPUs     int               `json:"cpus,omitempty"`  // shared by all ranks
 	Over     string            `json:"over,omitempty"`  // transport
 	MPI      string            `json:"mpi,omitempty"`
-	Load     float64           `json:"load,omitempty"` // load average at the start of the measurement
+	Load     float64           `json:"load,omitempty"` // load average at the start
 	RSSMB    int               `json:"rss_mb,omitempty"`
 	P50      float64           `json:"p50_us,omitempty"` // of the last repeat
 	P99      float64           `json:"p99_us,omitempty"`
 	Versions map[string]string `json:"versions"`
 }
 
-// emit derives the remaining fields and prints the line.
 func (b *bench) emit(l line, values []float64) error {
 	sorted := slices.Sorted(slices.Values(values))
 	l.Impl, l.N = cmp.Or(l.Impl, "lazo"), len(values)

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// matmul measures the machine's limits: a float32 matrix product, and x+1 over 256 MiB.
+// matmul measures a float32 matrix product, and x+1 over 256 MiB.
 func matmul(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func matmul(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// inPlace measures the cost per value that a run changes in place, with 10 to 600 small values.
+// inPlace measures the cost per value changed in place, with 10 to 600 small values.
 func inPlace(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func inPlace(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// runs measures a program on device-resident inputs, inner runs per repeat.
+// runs measures a program on device-resident inputs.
 func (b *bench) runs(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Built, shape shapes.Shape, inputs, inner int) (took repeats, err error) {
 	p, err := r.Compile("runs", build)
 	if err != nil {

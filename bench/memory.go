@@ -22,20 +22,17 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// memoryChild is the verb of the measured process.
 const memoryChild = "memory-child"
 
-// The model has 10 bias-free layers of 3,162 x 3,162, 100 million parameters. With Adam its state takes 1.2 GB, a set
-// of gradients 0.4 GB.
+// 10 bias-free layers of 3,162 x 3,162: state with Adam 1.2 GB, gradients 0.4 GB.
 const (
 	memoryLayers, memoryWidth, memoryBatch, memorySteps = 10, 3_162, 16, 5
 	memoryState                                         = 3 * 4 * memoryLayers * memoryWidth * memoryWidth
-	// memoryLimit is state, gradients and 15 % for the rest.
+	// memoryLimit is state, gradients and 15 %.
 	memoryLimit = (memoryState + memoryState/3) * 115 / 100
 )
 
-// memory measures the memory of a process that trains a large model. It also measures JAX if PY names a Python with jax
-// and optax.
+// memory measures a process that trains a large model, and JAX if PY names a Python with jax and optax.
 func memory(ctx context.Context, b *bench) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -56,7 +53,6 @@ func memory(ctx context.Context, b *bench) error {
 	return b.pass(child)
 }
 
-// pass runs a child and prints its lines.
 func (b *bench) pass(child *exec.Cmd) error {
 	child.Stderr = os.Stderr
 	text, err := child.Output()

@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// workload is a model with the peers' sizes.
+// workload has the peers' sizes.
 type workload struct {
 	steps, warmup int
 	batches       []int
@@ -73,13 +73,13 @@ func convolutional(c1, c2, hidden int) func(*model.Scope, *graph.Node) *graph.No
 	}
 }
 
-// oneByOne is the variant without blocks of steps.
+// oneByOne has no blocks of steps.
 const oneByOne = "one by one"
 
-// onDevice is variant metric with data on the device.
+// onDevice is metric with data on the device.
 const onDevice = "on device"
 
-// summed reports whether a variant sums loss and accuracy on the device and logs nothing.
+// summed variants sum on the device and log nothing.
 func summed(variant string) bool {
 	return variant == "metric" || variant == oneByOne || variant == onDevice
 }
@@ -115,7 +115,7 @@ func (w workload) newState(r *xla.Runtime, seed int64) (*managed.State, error) {
 	return managed.New(strategies.Jit(r), managed.WithOptimizer(w.optimizer()), managed.WithSeed(seed))
 }
 
-// random makes a workload's data: normal inputs, and labels that depend on them (tiny) or are random.
+// random makes normal inputs, and labels that depend on them (tiny) or are random.
 func random(name string) (*data.Set, error) {
 	r := rand.New(rand.NewPCG(0, 0))
 	normal := func(n int) []float32 {

@@ -12,7 +12,7 @@ type point struct {
 	cost float64 // us per step
 }
 
-// draw makes an SVG with a log-log panel of cost by size, with a line of linear growth for comparison.
+// draw makes an SVG of log-log panels, cost by size, with a line of linear growth.
 func draw(points []point) string {
 	const width, height, margin = 300, 240, 48
 	var svg strings.Builder
@@ -45,7 +45,6 @@ func draw(points []point) string {
 			fmt.Fprintf(&svg, `<circle cx="%.1f" cy="%.1f" r="3" fill="#1f77b4"/><text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", px, py, px, height-margin+16, p.at)
 		}
 		fmt.Fprintf(&svg, `<polyline points="%s" fill="none" stroke="#1f77b4" stroke-width="1.5"/>`+"\n", strings.Join(line, " "))
-		// clipped to the panel
 		end := min(x.high-x.low, y.high-math.Log10(panel[0].cost))
 		fmt.Fprintf(&svg, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#999" stroke-dasharray="4 3"/>`+"\n",
 			x.at(x.low), y.at(math.Log10(panel[0].cost)), x.at(x.low+end), y.at(math.Log10(panel[0].cost)+end))
@@ -54,7 +53,6 @@ func draw(points []point) string {
 	return svg.String()
 }
 
-// scale maps numbers to coordinates.
 type scale struct{ low, high, from, to float64 }
 
 func (s scale) at(v float64) float64 {

@@ -20,7 +20,6 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// asking are the numbers of concurrent clients.
 var asking = []int{1, 8, 64}
 
 func perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -33,8 +32,8 @@ func perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
 	return x
 }
 
-// predict measures single-example predictions of mlp's layers from host memory and back. Each goroutine waits for its
-// answer before it asks again. Variants are numbers of goroutines.
+// predict measures single-example predictions of mlp's layers from host memory and back. Variants are numbers of
+// goroutines, each of which waits for its answer.
 func predict(ctx context.Context, b *bench) (err error) {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -67,7 +66,7 @@ func predict(ctx context.Context, b *bench) (err error) {
 		if !b.wants(variant) {
 			continue
 		}
-		var took []time.Duration // of the last repeat
+		var took []time.Duration
 		ask := func(n int) error {
 			took = make([]time.Duration, n)
 			var next atomic.Int64

@@ -12,8 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ranks measures mlp's data-parallel step over the launcher's processes, or over two devices of one process without a
-// launcher:
+// ranks measures mlp's data-parallel step over the launcher's processes, else over two devices of one process:
 //
 //	lazo run -np 2 go run ./bench -workload ranks
 func ranks(ctx context.Context, b *bench) (err error) {
