@@ -1,3 +1,6 @@
 // Package strategies has the ways to run a step's graph: [Jit] on one device, [DataParallel] on several, and [Eager]
-// operation by operation for debugging. Package managed adds parameters, optimizers and metrics.
+// operation by operation for debugging.
+//
+// A strategy knows where values live and how a graph is compiled and run. It knows nothing of parameters, optimizers or
+// metrics, which belong to package managed.
 package strategies
