@@ -32,9 +32,8 @@ var besideFor = 100 * time.Millisecond
 // wide is the length of both variables of counted.
 const wide = 512
 
-// counted is a model of two variables, all of whose numbers are how many training steps there were: so what somebody
-// read is of one moment between two steps, or it shows. Its output says the batch's numbers, twice as large, and the
-// variables.
+// counted is a model of two variables whose elements all equal the number of training steps, so that a read from within
+// a step is detected. Its output is the batch's numbers, doubled, and the variables.
 func counted(b *managed.Builder) {
 	x := b.Field("x")
 	n := x.Shape().Dimensions[0]

@@ -258,7 +258,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	t.Logf("F20: 100 changes of the rate: 1 program; %d shapes: %d programs, a warning at the 8th, 0 left after Close", shapes, shapes)
 }
 
-// R33: a test step that meets ever new shapes gives up the program that it used longest ago, and no other.
+// R33: a test step that meets new shapes without end frees the least recently used program, and no other.
 func TestR33_theProgramUsedLongestAgo(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Field("x")) }, managed.MaxShapes(3)))

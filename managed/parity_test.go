@@ -217,7 +217,7 @@ func TestAddLoss_names(t *testing.T) {
 	}
 }
 
-// B79: the batch lies divided along the data axis, the state whole on each device, or divided where a rule says so.
+// B79: the batch is sharded over the data axis; the state is replicated, or sharded by a rule.
 func TestB79_howValuesLie(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	lies := regexp.MustCompile(`tensor<([0-9x]+)xf32> \{sdy.sharding = #sdy.sharding<@mesh, \[([^]]*)\]>`)

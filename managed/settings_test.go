@@ -120,8 +120,8 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	t.Logf("R13: %d changed settings: each told by its name, with both values and which is in force", count)
 }
 
-// Data of another kind is a difference: what the saved run knew of its data, and the batches of the resumed one do not
-// say, is not known. Data that never said it differs in nothing.
+// Data of another kind is a difference: settings that the saved run knew and the resumed run's batches lack are
+// reported as unknown. Data that never had these settings is no difference.
 func TestR13_dataThatSaysNothing(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 80)
 	plain := loop.From(func(position int64) iter.Seq2[data.Batch, error] {

@@ -23,7 +23,7 @@ const (
 	other    = 65533
 )
 
-// A child tells, of each path that it is given, whether it may be trusted.
+// A child process reports whether it trusts each of the given paths.
 const pathsVariable = "LAZO_OWNERS_TEST_PATHS"
 
 func TestMain(m *testing.M) {
@@ -89,7 +89,7 @@ func (p *place) give(name string) {
 	}
 }
 
-// cases lays something out, gives the path to it, and says whether it is refused.
+// cases make files, and have the path to check and whether it is refused.
 var cases = []struct {
 	name   string
 	unsafe bool

@@ -33,7 +33,7 @@ const (
 	savedUntil  = "LAZO_TEST_SAVED_UNTIL"
 )
 
-// fetched counts values that are cut and fetched whole, and the bytes that are fetched to be saved.
+// fetched counts the sharded values fetched whole, and the bytes fetched for saving.
 type fetched struct {
 	strategies.Strategy
 	whole, bytes int
