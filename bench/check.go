@@ -16,7 +16,6 @@ import (
 	"strings"
 )
 
-// checked are what -check measures: minutes in all, and a part of each kind of work.
 var checked = []struct {
 	workload, variant string
 	batch, steps      int
@@ -25,7 +24,7 @@ var checked = []struct {
 	{"matmul", "1024^3", 0, 0}, {"inplace", "150", 0, 0}, {"images", "jpeg", 0, 0}, {"images", "png", 0, 0}, {"csv", "numbers", 0, 0}, {"csv", "classes", 0, 0},
 }
 
-// What is told as slower: a median that is so much more, where repeats of equal programs would seldom lie so.
+// A workload is slower if its median exceeds slowerBy and the difference is unlikely by chance.
 const (
 	slowerBy     = 1.03
 	slowerChance = 0.01
@@ -33,7 +32,7 @@ const (
 
 var errSlower = errors.New("slower than before")
 
-// check measures this program in turns with an earlier one, and says what became slower beyond noise: [errSlower].
+// check compares this program with an earlier one in turns, and returns [errSlower] if a workload became slower.
 func check(ctx context.Context, b *bench, before string) error {
 	now, err := os.Executable()
 	if err != nil {
@@ -71,7 +70,7 @@ func check(ctx context.Context, b *bench, before string) error {
 	return nil
 }
 
-// inTurns has the repeats of two commands alternate, the first one of a pair in turn too.
+// inTurns alternates the repeats of two commands.
 func inTurns(ctx context.Context, repeats int, commands [2]string, args []string) (lines [2]line, err error) {
 	var sides [2]*turnSide
 	for i, command := range commands {
@@ -81,7 +80,7 @@ func inTurns(ctx context.Context, repeats int, commands [2]string, args []string
 		}
 		sides[i] = s
 		defer func() { err = errors.Join(err, s.close()) }()
-		if err := s.await(nil); err != nil { // one after the other: a warm-up is not to disturb
+		if err := s.await(nil); err != nil {
 			return lines, err
 		}
 	}
@@ -127,7 +126,7 @@ func startSide(ctx context.Context, command string, args []string) (*turnSide, e
 	return &turnSide{c, stdin, bufio.NewScanner(stdout)}, nil
 }
 
-// await reads until the process is ready for its next repeat, or has printed the result that is wanted.
+// await reads until the process is ready for a repeat, or printed the result.
 func (s *turnSide) await(result *line) error {
 	for s.out.Scan() {
 		switch text := s.out.Text(); {
@@ -142,12 +141,12 @@ func (s *turnSide) await(result *line) error {
 
 func (s *turnSide) close() error {
 	err := s.stdin.Close()
-	for s.out.Scan() { // until it has ended
+	for s.out.Scan() {
 	}
 	return errors.Join(err, s.Wait())
 }
 
-// timesOf are the repeats as times: less is faster.
+// timesOf returns the repeats as times.
 func timesOf(l line) []float64 {
 	times := slices.Clone(l.Values)
 	if !slices.Contains([]string{"s", "ms", "us/step", "ms/step", "us/run", "ratio"}, l.Unit) {
@@ -159,14 +158,13 @@ func timesOf(l line) []float64 {
 }
 
 type comparison struct {
-	ratio  float64 // of the medians
-	chance float64 // that equal programs come out so, or worse
+	ratio  float64 // of medians
+	chance float64 // probability for equal programs
 }
 
 func (c comparison) slower() bool { return c.ratio > slowerBy && c.chance < slowerChance }
 
-// compare is the test of Mann and Whitney, one-sided: how often a time of now is more than one of before. The
-// distribution is that of a normal one, with the correction for continuity and for equal times, which is near enough
+// compare is a one-sided Mann-Whitney test with the normal approximation, corrected for continuity and ties; accurate
 // from seven repeats on.
 func compare(before, now []float64) comparison {
 	u := 0.0

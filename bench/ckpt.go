@@ -22,16 +22,15 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// The state of the ckpt workload: ten arrays of 5,000 x 1,000 float32, 200 MB, as in the peers' script.
+// The state, 200 MB, is that of the peers' script.
 const ckptTensors, ckptRows, ckptColumns, ckptMB = 10, 5_000, 1_000, 200
 
 const ckptOfState = "save: thread blocked, state"
 
-// ckpt measures how long a save in the background blocks, a save that waits for the disk, and a load with all
-// checksums. Each stands beside a floor of the same repeat: the same bytes copied in memory, written to a file and
-// synced, read from one. "State" is a managed.State on the device, the others have their bytes in Go's memory. Ratio is
-// the best repeat by the best floor: on a machine that others use too, the best says most. The disk is that of TMPDIR;
-// what is read lies in the cache of files, as in the peers' script.
+// ckpt measures how long a background save blocks, a save that waits for the disk, and a load with checksums. Floors of
+// the same repeat are copying, writing with sync, and reading the bytes. "State" is a managed.State on the device.
+// Ratio is the best repeat by the best floor, which other load affects least. Saves go to TMPDIR; reads come from the
+// file cache.
 func ckpt(ctx context.Context, b *bench) (err error) {
 	dir, err := os.MkdirTemp("", "lazo-bench-")
 	if err != nil {
@@ -61,11 +60,11 @@ func ckpt(ctx context.Context, b *bench) (err error) {
 		if !b.wants(figure.variant) {
 			continue
 		}
-		if err := errors.Join(s.writeRaw(ctx), s.save(ctx)); err != nil { // what restore reads
+		if err := errors.Join(s.writeRaw(ctx), s.save(ctx)); err != nil {
 			return err
 		}
 		var floors, ours []float64
-		for repeat := -1; repeat < b.repeats; repeat++ { // the first one warms up
+		for repeat := -1; repeat < b.repeats; repeat++ {
 			if repeat >= 0 {
 				if err := b.turn(ctx); err != nil {
 					return err
@@ -120,7 +119,7 @@ func ckptContent() checkpoint.Content {
 	return c
 }
 
-// copy copies into memory that is there already, as that of a second save in the background is.
+// copy copies into existing memory, as a second background save does.
 func (s *ckptState) copy(context.Context) error {
 	if s.copied == nil {
 		for _, t := range s.content.Tensors {
@@ -138,7 +137,6 @@ func (s *ckptState) saveAsync(ctx context.Context) error {
 	return s.async.Save(ctx, s.step, s.content)
 }
 
-// open makes a state of the content's values.
 func (s *ckptState) open(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -151,7 +149,7 @@ func (s *ckptState) open(ctx context.Context, b *bench) error {
 		for _, t := range s.content.Tensors {
 			values, err := safetensors.Values[float32](t.Data)
 			if err != nil {
-				panic(err) // as graph functions do
+				panic(err)
 			}
 			b.Scope().VariableWithValue(t.Name, tensors.FromFlatDataAndDimensions(values, t.Dims...)).NodeValue(b.Graph())
 		}
@@ -176,7 +174,7 @@ func (s *ckptState) saveState(ctx context.Context) error {
 	return s.async.Save(ctx, s.step, content)
 }
 
-// clear waits for the background, removes all files and has the disk do what it was asked to.
+// clear waits for saves, removes all files and syncs the disk.
 func (s *ckptState) clear(ctx context.Context) error {
 	err := s.async.Wait(ctx)
 	saved, globErr := filepath.Glob(filepath.Join(s.dir, "lazo", "step-*"))
@@ -210,7 +208,6 @@ func (s *ckptState) writeRaw(context.Context) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// readRaw reads into new memory, as a load does.
 func (s *ckptState) readRaw(context.Context) error {
 	file, err := os.Open(s.rawPath())
 	if err != nil {

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// repeats are how long something took, each time that it was measured.
 type repeats struct {
 	seconds []float64
-	cpu     []float64 // seconds of processor time, of all threads
+	cpu     []float64 // seconds, all threads
 }
 
-// measure calls f n times. On a machine that others use as well, the processor's time says more than the clock's.
+// measure calls f n times. On a shared machine, processor time is more reliable than wall time.
 func (b *bench) measure(ctx context.Context, n int, f func() error) (r repeats, err error) {
 	for range n {
 		if err := b.turn(ctx); err != nil {
@@ -31,7 +30,6 @@ func (b *bench) measure(ctx context.Context, n int, f func() error) (r repeats, 
 	return r, nil
 }
 
-// turn waits until the next repeat may begin.
 func (b *bench) turn(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil || b.turns == nil {
 		return err
@@ -43,7 +41,6 @@ func (b *bench) turn(ctx context.Context) error {
 	return nil
 }
 
-// each maps the seconds to a figure.
 func (r repeats) each(figure func(seconds float64) float64) []float64 {
 	values := make([]float64, len(r.seconds))
 	for i, s := range r.seconds {
@@ -52,7 +49,7 @@ func (r repeats) each(figure func(seconds float64) float64) []float64 {
 	return values
 }
 
-// machineLoad is how many processes of the machine ran or could have, over the last minute; 0 where it does not say.
+// machineLoad returns the load average of a minute, 0 if unknown.
 func machineLoad() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(text), " ")

@@ -18,21 +18,18 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// controlRank is the argument of a process of control.
 const controlRank = "control-rank"
 
-// controlSizes are the numbers of processes.
 var controlSizes = []int{16, 64, 256}
 
 const (
 	agreements = 50
-	// watched is how long rank 0 does nothing but hear and send signs of life.
+	// watched is the time in which rank 0 only exchanges heartbeats.
 	watched = 3 * time.Second
 )
 
-// control measures jobs of processes on this machine that have their control connections alone, without MPI and XLA:
-// what joining takes, an agreement, the signs of life at rank 0, and how long all live on when one was killed. The
-// processes of a size are a variant.
+// control measures jobs with control connections only, without MPI and XLA: joining, an agreement, heartbeats at rank
+// 0, and survival after a killed rank. Each number of processes is a variant.
 func control(ctx context.Context, b *bench) error {
 	for _, n := range controlSizes {
 		if b.wants(strconv.Itoa(n)) {
@@ -59,7 +56,7 @@ func (b *bench) controlOf(ctx context.Context, n int) (err error) {
 	defer func() {
 		for _, c := range ranks {
 			if c != nil && c.ProcessState == nil {
-				_ = c.Process.Kill() // it has ended by itself, or must now
+				_ = c.Process.Kill()
 				_ = c.Wait()
 			}
 		}
@@ -80,8 +77,7 @@ func (b *bench) controlOf(ctx context.Context, n int) (err error) {
 			return err
 		}
 	}
-	// Rank 0 is started when the others do nothing but try to reach it: what they do before that (the start of a
-	// process, the digest of its executable) they do on their own hosts elsewhere.
+	// Rank 0 starts last, because elsewhere ranks prepare (process start, digest of the executable) on their own hosts.
 	if err := idle(ctx, ranks[1:]); err != nil {
 		return err
 	}
@@ -126,7 +122,6 @@ func (b *bench) emitControl(n int, l line, values []float64) error {
 	return b.emit(l, values)
 }
 
-// freeAddress is one of this machine at which nobody listens.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -135,7 +130,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// idle waits until processes take less than a tenth of the machine's processors.
+// idle waits until the processes use less than a tenth of the processors.
 func idle(ctx context.Context, list []*exec.Cmd) error {
 	const between = 500 * time.Millisecond
 	for last := time.Duration(-1); ; {
@@ -159,7 +154,7 @@ func idle(ctx context.Context, list []*exec.Cmd) error {
 	}
 }
 
-// processorTime is what a process of this machine has taken of its processors, to a hundredth of a second.
+// processorTime has a resolution of 10 ms.
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -167,7 +162,7 @@ func processorTime(pid int) (time.Duration, error) {
 	}
 	_, behind, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(behind)
-	const user, system = 11, 12 // behind the name
+	const user, system = 11, 12 // after the name
 	if len(fields) <= system {
 		return 0, fmt.Errorf("/proc/%d/stat is %q", pid, text)
 	}
@@ -182,7 +177,6 @@ func processorTime(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
-// controlProcess is a rank of control. Rank 0 prints its lines, and all wait to be ended.
 func controlProcess(ctx context.Context, stdout io.Writer) error {
 	out := json.NewEncoder(stdout)
 	begin, cpu := time.Now(), cpuSeconds()
@@ -236,11 +230,11 @@ func controlProcess(ctx context.Context, stdout io.Writer) error {
 		time.Sleep(300 * time.Millisecond) // until the others have left the barrier
 		fmt.Fprintln(stdout, "ready")
 	}
-	<-ctx.Done() // this process ends with its job
+	<-ctx.Done() // the job ends this process
 	return context.Cause(ctx)
 }
 
-// transferred is how many bytes this process has read and written by its own calls.
+// transferred returns the bytes of this process's system calls.
 func transferred() (bytes float64, err error) {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {

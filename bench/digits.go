@@ -12,9 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// digits trains on the real digits for ten epochs with three seeds: the accuracy on the test images, and the seconds
-// of the first training, with what it compiles, and of the faster one of the others. Variant "later seed" is a training
-// that compiles nothing, a repeat each.
+// digits trains on the real digits for ten epochs with three seeds: test accuracy, seconds of the first training with
+// compilation, and of the fastest other one. Variant "later seed" has no compilation.
 func digits(ctx context.Context, b *bench) error {
 	const epochs = 10
 	w := trained["digits"]

@@ -24,33 +24,31 @@ import (
 	"github.com/lazo-ml/lazo/xla/mpi"
 )
 
-// summed are the sizes of the arrays that the ranks sum, in bytes.
+// sumSizes are in bytes.
 var sumSizes = []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 100e6}
 
-// exchangers are models whose gradients the ranks exchange: dense layers on 784 numbers an example.
+// exchangers are dense models on 784 inputs.
 var exchangers = []struct {
 	name   string
 	layers []int
-	batch  int // of a rank
-	steps  int // of a repeat
+	batch  int // per rank
+	steps  int // per repeat
 }{
 	{"mlp 2.0 M", []int{1024, 1152, 10}, 64, 20},
 	{"mlp 25 M", []int{4096, 4096, 1218, 10}, 16, 3},
 }
 
-// exchanging is what the ranks of a job measure together.
 type exchanging struct {
 	*bench
 	job   *dist.Job
 	world *mpi.World
-	// across exchanges, alone is this rank's own.
+	// across spans the ranks; alone is this rank's own.
 	across, alone *xla.Runtime
 }
 
-// exchange measures what the ranks of a job pay for a sum over all of them: by MPI alone, called by the host; by a
-// program that calls it; and by training steps, as what a step takes longer than the same step of the rank alone, on
-// its part of the batch. The last stands beside the bare sum of as many bytes, in turns with it. Variants are sums
-// and steps.
+// exchange measures a sum over all ranks of a job: by MPI from the host, within a program, and in training steps, as
+// the difference from a single rank's step on its part of the batch, in turns with a bare sum of as many bytes.
+// Variants are sums and steps.
 //
 //	lazo run -np 4 go run ./bench -workload exchange
 func exchange(ctx context.Context, b *bench) (err error) {
@@ -93,7 +91,6 @@ func exchange(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// emit prints a line at rank 0.
 func (e exchanging) emit(l line, values []float64) error {
 	if e.job.Rank() > 0 {
 		return nil
@@ -103,7 +100,7 @@ func (e exchanging) emit(l line, values []float64) error {
 	return e.bench.emit(l, values)
 }
 
-// timed gives the seconds of f on this rank, when all have come to it.
+// timed begins with a barrier.
 func (e exchanging) timed(f func() error) (seconds float64, err error) {
 	if err := e.world.Barrier(); err != nil {
 		return 0, err
@@ -113,7 +110,7 @@ func (e exchanging) timed(f func() error) (seconds float64, err error) {
 	return time.Since(begin).Seconds(), err
 }
 
-// bare is a number of sums of values by MPI, called by the host.
+// bare sums by MPI from the host.
 func (e exchanging) bare(values []float32, calls int) (seconds float64, err error) {
 	return e.timed(func() error {
 		for range calls {
@@ -125,7 +122,7 @@ func (e exchanging) bare(values []float32, calls int) (seconds float64, err erro
 	})
 }
 
-// callsOf is how many sums are measured as one.
+// callsOf returns the number of sums timed together.
 func callsOf(bytes int) int { return max(1, min(64, 4<<20/bytes)) }
 
 func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
@@ -134,7 +131,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 	if _, err := e.bare(values, calls); err != nil {
 		return err
 	}
-	// What a run of a program costs without a call in it is not the exchange's.
+	// A program without sums measures the cost of a run itself.
 	var programs [2]*xla.Program
 	var inputs [2][]compute.Buffer
 	for i, n := range []int{0, calls} {
@@ -158,7 +155,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 	var bare, inside []float64
 	repeats := e.repeats
 	if bytes <= 1<<20 {
-		repeats *= 5 // they take milliseconds
+		repeats *= 5
 	}
 	for range repeats {
 		if err := context.Cause(ctx); err != nil {
@@ -187,7 +184,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 		e.emit(line{Variant: "program", Unit: "us/sum", Bytes: bytes, Floor: floor / 1e6, Ratio: medianOf(inside) / floor}, inside))
 }
 
-// sumsOf is a program that sums an array over all ranks in place, so many times.
+// sumsOf is a program that sums an array over all ranks in place.
 func sumsOf(elements, times, ranks int) string {
 	array := fmt.Sprintf("tensor<%dxf32>", elements)
 	groups := make([]string, ranks)
@@ -207,7 +204,7 @@ func sumsOf(elements, times, ranks int) string {
 		array, body.String(), x)
 }
 
-// steps measures a model's steps: across all ranks, and each rank's alone with its part of the batch, in turns.
+// steps alternates steps across all ranks with each rank's alone.
 func (e exchanging) steps(ctx context.Context, number int) (err error) {
 	m, ranks := exchangers[number], e.job.Size()
 	if e.bench.steps > 0 {
@@ -264,7 +261,7 @@ func (e exchanging) steps(ctx context.Context, number int) (err error) {
 			}
 			each[i] = 1e3 * took / float64(m.steps)
 		}
-		// Each rank alone ends when it ends, and all together when the last does: the slowest is what they wait for.
+		// A joint step waits for the slowest rank.
 		slowest := []int64{int64(each[0] * 1e6)}
 		if err := e.world.Max(slowest); err != nil {
 			return err
@@ -283,7 +280,6 @@ func (e exchanging) steps(ctx context.Context, number int) (err error) {
 	return errors.Join(err, print("exchange", exchange))
 }
 
-// parameters are those of dense layers on 784 numbers.
 func parameters(layers []int) (n int) {
 	in := 784
 	for _, out := range layers {
@@ -293,7 +289,6 @@ func parameters(layers []int) (n int) {
 	return n
 }
 
-// examples are random ones of the mlp's form.
 func examples(n int) (*data.Set, error) {
 	x, y := make([]float32, n*784), make([]int32, n)
 	for i := range x {

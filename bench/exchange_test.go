@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// variantsOf are the variants of lines that name so many ranks.
+// variantsOf are the variants of lines with this number of ranks.
 func variantsOf(t *testing.T, out []byte, workload string, ranks int) (list []string) {
 	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
 		var l line

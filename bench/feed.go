@@ -20,14 +20,14 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// The files that are read: the peers' scripts read the same.
+// Sizes as in the peers' scripts.
 const (
 	feedImages, feedClasses, feedSide = 2_000, 10, 128
 	feedResized, feedCropped          = 112, 96
 	feedRows, feedColumns             = 200_000, 20
 )
 
-// feeding is a workload that reads files and computes nothing: -data has them, or gets them.
+// feeding is a workload that only reads files, from -data or a temporary folder.
 func feeding(name string, variants []string, write func(dir, variant string) error, read func(b *bench, dir, variant string) (int, error)) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) (err error) {
 		dir := b.data
@@ -49,7 +49,7 @@ func feeding(name string, variants []string, write func(dir, variant string) err
 				n, err = read(b, from, variant)
 				return err
 			}
-			if err := once(); err != nil { // the files come from the kernel's memory, as they do in the peers
+			if err := once(); err != nil { // fills the file cache, as the peers' scripts do
 				return err
 			}
 			took, err := b.measure(ctx, b.repeats, once)
@@ -65,7 +65,7 @@ func feeding(name string, variants []string, write func(dir, variant string) err
 	}
 }
 
-// written has make write a folder of dir, whole or not at all.
+// written makes a folder completely or not at all.
 func written(dir, name string, write func(dir string) error) error {
 	done := filepath.Join(dir, name)
 	if _, err := os.Stat(done); err == nil {
@@ -82,8 +82,8 @@ func written(dir, name string, write func(dir string) error) error {
 	return err
 }
 
-// images reads 2,000 files of 128 x 128 pixels, shuffled, brought to 112 x 112, of which a random part of 96 x 96 is
-// taken, and every second mirrored: a batch is float32 [64, 96, 96, 3].
+// images reads 2,000 shuffled files of 128 x 128 pixels, resizes them to 112 x 112, crops 96 x 96 and mirrors half. A
+// batch is float32 [64, 96, 96, 3].
 var images = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *bench, dir, _ string) (n int, err error) {
 	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: feedResized, Width: feedResized, Resize: data.Stretch})
 	if err != nil {
@@ -102,7 +102,7 @@ var images = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *ben
 	return n, nil
 })
 
-// writeImages makes pictures that files of photographs resemble in size: waves in each channel, and some noise.
+// writeImages makes waves with noise, which compress like photographs.
 func writeImages(dir, kind string) error {
 	r := rand.New(rand.NewPCG(0, 0))
 	for i := range feedImages {
@@ -148,7 +148,7 @@ func writeImages(dir, kind string) error {
 	return nil
 }
 
-// tables reads 200,000 rows of 20 columns: 19 of numbers, and one of classes.
+// tables reads 200,000 rows of 20 columns: 19 numbers and a class.
 var tables = feeding("csv", []string{"numbers", "classes"}, writeTable, func(_ *bench, dir, variant string) (int, error) {
 	format := data.CSV{}
 	if variant == "classes" {
@@ -163,7 +163,6 @@ var tables = feeding("csv", []string{"numbers", "classes"}, writeTable, func(_ *
 
 var feedKinds = []string{"setosa", "versicolor", "virginica"}
 
-// writeTable makes columns of a number with six digits, and in classes the last one a word.
 func writeTable(dir, variant string) (err error) {
 	file, err := os.Create(filepath.Join(dir, "table.csv"))
 	if err != nil {

@@ -24,9 +24,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// fit trains the same network on the digits by Fit and by a train.Loop with the same losses, metrics and tests, written
-// by hand, in turns: the microseconds of a step each, and how much longer Fit's takes. Variant digits is the peers'
-// workload of that name, three seeds of a convolutional network, by Fit: the accuracy and the seconds.
+// fit compares Fit with a handwritten train.Loop on the digits, in turns, in us per step. Variant digits is the peers'
+// convolutional network by Fit with three seeds.
 func fit(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -97,14 +96,13 @@ func fit(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// fitModel is a network for the digits, as Fit has it.
 func fitModel(ctx context.Context, r *xla.Runtime, seed int64, network ...nn.Layer) (*flaxlike.Model, error) {
 	return flaxlike.New(ctx, nn.Sequential(network),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(seed),
 		flaxlike.WithStrategy(strategies.Jit(r)))
 }
 
-// byHand is the same with what is below flaxlike.
+// byHand trains without flaxlike.
 type byHand struct {
 	state       *managed.State
 	train, test *managed.Stepper
@@ -144,7 +142,7 @@ func (h byHand) run(ctx context.Context, set, test *data.Set, batch, epochs int)
 
 func (h byHand) close() error { return errors.Join(h.train.Close(), h.test.Close(), h.state.Close()) }
 
-// fitDigits trains models of three seeds, one after the other: those after the first compile nothing.
+// fitDigits compiles for the first of three seeds only.
 func fitDigits(ctx context.Context, b *bench, r *xla.Runtime) error {
 	set, test, err := data.Digits()
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// generator is a model with caches in its state, that gives the greedy next token.
+// generator returns the greedy next token, with caches in its state.
 type generator struct {
 	gpt
-	prompt, tokens int // how many tokens it is given, and gives
+	prompt, tokens int // lengths
 }
 
 var bigGenerator = generator{gpt{layers: 6, width: 256, heads: 8, vocabulary: 2048, places: 640}, 16, 512}
 
-// generates measures the tokens of one sequence, each read on the host and handed in again: how many there are a
-// second, how long the first one takes, and how much longer the last ones take than the ones behind the first.
+// generates measures one sequence, with each token read on the host and passed in again: tokens per second, time to the
+// first token, and the slowdown to the last tokens.
 func generates(m generator) func(ctx context.Context, b *bench) error {
 	return func(ctx context.Context, b *bench) (err error) {
 		if b.steps > 0 {
@@ -80,8 +80,7 @@ func generates(m generator) func(ctx context.Context, b *bench) error {
 	}
 }
 
-// next is the step: the most likely token behind those that it is given, which follow the places of the caches. It
-// begins anew with a prompt.
+// next clears the caches at a prompt.
 func (m generator) next(b *managed.Builder) {
 	ids, s := b.Field("x"), b.Scope()
 	g := b.Graph()

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// growths are what one size of a training grows along, the others standing still.
+// growths vary one size at a time.
 var growths = []struct {
 	of     string
 	values []int
@@ -30,11 +30,11 @@ var growths = []struct {
 	{"layers", []int{1, 2, 4, 8}},
 }
 
-// size is that of a training: a chain of dense layers, two variables each, on batches of 16 numbers an example.
+// size is that of a chain of dense layers with two variables each, on 16 inputs.
 type size struct{ variables, batch, devices, steps int }
 
-// growth measures what a step costs as one size grows: us a step, through the whole stack with each step's loss kept.
-// Places are those of workload lstm, layers those of a small gpt; of both also the seconds of the first step.
+// growth measures us per step as one size grows, with each loss kept. Places are those of workload lstm, layers those
+// of a small gpt; both also report the first step.
 func growth(ctx context.Context, b *bench) error {
 	var points []point
 	for _, g := range growths {
@@ -118,7 +118,6 @@ func (b *bench) grow(ctx context.Context, of string, value int, s size) (median 
 	return medianOf(values), errors.Join(b.emit(l, values), step.Close(), state.Close())
 }
 
-// chain is a model of so many dense layers.
 func chain(n int) managed.Build {
 	return func(b *managed.Builder) {
 		h := b.Field("x")

@@ -1,10 +1,10 @@
-// Command bench measures lazo: one JSON line for each result, in the shape of the peers' benchmarks.
+// Command bench measures lazo and prints one JSON line per result, in the format of the peers' benchmarks.
 //
 //	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,serve,ckpt,ttfs,lstm,gpt,generate,images,csv
 //
-// The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
-// Keras and PyTorch, so that lines can be compared. docs/maintain/performance.md describes each. With -turns each
-// repeat waits for a line on standard input, so that scripts/bench_peers.sh can measure lazo and JAX in turns.
+// Workloads, sizes and timing rules are those of the scripts for JAX, Ciclo, Jaxloop, Keras and PyTorch: see
+// docs/maintain/performance.md. With -turns each repeat waits for a line on standard input, so that
+// scripts/bench_peers.sh can alternate lazo and JAX.
 package main
 
 import (
@@ -45,7 +45,6 @@ func main() {
 
 type usageError struct{ error }
 
-// bench is one call of the command.
 type bench struct {
 	plugin   string
 	variants []string
@@ -56,16 +55,15 @@ type bench struct {
 	server   string
 	data     string
 	over     string
-	load     float64 // of the machine when the command began
+	load     float64 // at the start
 	out      *json.Encoder
-	// turns, if not nil, has a line for each repeat that may begin; "ready" is printed before it is read.
+	// turns, if not nil, has a line per permitted repeat; "ready" is printed before.
 	turns  *bufio.Scanner
 	stdout io.Writer
-	// runtime is opened when the first workload needs it: ttfs measures how long that takes, in processes of its own.
+	// runtime is opened on first use, because ttfs measures opening.
 	runtime *xla.Runtime
 }
 
-// workloads are what can be measured, in the order of the peers' tables.
 var workloads = []struct {
 	name string
 	run  func(ctx context.Context, b *bench) error
@@ -94,7 +92,7 @@ var workloads = []struct {
 	{"control", control},
 }
 
-// notByDefault are measured when they are asked for alone: they take minutes.
+// notByDefault run only on request, because they take minutes.
 var notByDefault = []string{"growth", "gpt", "ranks", "exchange", "control"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
@@ -183,7 +181,6 @@ func (b *bench) open(ctx context.Context, options ...xla.Option) (*xla.Runtime, 
 	return r, err
 }
 
-// line is a result, with the fields that the peers' lines have.
 type line struct {
 	Workload string            `json:"workload"`
 	Impl     string            `json:"impl"`
@@ -194,7 +191,7 @@ type line struct {
 	Max      float64           `json:"max"`
 	N        int               `json:"n"`
 	Values   []float64         `json:"values"`
-	CPU      []float64         `json:"cpu_s,omitempty"` // seconds of processor time that each repeat took
+	CPU      []float64         `json:"cpu_s,omitempty"` // processor seconds per repeat
 	Mean     float64           `json:"mean,omitempty"`
 	Batch    int               `json:"batch,omitempty"`
 	Steps    int               `json:"steps,omitempty"`
@@ -203,21 +200,20 @@ type line struct {
 	FirstS   float64           `json:"first_s,omitempty"`
 	WarmS    float64           `json:"warm_s,omitempty"`
 	MB       int               `json:"mb,omitempty"`
-	Floor    float64           `json:"floor_s,omitempty"` // the best of what is measured beside it
-	Ratio    float64           `json:"ratio,omitempty"`   // Min by Floor; of exchange, Median by Floor
+	Floor    float64           `json:"floor_s,omitempty"`
+	Ratio    float64           `json:"ratio,omitempty"` // Min/Floor; in exchange, Median/Floor
 	Ranks    int               `json:"ranks,omitempty"`
-	Bytes    int               `json:"bytes,omitempty"` // that each rank gives to a sum
-	CPUs     int               `json:"cpus,omitempty"`  // processors of the machine, which all ranks share
-	Over     string            `json:"over,omitempty"`  // what ranks exchange by
+	Bytes    int               `json:"bytes,omitempty"` // per rank and sum
+	CPUs     int               `json:"cpus,omitempty"`  // shared by all ranks
+	Over     string            `json:"over,omitempty"`  // transport
 	MPI      string            `json:"mpi,omitempty"`
-	Load     float64           `json:"load,omitempty"` // of the machine when measuring began: processes that ran or could
+	Load     float64           `json:"load,omitempty"` // load average at the start
 	RSSMB    int               `json:"rss_mb,omitempty"`
-	P50      float64           `json:"p50_us,omitempty"` // of the last repeat's requests
+	P50      float64           `json:"p50_us,omitempty"` // of the last repeat
 	P99      float64           `json:"p99_us,omitempty"`
 	Versions map[string]string `json:"versions"`
 }
 
-// emit fills in what can be derived from the repeats, and prints.
 func (b *bench) emit(l line, values []float64) error {
 	sorted := slices.Sorted(slices.Values(values))
 	l.Impl, l.N = cmp.Or(l.Impl, "lazo"), len(values)

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// matmul measures the machine's limits: a float32 matrix product, and x+1 over 256 MiB.
+// matmul measures a float32 matrix product, and x+1 over 256 MiB.
 func matmul(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -62,8 +62,7 @@ func matmul(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// inPlace measures what a run costs for each value of a state that it changes in place, from 10 to 600 of them: small
-// ones, so that the run itself is what takes the time.
+// inPlace measures the cost per value changed in place, with 10 to 600 small values.
 func inPlace(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -99,7 +98,7 @@ func inPlace(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// runs measures a program on inputs of one shape that stay on the device, inner runs a repeat.
+// runs measures a program on device-resident inputs.
 func (b *bench) runs(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Built, shape shapes.Shape, inputs, inner int) (took repeats, err error) {
 	p, err := r.Compile("runs", build)
 	if err != nil {
@@ -124,7 +123,7 @@ func (b *bench) runs(ctx context.Context, r *xla.Runtime, build func(*graph.Grap
 		}
 		return err
 	}
-	for range 2 { // the first run copies what later ones write over
+	for range 2 { // the first run copies, later ones overwrite
 		if err := once(); err != nil {
 			return took, err
 		}

@@ -22,20 +22,17 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// memoryChild is the verb of the process whose memory is measured.
 const memoryChild = "memory-child"
 
-// The model of the memory workload: 10 layers of 3,162 x 3,162 weights and no biases, 100 million parameters. With
-// Adam's two moments its state takes 1.2 GB, a set of gradients 0.4 GB.
+// 10 bias-free layers of 3,162 x 3,162: state with Adam 1.2 GB, gradients 0.4 GB.
 const (
 	memoryLayers, memoryWidth, memoryBatch, memorySteps = 10, 3_162, 16, 5
 	memoryState                                         = 3 * 4 * memoryLayers * memoryWidth * memoryWidth
-	// memoryLimit is a state, a set of gradients, and 15 % for all else: plugin, program, batches, Go.
+	// memoryLimit is state, gradients and 15 %.
 	memoryLimit = (memoryState + memoryState/3) * 115 / 100
 )
 
-// memory measures how much memory a process needs that trains a large model; beside it, if the variable PY names a
-// Python that has jax and optax, JAX in the same run.
+// memory measures a process that trains a large model, and JAX if PY names a Python with jax and optax.
 func memory(ctx context.Context, b *bench) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -56,7 +53,6 @@ func memory(ctx context.Context, b *bench) error {
 	return b.pass(child)
 }
 
-// pass runs a child, which prints lines, and passes them on.
 func (b *bench) pass(child *exec.Cmd) error {
 	child.Stderr = os.Stderr
 	text, err := child.Output()
@@ -78,7 +74,6 @@ func (b *bench) pass(child *exec.Cmd) error {
 	return nil
 }
 
-// memoryTrain is the child.
 func memoryTrain(ctx context.Context, args []string, stdout io.Writer) (err error) {
 	if len(args) != 1 {
 		return fmt.Errorf("%s takes a plugin, got %q", memoryChild, args)
@@ -121,7 +116,7 @@ func memoryTrain(ctx context.Context, args []string, stdout io.Writer) (err erro
 	}
 	b := &bench{out: json.NewEncoder(stdout)}
 	switch device, err := r.DeviceMemory(0); {
-	case errors.Is(err, xla.ErrUnimplemented): // the CPU's memory is the process'
+	case errors.Is(err, xla.ErrUnimplemented): // on the CPU it is the process's
 	case err != nil:
 		return err
 	default:

@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// workload is a model with its sizes; the numbers are the peers'.
+// workload has the peers' sizes.
 type workload struct {
 	steps, warmup int
 	batches       []int
@@ -73,18 +73,17 @@ func convolutional(c1, c2, hidden int) func(*model.Scope, *graph.Node) *graph.No
 	}
 }
 
-// oneByOne is the variant in which the loop is not offered steps in blocks.
+// oneByOne has no blocks of steps.
 const oneByOne = "one by one"
 
-// onDevice is metric with the data on the device.
+// onDevice is metric with data on the device.
 const onDevice = "on device"
 
-// summed tells whether loss and accuracy are summed up on the device in a variant, and nothing is logged.
+// summed variants sum on the device and log nothing.
 func summed(variant string) bool {
 	return variant == "metric" || variant == oneByOne || variant == onDevice
 }
 
-// report gives the build function of a workload.
 func (w workload) report(variant string) managed.Build {
 	return func(b *managed.Builder) {
 		x, y := b.Field("x"), b.Field("y")
@@ -116,7 +115,7 @@ func (w workload) newState(r *xla.Runtime, seed int64) (*managed.State, error) {
 	return managed.New(strategies.Jit(r), managed.WithOptimizer(w.optimizer()), managed.WithSeed(seed))
 }
 
-// random makes the data of a workload: normal inputs, and labels that are a function of them (tiny) or random.
+// random makes normal inputs, and labels that depend on them (tiny) or are random.
 func random(name string) (*data.Set, error) {
 	r := rand.New(rand.NewPCG(0, 0))
 	normal := func(n int) []float32 {

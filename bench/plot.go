@@ -6,15 +6,13 @@ import (
 	"strings"
 )
 
-// point is a measured cost.
 type point struct {
 	of   string
 	at   int
-	cost float64 // us a step
+	cost float64 // us per step
 }
 
-// draw makes an SVG with a panel for each size: cost over size, both on logarithmic scales, with a line that grows as
-// the size does for comparison.
+// draw makes an SVG of log-log panels, cost by size, with a line of linear growth.
 func draw(points []point) string {
 	const width, height, margin = 300, 240, 48
 	var svg strings.Builder
@@ -47,7 +45,6 @@ func draw(points []point) string {
 			fmt.Fprintf(&svg, `<circle cx="%.1f" cy="%.1f" r="3" fill="#1f77b4"/><text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", px, py, px, height-margin+16, p.at)
 		}
 		fmt.Fprintf(&svg, `<polyline points="%s" fill="none" stroke="#1f77b4" stroke-width="1.5"/>`+"\n", strings.Join(line, " "))
-		// As long as it stays in the panel.
 		end := min(x.high-x.low, y.high-math.Log10(panel[0].cost))
 		fmt.Fprintf(&svg, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#999" stroke-dasharray="4 3"/>`+"\n",
 			x.at(x.low), y.at(math.Log10(panel[0].cost)), x.at(x.low+end), y.at(math.Log10(panel[0].cost)+end))
@@ -56,7 +53,6 @@ func draw(points []point) string {
 	return svg.String()
 }
 
-// scale maps numbers to places.
 type scale struct{ low, high, from, to float64 }
 
 func (s scale) at(v float64) float64 {

@@ -20,10 +20,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// asking are the numbers of goroutines that ask at a time.
 var asking = []int{1, 8, 64}
 
-// perceptron has mlp's layers.
 func perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
 	for i, n := range []int{512, 512, 10} {
 		if i > 0 {
@@ -34,8 +32,8 @@ func perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
 	return x
 }
 
-// predict asks a model of mlp's layers for one example at a time, from the host's memory and back, by goroutines that
-// each wait for their answer before they ask again. A variant is a number of goroutines.
+// predict measures single-example predictions of mlp's layers from host memory and back. Variants are numbers of
+// goroutines, each of which waits for its answer.
 func predict(ctx context.Context, b *bench) (err error) {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -68,7 +66,7 @@ func predict(ctx context.Context, b *bench) (err error) {
 		if !b.wants(variant) {
 			continue
 		}
-		var took []time.Duration // of the last repeat
+		var took []time.Duration
 		ask := func(n int) error {
 			took = make([]time.Duration, n)
 			var next atomic.Int64

@@ -12,11 +12,9 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ranks measures mlp's data-parallel step over as many processes as a launcher has started:
+// ranks measures mlp's data-parallel step over the launcher's processes, else over two devices of one process:
 //
 //	lazo run -np 2 go run ./bench -workload ranks
-//
-// Without a launcher it is over two devices of one process.
 func ranks(ctx context.Context, b *bench) (err error) {
 	job, err := dist.Join(ctx)
 	if err != nil {

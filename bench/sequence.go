@@ -19,19 +19,18 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// sequence is the training of a model of sequences, of one size. Its first step is measured from nothing, with initial
-// values and compilation.
+// sequence's first step includes initialization and compilation.
 type sequence struct {
 	variant string
 	batch   int
-	steps   int // of a repeat
+	steps   int // per repeat
 	set     func(batches, batch int) (*data.Set, error)
 	report  managed.Build
 }
 
-const firstVariant = " first step" // behind the size
+const firstVariant = " first step"
 
-// lstmSizes and gptSizes are what is measured of each; the numbers are the peers'.
+// lstmSizes and gptSizes are the peers'.
 func lstmSizes() (list []sequence) {
 	for _, places := range []int{32, 128, 512} {
 		list = append(list, lstmOf(places, 2048/places))
@@ -43,7 +42,7 @@ func gptSizes() []sequence {
 	return []sequence{gptOf(gpt{layers: 6, width: 256, heads: 8, vocabulary: 2048, places: 128}, 4)}
 }
 
-// lstmOf classifies sequences of 32 numbers a place by the last state of 128 units.
+// lstmOf classifies sequences of 32 inputs by the last state of 128 units.
 func lstmOf(places, steps int) sequence {
 	const in, classes = 32, 10
 	return sequence{variant: fmt.Sprint(places), batch: 32, steps: steps,
@@ -65,8 +64,7 @@ func lstmOf(places, steps int) sequence {
 		}}
 }
 
-// gpt is a decoder-only transformer as GPT-2: norms before attention and dense layers, learned positions, logits by the
-// table of the tokens.
+// gpt is a decoder-only transformer like GPT-2: pre-norm, learned positions, tied embeddings.
 type gpt struct{ layers, width, heads, vocabulary, places int }
 
 func gptOf(m gpt, steps int) sequence {
@@ -86,8 +84,7 @@ func gptOf(m gpt, steps int) sequence {
 		}}
 }
 
-// apply gives the logits of [batch, places] tokens; with caches, one for each layer, those of tokens that follow the
-// places of the caches, and the caches with them.
+// apply returns the logits of [batch, places] tokens. With caches, one per layer, the tokens follow the cached ones.
 func (m gpt) apply(s *model.Scope, ids *graph.Node, caches []nn.Cache) (*graph.Node, []nn.Cache) {
 	tokens, positions := nn.Embedding{Vocabulary: m.vocabulary, Width: m.width}, nn.Positions{Length: m.places}
 	if caches != nil {
@@ -113,7 +110,6 @@ func (m gpt) apply(s *model.Scope, ids *graph.Node, caches []nn.Cache) (*graph.N
 
 func (m gpt) attention() nn.Attention { return nn.Attention{Heads: m.heads, Causal: true} }
 
-// trainSequences measures the steps of each size, and the first ones.
 func trainSequences(name string, sizes []sequence) func(ctx context.Context, b *bench) error {
 	return func(ctx context.Context, b *bench) error {
 		for _, q := range sizes {
@@ -149,7 +145,7 @@ func trainSequences(name string, sizes []sequence) func(ctx context.Context, b *
 	}
 }
 
-// eachStep measures the steps behind the first ones.
+// eachStep measures the later steps.
 func (q sequence) eachStep(ctx context.Context, b *bench) (took repeats, err error) {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -174,7 +170,7 @@ func (q sequence) eachStep(ctx context.Context, b *bench) (took repeats, err err
 	return b.measure(ctx, b.repeats, func() error { return run(q.steps) })
 }
 
-// firstSteps measures trainings that make one step each: nothing of the last one's programs is kept.
+// firstSteps measures trainings of one step each, without earlier programs.
 func (q sequence) firstSteps(ctx context.Context, b *bench) (took repeats, err error) {
 	r, err := xla.Open(ctx, b.plugin, xla.KeepPrograms(0))
 	if err != nil {
@@ -203,7 +199,7 @@ func (q sequence) firstSteps(ctx context.Context, b *bench) (took repeats, err e
 		}
 		return nil
 	}
-	if err := first(); err != nil { // what a process does once, as to read the plugin
+	if err := first(); err != nil { // once per process
 		return took, err
 	}
 	return b.measure(ctx, b.repeats, first)

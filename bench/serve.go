@@ -28,12 +28,10 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// serveChild is the first argument of the process that serves.
 const serveChild = "serve-child"
 
-// serving asks a server over the loopback for one example at a time, as JSON of the Open Inference Protocol, by so many
-// connections, each of which waits for its answer. A variant is a number of connections. The server is a process of its
-// own; who asks is the same for lazo's and for a peer's.
+// serving measures single-example requests over loopback, as JSON of the Open Inference Protocol. Variants are numbers
+// of connections, each of which waits for its answer. The server, lazo's or a peer's, is a separate process.
 func serving(ctx context.Context, b *bench) (err error) {
 	address, stop, err := b.startServer(ctx)
 	if err != nil {
@@ -64,7 +62,7 @@ func serving(ctx context.Context, b *bench) (err error) {
 		if err != nil {
 			return err
 		}
-		var took []time.Duration // of the last repeat
+		var took []time.Duration
 		load := func(n int) (err error) {
 			took, err = loaded(connections, requests, n)
 			return err
@@ -93,7 +91,7 @@ func serving(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// startServer starts lazo's server, or the peer's, and waits until it says its address.
+// startServer starts lazo's server or the peer's and returns its address.
 func (b *bench) startServer(ctx context.Context) (address string, stop func() error, err error) {
 	command := strings.Fields(b.server)
 	if len(command) == 0 {
@@ -139,7 +137,7 @@ func connect(ctx context.Context, address string, n int) (connections []net.Conn
 	return connections, nil
 }
 
-// loaded makes n requests by the connections, and says how long each took.
+// loaded returns the durations of n requests.
 func loaded(connections []net.Conn, requests [][]byte, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	var next atomic.Int64
@@ -172,7 +170,6 @@ func loaded(connections []net.Conn, requests [][]byte, n int) ([]time.Duration, 
 	return took, nil
 }
 
-// answered reads an answer.
 func answered(from *bufio.Reader) error {
 	answer, err := http.ReadResponse(from, nil)
 	if err != nil {
@@ -185,7 +182,7 @@ func answered(from *bufio.Reader) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// serveModel is lazo's server, until its input ends.
+// serveModel serves until its input ends.
 func serveModel(ctx context.Context, stdout io.Writer) (err error) {
 	r, err := xla.Open(ctx, xla.CPU)
 	if err != nil {
@@ -215,7 +212,7 @@ func serveModel(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	server := &http.Server{Handler: handler}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // an error ends it too
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		_ = server.Close()
 	}()
 	fmt.Fprintf(stdout, "http://%s\n", listener.Addr())

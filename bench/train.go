@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// train measures the steps of a workload through the whole of lazo: loop, managed state, strategy.
+// train measures a workload through loop, managed state and strategy.
 func train(name string) func(ctx context.Context, b *bench) error {
 	return func(ctx context.Context, b *bench) error {
 		w := trained[name]
@@ -67,7 +67,7 @@ func train(name string) func(ctx context.Context, b *bench) error {
 	}
 }
 
-// measured is a training that is timed: warm-up, then repeats that go on from each other.
+// measured is a timed training; repeats continue it.
 type measured struct {
 	state   *managed.State
 	step    *managed.Stepper
@@ -87,8 +87,7 @@ func (m measured) repeat(ctx context.Context, b *bench, warmup, steps int) (took
 	return b.measure(ctx, b.repeats, func() error { return m.run(ctx, steps, null) })
 }
 
-// run makes a number of steps and waits for the last. In variants log and bar, each step's loss and accuracy end up
-// read on the host; "one by one" is metric without blocks.
+// run waits for the last step. Variants log and bar read each loss and accuracy on the host.
 func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 	options := []loop.Option{loop.Until(loop.Steps(steps))}
 	if summed(m.variant) {
@@ -117,7 +116,7 @@ func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 	return nil
 }
 
-// contiguous is a set that is cut into contiguous batches, in order, for ever.
+// contiguous repeats a set in order, without end.
 func contiguous(set *data.Set, batch int) loop.Source[data.Batch] {
 	return set.Batches(batch)
 }

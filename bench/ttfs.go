@@ -16,11 +16,9 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// firstStepChild is the verb of the process that makes one step.
 const firstStepChild = "ttfs-child"
 
-// stages are the seconds since the process was started until each stage was done, and the floor: what the plugin
-// itself takes to load and to compile the step.
+// stages are seconds since process start; the floor is the plugin's own loading and compilation.
 type stages struct {
 	Open  float64 `json:"imports"`
 	Built float64 `json:"model built"`
@@ -28,7 +26,7 @@ type stages struct {
 	Floor float64 `json:"floor"`
 }
 
-// timeToFirstStep measures processes that make one step of the cnn workload.
+// timeToFirstStep measures processes with one step of workload cnn.
 func timeToFirstStep(ctx context.Context, b *bench) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -55,7 +53,7 @@ func timeToFirstStep(ctx context.Context, b *bench) error {
 
 const cached = "first step cached"
 
-// fresh measures without a compile cache.
+// fresh has no compile cache.
 func (b *bench) fresh(ctx context.Context, self string) error {
 	stages := []struct {
 		name, unit string
@@ -93,8 +91,7 @@ func (b *bench) fresh(ctx context.Context, self string) error {
 	return nil
 }
 
-// firstSteps starts a process for each repeat. The first one warms the file cache, and the compile cache if there is
-// one, and does not count.
+// firstSteps starts a process per repeat; the first warms the caches and does not count.
 func (b *bench) firstSteps(ctx context.Context, self, cache string) (all []stages, err error) {
 	for i := range b.repeats + 1 {
 		if i > 0 {
@@ -119,7 +116,6 @@ func (b *bench) firstSteps(ctx context.Context, self, cache string) (all []stage
 	return all, nil
 }
 
-// firstStep is the child.
 func firstStep(ctx context.Context, args []string, stdout io.Writer) error {
 	if len(args) != 3 {
 		return fmt.Errorf("%s takes a start time, a plugin and a folder or nothing, got %q", firstStepChild, args)

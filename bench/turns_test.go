@@ -35,7 +35,7 @@ func TestTurns(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// Whoever gives the turns may go away: that is an error, not a measurement.
+// The end of the input is an error, not a measurement.
 func TestTurns_inputEnds(t *testing.T) {
 	in, giver := io.Pipe()
 	require.NoError(t, giver.Close())

@@ -11,7 +11,7 @@ import (
 )
 
 func usage() (u syscall.Rusage) {
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails for no process of its own
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // never fails for RUSAGE_SELF
 	return u
 }
 
@@ -20,7 +20,7 @@ func cpuSeconds() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// rssMB is the largest resident size that the process had.
+// rssMB returns the peak resident size.
 func rssMB() int {
 	if runtime.GOOS == "darwin" {
 		return int(usage().Maxrss >> 20)
@@ -28,5 +28,4 @@ func rssMB() int {
 	return int(usage().Maxrss >> 10)
 }
 
-// syncDisks writes what is in memory to the disks.
 func syncDisks() { unix.Sync() }

@@ -17,60 +17,57 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Build is the function of a step: it builds the graph from the batch to what the step reports.
+// Build is the function of a step: it builds the graph from the batch to the reported values.
 type Build func(b *Builder)
 
-// Builder is what a [Build] function builds on: the model's variables, the fields of the batch, and the names under
-// which it reports.
+// Builder provides a [Build] function with the model's variables and the batch's fields, and takes the values to
+// report.
 type Builder struct {
-	graph  *graph.Graph
-	scope  *model.Scope
-	names  []string
-	batch  []*graph.Node
-	sets   []strategies.Slot // those on the device that the batch is of
-	kind   string            // "train" or "test"
-	logged []logged          // numbers, packed into one array
-	wholes []logged          // arrays
-	resets []reset
-	// averages asks for a running mean of each loss.
-	averages bool
-	// outputsAlone leaves the numbers out that are reported.
+	graph        *graph.Graph
+	scope        *model.Scope
+	names        []string
+	batch        []*graph.Node
+	sets         []strategies.Slot // of a resident batch
+	kind         string
+	logged       []logged // scalars, packed into one array
+	wholes       []logged
+	resets       []reset
+	averages     bool
 	outputsAlone bool
-	masked       bool              // the user has seen the mask
-	given        []*graph.Node     // the batch as it came in
-	norms        []*model.Variable // the counts of batch normalisations that leave padding out
+	masked       bool              // the user asked for the mask
+	given        []*graph.Node     // the batch before casts
+	norms        []*model.Variable // counts of batch normalizations without padding
 	samples      *graph.Node
-	casting      *casting // nil without a policy
+	casting      *casting
 	steps        *graph.Node
 	awaiting     *awaited.Values
-	equal        []*model.Variable // the packs whose scalars it takes to be equal
-	// optimizer is that of a train step.
-	optimizer *optim.Optimizer
-	only      func(name string) bool // what a train step updates; nil in other steps
-	trained   []*model.Variable      // the parameters that it updates
+	equal        []*model.Variable // packs whose scalars it assumes equal
+	optimizer    *optim.Optimizer
+	only         func(name string) bool // filter of a training step
+	trained      []*model.Variable
 }
 
-// Graph is the graph being built.
+// Graph returns the graph being built.
 func (b *Builder) Graph() *graph.Graph { return b.graph }
 
-// Scope is the root of the model's variables, to be given to layers. It is a new one each time that the step is built:
-// in one build, a second In of one name is a mistake that GoMLX tells of; what is shared is said by Shared or At.
+// Scope returns the root scope of the variables, for layers. Each build has a new root; a second In of one name is an
+// error of GoMLX. Share variables by Shared or At.
 func (b *Builder) Scope() *model.Scope { return b.scope }
 
-// again gives a body that package ops calls more than once, as under Eager, another root: see [graphs.AgainParam].
+// again sets a new root for a repeated body: see [graphs.AgainParam].
 func (b *Builder) again() (done func()) {
 	first := b.scope
 	b.scope = first.Store().RootScope()
 	return func() { b.scope = first }
 }
 
-// Training tells whether the step trains, as layers such as dropout ask.
+// Training reports whether the step trains.
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
-// Fields are the names of the batch's fields.
+// Fields returns the names of the batch's fields.
 func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 
-// Field is a field of the batch by its name ("x", "y"). It panics where the batch has no such field.
+// Field returns a field of the batch by its name ("x", "y"), and panics if there is none.
 func (b *Builder) Field(name string) *graph.Node {
 	i := slices.Index(b.names, name)
 	if i < 0 {
@@ -80,8 +77,7 @@ func (b *Builder) Field(name string) *graph.Node {
 	return b.batch[i]
 }
 
-// Mask tells which examples of the batch count, a bool for each, where the batch was padded (see [data.Pad]); nil if
-// all do.
+// Mask returns false for each example of padding (see [data.Pad]), or nil if the batch has no mask.
 func (b *Builder) Mask() *graph.Node {
 	b.masked = true
 	return b.mask()
@@ -100,10 +96,8 @@ func (b *Builder) mask() *graph.Node {
 	return v
 }
 
-// Steps is how many training steps the state has made before this one, an int64: those that its own optimizer made,
-// and those of steps with [WithStepOptimizer]. Counted in the state, it is right in blocks of steps and in a run
-// that goes on from a checkpoint. Ciclo hands the loop's time to each step; a step of ours sees what the state has
-// been through.
+// Steps returns how many training steps the state made before this one, as int64, including steps with
+// [WithStepOptimizer]. The state keeps the count, also in checkpoints.
 func (b *Builder) Steps() *graph.Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)
@@ -112,15 +106,15 @@ func (b *Builder) Steps() *graph.Node {
 	return b.steps
 }
 
-// stepsBy counts the training steps with [WithStepOptimizer], whose optimizers each count their own.
+// stepsBy counts the training steps with [WithStepOptimizer].
 func stepsBy(scope *model.Scope) *model.Variable {
 	return scope.Store().RootScope().VariableWithValue(stepsByName, int64(0)).SetTrainable(false)
 }
 
 const stepsByName = "steps_by"
 
-// Samples is how many examples the state has been trained on before this step, an int64; those of padding do not count.
-// It is counted from the first training step that asks.
+// Samples returns on how many examples, without padding, the state was trained before this step, as int64. The count
+// begins with the first training step that calls it.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)
@@ -133,7 +127,6 @@ func (b *Builder) Samples() *graph.Node {
 	return b.samples
 }
 
-// examples is how many a batch has.
 func examples(batch []*graph.Node) int {
 	for _, field := range batch {
 		if field.Rank() > 0 {

@@ -22,19 +22,15 @@ var (
 	_ checkpoint.State = (*State)(nil)
 )
 
-// variablesSection says what the variables of a saved state are: an origin by name.
+// variablesSection has the variables' origins, by name.
 const variablesSection = "variables"
 
-// Content is all of the state for a checkpoint: each variable by its full name, the optimizer's and the random state
-// too. It waits for the steps that were begun; the values are those of this moment, and are fetched one at a time as
-// they are written, each once. (A step that changes one before it is written makes a copy of it first.) The values do
-// not depend on the strategy, so a state can go on under another one: with the same bits under the same, and as near as
-// sums in another order are under others.
+// Content returns the whole state for a checkpoint, with optimizer variables and random state, by full names. It waits
+// for started steps. Each value is fetched when it is written; a step that changes it earlier copies it first. A run
+// continued under the same strategy is bit-identical; under another one, sums are in another order.
 //
-// Of several processes that hold the state together each gives its [shares.Share]: the parts that it has of values
-// that are cut, and rank 0 all others. None waits for another one. checkpoint.Resume saves them together.
-//
-// Values of a restored state that no step has asked for yet are saved again.
+// Each of several processes returns its [shares.Share] without waiting for others: its parts of sharded values, and
+// rank 0 all else. checkpoint.Resume saves them together. Restored values that no step has used are saved again.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
 	if ctx == nil {
 		return checkpoint.Content{}, fmt.Errorf("managed: content: %w", shield.ErrNoContext)
@@ -68,13 +64,13 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		origins[name] = o
 		return nil
 	}
-	var spare []byte // for values on their way, one after the other
+	var spare []byte
 	for i, v := range s.values.Variables() {
 		buffer, shape := s.values.Buffer(i), s.values.Shape(i)
 		parts, cut := s.values.Strategy().Parts(buffer)
 		if !cut {
 			parts = []strategies.Part{{Shape: shape, Buffer: buffer}}
-			if c.Share.Rank > 0 { // rank 0 has it too
+			if c.Share.Rank > 0 {
 				continue
 			}
 		}
@@ -87,7 +83,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 			}
 			continue
 		}
-		if _, err := inFile(shape.DType); err != nil { // before there is a pin
+		if _, err := inFile(shape.DType); err != nil {
 			return c, fmt.Errorf("%s: %w", name, err)
 		}
 		given, write := make([]shares.Part, len(parts)), (func(io.Writer) error)(nil)
@@ -102,7 +98,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 			given, write = nil, given[0].Write
 		}
 		if err := add(name, shape, s.saved.origins[name], write, given); err != nil {
-			return c, err // the pins are given up by the collector
+			return c, err // the garbage collector releases pins
 		}
 	}
 	if r := s.saved.restored; r != nil && r.from == nil && c.Share.Rank == 0 {
@@ -118,7 +114,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		}
 	}
 	c.Sections = map[string]any{variablesSection: origins}
-	if !s.saved.partial { // else it would say that steps were not used which were
+	if !s.saved.partial { // else the list is incomplete
 		c.Sections[stepsSection] = slices.Concat([]usedStep{}, s.saved.steps)
 	}
 	return c, nil
@@ -133,20 +129,17 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 	return errors.Join(err, writeErr)
 }
 
-// Restore puts a checkpoint of a state into this one, whatever its strategy. Variables that are there get their values
-// now, those that steps bring in later get them then, and nothing is drawn for them; so a new state is best. A model
-// that is not the one that was saved is refused with a [*MismatchError]: here, where variables are there, else by the
-// step that brings them in, which then changes nothing; [Stepper.Prepare] finds out before the run. After an error the
-// state is as it was, and a state whose values were lost is good again after a Restore without one.
+// Restore replaces the state's values by those of a checkpoint, whatever its strategy. Later variables take theirs when
+// a step creates them, without drawing initial values; a new state is best. If the model differs, Restore returns a
+// [*MismatchError], or, for variables that do not exist yet, the step that creates them does ([Stepper.Prepare] checks
+// earlier). After an error the state is unchanged. A successful Restore also repairs lost values.
 //
-// A step that was used before the checkpoint must find all variables that it had, and nothing else, but for metrics.
-// A training step that was not used before, as one of parameters that were frozen until then or of a discriminator,
-// brings in what the checkpoint lacks with initial values: the training goes on with the bits that it would have made
-// without the restore. What a rule keeps of a parameter is new where the rule has not trained the parameter. Layers
-// are new where another function builds the step, or where it has a rule of its own ([WithStepOptimizer]), and the
-// process has made the training steps of before too; else a step that was used before the checkpoint is to be prepared
-// first. Variables of this state that the checkpoint lacks are taken out of it, and the steps that need them compile
-// anew.
+// A step used before the checkpoint must have its variables of then, except for metrics. A training step first used
+// later, such as one for a discriminator, gives missing variables initial values, bit-identical to a run without the
+// restore. Optimizer variables are new for parameters that the optimizer has not trained. Layers are new if the step
+// has another function or its own optimizer ([WithStepOptimizer]), and the process has made the earlier training steps
+// too; otherwise prepare an earlier step first. Variables that the checkpoint lacks are removed from the state; steps
+// that need them compile again.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
@@ -154,11 +147,10 @@ func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// Transfer puts tensors of any checkpoint into variables of another model: from gives the name of the tensor for a
-// variable's full name, or "" for one that keeps, or draws, its own value. A tensor that is missing or does not fit is
-// a [*MismatchError], as with [State.Restore]; tensors that no variable asks for are not used. Where none of the
-// state's first variables asks for one, nothing would be transferred: that is an error which lists both, here or of the
-// step that brings them in.
+// Transfer copies tensors of any checkpoint into variables of another model. from returns the tensor's name for a
+// variable's full name, or "" to keep or draw its value. A missing or unfitting tensor is a [*MismatchError]; unused
+// tensors are ignored. It is an error if none of the state's first variables takes a tensor. For variables that do not
+// exist yet, the step that creates them returns the error.
 //
 //	err := state.Transfer(ctx, c, func(name string) string {
 //		if strings.HasPrefix(name, "/logits/") { return "" } // a new last layer
@@ -213,7 +205,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return fmt.Errorf("the checkpoint says that it has %s, and has it not", name)
 		}
 	}
-	_ = s.values.Last.Follow(nil) // whatever came of it, its values go
+	_ = s.values.Last.Follow(nil)
 	known := s.values.Variables()
 	r.counts = countsOf(given, r.origins)
 	r.all, r.tensors = len(given), given
@@ -234,11 +226,11 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return err
 		}
 	}
-	s.model.given = store.Given{Tensors: given, Late: r.late, MayDraw: func(string) bool { return true }} // r.check decides what may be missing
+	s.model.given = store.Given{Tensors: given, Late: r.late, MayDraw: func(string) bool { return true }}
 	if from != nil {
 		s.model.given.Tensors = map[string]*tensors.Tensor{}
 	}
-	if from == nil && given[rateName] != nil { // the saved rate is the newer one
+	if from == nil && given[rateName] != nil {
 		s.model.startRate = nil
 	}
 	s.saved.restored = r
@@ -251,8 +243,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	return nil
 }
 
-// pending are the values of the checkpoint before that no step has asked for yet: another checkpoint of the same run
-// may have them too.
+// pending returns restored values that no step has used.
 func (s *State) pending() map[string]*tensors.Tensor {
 	if r := s.saved.restored; r != nil && r.from == nil {
 		return s.model.given.Tensors
@@ -260,8 +251,7 @@ func (s *State) pending() map[string]*tensors.Tensor {
 	return nil
 }
 
-// replace gives the variables that are there their values, all or none, and takes these out of given; those that the
-// checkpoint lacks go.
+// replace sets existing variables, all or none, and removes those that the checkpoint lacks.
 func (s *State) replace(ctx context.Context, r *restored, given map[string]*tensors.Tensor) error {
 	lacks := map[string]bool{}
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) {
@@ -296,6 +286,6 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*tens
 			delete(given, v.Path())
 		}
 	}
-	lost := s.values.Last.Lost() != nil // of lost values nobody can tell what is left to free
+	lost := s.values.Last.Lost() != nil // unknown which buffers exist
 	return errors.Join(s.values.Replace(put), s.forget(lacks, lost))
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// oldCounts are the counts that optimizers of older versions kept for all parameters together. Package optim now counts
-// the updates of each parameter, and each takes over what was counted for all.
+// oldCounts are counts of older versions, one for all parameters. Package optim counts per parameter.
 type oldCounts struct {
 	values map[string]*tensors.Tensor
-	// own tells that the checkpoint has counts of parameters.
+	// own: has counts per parameter.
 	own bool
 }
 
-// countsOf takes them out of the saved values. What no variable asks for any more is left out of them.
+// countsOf collects old counts, and deletes unused batch counts from given and origins.
 func countsOf(given map[string]*tensors.Tensor, origins map[string]origin) *oldCounts {
 	c := &oldCounts{values: map[string]*tensors.Tensor{}}
 	for name, t := range given {
@@ -40,18 +39,17 @@ func countsOf(given map[string]*tensors.Tensor, origins map[string]origin) *oldC
 
 const inOptimizers = "/" + optimizer.Scope + "/"
 
-// isCount tells whether a saved value is a count that package optim keeps. A link that is taken out leaves its count.
+// isCount reports whether a value is a count of package optim. A removed link leaves its count.
 func isCount(name string) bool {
 	_, slot := model.SplitPath(name)
 	return slot == "count" && strings.Contains(name, inOptimizers)
 }
 
-// inherited returns the value of a count, by its full name and shape, that an older version kept for all parameters.
-// It returns nil where that version kept none, or where the count begins with 0.
+// inherited returns a count's value from an older version's common count, or nil if there is none or it is 0.
 func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensors.Tensor, error) {
 	counts := r.counts
 	switch {
-	case counts == nil && len(r.tensors) == 0: // nothing is given
+	case counts == nil && len(r.tensors) == 0:
 		return nil, nil
 	case counts == nil:
 		counts = countsOf(maps.Clone(r.tensors), nil)
@@ -75,7 +73,7 @@ func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensor
 	_, name := model.SplitPath(link)
 	switch {
 	case parameter == "" && r.recorded && len(s.model.numbers[path]) > 0 && !slices.ContainsFunc(s.model.numbers[path], r.trained):
-		return nil, nil // of a group of which no step had trained anything
+		return nil, nil // untrained group
 	case parameter == "": // of a schedule, which may be new
 		names = []string{scope + inOptimizers + "updates"}
 	case slot == "count" && counts.own:
@@ -95,7 +93,7 @@ func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensor
 			}
 		}
 		names = append(names, scope+inOptimizers+"updates", scope+"/"+optimizer.GlobalStepVariableName)
-		if name == "parameters" { // every batch was an update
+		if name == "parameters" { // each batch was an update
 			slices.Reverse(names[len(names)-2:])
 		}
 	}
@@ -116,7 +114,7 @@ func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensor
 	return nil, nil
 }
 
-// stepsBy is how many steps with [WithStepOptimizer] an older version made, whose optimizers each counted their own.
+// stepsBy returns how many steps with [WithStepOptimizer] an older version made.
 func (r *restored) stepsBy(counts *oldCounts) (*tensors.Tensor, error) {
 	sum := int64(0)
 	for name, t := range counts.values {
@@ -138,7 +136,6 @@ func (r *restored) stepsBy(counts *oldCounts) (*tensors.Tensor, error) {
 	return tensors.FromScalar(sum), nil
 }
 
-// trained tells whether a step of the checkpoint has trained a parameter.
 func (r *restored) trained(parameter string) bool {
 	names := oldNames(parameter)
 	return slices.ContainsFunc(r.steps, func(s usedStep) bool {
@@ -146,7 +143,6 @@ func (r *restored) trained(parameter string) bool {
 	})
 }
 
-// oldNames are the name of a parameter, and those that it may have had in older versions.
 func oldNames(parameter string) []string {
 	names := []string{parameter}
 	for _, pair := range olderNames {

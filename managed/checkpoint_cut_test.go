@@ -30,8 +30,8 @@ func (p *puts) Put(name string, t *tensors.Tensor) (compute.Buffer, error) {
 	return p.Strategy.Put(name, t)
 }
 
-// A state that was cut over two processes is restored with the same bits, into one without variables and into one that
-// has them: each value that was cut is read when it is moved, and not before. What is not moved yet can be saved again.
+// A state sharded over two processes is restored bit-identically, into a state without variables and into one with
+// them. Each sharded value is read when it is moved, and not before. Values that are not moved yet can be saved again.
 func TestRestore_readsWhatWasCutOneByOne(t *testing.T) {
 	values := map[string][]float32{"a": {1, 2, 3, 4}, "b": {5, 6, 7, 8}, "c": {9, 10, 11, 12}}
 	step := func(t *testing.T) *managed.Stepper {

@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// restarts is how often the run of F21 is started.
+// restarts is the number of starts of F21's run.
 var restarts = 8
 
 // Starting again and again does not make checkpoints grow: GoMLX's got four variables with each start.

@@ -18,19 +18,17 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// MismatchError: a checkpoint is not of the model that it is to be put into.
+// MismatchError reports that a checkpoint does not fit the model.
 type MismatchError struct {
 	Step       checkpoint.Step
 	Mismatches []Mismatch
-	transfer   bool // it came of Transfer
-	later      bool // a training step lacks variables, and nothing else is wrong
+	transfer   bool
+	later      bool // only variables of a training step are missing
 }
 
-// Mismatch is a variable that is not the same in the checkpoint and in the model. Saved and Model are its dtype and
-// dims there, "" if it is not there.
+// Mismatch is a variable that differs. Saved and Model are its dtype and dims, "" if missing.
 type Mismatch struct{ Name, Saved, Model string }
 
-// shownMismatches bounds a message.
 const shownMismatches = 20
 
 func (e *MismatchError) Error() string {
@@ -62,50 +60,46 @@ func (e *MismatchError) Error() string {
 	return b.String()
 }
 
-// orNil is the error, with its mismatches in order, or nil if there are none.
 func (e *MismatchError) orNil() error {
 	if len(e.Mismatches) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(e.Mismatches, func(a, b Mismatch) int { return strings.Compare(a.Name, b.Name) })
-	e.Mismatches = slices.Compact(e.Mismatches) // steps share variables
+	e.Mismatches = slices.Compact(e.Mismatches)
 	return e
 }
 
-// origin is where a variable came from.
 type origin struct {
 	Trainable bool `json:"trainable,omitempty"`
-	// Group is that of the variables that came into being in one step, and so belong together.
+	// Group numbers the step that created the variable.
 	Group int `json:"group"`
-	// Train tells that it was a training step.
+	// Train: by a training step.
 	Train bool `json:"train,omitempty"`
 }
 
-// saved is what a state knows for its checkpoints.
 type saved struct {
 	origins  map[string]origin
-	steps    []usedStep // those of the state and of the checkpoint that it was restored from
-	partial  bool       // that checkpoint does not say which steps had been used
-	restored *restored  // nil unless the state was restored
+	steps    []usedStep // also of the restored checkpoint
+	partial  bool       // that checkpoint lists no steps
+	restored *restored
 }
 
-// restored is the checkpoint that a state is to get its values of.
+// restored is the checkpoint from which a state takes values.
 type restored struct {
 	step    checkpoint.Step
 	origins map[string]origin
-	steps   []usedStep // those that the saved state was used with
-	// recorded tells that the checkpoint says so.
+	steps   []usedStep
+	// recorded: it lists its steps.
 	recorded bool
-	from     func(variable string) string // nil: variables have their names, and all must be there
-	tensors  map[string]*tensors.Tensor   // all of them where from is given, else those that are left
+	from     func(variable string) string // nil: same names, all required
+	tensors  map[string]*tensors.Tensor   // all if from is set, else the unused
 	all      int
-	taken    bool       // a variable has asked for a tensor
-	late     store.Late // those of the tensors that are not in memory
+	taken    bool
+	late     store.Late // not in memory
 	counts   *oldCounts
-	lacks    map[*model.Variable][]string // of packs, the names of which there is no value
+	lacks    map[*model.Variable][]string // names without a value, per pack
 }
 
-// missing is a variable, or a scalar that one packs, of which a checkpoint has no value.
 type missing struct {
 	variable *model.Variable
 	name     string
@@ -113,7 +107,7 @@ type missing struct {
 	packed   bool
 }
 
-// asked refuses names that take nothing of a checkpoint for a model that has parameters.
+// asked returns an error if a model with parameters takes no tensor.
 func (r *restored) asked(variables []*model.Variable) error {
 	var model []string
 	for _, v := range variables {
@@ -135,12 +129,12 @@ func (r *restored) nameOf(v *model.Variable) string {
 	return r.from(v.Path())
 }
 
-// awaited is the checkpoint that the state's next variables get their values of, or what [WithValues] gave.
+// awaited returns the source of later values: a checkpoint or [WithValues].
 func (s *State) awaited() *restored {
 	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors})
 }
 
-// fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
+// fit compares a step's new variables with the checkpoint and notes their origins.
 func (s *State) fit(fresh []*model.Variable, step asking) error {
 	r, err := s.renewed(s.awaited(), fresh)
 	if s.saved.restored != nil && err == nil {
@@ -183,8 +177,8 @@ func (s *State) fit(fresh []*model.Variable, step asking) error {
 	return nil
 }
 
-// check compares the variables of a step with the tensors that wait, and adds what is wrong to e. Of others the
-// step has to ask for none: tensors that took the place of pending ones wait on, as those did.
+// check adds differences between a step's variables and the waiting tensors to e. Tensors of others, which replaced
+// pending ones, may continue to wait.
 func (r *restored) check(e *MismatchError, step *asking, variables []*model.Variable, waiting, others map[string]*tensors.Tensor) {
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
 	var lacks []missing
@@ -231,7 +225,7 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*model.Vari
 	e.later = e.later && len(left) == 0
 }
 
-// leftOf are the tensors of these groups that the step does not ask for.
+// leftOf returns the groups' tensors that the step does not use.
 func (r *restored) leftOf(groups map[int]bool, step *asking, waits func(name string) bool) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.origins)) {
 		if o := r.origins[name]; waits(name) && groups[o.Group] && (o.Trainable || step.Train && o.Train) {

@@ -18,11 +18,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// renewed is what was saved, as these variables ask for it. GoMLX v0.28 made three things another way, and what was
-// saved before goes on nevertheless: its optimizers and schedules count their steps in …/step, a floating-point number,
-// where it was the integer …/global_step; a dense layer of several output axes has them flattened to one; and attention
-// divides by the root of a head's width, where it divided by the width. And flaxlike has the layers of package nn,
-// whose names are others than those of GoMLX's, see olderNames. Nothing in r is changed.
+// renewed returns a checkpoint in the form that the variables need. GoMLX v0.28 changed step counts from the integer
+// …/global_step to the float …/step, flattened the output axes of dense layers, and divides attention by the root of
+// the head's width instead of the width. flaxlike's layers were renamed: see olderNames.
 func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, error) {
 	n := *r
 	rescaled := false
@@ -58,7 +56,7 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 		case t == nil && s.model.counts(v):
 			scope, _ := model.SplitPath(cmp.Or(name, v.Path()))
 			if old = model.JoinPath(scope, optimizer.GlobalStepVariableName); name == "" {
-				old, name = r.from(old), v.Path() // who leaves the new name out is asked for the old one
+				old, name = r.from(old), v.Path()
 			}
 			if t = n.tensors[old]; t == nil || t.DType() != dtypes.Int64 || !t.IsScalar() {
 				continue
@@ -97,7 +95,7 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 	return &n, nil
 }
 
-// ask has a variable be given the tensor of a name, where names are given.
+// ask maps v to a tensor's name.
 func (r *restored) ask(v *model.Variable, name string) {
 	if from := r.from; from != nil {
 		r.from = func(path string) string {
@@ -109,19 +107,18 @@ func (r *restored) ask(v *model.Variable, name string) {
 	}
 }
 
-// olderNames are those of the layers of flaxlike before it had those of package nn, behind the new ones. What an
-// optimizer keeps of a variable has its name in it.
+// olderNames are pairs of a new layer name and an old one. Optimizer variables contain the parameter's name.
 var olderNames = [][2]string{
 	{"query/kernel", "MultiHeadAttention/query/dense/weights"}, {"query/bias", "MultiHeadAttention/query/dense/biases"},
 	{"key/kernel", "MultiHeadAttention/key/dense/weights"}, {"key/bias", "MultiHeadAttention/key/dense/biases"},
 	{"value/kernel", "MultiHeadAttention/value/dense/weights"}, {"value/bias", "MultiHeadAttention/value/dense/biases"},
 	{"output/kernel", "MultiHeadAttention/output/dense/weights"}, {"output/bias", "MultiHeadAttention/output/dense/biases"},
-	{"recurrent_kernel", "recurrent"}, {"kernel", "weights"}, {"bias", "biases"}, // of a GRU
+	{"recurrent_kernel", "recurrent"}, {"kernel", "weights"}, {"bias", "biases"}, // GRU
 	{"kernel", "dense/weights"}, {"bias", "dense/biases"}, {"kernel", "conv/weights"}, {"bias", "conv/biases"},
 	{"gamma", "layer_normalization/gain"}, {"beta", "layer_normalization/offset"}, {"scale", "rms_norm/scale"},
 }
 
-// older is the name under which a variable of that name was saved: itself, or the first of olderNames that is there.
+// older returns the saved name: name, or the first match of olderNames.
 func (r *restored) older(name string) string {
 	if r.tensors[name] != nil {
 		return name
@@ -138,15 +135,14 @@ func (r *restored) older(name string) string {
 	return name
 }
 
-// counts tells whether a variable is a count of steps as GoMLX's optimizers and its schedule keep it.
+// counts reports whether a variable is a step count of GoMLX.
 func (d *definition) counts(v *model.Variable) bool {
 	scope, name := model.SplitPath(v.Path())
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
 }
 
-// queryScale is by what a query's weights and biases, or what Adam and RMSProp keep of them, are multiplied, so that
-// attention of one scaling by 1/√width computes what that of two did. The gradient of weights that are smaller by a
-// factor is larger by it.
+// queryScale returns the factor for a query's variables and their moments, after which attention with one scaling by
+// 1/√width computes what attention with two did. Gradients grow as weights shrink.
 func queryScale(path string, width int) float64 {
 	root := math.Sqrt(float64(width))
 	switch {
@@ -158,7 +154,6 @@ func queryScale(path string, width int) float64 {
 	return 1 / root
 }
 
-// rescale multiplies floating-point numbers in place.
 func rescale(t *tensors.Tensor, by float64) error {
 	var unknown error
 	err := t.MutableFlatData(func(flat any) {
@@ -178,8 +173,7 @@ func rescale(t *tensors.Tensor, by float64) error {
 	return errors.Join(err, unknown)
 }
 
-// flattened tells whether a dense layer's variable, or one that an optimizer keeps for it, was saved with several axes
-// of outputs.
+// flattened reports whether a dense layer's or its optimizer's variable was saved with several output axes.
 func flattened(path string, saved, now shapes.Shape) bool {
 	rank := 0
 	switch {
@@ -192,7 +186,6 @@ func flattened(path string, saved, now shapes.Shape) bool {
 		slices.Equal(saved.Dimensions[:rank-1], now.Dimensions[:rank-1])
 }
 
-// reshaped copies a tensor to another shape of the same size.
 func reshaped(t *tensors.Tensor, to shapes.Shape) (*tensors.Tensor, error) {
 	n := tensors.FromShape(to)
 	if to.Size() == 0 {

@@ -70,8 +70,7 @@ func oldRuns(t *testing.T) map[string]oldRun {
 	}
 }
 
-// A run that lazo saved before GoMLX v0.28 goes on as it went on then, and is told that it is another lazo that it goes
-// on with.
+// A run saved by lazo before GoMLX v0.28 continues as it did then, and reports that the version of lazo differs.
 func TestF11_runsOfBeforeGoMLX28GoOn(t *testing.T) {
 	r, worst := plugintest.CPU(t), 0.0
 	for name, run := range oldRuns(t) {
@@ -162,8 +161,8 @@ func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
 	require.ErrorContains(t, err, "/h/dense/weights is (Float32)[1, 2, 2], expected (Float32)[1, 6]")
 }
 
-// Attention that was scaled twice computes what it did with what is given to it: queries are divided by the root of a
-// head's width, and what Adam keeps of them is multiplied. A schedule's count of steps goes on.
+// Given values of attention that was scaled twice compute the same: queries are divided by the root of a head's width,
+// and Adam's moments of them are multiplied. A schedule's count of steps continues.
 func TestWithValues_attentionOfBeforeGoMLX28(t *testing.T) {
 	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	build := func(b *managed.Builder) {

@@ -20,10 +20,10 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// stops is how often the run of F10 is stopped, and stoppedSteps how long it is.
+// stops is the number of stops of F10's run, stoppedSteps its length.
 var stops, stoppedSteps = 4, int64(200)
 
-// session is a training with all that has a memory: dropout, Adam behind an accumulation, a schedule, averaged
+// session is a training with everything that has memory: dropout, Adam after an accumulation, a schedule, averaged
 // parameters, a metric over many batches, a plateau, early stopping.
 type session struct {
 	t        *testing.T
@@ -54,7 +54,7 @@ func (s session) state(strategy strategies.Strategy) *managed.State {
 	return state
 }
 
-// run goes on from what the folder has, with blocks, until a step.
+// run continues from the folder, with blocks, until a step.
 func (s session) run(strategy strategies.Strategy, f *checkpoint.Folder, until int64, options ...loop.Option) loop.Result[*managed.State] {
 	s.t.Helper()
 	result, err := s.tryRun(s.t.Context(), strategy, f, until, options...)
@@ -135,7 +135,7 @@ func TestF10_resumedRunMakesTheSameBits(t *testing.T) {
 		stops, cuts, until, len(want), last.History.Len())
 }
 
-// A run on four devices goes on on one.
+// A run on four devices continues on one.
 func TestF11_otherDevices(t *testing.T) {
 	four := plugintest.Devices(t, 4)
 	s := newSession(t)

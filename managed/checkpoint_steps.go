@@ -16,33 +16,29 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// stepsSection lists the steps that a saved state was used with. Checkpoints of older versions lack it.
+// stepsSection lists the steps of a saved state. Old checkpoints lack it.
 const stepsSection = "steps"
 
-// stepID tells the steps of a program apart. It is the same in each process of the program.
+// stepID is the same in all processes.
 type stepID struct {
 	Train    bool   `json:"train,omitempty"`
-	By       string `json:"by,omitempty"` // the scope of its rule
-	Function string `json:"function"`     // the name of the Go function that builds it
+	By       string `json:"by,omitempty"` // its optimizer's scope
+	Function string `json:"function"`     // name of its build function
 }
 
-// usedStep is a step that has brought its variables into a state. A checkpoint records these steps, because two cases
-// look alike in the variables alone: a step that is used for the first time after the checkpoint, whose variables
-// begin with their initial values as they would have without an interruption, and a step whose model was changed
-// meanwhile.
+// usedStep is a step that used a state. Without it, a step first used after the checkpoint, which gets initial values,
+// would look like a changed model.
 type usedStep struct {
 	stepID
-	Uses   []string `json:"uses"`             // its variables, sorted
-	Trains []string `json:"trains,omitempty"` // the parameters that it updates, sorted
+	Uses   []string `json:"uses"`
+	Trains []string `json:"trains,omitempty"`
 }
 
-// madeSteps has the stepID of each step that this process has made, with the place of its function in the source. It
-// is global because a state meets its steps one after the other, and has to know whether those of the checkpoint will
-// still come.
+// madeSteps maps each stepID of this process to its function's source position. It is global because a state must know
+// of later steps before they run.
 var madeSteps sync.Map
 
-// id is the step's, with the place of its function: the compiler gives a function literal several names where it
-// inlines the function around it.
+// id also returns the function's source position, because inlining gives a function literal several names.
 func (s *stepSettings) id() (id stepID, place string) {
 	pc := reflect.ValueOf(s.build).Pointer()
 	function := runtime.FuncForPC(pc)
@@ -50,25 +46,22 @@ func (s *stepSettings) id() (id stepID, place string) {
 	return stepID{Train: s.train, By: s.scope, Function: function.Name()}, fmt.Sprint(file, ":", line)
 }
 
-// placeOf is the place of the function of a step that was made.
 func placeOf(id stepID) string {
 	place, _ := madeSteps.Load(id)
 	text, _ := place.(string)
 	return text
 }
 
-// asking is a step that asks for the values of its variables.
 type asking struct {
 	usedStep
-	place           string                     // of its function; "" if it is not known
-	gathers, ofRule func(*model.Variable) bool // which variables gather a metric, and which its rule keeps
-	numbers         map[string][]string        // see definition
+	place           string                     // of its function; "" if unknown
+	gathers, ofRule func(*model.Variable) bool // metric, optimizer variables
+	numbers         map[string][]string
 }
 
-// asking is the step as it was built for a state.
 func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) asking {
 	id, place := s.id()
-	if s.scope != "" { // what stands in for the count of all steps uses that too, if it is there: see apart
+	if s.scope != "" { // such a step may use the state's own count
 		used = slices.DeleteFunc(slices.Clone(used), func(v *model.Variable) bool { return v.Path() == globalStep })
 	}
 	return asking{usedStep{stepID: id, Uses: state.model.uses(used, b.trained), Trains: paths(b.trained)}, place,
@@ -89,7 +82,6 @@ func paths(variables []*model.Variable) []string {
 	return names
 }
 
-// note records a step that has brought its variables in.
 func (s *saved) note(step usedStep) {
 	same := func(o usedStep) bool {
 		return o.stepID == step.stepID && slices.Equal(o.Uses, step.Uses) && slices.Equal(o.Trains, step.Trains)
@@ -99,18 +91,18 @@ func (s *saved) note(step usedStep) {
 	}
 }
 
-// must reports whether the checkpoint must have a variable which it lacks. related tells that the step shares variables
-// with the checkpoint, or is the first after the restore, trained that it shares some of a training step.
+// must reports whether a missing variable is an error. related: the step shares variables with the checkpoint or is the
+// first after it; trained: it shares a training step's.
 func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	v := m.variable
 	switch {
 	case r.from != nil:
 		return true
-	case m.packed && owner(m.name, step.Trains) == "": // the step passes it on
+	case m.packed && owner(m.name, step.Trains) == "": // only passed on
 		return false
 	case v.Trainable:
 		return related && !r.comesLater(step)
-	case !step.Train || !trained || step.gathers(v): // of a metric nothing was gathered before
+	case !step.Train || !trained || step.gathers(v): // metrics begin empty
 		return false
 	case step.ofRule(v):
 		return r.hadRule(step, m.name)
@@ -118,9 +110,8 @@ func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	return !r.recorded || len(r.same(step.stepID)) > 0
 }
 
-// comesLater reports whether a training step was used in no form before the checkpoint: another function builds it, or
-// it has a rule of its own, and this process has made all training steps of the checkpoint beside it. So a step whose
-// function was renamed does not come later.
+// comesLater reports whether a training step is first used after the checkpoint: its function or optimizer is new, and
+// this process made all earlier training steps as well. A renamed function does not count as new.
 func (r *restored) comesLater(step *asking) bool {
 	for _, s := range r.steps {
 		place, made := madeSteps.Load(s.stepID)
@@ -132,16 +123,16 @@ func (r *restored) comesLater(step *asking) bool {
 	return r.recorded && step.Train
 }
 
-// same are the steps of the checkpoint that may be the given one: several where one function builds several steps.
+// same may return several steps, since one function may build several.
 func (r *restored) same(id stepID) []usedStep {
 	return slices.DeleteFunc(slices.Clone(r.steps), func(s usedStep) bool { return s.stepID != id })
 }
 
-// hadRule reports whether the step's rule had the variable of that name before the checkpoint: it keeps one for each
-// parameter that it has trained, and those of several parameters from the first step on that trains one of them.
+// hadRule reports whether the step's optimizer had this variable before: one per trained parameter, and shared ones
+// from the first of their parameters on.
 func (r *restored) hadRule(step *asking, name string) bool {
 	parameter := owner(name, step.Trains)
-	if !r.recorded { // another parameter has such a variable: then it was the same rule, and did not train this one
+	if !r.recorded { // Another parameter's variable shows the same optimizer, which did not train this one.
 		return parameter == "" || !slices.ContainsFunc(slices.Collect(maps.Keys(r.origins)), func(other string) bool {
 			_, there := r.origins[strings.Replace(name, parameter, other, 1)]
 			return other != parameter && r.origins[other].Trainable && there
@@ -160,8 +151,7 @@ func (r *restored) hadRule(step *asking, name string) bool {
 	})
 }
 
-// owner is the parameter for which a rule keeps the variable of a name, "" if it is for none: rules put the
-// parameter's full name into that of the variable.
+// owner returns the parameter of an optimizer variable, whose name contains it, or "".
 func owner(name string, parameters []string) (parameter string) {
 	for _, p := range parameters {
 		if len(p) > len(parameter) && strings.Contains(name, p) {
@@ -171,13 +161,11 @@ func owner(name string, parameters []string) (parameter string) {
 	return parameter
 }
 
-// ofOptimizers reports whether a name is one that rules give to what they keep.
 func ofOptimizers(name string) bool {
 	return strings.Contains(name, "/"+optimizer.Scope+"/") || strings.Contains(name, "/"+optimizer.AdamDefaultScope)
 }
 
-// left are the tensors that the step used before the checkpoint and does not ask for now. Of several steps that may be
-// the given one, it is the one of which the fewest are left.
+// left returns tensors that the step used before and does not use again, the fewest among candidate steps.
 func (r *restored) left(step *asking, waits func(name string) bool) (names []string) {
 	for i, s := range r.same(step.stepID) {
 		var left []string
@@ -185,7 +173,7 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 			o := r.origins[name]
 			parameter := owner(name, s.Trains)
 			untrained := !o.Trainable && parameter != "" && !slices.Contains(step.Trains, parameter)
-			if !o.Trainable && parameter == "" && ofOptimizers(name) { // it may be a group's, of which this step trains none
+			if !o.Trainable && parameter == "" && ofOptimizers(name) { // possibly of a group not trained here
 				untrained = slices.ContainsFunc(s.Trains, func(p string) bool { return !slices.Contains(step.Trains, p) })
 			}
 			if waits(name) && !untrained && (o.Trainable || step.Train && o.Train) {
@@ -199,8 +187,7 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 	return names
 }
 
-// checkKnown compares the variables that the state has already with the checkpoint, as the steps did that brought them
-// in.
+// checkKnown compares existing variables with the checkpoint, per step.
 func (s *State) checkKnown(r *restored, known []*model.Variable, given map[string]*tensors.Tensor) error {
 	gathers := func(v *model.Variable) bool { _, ok := s.model.resets[v]; return ok }
 	ofRule := func(v *model.Variable) bool { return s.model.ofOptimizer[v] }
@@ -233,8 +220,7 @@ func (s *State) checkKnown(r *restored, known []*model.Variable, given map[strin
 	return e.orNil()
 }
 
-// forget takes out those of the state's variables that the checkpoint lacks: the step that needs one brings it in
-// anew, as it would have after the checkpoint.
+// forget removes variables that the checkpoint lacks.
 func (s *State) forget(names map[string]bool, lost bool) error {
 	if len(names) == 0 {
 		return nil

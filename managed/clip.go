@@ -10,16 +10,15 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// ClipByExample gives the loss of each example, [batch], with a gradient that is clipped: that of an example, by all
-// trainable variables that the step updates, is scaled down where its norm is above a limit (Abadi et al. 2016). A step
-// that reports it ([Builder.Loss]) trains with the mean of these gradients:
+// ClipByExample returns the losses of the examples, of shape [batch], and clips each example's gradient over all
+// updated variables to norm limit (Abadi et al. 2016). [Builder.Loss] of the result trains with the mean gradient:
 //
 //	b.Loss("loss", b.ClipByExample(1, []*graph.Node{b.Field("x"), b.Field("y")}, func(example []*graph.Node) *graph.Node {
 //		return graph.ReduceAllMean(graph.ReduceAllMean(losses.CrossEntropy(example[1], model(b.Scope(), example[0]))))
 //	}))
 //
-// Fields have the batch as their first axis. The function is called once, with fields of one example, [1, …], and gives
-// a scalar. The program goes through the examples one by one, twice: for the norms, and for the gradient.
+// The fields' first axis is the batch. loss is called once, with fields of shape [1, …], and returns a scalar. The
+// program iterates over the examples twice, for norms and for gradients.
 func (b *Builder) ClipByExample(limit float64, fields []*graph.Node, loss func(example []*graph.Node) *graph.Node) *graph.Node {
 	if !(limit > 0) || loss == nil {
 		panic(fmt.Errorf("ClipByExample: the limit is %g, expected a positive number, and a function of the loss", limit))

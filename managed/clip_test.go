@@ -20,7 +20,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// A step of gradient descent takes optax's gradients, clipped by example, away; the loss is as it is without.
+// A step of gradient descent subtracts optax's gradients, clipped per example; the loss is the same as without
+// clipping.
 func TestClipByExample(t *testing.T) {
 	var peer struct {
 		W, V, X, Y []float32

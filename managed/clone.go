@@ -14,12 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Clone makes an independent state of the same values under a strategy, which may be this state's own
-// ([State.Strategy]). Parameters, optimizer state, random state, metrics and counters are those of this moment, so both
-// make the same steps from here on. The steppers serve both; only the optimizer value itself is shared. The clone has
-// to be closed by itself. After an error there is no clone, and nothing of one is left.
-//
-// It can be used before the first step too: the clone then draws the same initial values.
+// Clone returns an independent copy of the state under a strategy, which may be [State.Strategy]. It copies parameters,
+// optimizer variables, random state, metrics and counters, so both make the same further steps. Steppers serve both,
+// and the optimizer value is shared. The caller closes the clone. After an error nothing of it is left. A clone made
+// before the first step draws the same initial values.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
 	if err := usable(under, "the state's own"); err != nil {
 		return nil, fmt.Errorf("managed: clone: %w", err)
@@ -44,7 +42,7 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	c.saved.origins, c.saved.steps, c.saved.partial = maps.Clone(s.saved.origins), slices.Clone(s.saved.steps), s.saved.partial
 	if r := s.saved.restored; r != nil {
 		own := *r
-		if r.from == nil { // then what waits is what is given
+		if r.from == nil { // from WithValues
 			own.tensors = c.model.given.Tensors
 		}
 		c.saved.restored = &own
@@ -59,7 +57,6 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	return c, nil
 }
 
-// takeSettings takes over all but the variables.
 func (d *definition) takeSettings(of *definition) {
 	d.optimizer, d.startRate, d.policy, d.given = of.optimizer, of.startRate, of.policy, of.given
 	d.given.Tensors = maps.Clone(of.given.Tensors)
@@ -68,18 +65,17 @@ func (d *definition) takeSettings(of *definition) {
 	}
 }
 
-// cloneVariables makes the variables of a clone, by places, without their values on the device. One that no step has
-// come to need yet, because the step that brought it in failed, is left out: the step makes it again.
+// cloneVariables skips variables left by a failed step, which creates them again.
 func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 	all := make([]*model.Variable, s.values.Len())
-	for v := range s.model.store.IterVariables() { // in GoMLX's order, in which optimizers see them
+	for v := range s.model.store.IterVariables() { // optimizers see this order
 		at := s.values.Place(v)
 		if at < 0 && v.Path() != store.RandomName {
 			continue
 		}
 		made := c.model.store.VariableWithShape(v.Path(), v.Shape(), nil).SetTrainable(v.Trainable)
 		host := tensors.FromShape(v.Shape())
-		if at < 0 { // the seed's, before the first step
+		if at < 0 { // from the seed, before the first step
 			t, err := store.HostValue(v)
 			if err != nil || t == nil {
 				return nil, errors.Join(errors.New("the random state has no value"), err)
@@ -92,7 +88,7 @@ func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 		if at < 0 {
 			continue
 		}
-		if err := store.Empty(made); err != nil { // the device has it
+		if err := store.Empty(made); err != nil {
 			return nil, err
 		}
 		all[at] = made

@@ -22,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// prepareFor compiles the step, unless it was. Others may use the state meanwhile, if only they build nothing on it.
+// prepareFor compiles the step if necessary. Others may use the state meanwhile, but not build on it.
 func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch, block int) error {
 	done, err := state.values.HoldStructure(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 	return nil
 }
 
-// leave closes what was compiled for a state and is of no use any more.
+// leave closes stale programs.
 func (s *Stepper) leave(state *State) error {
 	stale := func(c *compiled) bool { return c.state == state && c.stale() }
 	if err := s.cache.drop(stale, (*compiled).close); err != nil {
@@ -67,8 +67,8 @@ func (s *Stepper) leave(state *State) error {
 	return nil
 }
 
-// makeRoom sees to it that a step is not compiled for too many shapes: a training step is refused then, any other gives
-// up the program that was used longest ago.
+// makeRoom refuses a training step beyond the limit of shapes; for other steps it frees the least recently used
+// program.
 func (s *Stepper) makeRoom(state *State, block int) error {
 	n, oldest := s.cache.shapes(state, block)
 	switch {
@@ -84,23 +84,20 @@ func (s *Stepper) makeRoom(state *State, block int) error {
 	})
 }
 
-// ErrShapes: a training step met so many shapes of batches that something is wrong with them; each takes time and
-// memory.
+// ErrShapes reports that a training step met too many shapes of batches. See [MaxShapes].
 var ErrShapes = errors.New("too many shapes of batches")
 
-// manyShapes is for how many shapes of batches a step is compiled before that is logged: it may be a mistake. From
-// mostShapes on it is one.
+// manyShapes are logged as a warning; mostShapes is the default limit.
 const (
 	manyShapes = 8
 	mostShapes = 100
 )
 
-// compiler makes a program of a step: that of the state's strategy, or what writes the program down to be exported.
+// compiler compiles or exports a step.
 type compiler func(strategies.Step) (strategies.Program, error)
 
-// compileFor compiles the step for its inputs, and moves the variables that it brings in to where the state's strategy
-// wants them. The state's structure is held. It compiles again where the step brings in a pack, of a build that failed,
-// whose saved scalars differ.
+// compileFor compiles the step and moves its new variables to the devices, with the structure held. It repeats if a new
+// pack's saved scalars differ.
 func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) error {
 	for {
 		if err := s.compileOnce(ctx, c, by); err != nil || !c.apart() {
@@ -144,7 +141,7 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 	if c.apart() {
 		return nil
 	}
-	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) { // a step that was closed compiles again
+	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) { // a closed step compiles again
 		state.programs = append(state.programs, d)
 	}
 	for _, r := range b.resets {
@@ -162,14 +159,13 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 	c.layout, c.wholes = b.logged, b.wholes
 	for _, list := range [][]logged{c.layout, c.wholes} {
 		for i := range list {
-			list[i].node = nil // the graph is compiled: let it go
+			list[i].node = nil // frees the graph
 		}
 	}
 	return nil
 }
 
-// compile builds and compiles the step; the structure is held. One function of a step is at work at a time, on whatever
-// states.
+// compile needs the structure held. Its lock serializes build functions over all states.
 func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.Variable, err error) {
 	s.building.Lock()
 	defer s.building.Unlock()
@@ -186,7 +182,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.V
 				train.ExecPerStepUpdateGraphFn(g)
 			}
 			used, built = state.model.slots(g)
-			if c.program == nil { // else it is built again, by eager, which may take another branch
+			if c.program == nil { // eager may take another branch later
 				c.changed = nil
 				for _, slot := range built.State {
 					c.changed = append(c.changed, slot.New != nil)
@@ -206,7 +202,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.V
 	return b, used, err
 }
 
-// awaiting is what the state tells those who build a step: the values of a checkpoint that wait.
+// awaiting returns the checkpoint values that wait for a step.
 func (s *State) awaiting() *awaited.Values {
 	a := &awaited.Values{Shapes: map[string]shapes.Shape{}, Numbers: s.model.numbers}
 	for name, t := range s.model.given.Tensors {

@@ -19,43 +19,42 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// compiled is a step for one state and one shape of batch.
+// compiled is a step's program for one state and one shape of batch.
 type compiled struct {
 	state   *State
-	moves   int // the state's, when it was compiled
+	moves   int // state's count at compilation
 	runtime *xla.Runtime
 	inputs  []strategies.Input
-	// resident is the set that the batch has rows of; nil if the batch comes from the host.
+	// resident is the set on the device that the batch indexes, or nil.
 	resident *data.Resident
 	program  strategies.Program
-	block    int // how many steps were asked for at once: 1 for [Stepper.Step]
-	// values are the places in the store of the program's state.
+	block    int // requested steps per run
+	// values are the program's values, as store indices.
 	values []int
 	layout []logged
 	wholes []logged
-	// cast are the variables that a policy casts; nil before the first build.
+	// cast are a policy's variables; nil before the first build.
 	cast []*model.Variable
-	// changed says which of the values the program changes, metrics which of them gather a metric, nil for the others.
+	// changed marks changed values; metrics has their accumulators, else nil.
 	changed []bool
 	metrics []*metrics.Accumulator
-	// sets are those of the resident set, which the program is given behind the state's values.
+	// sets are the resident buffers, inputs after the state's.
 	sets []compute.Buffer
-	// spare are *arguments, for the runs that are being made.
+	// spare has *arguments.
 	spare sync.Pool
-	used  int64 // when, in the cache's count of uses
-	// open tells that what was built depends on which variables the state has; it had so many.
+	used  int64 // count of the last use
+	// open: the program depends on the number of variables.
 	open      bool
 	variables int
-	equal     []int // the places of packs whose scalars it takes to be equal
+	equal     []int // packs with scalars assumed equal
 }
 
-// stale reports whether the step is to be compiled again: the state has moved to another strategy, has more variables
-// than a step that depends on them was built with, or scalars that differ where the step was built for equal ones.
+// stale reports whether the state moved, has new variables that matter, or unequal scalars that the program assumes
+// equal.
 func (c *compiled) stale() bool {
 	return c.moves != c.state.values.Moves() || c.open && c.variables != c.state.values.Len() || c.apart()
 }
 
-// apart reports whether the scalars of a pack may differ that the program takes to be equal.
 func (c *compiled) apart() bool { return slices.ContainsFunc(c.equal, c.state.values.Apart) }
 
 func (c *compiled) fits(batch data.Batch) bool {
@@ -70,7 +69,6 @@ func (c *compiled) fits(batch data.Batch) bool {
 	return true
 }
 
-// needs is how a step is to have the state.
 func (c *compiled) needs(view *View) hold {
 	if c.program.Rebuilds() {
 		return holdAll
@@ -81,8 +79,8 @@ func (c *compiled) needs(view *View) hold {
 	return shareValues
 }
 
-// changesState tells whether a run changes values that the gate of the state's values guards. Metrics of a view are not
-// among them, those of an evaluation are.
+// changesState reports whether a run changes values under the state's gate: a view's metrics are not, an evaluation's
+// are.
 func (c *compiled) changesState(view *View) bool {
 	for i, changed := range c.changed {
 		if changed && (view == nil || view.live || c.metrics[i] == nil) {
@@ -92,16 +90,15 @@ func (c *compiled) changesState(view *View) bool {
 	return false
 }
 
-// counts refuses a batch whose Size leaves out rows that nothing marks as padding, where numbers are reported: those
-// would be of all rows.
+// counts refuses a batch with unmarked padding, which would distort the reported numbers.
 func (c *compiled) counts(b *data.Batch) error {
 	if b.Size == 0 || len(c.layout) == 0 || len(b.Fields) == 0 {
 		return nil
 	}
-	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] { // as nearly always
+	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] { // the usual case
 		return nil
 	}
-	// Fields that disagree have Size say which of their axes counts the examples.
+	// Size decides which first axis counts the examples if they differ.
 	marked := func(f data.Field) bool { _, ok := f.Array.Flat.([]bool); return ok && f.Name == data.Mask }
 	if rows, err := b.Rows(); err == nil && b.Size < rows && !slices.ContainsFunc(b.Fields, marked) {
 		return fmt.Errorf("Batch.Size is %d examples, but the fields have %d rows, and no field %q says which count: the step's numbers would be of all rows. Take Batch.Slice(0, %[1]d), or data.Pad",
@@ -110,7 +107,7 @@ func (c *compiled) counts(b *data.Batch) error {
 	return nil
 }
 
-// giveUp closes the program when nobody runs it.
+// giveUp waits for running uses, then closes.
 func (c *compiled) giveUp() error {
 	if c.state.values.EnterValues(context.Background(), true) == nil {
 		defer c.state.values.LeaveValues(true)
@@ -120,7 +117,7 @@ func (c *compiled) giveUp() error {
 
 func (c *compiled) dumped(s *Stepper) dumped { return dumped{s.name, c.program.StableHLO()} }
 
-// close closes the program. That of a state that has moved away went with its runtime, if that was closed.
+// close ignores the error of a closed runtime, which has freed the program.
 func (c *compiled) close() error {
 	err := c.program.Close()
 	if c.moves != c.state.values.Moves() && c.runtime.IsFinalized() {
@@ -129,15 +126,15 @@ func (c *compiled) close() error {
 	return err
 }
 
-// cache is what a step was compiled to. It has a lock of its own, since a step serves many states.
+// cache has a step's programs. It has its own lock because the step serves many states.
 type cache struct {
 	mu       sync.Mutex
 	compiled []*compiled
 	uses     int64
 }
 
-// lookup gives the compiled form for a state and a batch, with so many steps at once; nil if there is none. The state's
-// values are shared, or its structure is held.
+// lookup returns the program for a state, a batch's shape and a block size, or nil. The caller shares the state's
+// values or holds its structure.
 func (k *cache) lookup(state *State, batch data.Batch, block int) *compiled {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -159,7 +156,7 @@ func (k *cache) add(c *compiled) {
 	k.compiled = append(k.compiled, c)
 }
 
-// shapes counts the shapes of batches for which the step is compiled, and gives the form that was used longest ago.
+// shapes counts the shapes and returns the least recently used program.
 func (k *cache) shapes(state *State, block int) (n int, oldest *compiled) {
 	k.each(func(c *compiled) {
 		if c.state != state || c.block != block {
@@ -173,7 +170,7 @@ func (k *cache) shapes(state *State, block int) (n int, oldest *compiled) {
 	return n, oldest
 }
 
-// each looks at all compiled forms, none of which is closed meanwhile.
+// each calls look under the lock.
 func (k *cache) each(look func(*compiled)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -182,7 +179,7 @@ func (k *cache) each(look func(*compiled)) {
 	}
 }
 
-// drop takes compiled forms out of the cache, and then closes them.
+// drop closes programs after releasing the lock.
 func (k *cache) drop(which func(*compiled) bool, closeOne func(*compiled) error) error {
 	var dropped []*compiled
 	k.mu.Lock()
@@ -201,8 +198,7 @@ func (k *cache) drop(which func(*compiled) bool, closeOne func(*compiled) error)
 	return errors.Join(errs...)
 }
 
-// fields are the names and nodes of what a batch has for a step. The rows of a set on the device become its fields,
-// each a value that the program is given beside the state's.
+// fields gathers the rows of a resident set on the device.
 func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, nodes []*graph.Node, sets []strategies.Slot) {
 	for i, in := range c.inputs {
 		if c.resident == nil || in.Name != data.Rows {
@@ -216,7 +212,7 @@ func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, 
 			names, nodes = append(names, f.Name), append(nodes, graph.Gather(whole, rows))
 		}
 	}
-	// A set may have a mask of its own, and a batch of it one of padding: an example counts that has both.
+	// The set and the padding may each have a mask.
 	if first, last := slices.Index(names, data.Mask), len(names)-1; first >= 0 && first != last && names[last] == data.Mask {
 		nodes[first] = graph.LogicalAnd(nodes[first], nodes[last])
 		names, nodes = names[:last], nodes[:last]

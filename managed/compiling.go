@@ -9,11 +9,10 @@ import (
 
 var _ abilities.Compiler = (*State)(nil)
 
-// compiles is which compilations for a state are going on.
 type compiles struct {
 	mu    sync.Mutex
 	now   int
-	since time.Time // the first of them began
+	since time.Time // of the first
 }
 
 func (c *compiles) begin() (end func()) {
@@ -29,8 +28,7 @@ func (c *compiles) begin() (end func()) {
 	}
 }
 
-// CompilingSince is when the compilation of a step for this state began that is going on, false if there is none: see
-// [loop.State].
+// CompilingSince returns when the running compilation for this state began, false if none: see [loop.State].
 func (s *State) CompilingSince() (time.Time, bool) {
 	s.compiles.mu.Lock()
 	defer s.compiles.mu.Unlock()

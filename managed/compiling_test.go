@@ -11,7 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// A state tells that a step is compiled for it, and when that began: while it is, also where it fails, and no longer.
+// A state reports that a step is being compiled for it, and since when, also if the compilation fails, and only while
+// it lasts.
 func TestCompilingSince(t *testing.T) {
 	state, begin := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd())), time.Now()
 	told, fails := 0, true

@@ -46,7 +46,7 @@ func TestS14_stepsWithBy(t *testing.T) {
 	}
 }
 
-// The averages of a batch normalisation that a step does not train stay as they are, bit for bit, however it is frozen.
+// The averages of a batch normalization that a step does not train stay bit-identical, however it is frozen.
 func TestS17_statisticsOfTheFrozen(t *testing.T) {
 	r := plugintest.CPU(t)
 	layers := map[string]func(scope *model.Scope, x *graph.Node) *graph.Node{

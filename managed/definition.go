@@ -10,21 +10,20 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// definition is what steps are built from: the model's variables, and what trains them.
+// definition is the model from which steps are built.
 type definition struct {
 	store     *model.Store
 	optimizer *optim.Optimizer
-	startRate *float64      // was set before the first training step; nil: the optimizer's own
-	policy    *optim.Policy // nil: types are what layers make them
-	// resets are the variables of metrics, with what they are set back to; ofOptimizer are those that optimizers
-	// brought in.
+	startRate *float64      // set early; nil: the optimizer's own
+	policy    *optim.Policy // nil: layers choose dtypes
+	// resets has metric variables with initial values; ofOptimizer those that optimizers created.
 	resets      map[*model.Variable]metrics.Accumulator
 	ofOptimizer map[*model.Variable]bool
 	numbers     map[string][]string // awaited.Values.Numbers
-	given       store.Given         // values for variables to come
+	given       store.Given         // for later variables
 }
 
-// slots are the variables that a graph uses, and what becomes of them.
+// slots returns the variables that a graph uses, with their new values.
 func (d *definition) slots(g *graph.Graph) (used []*model.Variable, built strategies.Built) {
 	for v := range d.store.IterVariables() {
 		if !v.InUseByGraph(g) {

@@ -1,7 +1,7 @@
-// Package managed holds a model's state and runs steps on it: parameters, optimizer, random numbers and whatever
-// else lives in GoMLX variables stay on the device, under a strategy of package strategies.
+// Package managed holds a model's state and runs steps on it. Parameters, optimizer variables and random numbers stay
+// on the device, under a strategy of package strategies.
 //
-// A step is a function that builds a graph: from the fields of a batch to losses, metrics and outputs by name.
+// A step is a function that builds a graph from a batch's fields to named losses, metrics and outputs.
 //
 //	train := managed.TrainStep(func(b *managed.Builder) {
 //		logits := model(b.Scope(), b.Field("x"))
@@ -11,13 +11,11 @@
 //	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(adam), managed.WithSeed(0))
 //	result, err := loop.New(loop.On(loop.EachStep, train)).Run(ctx, state, batches)
 //
-// [TrainStep] adds the losses up, differentiates and updates the parameters; [TestStep] only computes. Both are
-// steppers of package loop, and can be called by hand.
+// [TrainStep] differentiates the sum of the losses and updates the parameters; [TestStep] only computes. Both are
+// steppers of package loop and can be called directly.
 //
-// A block whose inner values are to be computed again for the gradient, and not kept (Chen et al. 2016, "Training deep
-// nets with sublinear memory cost"), begins with GoMLX's x.Checkpoint() and ends with y.StopCheckpoint(): less memory
-// for one more forward pass of the block.
+// The function runs once per shape of batch, when the step is compiled. A panic in it becomes an error with its line.
 //
-// The function runs once for each shape of batch, when the step is compiled. It may panic, as GoMLX's graph functions
-// do; the panic becomes an error that names the line.
+// Between GoMLX's x.Checkpoint() and y.StopCheckpoint(), inner values are recomputed for the gradient, which saves
+// memory for a second forward pass (Chen et al. 2016, "Training deep nets with sublinear memory cost").
 package managed

@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// A batch whose elements are more or fewer than its dims say is refused wherever it comes, first or behind others in a
-// block, and never read past its end.
+// A batch with more or fewer elements than its dims say is refused, first or later in a block, and never read past its
+// end.
 func TestBatch_lengthAndDims(t *testing.T) {
 	r := plugintest.Devices(t, 2)
 	parallel, err := strategies.DataParallel(r, strategies.Parallel{})

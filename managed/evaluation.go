@@ -8,23 +8,17 @@ import (
 	"slices"
 )
 
-// evaluating is a step that gathers its metrics apart, until the evaluation ends.
 type evaluating struct {
 	step *Stepper
 	view *View
 }
 
-// BeginEvaluation has the step gather its metrics on this state apart, from nothing, until end: a loop's evaluation
-// calls it. What was gathered before stays as it is, and goes on after end: neither two evaluations nor an evaluation
-// and the training mix, also if they share a step. Evaluations of one step on one state are not to be made at the same
-// time; [State.View] is for that.
+// BeginEvaluation has the step's metrics on this state start from zero until end; a loop's evaluation calls it. Earlier
+// metrics continue after end, so evaluations and training do not mix, even with a shared step. Two evaluations of one
+// step on one state must not overlap; use [State.View] for that.
 //
-// Metrics are what [Builder.Track] and [Builder.Mean] gather, the means of losses by [RunningAverages] among them:
-// those report a mean since the last reset. The averages of batch normalisation, the count of [Builder.Samples], random
-// numbers and all else that a step changes belong to the model, and change in the state.
-//
-// Nothing is copied off the device. The first step of the evaluation puts an empty value there for each accumulator of
-// the metrics.
+// It separates metrics of [Builder.Track] and [Builder.Mean], with the means of [RunningAverages]. Other changes stay
+// in the state: batch normalization averages, [Builder.Samples], random numbers. Nothing is copied from the device.
 func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(context.Context) error, err error) {
 	err = errors.New("the state is nil: make one with New")
 	if state != nil {
@@ -44,19 +38,19 @@ func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(c
 	}, nil
 }
 
-// end gives up what the evaluation has gathered; what it logged stays readable. A second end does nothing.
+// end frees the metrics; logged values stay readable.
 func (e evaluating) end(ctx context.Context) error {
 	state := e.view.of
 	if err := state.values.NotWithin(); err != nil {
 		return err
 	}
-	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil { // closed, and all is freed
+	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil { // closed and freed
 		return nil
 	}
 	defer state.values.LeaveValues(true)
 	state.evaluations = slices.DeleteFunc(state.evaluations, func(o evaluating) bool { return o == e })
 	err := state.values.Last.Follow(nil)
-	if state.values.Last.Lost() != nil { // of lost values nobody can tell what is left to free
+	if state.values.Last.Lost() != nil { // unknown which buffers exist
 		return err
 	}
 	if freeErr := e.view.forget(); err == nil {
@@ -65,7 +59,7 @@ func (e evaluating) end(ctx context.Context) error {
 	return err
 }
 
-// viewOf is what a step runs on that is made on the state itself: that of its evaluation, nil without one.
+// viewOf returns the step's newest evaluation, or nil.
 func (s *State) viewOf(step *Stepper) *View {
 	for _, e := range slices.Backward(s.evaluations) {
 		if e.step == step {

@@ -18,13 +18,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Export writes a single step into a new folder: its program in StableHLO, the names, shapes and types of its inputs
-// and outputs, and the state's values; see package export, which also reads it back. The batch says the shapes, and its
-// values go into the folder only with [ExportOptions].Example. The state stays as it is.
+// Export writes a step into a new folder: StableHLO, names, shapes and dtypes of inputs and outputs, and the state's
+// values; see package export. The batch sets the shapes; only [ExportOptions].Example writes its values. The state does
+// not change.
 //
-// The program is the one that [Stepper.Step] runs under jit, whatever strategy the state has: the fields of the batch
-// that it uses first, then the state; out come the new state and, as one array "logs" of float32, the logged numbers.
-// It is StableHLO alone: the error function (GELU) is written out, and then differs in the last bits.
+// The program is that of [Stepper.Step] under jit, whatever the strategy. Inputs are the used fields, then the state.
+// Outputs are the new state and the numbers as one float32 array "logs". The error function (GELU) is expanded to plain
+// StableHLO and may differ in the last bits.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ExportOptions) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)
@@ -32,10 +32,9 @@ func (s *Stepper) Export(dir string, state *State, batch data.Batch, options Exp
 	return nil
 }
 
-// ExportModel writes a model for inference, from the fields of a batch to values by name, as [Stepper.Export] writes a
-// step: the function is built as in a [TestStep], the state has the variables that the function uses, and the outputs
-// are the function's, sorted by name. What the function reports as loss or metric comes too. A field of the batch that
-// the function makes no use of, as the labels of a prediction, is no input.
+// ExportModel writes a model for inference as [Stepper.Export] does. f is built as in a [TestStep] on the state's
+// variables. Outputs are its results, sorted by name, and its losses and metrics. Unused fields, such as labels, are no
+// inputs.
 func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) map[string]*graph.Node, options ExportOptions) error {
 	var outputs map[string]*graph.Node
 	s := newStepper(stepSettings{name: "model", build: func(b *Builder) { outputs = f(b) }}, nil)
@@ -45,16 +44,15 @@ func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) 
 	return nil
 }
 
-// ExportOptions are the settings of an export.
 type ExportOptions struct {
-	// NoWeights leaves the state's values out; who loads the program must have them.
+	// NoWeights omits the state's values; the reader must have them.
 	NoWeights bool
-	// Example runs the program once on the batch and keeps what went in and what came out, so that others can check that
-	// they compute the same (scripts/load_stablehlo.py does). The batch's data are in the folder then.
+	// Example runs the program once and writes its inputs and outputs for verification (scripts/load_stablehlo.py), so
+	// the folder contains the batch's data.
 	Example bool
-	// Sizes has [ExportModel] write the program for batches of these sizes too, beside that of the batch: what is loaded
-	// then takes any number of examples up to the largest, see export.Model.Run. Each is compiled by itself, so a few
-	// powers of two do. The model must give a row for each example, and log nothing.
+	// Sizes has [ExportModel] write the program for further batch sizes. The loaded model takes any number of examples
+	// up to the largest, see export.Model.Run. Each size is compiled, so choose a few powers of two. The model must
+	// return a row per example and log nothing.
 	Sizes []int
 }
 
@@ -87,7 +85,6 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 	return x.program.Write(dir)
 }
 
-// exportSize writes down the program for a batch of another size.
 func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size int) error {
 	rows, err := batch.Rows()
 	if err != nil {
@@ -98,7 +95,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 		return errors.New("option Sizes is for ExportModel: a step's program is of one size of batch")
 	case size < 1 || rows < 1:
 		return fmt.Errorf("expected sizes of 1 and up, and a batch of %d that has rows", rows)
-	case size == rows || x.program.Sizes[size] != "": // it is there
+	case size == rows || x.program.Sizes[size] != "":
 		return nil
 	}
 	other := data.Batch{Fields: slices.Clone(batch.Fields)}
@@ -118,7 +115,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 		return err
 	}
 	p, of := &x.program, &alone.program
-	for i, v := range of.Outputs { // that of the inputs is the batch's
+	for i, v := range of.Outputs {
 		if d := v.Shape.Dimensions; len(of.Outputs) == len(p.Outputs) && (len(d) == 0 || d[0] != size) {
 			return fmt.Errorf("output %q is %s, and of %d examples %s: expected a row for each", v.Name, v.Shape, rows, p.Outputs[i].Shape)
 		}
@@ -130,7 +127,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 	return nil
 }
 
-// nameLogs names what a step logs: one array of all numbers, and then the arrays.
+// nameLogs names the array of numbers, then the arrays.
 func (c *compiled) nameLogs(outputs []export.Value) {
 	packed, wholes := len(c.layout) > 0, c.wholes
 	for i, o := range outputs {
@@ -148,7 +145,7 @@ func (c *compiled) nameLogs(outputs []export.Value) {
 	}
 }
 
-// lower has the step's program written down; the state gets new variables that the step brings in, and no more.
+// lower writes the program, and adds only the step's new variables to the state.
 func (s *Stepper) lower(ctx context.Context, c *compiled, x *exporting) error {
 	state := c.state
 	done, err := state.values.HoldStructure(ctx)
@@ -163,21 +160,19 @@ func (s *Stepper) lower(ctx context.Context, c *compiled, x *exporting) error {
 	return s.compileFor(ctx, c, x.compile)
 }
 
-// exporting writes down the program of a step in place of compiling it.
 type exporting struct {
 	ExportOptions
 	runtime *xla.Runtime
-	outputs func() map[string]*graph.Node // beside those of a step
+	outputs func() map[string]*graph.Node
 	program export.Program
 }
 
-// notRun stands for the compiled program, which nobody runs.
 type notRun struct{ strategies.Program }
 
 func (notRun) StableHLO() string { return "" }
 func (notRun) Close() error      { return nil }
 
-// compile orders inputs and outputs as jit does, so that the program is the same to the last character.
+// compile orders inputs and outputs as jit, so texts are identical.
 func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	p := &x.program
 	module, err := x.runtime.Lower(s.Name, func(g *graph.Graph) xla.Built {
@@ -217,7 +212,7 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A field of the batch that the program does not use is none of its inputs: a prediction needs no labels.
+	// unused fields are no inputs.
 	var unused []int
 	for _, i := range module.Unused() {
 		if p.Inputs[i].Role == export.Batch {
@@ -234,7 +229,6 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	return notRun{}, nil
 }
 
-// fill takes the weights from the state, and makes the example.
 func (x *exporting) fill(state *State, batch data.Batch) (err error) {
 	if x.NoWeights && !x.Example {
 		return nil
@@ -265,7 +259,7 @@ func (x *exporting) fill(state *State, batch data.Batch) (err error) {
 	return nil
 }
 
-// runOnce runs a program on weights and batch, on a copy of both.
+// runOnce runs a program on copies of weights and batch.
 func runOnce(p *export.Program, on *xla.Runtime, batch data.Batch) (e *export.Example, err error) {
 	m, err := p.Compile(on)
 	if err != nil {

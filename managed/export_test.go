@@ -110,7 +110,7 @@ func TestExportModel(t *testing.T) {
 	}
 }
 
-// A prediction is given nothing that it makes no use of, and an exported program is StableHLO alone, also with a GELU.
+// A prediction has no unused inputs, and an exported program is plain StableHLO, also with a GELU.
 func TestR34_exportIsPlainAndNeedsNoLabels(t *testing.T) {
 	state := newState(t, plugintest.CPU(t))
 	batch := first(t, line(t, 64).Batches(16))
@@ -137,7 +137,7 @@ func TestR34_exportIsPlainAndNeedsNoLabels(t *testing.T) {
 	require.Equal(t, tensorBytes(t, p.Example.Outputs["gelu"]), tensorBytes(t, outputs["gelu"]))
 }
 
-// What an export leaves alone: the state, its bits and its programs.
+// An export changes neither the state's values nor its programs.
 func TestExport_options(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)

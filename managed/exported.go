@@ -11,11 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Exported is a model that was loaded from a folder, for batches and arrays in place of tensors: what package serve
-// predicts with. It may be used by any number of goroutines.
+// Exported adapts a loaded model to batches and arrays, for package serve. It is safe for concurrent use.
 type Exported struct{ Model *export.Model }
 
-// Answer gives the outputs for a batch by name.
+// Answer returns the outputs by name.
 func (e Exported) Answer(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := e.predict(batch)
 	if err != nil {

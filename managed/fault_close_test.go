@@ -96,7 +96,7 @@ func useAfterClose(t *testing.T, strategy func(*xla.Runtime) strategies.Strategy
 	t.Logf("F41: %v: %d calls after Close: ErrClosed each; %d runtimes closed under a training: %v, no crash", strategy(r), len(rows), rounds, results)
 }
 
-// What is read, moved or closed after its runtime says so, in one line.
+// Reading, moving or closing after the runtime's Close returns an error of one line.
 func TestF41_theRuntimeIsClosedFirst(t *testing.T) {
 	for _, on := range []struct {
 		strategy func(*xla.Runtime) strategies.Strategy

@@ -78,7 +78,7 @@ func TestF30_loopsInOneProcess(t *testing.T) {
 	t.Logf("F30: %d loops of %d steps with bars and snapshots, %d programs compiled and closed beside them: equal bits", loops, turns, 5*loops)
 }
 
-// F31: a wrong number of devices is told with what was asked for, what there is and how to have more.
+// F31: the error for a wrong number of devices has the requested number, the available one and how to get more.
 func TestF31_deviceCounts(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	more := `the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`
@@ -143,8 +143,8 @@ func parallelState(t *testing.T, r *xla.Runtime, options strategies.Parallel) *m
 // leftoverSizes are of batches; the nightly form has all from 1 to 33.
 var leftoverSizes = []int{1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 31, 32, 33}
 
-// F32: batches of 1 to 33 examples over 1, 2, 4 and 8 devices. With padding, loss and count are those of one device;
-// what dropping leaves out is the remainder; else it is an error, and the state goes on.
+// F32: batches of 1 to 33 examples over 1, 2, 4 and 8 devices. With padding, loss and count are those of one device.
+// Dropping leaves out the remainder. Otherwise it is an error, after which the state stays usable.
 func TestF32_leftovers(t *testing.T) {
 	set := line(t, 33)
 	build := func(b *managed.Builder) {
@@ -228,8 +228,8 @@ func TestF32_leftovers(t *testing.T) {
 	t.Logf("F32: %d pairs of sizes and devices: padded losses at most %.1e from those of one device, 0 examples lost or doubled", sizes, worst)
 }
 
-// F32: a run of 10 batches with an update for every 4 ends in the middle of a third one; what was gathered is in the
-// state, and the run that goes on makes the update of one that never ended.
+// F32: a run of 10 batches with an update for every 4 ends in the middle of the third update. The state keeps the
+// accumulated gradients, and the continued run makes the update of a run that never ended.
 func TestF32_accumulation(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, n := range []int{1, 3, 4, 10, 13} {

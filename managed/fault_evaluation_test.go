@@ -46,7 +46,7 @@ func some(t *testing.T, i, j int) (list []data.Batch) {
 	return list
 }
 
-// inEvaluation is what a loop does: it begins, makes the steps, in blocks or not, ends, and reads the last logs then.
+// inEvaluation does what a loop does: it begins, runs the steps, in blocks or not, ends, and then reads the last logs.
 func inEvaluation(t *testing.T, step *managed.Stepper, state *managed.State, batches []data.Batch, blocks bool) string {
 	t.Helper()
 	end, err := step.BeginEvaluation(t.Context(), state)
@@ -92,8 +92,8 @@ func strategiesOf(t *testing.T) map[string]strategies.Strategy {
 		"jit": strategies.Jit(plugintest.CPU(t)), "eager": strategies.Eager(plugintest.CPU(t)), "data parallel": parallel, "sharded": sharded}
 }
 
-// Each evaluation gives the figures of its own batches, whatever was evaluated and trained before; what training has
-// gathered goes on as if there had been no evaluation.
+// Each evaluation has the metrics of its own batches, whatever was evaluated and trained before. Training's metrics
+// continue as if there had been no evaluation.
 func TestS01_evaluationsShareNothing(t *testing.T) {
 	for name, strategy := range strategiesOf(t) {
 		for _, blocks := range []bool{false, true} {

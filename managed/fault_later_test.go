@@ -162,8 +162,8 @@ func load(t *testing.T, f *checkpoint.Folder, step int) *checkpoint.Checkpoint {
 	return c
 }
 
-// A training that is stopped before the first use of one of its steps goes on from any checkpoint as if it had not
-// been stopped: in a new state, and in one that was trained further.
+// A training stopped before the first use of one of its steps continues from any checkpoint as if it had not been
+// stopped: in a new state, and in one that was trained further.
 func TestS04_aStepThatIsFirstUsedAfterTheCheckpoint(t *testing.T) {
 	r := plugintest.CPU(t)
 	resumed := 0
@@ -210,7 +210,7 @@ func TestS04_savedAgainBeforeTheStepIsUsed(t *testing.T) {
 	}
 }
 
-// What is not the model of the checkpoint stays an error, also in a step that comes later.
+// A model that differs from the checkpoint's stays an error, also in a step that is first used later.
 func TestS04_anotherModelIsRefused(t *testing.T) {
 	r := plugintest.CPU(t)
 	p := later["unfreeze"]
@@ -273,8 +273,8 @@ func TestS04_anotherModelIsRefused(t *testing.T) {
 	})
 }
 
-// A checkpoint of an older version, which does not say what steps had been used: the step goes on where another
-// parameter proves that the same rule was used before and had not trained this one.
+// For a checkpoint of an older version, which does not list its steps, the step continues if another parameter proves
+// that the same optimizer was used before and had not trained this one.
 func TestS04_checkpointsWithoutTheRecord(t *testing.T) {
 	r := plugintest.CPU(t)
 	p := later["unfreeze"]

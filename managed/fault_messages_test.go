@@ -32,13 +32,13 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// mistake is what a newcomer may do wrong.
+// mistake is a typical error of a new user.
 type mistake struct {
 	name string
 	do   func(m desk) error
 }
 
-// desk is what a mistake is made with.
+// desk has the objects with which a mistake is made.
 type desk struct {
 	*testing.T
 	runtime *xla.Runtime

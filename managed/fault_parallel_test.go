@@ -15,7 +15,7 @@ import (
 )
 
 // F14 on four devices: a model that panics, at the first shape of batch or at a later one, and a batch that cannot be
-// divided leave every part of the state alone, and the training goes on to the bits of one that nothing happened to.
+// divided leave the state unchanged, and the continued training is bit-identical to an undisturbed one.
 func TestF14_parallelPanics(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	boom := errors.New("boom")

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Data that reads the state sees each step whose batch it has given, under blocks, by whatever it reads; a step of its
-// own comes after those.
+// Data that reads the state sees each step whose batch it has returned, under blocks, by every way of reading; a step
+// that it runs itself comes after those.
 func TestS03_dataThatReadsTheState(t *testing.T) {
 	for name, strategy := range strategiesOf(t) {
 		t.Run(name, func(t *testing.T) { dataThatReads(t, strategy) })

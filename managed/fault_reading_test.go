@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Whatever reads or changes the state has the steps made first that wait, with no gate held, and gives their error.
+// Each read or change of the state first runs the collected steps, without a gate held, and returns their error.
 func TestS03_stepsThatWaitAreMadeBeforeARead(t *testing.T) {
 	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(sgd()))

@@ -26,15 +26,14 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// besideFor is how long each row of F46 goes on; the nightly form takes 20 s.
+// besideFor is the duration of each row of F46; the nightly form takes 20 s.
 var besideFor = 100 * time.Millisecond
 
-// wide is how many numbers each of the two variables of counted has.
+// wide is the length of both variables of counted.
 const wide = 512
 
-// counted is a model of two variables, all of whose numbers are how many training steps there were: so what somebody
-// read is of one moment between two steps, or it shows. Its output says the batch's numbers, twice as large, and the
-// variables.
+// counted is a model of two variables whose elements all equal the number of training steps, so that a read from within
+// a step is detected. Its output is the batch's numbers, doubled, and the variables.
 func counted(b *managed.Builder) {
 	x := b.Field("x")
 	n := x.Shape().Dimensions[0]
@@ -61,7 +60,7 @@ func plainSGD() *optim.Optimizer {
 	return optim.GoMLX(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1).Done())
 }
 
-// same tells the one number that all are, and whether they are; and whether it is a whole one.
+// same returns the number that all elements are equal to, or an error if they differ or it is not whole.
 func same(numbers []float32) (float32, error) {
 	for _, v := range numbers {
 		if v != numbers[0] || v != float32(int(v)) {
@@ -102,10 +101,10 @@ func saw(logs loop.Logs, of float32) (float32, error) {
 	return same(seen)
 }
 
-// sizes are those of batches to predict for; some of them are met for the first time beside the training.
+// sizes are those of batches to predict for; some occur first during the training.
 var sizes = []int{4, 4, 4, 4, 4, 4, 4, 1, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2}
 
-// user is what somebody does to a state again and again, beside a training.
+// user is a repeated use of a state during a training.
 type user struct {
 	name string
 	do   func(u *using, i int) error
@@ -240,10 +239,9 @@ var users = []user{
 	}},
 }
 
-// F46, R21: a state and its steps in use by several goroutines: each of what can be done with them beside a training,
-// by two goroutines at a time, and all of them at once; then closed while all goes on. Nothing panics, nobody sees
-// values that are not those between two steps, the training makes the numbers that it makes alone, and all errors are
-// typed.
+// F46, R21: several goroutines use a state and its steps: each use during a training by two goroutines at a time, then
+// all at once, then Close while all run. Nothing panics, no use sees values from within a step, the training computes
+// what it computes alone, and all errors are typed.
 func TestF46_stateBesideATraining(t *testing.T) {
 	rows := map[string][]user{"all": users}
 	for _, u := range users {
@@ -278,7 +276,7 @@ func TestF46_otherStrategies(t *testing.T) {
 	t.Logf("F46: eager: %v", counts)
 }
 
-// beside has users use a state beside a training, and then closes it under them.
+// All users run during a training, and then the state is closed while they run.
 func beside(t *testing.T, r *xla.Runtime, on func(*xla.Runtime) strategies.Strategy, users []user, for_ time.Duration) map[string]int {
 	t.Helper()
 	state, err := managed.New(on(r), managed.WithOptimizer(plainSGD()))

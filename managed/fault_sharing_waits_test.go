@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// A wait for a state ends with its context, and what asks from inside of a step's function is told, not left waiting
-// for itself.
+// A wait for a state ends with its context. A use from within a build function returns an error instead of waiting for
+// itself.
 func TestF46_waitsEnd(t *testing.T) {
 	r := plugintest.CPU(t)
 	eager := strategies.Eager(r)

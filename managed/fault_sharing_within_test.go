@@ -13,9 +13,9 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// F46: whatever the function of a step asks of the state that it is called for is ErrBusy, at once, in the first call
-// and in each, under each strategy and however deep the call; what gives no error answers. Another state, that trains
-// meanwhile, can be asked.
+// F46: each use of a state from within its build function is ErrBusy at once, in the first call and in later ones,
+// under each strategy and at any call depth. Methods without an error result work. Another state, which trains
+// meanwhile, can be used.
 func TestF46_whatAStepsFunctionAsks(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, on := range []strategies.Strategy{strategies.Jit(r), strategies.Eager(r)} {

@@ -108,9 +108,8 @@ func values(t *testing.T, state *managed.State) map[string][]float32 {
 	return all
 }
 
-// F17: each call of the strategy that a training makes fails once. The error is the strategy's own, the state is that
-// of before or of after the step, and the training goes on from there to the same values as one that nothing happened
-// to.
+// F17: each strategy call of a training fails once. The error is the strategy's own, the state is that of before or of
+// after the step, and the training continues from there to the values of an undisturbed one.
 func TestF17_failCallK(t *testing.T) {
 	four := plugintest.Devices(t, 4)
 	failCallK(t, strategies.Jit(plugintest.CPU(t)), regression)
@@ -220,7 +219,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	require.NoError(t, errors.Join(step.Close(), test.Close()))
 	require.EqualValues(t, -1, pjrt.Live().Executables-before.Executables)
 
-	// The same step, closed and compiled again, leaves nothing behind.
+	// The same step, closed and compiled again, leaves nothing.
 	rebuild := func(times int) (heap, resident int64) {
 		for range times {
 			_, _, err := test.Step(t.Context(), state, batch)
@@ -232,7 +231,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	rebuild(40)
 	const maxHeap, maxResident = 1 << 20, 4 << 20
 	heap, resident := int64(math.MaxInt64), int64(math.MaxInt64)
-	// The C library takes and gives back some megabytes at times; what leaks does so each time.
+	// The C library allocates and frees some megabytes at times; a leak grows each time.
 	for tries := 0; tries < 2 && (heap >= maxHeap || resident >= maxResident); tries++ {
 		heapBefore, residentBefore := rebuild(5)
 		heapAfter, residentAfter := rebuild(60)
@@ -242,7 +241,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	if !testing.Short() { // under the race detector, whose own memory says nothing
 		require.Less(t, resident, int64(maxResident), "a program that is left takes 100 KiB, which nobody counts")
 	}
-	// Too many shapes are a mistake in a training, which is told; what was compiled goes on.
+	// Too many shapes are an error in a training; the compiled programs stay usable.
 	few := stepper(t, managed.TrainStep(regression, managed.MaxShapes(3)))
 	for n := 16; n < 20; n++ {
 		_, _, err := few.Step(t.Context(), state, first(t, line(t, n).Batches(n)))
@@ -259,7 +258,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	t.Logf("F20: 100 changes of the rate: 1 program; %d shapes: %d programs, a warning at the 8th, 0 left after Close", shapes, shapes)
 }
 
-// R33: a test step that meets ever new shapes gives up the program that it used longest ago, and no other.
+// R33: a test step that meets new shapes without end frees the least recently used program, and no other.
 func TestR33_theProgramUsedLongestAgo(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Field("x")) }, managed.MaxShapes(3)))

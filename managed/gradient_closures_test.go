@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// GoMLX gives 0, without a word, for a parameter that the closures of its If and While take from outside: a training
-// step refuses a loss that depends on one, wherever it is, also where the parameter reaches the loss by another way.
+// GoMLX silently returns the gradient 0 for a parameter that the closures of its If and While capture. A training step
+// refuses a loss that depends on one, also if the parameter reaches the loss by another way.
 func TestTrainStep_refusesClosuresOfGoMLX(t *testing.T) {
 	branch := func(w *graph.Node) *graph.Node {
 		g := w.Graph()

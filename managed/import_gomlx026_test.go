@@ -18,9 +18,9 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// What GoMLX v0.26.0's trainer made in 30 steps of Adam goes on as it did there, although GoMLX has other names, types
-// and dimensions now for Adam's count, a dense layer with two axes of outputs, and what Adam keeps of a variable at the
-// root.
+// A model trained by GoMLX v0.26.0 in 30 steps of Adam continues as it did there, although GoMLX's later versions have
+// other names, dtypes and dimensions for Adam's count, for a dense layer with two output axes, and for Adam's moments
+// of a variable at the root.
 func TestF39_aModelOfGoMLX026GoesOn(t *testing.T) {
 	r, dir := plugintest.CPU(t), filepath.Join("testdata", "trained-by-gomlx-v0.26.0")
 	var there struct {

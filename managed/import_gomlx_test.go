@@ -24,8 +24,8 @@ func twoLayers(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("out"), graph.Tanh(layers.Dense(scope.In("h"), x, true, 8)), true, 1)
 }
 
-// What GoMLX's own trainer made goes on in a managed state: with the same bits of the state, the same evaluation, and
-// the same losses of the steps after, Adam's moments being there too.
+// A model trained by GoMLX's own trainer continues in a managed state: the state is bit-identical, with Adam's moments,
+// and the evaluation and the losses of later steps are the same.
 func TestF39_aModelOfGoMLXGoesOn(t *testing.T) {
 	r := plugintest.CPU(t)
 	for name, form := range map[string]gomlx.BinFormat{"gzip": gomlx.BinGZIP, "raw": gomlx.BinUncompressed} {

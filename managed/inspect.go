@@ -13,14 +13,13 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Costs says what each of the step's programs takes, in the order of [Stepper.StableHLO]; one for several steps at once
-// counts as about one step. Where the plugin reckons nothing, lazo counts, for which each program is compiled once
-// more: see [xla.Program.Cost]. A step that has no programs yet is an error: they come into being at its first step, or
-// by [Stepper.Prepare]. [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
+// Costs returns the estimated costs of the step's programs, in the order of [Stepper.StableHLO]; a program of several
+// steps counts as about one. If the plugin has no estimate, lazo compiles once more and counts: see [xla.Program.Cost].
+// It returns an error before the first step or [Stepper.Prepare], and [xla.ErrUnimplemented] under a strategy that does
+// not compile whole steps.
 func (s *Stepper) Costs() ([]xla.Cost, error) { return estimates(s, "cost", strategies.Program.Cost) }
 
-// Memory says what memory the compiler reckons that each of the step's programs needs, in bytes, in the order of
-// [Stepper.StableHLO]. Errors are those of [Stepper.Costs].
+// Memory returns the compiler's estimates in bytes, with the order and errors of [Stepper.Costs].
 func (s *Stepper) Memory() ([]xla.Memory, error) {
 	return estimates(s, "memory", strategies.Program.Memory)
 }
@@ -44,12 +43,10 @@ func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, 
 	return all, nil
 }
 
-// dumped is the text of a program.
 type dumped struct{ step, text string }
 
-// DumpXLA writes the programs that steps were compiled to for this state into a directory, which must exist: a file
-// each, in the order in which they were compiled (00-train_step.mlir), as StableHLO. The Go backend has no programs to
-// write. [callbacks.Profile] calls it.
+// DumpXLA writes the programs for this state into an existing directory as StableHLO, in the order of compilation
+// (00-train_step.mlir). The Go backend has none. [callbacks.Profile] calls it.
 func (s *State) DumpXLA(dir string) error {
 	leave := s.values.PeekAll()
 	programs := slices.Clone(s.programs)

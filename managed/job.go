@@ -2,8 +2,7 @@ package managed
 
 import "github.com/lazo-ml/lazo/loop"
 
-// Job is the processes that make the state's steps together, nil where this one is alone: a run of the state is then
-// made by all of them, as [loop.Job] says.
+// Job returns the processes that run the state's steps together, nil for a single one. See [loop.Job].
 func (s *State) Job() loop.Job {
 	if s == nil {
 		return nil
@@ -11,5 +10,5 @@ func (s *State) Job() loop.Job {
 	if job := s.Strategy().Runtime().Job(); job != nil {
 		return job
 	}
-	return nil // and not a nil of dist's type
+	return nil // not a typed nil
 }

@@ -24,7 +24,7 @@ func TestLeftover(t *testing.T) {
 		y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
 		b.Loss("loss", graph.Square(graph.Sub(y, b.Field("y"))))
 		b.Metric("x", graph.Squeeze(b.Field("x")))
-		// What is computed of the padding may be of any size.
+		// Results of the padding may have any value.
 		b.Metric("inverse", graph.Reciprocal(graph.Squeeze(b.Field("x"), -1)))
 	}
 	lossesOf := func(s strategies.Strategy, examples int, build managed.Build) (all []float64, last loop.Logs, err error) {

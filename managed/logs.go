@@ -13,10 +13,9 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// packedDType is the type in which numbers are logged, float64 ones too: one small array of one type.
+// packedDType is the dtype of all logged numbers.
 const packedDType = dtypes.Float32
 
-// output is an array as a [loop.Value].
 type output struct{ store.Remote }
 
 func (o *output) Any() (any, error) {
@@ -35,8 +34,7 @@ func (o *output) Float() (float64, error) {
 	return 0, fmt.Errorf("managed: %s is not a number; its Any gives the tensor", t.Shape())
 }
 
-// Array reads an array that a step reported by [Builder.Output], by the name that [loop.Logs.Get] takes; it waits for
-// the step. The array is a copy.
+// Array waits for the step and copies an array reported by [Builder.Output]. name is as in [loop.Logs.Get].
 func Array(logs loop.Logs, name string) (data.Array, error) {
 	e, err := logs.Get(name)
 	if err != nil {
@@ -60,7 +58,7 @@ func Array(logs loop.Logs, name string) (data.Array, error) {
 	return a, nil
 }
 
-// ArrayOf copies a tensor, such as [State.Value] gives.
+// ArrayOf copies a tensor, such as a result of [State.Value].
 func ArrayOf(t *tensors.Tensor) (data.Array, error) {
 	a := data.Array{Dims: slices.Clone(t.Shape().Dimensions)}
 	err := t.ConstFlatData(func(flat any) {
@@ -76,13 +74,12 @@ func ArrayOf(t *tensors.Tensor) (data.Array, error) {
 	return a, nil
 }
 
-// packed is the logs of a step, or of a block of them.
+// packed has the logs of one run.
 type packed struct {
 	store.Remote
 	scalars []scalar
 }
 
-// scalar is one number of a packed array, as a [loop.Value].
 type scalar struct {
 	of *packed
 	at int
@@ -96,7 +93,7 @@ func (v *scalar) Float() (float64, error) {
 	return float64(flat.([]float32)[v.at]), nil
 }
 
-// newLogs makes the logs of some steps, to be read later: the array has a row for each.
+// newLogs makes the logs of a later array with a row per step.
 func newLogs(layout []logged, steps int) (*packed, []loop.Logs) {
 	n := len(layout)
 	p := &packed{scalars: make([]scalar, steps*n)}

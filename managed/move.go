@@ -7,14 +7,13 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// MoveTo moves the state to another strategy: from one device to several, to eager to look into a step, to another
-// runtime. Nothing is lost: parameters, optimizer, random state, metrics and counters come along, and the next random
-// bits are those that would have come without it. It waits for the steps that were begun, and reads all logs, so that
-// the runtime of before may be closed. Steppers compile anew at their next step, also when the state moves back. To the
-// strategy where it is, nothing is done.
+// MoveTo moves the state to another strategy, such as several devices, eager, or another runtime. Parameters, optimizer
+// variables, metrics, counters and random numbers are kept. It waits for started steps and reads all logs, so the old
+// runtime may be closed. Steppers compile again, even if the state moves back. Moving to the current strategy does
+// nothing.
 //
-// Until it is done the values are there twice, so that after an error the state is where it was; only if the old values
-// could not be freed has it moved.
+// Both copies of the values exist meanwhile. After an error the state has not moved, unless only freeing the old values
+// failed.
 func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {
 	if err := usable(to, "strategies.Jit(runtime)"); err != nil {
 		return fmt.Errorf("managed: move: %w", err)

@@ -165,7 +165,7 @@ func TestMoveTo_leavesNothing(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// What a state was told before its first step, its clone has been told too.
+// A clone has the settings made on its state before the first step.
 func TestClone_beforeTheFirstStep(t *testing.T) {
 	r := plugintest.CPU(t)
 	weights := tensors.FromValue([][]float32{{7}})

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// inStep is what package nn's layers know of the step that they are built in.
+// inStep is the part of a step that package nn sees.
 type inStep struct{ *Builder }
 
 func (b inStep) FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
@@ -28,8 +28,7 @@ func (b inStep) Freezes(path string, shape shapes.Shape) bool {
 
 func (b inStep) Normalised(count *model.Variable) { b.norms = append(b.norms, count) }
 
-// keepStatistics has a training step leave the averages of the batch normalisations as they are whose scale and
-// offset it does not train.
+// keepStatistics keeps the averages of a batch normalization whose scale and offset are not trained.
 func (b *Builder) keepStatistics(loss *graph.Node) {
 	store := b.scope.Store()
 	for v := range store.IterVariables() {
@@ -46,7 +45,7 @@ func (b *Builder) keepStatistics(loss *graph.Node) {
 			known = true
 			trains = trains || p.Trainable && (b.only == nil || b.only(p.Path())) && autodiff.Reaches(loss, p.NodeValue(b.graph))
 		}
-		if !known { // it has neither
+		if !known {
 			trains = b.only == nil || b.only(v.Path())
 		}
 		for _, name := range []string{"mean", "variance", batchNormCount} {
@@ -57,7 +56,7 @@ func (b *Builder) keepStatistics(loss *graph.Node) {
 	}
 }
 
-// padding is the mask of a padded batch; nil too where a field of that name is something else.
+// padding returns the batch's mask, nil if there is none of bools.
 func (b *Builder) padding() *graph.Node {
 	if i := slices.Index(b.names, data.Mask); i >= 0 && b.batch[i].DType() == dtypes.Bool && b.batch[i].Rank() == 1 {
 		return b.batch[i]
@@ -65,11 +64,10 @@ func (b *Builder) padding() *graph.Node {
 	return nil
 }
 
-// batchNormCount is the variable in which GoMLX's layer counts the steps that its averages are of.
+// batchNormCount counts the steps in GoMLX's averages.
 const batchNormCount = "avg_weight"
 
-// checkBatchNorm refuses GoMLX's layer in a training step of a padded batch: it would count the padding, and say
-// nothing.
+// checkBatchNorm refuses GoMLX's layer on a padded training batch, because its averages would include the padding.
 func (b *Builder) checkBatchNorm() {
 	if b.padding() == nil || !b.Training() {
 		return

@@ -8,9 +8,8 @@ import (
 	"github.com/gomlx/compute/dtypes/float16"
 )
 
-// numbers are the elements of a tensor, of any type.
 type numbers interface {
-	// moments are the mean and the standard deviation (that of all, not of a sample); NaN where there are no elements.
+	// moments returns mean and population standard deviation; NaN without elements.
 	moments() (mean, std float64)
 }
 
@@ -35,7 +34,6 @@ func (e elements[T]) moments() (mean, std float64) {
 	return mean, math.Sqrt(variance)
 }
 
-// numbersOf takes a tensor's flat slice.
 func numbersOf(flat any) (numbers, error) {
 	switch flat := flat.(type) {
 	case []float32:

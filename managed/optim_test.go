@@ -92,8 +92,8 @@ func branches(b *managed.Builder) {
 	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), b.ToOutputType(layers.Dense(b.Scope().In("out"), h, true, 1)))))
 }
 
-// Whatever the optimizer keeps, a run that goes on from a snapshot makes the same bits, in blocks; the snapshot may be
-// in the middle of an accumulation.
+// Whatever variables the optimizer has, a run continued from a snapshot is bit-identical, in blocks; the snapshot may
+// be in the middle of an accumulation.
 func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{Start: 64, Every: 20}
@@ -174,7 +174,7 @@ func TestOptim_averageInATestStep(t *testing.T) {
 	require.Len(t, test.StableHLO(), 1)
 }
 
-// Another optimizer begins anew, on the parameters as they are: its steps are those of a new state that was given them.
+// Another optimizer starts fresh on the current parameters: its steps are those of a new state with these values.
 func TestSetOptimizer(t *testing.T) {
 	ctx, r := t.Context(), plugintest.CPU(t)
 	batch := first(t, line(t, 64).Batches(16))

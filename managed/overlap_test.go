@@ -157,7 +157,7 @@ func TestF17_aLateFailure(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		fail int // the step whose block fails; how long the blocks are depends on the time that steps take
-		at   int // the step that is told, after the last one of the block
+		at   int // the reported step, after the block's last
 	}{
 		{"a run of the loop, told by the next block", 3, 1},
 		{"a run of the loop, told at its end", 7, 0},

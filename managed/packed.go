@@ -16,8 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// namesOf are the full names under which checkpoints and callers know a variable: its own, or those of the scalars that
-// it packs.
+// namesOf returns the names for checkpoints and callers: the variable's, or those of its packed scalars.
 func (d *definition) namesOf(v *model.Variable) []string {
 	if names := packs.Names(d.store, v.Path()); names != nil {
 		return names
@@ -25,8 +24,7 @@ func (d *definition) namesOf(v *model.Variable) []string {
 	return []string{v.Path()}
 }
 
-// uses are the full names of variables that a step uses, sorted. Of scalars in a pack they are those of the parameters
-// that it trains.
+// uses returns sorted names; of a pack, the scalars of trained parameters.
 func (d *definition) uses(variables, trained []*model.Variable) []string {
 	names, parameters := []string{}, paths(trained)
 	var whole []*model.Variable
@@ -44,7 +42,6 @@ func (d *definition) uses(variables, trained []*model.Variable) []string {
 	return slices.Sorted(slices.Values(append(names, paths(whole)...)))
 }
 
-// elementOf is a scalar of a pack.
 func elementOf(pack *tensors.Tensor, element int) (*tensors.Tensor, error) {
 	all, err := tensors.CopyFlatData[int64](pack)
 	if err != nil {
@@ -53,14 +50,12 @@ func elementOf(pack *tensors.Tensor, element int) (*tensors.Tensor, error) {
 	return tensors.FromScalar(all[element]), nil
 }
 
-// setElement sets a scalar of a pack.
 func setElement(pack *tensors.Tensor, element int, to *tensors.Tensor) error {
 	return pack.MutableFlatData(func(flat any) { flat.([]int64)[element] = tensors.ToScalar[int64](to) })
 }
 
-// savedScalar returns the saved value of a scalar of a pack, by its full name and its dtype, or the value that older
-// versions counted for it. found reports whether there is one of them. name is the one under which the checkpoint is
-// asked, "" where it is not.
+// savedScalar returns a packed scalar's saved value, or an older version's count. name is that in the checkpoint, or
+// "".
 func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value int64, name string, found bool, err error) {
 	if name = path; r.from != nil {
 		name = r.from(path)
@@ -80,8 +75,7 @@ func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value
 	return shapes.CastAsDType(t.Value(), dtypes.Int64).(int64), name, true, nil
 }
 
-// packInto makes the value of a pack of those that were saved for its scalars. A scalar without one is 0, and is noted
-// in lacks.
+// packInto fills a pack with saved scalars; missing ones are 0 and noted in lacks.
 func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	value := make([]int64, len(names))
 	var lacks, given []string
@@ -124,8 +118,7 @@ func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	return nil
 }
 
-// writeElement returns a function that writes a scalar of the pack at a place into a checkpoint, with the value that it
-// has when writeElement is called.
+// writeElement writes a packed scalar, with its value at this call, into a checkpoint.
 func (s *State) writeElement(at, element int, spare *[]byte) func(io.Writer) error {
 	now, buffer, shape := s.values.Pin(at), s.values.Buffer(at), s.values.Shape(at)
 	return func(w io.Writer) error {

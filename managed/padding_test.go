@@ -125,8 +125,8 @@ func TestR31_penaltiesOfAPaddedBatch(t *testing.T) {
 	require.ErrorContains(t, err, `"activity" is (Float32), but the batch is padded`)
 }
 
-// A Size below the rows, and no mask that says which of them count: what a step reports would be of all rows. Outputs
-// alone can be cut off.
+// If Size is below the rows and no mask marks the examples that count, reported numbers would cover all rows, which is
+// an error. Outputs can be truncated.
 func TestSizeBelowTheRowsWithoutAMask(t *testing.T) {
 	const want = `Batch.Size is 5 examples, but the fields have 16 rows, and no field "mask" says which count`
 	whole := first(t, line(t, 16).Batches(16))

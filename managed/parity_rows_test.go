@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// B36: a model is a function, so one of another form does not compile. What is left to get wrong is an error of the
-// first step, and the state is as new.
+// B36: a model is a function, so one of another form does not compile. Other mistakes are errors of the first step, and
+// the state stays new.
 func TestB36_aModelInTheWrongForm(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	for name, row := range map[string]struct {
@@ -37,7 +37,7 @@ func TestB36_aModelInTheWrongForm(t *testing.T) {
 	}
 }
 
-// B59: a step that is compiled on request, called, closed and compiled again with another setting goes on counting, and
+// B59: a step compiled on request, called, closed and compiled again with another setting continues its count, and
 // hooks see each of its calls once.
 func TestB59_compiledAgainOnRequest(t *testing.T) {
 	r, batch := plugintest.CPU(t), firstBatch(t)

@@ -31,7 +31,7 @@ func array(t *testing.T, l loop.Logs, name string) *tensors.Tensor {
 	return v.(*tensors.Tensor)
 }
 
-// on gives a state on one device and on four.
+// on calls each with a state on one device and with one on four.
 func on(t *testing.T, each func(t *testing.T, state *managed.State), options ...managed.Option) {
 	r := plugintest.Devices(t, 4)
 	for _, s := range []strategies.Strategy{strategies.Jit(r), onFour(t, r, strategies.Parallel{})} {
@@ -71,7 +71,7 @@ func TestB30_aStepOfNoBatch(t *testing.T) {
 	}, managed.WithOptimizer(sgd()))
 }
 
-// What is differentiated is the sum of all losses, those from inside the model too; metrics have no gradient.
+// The step differentiates the sum of all losses, also those from within the model; metrics have no gradient.
 func TestTrainStep_sumsTheLosses(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
@@ -117,7 +117,7 @@ func TestTrack_severalValues(t *testing.T) {
 	})
 }
 
-// What is gathered, and what a model says to each example, is of all devices' examples, in their order.
+// Metrics and outputs cover the examples of all devices, in their order.
 func TestOutput_ofAllDevices(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		step := stepper(t, managed.TestStep(func(b *managed.Builder) {
@@ -217,7 +217,7 @@ func TestAddLoss_names(t *testing.T) {
 	}
 }
 
-// B79: the batch lies divided along the data axis, the state whole on each device, or divided where a rule says so.
+// B79: the batch is sharded over the data axis; the state is replicated, or sharded by a rule.
 func TestB79_howValuesLie(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	lies := regexp.MustCompile(`tensor<([0-9x]+)xf32> \{sdy.sharding = #sdy.sharding<@mesh, \[([^]]*)\]>`)

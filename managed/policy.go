@@ -13,24 +13,20 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// WithPolicy has the state's steps work with mixed precision (Micikevicius et al. 2018): a step's function sees the
-// batch's floating-point fields and the trainable variables in the policy's Compute; the state keeps the variables in
-// Parameters, and there the optimizer works; losses and metrics are converted to Outputs. What is not trainable keeps
-// its type.
+// WithPolicy enables mixed precision (Micikevicius et al. 2018). Build functions see floating-point fields and
+// trainable variables in the policy's Compute dtype. The state and the optimizer keep variables in Parameters. Losses
+// and metrics are converted to Outputs. Variables that are not trainable keep their dtype.
 //
 //	state, err := managed.New(strategy, managed.WithOptimizer(o), managed.WithPolicy(optim.MixedBFloat16()))
 //
-// Layers take their type from their input, so most models need no change. Give the loss functions
-// [Builder.ToOutputType] of what the model says, a layer that asks for a type [Builder.DType], and put normalisations
-// in [FullPrecision]. float16 needs an [optim.LossScale] too: a state whose optimizer has none logs a warning to the
-// runtime's log ([xla.Log]) when it is made. It is no error, because a loss can be scaled in other ways, or need it
-// not.
+// Layers take their dtype from their input, so most models need no change. Use [Builder.ToOutputType] before the loss,
+// [Builder.DType] for layers that need a dtype, and [FullPrecision] for normalizations. float16 usually needs an
+// [optim.LossScale]; without one, New logs a warning ([xla.Log]).
 //
-// Each compilation calls the step's function twice, the first time to see which variables there are. It must not set a
-// trainable variable, and a frozen layer is to be frozen by [TrainOnly] or [optim.Frozen], not by SetTrainable.
+// Each compilation calls the build function twice. It must not set a trainable variable. Freeze layers by [TrainOnly]
+// or [optim.Frozen], not SetTrainable.
 //
-// Keras casts each variable where it is read; we cast all of them before the function runs, because GoMLX's layers know
-// nothing of policies.
+// Keras casts at each read; lazo casts before the function runs, because GoMLX's layers do not know policies.
 func WithPolicy(p optim.Policy) Option {
 	return func(s *State) error {
 		for _, t := range []dtypes.DType{p.Parameters, p.Compute, p.Outputs} {
@@ -43,7 +39,7 @@ func WithPolicy(p optim.Policy) Option {
 	}
 }
 
-// warnOfScale tells of an optimizer under which the small gradients of a policy vanish.
+// warnOfScale warns of gradients that underflow without a loss scale.
 func (s *State) warnOfScale() {
 	if s.model.policy == nil || s.model.optimizer == nil || !s.model.policy.NeedsLossScale() || s.model.optimizer.ScalesLoss() {
 		return
@@ -52,7 +48,7 @@ func (s *State) warnOfScale() {
 		"put an optim.LossScale into the optimizer's chain and give its Loss the loss", s.model.policy))
 }
 
-// DType is the type in which layers calculate: float32 unless a policy says another one.
+// DType returns the layers' dtype: float32 or the policy's.
 func (b *Builder) DType() dtypes.DType {
 	if b.casting == nil {
 		return dtypes.Float32
@@ -60,7 +56,7 @@ func (b *Builder) DType() dtypes.DType {
 	return b.casting.dtype
 }
 
-// ToOutputType converts what a model says to the type of the policy's outputs, for the loss; without a policy it is x.
+// ToOutputType converts a model's result to the policy's Outputs dtype, if there is a policy.
 func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 	if b.casting == nil {
 		return x
@@ -68,9 +64,9 @@ func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 	return b.casting.policy.Out(x)
 }
 
-// FullPrecision builds a part of a model in the type that the parameters are kept in, as normalisations want it, whose
-// sums lose too much in 16 bits; what it says has x's type again. Without a policy it is build(x). It works inside the
-// step functions of this package.
+// FullPrecision builds a part of a model in the parameters' dtype and converts the result back to x's dtype, for
+// normalizations, whose sums are inaccurate in 16 bits. Without a policy it is build(x). It works only within build
+// functions of this package.
 func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	c := builderOf(x).casting
 	if c == nil || c.dtype == c.policy.Parameters {
@@ -82,23 +78,21 @@ func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) 
 	return graph.ConvertDType(y, x.DType())
 }
 
-// casting is a policy at work in one graph.
 type casting struct {
 	policy optim.Policy
-	dtype  dtypes.DType // in which layers calculate
+	dtype  dtypes.DType
 	casts  []cast
 }
 
-// cast is a variable that layers see in another type.
 type cast struct {
 	variable       *model.Variable
-	fresh          bool            // it is not on the device yet
-	value          *tensors.Tensor // put aside meanwhile, of a fresh one; nil if it has none yet
+	fresh          bool
+	value          *tensors.Tensor // saved value, if fresh
 	kept, computed *graph.Node
-	seen           *graph.Node // by layers: computed, unless they are given something else, as averages
+	seen           *graph.Node // by layers, or set by them
 }
 
-// report calls the step's function. Under a policy it leaves the variables, in the graph and out of it, as they were.
+// report calls the build function and restores the variables after a policy's casts.
 func (s *Stepper) report(b *Builder, c *compiled) {
 	p := c.state.model.policy
 	if p == nil {
@@ -125,7 +119,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 		}
 		b.casting.casts = append(b.casting.casts, k)
 	}
-	defer func() { // also where the step's function panics
+	defer func() {
 		for _, k := range b.casting.casts {
 			k.restore()
 		}
@@ -142,8 +136,8 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	}
 }
 
-// rehearse calls the step's function in the parameters' type, for a graph that is thrown away: layers make their
-// variables in the type of their input. It gives the variables to be cast.
+// rehearse builds a discarded graph in the parameters' dtype, because layers create variables in the dtype of their
+// input. It returns the variables to cast.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	g := graph.NewGraph(c.state.values.Strategy().Runtime(), s.name)
 	defer g.Finalize()
@@ -165,9 +159,8 @@ func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	return trained
 }
 
-// castBatch has the step's function see the batch in the type of the layers.
 func (b *Builder) castBatch() {
-	b.batch = slices.Clone(b.batch) // the strategy has the slice too
+	b.batch = slices.Clone(b.batch) // shared with the strategy
 	for i, x := range b.batch {
 		if x.DType().IsFloat() {
 			b.batch[i] = graph.ConvertDType(x, b.casting.dtype)
@@ -175,7 +168,7 @@ func (b *Builder) castBatch() {
 	}
 }
 
-// enter has layers see the variables in the policy's Compute.
+// enter shows layers the cast variables.
 func (c *casting) enter() {
 	for _, k := range c.casts {
 		k.variable.SetNodeValue(k.seen)
@@ -183,7 +176,6 @@ func (c *casting) enter() {
 	}
 }
 
-// leave has them see the variables as they are kept.
 func (c *casting) leave() {
 	for i, k := range c.casts {
 		value := k.kept
@@ -195,7 +187,7 @@ func (c *casting) leave() {
 	}
 }
 
-// restore has the variable be, out of the graph, as it was.
+// restore resets the variable outside of the graph.
 func (k cast) restore() {
 	retype(k.variable, k.kept.DType())
 	if k.fresh {
@@ -203,8 +195,7 @@ func (k cast) restore() {
 	}
 }
 
-// retype has a variable say that it is of a type. GoMLX takes the type from the value and checks what layers ask for
-// against it; the value is an empty one.
+// retype sets an empty value, from which GoMLX takes the dtype that it checks.
 func retype(v *model.Variable, dtype dtypes.DType) {
 	if v.DType() == dtype {
 		return
@@ -214,7 +205,6 @@ func retype(v *model.Variable, dtype dtypes.DType) {
 	t.FinalizeLocal()
 }
 
-// must panics with an error, as graph functions do.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -245,7 +245,7 @@ func TestWithPolicy_errors(t *testing.T) {
 	require.Equal(t, bits(t, other), bits(t, state))
 }
 
-// A state that calculates in float16 without a LossScale is told of in the log, once; others are not.
+// A state that computes in float16 without a LossScale logs a warning, once; others do not.
 func TestWithPolicy_warnsOfScale(t *testing.T) {
 	var log bytes.Buffer
 	r := plugintest.CPU(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))

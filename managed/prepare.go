@@ -15,12 +15,10 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Prepare makes the variables that the step needs, and compiles the step as a loop runs it ([Stepper.StepBlock]),
-// before the first batch is there: of the batch only names, shapes and dtypes count, so [ZeroBatch] will do. It makes
-// no step: values that are there already stay as they are, and the run that follows computes the same bits as without
-// it. (Initial values that are drawn move the random state on, now instead of in the first step.)
-//
-// A call of [Stepper.Step] by hand compiles a program of its own where steps are small.
+// Prepare creates the step's variables and compiles it as a loop runs it ([Stepper.StepBlock]). Only the batch's names,
+// shapes and dtypes matter: see [ZeroBatch]. It runs no step and keeps existing values. The following run is
+// bit-identical; initial values are drawn here instead of in the first step. Direct calls of [Stepper.Step] compile
+// another program for small steps.
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {
 		return &graphs.Failure{Package: "managed", What: "prepare the " + s.String(), Err: err}
@@ -46,10 +44,9 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 	return s.prepareFor(ctx, state, batch, blocks.Steps)
 }
 
-// Program prepares the step for such a batch, as [Stepper.Prepare] does, and gives the program that it is compiled to,
-// for what the program tells: its Cost, its Memory, its Optimized form. It stays the step's, until that is closed: it
-// is not to be run or closed. For a runtime of xla.OpenTopology it is compiled when it is asked.
-// [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
+// Program prepares the step and returns its program, for Cost, Memory and Optimized; do not run or close it. On a
+// runtime of xla.OpenTopology it is compiled on demand. It returns [xla.ErrUnimplemented] under a strategy that does
+// not compile whole steps.
 func (s *Stepper) Program(ctx context.Context, state *State, batch data.Batch) (*xla.Program, error) {
 	err := s.prepare(ctx, state, batch)
 	var p *xla.Program
@@ -62,7 +59,6 @@ func (s *Stepper) Program(ctx context.Context, state *State, batch data.Batch) (
 	return p, nil
 }
 
-// program is the one that prepare made.
 func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) {
 	done, err := state.values.Read(context.Background())
 	if err != nil {
@@ -82,8 +78,8 @@ func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) 
 	return nil, fmt.Errorf("%w: %v does not compile whole steps", xla.ErrUnimplemented, state.values.Strategy())
 }
 
-// Build makes the variables that the step needs, as [Stepper.Prepare] does, and compiles nothing: of each field of the
-// batch it takes the name and the shape, as strategies.Inputs gives them.
+// Build creates the step's variables as [Stepper.Prepare] does, without compiling. inputs are those of
+// strategies.Inputs.
 func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.Input) error {
 	err := context.Cause(ctx)
 	if err == nil && state == nil {
@@ -98,12 +94,11 @@ func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.I
 	return nil
 }
 
-// ZeroBatch is a batch of zeros from the names, shapes and dtypes of its fields, for [Stepper.Prepare]. A nil slice
-// says the dtype, and no slice means float32:
+// ZeroBatch returns a batch of zeros for [Stepper.Prepare]. A field's nil slice sets its dtype, default float32:
 //
 //	managed.ZeroBatch(data.X(nil, 32, 28, 28), data.Y([]int32(nil), 32))
 //
-// Jaxloop's get_zeroed_batch takes trees of shapes; a batch of ours is a list of named fields.
+// It corresponds to Jaxloop's get_zeroed_batch.
 func ZeroBatch(fields ...data.Field) (data.Batch, error) {
 	b := data.Batch{Fields: make([]data.Field, len(fields))}
 	for i, f := range fields {

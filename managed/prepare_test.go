@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// A prepared step has its variables and its program before the first batch; the run is the same, bit for bit.
+// A prepared step has its variables and its program before the first batch; the run is bit-identical.
 func TestPrepare(t *testing.T) {
 	r := plugintest.CPU(t)
 	set := line(t, 64)

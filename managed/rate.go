@@ -24,17 +24,16 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ErrNoLearningRate: the state has no learning rate, or none yet.
+// ErrNoLearningRate reports that the state has no learning rate, or none yet.
 var ErrNoLearningRate = errors.New("no learning rate")
 
 var _ abilities.LearningRater = (*State)(nil)
 
-// rateName is the full name of the variable in which GoMLX's optimizers keep their learning rate.
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
-// LearningRate reads the optimizer's learning rate from the device, as it is held there: a rate of 0.1 in float32 is
-// 0.10000000149011612. It is the base rate, before what the optimizer makes of it, such as the decay of GoMLX's
-// gradient descent. Before the first training step there is none to be read, unless one was set ([ErrNoLearningRate]).
+// LearningRate reads the optimizer's base rate from the device, with the precision there: 0.1 in float32 is
+// 0.10000000149011612. Changes within the optimizer, such as the decay of GoMLX's gradient descent, are not included.
+// It returns [ErrNoLearningRate] before the first training step, unless a rate was set.
 func (s *State) LearningRate() (float64, error) {
 	rate, err := s.rate(func() error { return nil })
 	if err != nil {
@@ -43,7 +42,7 @@ func (s *State) LearningRate() (float64, error) {
 	return rate, nil
 }
 
-// rate is the learning rate, and what else is read at that moment.
+// rate returns the rate and calls also at the same moment.
 func (s *State) rate(also func() error) (float64, error) {
 	done, err := s.values.ReadAll(context.Background())
 	if err != nil {
@@ -81,10 +80,9 @@ func (s *State) learningRate() (float64, error) {
 	return scalarOf(t)
 }
 
-// RatesInForce are the rates that the factors of the last update give with the present [State.LearningRate]: that rate
-// times what scaled the updates at the end of the chain of an optimizer of package optim. There is one, under "", or,
-// where optim.Groups scale, one for each group by its name. A chain that scales elsewhere is an error: it has no
-// single rate. Of one of GoMLX's optimizers it is the base rate.
+// RatesInForce returns [State.LearningRate] times the factors of the last update at the end of an optim chain: one rate
+// under "", or one per group if optim.Groups scale. It is an error if the chain scales elsewhere. For GoMLX's
+// optimizers it is the base rate.
 func (s *State) RatesInForce() (map[string]float64, error) {
 	var factors map[string]float64
 	rate, err := s.rate(func() (err error) {
@@ -100,7 +98,6 @@ func (s *State) RatesInForce() (map[string]float64, error) {
 	return factors, nil
 }
 
-// reportRates gives what reports the learning rates of [LearningRates], after the update.
 func (s *Stepper) reportRates(rule *optim.Optimizer, b *Builder, scope *model.Scope, loss *graph.Node) (report func()) {
 	if !s.rates {
 		return func() {}
@@ -114,7 +111,6 @@ func (s *Stepper) reportRates(rule *optim.Optimizer, b *Builder, scope *model.Sc
 	}
 }
 
-// factors are what the optimizer multiplied the rate with in the last update.
 func (s *State) factors() (map[string]float64, error) {
 	if s.model.optimizer == nil {
 		return map[string]float64{"": 1}, nil
@@ -139,14 +135,13 @@ func (s *State) factors() (map[string]float64, error) {
 	return factors, cmp.Or(err, wrong)
 }
 
-// SetLearningRate sets the optimizer's learning rate, on the device: nothing is compiled again. The rate must be
-// finite, not negative, and neither too large nor too small for the number that holds it. Set before the first training
-// step, it takes the place of the optimizer's own.
+// SetLearningRate sets the optimizer's learning rate on the device without compiling again. The rate must be finite,
+// not negative, and representable in the variable's dtype. Before the first training step it replaces the optimizer's
+// initial rate.
 //
-// A state without an optimizer of its own has the rate of its one step with [WithStepOptimizer], from that step's
-// compilation on; of several, [State.SetValue] sets each by its name.
-//
-// A schedule inside the model's graph, as GoMLX's cosineschedule, writes its own rate over this one in each step.
+// Without an optimizer of its own, the state uses the rate of its one compiled step with [WithStepOptimizer]. For
+// several such steps use [State.SetValue]. A schedule within the model's graph, such as GoMLX's cosineschedule,
+// overwrites the rate in each step.
 func (s *State) SetLearningRate(rate float64) error {
 	if err := s.setLearningRate(rate); err != nil {
 		return fmt.Errorf("managed: set the learning rate to %g: %w", rate, err)
@@ -184,7 +179,7 @@ func (s *State) setLearningRate(rate float64) error {
 	return s.values.Set(at, t)
 }
 
-// rateIndex is the place of the learning rate in the store; negative where no step has brought it in yet.
+// rateIndex returns the rate's index in the store, negative before a step created it.
 func (s *State) rateIndex() (int, error) {
 	if err := s.values.Last.Settled(); err != nil {
 		return 0, err
@@ -195,8 +190,7 @@ func (s *State) rateIndex() (int, error) {
 	return s.values.Place(s.model.store.GetVariable(rateName)), nil
 }
 
-// rateOfBy is the place of the rate of a state without an optimizer of its own: that of the one step with
-// [WithStepOptimizer].
+// rateOfBy is rateIndex for the only step with [WithStepOptimizer].
 func (s *State) rateOfBy() (int, error) {
 	var found []string
 	at := -1
@@ -214,8 +208,8 @@ func (s *State) rateOfBy() (int, error) {
 	return 0, fmt.Errorf("%w of the state's own: steps with managed.WithStepOptimizer have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
-// tryOptimizer tells whether the optimizer keeps a learning rate at all, by building its rule for a model of one
-// number. No state can tell: it has no learning rate before the first training step, either.
+// tryOptimizer builds the optimizer for one number to see whether it keeps a rate, since the state has none before the
+// first training step.
 func (d *definition) tryOptimizer() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
@@ -229,7 +223,7 @@ func (d *definition) tryOptimizer() error {
 		d.optimizer.UpdateGraphWithGradients(trial.RootScope(), []*graph.Node{number}, number.DType())
 	})
 	if trial.GetVariable(rateName) != nil {
-		return nil // a rule that failed then, as Muon's, which is for matrices, may still do for the model
+		return nil // Muon needs matrices and fails here
 	}
 	if err != nil {
 		return fmt.Errorf("try the optimizer %v: %w", d.optimizer, err)
@@ -237,7 +231,6 @@ func (d *definition) tryOptimizer() error {
 	return fmt.Errorf("%w: the optimizer %v keeps none in the variable %s", ErrNoLearningRate, d.optimizer, rateName)
 }
 
-// startAt sets the rate that the optimizer's variable gets when the first training step is compiled.
 func (s *State) startAt(rate float64) error {
 	if s.model.startRate == nil {
 		if err := s.model.tryOptimizer(); err != nil {
@@ -257,7 +250,7 @@ func (s *State) startAt(rate float64) error {
 	return nil
 }
 
-// start gives the optimizer's variable the rate that was set before it was made: only the optimizer knows its dtype.
+// start sets the rate of an earlier call; only the optimizer knows its dtype.
 func (d *definition) start() {
 	if d.startRate == nil {
 		return
@@ -268,7 +261,7 @@ func (d *definition) start() {
 	}
 	t, err := rateTensor(*d.startRate, v.DType())
 	if err == nil {
-		err = v.SetValue(t) // which counts as long as the device has no value of it
+		err = v.SetValue(t) // effective until the device has a value
 	}
 	if err != nil {
 		panic(fmt.Errorf("the learning rate was set to %g: %w", *d.startRate, err))
@@ -293,14 +286,13 @@ func rateTensor(rate float64, dtype dtypes.DType) (*tensors.Tensor, error) {
 	return t, err
 }
 
-// scalarOf reads a floating-point number of any width.
 func scalarOf(t *tensors.Tensor) (float64, error) {
 	switch v := t.Value().(type) {
 	case float64:
 		return v, nil
 	case float32:
 		return float64(v), nil
-	case interface{ Float32() float32 }: // the 16-bit ones
+	case interface{ Float32() float32 }:
 		return float64(v.Float32()), nil
 	}
 	return 0, fmt.Errorf("%s is %s, expected a floating-point scalar", rateName, t.Shape())

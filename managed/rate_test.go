@@ -127,7 +127,7 @@ func TestSetLearningRate_beforeTheFirstStep(t *testing.T) {
 	}
 }
 
-// A training step that failed to compile leaves a variable behind that has no value on the device.
+// A training step that failed to compile leaves a variable without a value on the device.
 func TestSetLearningRate_afterAStepThatDoesNotCompile(t *testing.T) {
 	broken := false
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.GoMLX(&afterwards{optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done(), func() {
@@ -255,7 +255,7 @@ func TestLearningRate_ofAnyWidth(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, row := range []struct {
 		dtype dtypes.DType
-		want  float64 // 0.1, as it is held
+		want  float64 // 0.1 as stored
 	}{
 		{dtypes.Float64, 0.1},
 		{dtypes.Float32, 0.10000000149011612},
@@ -264,7 +264,7 @@ func TestLearningRate_ofAnyWidth(t *testing.T) {
 		t.Run(row.dtype.String(), func(t *testing.T) {
 			state := newState(t, r, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 			step := stepper(t, managed.TrainStep(slopeOf(row.dtype)))
-			for range 2 { // before the first step, and behind it
+			for range 2 { // before and after the first step
 				require.NoError(t, state.SetLearningRate(0.1))
 				one(t, step, state, ones(t, 2))
 				rate, err := state.LearningRate()

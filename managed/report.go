@@ -15,17 +15,15 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 )
 
-// logged is something that a step reports.
 type logged struct {
 	collection loop.Collection
 	name       string
 	node       *graph.Node
 }
 
-// Loss reports a loss: a floating-point value; if it is not a scalar, its mean is taken. A train step minimises the
-// sum of all its losses. The mean of a padded batch (see [Builder.Mask]) is that of the examples that count. In the
-// running mean avg_<name> of [RunningAverages] a batch weighs as many as it has examples that count, as Keras has it;
-// clu's and so Ciclo's weighs all batches the same; we do not because the last, smaller one would count for more.
+// Loss reports a floating-point loss, averaged if it is no scalar. A training step minimizes the sum of its losses.
+// With padding (see [Builder.Mask]) the mean excludes it. In avg_<name> of [RunningAverages] batches are weighted by
+// their examples, as in Keras. Clu and Ciclo weight batches equally, so a smaller last one counts more.
 func (b *Builder) Loss(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
 		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
@@ -37,7 +35,7 @@ func (b *Builder) Loss(name string, v *graph.Node) {
 	}
 }
 
-// count is how many examples of the batch count.
+// count returns the number of examples without padding.
 func (b *Builder) count() *graph.Node {
 	if mask := b.mask(); mask != nil {
 		return graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
@@ -45,8 +43,8 @@ func (b *Builder) count() *graph.Node {
 	return graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
 }
 
-// Metric reports a number to be logged, that of this batch; if it is not a scalar, its mean is taken. Numbers are
-// logged as float32, so whole numbers above 16,777,216 are rounded; [Builder.Output] keeps a value's own type.
+// Metric reports a number of this batch, averaged if it is no scalar. It is logged as float32, which rounds integers
+// above 16,777,216; [Builder.Output] keeps the dtype.
 func (b *Builder) Metric(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
 		v = graph.ConvertDType(v, dtypes.Float32)
@@ -55,12 +53,11 @@ func (b *Builder) Metric(name string, v *graph.Node) {
 	b.number(loop.Metrics, name, graph.StopGradient(b.mean(name, v)))
 }
 
-// Track reports a metric over all batches since the last reset ([Reset]), or of the evaluation, this one included. What
-// it gathers is part of the state. A train step and a test step gather apart, also under the same name. weights say how
-// much each example counts, nil for 1 each; the examples of a padded batch that do not count are left out in any case:
-// an input without a row for each example that is computed from the batch is an [ErrPadded] there, unless the function
-// has asked for the mask. A metric of several values logs each under name/value; one that is an array is logged as
-// [Builder.Output] does it. What is gathered is float64; a number is logged as [Builder.Metric] does it.
+// Track reports a metric over all batches since the last [Reset] or the start of the evaluation, with this batch. The
+// state keeps its accumulators (float64 in package metrics), separate for training and test steps. weights are per
+// example, nil for 1 each; padding is excluded. On a padded batch, an input computed from the batch without a row per
+// example is [ErrPadded], unless the function asked for the mask. A metric with several values logs each under
+// name/value, numbers as [Builder.Metric] and arrays as [Builder.Output].
 func (b *Builder) Track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	if mask := b.mask(); mask != nil {
 		rows := false
@@ -81,7 +78,6 @@ func (b *Builder) Track(name string, m metrics.Metric, weights *graph.Node, inpu
 	b.track(name, m, weights, inputs...)
 }
 
-// track is Track with weights that are 0 for examples that do not count.
 func (b *Builder) track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	scope := b.scope.Store().Scope("/metrics/" + b.kind + "/" + name)
 	list := m.Accumulators()
@@ -116,8 +112,8 @@ func (b *Builder) track(name string, m metrics.Metric, weights *graph.Node, inpu
 	}
 }
 
-// Mean reports the mean over all examples since the last reset: Track with [metrics.Mean]. A scalar weighs as many as
-// the batch has examples that count.
+// Mean reports the mean over all examples since the last reset. A scalar is weighted by the batch's examples without
+// padding.
 func (b *Builder) Mean(name string, v *graph.Node) {
 	if v.IsScalar() {
 		b.track(name, metrics.Mean(), b.count(), b.mean(name, v))
@@ -126,24 +122,22 @@ func (b *Builder) Mean(name string, v *graph.Node) {
 	b.Track(name, metrics.Mean(), nil, v)
 }
 
-// ErrPadded is wrapped by the error about a figure of the whole batch, one number, where the batch is padded: the
-// padding is in it.
+// ErrPadded reports that a value of the whole padded batch would include the padding.
 var ErrPadded = errors.New("the batch is padded")
 
-// Output reports an array, such as the model's prediction for each example. [Array] reads it from the logs. It stays on
-// the device until then. A step with outputs is made one at a time, not in blocks.
+// Output reports an array, such as a prediction per example, which stays on the device until [Array] reads it. A step
+// with outputs runs singly, not in blocks.
 func (b *Builder) Output(name string, v *graph.Node) { b.whole(loop.Outputs, name, v) }
 
-// AddLoss reports a further loss from inside a model, a penalty, say. The name is made unique, by _1, _2 and so on, so
-// that a layer that is used twice reports two. What GoMLX's own AddRegularizationLoss collects, as its regularizers do,
-// is the loss "aux_loss", and what its AddMainLoss collects is "main_loss".
+// AddLoss reports a loss from within a model, such as a penalty. A suffix _1, _2, … makes the name unique if a layer is
+// used twice. GoMLX's AddRegularizationLoss is reported as "aux_loss", its AddMainLoss as "main_loss".
 func AddLoss(name string, v *graph.Node) {
 	b := builderOf(v)
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
-// AddMetric reports a metric of the batch from inside a model, under a name that is made unique; with [RunningAverages]
-// its mean too.
+// AddMetric reports a metric from within a model, under a unique name as [AddLoss], with [RunningAverages] also its
+// mean.
 func AddMetric(name string, v *graph.Node) {
 	b := builderOf(v)
 	name = b.unique(loop.Metrics, name)
@@ -153,7 +147,6 @@ func AddMetric(name string, v *graph.Node) {
 	}
 }
 
-// builderParam is where the graph has the builder of the step that is being built.
 const builderParam = "/lazo.builder"
 
 func builderOf(v *graph.Node) *Builder {
@@ -197,7 +190,7 @@ func (b *Builder) once(c loop.Collection, name string) {
 	}
 }
 
-// mean is the mean over the examples that count.
+// mean excludes padding.
 func (b *Builder) mean(name string, v *graph.Node) *graph.Node {
 	if v.Shape().IsScalar() && b.masked {
 		return v
@@ -216,7 +209,7 @@ func (b *Builder) mean(name string, v *graph.Node) *graph.Node {
 	for v.Rank() > 1 {
 		v = graph.ReduceMean(v, -1)
 	}
-	v = graph.Where(mask, v, graph.ZerosLike(v)) // what is computed of padding may be infinite
+	v = graph.Where(mask, v, graph.ZerosLike(v)) // values of padding may be infinite
 	count := graph.ReduceAllSum(graph.ConvertDType(mask, v.DType()))
 	return graph.Div(graph.ReduceAllSum(v), graph.MaxScalar(count, 1))
 }
@@ -226,11 +219,10 @@ func padded(name string, v, mask *graph.Node) error {
 		name, v.Shape(), ErrPadded, mask.Shape().Dimensions[0])
 }
 
-// withFunctions are the operations that may use what is not among their inputs.
+// withFunctions may use nodes that are not among their inputs.
 var withFunctions = []graph.NodeType{graph.NodeTypeCall, graph.NodeTypeWhile, graph.NodeTypeIf}
 
-// ofBatch tells whether a value is made of the batch's fields: one that is not, such as a penalty on weights, has no
-// padding in it.
+// ofBatch reports whether a value depends on the batch. Others, such as penalties, contain no padding.
 func (b *Builder) ofBatch(v *graph.Node) bool {
 	seen := map[*graph.Node]bool{}
 	for list := []*graph.Node{v}; len(list) > 0; {
@@ -246,13 +238,12 @@ func (b *Builder) ofBatch(v *graph.Node) bool {
 	return false
 }
 
-// finish is called behind the step's function.
 func (b *Builder) finish() {
 	b.modelLosses()
 	b.checkBatchNorm()
 }
 
-// modelLosses takes in what GoMLX's layers have left for a trainer.
+// modelLosses reports losses that GoMLX's layers left for a trainer.
 func (b *Builder) modelLosses() {
 	if v := train.GetMainLoss(b.graph); v != nil {
 		b.Loss(b.unique(loop.Losses, "main_loss"), v)
@@ -262,7 +253,6 @@ func (b *Builder) modelLosses() {
 	}
 }
 
-// loss is the sum of all losses.
 func (b *Builder) loss() *graph.Node {
 	var sum *graph.Node
 	for _, l := range b.logged {
@@ -280,7 +270,7 @@ func (b *Builder) loss() *graph.Node {
 	return sum
 }
 
-// pack puts all logged numbers into one array, so that they leave the device in one copy. Nil if there are none.
+// pack packs all logged numbers into one array, for a single transfer.
 func (b *Builder) pack() *graph.Node {
 	if len(b.logged) == 0 {
 		return nil

@@ -53,7 +53,7 @@ func float(t *testing.T, l loop.Logs, name string) float64 {
 	return v
 }
 
-// What is tracked is the figure over all batches since the last reset, apart in train and test steps.
+// A tracked metric covers all batches since the last reset, separately in training and test steps.
 func TestTrack(t *testing.T) {
 	for _, block := range []bool{false, true} {
 		build := func(b *managed.Builder) {
@@ -119,7 +119,7 @@ func TestTrack(t *testing.T) {
 	}
 }
 
-// An output stays on the device until it is read, and is freed when nobody has it any more.
+// An output stays on the device until it is read, and is freed when its logs are dropped.
 func TestOutput(t *testing.T) {
 	state := newState(t, plugintest.CPU(t))
 	predict := stepper(t, managed.TestStep(func(b *managed.Builder) {

@@ -12,13 +12,11 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 )
 
-// reset is what a variable of a metric is set back to.
 type reset struct {
 	variable *model.Variable
 	to       metrics.Accumulator
 }
 
-// filled is an accumulator as it is before the first batch.
 func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 	t := tensors.FromShape(a.Shape)
 	if a.Initial == 0 {
@@ -50,8 +48,8 @@ func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 	return t, errors.Join(outer, err)
 }
 
-// Reset sets what [Builder.Track] has gathered back to nothing, in all steps, as at the begin of an epoch of the
-// training. It is the Reset of a loop, and gives the same state. An evaluation needs none: [Stepper.BeginEvaluation].
+// Reset clears the metrics of [Builder.Track] in all steps, as at the start of an epoch, and returns the same state.
+// Evaluations do not need it: see [Stepper.BeginEvaluation].
 func Reset(ctx context.Context, state *State) (*State, error) {
 	if err := state.resetMetrics(ctx); err != nil {
 		return state, fmt.Errorf("managed: reset metrics: %w", err)

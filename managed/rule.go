@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// ruleOf is the optimizer that the step updates a state with.
 func (s *Stepper) ruleOf(state *State) *optim.Optimizer {
 	if s.rule != nil {
 		return s.rule
@@ -20,7 +19,6 @@ func (s *Stepper) ruleOf(state *State) *optim.Optimizer {
 	return state.model.optimizer
 }
 
-// update adds the gradient and the optimizer's rule to the graph.
 func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	rule, scope := s.ruleOf(state), state.model.store.RootScope()
 	if s.rule != nil {
@@ -37,7 +35,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		state.model.ofOptimizer[n] = true
 		n.SetNodeValue(graph.AddScalar(n.NodeValue(loss.Graph()), 1))
 	}
-	var left []string // out by TrainOnly
+	var left []string // excluded by TrainOnly
 	before := map[*model.Variable]bool{}
 	for v := range state.model.store.IterVariables() {
 		before[v] = true
@@ -45,7 +43,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		case !v.Trainable || !v.InUseByGraph(loss.Graph()):
 		case s.only != nil && !s.only(v.Path()):
 			left = append(left, v.Path())
-			v.Trainable = false // optimizers look for themselves which variables the gradients are of
+			v.Trainable = false // optimizers look up the gradients' variables
 			defer func() { v.Trainable = true }()
 		default:
 			trained, parameters = append(trained, v), append(parameters, v.NodeValue(loss.Graph()))
@@ -63,7 +61,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 			"trained: take graph.StopGradient, ArgMax and comparisons out of it, or give the loss the model's output"))
 	}
 	gradients := autodiff.Gradient(loss, parameters...)
-	defer func() { // also after a panic: the next build finds the variables there
+	defer func() { // also after a panic
 		for v := range state.model.store.IterVariables() {
 			if !before[v] {
 				state.model.ofOptimizer[v] = true
@@ -81,5 +79,5 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	report()
 }
 
-// globalStep is the full name of the variable in which optimizers count the steps of a store.
+// globalStep is the step count of a store's optimizers.
 const globalStep = model.RootScopePath + optimizer.GlobalStepVariableName

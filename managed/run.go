@@ -11,21 +11,19 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// hold is how a run has its state.
 type hold int
 
 const (
 	shareValues hold = iota
 	holdValues
-	holdAll       // the values, and what steps are built from
-	compiledFirst // the step is to be compiled first
+	holdAll // values and structure
+	compiledFirst
 )
 
 var errTrained = fmt.Errorf("the state is %w: another training step on it is being made, and a state is trained by one at a time: "+
 	"wait for the other, or train a Clone", ErrBusy)
 
-// run makes the steps of the first batches, as many as go together, by a program of at most so many steps; on a view of
-// the state, if there is one.
+// run runs the first batches in one program run of at most most steps. view may be nil.
 func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
 	switch {
 	case s == nil:
@@ -36,7 +34,7 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 	if s.train && state.training.Load() {
 		return nil, errTrained
 	}
-	if view == nil { // else it was called before the view was locked
+	if view == nil { // View.begin did, before locking
 		if err := state.values.BeforeRead(); err != nil {
 			return nil, err
 		}
@@ -63,13 +61,13 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 		default:
 			has = needs
 			if view == nil {
-				s.changing.Store(true) // it will the next time
+				s.changing.Store(true) // avoids a second attempt next time
 			}
 		}
 	}
 }
 
-// attempt makes the steps, or says how it needs to have the state for them.
+// attempt runs the steps or returns the access they need.
 func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches []data.Batch, most int, has hold) (
 	logs []loop.Logs, needs hold, err error,
 ) {
@@ -107,7 +105,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	if err != nil {
 		return nil, has, err
 	}
-	mask := -1 // the place of the field that a training looks at
+	mask := -1
 	if s.train {
 		mask = slices.IndexFunc(first.Fields, func(f data.Field) bool { return f.Name == data.Mask })
 	}
@@ -133,7 +131,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	for n := 1; n < min(len(batches), c.program.Block()); n++ {
 		next, err := values.Strategy().Batch(batches[n])
 		if err != nil || !c.fits(next) || trainable(&next, mask) != nil || c.counts(&next) != nil {
-			break // the steps before it are made first
+			break // run the previous steps first
 		}
 		a.batches = append(a.batches, next)
 	}
@@ -141,15 +139,13 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	return logs, has, err
 }
 
-// arguments is what a run of a program is given.
 type arguments struct {
 	buffers []compute.Buffer
 	batches []data.Batch
 }
 
-// trainable refuses to train on a batch in which no example counts: the loss would be 0, its means those of nothing,
-// and momentum and decay would move the parameters all the same. A test may pass over such a batch. The mask is the
-// field at that place; below 0 there is none.
+// trainable refuses a batch of padding only: momentum and decay would still move the parameters. mask is the mask's
+// index, or negative.
 func trainable(b *data.Batch, mask int) error {
 	if mask < 0 {
 		return nil
@@ -161,7 +157,7 @@ func trainable(b *data.Batch, mask int) error {
 	return nil
 }
 
-// start starts the steps of the batches that were taken, and waits for those before them.
+// start also waits for the previous run.
 func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
 	state, on := c.state, &c.state.values.Last
 	if view != nil && !view.live && !c.changesState(view) {
@@ -199,7 +195,6 @@ func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
 	return logs, nil
 }
 
-// logs makes the logs of n steps.
 func (c *compiled) logs(outputs []compute.Buffer, n int) (logs []loop.Logs, err error) {
 	state := c.state
 	logs = make([]loop.Logs, n)
@@ -209,7 +204,7 @@ func (c *compiled) logs(outputs []compute.Buffer, n int) (logs []loop.Logs, err 
 		err = state.values.Hold(&p.Remote, outputs[0])
 		outputs = outputs[1:]
 	}
-	for i, w := range c.wholes { // then n is 1
+	for i, w := range c.wholes { // n is 1
 		o := new(output)
 		logs[0].Set(w.collection, w.name, o)
 		err = errors.Join(err, state.values.Hold(&o.Remote, outputs[i]))

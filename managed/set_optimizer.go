@@ -13,10 +13,9 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// SetOptimizer has the state trained by another optimizer from its next step on. What the one of before kept is gone,
-// with its learning rate and its count of steps, and the new one begins as in a new state; parameters, metrics and
-// random numbers stay, and so do the optimizers of steps with [WithStepOptimizer]. Values of a checkpoint that no step
-// has asked for yet are an error. Steppers compile anew at their next step, and a view that somebody has is [ErrBusy].
+// SetOptimizer replaces the state's optimizer from the next step on. The old one's variables, learning rate and step
+// count are removed. Parameters, metrics, random numbers and optimizers of [WithStepOptimizer] are kept. It is an error
+// if values of a checkpoint wait for their first use. Steppers compile again, and existing views return [ErrBusy].
 func (s *State) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	if err := s.setOptimizer(ctx, o); err != nil {
 		return &graphs.Failure{Package: "managed", What: "set the optimizer", Err: err}
@@ -65,7 +64,7 @@ func (s *State) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 		maps.DeleteFunc(left.values, func(name string, _ *tensors.Tensor) bool { return ofState(name) })
 		r.counts = &left
 	}
-	for i := range s.saved.steps { // they have trained nothing with this one
+	for i := range s.saved.steps { // the new optimizer has trained nothing
 		if step := &s.saved.steps[i]; step.By == "" {
 			step.Trains = nil
 		}

@@ -14,20 +14,18 @@ import (
 
 var _ interface{ Settings() []checkpoint.Setting } = (*State)(nil)
 
-// settings is what a state knows of its settings beside optimizer and policy.
 type settings struct {
 	seed  int64
-	rules map[string]*optim.Optimizer // those of WithStepOptimizer, by their scopes
-	deal  *data.Deal                  // of the newest batch, nil where no set dealt it out
-	size  int                         // of that batch
-	// batches says of the batches, by the names of settings, what all of them have in common, and is "" for what varies:
-	// that is no setting of the run.
+	rules map[string]*optim.Optimizer // of WithStepOptimizer
+	deal  *data.Deal                  // of the newest batch, or nil
+	size  int
+	// batches has settings common to all batches; "" if they vary.
 	batches map[string]string
-	undealt bool // no set dealt out any of the batches
+	undealt bool // no batch came from a set
 }
 
-// noteBatch is called for each block of steps. goesOn: the state was restored. It must then not be the first batch of a
-// set, or it is of one that was made for it, as by Gather: what the data of the run are dealt out from is not known.
+// noteBatch runs once per block of steps. goesOn: the state was restored, so a set's first batch shows a set made for
+// this run, as by Gather, and the run's data are unknown.
 func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	if b.Deal == c.deal && c.batches != nil && (b.Deal != nil || b.Samples() == c.size) {
 		return
@@ -47,10 +45,8 @@ func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	}
 }
 
-// ofDeal are the settings that a batch knows if a set dealt it out.
 var ofDeal = []string{"data", "data.content", "order"}
 
-// dealt are the settings that a batch knows.
 func dealt(b data.Batch) map[string]string {
 	d := b.Deal
 	if d == nil {
@@ -67,13 +63,11 @@ func dealt(b data.Batch) map[string]string {
 		"data.content": fmt.Sprintf("%s (checksum of a sample)", d.Content), "order": order}
 }
 
-// Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see
-// [optim.Optimizer.Describe]),
-// "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data", "data.content" and "order",
-// as far as its batches know them and all have the same; if no [data.Set] dealt out any batch, "data", "data.content"
-// and "order" have no value: the state cannot know them. The rules of steps with [WithStepOptimizer] have the step's
-// name in front, once they are compiled. A checkpoint of a run keeps them, and checkpoint.Resume tells which are
-// others. A restored state goes on with the rate and the random numbers that were saved.
+// Settings returns the training's settings as text: "optimizer", "optimizer.<link>" (see [optim.Optimizer.Describe]),
+// "optimizer.rate", "policy" and "seed"; after a training step also "batch", "data", "data.content" and "order", if
+// equal in all batches. The last three are empty if no batch came from a [data.Set]. Optimizers of compiled steps with
+// [WithStepOptimizer] have the step's name as prefix. Checkpoints keep the settings, and checkpoint.Resume reports
+// differences. A restored state continues with the saved rate and random numbers.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.values.PeekAll()()
 	var all []checkpoint.Setting
@@ -113,8 +107,8 @@ func (s *State) Settings() []checkpoint.Setting {
 
 var _ interface{ Versions() map[string]string } = (*State)(nil)
 
-// Versions says what the state runs on: "plugin", its platform and versions, and "devices", their number. A checkpoint
-// of a run keeps it, and checkpoint.Resume tells what is another.
+// Versions returns "plugin", its platform and versions, and "devices", their number. checkpoint.Resume reports
+// differences.
 func (s *State) Versions() map[string]string {
 	strategy := s.Strategy()
 	p := strategy.Runtime().Plugin()

@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// setup is what a run is made with.
+// setup has the settings of a run.
 type setup struct {
 	optimizer *optim.Optimizer
 	policy    *optim.Policy
@@ -52,8 +52,8 @@ func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (befor
 	return before, told, rate
 }
 
-// Each setting of optimizer, schedule, policy, seed, batch, data and order that is another at a resume is told, and
-// which is in force.
+// Each setting of optimizer, schedule, policy, seed, batch, data and order that differs at a resume is reported, with
+// the one in force.
 func TestR13_changedSettingsAreTold(t *testing.T) {
 	chain := func(rate, clip, decay float64, steps int) *optim.Optimizer {
 		return optim.New(rate, optim.Clip{GlobalNorm: clip}, optim.Adam{}, optim.WeightDecay{Rate: decay},
@@ -74,7 +74,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 		name       string
 		saved, now setup
 		want       []checkpoint.Difference
-		late       bool // known behind the first step alone
+		late       bool // known only after the first step
 	}{
 		{"nothing", base, base, nil, false},
 		{"the rate", base, changed(base, func(s *setup) { s.optimizer = chain(0.1, 1, 0.01, 40) }),
@@ -120,8 +120,8 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	t.Logf("R13: %d changed settings: each told by its name, with both values and which is in force", count)
 }
 
-// Data of another kind is a difference: what the saved run knew of its data, and the batches of the resumed one do not
-// say, is not known. Data that never said it differs in nothing.
+// Data of another kind is a difference: settings that the saved run knew and the resumed run's batches lack are
+// reported as unknown. Data that never had these settings is no difference.
 func TestR13_dataThatSaysNothing(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 80)
 	plain := loop.From(func(position int64) iter.Seq2[data.Batch, error] {
@@ -163,11 +163,11 @@ func TestR13_dataThatSaysNothing(t *testing.T) {
 	}
 }
 
-// Data that a source makes a set of for each batch, or for a few, is no setting: a resumed run that goes on with it
-// differs in nothing, wherever it was saved, and one whose best is put back does not either.
+// Data for which a source makes a set per batch, or per few batches, are no setting: a resumed run that continues with
+// them reports no difference, wherever it was saved, also if its best state is put back.
 func TestS03_batchesOfManySetsAreNoDifference(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 80)
-	for _, each := range []int64{1, 3} { // so many batches of one set
+	for _, each := range []int64{1, 3} { // batches per set
 		source := loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 			return func(yield func(data.Batch, error) bool) {
 				for ; ; position += each {

@@ -15,22 +15,20 @@ import (
 )
 
 var (
-	// ErrClosed: a state, or a snapshot or a view of one, was used after its Close.
+	// ErrClosed reports a use of a state, snapshot or view after its Close.
 	ErrClosed = gate.ErrClosed
-	// ErrBusy: a state was asked for what cannot wait for its turn; see [State].
+	// ErrBusy reports a use of a state that cannot wait for its turn; see [State].
 	ErrBusy = xla.ErrBusy
-	// ErrNewerVariables: a snapshot cannot be restored, because it does not say what to do with variables that came into
-	// being after it.
+	// ErrNewerVariables reports that the state has gained variables since the snapshot.
 	ErrNewerVariables = errors.New("the state has variables that came into being after the snapshot")
 )
 
-// Snapshot copies all values of the state to the host: the parameters, all that the optimizer keeps (the learning rate
-// and its counters too) and the random state, so that training that goes on from a restored state makes the same bits
-// again. It takes as much memory of the host as the state takes of the device, and stays good whatever becomes of the
-// state: steps that write over it in place, and the loss of it ([strategies.ErrStateLost]).
+// Snapshot copies all values to the host: parameters, optimizer variables, random state. Training from them is
+// bit-identical. It takes as much host memory as the state takes on the device, and stays valid after a loss of the
+// state ([strategies.ErrStateLost]).
 //
-// Ciclo's states never change, so that to keep one is to point at it; ours are written in place, which saves each step
-// a second copy of the model, and costs one here.
+// Ciclo's states are immutable, so keeping one is free. lazo updates in place, which saves a second copy of the model
+// in each step.
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	done, err := s.values.Read(ctx)
 	if err != nil {
@@ -44,8 +42,7 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	return &snapshot{of: s, variables: s.values.Variables(), values: values}, nil
 }
 
-// snapshot holds the values in the order of the store. That order changes only where variables are taken out, as
-// by SetOptimizer.
+// snapshot has the values in store order, which changes only when variables are removed.
 type snapshot struct {
 	of        *State
 	mu        sync.Mutex // guards values
@@ -53,11 +50,9 @@ type snapshot struct {
 	values    []*tensors.Tensor // nil once closed
 }
 
-// Restore puts the values back, all or, after an error, none of them; until the last one is on the device the old ones
-// stay there too, as they do in the first run of a step. It makes a state good again whose values were lost.
-//
-// A state that has got variables since then cannot be restored ([ErrNewerVariables]): part of it would be of then and
-// part of now. So take a snapshot after the first of all steps that bring variables with them.
+// Restore puts all values back, or none after an error. The state takes twice its device memory meanwhile. Restore also
+// repairs lost values. If the state has gained variables since, it returns [ErrNewerVariables]; take snapshots after
+// the first step of each kind.
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
 	done, err := s.values.ChangeAll(ctx)
@@ -81,7 +76,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
-	_ = s.values.Last.Follow(nil) // whatever came of it, its values go
+	_ = s.values.Last.Follow(nil)
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) { return c.values[at].LocalClone() })
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
@@ -92,7 +87,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Close frees the copy; a second Close does nothing. The state may be closed before or after.
+// Close frees the copy, before or after the state is closed. A second Close does nothing.
 func (c *snapshot) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -200,7 +200,7 @@ func TestSnapshot_closedAndCancelled(t *testing.T) {
 	require.EqualError(t, err, "managed: snapshot: the state: used after Close")
 }
 
-// breaking is a strategy that fails when it is told to.
+// breaking is a strategy that fails on request.
 type breaking struct {
 	strategies.Strategy
 	runs, puts int // how many more may succeed; below zero, all
@@ -228,7 +228,7 @@ type breakingProgram struct {
 	on *breaking
 }
 
-// Start loses the state as a device does that fails in the middle of a step: its memory is gone.
+// Start loses the state as a device does that fails in the middle of a step: its memory is freed.
 func (p *breakingProgram) Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running strategies.Running, err error) {
 	if p.on.runs == 0 {
 		return nil, nil, nil, errors.Join(fmt.Errorf("%w: %w", strategies.ErrStateLost, errBroken), p.on.Free(state...))

@@ -21,13 +21,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// soakSteps is how many steps each row of the soak makes; the nightly form makes ten times as many.
+// soakSteps is the number of steps of each row; the nightly form makes ten times as many.
 var soakSteps = 100_000
 
 // maxGrowth is by how much the resident memory may grow between the first tenth of a soak and its end.
 const maxGrowth = 8 << 20
 
-// footprint is what a process holds that could leak.
+// footprint has the resources of a process that could leak.
 type footprint struct {
 	pjrt.Counts
 	goroutines int
@@ -59,7 +59,7 @@ func hungry(b *managed.Builder) {
 	b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, graph.Reshape(row, 1<<21, 1)).Product()))
 }
 
-// soak is what the rows of the soak have: a state, steps on it, and batches of three shapes.
+// soak has what the rows share: a state, steps on it, and batches of three shapes.
 type soak struct {
 	state                *managed.State
 	train, test, greedy  *managed.Stepper
@@ -98,8 +98,7 @@ func (s *soak) fail(t *testing.T) {
 	require.ErrorIs(t, err, xla.ErrOutOfMemory)
 }
 
-// Nothing is left after many steps, whatever way they are made: objects of PJRT, C memory of the binding, goroutines,
-// and no memory that nobody counts.
+// Many steps of every kind leak nothing: objects of PJRT, C memory of the binding, goroutines, uncounted memory.
 func TestF18_soak(t *testing.T) {
 	steps := soakSteps
 	if testing.Short() { // under the race detector, whose own memory says nothing

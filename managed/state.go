@@ -21,39 +21,39 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// State is a model's variables where a strategy keeps them, with the optimizer that changes them. Steps change it in
-// place, each as a whole or not at all: after an error the values of before the step are still there, unless the
-// device failed in the middle of one; the error then wraps [strategies.ErrStateLost].
+// State holds a model's variables where a strategy keeps them, and the optimizer. A step changes it in place,
+// completely or not at all: after an error the previous values remain. If the device failed during a step, the values
+// are lost and the error wraps [strategies.ErrStateLost].
 //
-// It may be used by any number of goroutines. What only reads (a value, a snapshot, a checkpoint, a step that changes
-// nothing, as a prediction) goes on beside others that read; what changes something (a training step, SetValue, MoveTo,
-// Restore) waits until it has the state alone, between two steps, and others wait for it, each in its turn. A wait ends
-// with its context. A state is trained by one at a time: a training step that comes while another one is being made
-// is [ErrBusy]. Close waits for what goes on, and later use is [ErrClosed].
+// A State is safe for concurrent use:
+//   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
+//   - Changes (a training step, SetValue, MoveTo, Restore) wait their turn for exclusive access, until their context
+//     ends.
+//   - A second simultaneous training step returns [ErrBusy].
+//   - Close waits for running uses; later ones return [ErrClosed].
 //
-// What the function of a step asks of the state for which it is called is [ErrBusy] as well, also where nobody would
-// have to wait, and under each strategy; only what gives no error (Names, Strategy, Parameters, Summary, Settings,
-// CompilingSince) answers. Other states can be asked. That is known by the goroutine: a function that waits for another
-// goroutine, which asks the state, waits for ever, unless the call has a context that ends.
+// A build function must not use the state that its step is built for: it gets [ErrBusy], under every strategy. Methods
+// without an error result (Names, Strategy, Parameters, Summary, Settings, CompilingSince) and other states are
+// allowed. The check is by goroutine: waiting for another goroutine that uses the state blocks forever, unless that use
+// has a context that ends.
 //
-// To test, or to predict for several batches, beside a training there is [State.View]: it has metrics of its own, and
-// one set of values for all of its steps.
+// Use [State.View] to test or predict during training, with separate metrics and fixed values.
 type State struct {
-	values   store.Store // where its values are, and who uses them next to whom
-	model    definition  // what steps are built from
-	saved    saved       // where its variables come from, for checkpoints
-	settings settings    // what it was trained with
-	programs []dumped    // what steps were compiled to for it
-	compiles compiles    // whether a step is being compiled for it
-	training atomic.Bool // a training step is being made
-	// evaluations are the steps whose metrics are gathered apart, the newest last. The gate of the values guards them.
+	values   store.Store
+	model    definition
+	saved    saved
+	settings settings
+	programs []dumped
+	compiles compiles
+	training atomic.Bool
+	// evaluations have the newest last; the value gate guards them.
 	evaluations []evaluating
 }
 
 // Option is a setting of a new state.
 type Option func(*State) error
 
-// WithOptimizer sets what [TrainStep] updates the parameters with.
+// WithOptimizer sets the optimizer of [TrainStep].
 func WithOptimizer(o *optim.Optimizer) Option {
 	return func(s *State) error {
 		if o == nil {
@@ -64,8 +64,7 @@ func WithOptimizer(o *optim.Optimizer) Option {
 	}
 }
 
-// WithSeed makes the initial parameters and all random numbers of steps a function of the seed. Without it the seed
-// is 0, so that a run can be repeated unless somebody asks for something else.
+// WithSeed sets the seed of initial parameters and of random numbers in steps, default 0.
 func WithSeed(seed int64) Option {
 	return func(s *State) error {
 		s.settings.seed = seed
@@ -73,7 +72,7 @@ func WithSeed(seed int64) Option {
 	}
 }
 
-// New makes an empty state. Its variables come into being when the first step is compiled.
+// New returns an empty state. Steps create variables when they are first compiled.
 func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 	if err := usable(strategy, "strategies.Jit(runtime)"); err != nil {
 		return nil, fmt.Errorf("managed: new state: %w", err)
@@ -91,7 +90,6 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 	return s, nil
 }
 
-// usable refuses a strategy that is nil, or has no runtime.
 func usable(strategy strategies.Strategy, suchAs string) error {
 	switch {
 	case strategy == nil:
@@ -102,7 +100,6 @@ func usable(strategy strategies.Strategy, suchAs string) error {
 	return nil
 }
 
-// blank is a state without variables.
 func blank(strategy strategies.Strategy) *State {
 	s := &State{
 		model: definition{store: model.NewStore(), resets: map[*model.Variable]metrics.Accumulator{},
@@ -114,14 +111,13 @@ func blank(strategy strategies.Strategy) *State {
 	return s
 }
 
-// Strategy is how the state's steps run.
 func (s *State) Strategy() strategies.Strategy {
 	defer s.values.PeekValues()()
 	return s.values.Strategy()
 }
 
-// Names lists the state's variables by their full names ("/conv_0/weights"), in the order in which steps came to
-// need them. After them come, sorted, those of a restored checkpoint that no step has needed yet.
+// Names returns the full names of the variables ("/conv_0/weights") in the order of creation, then, sorted, restored
+// values that no step has used.
 func (s *State) Names() []string {
 	defer s.values.PeekValues()()
 	return s.names()
@@ -131,7 +127,7 @@ func (s *State) names() []string {
 	return append(s.values.Names(), slices.Sorted(maps.Keys(s.pending()))...)
 }
 
-// Value copies a variable to the host by its full name, when the steps that were begun are over.
+// Value waits for started steps and copies the variable with this full name to the host.
 func (s *State) Value(name string) (*tensors.Tensor, error) {
 	values, err := s.Values(name)
 	if err != nil {
@@ -140,7 +136,7 @@ func (s *State) Value(name string) (*tensors.Tensor, error) {
 	return values[0], nil
 }
 
-// Values copies several variables as they are at one moment, between two steps: see [State.Value].
+// Values copies several variables at the same moment. See [State.Value].
 func (s *State) Values(names ...string) ([]*tensors.Tensor, error) {
 	done, err := s.values.Read(context.Background())
 	if err != nil {
@@ -171,7 +167,6 @@ func (s *State) Values(names ...string) ([]*tensors.Tensor, error) {
 	return values, nil
 }
 
-// quoted lists names for a message.
 func quoted(names []string) string {
 	text := make([]string, len(names))
 	for i, name := range names {
@@ -180,7 +175,7 @@ func quoted(names []string) string {
 	return strings.Join(text, ", ")
 }
 
-// Parameters counts the trainable numbers of the state.
+// Parameters returns the number of trainable scalars.
 func (s *State) Parameters() int {
 	defer s.values.PeekAll()()
 	n := 0
@@ -197,9 +192,9 @@ func (s *State) Parameters() int {
 	return n
 }
 
-// Wait waits until the steps that were begun are over: a step may go on on the device when its method has returned,
-// while the host makes the next batch. Whatever looks at the values waits by itself. The error of a step that failed on
-// the device comes here, or with the next step; it wraps [strategies.ErrStateLost].
+// Wait waits for started steps, which may run on after their method has returned. Methods that read values wait
+// themselves. Wait or the next step returns the error of a step that failed on the device, which wraps
+// [strategies.ErrStateLost].
 func (s *State) Wait() error {
 	done, err := s.values.Read(context.Background())
 	if err != nil {
@@ -209,9 +204,8 @@ func (s *State) Wait() error {
 	return nil
 }
 
-// Close waits for what goes on, a step, say, though not for a whole training, and gives the state's values up. Values
-// already logged stay readable. A second Close does nothing, and returns after the first. From the function of a step
-// it is [ErrBusy].
+// Close waits for running uses, such as one step but not a whole training, and frees the values. Logged values stay
+// readable. A second Close does nothing and returns after the first. Within a build function it returns [ErrBusy].
 func (s *State) Close() error {
 	if err := s.values.NotWithin(); err != nil {
 		return fmt.Errorf("managed: close: %w", err)
@@ -232,13 +226,11 @@ var _ interface {
 	Snapshot(ctx context.Context) (loop.Snapshot, error)
 } = (*State)(nil)
 
-// OnRead has the state call a function before it is read or changed from outside, until remove: a loop gives one that
-// makes the steps whose batches wait ([loop.State]). An error of the function is returned in place of a value. Before
-// OnRead adds the function, it calls those that are there.
-//
-// What has no error to return calls none: the names, the shapes and the settings of a state.
+// OnRead has the state call f before it is read or changed from outside, until remove. A loop's f runs the steps of
+// collected batches ([loop.State]). An error of f goes to the reader. OnRead calls earlier functions before it adds f.
+// Methods without an error result do not call f.
 func (s *State) OnRead(f func() error) (remove func(), err error) {
-	if s == nil { // the first step says so
+	if s == nil { // the first step reports it
 		return func() {}, nil
 	}
 	return s.values.OnRead(f)

@@ -87,7 +87,7 @@ func ExampleWithValues() {
 	// 0 <nil>
 }
 
-// A state that was trained on one device goes on under another strategy; its clone stays where it was.
+// A state trained on one device continues under another strategy; its clone stays on the first.
 func ExampleState_MoveTo() {
 	ctx := context.Background()
 	runtime := must(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", 2)))
@@ -114,8 +114,8 @@ func ExampleState_MoveTo() {
 	// false
 }
 
-// A variable of one's own: it is part of the state, kept in snapshots and moved with it. Here it counts examples whose
-// target is large.
+// A custom variable is part of the state, kept in snapshots and moved with it. Here it counts examples whose target is
+// large.
 func ExampleBuilder_Scope() {
 	ctx := context.Background()
 	runtime := must(xla.Open(ctx, xla.CPU))
@@ -142,7 +142,7 @@ func ExampleBuilder_Scope() {
 	// 0
 }
 
-// curriculum is a state of one's own: a model and, on the host, how hard its examples are.
+// curriculum is a custom state: a model and, on the host, the difficulty of its examples.
 type curriculum struct {
 	*managed.State
 	level int

@@ -106,7 +106,7 @@ func TestF14_methodsFailAtCallK(t *testing.T) {
 					at := [2]int{-1, -1}
 					at[which] = k
 					_, now, endNow, s, failed := attempt(t, at[0], at[1])
-					// What cannot be read of logs that nobody holds on to is no error of the move.
+					// Unreadable logs that were dropped are no error of the move.
 					require.True(t, failed || row.name == "move" && fmt.Sprint(now) == fmt.Sprint(done), "call %d", k)
 					require.Contains(t, []map[string][]byte{before, done}, now, "call %d: %s%s", k, s.from.failed, s.to.failed)
 					require.Equal(t, end, endNow, "call %d: %s%s", k, s.from.failed, s.to.failed)

@@ -20,31 +20,28 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// Stepper is a step that can run on any number of states: it is compiled for each state and each shape of batch that it
-// meets, and keeps what it compiled until Close. It may be used by any number of goroutines; its function is called by
-// one at a time, and cannot ask anything of the state that the step is built for ([State]). Who uses a state beside
-// whom is said at [State].
+// Stepper is a step for any number of states. It compiles for each state and shape of batch, and keeps the programs
+// until Close. It is safe for concurrent use. Its build function is called by one goroutine at a time and must not use
+// the state of that build ([ErrBusy]). [State] lists which uses may run at the same time.
 type Stepper struct {
 	stepSettings
-	building sync.Mutex  // one build of the step at a time
-	closing  sync.Mutex  // one Close at a time
-	changing atomic.Bool // a program of it changes a state
+	building sync.Mutex
+	closing  sync.Mutex
+	changing atomic.Bool // a program changes a state
 	cache    cache
 }
 
-// stepSettings are what a step is made of. Nothing changes them once it is made.
 type stepSettings struct {
-	name     string
-	train    bool
-	build    Build
-	only     func(name string) bool // nil: all
-	rule     *optim.Optimizer       // nil: the state's
-	scope    string                 // of what the rule keeps
-	averages bool
-	rates    bool
-	// outputsAlone leaves out what is reported besides.
+	name         string
+	train        bool
+	build        Build
+	only         func(name string) bool // nil: all
+	rule         *optim.Optimizer       // nil: the state's
+	scope        string                 // of the rule's variables
+	averages     bool
+	rates        bool
 	outputsAlone bool
-	shapes       int // the most shapes of batches; 0 is mostShapes
+	shapes       int
 }
 
 var (
@@ -56,46 +53,42 @@ var (
 // StepOption is a setting of a step.
 type StepOption func(*stepSettings)
 
-// TrainOnly has a train step update those trainable variables alone whose full names ("/generator/dense/weights")
-// match.
+// TrainOnly restricts a training step's updates to variables whose full names ("/generator/dense/weights") match.
 func TrainOnly(match func(name string) bool) StepOption {
 	return func(s *stepSettings) { s.only = match }
 }
 
-// WithStepOptimizer has a train step update with another optimizer than the state's: several train steps on one state,
-// as of a generator and its discriminator, each have their own. Its learning rate and its count of steps are under the
-// scope of that name. Two Adams that train the same parameter share its moments: GoMLX keeps them by the parameter's
-// name.
+// WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator. Its learning rate
+// and step count are under the scope name. Two Adams that train the same parameter share its moments, which GoMLX names
+// after the parameter.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
 
-// RunningAverages has a step report, for each loss and each figure of [AddMetric], its mean since the last reset, as
-// avg_<name>; see [Builder.Mean].
+// RunningAverages reports the mean since the last reset of each loss and each value of [AddMetric] as avg_<name>. See
+// [Builder.Mean].
 func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = true } }
 
-// OutputsAlone has a step report no losses and no metrics, but outputs: what the layers of a model report besides, by
-// [AddLoss] and its like, is left out. So it takes a batch with rows that no mask marks as padding.
+// OutputsAlone restricts a step's reports to outputs, without losses and metrics, also those of [AddLoss] and
+// [AddMetric]. The step then accepts padding that no mask marks.
 func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
-// LearningRates has a training step report the rate that it is made with as the metric learning_rate: the optimizer's,
-// times what scales the updates at the end of a chain of package optim; where optim.Groups scale, that of each group as
-// learning_rate_<group>. A chain that scales elsewhere has no such rate, and reports none.
+// LearningRates has a training step report its rate as the metric learning_rate: the optimizer's rate times the factors
+// at the end of an optim chain. Groups of optim.Groups that scale are reported as learning_rate_<group>. If a chain
+// scales elsewhere, there is no single rate, and none is reported.
 func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true } }
 
-// MaxShapes is for how many shapes of batches a step is compiled on one state, 100 if it is not said. With one more a
-// training step is refused ([ErrShapes]): each shape takes a compilation, and a training that meets so many is mostly a
-// mistake. Any other step gives up the program that it used longest ago.
+// MaxShapes limits the shapes of batches for which a step is compiled on one state, default 100. Beyond it a training
+// step returns [ErrShapes]; other steps free their least recently used program.
 func MaxShapes(n int) StepOption { return func(s *stepSettings) { s.shapes = n } }
 
-// TrainStep is a step that reports at least one loss; the sum of its losses is differentiated and the state's
-// optimizer updates the trainable variables that the step uses.
+// TrainStep makes a step that differentiates the sum of its losses, at least one, and updates the trainable variables
+// that it uses.
 func TrainStep(build Build, options ...StepOption) *Stepper {
 	return newStepper(stepSettings{name: "train step", train: true, build: build}, options)
 }
 
-// TestStep is a step that computes and reports. It has no optimizer, and so trains nothing; a value that its function
-// sets by Variable.SetNodeValue is kept.
+// TestStep makes a step that does not train. Values set by Variable.SetNodeValue are kept.
 func TestStep(build Build, options ...StepOption) *Stepper {
 	return newStepper(stepSettings{name: "test step", build: build}, options)
 }
@@ -127,10 +120,9 @@ func (s *Stepper) String() string {
 
 var errNoStep = errors.New("the step is nil: make one with TrainStep or TestStep")
 
-// Step makes one step and changes the state in place; it returns the same state. The logs are read from the device
-// when somebody asks for a value. The first step on a state, and the first with a new shape of batch, compiles.
-//
-// A loop calls StepBlock instead, whose program is another one where steps are small: the last bit may differ.
+// Step runs one step, changes the state in place and returns it. The first call for a state or a shape of batch
+// compiles. Logs stay on the device until a value is read. For small steps, StepBlock, which loops call, runs another
+// program that may differ in the last bit.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
 	if err := shield.Context(ctx); err != nil {
 		return state, loop.Logs{}, s.failed(err)
@@ -142,18 +134,17 @@ func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*St
 	return state, logs[0], nil
 }
 
-// failed says that it was this step; a loop, which says so too, takes the point alone.
+// failed names this step in err; a loop takes the inner error.
 func (s *Stepper) failed(err error) error {
 	return &graphs.Failure{Package: "managed", What: s.String(), Err: err}
 }
 
-// BlockSize is how many steps the loop may give to StepBlock.
+// BlockSize returns how many batches a loop may pass to StepBlock.
 func (s *Stepper) BlockSize() int { return blocks.Steps }
 
-// StepBlock makes the steps of several batches, as many as fit in one program run: see [loop.Stepper]. How many
-// that are is a matter of the model's and the batches' size (see [strategies.Program]); the steps compute the same bits
-// however they are divided. A context that ends is not heeded: the batches are taken from the data, and a run is to end
-// where that is.
+// StepBlock runs a step per batch, several per program run if the step is small (see [loop.Stepper] and
+// [strategies.Program]). Results are bit-identical for every division into blocks. Cancellation of ctx is ignored,
+// because the batches are already taken from the data.
 func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
 	logs, err := s.inBlocks(ctx, state, nil, batches)
 	return state, logs, err
@@ -172,8 +163,8 @@ func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batche
 	return all, nil
 }
 
-// Await waits for the steps of the state that were begun, and gives the error of one that failed, unless it was given
-// before: see [loop.Stepper] and [State.Wait].
+// Await waits for the state's started steps and returns an error that was not returned before. See [loop.Stepper] and
+// [State.Wait].
 func (s *Stepper) Await(_ context.Context, state *State) error {
 	if state == nil {
 		return nil
@@ -191,7 +182,7 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 	return nil
 }
 
-// Entries are the full names of what the step logs, as "losses.loss", as it was compiled last; nil before.
+// Entries returns the full names of the logged values ("losses.loss") of the last compiled program, nil if none.
 func (s *Stepper) Entries() (paths []string) {
 	s.cache.each(func(c *compiled) {
 		paths = nil
@@ -202,27 +193,27 @@ func (s *Stepper) Entries() (paths []string) {
 	return paths
 }
 
-// StableHLO gives the programs that the step was compiled to, one for each state and each shape of batch that it met.
+// StableHLO returns the compiled programs.
 func (s *Stepper) StableHLO() []string {
 	programs := []string{}
 	s.cache.each(func(c *compiled) { programs = append(programs, c.program.StableHLO()) })
 	return programs
 }
 
-// CompileTime is how long the plugin took to compile them.
+// CompileTime returns the plugin's total compilation time.
 func (s *Stepper) CompileTime() (sum time.Duration) {
 	s.cache.each(func(c *compiled) { sum += c.program.CompileTime() })
 	return sum
 }
 
-// Close waits for the steps that are being made and frees the compiled programs; the step can still be used and
-// compiles again. From the function of a step it is [ErrBusy].
+// Close waits for running steps and frees the programs. The step stays usable and compiles again. Within a build
+// function Close returns [ErrBusy].
 func (s *Stepper) Close() (err error) {
 	s.cache.each(func(c *compiled) { err = cmp.Or(err, c.state.values.NotWithin()) })
 	if err != nil {
 		return fmt.Errorf("managed: close the %s: %w", s.name, err)
 	}
-	s.closing.Lock() // a second Close returns after the first has freed
+	s.closing.Lock() // a second Close waits for the first
 	defer s.closing.Unlock()
 	return gate.Once(s.cache.drop(func(*compiled) bool { return true }, (*compiled).giveUp))
 }

@@ -18,37 +18,36 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// Summary is what a state is made of: a row for each variable, to be printed (String, Table) or counted
-// ([Summary.Total]). The rows are the caller's to sort and to sift.
+// Summary describes a state's variables, for String, Table and [Summary.Total]. The caller may sort and filter the
+// rows.
 type Summary struct {
 	Rows []Row
-	// Moments tells whether the rows have means and standard deviations.
+	// Moments: the rows have means and standard deviations.
 	Moments bool
 }
 
 // Row is a variable in a [Summary].
 type Row struct {
-	Layer, Name string // the variable's scope ("/dense") and its name in there ("weights")
+	Layer, Name string // scope ("/dense") and name in it ("weights")
 	Kind        Kind
 	Shape       shapes.Shape
-	// Size is how many numbers it has, Bytes the memory of one copy of them; under data parallel each device may have one.
+	// Size is the number of elements, Bytes that of one copy; under data parallel each device may have one.
 	Size, Bytes int64
-	// Mean and Std (of all numbers, not of a sample) are there if the summary has Moments; NaN where there are no numbers,
-	// or complex ones.
+	// Mean and Std (population) need Moments; NaN without elements or for complex numbers.
 	Mean, Std float64
 }
 
-// Kind is what a variable is for.
+// Kind is the purpose of a variable.
 type Kind int
 
 const (
 	// Parameter is a trainable variable.
 	Parameter Kind = iota
-	// Fixed is a variable that is not trained: the statistics of a batch normalisation, a user's own.
+	// Fixed is not trained: batch normalization statistics, custom variables.
 	Fixed
-	// OptimizerState is what an optimizer keeps: moments, learning rate, counters.
+	// OptimizerState is a moment, learning rate or counter.
 	OptimizerState
-	// MetricState is what [Builder.Track] gathers.
+	// MetricState is an accumulator of [Builder.Track].
 	MetricState
 	// RandomState is the state of the random numbers.
 	RandomState
@@ -56,7 +55,7 @@ const (
 	kinds = iota
 )
 
-// String is "trainable", "not trainable", "optimizer", "metric" or "random".
+// String returns "trainable", "not trainable", "optimizer", "metric" or "random".
 func (k Kind) String() string {
 	names := [kinds]string{"trainable", "not trainable", "optimizer", "metric", "random"}
 	if k < 0 || int(k) >= len(names) {
@@ -65,9 +64,8 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Summary lists the state's variables, sorted by kind, layer and name. It looks at no value, so that it costs next to
-// nothing; before the first step, or [Stepper.Prepare], there are none. clu's parameter_overview sees parameters alone;
-// ours tells the optimizer's share too, which with Adam is two thirds.
+// Summary lists the variables by kind, layer and name, without reading values; there are none before the first step or
+// [Stepper.Prepare]. Unlike clu's parameter_overview it includes the optimizer's variables, two thirds with Adam.
 func (s *State) Summary() Summary {
 	var sum Summary
 	defer s.values.PeekAll()()
@@ -103,8 +101,8 @@ func (s *State) kind(v *model.Variable) Kind {
 	return Fixed
 }
 
-// SummaryOfValues is a Summary with the mean and the standard deviation of each variable, which it copies to the host
-// one by one, when the steps that were begun are over.
+// SummaryOfValues is a Summary with means and standard deviations. It waits for started steps and copies the variables
+// to the host in turn.
 func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 	sum := s.Summary()
 	sum.Moments = true
@@ -125,7 +123,7 @@ func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 			})
 		}
 		if err != nil {
-			return Summary{}, fmt.Errorf("managed: summary: %w", graphs.Inner(err)) // a value's names it
+			return Summary{}, fmt.Errorf("managed: summary: %w", graphs.Inner(err)) // includes the name
 		}
 	}
 	return sum, nil
@@ -134,7 +132,7 @@ func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 // Total is a sum over variables.
 type Total struct{ Variables, Size, Bytes int64 }
 
-// Total adds up the rows of some kinds; of all, if none is named.
+// Total sums the rows of the given kinds, by default all.
 func (s Summary) Total(of ...Kind) Total {
 	var t Total
 	for _, r := range s.Rows {
@@ -145,10 +143,10 @@ func (s Summary) Total(of ...Kind) Total {
 	return t
 }
 
-// String is the whole table.
+// String returns the whole table.
 func (s Summary) String() string { return s.Table(len(s.Rows)) }
 
-// Table prints the first rows, at most so many, and the totals of all.
+// Table returns the first rows and the totals of all.
 func (s Summary) Table(rows int) string {
 	t := table{{"layer", "variable", "shape", "dtype", ">size", ">bytes", "kind"}}
 	if s.Moments {
@@ -158,7 +156,7 @@ func (s Summary) Table(rows int) string {
 	for i, r := range s.Rows[:shown] {
 		layer := r.Layer
 		if i > 0 && layer == s.Rows[i-1].Layer && r.Kind == s.Rows[i-1].Kind {
-			layer = "" // as in the row above
+			layer = "" // as above
 		}
 		line := []string{layer, r.Name, fmt.Sprint(r.Shape.Dimensions), r.Shape.DType.String(), grouped(r.Size), grouped(r.Bytes), r.Kind.String()}
 		if s.Moments {
@@ -183,7 +181,7 @@ func (s Summary) Table(rows int) string {
 	return text + "\n" + totals.String()
 }
 
-// table is text in columns. A title that begins with ">" is that of a column of numbers, which end at its right edge.
+// table has columns; a title with prefix ">" right-aligns its own.
 type table [][]string
 
 func (t table) String() string {
@@ -211,7 +209,7 @@ func (t table) String() string {
 	return all.String()
 }
 
-// grouped writes a number with commas between the thousands.
+// grouped adds commas between thousands.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {

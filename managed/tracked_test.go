@@ -35,8 +35,8 @@ func TestR11_trackedInputsKeepTheirGradient(t *testing.T) {
 	require.Equal(t, trained[0], trained[1])
 }
 
-// R05: what is tracked of a padded batch is that of the examples that count, also beside a scalar; a scalar that is
-// computed from the batch has the padding in it, and is refused as elsewhere.
+// R05: metrics of a padded batch cover the examples that count, also together with a scalar. A scalar computed from the
+// batch includes the padding and is refused, as elsewhere.
 func TestR05_trackedScalarsOfAPaddedBatch(t *testing.T) {
 	batch := data.Batch{Size: 6, Fields: []data.Field{data.X([]float32{1, 2, 3, 4, 5, 6}, 6), data.Y([]float32{1, 1, 1, 1, 1, 1}, 6)}}
 	padded, err := data.Pad(batch, 8)

@@ -15,17 +15,15 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// ErrValues: what [WithValues] gave does not fit what a step brought in.
+// ErrValues reports that values of [WithValues] do not fit a step's variables.
 var ErrValues = store.ErrValues
 
-// WithValues gives the state values, by the full names of their variables ("/dense/weights"): parameters of somebody
-// else's training, say, or all that [State.Value] reads of another state, the optimizer's and the random state too. A
-// variable gets its value when the first step brings it in, and no random one is drawn for it. The tensors stay the
-// caller's and must not change until then.
+// WithValues sets initial values by full names ("/dense/weights"), such as pretrained parameters, or all values of
+// another state. A variable takes its value when a step creates it, without drawing a random number. The tensors belong
+// to the caller and must not change until then.
 //
-// Each trainable variable must be among them ([DrawMissing] makes exceptions) and each value must have its variable's
-// shape and dtype: else the step fails with an error that names all that do not fit and wraps [ErrValues], and changes
-// nothing. Values that no step asks for are not used, as those of the optimizer in a state that only tests.
+// Each trainable variable must be listed, except for [DrawMissing], with the variable's shape and dtype. Otherwise the
+// step lists all differences in an error that wraps [ErrValues], and changes nothing. Unused values are ignored.
 func WithValues(values map[string]*tensors.Tensor) Option {
 	return func(s *State) error {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -39,15 +37,14 @@ func WithValues(values map[string]*tensors.Tensor) Option {
 	}
 }
 
-// DrawMissing has those trainable variables drawn at random whose full names match, although [WithValues] does not give
-// them: a new last layer on given ones.
+// DrawMissing allows matching trainable variables, such as a new last layer, to be drawn although [WithValues] lacks
+// them.
 func DrawMissing(match func(name string) bool) Option {
 	return func(s *State) error { s.model.given.MayDraw = match; return nil }
 }
 
-// SetValue gives a variable another value, by its full name, when the steps that were begun are over; nothing is
-// compiled again. The tensor must have the variable's shape and dtype, is copied and stays the caller's. A state has
-// variables from its first step on, or from [Stepper.Prepare]; before it, there is [WithValues].
+// SetValue waits for started steps and sets a variable by its full name to a copy of t, without compiling again. t must
+// have its shape and dtype. Variables exist from the first step or [Stepper.Prepare] on; before, use [WithValues].
 func (s *State) SetValue(name string, t *tensors.Tensor) error {
 	if err := s.setValue(name, t); err != nil {
 		return fmt.Errorf("managed: set %q: %w", name, err)

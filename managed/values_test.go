@@ -24,7 +24,7 @@ func all(t *testing.T, state *managed.State) map[string]*tensors.Tensor {
 	return values
 }
 
-// A state of all the values of another one goes on as the other does, on each strategy, and the tensors stay the
+// A state made of all values of another one continues as the other does, on each strategy, and the tensors remain the
 // caller's.
 func TestWithValues_goesOn(t *testing.T) {
 	r, four := plugintest.CPU(t), parallel(t)
@@ -148,7 +148,7 @@ func TestSetValue(t *testing.T) {
 	}
 }
 
-// What a state is given in another type than float32 comes back as it was.
+// A value of another dtype than float32 is returned unchanged.
 func TestWithValues_types(t *testing.T) {
 	r := plugintest.CPU(t)
 	want := tensors.FromValue([]int64{1 << 40, -1})

@@ -14,31 +14,28 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// View is a state as it is at one moment, to be tested and predicted with, whatever becomes of the state meanwhile: a
-// training that goes on does not wait for it, whatever its data takes, and its steps do not see what that training
-// does. What [Builder.Track] gathers is the view's own, so tests on several views, and those of a training, do not mix.
+// View has a state's values of one moment, for tests and predictions during training. The training does not wait for
+// it. A view has its own metrics of [Builder.Track].
 //
-// Values are those of the first step that uses them, between two steps of the training. They are not copied; the
-// training makes a copy of each that it writes over while a view has it, once for each view: so much time, and memory
-// until the view's Close. What a step of a view changes beside metrics, as one that draws random numbers does, it
-// changes in the state.
+// Each value is that between two training steps when a step of the view first uses it. It is copied only when the
+// training overwrites it: one copy per view, until its Close. Other changes by a view's steps, such as drawing random
+// numbers, go to the state.
 //
-// A view may be used by any number of goroutines, whose steps wait for each other; a test is one goroutine's, as its
-// metrics are those of all steps since [View.ResetMetrics]. Each is to be closed. When its state is closed, it is
-// [ErrClosed]; after a move of the state ([State.MoveTo]) it is [ErrBusy].
+// A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics], so let
+// one goroutine run a test. Close each view. After its state's Close a view returns [ErrClosed], after [State.MoveTo]
+// [ErrBusy].
 type View struct {
 	of    *State
 	on    strategies.Strategy
 	moves int
-	// live is for an evaluation of the state itself: its values are those of the state at each step, and its metrics are
-	// guarded by the state's gate for values.
+	// live: an evaluation of the state, with the state's current values; the value gate guards its metrics.
 	live bool
 
 	mu      sync.Mutex // guards the rest
 	pins    map[int]*store.Pin
 	metrics map[int]compute.Buffer
 	closed  bool
-	last    store.Last // of the view's own steps
+	last    store.Last
 }
 
 // View makes a view of the state.
@@ -51,7 +48,7 @@ func (s *State) View(ctx context.Context) (*View, error) {
 	return &View{of: s, on: s.values.Strategy(), moves: s.values.Moves(), pins: map[int]*store.Pin{}, metrics: map[int]compute.Buffer{}}, nil
 }
 
-// Step makes one step of a test on the view; see [Stepper.Step].
+// Step runs one test step on the view; see [Stepper.Step].
 func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.Logs, error) {
 	if err := v.begin(step); err != nil {
 		return loop.Logs{}, err
@@ -67,7 +64,7 @@ func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.
 	return logs[0], nil
 }
 
-// StepBlock makes the steps of several batches; see [Stepper.StepBlock].
+// StepBlock runs several steps; see [Stepper.StepBlock].
 func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batch) ([]loop.Logs, error) {
 	if err := v.begin(step); err != nil {
 		return nil, err
@@ -76,7 +73,6 @@ func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batc
 	return step.inBlocks(ctx, v.of, v, batches)
 }
 
-// begin locks the view for a step.
 func (v *View) begin(step *Stepper) error {
 	switch {
 	case step == nil:
@@ -84,14 +80,14 @@ func (v *View) begin(step *Stepper) error {
 	case step.train:
 		return step.failed(errors.New("a view is for tests and predictions: train the state"))
 	case v != nil:
-		if err := v.of.values.BeforeRead(); err != nil { // its first step reads values of the state
+		if err := v.of.values.BeforeRead(); err != nil { // the first step reads the state
 			return fmt.Errorf("managed: view: %w", err)
 		}
 	}
 	return v.lock()
 }
 
-// lock has the view alone. The function of a step on it, for which it is locked, is sent away.
+// lock refuses a build function on this view, which would deadlock.
 func (v *View) lock() error {
 	if v == nil {
 		return errors.New("managed: view: the view is nil: make one with State.View")
@@ -103,7 +99,7 @@ func (v *View) lock() error {
 	return nil
 }
 
-// Await waits for the steps that were begun, and gives the error of one that failed; see [Stepper.Await].
+// Await waits for started steps and returns their error; see [Stepper.Await].
 func (v *View) Await() error {
 	if err := v.lock(); err != nil {
 		return err
@@ -115,7 +111,7 @@ func (v *View) Await() error {
 	return nil
 }
 
-// ResetMetrics sets what the view has gathered back to nothing.
+// ResetMetrics clears the view's metrics.
 func (v *View) ResetMetrics() error {
 	if err := v.lock(); err != nil {
 		return err
@@ -128,7 +124,6 @@ func (v *View) ResetMetrics() error {
 	return nil
 }
 
-// forget frees the metrics; a step that needs them makes them anew.
 func (v *View) forget() error {
 	var errs []error
 	for at, b := range v.metrics {
@@ -138,7 +133,7 @@ func (v *View) forget() error {
 	return errors.Join(errs...)
 }
 
-// Close gives the view up; a second Close does nothing. What it logged stays readable.
+// Close releases the view. Logged values stay readable. A second Close does nothing.
 func (v *View) Close() error {
 	if err := v.lock(); err != nil {
 		return err
@@ -156,7 +151,7 @@ func (v *View) Close() error {
 	return gate.Once(errors.Join(errs...))
 }
 
-// usable tells whether a step can be made on the view. The state is being read, and mu is held, as for what follows.
+// usable needs the state's read access and mu, as do the following methods.
 func (v *View) usable() error {
 	switch {
 	case v == nil:
@@ -171,7 +166,7 @@ func (v *View) usable() error {
 	return v.last.Usable()
 }
 
-// value is what a step gets of the view; nil where it gets the state's own.
+// value returns nil for the state's own value.
 func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 	at := c.values[i]
 	switch {
@@ -196,7 +191,7 @@ func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 	return b, nil
 }
 
-// set takes what a step made of a value, unless it is the state's.
+// set stores a result, or returns false if it belongs to the state.
 func (v *View) set(c *compiled, i int, b compute.Buffer) bool {
 	if v == nil || c.metrics[i] == nil {
 		return false

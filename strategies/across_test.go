@@ -22,8 +22,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Two processes of two devices each, which the fake plugin stands for: a step of the whole batch, given whole or in
-// parts, and values that are whole or cut.
+// Two processes of two devices each, simulated by the fake plugin: a step of the whole batch, passed whole or in parts,
+// and values that are replicated or sharded.
 func TestDataParallel_severalDevicesOfAProcess(t *testing.T) {
 	const variable, n, own = "LAZO_TEST_FAKE", 2, 2
 	var fake func(*launch.Options)

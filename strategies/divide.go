@@ -5,18 +5,16 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// cut copies a part out of a tensor, from a place on.
 func cut(whole *tensors.Tensor, part shapes.Shape, start []int) (*tensors.Tensor, error) {
 	t := tensors.FromShape(part)
 	return t, move(whole, t, start, func(whole, part []byte) { copy(part, whole) })
 }
 
-// paste copies a part into a tensor, to a place.
 func paste(whole, part *tensors.Tensor, start []int) error {
 	return move(whole, part, start, func(whole, part []byte) { copy(whole, part) })
 }
 
-// move goes through the runs of bytes that lie together in both.
+// move calls each for the byte ranges contiguous in both.
 func move(whole, part *tensors.Tensor, start []int, each func(whole, part []byte)) error {
 	size := whole.DType().Size()
 	outer, inner := whole.Shape().Dimensions, part.Shape().Dimensions
@@ -28,7 +26,7 @@ func move(whole, part *tensors.Tensor, start []int, each func(whole, part []byte
 				return
 			}
 			row := inner[len(inner)-1] * size
-			index := make([]int, len(inner)-1) // in the part, of a run
+			index := make([]int, len(inner)-1)
 			for len(p) > 0 {
 				at := 0
 				for i, n := range index {

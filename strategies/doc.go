@@ -1,7 +1,6 @@
-// Package strategies holds the ways in which the graph of a step runs: [Jit] compiles it to one program on one device,
-// [DataParallel] to one program on several, [Eager] runs it operation by operation, so that its values can be looked
-// at.
+// Package strategies has the ways to run a step's graph: [Jit] on one device, [DataParallel] on several, and [Eager]
+// operation by operation for debugging.
 //
-// A strategy knows where values live and how a graph is compiled and run. It knows nothing of parameters, optimizers
-// or metrics: these are the business of package managed.
+// A strategy knows where values live and how a graph is compiled and run. It knows nothing of parameters, optimizers or
+// metrics, which belong to package managed.
 package strategies

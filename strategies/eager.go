@@ -13,12 +13,11 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Eager runs each step operation by operation, on the first device of a runtime, so that a step's function can read the
-// values of its nodes with [xla.Value]. It is for finding faults; jit makes the same step many times as fast.
+// Eager runs each step operation by operation on the runtime's first device, so that a build function can read node
+// values by [xla.Value]. It is for debugging and much slower than [Jit].
 //
-// The function of a step is called once when the step is compiled, to learn its shapes, without values, and then in
-// each step. It may look at values and build something else each time, but only from variables that it used the first
-// time.
+// The build function is called once at compilation, without values, and then in each step. It may build a different
+// graph by the values, but only with variables of its first call.
 func Eager(on *xla.Runtime, options ...func(*xla.EagerOptions)) Strategy {
 	e := &eager{firstDevice: firstDevice{on, "eager"}}
 	for _, o := range options {
@@ -29,16 +28,15 @@ func Eager(on *xla.Runtime, options ...func(*xla.EagerOptions)) Strategy {
 	return e
 }
 
-// CheckFinite is an option of [Eager]: it ends a step at the first operation that makes NaN or an infinity. The error
-// is an [*xla.NotFiniteError], and names the operation, its shapes and the line of the user's code. So a training
-// step with a NaN loss names the operation in which it began; the state is as it was.
+// CheckFinite is an option of [Eager] that ends a step at the first NaN or infinite result, with an
+// [*xla.NotFiniteError]: operation, shapes and source line. The state does not change.
 func CheckFinite(o *xla.EagerOptions) { o.CheckFinite = true }
 
 type eager struct {
 	firstDevice
 	options xla.EagerOptions
 
-	// operations are those of all programs; the last one that is closed frees them.
+	// operations are shared; the last program closed frees them.
 	mu         sync.Mutex
 	operations *xla.Eager
 	programs   int
@@ -95,19 +93,17 @@ func (e *eager) release() error {
 	return e.operations.Close()
 }
 
-// eagerProgram is a step that builds its graph in each run.
 type eagerProgram struct {
 	*eager
-	operations *xla.Eager // nil once closed
+	operations *xla.Eager
 	step       Step
-	mu         sync.Mutex     // runs wait for each other: they are for looking into
-	names      []string       // of the state's values, in the graph
-	places     map[string]int // where they are in the state
+	mu         sync.Mutex // serializes runs
+	names      []string   // of the state's values in the graph
+	places     map[string]int
 	text       string
 	took       time.Duration
 }
 
-// Start makes one step, and has made it when it returns.
 func (p *eagerProgram) Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error) {
 	if len(batches) != 1 {
 		return nil, nil, nil, fmt.Errorf("strategies: eager: run %s: %d batches at once: it takes one", p.step.Name, len(batches))
@@ -148,7 +144,7 @@ func (p *eagerProgram) run(state []compute.Buffer, batch []data.Field) (changed,
 		}()
 		inputs[batchPrefix+in.Name] = b
 	}
-	var places []int // of the changed values, which come first
+	var places []int
 	before := p.operations.CompileTime()
 	made, err := p.operations.Run(p.step.Name, inputs, func(g *graph.Graph) (nodes []*graph.Node) {
 		_, built := p.step.Graph(g)
@@ -176,16 +172,14 @@ func (p *eagerProgram) run(state []compute.Buffer, batch []data.Field) (changed,
 	return changed, made[len(places):], nil
 }
 
-// Block is 1: there is no program that could make several steps.
 func (p *eagerProgram) Block() int { return 1 }
 
-// Rebuilds is true: see [Eager].
 func (p *eagerProgram) Rebuilds() bool { return true }
 
-// StableHLO is the step as one program, though the plugin is only given its operations, one by one.
+// StableHLO returns the whole step, although the plugin receives single operations.
 func (p *eagerProgram) StableHLO() string { return p.text }
 
-// CompileTime is how long the operations took that this program was the first to need.
+// CompileTime counts operations that this program was the first to use.
 func (p *eagerProgram) CompileTime() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

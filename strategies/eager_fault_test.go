@@ -20,7 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// here is the place of a line of this file, as errors name it: the caller's, and so many lines below.
+// here is the position of a line of this file, as in errors: the caller's, plus below.
 func here(below int) string {
 	_, file, line, _ := goruntime.Caller(1)
 	return fmt.Sprintf("strategies/%s:%d", filepath.Base(file), line+below)
@@ -106,7 +106,7 @@ func TestCheckFinite_findsTheFirstInAGradient(t *testing.T) {
 	t.Log(err)
 }
 
-// A state that came in with NaN, as from a run that went wrong, is told by the name of its variable.
+// NaN in a value of the initial state, as from a failed run, is reported with the variable's name.
 func TestCheckFinite_namesTheVariable(t *testing.T) {
 	eager := newTraining(t, strategies.Eager(cpu(t), strategies.CheckFinite), func(b *managed.Builder) {
 		weights := b.Scope().VariableWithValue("w", []float32{float32(math.NaN()), 1}).NodeValue(b.Graph())

@@ -205,7 +205,7 @@ func TestEager_valuesCanBeRead(t *testing.T) {
 	require.Less(t, read[2], read[0])
 }
 
-// What a program gives is the caller's, even where the graph hands a value of the state on, or gives one twice.
+// The caller owns the outputs, even if the graph returns a value of the state, or one value twice.
 func TestEager_outputsAreTheCallers(t *testing.T) {
 	s, err := strategies.Parse("eager", cpu(t))
 	require.NoError(t, err)

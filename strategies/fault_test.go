@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// F41: whatever is asked of a strategy after its runtime's Close is an error that says so.
+// F41: each use of a strategy after its runtime's Close returns an error.
 func TestF41_useAfterClose(t *testing.T) {
 	count := 0
 	for name, devices := range map[string]int{"jit": 1, "eager": 1, "data_parallel": 2} {

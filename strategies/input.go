@@ -11,16 +11,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Input is a field of a batch, as the graph sees it.
+// Input is a field of a batch in the graph.
 type Input struct {
 	Name string
-	// Shape is that of the whole batch's field, where each process has a part of it.
+	// Shape is that of the whole batch, also if each process has a part.
 	Shape shapes.Shape
-	// Of is of how many parts the batches are one ([data.Part]); 0 for whole batches.
+	// Of is the number of parts ([data.Part]), 0 for whole batches.
 	Of int
 }
 
-// String is the name and the shape, and the parts if there are several.
 func (in Input) String() string {
 	if in.Of > 1 {
 		return fmt.Sprintf("{%s %s in %d parts}", in.Name, in.Shape, in.Of)
@@ -28,14 +27,14 @@ func (in Input) String() string {
 	return fmt.Sprintf("{%s %s}", in.Name, in.Shape)
 }
 
-// Inputs gives the graph's view of a batch, if a step can take it.
+// Inputs returns the inputs for a batch, or an error if no step can take it.
 func Inputs(b data.Batch) ([]Input, error) {
 	if err := b.Check(); err != nil {
 		return nil, fmt.Errorf("strategies: %w", graphs.Inner(err))
 	}
 	inputs := make([]Input, len(b.Fields))
 	for i, f := range b.Fields {
-		if f.Array.Size() == 0 { // a layer would divide by the width
+		if f.Array.Size() == 0 { // layers divide by the width
 			return nil, fmt.Errorf("strategies: field %q of the batch is %s %v, which is no elements: expected lengths of 1 and up", f.Name, f.Array.DType(), f.Array.Dims)
 		}
 		inputs[i] = Input{Name: f.Name, Shape: shapes.Make(dtypeOf(f.Array), f.Array.Dims...), Of: b.Part.Of}
@@ -46,7 +45,7 @@ func Inputs(b data.Batch) ([]Input, error) {
 	return inputs, nil
 }
 
-// counted refuses a batch that does not say how many examples it has, or says what cannot be.
+// counted returns an error if the number of examples is unclear or impossible.
 func counted(b *data.Batch) error {
 	most := 0 // 0: no field has axes
 	for i := range b.Fields {
@@ -75,8 +74,8 @@ func counted(b *data.Batch) error {
 	return nil
 }
 
-// Takes tells whether an array is of the input's type and dimensions, or those of its part, and has their number of
-// elements. Package managed asks it for each batch, to find the program that was compiled for these shapes.
+// Takes reports whether an array has the input's dtype and dimensions, or those of its part, and the right number of
+// elements. Package managed selects programs by it.
 func (in *Input) Takes(a data.Array) bool {
 	want := in.Shape.Dimensions
 	if len(a.Dims) != len(want) {
@@ -96,7 +95,6 @@ func (in *Input) Takes(a data.Array) bool {
 	return dtypes.DType(t) == in.Shape.DType && n == size
 }
 
-// accept returns an error unless the input takes the array.
 func (in *Input) accept(a data.Array) error {
 	if in.Takes(a) {
 		return nil
@@ -111,7 +109,6 @@ func (in *Input) accept(a data.Array) error {
 	return fmt.Errorf("%s of the batch: expected %s%s, got %T of dimensions %v", in.Name, in.Shape, part, a.Flat, a.Dims)
 }
 
-// dtypeOf is GoMLX's type of an array's elements: package data, which knows nothing of GoMLX, has its name alone.
 func dtypeOf(a data.Array) dtypes.DType {
 	t, _ := dtype.Of(a.Flat)
 	return dtypes.DType(t)

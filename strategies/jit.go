@@ -25,17 +25,16 @@ func (j *jit) Compile(s Step) (Program, error) {
 	return compile(j, s, xla.Placement{})
 }
 
-// firstDevice keeps values on the first device of a runtime.
 type firstDevice struct {
 	runtime *xla.Runtime
-	name    string // of the strategy, in its errors
+	name    string
 }
 
 func (f *firstDevice) String() string        { return f.name }
 func (f *firstDevice) Runtime() *xla.Runtime { return f.runtime }
 func (f *firstDevice) NumDevices() int       { return 1 }
 
-// ready refuses a runtime that is nil, and one of several processes, each of which would train a model of its own.
+// ready refuses a nil runtime, and one of several processes, which would train separate models.
 func (f *firstDevice) ready() error {
 	if f.runtime == nil {
 		return fmt.Errorf("strategies: %s: the runtime is nil: open one with xla.Open", f.name)
@@ -73,7 +72,7 @@ func (f *firstDevice) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("strategies: %s: fetch: %w", f.name, xla.WrapError(err))
 	}
-	if f.runtime.Topology() != "" { // no memory for what has no numbers
+	if f.runtime.Topology() != "" { // no numbers on a described machine
 		return nil, fmt.Errorf("strategies: %s: fetch %s: %w", f.name, shape, xla.ToHost(b, nil))
 	}
 	t := tensors.FromShape(shape)
@@ -95,7 +94,6 @@ func (f *firstDevice) FetchInto(b compute.Buffer, memory []byte) error {
 	return nil
 }
 
-// Parts: one device has all of each value.
 func (f *firstDevice) Parts(compute.Buffer) ([]Part, bool) { return nil, false }
 
 func (f *firstDevice) Free(buffers ...compute.Buffer) error {
@@ -121,7 +119,6 @@ func (f *firstDevice) Batch(b data.Batch) (data.Batch, error) {
 	return b, ofBatch(counted(&b))
 }
 
-// ofBatch is the error of a batch as one of this package.
 func ofBatch(err error) error {
 	if err == nil {
 		return nil

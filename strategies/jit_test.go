@@ -118,7 +118,7 @@ func TestJit_stateIsInPlace(t *testing.T) {
 	require.NoError(t, s.Free(state...))
 }
 
-// A first run that fails leaves the state alone, as often as it is tried (G04, F17).
+// A first run that fails leaves the state unchanged, however often it is tried (G04, F17).
 func TestJit_firstRunKeepsTheState(t *testing.T) {
 	s := jit(t)
 	shape := shapes.Make(dtypes.Float32, 2)
@@ -154,8 +154,8 @@ func TestJit_mistakes(t *testing.T) {
 	require.EqualError(t, err, "strategies: jit: fetch: there is no value (nil)")
 }
 
-// What was fetched is a copy: steps that write over the value in place leave it as it was, and it can be put back, also
-// while the original is still there.
+// Fetched values are copies: steps that overwrite the value in place leave them unchanged, and they can be put back
+// while the original exists.
 func TestJit_fetchedValuesStay(t *testing.T) {
 	s := jit(t)
 	p := accumulate(t, s)

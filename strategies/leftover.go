@@ -7,20 +7,20 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Leftover says what happens to a batch if its examples cannot be divided evenly over the devices.
+// Leftover selects what to do with a batch that the devices do not divide.
 type Leftover int
 
 const (
-	// RefuseLeftover: it is an error, [ErrLeftover].
+	// RefuseLeftover returns [ErrLeftover].
 	RefuseLeftover Leftover = iota
-	// DropLeftover: as few examples as need be are left out, the last ones. A batch of which nothing is left is an error.
+	// DropLeftover omits the last examples, as few as necessary; it is an error if none remain.
 	DropLeftover
-	// PadLeftover: the batch is filled up by [data.Pad], with a mask that leaves the copies out of losses and metrics.
-	// A batch that can be divided stays as it is, without a mask, so a step has two programs where both kinds come.
+	// PadLeftover fills the batch by [data.Pad], with a mask that excludes the copies from losses and metrics. Batches
+	// that divide evenly get no mask, so a step may have two programs.
 	PadLeftover
 )
 
-// apply looks at the rows of a batch, not at how many of its examples count: a padded one is divided as it is.
+// apply counts rows, also those of padding.
 func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
 	if divides(b, devices) {
 		return b, nil
@@ -43,7 +43,7 @@ func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
 		rows, devices, ErrLeftover, devices)
 }
 
-// divides tells whether each field can be divided evenly; one without axes is refused where the step is compiled.
+// divides ignores fields without axes; compilation refuses them.
 func divides(b data.Batch, devices int) bool {
 	return !slices.ContainsFunc(b.Fields, func(f data.Field) bool {
 		return len(f.Array.Dims) > 0 && f.Array.Dims[0]%devices != 0

@@ -17,17 +17,15 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// DataParallel compiles each step to one program that runs on several devices of a runtime: each has some of a batch's
-// examples, and, unless [Parallel].Shard divides it, all of the state.
+// DataParallel compiles each step to one program for several devices. Each has a part of a batch's examples and all of
+// the state, unless [Parallel].Shard shards it.
 //
-// The step is that of the whole batch: XLA's partitioner divides the one graph that was built for it and puts the
-// exchange between the devices where it is needed. So a mean over the batch, a gradient, the statistics of a batch
-// normalisation and a metric are those of all examples, and each example has random numbers of its own, the same as on
-// one device. It agrees with [Jit] up to the order of sums.
+// XLA partitions the graph of the whole batch and adds the communication. Means, gradients, batch normalization
+// statistics and metrics cover all examples, and random numbers are those of one device. Results agree with [Jit] up to
+// the order of sums.
 //
-// On a runtime of several processes ([xla.Across]) the devices are those of all of them. Each process runs the same
-// program on the same batches, of which its devices take their part, and puts the same values; it fetches what is cut
-// over the devices in the same order as the others. Values that differ between processes are [xla.ErrDisagree].
+// Several processes ([xla.Across]) form one mesh. Each must run the same program on the same batches, put the same
+// values, and fetch sharded values in the same order. Differing values are [xla.ErrDisagree].
 func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	if on == nil {
 		return nil, errors.New("strategies: data_parallel: the runtime is nil: open one with xla.Open")
@@ -59,8 +57,7 @@ func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	return p, nil
 }
 
-// The axes of the mesh of devices. The batch is divided along the data axis; what [Parallel].Shard divides, along
-// either.
+// The axes of the mesh. Batches are sharded over the data axis; [Parallel].Shard may use both.
 const (
 	DataAxis  = "data"
 	ModelAxis = "model"
@@ -68,30 +65,27 @@ const (
 
 // Parallel are the settings of [DataParallel].
 type Parallel struct {
-	// Devices is how many devices to use, the first ones; all of the runtime if it is 0.
+	// Devices is the number of devices, from the first; 0 means all.
 	Devices int
-	// ModelDevices puts so many devices at a time into a group that works on the same examples, along [ModelAxis]; for
-	// Shard. 1 if it is 0.
+	// ModelDevices is the number of devices per group that works on the same examples, along [ModelAxis]; default 1. It
+	// must divide Devices.
 	ModelDevices int
-	// Leftover says what happens to a batch if its examples cannot be divided evenly.
+	// Leftover selects what to do with a batch that the devices do not divide.
 	Leftover Leftover
-	// Shard divides values of the state over the devices, by their names ("/dense/weights") and shapes: it says along
-	// which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard]. It is
-	// not asked about the variables in which optimizers keep many scalars, which each device has.
+	// Shard returns the mesh axes for each axis of a value, by name ("/dense/weights") and shape; nil replicates the
+	// value. See [FullyShard]. Variables of an optimizer's packed scalars are always replicated.
 	Shard func(name string, shape shapes.Shape) xla.Split
 }
 
-// FullyShard is a rule for [Parallel].Shard that divides each value of at least so many numbers along the data axis, so
-// that the devices together hold one copy of the parameters and of what the optimizer keeps, as FSDP and ZeRO do. It
-// cuts the longest axis that the number of devices divides; a value that has none stays whole.
-//
-// Rajbhandari et al., ZeRO, 2020.
+// FullyShard returns a rule for [Parallel].Shard that shards values of at least least elements over the data axis, with
+// their optimizer variables, as FSDP and ZeRO do (Rajbhandari et al. 2020). It shards the longest axis that devices
+// divides, and replicates values without one.
 func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Split {
 	return func(_ string, shape shapes.Shape) xla.Split {
 		if shape.Size() < least || shape.IsScalar() {
 			return nil
 		}
-		if devices < 1 { // no mesh has such an axis: the error names it
+		if devices < 1 { // the error names this axis
 			return xla.Split{{fmt.Sprintf("of %d devices, as FullyShard was given: expected 1 at least", devices)}}
 		}
 		longest := -1
@@ -109,16 +103,15 @@ func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Sp
 	}
 }
 
-// ErrLeftover: a batch cannot be divided evenly over the devices.
+// ErrLeftover reports that the devices do not divide a batch evenly.
 var ErrLeftover = errors.New("the examples cannot be divided evenly over the devices")
 
-// parallel is the strategy on several devices.
 type parallel struct {
 	runtime  *xla.Runtime
-	first    firstDevice // for what one device has, whole or in part
+	first    firstDevice // values of single devices
 	devices  int
-	from     int // the first of this process's devices
-	local    int // how many it has
+	from     int // first of this process
+	local    int // number in this process
 	model    int
 	leftover Leftover
 	rule     func(name string, shape shapes.Shape) xla.Split
@@ -129,7 +122,6 @@ func (p *parallel) String() string        { return "data_parallel" }
 func (p *parallel) Runtime() *xla.Runtime { return p.runtime }
 func (p *parallel) NumDevices() int       { return p.devices }
 
-// split is how a parameter of a step's graph lies on the mesh.
 func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {
 	switch {
 	case p.devices == 1:
@@ -144,17 +136,16 @@ func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {
 
 func (p *parallel) Compile(s Step) (Program, error) { return compile(p, s, p.place) }
 
-// divided is a value of which each device has a part, or all.
+// divided is a sharded or replicated value.
 type divided struct {
-	parts []compute.Buffer // of this process's devices
+	parts []compute.Buffer // of this process
 	split xla.Split
-	shape shapes.Shape // of the whole; not known of what a step gave
-	name  string       // as it was put
+	shape shapes.Shape // unknown for outputs
+	name  string
 }
 
 var _ compute.Buffer = (*divided)(nil)
 
-// Finalize frees all parts.
 func (v *divided) Finalize() error {
 	var errs []error
 	for _, part := range v.parts {
@@ -163,7 +154,7 @@ func (v *divided) Finalize() error {
 	return errors.Join(errs...)
 }
 
-// errDivided is what GoMLX's ways to a value come to: this one lies on several devices, and its strategy fetches it.
+// errDivided refuses GoMLX's direct access; only the strategy can fetch.
 var errDivided = errors.New("strategies: data_parallel: the value is divided over several devices: use the strategy's Fetch")
 
 func (v *divided) Backend() compute.Backend { return v.parts[0].Backend() }
@@ -178,7 +169,6 @@ func (v *divided) ToFlatData(any) error                                   { retu
 func (v *divided) Data() (any, error)                                     { return nil, errDivided }
 func (v *divided) CopyToDevice(compute.DeviceNum) (compute.Buffer, error) { return nil, errDivided }
 
-// partOf is what a device has of a value.
 func partOf(b compute.Buffer, device int) compute.Buffer {
 	if v, ok := b.(*divided); ok {
 		return v.parts[device]
@@ -206,7 +196,7 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 		return err
 	}
 	for d := range p.local {
-		if p.runtime.Topology() != "" { // the numbers are not wanted
+		if p.runtime.Topology() != "" { // no numbers on a described machine
 			b, err := p.runtime.Abstract(compute.DeviceNum(d), shape)
 			if err != nil {
 				return err
@@ -229,7 +219,7 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 	return t.FinalizeAll()
 }
 
-// same tells whether all processes have the same numbers of a value.
+// same returns an error if the processes have different numbers.
 func (p *parallel) same(t *tensors.Tensor) error {
 	job := p.runtime.Job()
 	if job == nil {
@@ -269,7 +259,7 @@ func (p *parallel) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	return whole, nil
 }
 
-// fetchParts are the parts of all devices, those of other processes too, which must all ask for them.
+// fetchParts must be called by all processes together.
 func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	for _, b := range v.parts {
 		part, err := p.first.Fetch(b)
@@ -282,7 +272,7 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	if job == nil {
 		return parts, nil
 	}
-	// In front of the part stands which value it is of: parts of two values of one shape would fit together.
+	// A hash of the value first: parts of two values of one shape would match.
 	which := fnv.New64a()
 	fmt.Fprint(which, v.name, v.shape)
 	own := which.Sum(nil)
@@ -316,14 +306,14 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	return parts, nil
 }
 
-// Parts gives a part that several devices have to the process of the first of them.
+// Parts assigns a shared part to the process of its first device.
 func (p *parallel) Parts(b compute.Buffer) (parts []Part, cut bool) {
 	v, ok := b.(*divided)
 	if !ok || len(v.split) == 0 || p.runtime.Job() == nil {
 		return nil, false
 	}
 	shape, err := p.place.Mesh.Part(v.shape, v.split)
-	if err != nil { // it could not have been put
+	if err != nil {
 		return nil, false
 	}
 	first := map[string]int{}
@@ -342,7 +332,7 @@ func (p *parallel) Parts(b compute.Buffer) (parts []Part, cut bool) {
 	return parts, true
 }
 
-// FetchInto puts a divided value together first, and then copies it.
+// FetchInto assembles a sharded value first.
 func (p *parallel) FetchInto(b compute.Buffer, memory []byte) error {
 	if v, ok := b.(*divided); !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.FetchInto(partOf(b, 0), memory)
@@ -401,7 +391,7 @@ func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
 	return b, ofBatch(err)
 }
 
-// takesPart tells whether a batch's part is that of this process.
+// takesPart returns an error if the part is not this process's.
 func (p *parallel) takesPart(part data.Part) error {
 	rank, of, ok := p.ownPart()
 	switch {
@@ -417,10 +407,9 @@ func (p *parallel) takesPart(part data.Part) error {
 	return nil
 }
 
-// ownPart is which part of how many the examples of this process are. Devices that lie side by side in a group have the
-// same examples; where a process has parts of two groups, its examples are no part.
+// ownPart returns this process's part. ok is false if it has partial groups.
 func (p *parallel) ownPart() (rank, of int, ok bool) {
-	each := max(p.local, p.model) // devices that have the examples of a part
+	each := max(p.local, p.model) // devices per part
 	if p.local%p.model != 0 && p.model%p.local != 0 {
 		return 0, 0, false
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Any number of devices and any least size is an error that says so, or it works.
+// Any number of devices and any minimum size works or returns an error.
 func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
 	r := plugintest.Devices(t, 2)
 	// put makes the strategy and moves a value, which asks the rule of Shard.

@@ -18,29 +18,29 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// program is a step as one compiled program. Its inputs are state and batch, in the order in which the graph came to
-// need them; its outputs are the changed state and then the rest. It runs on one device or over a mesh of devices.
+// program is a compiled step. Its inputs are state and batch in graph order; its outputs are the changed state, then
+// the rest.
 type program struct {
 	on       Strategy
 	name     string
-	mesh     int // how many devices, of all processes
-	from     int // the first of this process's
-	devices  int // how many it has
+	mesh     int // devices of all processes
+	from     int // first of this process
+	devices  int // number in this process
 	compiled *xla.Program
 	batch    []field
-	state    int    // how many values the state has
-	inputs   []int  // for each input of the program: the state's value, or fromHost
-	changed  []bool // which of the state's values the step changes
+	state    int    // number of values
+	inputs   []int  // state index per input, or fromHost
+	changed  []bool // by state value
 
 	mu   sync.Mutex
-	idle []*staging // the last one used is taken first, so that a single user always has the same one
+	idle []*staging // last in, first out: a single user reuses one
 }
 
-// staging is the memory in which a run is prepared and started; runs that start at the same time have one each.
+// staging is the memory of a run in preparation.
 type staging struct {
-	buffers []compute.Buffer // device after device
+	buffers []compute.Buffer // by device
 	host    []any
-	// runs are used in turns: while one goes on, the next is prepared.
+	// runs alternate: one is prepared while the other executes.
 	runs [2]stagedRun
 	next int
 }
@@ -66,7 +66,7 @@ func (p *program) giveBack(s *staging) {
 
 const fromHost = -1
 
-// small tells whether a step gains by being made in blocks: see package blocks.
+// small reports whether blocks speed up a step: see package blocks.
 func small(batch []Input, state []Slot) bool {
 	examples, values := 0, 0
 	for _, in := range batch {
@@ -98,7 +98,6 @@ func compile(on Strategy, s Step, place xla.Placement) (Program, error) {
 	return p, nil
 }
 
-// build builds the graph and notes what its inputs and outputs are.
 func (p *program) build(g *graph.Graph, s Step) xla.Built {
 	batch, built := s.Graph(g)
 	p.inputs = make([]int, g.NumParameters())
@@ -174,11 +173,9 @@ func (p *program) Start(state []compute.Buffer, batches []data.Batch) (changed, 
 	return p.replaced(state, s), p.whole(outputs), r.running, nil
 }
 
-// errOtherBatches is the error of a run where not all processes have the same batches.
 var errOtherBatches = fmt.Errorf("%w: they have other batches for this step: give all the same data in the same order (a shuffle's seed), and each its part by data.Share or the whole", xla.ErrDisagree)
 
-// alike are the batches, where several processes must have the same: of each field a checksum, for messages that name
-// it. Of a part of a batch only its place is known here, since the parts of the ranks have other values.
+// alike has checksums to compare between processes. Ranks have different parts, so of a part it has only the position.
 func (p *program) alike(batches []data.Batch) []xla.Alike {
 	if p.on.Runtime().Job() == nil || p.mesh == 1 || len(p.batch) == 0 {
 		return nil
@@ -201,10 +198,9 @@ func (p *program) alike(batches []data.Batch) []xla.Alike {
 	return []xla.Alike{{What: "the next batches", Sums: sums, Parts: func() []xla.Part { return p.parts(&batches[0]) }, Err: errOtherBatches}}
 }
 
-// odd takes one checksum into another in an order.
+// odd makes the combined checksum depend on the order.
 const odd = 0x9e3779b1
 
-// parts are those of a batch that are compared, as alike has them.
 func (p *program) parts(b *data.Batch) []xla.Part {
 	place := fmt.Sprintf("epoch %d, from example %d on", b.Epoch, wholeAt(b))
 	if b.Partial() {
@@ -227,7 +223,6 @@ func (p *program) parts(b *data.Batch) []xla.Part {
 	return list
 }
 
-// wholeAt is where the whole batch begins of which this is one or a part.
 func wholeAt(b *data.Batch) int {
 	if dims := b.Fields[0].Array.Dims; b.Partial() && len(dims) > 0 {
 		return b.At - b.Part.Rank*dims[0]
@@ -235,7 +230,6 @@ func wholeAt(b *data.Batch) int {
 	return b.At
 }
 
-// bytesum is a checksum of the elements of a slice of numbers.
 func bytesum(flat any) uint32 {
 	v := reflect.ValueOf(flat)
 	if v.Kind() != reflect.Slice || v.Len() == 0 {
@@ -244,8 +238,7 @@ func bytesum(flat any) uint32 {
 	return crc32.Checksum(unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size())), castagnoli)
 }
 
-// check compares the arguments of a step with what the program was compiled for. Package managed has chosen the program
-// by the same comparison; Start is for others too, and memory of a wrong size must not reach the plugin.
+// check protects the plugin from memory of a wrong size.
 func (p *program) check(state []compute.Buffer, batch []data.Field, of int) error {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))
@@ -261,7 +254,6 @@ func (p *program) check(state []compute.Buffer, batch []data.Field, of int) erro
 	return nil
 }
 
-// replaced are the state's values that a run has changed, as they are now.
 func (p *program) replaced(state []compute.Buffer, s *staging) []compute.Buffer {
 	changed := make([]compute.Buffer, p.state)
 	for i, from := range p.inputs {
@@ -271,13 +263,13 @@ func (p *program) replaced(state []compute.Buffer, s *staging) []compute.Buffer 
 		if p.mesh == 1 {
 			changed[from] = s.buffers[i]
 		} else {
-			changed[from] = state[from] // its parts are the same buffers, with new contents
+			changed[from] = state[from] // same part buffers, new contents
 		}
 	}
 	return changed
 }
 
-// whole makes one value of the parts that the devices have.
+// whole combines each output's parts into one value.
 func (p *program) whole(outputs []compute.Buffer) []compute.Buffer {
 	if p.mesh == 1 {
 		return outputs
@@ -294,7 +286,6 @@ func (p *program) whole(outputs []compute.Buffer) []compute.Buffer {
 	return values
 }
 
-// run is a run of a program that may go on.
 type run struct {
 	*xla.Running
 	of *program

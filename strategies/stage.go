@@ -11,11 +11,11 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// field is a field of the batch and how it is divided over the devices: each has some of its examples.
+// field is a batch field divided over the devices.
 type field struct {
 	Input
-	each   shapes.Shape // the part that a device has
-	starts []int        // where the part begins, in elements, for each device
+	each   shapes.Shape // one device's part
+	starts []int        // first element per device
 }
 
 func newField(in Input, place xla.Placement) (field, error) {
@@ -42,7 +42,7 @@ func newField(in Input, place xla.Placement) (field, error) {
 	return f, nil
 }
 
-// part is the part of the elements that a device has; from is the first of this process's.
+// part returns the elements for device d of this process, whose first is from.
 func (f *field) part(from, d int, flat any) any {
 	if len(f.starts) == 1 {
 		return flat
@@ -51,7 +51,7 @@ func (f *field) part(from, d int, flat any) any {
 	return reflect.ValueOf(flat).Slice(start, start+f.each.Size()).Interface()
 }
 
-// start is where a device's part begins in what the process was given: the whole batch, or the process's part of it.
+// start is relative to the process's data.
 func (f *field) start(from, d int) int {
 	if f.Of > 1 {
 		return f.starts[from+d] - f.starts[from]
@@ -59,14 +59,13 @@ func (f *field) start(from, d int) int {
 	return f.starts[from+d]
 }
 
-// stagedRun is a run that may go on, and the memory that it uses.
 type stagedRun struct {
 	running Running
-	stacks  []*stack // of the batch's fields, device after device, for a block of batches that lie apart
-	host    []any    // the elements that the run gets
+	stacks  []*stack // by device and field, for separate batches
+	host    []any
 }
 
-// wait waits for the run, if there is one. Its error goes to the caller of [Program.Start], by the run's own Wait.
+// wait ignores the error, which the caller of [Program.Start] gets from Wait.
 func (r *stagedRun) wait() {
 	if r.running != nil {
 		_ = r.running.Wait()
@@ -74,9 +73,8 @@ func (r *stagedRun) wait() {
 	}
 }
 
-// stack gives the batches of a block, up to k, one behind the other, for each field and each device from one on.
-// Where they already lie like that, in memory for all k, the device reads that memory; it does not read what lies
-// behind them.
+// stack stacks the batches of a block per device and field. Adjacent batches in memory for all k are used directly; the
+// device reads no further.
 func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices int) []any {
 	if len(fields) > 0 && len(fields[0].starts) == 1 {
 		var ok bool
@@ -102,11 +100,10 @@ func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices
 	return r.host
 }
 
-// stack is the memory in which batches lie one behind the other.
 type stack struct {
-	flat any           // a slice of the elements
+	flat any
 	rows reflect.Value // the same
-	row  int           // elements in a batch
+	row  int           // elements per batch
 }
 
 func newStack(shape shapes.Shape, k int) *stack {
@@ -114,7 +111,6 @@ func newStack(shape shapes.Shape, k int) *stack {
 	return &stack{rows.Interface(), rows, shape.Size()}
 }
 
-// put copies the elements that begin at start to the place of batch i.
 func (s *stack) put(i int, flat any, start int) {
 	reflect.Copy(s.rows.Slice(i*s.row, (i+1)*s.row), reflect.ValueOf(flat).Slice(start, start+s.row))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Batches that lie one behind the other are read where they are; all others are copied, to the same elements.
+// Adjacent batches are read in place; all others are copied, to the same elements.
 func TestSlot_stack(t *testing.T) {
 	const size, wide, k = 4, 3, 5
 	x, y := make([]float32, 60*wide), make([]int32, 60)

@@ -5,51 +5,44 @@ import (
 	"math/bits"
 )
 
-// link is what a message costs from one rank to another: seconds until its first byte is there, and bytes a second
-// from then on. What adding a byte to the receiver's costs is in the bandwidth.
+// link is the cost of a message: seconds, then bytes per second, including the receiver's addition.
 type link struct{ latency, bandwidth float64 }
 
 func (l link) message(bytes float64) float64 { return l.latency + bytes/l.bandwidth }
 
-// An algorithm gives the seconds of a sum of so many bytes over n ranks, which all begin at once over links of their
-// own.
+// algorithm returns the seconds of a sum over n ranks that start together.
 type algorithm struct {
 	name    string
 	seconds func(n int, bytes float64, l link) float64
 }
 
-// algorithms are the usual ones of an all-reduce.
 var algorithms = []algorithm{{"doubling", doubling}, {"halving", halving}, {"ring", ring}}
 
-// ring sends n-th parts round a ring, once to sum them up and once to hand the sums round: as few bytes as can be,
-// and two messages a rank, one behind the other.
+// ring passes n-th parts around a ring, to sum and then to distribute: the fewest bytes.
 func ring(n int, bytes float64, l link) float64 {
 	return 2 * float64(n-1) * l.message(bytes/float64(n))
 }
 
-// doubling exchanges the whole array with one rank at distance 1, then 2, 4 and so on: as few messages as can be.
-// Ranks beyond a power of two give their array to another first, and get the sum from it at the end: then it is a
-// bound, since not every rank waits for one of them.
+// doubling exchanges the whole array at distance 1, 2, 4 and so on: the fewest messages. Ranks beyond a power of two
+// send to another and receive the sum; then it is an upper bound.
 func doubling(n int, bytes float64, l link) float64 {
 	rounds, extra := rounds(n)
 	return float64(rounds+2*extra) * l.message(bytes)
 }
 
-// halving exchanges a half, a quarter and so on until each rank has an n-th part of the sum, and goes the same way
-// back (Rabenseifner's algorithm): a ring's bytes in about doubling's messages.
+// halving (Rabenseifner's algorithm) has the bytes of ring with about the messages of doubling.
 func halving(n int, bytes float64, l link) float64 {
 	rounds, extra := rounds(n)
 	p := float64(int(1) << rounds)
 	return 2*float64(rounds)*l.latency + 2*(p-1)/p*bytes/l.bandwidth + 2*float64(extra)*l.message(bytes)
 }
 
-// tree sums towards rank 0 along a binomial tree, and hands the sum back along it: what a broadcast and a gather cost
-// too, each half of it.
+// tree sums to rank 0 along a binomial tree and back. A broadcast or gather costs half.
 func tree(n int, bytes float64, l link) float64 {
 	return 2 * math.Ceil(math.Log2(float64(n))) * l.message(bytes)
 }
 
-// rounds is the logarithm of the largest power of two in n, and 1 if there are ranks beyond it.
+// rounds returns the exponent of the largest power of two in n, and 1 for a rest.
 func rounds(n int) (rounds, extra int) {
 	rounds = bits.Len(uint(n)) - 1
 	if n != 1<<rounds {
@@ -58,7 +51,6 @@ func rounds(n int) (rounds, extra int) {
 	return rounds, extra
 }
 
-// fastest is the algorithm of those given that takes the least.
 func fastest(list []algorithm, n int, bytes float64, l link) (seconds float64, name string) {
 	if n < 2 {
 		return 0, "none"
@@ -72,30 +64,27 @@ func fastest(list []algorithm, n int, bytes float64, l link) (seconds float64, n
 	return seconds, name
 }
 
-// switchPoint is from how many bytes on a ring takes less than doubling, for a power of two of ranks.
+// switchPoint returns the bytes above which ring beats doubling, for a power of two of ranks.
 func switchPoint(n int, l link) float64 {
 	log, ranks := math.Log2(float64(n)), float64(n)
 	return (2*(ranks-1) - log) * l.latency * l.bandwidth / (log - 2*(ranks-1)/ranks)
 }
 
-// hierarchical sums within each host until each of its ranks has a part, over all hosts by the fastest algorithm,
-// each rank its part, and hands the parts round within the host. between is the link of one of the ranks of a host,
-// which all send at once.
+// hierarchical sums within hosts, then each part over hosts, and distributes. between is a rank's link while all ranks
+// of its host send.
 func hierarchical(hosts, each int, bytes float64, within, between link) float64 {
 	inside := ring(each, bytes, within)
 	across, _ := fastest(algorithms, hosts, bytes/float64(each), between)
 	return inside + across
 }
 
-// plane sums along the two axes of a torus, the bytes halved between the ways round it: chips of a TPU's slice. links
-// is the bandwidth of all of a chip's links together.
+// plane sums along both axes of a torus, such as a TPU slice. links is the bandwidth of all links of a chip.
 func plane(n int, bytes float64, links, latency float64) float64 {
-	hops := 2 * 2 * (math.Sqrt(float64(n)) - 1) // to sum up and to hand round, along each axis
+	hops := 2 * 2 * (math.Sqrt(float64(n)) - 1) // sum and distribute, per axis
 	return hops*latency + 2*float64(n-1)/float64(n)*bytes/links
 }
 
-// slowest is by how much the last of n ranks is later than on time, in means of a rank's delay, if delays are
-// independent and exponential: 1 + 1/2 + ... + 1/n.
+// slowest returns the expected maximum of n exponential delays, in means: 1 + 1/2 + ... + 1/n.
 func slowest(n int) (means float64) {
 	for k := 1; k <= n; k++ {
 		means += 1 / float64(k)

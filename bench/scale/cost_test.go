@@ -46,8 +46,8 @@ func TestSimulation_hosts(t *testing.T) {
 	formula := ring(each, bytes, within) + ring(count, bytes/each, between)
 	require.InEpsilon(t, formula, slices.Max(done), 0.02)
 
-	// One ring through all ranks, host behind host, crosses each card once: as fast with few hosts, and slower with
-	// many, since its messages are as many as the ranks.
+	// One ring through all ranks, host after host, crosses each card once: as fast with few hosts, and slower with
+	// many, since it has as many messages as ranks.
 	flat := simulate(hosts(count, each, within, ethernet), ringSchedule(count*each, bytes), nil)
 	require.InEpsilon(t, ring(count*each, bytes, ethernet), slices.Max(flat), 0.02)
 }
@@ -67,11 +67,11 @@ func TestSimulation_stragglers(t *testing.T) {
 		require.LessOrEqual(t, end, slices.Max(start)+alone+1e-12)
 		late += (end - alone) / trials
 	}
-	// The sum of the others goes on while one is late, so a little less than the latest rank.
+	// The other ranks' sum continues while one is late, so the total is a little less than the latest rank's delay.
 	require.InEpsilon(t, mean*slowest(n), late, 0.15)
 	require.Less(t, late, 1.1*mean*slowest(n))
 
-	// One slow rank is the pace of all: a ring's messages go one behind the other.
+	// One slow rank slows all, because a ring's messages are sequential.
 	slow := network{ranks: n, ports: n, link: func(from, _ int) (link, int) {
 		if from == 5 {
 			return link{ethernet.latency, ethernet.bandwidth / 4}, from

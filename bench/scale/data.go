@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/plan"
 )
 
-// measured is a line of bench, as far as it is looked at here.
 type measured struct {
 	Workload, Variant, Unit, Over, MPI string
 	Median, Min, Ratio, Load           float64
@@ -44,7 +43,6 @@ func readMeasured(path string) (list []measured, err error) {
 	return list, nil
 }
 
-// one is the one line of a workload's variant.
 func one(list []measured, workload, variant, over string, ranks, bytes int) (measured, error) {
 	for _, m := range list {
 		if m.Workload == workload && m.Variant == variant && m.Over == over && m.Ranks == ranks && (bytes == 0 || m.Bytes == bytes) {
@@ -54,7 +52,6 @@ func one(list []measured, workload, variant, over string, ranks, bytes int) (mea
 	return measured{}, fmt.Errorf("nothing measured of %s, %s, over %s by %d ranks, %d bytes", workload, variant, over, ranks, bytes)
 }
 
-// sumsOver are the bare sums of bench, by what they went over.
 func sumsOver(list []measured, over string) (sums []sum) {
 	for _, m := range list {
 		if m.Workload == "exchange" && m.Variant == "bare" && m.Over == over {
@@ -64,24 +61,21 @@ func sumsOver(list []measured, over string) (sums []sum) {
 	return sums
 }
 
-// model is a training step that is looked at.
 type model struct {
 	name       string
 	parameters float64
 	bytes      float64 // of the all-reduce
-	calls      int     // exchanges of MPI that its arrays are
-	// example is what an example of the batch costs, and fixed what a device computes whatever its part of the batch,
-	// in FLOPs and in bytes of memory traffic.
+	calls      int     // MPI exchanges
+	// Cost per example, and fixed per device: FLOPs and bytes of memory traffic.
 	exampleFLOPs, fixedFLOPs     float64
 	exampleTraffic, fixedTraffic float64
-	batch                        int // of a device in the table of weak scaling
-	whole                        int // the whole batch in that of strong scaling
+	batch                        int // per device, weak scaling
+	whole                        int // strong scaling
 }
 
-// prices is all that estimates are made of.
 type prices struct {
 	cores    int
-	rate     float64 // FLOPs a second of one processor, measured
+	rate     float64 // measured FLOP/s per processor
 	models   map[string][]model
 	networks map[string]map[string]float64
 	machines map[string]plan.Machine
@@ -114,7 +108,7 @@ func readPrices(folder string, lines []measured, cores int) (prices, error) {
 			return p, err
 		}
 	}
-	// What a step computes is the same on CPUs, up to what a compiler makes of it.
+	// CPUs compute about the same.
 	p.models["cpu"] = slices.Clone(p.models["h100"])
 	for i := range p.models["cpu"] {
 		p.models["cpu"][i].batch = 128 >> (2 * i) // 128, 32, 8
@@ -123,12 +117,11 @@ func readPrices(folder string, lines []measured, cores int) (prices, error) {
 	return p, err
 }
 
-// rate is what one processor of the machine that measured computes of a model of dense layers: those of a step
-// without exchange by all ranks, as many as there are processors.
+// rate returns the measured FLOP/s of one processor, with as many ranks as processors and no exchange.
 func rate(lines []measured) (float64, error) {
 	for _, m := range lines {
 		if m.Workload == "exchange" && m.Variant == "mlp 2.0 M, without exchange" && m.Ranks == m.CPUs {
-			// 2 FLOPs a parameter and example forward, 4 backward.
+			// 2 FLOPs per parameter and example forward, 4 backward.
 			return 6 * float64(m.Bytes/4) * float64(m.Batch) / (m.Min / 1e3), nil
 		}
 	}
@@ -153,7 +146,7 @@ func readTable(path string, columns int) (rows [][]string, err error) {
 	return rows, nil
 }
 
-// readModels gives the planned models of a kind of device, and behind them one that is given by a formula.
+// readModels returns planned models, and one by formula.
 func readModels(path, kind string) (list []model, err error) {
 	rows, err := readTable(path, 8)
 	if err != nil {
@@ -183,7 +176,7 @@ func readModels(path, kind string) (list []model, err error) {
 		}
 		few, many := plans[name][0], plans[name][1]
 		m := model{name: name, bytes: few.bytes, calls: int(few.calls), whole: int(few.batch), batch: int(few.batch / few.devices), parameters: few.bytes / 4}
-		// Two plans show what is divided by the devices, and what each device does for itself.
+		// Two plans separate the divided cost from the fixed one.
 		split := func(a, b float64) (example, fixed float64) {
 			example = (a - b) / (few.batch/few.devices - many.batch/many.devices)
 			return example, max(0, a-example*few.batch/few.devices)
@@ -195,9 +188,7 @@ func readModels(path, kind string) (list []model, err error) {
 	return append(list, byFormula()), nil
 }
 
-// byFormula is a transformer that was not planned: 20 blocks of width 2,048 on 2,048 places, 32,000 tokens, float32,
-// with Adam. 6 FLOPs a parameter and place, those of attention's two products and their gradients, and of memory only
-// what parameters, gradients and Adam's two figures are read and written.
+// byFormula is a transformer without a plan: 20 blocks of width 2,048, 2,048 tokens, vocabulary 32,000, float32, Adam.
 func byFormula() model {
 	const blocks, width, places, vocabulary = 20, 2048, 2048, 32_000
 	parameters := float64(12*blocks*width*width + vocabulary*width)
@@ -208,8 +199,7 @@ func byFormula() model {
 	}
 }
 
-// step is the time of a step of one device, without exchange: computing, and memory, which a device does at once at
-// best and one behind the other at worst. It is 0 for memory where no figure of it is known.
+// step returns the seconds of compute and memory traffic on one device; memory is 0 if unknown.
 func (p prices) step(kind string, m model, examples float64) (compute, memory float64) {
 	flops, traffic := m.exampleFLOPs*examples+m.fixedFLOPs, m.exampleTraffic*examples+m.fixedTraffic
 	if kind == "cpu" {
@@ -218,26 +208,25 @@ func (p prices) step(kind string, m model, examples float64) (compute, memory fl
 	machine := p.machines[kind]
 	peak := machine.Matrix["f32"]
 	if machine.Plugin == "tpu" {
-		peak = machine.Matrix["bf16"] // as a TPU multiplies float32
+		peak = machine.Matrix["bf16"] // TPUs multiply float32 this way
 	}
 	return flops / peak, traffic / machine.Bandwidth
 }
 
-// fits tells whether a model's parameters, gradients and Adam's two figures leave room in a device's memory.
+// fits reports whether parameters, gradients and Adam's moments leave room in memory.
 func (p prices) fits(kind string, m model) bool {
 	return kind == "cpu" || 16*m.parameters < 0.9*float64(p.machines[kind].Memory)
 }
 
-// ethernet is a link between CPU hosts.
 func (p prices) ethernet(network string) link {
 	return link{p.networks["Ethernet"]["latency"], p.networks[network]["bandwidth"]}
 }
 
-// over is the time of the exchange of a model's gradients over n devices.
+// over returns the seconds of a gradient exchange over n devices.
 func (p prices) over(kind, network string, m model, n int) float64 {
 	machine := p.machines[kind]
 	switch kind {
-	case "cpu": // an array behind the other, and the two small sums by which the ranks agree before a step
+	case "cpu": // arrays in sequence, and the two agreements
 		l := p.ethernet(network)
 		each, _ := fastest(algorithms, n, m.bytes/float64(m.calls), l)
 		return float64(m.calls)*each + agreements*doubling(n, agreedBytes, l)
@@ -259,14 +248,13 @@ func (p prices) over(kind, network string, m model, n int) float64 {
 	return plane(slice, m.bytes, machine.Links, latency) + across
 }
 
-// agreements is how many small sums a step of several processes makes beside its exchange: one of the loop, and one
-// that compares the batches and the runs. agreedBytes is their size.
+// agreements counts the small sums per step: the loop's, and the comparison of batches and runs. agreedBytes is their
+// size.
 const (
 	agreements  = 2
 	agreedBytes = 22 * 8
 )
 
-// platform is a kind of device with a network.
 type platform struct{ name, kind, network string }
 
 var platforms = []platform{
@@ -277,11 +265,9 @@ var platforms = []platform{
 	{"v5e", "v5e", ""},
 }
 
-// sizes of the tables.
 var sizes = []int{8, 64, 512, 4096}
 
-// least and most are the bounds of a step: all at once, or one behind the other. On CPUs the exchange comes behind
-// the computing, so both are one.
+// bounds returns a step's time with full overlap and without. CPUs do not overlap.
 func bounds(kind string, compute, memory, exchange float64) (least, most float64) {
 	most = compute + memory + exchange
 	if kind == "cpu" {

@@ -7,25 +7,23 @@ import (
 	"slices"
 )
 
-// sum is a measured all-reduce: so many ranks on one machine, bytes of each, and the least seconds that it took.
+// sum is a measured all-reduce on one machine; bytes are per rank, seconds the minimum.
 type sum struct {
 	ranks   int
 	bytes   float64
 	seconds float64
 }
 
-// cacheBytes is up to which size arrays are taken to stay in the processors' caches.
+// cacheBytes is assumed to stay in caches.
 const cacheBytes = 1 << 20
 
-// shared is what ranks of one machine pay, by the memory that they share: a message's latency, and seconds a byte of
-// arrays that the caches hold and of larger ones.
+// shared is the cost with shared memory: latency, and seconds per byte within and beyond caches.
 type shared struct {
 	latency, cached, memory float64
 	cpus                    int
 }
 
-// seconds of a sum. Ranks beyond the processors wait for their turn, so everything takes as many times longer as
-// there are ranks for a processor.
+// seconds grows with ranks per processor.
 func (s shared) seconds(ranks int, bytes float64) float64 {
 	seconds, _ := s.fastest(ranks, bytes)
 	return seconds
@@ -41,13 +39,12 @@ func (s shared) fastest(ranks int, bytes float64) (seconds float64, name string)
 	return turns * seconds, name
 }
 
-// fitted finds the figures by least squares of the relative errors. Which algorithm a sum goes by is not measured: it
-// is the one that is fastest by the figures found so far.
+// fitted minimizes squared relative errors. Algorithms are not measured: it takes the fastest by the current figures.
 func fitted(list []sum, cpus int) (shared, error) {
 	if len(list) < 4 {
 		return shared{}, errors.New("fewer than 4 sums to find three figures from")
 	}
-	// At first: no message takes longer than the smallest sum, and no byte than those of the largest.
+	// Start from the smallest and the largest sum.
 	smallest := slices.MinFunc(list, func(a, b sum) int { return cmp.Compare(a.seconds, b.seconds) })
 	largest := slices.MaxFunc(list, func(a, b sum) int { return cmp.Compare(a.bytes, b.bytes) })
 	s := shared{latency: smallest.seconds / 2, cached: largest.seconds / largest.bytes / 4, memory: largest.seconds / largest.bytes / 4, cpus: cpus}
@@ -57,7 +54,7 @@ func fitted(list []sum, cpus int) (shared, error) {
 			_, name := s.fastest(m.ranks, m.bytes)
 			a := algorithms[slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == name })]
 			turns := max(1, float64(m.ranks)/float64(cpus))
-			// The algorithms' seconds are linear in latency and in seconds a byte.
+			// Seconds are linear in latency and seconds per byte.
 			row := [3]float64{turns * a.seconds(m.ranks, 0, link{1, 1}) / m.seconds}
 			at := 1
 			if m.bytes > cacheBytes {
@@ -76,11 +73,10 @@ func fitted(list []sum, cpus int) (shared, error) {
 	return s, nil
 }
 
-// leastSquares finds the x of no number below 0 for which the rows' products with it are nearest to 1. What would
-// fall below 0 is 0, and the rest is found without it.
+// leastSquares returns the x ≥ 0 for which the rows' products are closest to 1.
 func leastSquares(rows [][3]float64) (x [3]float64) {
 	best := math.Inf(1)
-	for mask := 1; mask < 8; mask++ { // the columns that may be above 0
+	for mask := 1; mask < 8; mask++ { // columns that may be positive
 		var columns []int
 		for c := range 3 {
 			if mask>>c&1 == 1 {
@@ -107,11 +103,10 @@ func leastSquares(rows [][3]float64) (x [3]float64) {
 	return x
 }
 
-// solve is the least-squares solution by the normal equations, of the columns alone; false where they depend on each
-// other.
+// solve uses the normal equations; false if the columns are dependent.
 func solve(rows [][3]float64, columns []int) ([]float64, bool) {
 	n := len(columns)
-	// Columns are scaled to 1: a latency and a second a byte are 6 digits apart.
+	// Scaling: the figures differ by 6 digits.
 	scale := make([]float64, n)
 	for i, c := range columns {
 		for _, row := range rows {
@@ -131,7 +126,7 @@ func solve(rows [][3]float64, columns []int) ([]float64, bool) {
 			m[i][n] += row[c] / scale[i]
 		}
 	}
-	for i := range n { // Gauss, Jordan
+	for i := range n { // Gauss-Jordan
 		pivot := i
 		for r := i + 1; r < n; r++ {
 			if math.Abs(m[r][i]) > math.Abs(m[pivot][i]) {
@@ -159,7 +154,7 @@ func solve(rows [][3]float64, columns []int) ([]float64, bool) {
 	return x, true
 }
 
-// errorsOf are the factors by which a model is off, the smallest first: 1 is exact, 2 is twice as long or half.
+// errorsOf returns sorted error factors; 1 is exact.
 func errorsOf(s shared, list []sum) (factors []float64) {
 	for _, m := range list {
 		factors = append(factors, math.Exp(math.Abs(math.Log(s.seconds(m.ranks, m.bytes)/m.seconds))))
@@ -168,7 +163,7 @@ func errorsOf(s shared, list []sum) (factors []float64) {
 	return factors
 }
 
-// heldOut tells of a sum whether the fit does not see it, to be tried on it: ranks between, and sizes between.
+// heldOut selects intermediate ranks and sizes for validation.
 func heldOut(m sum) bool {
 	return m.ranks == 3 || m.ranks == 6 || m.bytes == 16<<10 || m.bytes == 4<<20
 }

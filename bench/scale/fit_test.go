@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a machine with known figures would have taken is found again, also of ranks and sizes that the fit did not
-// see.
+// The fit recovers known figures of a machine, also for ranks and sizes that it did not see.
 func TestFitted(t *testing.T) {
 	truth := shared{latency: 3e-6, cached: 0.4e-9, memory: 1.1e-9, cpus: 2}
 	r := rand.New(rand.NewPCG(0, 0))

@@ -1,11 +1,8 @@
-// Command scale says what training on many ranks would take: from sums over 2 to 8 ranks of one machine and jobs of
-// 16 to 256 processes, which were measured, from the counts of lazo plan, and from what vendors say of their machines
-// and networks.
+// Command scale estimates training on many ranks from measured sums of 2 to 8 ranks, jobs of 16 to 256 processes
+// (scripts/bench_scale.sh), lazo plan, and vendors' data.
 //
 //	go run ./bench/scale           # prints its tables
 //	go run ./bench/scale -write    # writes them into docs/maintain/scale.md
-//
-// scripts/bench_scale.sh takes the measurements. What is no measurement is an estimate.
 package main
 
 import (
@@ -50,7 +47,6 @@ func run(folder, document string, cores int, write bool) error {
 	return os.WriteFile(document, []byte(written), 0o644)
 }
 
-// table is a part of the document.
 type table struct{ name, text string }
 
 // put sets each table between its marks, "<!-- NAME -->" and "<!-- end -->".
@@ -68,7 +64,6 @@ func put(document string, list []table) (string, error) {
 	return document, nil
 }
 
-// tables are all that the document has.
 func tables(folder string, cores int) ([]table, error) {
 	lines, err := readMeasured(filepath.Join(folder, "measured.jsonl"))
 	if err != nil {

@@ -2,31 +2,27 @@ package main
 
 import "container/heap"
 
-// exchange is what a rank does in a step of an algorithm: it sends bytes to a rank, and waits for a message of
-// another; -1 is none.
+// exchange is one step of a rank: whom it sends to and receives from; -1 is none.
 type exchange struct {
 	to, from int
 	bytes    float64
 }
 
-// schedule gives the exchange of a rank in a step; false behind its last one.
+// schedule returns false after a rank's last step.
 type schedule func(rank, step int) (exchange, bool)
 
-// network is what the ranks of a simulation send over.
 type network struct {
 	ranks int
-	// link gives what a message costs, and by which port it leaves: a port sends one message after another. Ports are
-	// numbers below ports.
+	// link returns a message's cost and port. A port sends one message at a time.
 	link  func(from, to int) (l link, port int)
 	ports int
 }
 
-// flat is a network in which each rank has a port of its own, and all links are alike.
 func flat(ranks int, l link) network {
 	return network{ranks: ranks, ports: ranks, link: func(from, _ int) (link, int) { return l, from }}
 }
 
-// hosts is a network of hosts whose ranks have ports of their own towards each other, and share one to other hosts.
+// hosts has a port per rank within a host, and one per host to other hosts.
 func hosts(count, each int, within, between link) network {
 	n := count * each
 	return network{ranks: n, ports: n + count, link: func(from, to int) (link, int) {
@@ -37,7 +33,7 @@ func hosts(count, each int, within, between link) network {
 	}}
 }
 
-// turn is a rank that can go on at a time.
+// turn is when a rank can continue.
 type turn struct {
 	at   float64
 	rank int
@@ -57,17 +53,15 @@ func (t *turns) Pop() any {
 	return last
 }
 
-// simulate runs a schedule event by event, and gives the time at which each rank is done. start has the times at
-// which the ranks come; nil is 0 for all. A rank that waits for a message that nobody sends is never done: its time
-// is -1.
+// simulate returns when each rank is done, or -1 if it waits forever. start has the start times; nil is 0.
 func simulate(net network, s schedule, start []float64) (done []float64) {
 	type pair struct{ from, to int }
 	var ready turns
 	free := make([]float64, net.ports)
 	step := make([]int, net.ranks)
-	sent := make([]bool, net.ranks)     // the message of the rank's step
-	waits := make([]float64, net.ranks) // since when it waits for its message; -1: it does not
-	arrived := map[pair][]float64{}     // and not yet received
+	sent := make([]bool, net.ranks)     // in this step
+	waits := make([]float64, net.ranks) // start of waiting, or -1
+	arrived := map[pair][]float64{}
 	done = make([]float64, net.ranks)
 	for r := range net.ranks {
 		done[r], waits[r] = -1, -1
@@ -113,14 +107,12 @@ func simulate(net network, s schedule, start []float64) (done []float64) {
 	return done
 }
 
-// ringSchedule is that of [ring].
 func ringSchedule(n int, bytes float64) schedule {
 	return func(rank, step int) (exchange, bool) {
 		return exchange{(rank + 1) % n, (rank + n - 1) % n, bytes / float64(n)}, step < 2*(n-1)
 	}
 }
 
-// doublingSchedule is that of [doubling].
 func doublingSchedule(n int, bytes float64) schedule {
 	rounds, _ := rounds(n)
 	p := 1 << rounds
@@ -145,7 +137,7 @@ func doublingSchedule(n int, bytes float64) schedule {
 	}
 }
 
-// halvingSchedule is that of [halving], of a power of two of ranks.
+// halvingSchedule needs a power of two of ranks, as treeSchedule does.
 func halvingSchedule(n int, bytes float64) schedule {
 	rounds, _ := rounds(n)
 	return func(rank, step int) (exchange, bool) {
@@ -161,7 +153,6 @@ func halvingSchedule(n int, bytes float64) schedule {
 	}
 }
 
-// treeSchedule is that of [tree], of a power of two of ranks.
 func treeSchedule(n int, bytes float64) schedule {
 	rounds, _ := rounds(n)
 	return func(rank, step int) (exchange, bool) {
@@ -189,7 +180,7 @@ func treeSchedule(n int, bytes float64) schedule {
 	}
 }
 
-// hostsSchedule is that of [hierarchical], by rings within and between hosts.
+// hostsSchedule uses rings within and between hosts.
 func hostsSchedule(count, each int, bytes float64) schedule {
 	part := bytes / float64(each)
 	return func(rank, step int) (exchange, bool) {

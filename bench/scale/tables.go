@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// row writes a line of a table.
 func row(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
 func header(cells ...string) string {
 	return row(cells...) + "|" + strings.Repeat("---|", len(cells)) + "\n"
 }
 
-// digits writes a number with three digits at most.
+// digits formats up to three digits.
 func digits(x float64) string {
 	switch {
 	case x == 0:
@@ -34,7 +33,6 @@ func trimmed(text string) string {
 	return text
 }
 
-// grouped writes a whole number with commas.
 func grouped(x float64) string {
 	text := fmt.Sprintf("%.0f", x)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -43,7 +41,6 @@ func grouped(x float64) string {
 	return text
 }
 
-// seconds writes a time.
 func seconds(s float64) string {
 	switch {
 	case s >= 1:
@@ -74,7 +71,7 @@ func machineText(lines []measured, p prices) string {
 	return text + "\n"
 }
 
-// measuredRanks are those whose figures are shown; sums were taken of more.
+// measuredRanks are shown.
 var measuredRanks = []int{2, 4, 8}
 
 func sumsTable(lines []measured) (string, error) {
@@ -169,8 +166,7 @@ func fitTable(lines []measured) (string, error) {
 	return text, nil
 }
 
-// controlRows are what was measured of control connections: a line's variant, what it is called, a factor to the unit
-// that is shown, and whether it grows by each rank.
+// controlRows are control connections: variant, title, unit factor, whether it grows per rank.
 var controlRows = []struct {
 	variant, name string
 	show          func(float64) string
@@ -210,14 +206,13 @@ func controlTable(lines []measured) (string, error) {
 	return text, nil
 }
 
-// straight goes on the line through the two largest sizes to 4,096.
+// straight extrapolates the line through the two largest sizes to 4,096.
 func straight(values []float64) float64 {
 	last, n := len(values)-1, controlSizes
 	slope := (values[last] - values[last-1]) / float64(n[last]-n[last-1])
 	return values[last] + max(0, slope)*float64(4096-n[last])
 }
 
-// estimatedSizes are arrays whose algorithms are compared.
 var estimatedSizes = []float64{agreedBytes, 64 << 10, 1 << 20, 100e6}
 
 func algorithmsTable(p prices) string {
@@ -239,7 +234,7 @@ func algorithmsTable(p prices) string {
 	return text
 }
 
-// sized is the header of a table with a column for each number of devices.
+// sized has a column per number of devices.
 func sized(cells ...string) string {
 	for _, n := range sizes {
 		cells = append(cells, grouped(float64(n)))
@@ -247,7 +242,7 @@ func sized(cells ...string) string {
 	return header(cells...)
 }
 
-// weakTable has the exchange and the efficiency where each device has as many examples whatever the devices.
+// weakTable fixes the examples per device.
 func weakTable(p prices) (string, error) {
 	text := sized("model", "on", "examples of a device", "computing")
 	for i := range p.models["h100"] {
@@ -270,7 +265,7 @@ func weakTable(p prices) (string, error) {
 	return text, nil
 }
 
-// efficiency is the part of a step that the same step without exchange takes.
+// efficiency is the time without exchange divided by that with it.
 func efficiency(kind string, compute, memory, exchange float64) string {
 	least, most := bounds(kind, compute, memory, exchange)
 	leastAlone, mostAlone := bounds(kind, compute, memory, 0)
@@ -284,7 +279,7 @@ func efficiency(kind string, compute, memory, exchange float64) string {
 	return fmt.Sprintf("%.0f–%.0f %%", low, high)
 }
 
-// strongTable has how many times faster a whole batch is than on one device.
+// strongTable shows the speedup of a fixed batch.
 func strongTable(p prices) (string, error) {
 	text := sized("model", "on", "whole batch", "one device")
 	for i := range p.models["h100"] {
@@ -318,7 +313,7 @@ func strongTable(p prices) (string, error) {
 	return text, nil
 }
 
-// lateTable has what ranks that come late cost, by the formula and by simulation.
+// lateTable shows the cost of late ranks, by formula and simulation.
 func lateTable(p prices) string {
 	cells := []string{"", "8", "64", "512", "4,096"}
 	text := header(cells...)

@@ -1,9 +1,6 @@
-// Package aot compiles programs ahead of time, for machines that a plugin describes and that need not be there. It does
-// so in a child process: compilers end theirs for programs that they do not take, and what a plugin reads of the
-// environment is the child's alone.
-//
-// The child is the program's own binary, started once more, as with package xla/probe: an init function sees a reserved
-// argv[0] and works in place of the program.
+// Package aot compiles programs for machines that a plugin describes, in a child process: compilers abort for programs
+// that they reject, and plugins read their environment. The child is the same binary with a reserved argv[0], as in
+// package xla/probe.
 package aot
 
 import (
@@ -27,25 +24,23 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// ErrCrash: the compiler ended its process.
+// ErrCrash reports that the compiler ended its process.
 var ErrCrash = errors.New("the compiler ended its process")
 
-// Machine is a machine for which programs are compiled.
 type Machine struct {
-	Plugin  string         // path of the library
-	Name    string         // of the topology, as the plugin takes it
-	Options map[string]any // of the topology: see [pjrt.Plugin.NewTopology]
-	// Environment are variables that the child gets beside the process's own, NAME=value.
+	Plugin  string         // of the library
+	Name    string         // of the topology
+	Options map[string]any // see [pjrt.Plugin.NewTopology]
+	// Environment adds variables for the child, as NAME=value.
 	Environment []string
 }
 
-// Device is a described device.
 type Device struct {
 	pjrt.DeviceDescription
 	Attributes map[string]any
 }
 
-// Description is what a plugin tells of a machine.
+// Description is a plugin's description of a machine.
 type Description struct {
 	API                       string
 	Platform, PlatformVersion string
@@ -53,22 +48,21 @@ type Description struct {
 	Attributes                map[string]any
 }
 
-// Program is a program to be compiled.
 type Program struct {
 	Text    []byte // StableHLO
 	Options pjrt.CompileOptions
 }
 
-// Report is what a plugin tells of a program that it compiled.
+// Report describes a compiled program.
 type Report struct {
 	pjrt.Compiled
-	HLO             string // the optimized program as text; "" where the plugin writes none
+	HLO             string // optimized, "" if the plugin writes none
 	Took            time.Duration
 	API             string
 	PlatformVersion string
 }
 
-// order is what the child is to do, and Dir a folder for it that its parent removes.
+// order is the child's task. The parent removes Dir.
 type order struct {
 	Machine
 	Program *Program // nil: describe the machine
@@ -76,23 +70,22 @@ type order struct {
 	Limit   time.Duration
 }
 
-// answer is what the child says.
 type answer struct {
 	Description *Description
 	Report      *Report
 	Failure     *failure
 }
 
-// failure is an error on its way from the child to the parent.
+// failure is an error in transit to the parent.
 type failure struct {
-	Text     string       // what was being done, and the error, unless Reported says it
+	Text     string       // without the text of Reported
 	Reported *pjrt.Error  // the plugin's
-	Kind     failureKinds // what Go's side found
+	Kind     failureKinds // Go's sentinel
 }
 
 type failureKinds string
 
-// kinds are the errors that keep their identity on the way.
+// kinds are the sentinels that survive the transfer.
 var kinds = map[failureKinds]error{
 	"argument": pjrt.ErrInvalidArgument, "unimplemented": pjrt.ErrUnimplemented, "not found": pjrt.ErrNotFound,
 	"not loadable": pjrt.ErrNotLoadable, "no symbol": pjrt.ErrNoSymbol, "no table": pjrt.ErrNoTable, "abi": pjrt.ErrABI,
@@ -112,7 +105,6 @@ func failureOf(err error) *failure {
 	return f
 }
 
-// err is the failure as the child had it.
 func (f *failure) err() error {
 	if f.Reported != nil {
 		return fmt.Errorf("%s%w", f.Text, f.Reported)
@@ -120,7 +112,6 @@ func (f *failure) err() error {
 	return &remote{f.Text, kinds[f.Kind]}
 }
 
-// remote is an error of the child: its text, and the sentinel that it matched.
 type remote struct {
 	text string
 	is   error
@@ -129,7 +120,7 @@ type remote struct {
 func (r *remote) Error() string        { return r.text }
 func (r *remote) Is(target error) bool { return r.is != nil && target == r.is }
 
-// Describe asks the plugin for its description of the machine.
+// Describe returns the machine's description. limit is as in [Machine.Compile].
 func (m Machine) Describe(ctx context.Context, limit time.Duration) (*Description, error) {
 	a, err := m.run(ctx, nil, limit)
 	if err != nil {
@@ -141,8 +132,8 @@ func (m Machine) Describe(ctx context.Context, limit time.Duration) (*Descriptio
 	return a.Description, nil
 }
 
-// Compile compiles a program for the machine. The child takes limit at most: the error wraps [pjrt.ErrDeadline] then.
-// One that dies is [ErrCrash], with the end of what it said; what the plugin reported is a [*pjrt.Error].
+// Compile compiles a program. After limit the error wraps [pjrt.ErrDeadline]. A child that dies is [ErrCrash], with its
+// last output; a plugin's error is a [*pjrt.Error].
 func (m Machine) Compile(ctx context.Context, p Program, limit time.Duration) (*Report, error) {
 	a, err := m.run(ctx, &p, limit)
 	if err != nil {
@@ -154,7 +145,6 @@ func (m Machine) Compile(ctx context.Context, p Program, limit time.Duration) (*
 	return a.Report, nil
 }
 
-// run has a child do one thing.
 func (m Machine) run(ctx context.Context, p *Program, limit time.Duration) (_ *answer, err error) {
 	dir, err := os.MkdirTemp("", "lazo-compile-*")
 	if err != nil {
@@ -175,7 +165,7 @@ func (m Machine) run(ctx context.Context, p *Program, limit time.Duration) (_ *a
 	}
 	defer answers.Close()
 	cmd.ExtraFiles = []*os.File{theirs}
-	// The child takes the end of its input for the end of its parent.
+	// The child ends with its input.
 	input, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -184,13 +174,13 @@ func (m Machine) run(ctx context.Context, p *Program, limit time.Duration) (_ *a
 	if err != nil {
 		return nil, err
 	}
-	go func() { _ = gob.NewEncoder(input).Encode(order{m, p, dir, limit}) }() // a child that is gone says why below
+	go func() { _ = gob.NewEncoder(input).Encode(order{m, p, dir, limit}) }() // a dead child is reported below
 	stop := context.AfterFunc(limited, func() { _ = answers.SetReadDeadline(time.Now()) })
 	var got answer
 	readErr := gob.NewDecoder(answers).Decode(&got)
 	stop()
 	if readErr == nil {
-		_ = cmd.Cancel() // nothing of it is wanted any more; libraries may take their time to end
+		_ = cmd.Cancel() // libraries may be slow to end
 	}
 	waitErr := cmd.Wait()
 	switch {
@@ -208,7 +198,6 @@ func (m Machine) run(ctx context.Context, p *Program, limit time.Duration) (_ *a
 	return nil, crash(waitErr, &said)
 }
 
-// crash is the error of a child that died.
 func crash(waitErr error, said *child.Tail) error {
 	signal := child.Signal(waitErr)
 	switch signal {
@@ -217,16 +206,15 @@ func crash(waitErr error, said *child.Tail) error {
 	case syscall.SIGKILL:
 		return fmt.Errorf("%w: somebody killed it: there may have been no memory left%s", ErrCrash, after(said))
 	}
-	if found := fatal.FindStringSubmatch(said.String()); found != nil { // what stands beside it are traces
+	if found := fatal.FindStringSubmatch(said.String()); found != nil { // other lines are traces
 		return fmt.Errorf("%w: it died of %s: %s", ErrCrash, child.SignalName(signal), found[1])
 	}
 	return fmt.Errorf("%w: it died of %s%s", ErrCrash, child.SignalName(signal), after(said))
 }
 
-// fatal is the line in XLA's log that says why it ends the process: a check that failed, and where it stands.
+// fatal matches XLA's failed check and its position.
 var fatal = regexp.MustCompile(`(?m)^F\d{4} [^\]]*?([^ \]]+:\d+\] .*)$`)
 
-// after is the last output of a child, if it said anything.
 func after(said *child.Tail) string {
 	if text := said.String(); text != "" {
 		if extra := len(text) - child.TextLimit; extra > 0 {
@@ -237,7 +225,6 @@ func after(said *child.Tail) string {
 	return ""
 }
 
-// command is the child: this binary under the reserved name.
 func (m Machine) command(ctx context.Context, dir string) (*exec.Cmd, error) {
 	cmd, err := child.Command(ctx, childName)
 	if err != nil {
@@ -247,11 +234,11 @@ func (m Machine) command(ctx context.Context, dir string) (*exec.Cmd, error) {
 	for name, value := range pjrt.Environment(m.Plugin, os.Getenv) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	cmd.Env = append(cmd.Env, "TMPDIR="+dir) // what an assembler leaves when it is killed
+	cmd.Env = append(cmd.Env, "TMPDIR="+dir) // removes a killed assembler's files
 	return cmd, nil
 }
 
-// childName is the argv[0] of the child.
+// childName is the child's argv[0].
 const childName = "lazo: compiler"
 
 func init() {
@@ -266,14 +253,14 @@ func init() {
 	time.AfterFunc(do.Limit+time.Second, func() { os.Exit(3) })
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		_ = os.RemoveAll(do.Dir) // the parent is gone, which would have done it
+		_ = os.RemoveAll(do.Dir) // the dead parent cannot
 		os.Exit(4)
 	}()
 	a, err := do.run()
 	if err != nil {
 		a = answer{Failure: failureOf(err)}
 	}
-	// At once: a reader that is killed with the half of it would take it for the whole of a broken one.
+	// One write: a partial answer would look malformed.
 	var whole bytes.Buffer
 	if err := gob.NewEncoder(&whole).Encode(a); err != nil {
 		whole.Reset()
@@ -285,7 +272,6 @@ func init() {
 	os.Exit(0)
 }
 
-// run is the work of the child.
 func (do order) run() (answer, error) {
 	plugin, err := pjrt.Load(do.Plugin)
 	if err != nil {
@@ -305,11 +291,11 @@ func (do order) run() (answer, error) {
 	}
 	r := &Report{Compiled: *compiled, Took: time.Since(start), API: plugin.Version().String(), PlatformVersion: topology.PlatformVersion()}
 	r.HLO, err = Dumped(do.Dir)
-	r.Optimized = nil // the text is wanted
+	r.Optimized = nil // HLO has the text
 	return answer{Report: r}, err
 }
 
-// Dumping has XLA dump what it makes of a program into a folder: see [Dumped].
+// Dumping has XLA write the optimized program for [Dumped].
 func Dumping(options pjrt.CompileOptions, dir string) pjrt.CompileOptions {
 	debug := map[string]any{"xla_dump_to": dir, "xla_dump_hlo_as_text": true}
 	maps.Copy(debug, options.Debug)
@@ -317,13 +303,13 @@ func Dumping(options pjrt.CompileOptions, dir string) pjrt.CompileOptions {
 	return options
 }
 
-// Dumped is the text of the optimized program in a folder that XLA dumped into; "" if there is none.
+// Dumped returns that program's text, or "".
 func Dumped(dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*after_optimizations.txt"))
 	if err != nil || len(files) == 0 {
 		return "", err
 	}
-	// Programs that the compiler makes on its way are numbered behind the one it was given, and are smaller.
+	// The compiler's auxiliary programs have later numbers.
 	text, err := os.ReadFile(slices.Min(files))
 	return string(text), err
 }

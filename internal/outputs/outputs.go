@@ -1,4 +1,4 @@
-// Package outputs looks at the outputs of a model and their labels: what losses and metrics have in common.
+// Package outputs matches a model's outputs with labels, for losses and metrics.
 package outputs
 
 import (
@@ -12,13 +12,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Node is a value of a graph.
 type Node = graph.Node
 
-// Classes is how many classes an output of several numbers an example has.
+// Classes returns the length of the last axis.
 func Classes(logits *Node) int { return logits.Shape().Dimensions[logits.Rank()-1] }
 
-// SeveralClasses refuses a loss of classes for an output of one number: its softmax is always 1.
+// SeveralClasses panics for one class, whose softmax is always 1.
 func SeveralClasses(what string, output *Node, instead string) {
 	if output.Rank() < 2 || Classes(output) < 2 {
 		panic(fmt.Errorf("%s: the output %s has one class, whose probability is always 1: expected [batch, …, classes], with two or more; of one logit take %s",
@@ -26,10 +25,10 @@ func SeveralClasses(what string, output *Node, instead string) {
 	}
 }
 
-// Same are labels of the output's dimensions, in its type.
+// Same returns labels with the output's dims and dtype.
 func Same(name string, labels, output *Node) *Node {
 	l, o := labels.Shape(), output.Shape()
-	if o.Rank() == l.Rank()+1 && o.Dimensions[l.Rank()] == 1 { // [batch] for [batch, 1]: broadcast it would be [batch, batch]
+	if o.Rank() == l.Rank()+1 && o.Dimensions[l.Rank()] == 1 { // [batch] and [batch, 1] would broadcast to [batch, batch]
 		labels = graph.ExpandAxes(labels, -1)
 		l = labels.Shape()
 	}
@@ -39,7 +38,7 @@ func Same(name string, labels, output *Node) *Node {
 	return graph.ConvertDType(labels, o.DType)
 }
 
-// instead says what to do with labels of one number for an output of several.
+// instead suggests a fix for single labels.
 func instead(name string, labels, output *Node) string {
 	l, o := labels.Shape(), output.Shape()
 	single := l.Rank() == o.Rank()-1 || l.Rank() == o.Rank() && l.Rank() > 1 && Classes(labels) == 1
@@ -58,7 +57,7 @@ func instead(name string, labels, output *Node) string {
 	return ""
 }
 
-// Sparse are integer labels, without a last axis of 1.
+// Sparse returns integer labels without a last axis of 1.
 func Sparse(name string, labels, logits *Node) *Node {
 	l, o := labels.Shape(), logits.Shape()
 	if !l.DType.IsInt() {
@@ -86,7 +85,7 @@ func Sparse(name string, labels, logits *Node) *Node {
 	return labels
 }
 
-// NoProbabilities refuses what a softmax or a sigmoid has made.
+// NoProbabilities panics after a softmax or sigmoid.
 func NoProbabilities(name string, output *Node) {
 	made := MadeBy(output)
 	if made == "" && From0To1(output) {
@@ -97,20 +96,19 @@ func NoProbabilities(name string, output *Node) {
 	}
 }
 
-// From0To1 reports whether the graph shows that no number of an output is below 0 or above 1, as after a sigmoid, a
-// softmax or a clip.
+// From0To1 reports whether the graph shows values from 0 to 1, as after a sigmoid, softmax or clip.
 func From0To1(output *Node) bool {
 	low, high := bounds(output, 12)
-	return MadeBy(output) != "" || low >= -1e-6 && high <= 1+1e-6 // by the rounding of a factor
+	return MadeBy(output) != "" || low >= -1e-6 && high <= 1+1e-6 // a factor may round
 }
 
-// Infinite tells whether a node is an infinite number.
+// Infinite reports whether a node is an infinite constant.
 func Infinite(x *Node) bool {
 	low, high := bounds(x, 12)
 	return low == high && math.IsInf(low, 0)
 }
 
-// bounds are a number that no element is below and one that none is above, as far as a few operations show.
+// bounds follows a few operations.
 func bounds(x *Node, steps int) (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
 	of := func(i int) (float64, float64) { return bounds(x.Inputs()[i], steps-1) }
@@ -159,13 +157,12 @@ func bounds(x *Node, steps int) (low, high float64) {
 	return low, high
 }
 
-// MadeBy is what made probabilities of an output, "" if it has none. It looks behind what keeps them probabilities, as
-// a Reshape, a Dropout, a pool or a mean, and behind nothing else: a softmax that is multiplied or added, as in
-// attention or a gate, makes logits.
+// MadeBy returns "sigmoid", "softmax" or "". It looks through operations that keep probabilities (Reshape, Dropout,
+// pooling, means) but not through products or sums, as in attention.
 func MadeBy(output *Node) string {
-	left := 1000 // nodes to look at, for paths may fork
+	left := 1000 // paths may fork
 	var of func(x *Node) string
-	all := func(list []*Node) (made string) { // of all that are not fixed numbers
+	all := func(list []*Node) (made string) { // ignores constants
 		for _, x := range list {
 			if fixedNumbers(x, 6) {
 				continue
@@ -204,7 +201,7 @@ func MadeBy(output *Node) string {
 			if !fixedNumbers(in[1], 6) {
 				return ""
 			}
-			switch sum.Type() { // a mean, or what Dropout scales up; what scales a sigmoid itself makes logits of a range
+			switch sum.Type() { // A mean, or Dropout; a scaled sigmoid is logits.
 			case graph.NodeTypeReduceSum:
 				return of(sum.Inputs()[0])
 			case graph.NodeTypeReduceWindow, graph.NodeTypeWhere:
@@ -216,7 +213,7 @@ func MadeBy(output *Node) string {
 	return of(output)
 }
 
-// fixedNumbers tells, by a few steps back, whether a node is made of constants.
+// fixedNumbers reports whether a node is computed from constants.
 func fixedNumbers(x *Node, steps int) bool {
 	if x.Type() == graph.NodeTypeConstant || x.Type() == graph.NodeTypeIota {
 		return true
@@ -225,7 +222,7 @@ func fixedNumbers(x *Node, steps int) bool {
 	return steps > 0 && len(in) > 0 && !slices.ContainsFunc(in, func(n *Node) bool { return !fixedNumbers(n, steps-1) })
 }
 
-// Expanded has axes of 1 behind its own, up to the rank of another node.
+// Expanded appends axes of length 1, up to the rank of like.
 func Expanded(v, like *Node) *Node {
 	for v.Rank() < like.Rank() {
 		v = graph.ExpandAxes(v, -1)
@@ -233,9 +230,8 @@ func Expanded(v, like *Node) *Node {
 	return v
 }
 
-// Counted has 0 for the places that do not count, and each of the others as its share of the batch's mean over those
-// that do, so that the mean over the places of all examples is that one; it is 0 if there are none. Examples that are
-// padding are left out, if there is a mask of them.
+// Counted excludes some places and scales the others, so that the mean over all is the mean over those that count, or
+// 0. examples masks padding or is nil.
 func Counted(name string, v, places, examples *Node) *Node {
 	if places == nil {
 		return v
@@ -256,7 +252,7 @@ func Counted(name string, v, places, examples *Node) *Node {
 	return graph.Mul(graph.Where(counts, v, graph.ZerosLike(v)), share)
 }
 
-// Both is where two masks are true, of which one may have more axes, or be nil.
+// Both returns a AND b; either may be nil or have more axes.
 func Both(a, b *Node) *Node {
 	switch {
 	case a == nil:
@@ -269,7 +265,7 @@ func Both(a, b *Node) *Node {
 	return graph.LogicalAnd(a, graph.BroadcastToDims(Expanded(b, a), a.Shape().Dimensions...))
 }
 
-// AtLeastZero is where labels, which may have a last axis of 1, are not below 0.
+// AtLeastZero accepts labels with a last axis of 1.
 func AtLeastZero(labels, logits *Node) *Node {
 	if labels.Rank() == logits.Rank() && labels.Rank() > 1 {
 		labels = graph.Squeeze(labels, -1)

@@ -12,12 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// private tells whether only the user and root are in a group: many systems make a group for each user, and let it
-// write to all that is made (umask 002). Only files say so; a group that they do not have is not private. A list of
-// access rights (ACL) hides behind the rights of the group, so there is none then. Root has no such group: what it
-// makes is its own on all systems.
+// private reports whether only the user and root are in a group, as in per-user groups (umask 002). It reads local
+// files. An unknown group, or a file with an ACL, is not private.
 func private(path string, gid int, uid uint32) bool {
-	if runtime.GOOS != "linux" || uid == 0 { // elsewhere the files do not say it all
+	if runtime.GOOS != "linux" || uid == 0 { // other systems have further sources
 		return false
 	}
 	if n, err := unix.Lgetxattr(path, "system.posix_acl_access", nil); err == nil && n > 0 {

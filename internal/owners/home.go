@@ -1,5 +1,4 @@
-// Package owners tells whether code on disk can have been put there by its user, or root, alone. docs/security.md has
-// the rule and its reasons. It is the one place that decides this, for whatever lazo loads or runs.
+// Package owners checks that only the user or root can have written code that lazo loads or runs: see docs/security.md.
 package owners
 
 import (
@@ -9,11 +8,10 @@ import (
 	"path/filepath"
 )
 
-// Home is the user's home folder. One that is not absolute is refused: it would be another folder for each place that
-// the program is started in.
+// Home returns the user's home folder. A relative one is an error, because it depends on the working directory.
 func Home() (string, error) { return absolute("$HOME", os.UserHomeDir) }
 
-// Cache is the user's folder for what can be made again, absolute too.
+// Cache returns the user's absolute cache folder.
 func Cache() (string, error) { return absolute("$HOME and $XDG_CACHE_HOME", os.UserCacheDir) }
 
 func absolute(from string, find func() (string, error)) (string, error) {
@@ -27,5 +25,5 @@ func absolute(from string, find func() (string, error)) (string, error) {
 	return dir, nil
 }
 
-// ErrUnsafe: another user may have written a file, or may replace it by way of a folder or a link that leads to it.
+// ErrUnsafe reports that another user may have written or may replace a file.
 var ErrUnsafe = errors.New("not yours alone")

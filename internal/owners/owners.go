@@ -14,14 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Resolve follows a path, links too, and gives the one without links that it leads to. Each folder, link and file on
-// the way must be the user's own or root's, and no other user may write to it; a sticky folder, as /tmp, may be open to
-// all, since there only the owner of a file can move it. What breaks this is [ErrUnsafe]; a part that is missing is
-// fs.ErrNotExist.
+// Resolve returns a path without links. Each folder, link and file on the way must belong to the user or root and be
+// writable by no one else; otherwise it returns [ErrUnsafe]. Sticky folders such as /tmp may be writable by all. A
+// missing part is fs.ErrNotExist.
 func Resolve(path string) (string, error) { return now().resolve(path) }
 
-// Folder is [Resolve] for a folder of lazo's own: it must not be everybody's even if it is sticky, because what lies in
-// it is looked for by its name.
+// Folder is [Resolve] for lazo's own folders, without the exception for sticky ones, because files are found by name.
 func Folder(path string) error {
 	real, err := Resolve(path)
 	if err != nil {
@@ -37,11 +35,11 @@ func Folder(path string) error {
 	return now().closed(real, info, false)
 }
 
-// Own is the rule for one file or folder, or link, itself.
+// Own applies the rule to one file, folder or link.
 func Own(path string, info fs.FileInfo) error { return now().closed(path, info, false) }
 
-// ReadFile reads a regular file of at most limit bytes that [Resolve] finds nothing wrong with. It never waits, as for
-// a named pipe, and follows no link at the end of the path.
+// ReadFile reads a regular file of at most limit bytes after [Resolve] of its folder. It never blocks, as on a pipe,
+// and refuses a final link.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	if _, err := Resolve(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -51,7 +49,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	// Of what was opened, whatever has that name by now.
+	// of the open file, not of the name
 	info, err := file.Stat()
 	switch {
 	case err != nil:
@@ -71,11 +69,10 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return nil, fmt.Errorf("%s has %d bytes, expected at most %d", path, info.Size(), limit)
 }
 
-// user is the user of this process, and what it knows of the system.
 type user struct {
 	uid     uint32
-	root    uint32                          // the owner of the root folder: root, mostly
-	private func(path string, gid int) bool // whether no other user is in the group
+	root    uint32                          // owner of "/", usually root
+	private func(path string, gid int) bool // no other members
 }
 
 func now() user {
@@ -89,7 +86,7 @@ func now() user {
 	return u
 }
 
-// mostLinks is where Linux gives up too.
+// mostLinks is Linux's limit.
 const mostLinks = 40
 
 func (u user) resolve(path string) (string, error) {
@@ -107,7 +104,7 @@ func (u user) resolve(path string) (string, error) {
 		switch name {
 		case "", ".":
 			continue
-		case "..": // of a path without links: the folder that was looked at before
+		case "..": // the parent was checked
 			at = filepath.Dir(at)
 			continue
 		}
@@ -146,7 +143,7 @@ func (u user) look(path string) error {
 	return u.closed(path, info, true)
 }
 
-// closed is the rule for one part of a path. sticky says whether a sticky folder may be others' to write to.
+// closed checks one part of a path. sticky allows sticky folders writable by others.
 func (u user) closed(path string, info fs.FileInfo, sticky bool) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -157,7 +154,7 @@ func (u user) closed(path string, info fs.FileInfo, sticky bool) error {
 	}
 	mode := info.Mode()
 	switch {
-	case mode&fs.ModeSymlink != 0: // its mode says nothing
+	case mode&fs.ModeSymlink != 0: // links have no own mode
 	case sticky && mode.IsDir() && mode&fs.ModeSticky != 0:
 	case mode&0o002 != 0:
 		return fmt.Errorf("%s is %w: everybody may write to it (%v): look at what is in it, then chmod o-w %s", path, ErrUnsafe, mode, path)

@@ -17,13 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stranger is a user that nobody is, and other is whom root becomes.
+// stranger is an unused user ID, and other is the user that root becomes.
 const (
 	stranger = 65534
 	other    = 65533
 )
 
-// A child tells, of each path that it is given, whether it may be trusted.
+// A child process reports whether it trusts each of the given paths.
 const pathsVariable = "LAZO_OWNERS_TEST_PATHS"
 
 func TestMain(m *testing.M) {
@@ -89,7 +89,7 @@ func (p *place) give(name string) {
 	}
 }
 
-// cases lays something out, gives the path to it, and says whether it is refused.
+// cases make files, and have the path to check and whether it is refused.
 var cases = []struct {
 	name   string
 	unsafe bool
@@ -212,7 +212,7 @@ func TestResolve_otherErrors(t *testing.T) {
 	require.Equal(t, p.in("lib/a.so"), real)
 }
 
-// A folder of lazo's own is nobody else's at all.
+// A folder of lazo's own must not be writable by others in any way.
 func TestFolder(t *testing.T) {
 	p := newPlace(t)
 	p.file("lib/a.so")
@@ -222,8 +222,7 @@ func TestFolder(t *testing.T) {
 	require.ErrorIs(t, Folder(p.in("lib")), ErrUnsafe)
 }
 
-// What is read is a file, and the user's own, whatever lies there: a pipe that nobody writes to does not hold the
-// reader up.
+// ReadFile reads only regular files of the user: a pipe without a writer does not block it.
 func TestR50_readFileNeverWaits(t *testing.T) {
 	for _, row := range []struct {
 		name, want string
@@ -261,7 +260,7 @@ func TestPrivateGroup(t *testing.T) {
 	groups := split("root:x:0:\nann:x:1000:\nusers:x:100:\nstaff:x:50:\nwheel:x:10:root,ann\nlab:x:20:ann,bob\nbroken\n")
 	for gid, want := range map[int]bool{
 		1000: true,  // Ann's own
-		50:   true,  // nobody is in it
+		50:   true,  // no members
 		10:   true,  // Ann and root
 		100:  false, // Bob's
 		20:   false, // Bob is in it too

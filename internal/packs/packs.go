@@ -1,8 +1,6 @@
-// Package packs keeps several scalars of a model in one variable. Each variable of a model is a buffer that a program
-// takes and may return. Its cost does not depend on its size, so one buffer for all scalars costs least. Outside of a
-// step, as in checkpoints, each scalar has a name and a value of its own.
-//
-// A pack is an int64 variable of shape [scalars]. Parameters of the model's store say what is in it.
+// Package packs stores scalars of a model in one int64 variable of shape [scalars], because a variable's cost in a
+// program does not depend on its size. Outside of steps, as in checkpoints, each scalar has its own name and value. The
+// store's parameters list a pack's contents.
 package packs
 
 import (
@@ -11,17 +9,17 @@ import (
 	"strings"
 )
 
-// Params are the parameters of a model's store.
+// Params are a model store's parameters.
 type Params interface {
 	GetParam(path string) (value any, found bool)
 	SetParam(path string, value any)
 }
 
-// first is the name of the first pack in a scope; the others are first_2, first_3 and later ones. As GoMLX's #rngState
-// it is a name that no layer has. apart is appended for the parameter that says whether scalars may differ.
+// first names a scope's first pack, then first_2 and so on; no layer has such a name. apart marks a pack whose scalars
+// may differ.
 const first, apart = "#pack", "_apart"
 
-// Path is the path of pack n in a scope, from 1.
+// Path returns the path of pack n in a scope, from 1.
 func Path(scope string, n int) string {
 	if n > 1 {
 		return fmt.Sprintf("%s/%s_%d", scope, first, n)
@@ -29,19 +27,19 @@ func Path(scope string, n int) string {
 	return scope + "/" + first
 }
 
-// Is reports whether a variable of that path is a pack.
+// Is reports whether a variable is a pack, by its path.
 func Is(variable string) bool {
 	name := path.Base(variable)
 	return name == first || strings.HasPrefix(name, first+"_")
 }
 
-// Note notes the full names of a new pack's scalars, whose values are equal.
+// Note records a new pack's names; the values are equal.
 func Note(of Params, pack string, names []string) {
 	of.SetParam(pack, names)
-	of.SetParam(pack+apart, false) // as of another pack that was there
+	of.SetParam(pack+apart, false) // from an earlier pack
 }
 
-// Names are the full names of a pack's scalars; nil where the variable is none.
+// Names returns a pack's names, nil for other variables.
 func Names(of Params, variable string) []string {
 	if !Is(variable) {
 		return nil
@@ -51,10 +49,10 @@ func Names(of Params, variable string) []string {
 	return names
 }
 
-// SetApart notes that the scalars of a pack may differ, from then on.
+// SetApart records that a pack's scalars may differ.
 func SetApart(of Params, pack string) { of.SetParam(pack+apart, true) }
 
-// Apart reports whether the scalars of a pack may differ; else all are equal.
+// Apart reports whether a pack's scalars may differ.
 func Apart(of Params, pack string) bool {
 	may, _ := of.GetParam(pack + apart)
 	return may == true

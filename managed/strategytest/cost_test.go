@@ -15,7 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/cost"
 )
 
-// What the CPU plugin 0.0.1 reckons of training steps with Adam and 64 examples, and lazo counts to the last operation.
+// Estimates of the CPU plugin 0.0.1 for training steps with Adam and 64 examples; lazo counts the same to the last
+// operation.
 var reckoned = []struct {
 	model                  string
 	flops, transcendentals float64

@@ -18,8 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/cost"
 )
 
-// logged is how many bytes a step exchanges beside its gradients: the loss, and what a normalisation takes of all
-// examples.
+// logged is the number of bytes that a step exchanges besides its gradients: the loss, and the statistics of a
+// normalization over all examples.
 const logged = 128
 
 // exchangedMore are the models whose data-parallel step exchanges more than its gradients, and why: the factor of an
@@ -31,7 +31,7 @@ var exchangedMore = map[string]struct {
 	"tied embeddings": {2, "the table is used twice, and the gradients of both uses are exchanged before they are added"},
 }
 
-// exchanges gives what the data-parallel training step of a model exchanges, and the bytes of its parameters.
+// exchanges returns the communication of a model's data-parallel training step, and the bytes of its parameters.
 func (m layerModel) exchanges(t *testing.T, on strategies.Strategy, devices int) (all []cost.Exchange, parameters float64, err error) {
 	state, err := managed.New(on, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)

@@ -49,9 +49,9 @@ const (
 // phases are where a rank is killed, and which one. Rank 0 alone writes.
 var phases = map[string]int{"start": 1, "joined": 1, "compile": 1, "step": 1, "fetch": 1, "save": 0, "commit": 0}
 
-// A rank is killed in a phase of its training, and the job starts anew by itself: all processes of the first start are
-// gone within the deadline and a little more, no checkpoint that was complete is lost, and the job ends with the bits
-// of two devices of one process that nobody killed.
+// A rank is killed in a phase of its training, and the job restarts by itself. All processes of the first start end
+// within the deadline and a little more, no complete checkpoint is lost, and the result is bit-identical to that of two
+// devices of one process without a kill.
 func TestF54_killedIn(t *testing.T) {
 	for phase := range phases {
 		if phase != "commit" && slices.Contains(killedIn, phase) {
@@ -114,8 +114,8 @@ func small(b *managed.Builder) {
 	b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("b"), h, true, 1), b.Field("y"))))
 }
 
-// faultTraining trains small, and gives a text with the bits of all its values. each is called with each batch; options
-// are given the state.
+// faultTraining trains small and returns a text with the exact values. each is called with each batch; options are
+// applied to the state.
 func faultTraining(t *testing.T, s strategies.Strategy, each func(batch int64), options ...func(*managed.State) loop.Option) string {
 	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func trainUntilKilled(t *testing.T, phase string) {
 			kill("step")
 		}
 	}
-	// What was saved is looked up before, for what the run then resumes from.
+	// The newest checkpoint is looked up before, to compare it with the one that the run resumes from.
 	newest := int64(0)
 	if c, err := folder.Newest(t.Context()); err == nil {
 		newest = int64(c.Step)
@@ -236,7 +236,8 @@ func trainUntilKilled(t *testing.T, phase string) {
 	require.NoError(t, job.Close())
 }
 
-// Each rank has the data that a fault gives it: all end with the words that say so, and nobody waits for the deadline.
+// Each rank has the data that a fault gives it. All end with the error that reports it, and none waits for the
+// deadline.
 
 // F61: the data of one rank has a column more, which its model refuses while the other rank makes the step. The program
 // ends there, and all end with its words.
@@ -431,7 +432,7 @@ func TestF65_fullDisk(t *testing.T) {
 			return nil
 		}
 		entries, err := filepath.Glob(filepath.Join(os.Getenv(faultFolder), "run", "step-*", "COMMIT"))
-		for len(entries) == 0 && err == nil { // the save of step 8 goes on in the background
+		for len(entries) == 0 && err == nil { // step 8's save runs in the background
 			<-time.After(time.Millisecond)
 			entries, err = filepath.Glob(filepath.Join(os.Getenv(faultFolder), "run", "step-*", "COMMIT"))
 		}

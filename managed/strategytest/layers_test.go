@@ -18,7 +18,7 @@ import (
 type layerModel struct {
 	name  string
 	build managed.Build
-	x     data.Field // its dimensions behind the examples
+	x     data.Field // dims without the examples
 	y     []int      // those of the classes
 }
 

@@ -10,7 +10,7 @@ var rankCounts = []int{2, 4}
 // likeJit are those of TestRanks_likeJit.
 var likeJit = []int{4, 8}
 
-// killedIn are the phases in which TestF54_killedIn kills a rank; each fault of a job is made so many times.
+// killedIn are the phases in which TestF54_killedIn kills a rank. Each fault is repeated faultTimes times.
 var killedIn = []string{"start", "joined", "compile", "step", "fetch", "save"}
 
 const faultTimes = 20

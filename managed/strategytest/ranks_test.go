@@ -80,7 +80,7 @@ func bitsOfDevices(t *testing.T, s strategies.Strategy, n int) {
 	require.Equal(t, wantValues, values)
 }
 
-// agreementsOfAStep: a loop's step has two messages beside its exchange, the loop's and that which compares program and
+// agreementsOfAStep: a loop's step has two messages besides its exchange: the loop's, and the comparison of program and
 // batch.
 func agreementsOfAStep(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
@@ -162,7 +162,7 @@ func hundredSteps(t *testing.T, on *xla.Runtime) (all []float64) {
 	return all
 }
 
-// endsEverywhere: a context that ends in one process ends the runs of all behind the same step.
+// endsEverywhere: a context that ends in one process ends the runs of all after the same step.
 func endsEverywhere(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)

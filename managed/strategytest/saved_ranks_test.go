@@ -33,7 +33,7 @@ const (
 	savedUntil  = "LAZO_TEST_SAVED_UNTIL"
 )
 
-// fetched counts values that are cut and fetched whole, and the bytes that are fetched to be saved.
+// fetched counts the sharded values fetched whole, and the bytes fetched for saving.
 type fetched struct {
 	strategies.Strategy
 	whole, bytes int
@@ -51,8 +51,8 @@ func (f *fetched) FetchInto(b compute.Buffer, memory []byte) error {
 	return f.Strategy.FetchInto(b, memory)
 }
 
-// What two ranks save of values that are cut, each its parts, two ranks go on from with the bits of a run that never
-// stopped, and one process and four ranks have the same bits of. No rank fetches a whole value to save it.
+// Two ranks save sharded values, each its parts. Two ranks continue from them bit-identically to a run without a stop,
+// and one process and four ranks restore the same bits. No rank fetches a whole value to save it.
 func TestRanks_saveTheirParts(t *testing.T) {
 	if ranks.Inside(t) {
 		trainAndSave(t)
@@ -112,7 +112,7 @@ func bitsOf(t *testing.T, state *managed.State) (text string) {
 	return text
 }
 
-// trainAndSave is the program of a rank: it goes on from what is saved.
+// trainAndSave is the program of a rank: it continues from the saved checkpoint.
 func trainAndSave(t *testing.T) {
 	dir := os.Getenv(savedFolder)
 	until, err := strconv.Atoi(os.Getenv(savedUntil))
@@ -159,8 +159,8 @@ func trainAndSave(t *testing.T) {
 	require.NoError(t, errors.Join(step.Close(), state.Close(), job.Close()))
 }
 
-// F65: the disk of a rank that writes its parts alone takes no more. The run ends on all ranks with its error, nobody
-// waits for it, and what was complete before is there.
+// F65: the disk of a rank that writes only its parts is full. The run ends on all ranks with its error, no rank waits
+// for it, and the earlier complete checkpoint remains.
 func TestF65_fullDiskOfAnotherRank(t *testing.T) {
 	if !ranks.Inside(t) {
 		dir := t.TempDir()

@@ -12,12 +12,12 @@ var rankCounts = []int{2}
 // likeJit are those of TestRanks_likeJit.
 var likeJit = []int{4}
 
-// killedIn are the phases in which TestF54_killedIn kills a rank; each fault of a job is made so many times.
+// killedIn are the phases in which TestF54_killedIn kills a rank. Each fault is repeated faultTimes times.
 var killedIn = []string{"step"}
 
 const faultTimes = 1
 
-// exchangesCounted takes the models whose examples were seen to be gathered, and some beside them.
+// exchangesCounted selects models that are prone to a fault in which all examples are gathered, and a few others.
 func exchangesCounted(model string, devices int) bool {
 	few := []string{"LSTM", "GRU"}
 	if devices == 4 {

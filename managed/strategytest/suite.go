@@ -33,17 +33,15 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// tolerance is how far a loss or a value of the state may be from what jit comes to after [comparedSteps] steps.
+// tolerance bounds the difference from jit after [comparedSteps] steps.
 const tolerance = 1e-5
 
-// comparedSteps is how many steps are compared.
 const comparedSteps = 100
 
-// Run runs the suite; among the rest, 100 Adam steps of a model with loops and branches must give jit's losses and
-// values to 1e-5, and a run that is saved and resumed must end with the bits of the unbroken one, also where parameters
-// join the optimizer's groups after it was saved. open gives the strategy on a runtime that the test closes, of the CPU
-// or of GoMLX's backend in Go; that has neither branches nor batch normalisation, so its model has none, and it is
-// compared with jit on that backend.
+// Run runs the suite. Among other checks, 100 Adam steps of a model with loops and branches match jit to 1e-5, and a
+// saved and resumed run is bit-identical, also if parameters join the optimizer's groups later. open returns the
+// strategy on a runtime of the CPU or the Go backend, which the test closes. The Go backend lacks branches and batch
+// normalization; there the model has none and jit is on that backend.
 func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
 	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })
@@ -64,7 +62,7 @@ func valuesComeBack(t *testing.T, s strategies.Strategy) {
 		want := tensors.MustFromAnyValue(value)
 		b, err := s.Put("/value", tensors.MustFromAnyValue(value))
 		require.NoError(t, err)
-		for range 2 { // a value can be fetched any number of times
+		for range 2 { // repeated fetches are allowed
 			got, err := s.Fetch(b)
 			require.NoError(t, err)
 			require.True(t, want.Equal(got), "%v came back as %v", want, got)
@@ -75,7 +73,7 @@ func valuesComeBack(t *testing.T, s strategies.Strategy) {
 		}
 		parts, cut := s.Parts(b)
 		require.True(t, cut || parts == nil)
-		for _, part := range parts { // what a checkpoint has of it
+		for _, part := range parts { // as checkpoints save it
 			memory := make([]byte, part.Shape.ByteSize())
 			require.NoError(t, s.FetchInto(part.Buffer, memory))
 			require.Less(t, part.Shape.ByteSize(), want.Shape().ByteSize())
@@ -90,8 +88,7 @@ func valuesComeBack(t *testing.T, s strategies.Strategy) {
 	require.Error(t, s.FetchInto(nil, nil))
 }
 
-// sums is a step that adds the sum of the batch to the first of two values; the outputs are that sum and the batch
-// itself.
+// sums adds the batch's sum to the first of two values and outputs the sum and the batch.
 func sums(t *testing.T, s strategies.Strategy, examples int) strategies.Program {
 	shape := shapes.Make(dtypes.Float32)
 	p, err := s.Compile(strategies.Step{
@@ -184,11 +181,9 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 	require.NoError(t, s.Free(state...))
 }
 
-// deep is a model with all that could differ between strategies: random numbers, statistics of the batch, means, loops
-// and branches.
+// deep has everything that may differ between strategies.
 func deep(b *managed.Builder) {
-	// No bias: behind it, the normalisation takes any away, its gradient is nothing but rounding, and Adam makes steps
-	// of that.
+	// No bias: its gradient would be rounding error, which Adam amplifies.
 	h := layers.Dense(b.Scope().In("a"), b.Field("x"), false, 16)
 	whole := b.Graph().Backend().Name() == "lazo"
 	if whole {
@@ -203,7 +198,6 @@ func deep(b *managed.Builder) {
 	b.Metric("size", graph.Abs(h))
 }
 
-// looped has a scan over parts of its input, a branch that the number of steps chooses, and a loop with a condition.
 func looped(b *managed.Builder, h *graph.Node) *graph.Node {
 	g, dims := h.Graph(), h.Shape().Dimensions
 	weights := b.Scope().In("loop").VariableWithShape("kernel", shapes.Make(h.DType(), 4, 4)).NodeValue(g)
@@ -215,7 +209,7 @@ func looped(b *managed.Builder, h *graph.Node) *graph.Node {
 	y := graph.Reshape(outs[0], dims...)
 	odd := graph.Equal(graph.ModScalar(b.Steps(), 2), graph.ScalarOne(g, dtypes.Int64))
 	y = ops.Cond(odd, func() []*graph.Node { return []*graph.Node{graph.MulScalar(y, 0.5)} }, func() []*graph.Node { return []*graph.Node{y} })[0]
-	// How often the greatest weight is halved until it is below 1/8: a number that the loss does not depend on.
+	// A count that the loss does not depend on.
 	turns := ops.While(func(v []*graph.Node) *graph.Node {
 		return graph.GreaterThan(v[0], graph.Scalar(g, h.DType(), 0.125))
 	},
@@ -227,7 +221,6 @@ func looped(b *managed.Builder, h *graph.Node) *graph.Node {
 	return y
 }
 
-// wave is data for deep.
 func wave(t *testing.T, n int) *data.Set {
 	random := rand.New(rand.NewPCG(1, 2))
 	x, y := make([]float32, 8*n), make([]float32, n)
@@ -242,7 +235,7 @@ func wave(t *testing.T, n int) *data.Set {
 	return set
 }
 
-// trained gives what is logged and the values of the state after some steps, made in blocks of some size.
+// trained returns logs and values.
 func trained(t *testing.T, s strategies.Strategy, steps, block int, order ...data.Option) (logged []float64, values map[string][]float64) {
 	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
@@ -284,7 +277,7 @@ func valuesOf(t *testing.T, state *managed.State) map[string][]float64 {
 	return values
 }
 
-// resumes: a run that is saved half way, and continued by another state, ends with the bits of the unbroken one.
+// resumes checks that a resumed run is bit-identical.
 func resumes(t *testing.T, s strategies.Strategy) {
 	run := func(dir string, steps int) map[string][]float64 {
 		state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
@@ -304,12 +297,11 @@ func resumes(t *testing.T, s strategies.Strategy) {
 	require.Equal(t, whole, run(broken, 6))
 }
 
-// lateSteps are the steps of a run whose parameters join late: which of the three each one is.
+// lateSteps are the kinds of steps in late.
 var lateSteps = []string{"head", "head", "head", "body", "head", "body", "all", "body", "all", "head", "all", "all"}
 
-// late trains a model whose parameters join the optimizer's groups one after the other: the head alone at first, then
-// in turns with the body, whose updates are the means of two, and at last with a layer that only the third step has.
-// The run is saved and resumed after each number of steps; it gives the losses and the values of the state.
+// late trains parameters that join groups in turn: the head, the body, whose updates average two batches, and a layer
+// of the third step. It resumes after each number of steps.
 func late(t *testing.T, s strategies.Strategy, until ...int) (losses []float64, values map[string][]float64) {
 	hidden := func(b *managed.Builder, name string) *graph.Node {
 		return graph.Tanh(layers.Dense(b.Scope().In("%s", name), b.Field("x"), true, 16))
@@ -348,13 +340,12 @@ func late(t *testing.T, s strategies.Strategy, until ...int) (losses []float64, 
 	return losses, values
 }
 
-// joinLate: what is counted for each parameter is that of its own updates, the figures are jit's, and a run that is
-// saved before a parameter joins ends with the bits of the unbroken one.
+// joinLate checks counts per parameter, jit's results, and bit-identical resumes before a parameter joins.
 func joinLate(t *testing.T, s strategies.Strategy) {
 	losses, values := late(t, s, len(lateSteps))
 	_, resumed := late(t, s, 3, 6, len(lateSteps))
 	require.Equal(t, values, resumed)
-	// The body is trained by its own steps and by those of all: 7, which make 3 updates, and one is left.
+	// 7 batches of the body make 3 updates, with one left over.
 	require.Equal(t, []float64{1}, values["/optimizers/groups/body/accumulate/body/dense/weights/batches"])
 	require.Equal(t, []float64{3}, values["/optimizers/groups/body/accumulate/body/dense/weights/count"])
 	for name, updates := range map[string]float64{"head": 9, "extra": 4} {
@@ -373,7 +364,7 @@ func joinLate(t *testing.T, s strategies.Strategy) {
 	t.Logf("%d values of parameters that join late at most %g from jit's", len(values), tolerance)
 }
 
-// folder returns a temporary folder, the same one in all processes of the strategy's job.
+// folder is the same in all processes of the job.
 func folder(t *testing.T, s strategies.Strategy) string {
 	job := s.Runtime().Job()
 	if job == nil {
@@ -391,7 +382,6 @@ func folder(t *testing.T, s strategies.Strategy) string {
 	return dir
 }
 
-// onGo tells whether a strategy runs on GoMLX's backend in Go.
 func onGo(s strategies.Strategy) bool { return s.Runtime().Plugin().Kind == xla.Go }
 
 func numbers(t *testing.T, v *tensors.Tensor) (all []float64) {
@@ -409,7 +399,7 @@ func numbers(t *testing.T, v *tensors.Tensor) (all []float64) {
 			for _, n := range flat {
 				all = append(all, float64(n))
 			}
-		case []uint64: // the random state: equal, not near
+		case []uint64: // the random state must be equal
 			for _, n := range flat {
 				all = append(all, float64(n>>32), float64(n&math.MaxUint32))
 			}
@@ -445,7 +435,7 @@ func agreesWithJit(t *testing.T, s strategies.Strategy) {
 	t.Logf("%d Adam steps with dropout and batch normalisation: logs and %d values at most %.1e from jit's", comparedSteps, len(values), worst)
 }
 
-// blocks: steps compute the same bits however they are divided.
+// blocks checks that block sizes give bit-identical results.
 func blocks(t *testing.T, s strategies.Strategy) {
 	wantLogs, wantValues := trained(t, s, 24, 1)
 	for _, size := range []int{3, 24} {
@@ -455,7 +445,7 @@ func blocks(t *testing.T, s strategies.Strategy) {
 	}
 }
 
-// evaluations: each has the figures of its own batches, and training goes on with what it had gathered.
+// evaluations checks that metrics do not mix with training's.
 func evaluations(t *testing.T, s strategies.Strategy) {
 	state, err := managed.New(s)
 	require.NoError(t, err)
@@ -494,7 +484,7 @@ func evaluations(t *testing.T, s strategies.Strategy) {
 }
 
 func nothingIsLeft(t *testing.T, s strategies.Strategy) {
-	trained(t, s, 10, 5) // what a runtime keeps of its programs is there now, see xla.KeepPrograms
+	trained(t, s, 10, 5) // fills the cache of xla.KeepPrograms
 	before := pjrt.Live()
 	trained(t, s, 10, 5)
 	after := pjrt.Live()

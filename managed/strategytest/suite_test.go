@@ -79,7 +79,7 @@ func TestDataParallel_shardedState(t *testing.T) {
 	}
 }
 
-// A mesh of data and model axes: some weights are cut along one, some along the other.
+// A mesh of data and model axes: some weights are sharded over one, some over the other.
 func TestDataParallel_modelAxis(t *testing.T) {
 	rule := func(_ string, shape shapes.Shape) xla.Split {
 		switch {

@@ -153,7 +153,7 @@ func (s sample) compile(t *testing.T, on strategies.Strategy) (err error) {
 	return nil
 }
 
-// corpus are the steps, for batches of so many examples.
+// corpus returns the steps, for batches of this many examples.
 func corpus(t *testing.T, examples int) []sample {
 	pairs := func(rows int, dims ...int) data.Batch {
 		b, err := managed.ZeroBatch(data.X(nil, append([]int{rows}, dims...)...), data.Y(nil, rows, 1))

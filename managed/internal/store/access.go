@@ -12,16 +12,15 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Access says who may use a state next to whom, by two gates.
+// Access controls by two gates who may use a state at the same time.
 //
-//   - values guards the buffers, and what the settings know of the last batch: those who read share it,
-//     who changes has it alone.
-//   - structure is held by one at a time: who builds or compiles a step, or changes what steps are built from. It guards
-//     the definition, the programs, the sets on the device, and what the settings know of optimizers.
+//   - values guards the buffers and the settings' record of the last batch. Readers share it; a change excludes all
+//     others.
+//   - structure has one holder at a time: a build of a step, or a change of what steps are built from. It guards the
+//     definition, the programs, the resident sets, and the settings of optimizers.
 //
-// What both use (which variables there are, the strategy, the given values, what was saved) changes only with both
-// held, so one is enough to read it. Who needs both enters structure first. What has a lock of its own, as pins and the
-// last run, says so.
+// Data that both use (the list of variables, the strategy, the given values, the saved origins) changes only with both
+// held, so one gate suffices to read it. Structure is entered first. Pins and the last run have their own locks.
 //
 //	call                                            structure    values   for how long
 //	Value, Wait, Snapshot, Content, View, Stepper.Await          shared   the copy; a wait for the last run
@@ -38,32 +37,30 @@ import (
 //	                                                             alone    then new variables are moved in
 //	a training step or block, next to its gates: the flag training, for all of it
 //
-// Before all of these but the looks, Stepper.Await and the end of an evaluation, BeforeRead calls the functions of
-// OnRead, which make the steps that wait; no gate is held then.
+// All calls but the looks, Stepper.Await and the end of an evaluation first run the functions of OnRead (BeforeRead),
+// without a gate.
 //
-// Under eager, and while a step is built, the caller's functions run while structure is held: those of steps, and those
-// that say which variables a step trains or draws. The goroutine that holds structure is noted. What it asks of the
-// same state is ErrBusy, whether it would have to wait or not.
+// The holder of structure is recorded by goroutine, because under eager and during builds the caller's functions run
+// while it is held. Their calls for the same state return ErrBusy, even where they would not wait.
 type Access struct {
 	structure, values gate.Gate
-	holder            atomic.Pointer[holder] // who holds structure; nil for those who only look
-	readers           readers                // what is called before the values are used
+	holder            atomic.Pointer[holder] // nil during looks
+	readers           readers
 }
 
-// holder is who holds the structure of a state.
 type holder struct {
 	goroutine string
-	values    bool // it is in the values too
+	values    bool // also holds the values
 }
 
-// goroutine is the name of the one that asks.
+// goroutine returns the name of the calling goroutine.
 func goroutine() string {
 	var text [64]byte // "goroutine 18 [running]: …"
 	name, _, _ := strings.Cut(string(text[:runtime.Stack(text[:], false)]), " [")
 	return name
 }
 
-// within is the holder of the structure if it is the goroutine that asks, else nil.
+// within returns the holder if it is the calling goroutine.
 func (a *Access) within() *holder {
 	if h := a.holder.Load(); h != nil && h.goroutine == goroutine() {
 		return h
@@ -71,7 +68,7 @@ func (a *Access) within() *holder {
 	return nil
 }
 
-// NotWithin sends those away who would wait for themselves, or see values in the middle of a change.
+// NotWithin refuses callers that would wait for themselves or see a change half done.
 func (a *Access) NotWithin() error {
 	if a.within() != nil {
 		return fmt.Errorf("the state is %w: the function of a step that is being built cannot wait for the state: ask before the step", xla.ErrBusy)
@@ -79,7 +76,7 @@ func (a *Access) NotWithin() error {
 	return nil
 }
 
-// HoldStructure has the structure alone, until done. Whoever has it already is sent away.
+// HoldStructure takes the structure until done, and refuses its holder.
 func (a *Access) HoldStructure(ctx context.Context) (done func(), err error) {
 	if err := a.NotWithin(); err != nil {
 		return nil, err
@@ -91,7 +88,7 @@ func (a *Access) HoldStructure(ctx context.Context) (done func(), err error) {
 	return func() { a.holder.Store(nil); a.structure.DoneChanging() }, nil
 }
 
-// AddValues has the values, alone or shared, for the holder of the structure.
+// AddValues takes the values for the holder of the structure.
 func (a *Access) AddValues(ctx context.Context, change bool) (done func(), err error) {
 	if err := a.values.Enter(ctx, change); err != nil {
 		return nil, ofState(err)
@@ -101,7 +98,7 @@ func (a *Access) AddValues(ctx context.Context, change bool) (done func(), err e
 	return func() { a.holder.Store(h); a.values.Leave(change) }, nil
 }
 
-// ChangeAll has all of the state alone. Of the steps that were begun it does not wait for the last.
+// ChangeAll takes exclusive access to everything, without waiting for the last run.
 func (a *Access) ChangeAll(ctx context.Context) (done func(), err error) {
 	if err := a.BeforeRead(); err != nil {
 		return nil, err
@@ -118,8 +115,7 @@ func (a *Access) ChangeAll(ctx context.Context) (done func(), err error) {
 	return func() { doneValues(); doneStructure() }, nil
 }
 
-// PeekValues shares the values with those who read them, for a method that has no error to give and asks for what is
-// not gone when the state is closed: nobody changes it then. The function of a step, which may be in already, can ask.
+// PeekValues is for methods without an error result; they also work after Close and within a build function.
 func (a *Access) PeekValues() (done func()) {
 	if h := a.within(); h != nil && h.values {
 		return func() {}
@@ -128,7 +124,7 @@ func (a *Access) PeekValues() (done func()) {
 	case err == nil:
 		return a.values.DoneReading
 	case errors.Is(err, gate.ErrClosed):
-		_ = a.values.Close(nil) // waits
+		_ = a.values.Close(nil) // waits for a running Close
 	}
 	return func() {}
 }
@@ -139,14 +135,14 @@ func (a *Access) PeekAll() (done func()) {
 		return a.PeekValues()
 	}
 	if a.structure.Change(context.Background()) != nil { // closed
-		_ = a.structure.Close(nil) // waits
+		_ = a.structure.Close(nil) // waits for a running Close
 		return a.PeekValues()
 	}
 	doneValues := a.PeekValues()
 	return func() { doneValues(); a.structure.DoneChanging() }
 }
 
-// ChangeValues has the values alone, and not the structure, until LeaveValues.
+// ChangeValues takes exclusive access to the values until LeaveValues.
 func (a *Access) ChangeValues(ctx context.Context) error {
 	if err := a.BeforeRead(); err != nil {
 		return err
@@ -154,15 +150,14 @@ func (a *Access) ChangeValues(ctx context.Context) error {
 	return a.EnterValues(ctx, true)
 }
 
-// EnterValues has the values, alone or shared, for the start of a run, until LeaveValues.
+// EnterValues takes the values for the start of a run, until LeaveValues.
 func (a *Access) EnterValues(ctx context.Context, change bool) error {
 	return ofState(a.values.Enter(ctx, change))
 }
 
-// LeaveValues ends EnterValues and ChangeValues.
 func (a *Access) LeaveValues(change bool) { a.values.Leave(change) }
 
-// Change has all of the state alone, when the steps that were begun are over.
+// Change takes exclusive access to everything after the started steps.
 func (s *Store) Change(ctx context.Context) (done func(), err error) {
 	if done, err = s.ChangeAll(ctx); err != nil {
 		return nil, err
@@ -174,7 +169,7 @@ func (s *Store) Change(ctx context.Context) (done func(), err error) {
 	return done, nil
 }
 
-// Read shares the values with others who read them, when the steps that were begun are over.
+// Read shares the values after the started steps.
 func (s *Store) Read(ctx context.Context) (done func(), err error) {
 	if err := s.BeforeRead(); err != nil {
 		return nil, err
@@ -211,7 +206,6 @@ func (s *Store) ReadAll(ctx context.Context) (done func(), err error) {
 	return done, nil
 }
 
-// ofState says that the error of a gate is the state's.
 func ofState(err error) error {
 	if errors.Is(err, gate.ErrClosed) {
 		return fmt.Errorf("the state: %w", err)

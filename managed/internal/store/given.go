@@ -16,17 +16,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// ErrValues: given values do not fit the variables that a step brought in.
+// ErrValues reports that given values do not fit a step's variables.
 var ErrValues = errors.New("the given values do not fit the model")
 
-// Given are values for variables to come, by full names.
+// Given are values for later variables, by full names.
 type Given struct {
-	Tensors map[string]*Tensor         // nil if none were given
-	Late    Late                       // those of them that are not in memory
-	MayDraw func(variable string) bool // which trainable variables may do without; nil: none
+	Tensors map[string]*Tensor
+	Late    Late                       // not in memory
+	MayDraw func(variable string) bool // trainable variables to draw; nil: none
 }
 
-// give hands the given values to the variables that a step brought in, all or none.
+// give assigns the given values, all or none.
 func (g *Given) give(fresh []*Variable) error {
 	if g.Tensors == nil {
 		return nil
@@ -57,7 +57,7 @@ func (g *Given) give(fresh []*Variable) error {
 			continue
 		}
 		clone, err := t, error(nil)
-		if g.Late[t] == nil { // else it is read when it is moved
+		if g.Late[t] == nil { // late ones are read when moved
 			clone, err = t.LocalClone()
 		}
 		if err == nil {
@@ -70,7 +70,7 @@ func (g *Given) give(fresh []*Variable) error {
 	return nil
 }
 
-// taken frees the host's copies of values that are on the device now.
+// taken frees host copies.
 func (g *Given) taken(fresh []*Variable) error {
 	var errs []error
 	for _, v := range fresh {
@@ -82,11 +82,11 @@ func (g *Given) taken(fresh []*Variable) error {
 	return errors.Join(errs...)
 }
 
-// Late are tensors that are in the files of a checkpoint and not in memory: their shapes are known, and what writes
-// their bytes. So that they are never there all at once, each is read when its value is to be moved to the devices.
+// Late are tensors in checkpoint files, with functions that write their bytes. They are read one by one when moved, to
+// save memory.
 type Late map[*Tensor]func(io.Writer) error
 
-// FromFile makes a tensor of what a checkpoint has.
+// FromFile makes a late tensor.
 func (l Late) FromFile(t checkpoint.Tensor, dtype dtypes.DType) (*Tensor, error) {
 	loaded := tensors.FromShape(shapes.Make(dtype, t.Dims...))
 	switch {
@@ -100,7 +100,7 @@ func (l Late) FromFile(t checkpoint.Tensor, dtype dtypes.DType) (*Tensor, error)
 	return loaded, fill(loaded, func(w io.Writer) error { _, err := w.Write(t.Data); return err })
 }
 
-// CopyOf is a copy of a tensor for a strategy to use up.
+// CopyOf copies a tensor, for a strategy to use up.
 func (l Late) CopyOf(t *Tensor) (*Tensor, error) {
 	write := l[t]
 	if write == nil {
@@ -110,7 +110,6 @@ func (l Late) CopyOf(t *Tensor) (*Tensor, error) {
 	return loaded, fill(loaded, write)
 }
 
-// fill has write write a tensor's bytes.
 func fill(t *Tensor, write func(io.Writer) error) error {
 	var inner error
 	err := t.MutableBytes(func(data []byte) {
@@ -122,7 +121,7 @@ func fill(t *Tensor, write func(io.Writer) error) error {
 	return errors.Join(err, inner)
 }
 
-// memory is a writer into memory of a known size. What comes beyond is counted alone.
+// memory writes into memory of a fixed size and counts the excess.
 type memory struct {
 	data []byte
 	n    int

@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Fresh are the variables that have no value here yet.
 func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
 	for v := range of.IterVariables() {
 		if _, known := s.index[v]; !known {
@@ -25,8 +24,8 @@ func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
 	return fresh
 }
 
-// Adopt gives values to the variables that a step brought in, the given ones or random ones, and moves them to where
-// the strategy wants them. After an error it has added none, and a later step draws the same values.
+// Adopt sets a step's new variables to given or random values on the devices. After an error it has added none, and a
+// later step draws the same values.
 func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	if err := given.give(fresh); err != nil {
 		return err
@@ -60,28 +59,26 @@ func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	return nil
 }
 
-// drawing gives initial values to variables.
 type drawing struct {
 	*Store
 	of   *model.Store
 	late Late
 }
 
-// RandomName is the full name of the variable that holds GoMLX's random state.
+// RandomName is the full name of GoMLX's random state.
 const RandomName = model.RootScopePath + model.RNGStateVariableName
 
-// drawnAtOnce is how many initial values the host draws before they are moved, unless a single variable has more: a
-// large state is not to exist twice, not even in the beginning.
+// drawnAtOnce bounds the host's memory for a large state: the number of values drawn before they are moved.
 const drawnAtOnce = 1 << 20
 
-// draw gives variables that have no value an initial one and moves all. The values are the same however many are drawn
-// at once. After an error, nothing is moved, and a later step draws again.
+// draw draws missing values and moves all; the result does not depend on drawnAtOnce. After an error a later step draws
+// the same.
 func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	if s.strategy.Runtime().Topology() != "" {
 		return s.describe(fresh)
 	}
 	buffers := make([]compute.Buffer, len(fresh))
-	made := buffers // a return with an error gives nil
+	made := buffers
 	var drawn []int
 	for i, v := range fresh {
 		if !v.HasValue() {
@@ -97,14 +94,14 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 		if err != nil {
 			err = errors.Join(err, s.strategy.Free(made...))
 			if random != nil {
-				err = errors.Join(err, random.SetValuePreservingOld(before)) // so that it draws the same
+				err = errors.Join(err, random.SetValuePreservingOld(before)) // to draw the same again
 			}
 			for _, i := range drawn {
 				err = errors.Join(err, fresh[i].SetValuePreservingOld(nil))
 			}
 		}
 	}()
-	// GoMLX draws for all variables that have no value: those whose turn has not come have an empty one.
+	// Later variables get an empty value, because GoMLX draws for all without one.
 	for _, i := range drawn {
 		if err := fresh[i].SetValuePreservingOld(tensors.FromShape(fresh[i].Shape())); err != nil {
 			return nil, err
@@ -135,13 +132,13 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 				return nil, err
 			}
 		}
-		if waiting = waiting[n:]; n < len(drawn) { // a large state: what the host needed is not to add up
+		if waiting = waiting[n:]; n < len(drawn) { // frees host memory
 			debug.FreeOSMemory()
 		}
 	}
-	for i, v := range fresh { // those that came with a value; the random state among them was advanced till now
+	for i, v := range fresh { // those with values, and the random state
 		if buffers[i] == nil {
-			// A copy: after an error another try needs the value again, and a strategy uses up what it is given.
+			// a copy, since an error needs the value again and a strategy uses up its tensor.
 			var t *Tensor
 			if t, err = s.late.valueOf(v); err == nil {
 				buffers[i], err = s.strategy.Put(v.Path(), t)
@@ -154,8 +151,7 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	return buffers, nil
 }
 
-// describe gives variables values that have shapes and no numbers, on a machine that is described and not there: to
-// draw numbers that nobody can read would take the host's time and memory.
+// describe sets shapes without numbers, for a described machine.
 func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	on := s.strategy
 	buffers := make([]compute.Buffer, 0, len(fresh))
@@ -177,7 +173,7 @@ func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !v.HasValue() { // GoMLX asks whether it has one
+		if !v.HasValue() { // GoMLX checks for a value
 			set = append(set, v)
 			if err := v.SetValuePreservingOld(t); err != nil {
 				return nil, err
@@ -192,7 +188,7 @@ func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	return buffers, nil
 }
 
-// HostValue is a copy of a variable's value on the host; nil where there is none.
+// HostValue returns a copy of a variable's host value, or nil.
 func HostValue(v *Variable) (*Tensor, error) {
 	if v == nil || !v.HasValue() {
 		return nil, nil
@@ -204,7 +200,6 @@ func HostValue(v *Variable) (*Tensor, error) {
 	return t.LocalClone()
 }
 
-// valueOf is HostValue for a variable that has a value, maybe one that is still to be read.
 func (l Late) valueOf(v *Variable) (*Tensor, error) {
 	t, err := v.Value()
 	if err != nil {
@@ -213,7 +208,7 @@ func (l Late) valueOf(v *Variable) (*Tensor, error) {
 	return l.CopyOf(t)
 }
 
-// Empty frees the memory of a variable's value; for GoMLX it still has one.
+// Empty frees a variable's memory; GoMLX still sees a value.
 func Empty(v *Variable) error {
 	t, err := v.Value()
 	if err == nil {
@@ -222,7 +217,6 @@ func Empty(v *Variable) error {
 	return err
 }
 
-// put moves a copy of a variable's value to where the strategy wants it.
 func (s *drawing) put(v *Variable) (compute.Buffer, error) {
 	t, err := v.Value()
 	if err == nil {
@@ -238,23 +232,20 @@ func (s *drawing) put(v *Variable) (compute.Buffer, error) {
 	return b, nil
 }
 
-// initialize draws the values of all variables that have none. It does so on the host: a program of random numbers
-// for the device takes longer to compile than the host takes to run it (350 ms against 40 ms for 0.8 million values;
-// level at 25 million), and the values are the same on every device. Only where the host backend cannot (it lacks
-// operations and types), they are drawn on the device.
+// initialize draws on the host, because compiling for the device takes longer (350 ms against 40 ms for 0.8 million
+// values). It uses the device if the host backend lacks an operation or dtype. The values are the same.
 func (s *drawing) initialize() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
 		return err
 	}
 	err = s.of.InitializeVariables(host, nil)
-	if err != nil { // its errors do not tell an operation or a type that it lacks from others
+	if err != nil { // possibly a missing operation or dtype
 		if s.of.InitializeVariables(s.strategy.Runtime(), nil) == nil {
 			err = nil
 		}
 	}
-	// The values belong to the host backend until they are moved; it holds nothing that would have to be freed. The random
-	// state is wanted by another one next.
+	// The values leave the host backend; another one needs the random state next.
 	if random := s.of.GetVariable(RandomName); err == nil && random != nil {
 		var t *Tensor
 		if t, err = random.Value(); err == nil {
@@ -264,12 +255,12 @@ func (s *drawing) initialize() error {
 	return xla.WrapError(err)
 }
 
-// lendRandomState gives GoMLX a copy of its random state back while it draws initial values: it advances that state as
-// it does. The random state is then moved with the new variables, to its place; that is -1 if it is among the new ones.
+// lendRandomState lends GoMLX a copy of its random state, which drawing advances. place is -1 if the state is a new
+// variable.
 func (s *drawing) lendRandomState() (place int, err error) {
 	v := s.of.GetVariable(RandomName)
 	i, known := s.index[v]
-	if v == nil || !known || s.strategy.Runtime().Topology() != "" { // nothing is drawn there
+	if v == nil || !known || s.strategy.Runtime().Topology() != "" {
 		return -1, nil
 	}
 	t, err := s.strategy.Fetch(s.values[i].buffer)

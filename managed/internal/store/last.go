@@ -8,14 +8,14 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Last is the last run of a step, which may go on. Those who read share it, so it has a lock of its own.
+// Last is the last started run. It has its own lock because readers share it.
 type Last struct {
 	mu      sync.Mutex
-	running strategies.Running // nil if it is known to be over
-	lost    error              // why the values are gone
+	running strategies.Running // nil if finished
+	lost    error
 }
 
-// Settled waits for the run, and gives an error where the values are lost.
+// Settled waits for the run and returns an error if the values are lost.
 func (r *Last) Settled() error {
 	if err := r.Follow(nil); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (r *Last) Settled() error {
 	return r.Usable()
 }
 
-// Usable is an error where the values are lost, as far as that is known.
+// Usable returns an error if the values are known to be lost.
 func (r *Last) Usable() error {
 	if err := r.Lost(); err != nil {
 		return fmt.Errorf("an earlier step failed: %w", err)
@@ -31,16 +31,14 @@ func (r *Last) Usable() error {
 	return nil
 }
 
-// Lost is why the values are gone, as far as that is known; nil if they are not. Nobody can tell what is left to free
-// of lost values.
+// Lost returns why the values are lost, or nil. Which of their buffers exist is unknown.
 func (r *Last) Lost() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lost
 }
 
-// Follow has another run take the place of the running one, which is waited for: with one run on the device and one
-// after it, the device always has work.
+// Follow sets the next run and waits for the previous one, so that one run is always queued.
 func (r *Last) Follow(next strategies.Running) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +54,7 @@ func (r *Last) Follow(next strategies.Running) error {
 	return err
 }
 
-// Fails notes an error by which the values are lost.
+// Fails records an error that lost the values.
 func (r *Last) Fails(err error) {
 	if errors.Is(err, strategies.ErrStateLost) {
 		r.mu.Lock()

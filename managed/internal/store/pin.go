@@ -11,18 +11,16 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Pin keeps a value as it is for those who want to read it later on, without a gate. Who is to change the value then
-// does so on a copy, and the last who holds the pin frees its buffer.
+// Pin keeps a value for later readers. A change uses a copy, and the last holder frees the buffer.
 type Pin struct {
 	Buffer compute.Buffer
 	on     strategies.Strategy
 
 	mu    sync.Mutex
 	users int
-	left  bool // the state has another buffer now
+	left  bool
 }
 
-// Pin pins a value.
 func (s *Store) Pin(at int) *Pin {
 	s.pinning.Lock()
 	defer s.pinning.Unlock()
@@ -37,7 +35,7 @@ func (s *Store) Pin(at int) *Pin {
 	return p
 }
 
-// Release gives one hold of the value up.
+// Release ends one hold.
 func (p *Pin) Release() error {
 	p.mu.Lock()
 	p.users--
@@ -49,8 +47,7 @@ func (p *Pin) Release() error {
 	return Free(p.on, p.Buffer)
 }
 
-// Write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to
-// spare.
+// Write copies a value once, into the writer's own memory (checkpoint.Async has some), else into spare.
 func (p *Pin) Write(w io.Writer, buffer compute.Buffer, size int, spare *[]byte) error {
 	var memory []byte
 	if to, ok := w.(abilities.MemoryWriter); ok {
@@ -72,7 +69,7 @@ func (p *Pin) Write(w io.Writer, buffer compute.Buffer, size int, spare *[]byte)
 	return err
 }
 
-// leave is the state's parting from the value, and tells whether others still want it.
+// leave ends the state's use of the buffer.
 func (p *Pin) leave() (held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,14 +77,13 @@ func (p *Pin) leave() (held bool) {
 	return p.users > 0
 }
 
-// held tells whether somebody wants the value.
 func (p *Pin) held() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.users > 0
 }
 
-// Free frees what may be freed after its runtime, which has freed it.
+// Free ignores a closed runtime, which has freed the buffers.
 func Free(on strategies.Strategy, buffers ...compute.Buffer) error {
 	if err := on.Free(buffers...); !errors.Is(err, xla.ErrClosed) {
 		return err

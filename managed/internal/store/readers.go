@@ -7,12 +7,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// readers are the functions of OnRead, in the order in which they came. Nil is none.
 type readers struct {
 	list atomic.Pointer[[]*func() error]
 }
 
-// OnRead adds a function, until remove. Before that it calls those that are there.
+// OnRead adds a function until remove, after calling the earlier ones.
 func (a *Access) OnRead(f func() error) (remove func(), err error) {
 	if err := a.BeforeRead(); err != nil {
 		return nil, err
@@ -25,7 +24,6 @@ func (a *Access) OnRead(f func() error) (remove func(), err error) {
 	}, nil
 }
 
-// change replaces the list by a changed copy.
 func (r *readers) change(to func([]*func() error) []*func() error) {
 	for {
 		old := r.list.Load()
@@ -39,8 +37,8 @@ func (r *readers) change(to func([]*func() error) []*func() error) {
 	}
 }
 
-// BeforeRead is called by whoever is to read or change the state and holds none of its gates. The function of a step
-// that is being built is sent away: the steps that wait may need the step.
+// BeforeRead is called without a gate before a use of the state. It refuses build functions, because collected steps
+// may need the step being built.
 func (a *Access) BeforeRead() error {
 	if err := a.NotWithin(); err != nil {
 		return err

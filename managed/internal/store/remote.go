@@ -11,11 +11,11 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Remote is an array that stays on the device until it is read, or was read by its run: then device is nil.
+// Remote is a reported array on the device until it is read; device is nil if the run has copied it.
 type Remote struct {
 	device *onDevice
 	value  *Tensor
-	flat   any // its elements
+	flat   any
 	err    error
 }
 
@@ -39,19 +39,17 @@ func (r *Remote) read() error {
 	return r.err
 }
 
-// Tensor reads the array.
 func (r *Remote) Tensor() (*Tensor, error) {
 	err := r.read()
 	return r.value, err
 }
 
-// Flat reads the array's elements.
 func (r *Remote) Flat() (any, error) {
 	err := r.read()
 	return r.flat, err
 }
 
-// Hold has an array that a run reported wait to be read, unless the run has brought it along.
+// Hold keeps an array for reading, unless the run has copied it.
 func (s *Store) Hold(r *Remote, b compute.Buffer) error {
 	if flat, ok := xla.OnHost(b); ok {
 		r.flat = flat
@@ -61,14 +59,14 @@ func (s *Store) Hold(r *Remote, b compute.Buffer) error {
 	return s.unread.add(r)
 }
 
-// onDevice is the array where the strategy has it. It is apart from the logs so that it can be freed without them.
+// onDevice can be freed without the logs.
 type onDevice struct {
 	strategy strategies.Strategy
-	mu       sync.Mutex     // a writer in the background reads while the training goes on
+	mu       sync.Mutex     // for a background writer
 	buffer   compute.Buffer // nil once freed
 }
 
-// free frees the array, if it was not; mu is held.
+// free needs mu held.
 func (d *onDevice) free() error {
 	b := d.buffer
 	d.buffer = nil
@@ -78,19 +76,16 @@ func (d *onDevice) free() error {
 	return d.strategy.Free(b)
 }
 
-// maxUnread bounds how many arrays of logs wait on the device: a history of a million steps must not hold a million
-// device buffers. A step, or a block of steps, has one for all its numbers, and one for each reported array. At twice
-// as many the older half is read, or freed where nobody has the logs any more.
+// maxUnread bounds the unread arrays on the device. At twice this number the older half is read, or freed if its logs
+// were dropped.
 const maxUnread = 256
 
-// unread are the logs that nobody has read yet, oldest first.
 type unread struct {
 	mu    sync.Mutex
 	queue []waiting
 }
 
-// waiting holds a buffer, and the logs only as long as somebody else does: logs that were dropped unread are freed
-// and not fetched.
+// waiting has a weak pointer to the logs, so that dropped logs are not fetched.
 type waiting struct {
 	device *onDevice
 	logs   weak.Pointer[Remote]
@@ -107,7 +102,6 @@ func (u *unread) add(r *Remote) error {
 	return u.drain(maxUnread)
 }
 
-// drain reads or frees the oldest until n are left.
 func (u *unread) drain(n int) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -115,7 +109,7 @@ func (u *unread) drain(n int) error {
 	cut := max(len(u.queue)-n, 0)
 	for _, w := range u.queue[:cut] {
 		if p := w.logs.Value(); p != nil {
-			_ = p.read() // an error stays with the logs, for whoever reads them
+			_ = p.read() // the logs keep the error
 			continue
 		}
 		w.device.mu.Lock()

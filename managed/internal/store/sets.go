@@ -14,10 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
-// DataPrefix begins the names of a graph's parameters that are fields of a set on the device.
+// DataPrefix begins the graph parameters of resident fields.
 const DataPrefix = "data:"
 
-// Reside gives a set's fields where the strategy keeps them; it moves a set that is not there yet.
+// Reside returns the buffers of a set's fields, moved to the devices once.
 func (s *Store) Reside(set *data.Resident) (buffers []compute.Buffer, err error) {
 	if set == nil {
 		return nil, nil
@@ -41,7 +41,6 @@ func (s *Store) Reside(set *data.Resident) (buffers []compute.Buffer, err error)
 	return buffers, nil
 }
 
-// leaveSets frees what the strategy has of sets.
 func (s *Store) leaveSets() error {
 	var errs []error
 	for _, buffers := range s.resident {
@@ -51,13 +50,12 @@ func (s *Store) leaveSets() error {
 	return errors.Join(errs...)
 }
 
-// DType is GoMLX's type of an array's elements.
+// DType returns the GoMLX dtype of an array.
 func DType(a data.Array) dtypes.DType {
 	t, _ := dtype.Of(a.Flat)
 	return dtypes.DType(t)
 }
 
-// TensorOf copies an array.
 func TensorOf(a data.Array) (*Tensor, error) {
 	t := tensors.FromShape(shapes.Make(DType(a), a.Dims...))
 	return t, t.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(a.Flat)) })

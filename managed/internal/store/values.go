@@ -20,68 +20,57 @@ import (
 )
 
 type (
-	// Variable is one of the variables of a model.
+	// Variable is a model's variable.
 	Variable = model.Variable
 	// Tensor is a value on the host.
 	Tensor = tensors.Tensor
 )
 
-// Store is where the values of a state are. Its methods are called with its gates held, but for those of [Access] and
-// Close.
+// Store has a state's values. Its methods need the gates held, except for [Access] and Close.
 type Store struct {
 	Access
-	Last     Last // the last run that changed values, or that only read them
+	Last     Last // also of runs that only read
 	strategy strategies.Strategy
-	// moves counts the moves to other strategies: what was compiled before the last is of no use.
+	// moves counts changes of strategy or places, which make programs stale.
 	moves int
-	// values holds the variables in the order in which steps came to need them; index finds them.
+	// values are in the order of creation; index finds them.
 	values []value
 	index  map[*Variable]int
-	// pins are those of values that others still want to read when they are not the state's any more, by their places.
-	// Readers make them, next to each other.
+	// pins are by place; concurrent readers make them.
 	pins    map[int]*Pin
 	pinning sync.Mutex
-	// resident are the sets that the strategy has, field by field.
+	// resident sets, by field.
 	resident map[*data.Resident][]compute.Buffer
 	unread   unread
 }
 
 type value struct {
 	variable *Variable
-	shape    shapes.Shape // the variable's; that of a variable is another one while a step is built under a policy
+	shape    shapes.Shape // without a policy's cast
 	buffer   compute.Buffer
-	names    []string // of its elements, each a value of its own outside of the store; nil for all but packs
-	apart    bool     // they may differ
+	names    []string // of packed scalars, else nil
+	apart    bool     // the scalars may differ
 }
 
-// Init makes an empty store.
 func (s *Store) Init(on strategies.Strategy) {
 	s.strategy, s.index, s.pins = on, map[*Variable]int{}, map[int]*Pin{}
 	s.resident = map[*data.Resident][]compute.Buffer{}
 }
 
-// Strategy has the values.
 func (s *Store) Strategy() strategies.Strategy { return s.strategy }
 
-// Moves counts the moves, and the changes of the places of values.
 func (s *Store) Moves() int { return s.moves }
 
-// Len is how many values there are; each has a place below it.
 func (s *Store) Len() int { return len(s.values) }
 
-// Variable is the one of a place.
 func (s *Store) Variable(at int) *Variable { return s.values[at].variable }
 
-// Shape is that of a place.
 func (s *Store) Shape(at int) shapes.Shape { return s.values[at].shape }
 
-// Buffer is what the strategy has of a place.
 func (s *Store) Buffer(at int) compute.Buffer { return s.values[at].buffer }
 
-// Fetch copies the value of a place to the host.
 func (s *Store) Fetch(at int) (*Tensor, error) { return s.strategy.Fetch(s.values[at].buffer) }
 
-// FetchAll copies all values to the host.
 func (s *Store) FetchAll(ctx context.Context) ([]*Tensor, error) {
 	all := make([]*Tensor, len(s.values))
 	for i, v := range s.values {
@@ -96,7 +85,7 @@ func (s *Store) FetchAll(ctx context.Context) ([]*Tensor, error) {
 	return all, nil
 }
 
-// Place is that of a variable; negative where it has no value yet.
+// Place returns a variable's place, negative without a value.
 func (s *Store) Place(v *Variable) int {
 	if at, known := s.index[v]; known {
 		return at
@@ -104,7 +93,7 @@ func (s *Store) Place(v *Variable) int {
 	return -1
 }
 
-// Names are the full names of all values, by places.
+// Names returns all full names, by places.
 func (s *Store) Names() []string {
 	names := make([]string, 0, len(s.values))
 	for i := range s.values {
@@ -113,7 +102,7 @@ func (s *Store) Names() []string {
 	return names
 }
 
-// NamesOf are the full names of the values at a place: that of the variable, or those of the scalars that it packs.
+// NamesOf returns the variable's name or those of its packed scalars.
 func (s *Store) NamesOf(at int) []string {
 	if names := s.values[at].names; names != nil {
 		return names
@@ -121,13 +110,11 @@ func (s *Store) NamesOf(at int) []string {
 	return []string{s.values[at].variable.Path()}
 }
 
-// Packs reports whether the variable of a place packs scalars.
 func (s *Store) Packs(at int) bool { return s.values[at].names != nil }
 
-// Apart reports whether the scalars of a pack may differ.
+// Apart reports whether a pack's scalars may differ.
 func (s *Store) Apart(at int) bool { return s.values[at].apart }
 
-// NotePacks notes which packs have scalars that may differ.
 func (s *Store) NotePacks(of *model.Store) {
 	for i := range s.values {
 		if v := &s.values[i]; v.names != nil {
@@ -136,7 +123,6 @@ func (s *Store) NotePacks(of *model.Store) {
 	}
 }
 
-// Variables are all that have values, by places.
 func (s *Store) Variables() []*Variable {
 	variables := make([]*Variable, len(s.values))
 	for i := range s.values {
@@ -145,8 +131,7 @@ func (s *Store) Variables() []*Variable {
 	return variables
 }
 
-// Find returns the place of a value by its full name, negative where the state has none of the name, and which element
-// of the variable it is, negative where it is all of it.
+// Find returns a value's place, negative if none, and its element in a pack, negative for a whole variable.
 func (s *Store) Find(name string) (at, element int) {
 	at = slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name || slices.Contains(v.names, name) })
 	if at < 0 {
@@ -155,8 +140,8 @@ func (s *Store) Find(name string) (at, element int) {
 	return at, slices.Index(s.values[at].names, name)
 }
 
-// PutEach moves a tensor for each value to the strategy, all or none, for Replace. tensor gives that of a place, which
-// is used up; nil leaves the place without a buffer.
+// PutEach moves a tensor per value to the strategy, all or none, for Replace, and uses them up. A nil tensor leaves no
+// buffer.
 func (s *Store) PutEach(ctx context.Context, tensor func(at int) (*Tensor, error)) ([]compute.Buffer, error) {
 	return s.putEach(ctx, s.strategy, tensor)
 }
@@ -181,27 +166,26 @@ func (s *Store) putEach(
 	return buffers, nil
 }
 
-// copyTo copies all values to another strategy, or none. They go through the host, one at a time.
+// copyTo copies all values or none through the host, one at a time.
 func (s *Store) copyTo(ctx context.Context, to strategies.Strategy) ([]compute.Buffer, error) {
 	return s.putEach(ctx, to, func(at int) (*Tensor, error) { return s.strategy.Fetch(s.values[at].buffer) })
 }
 
-// Replace gives the values these buffers, but for those that are nil, and frees the ones of before. Lost values are
-// good again.
+// Replace sets the non-nil buffers and frees the old ones. It repairs lost values.
 func (s *Store) Replace(buffers []compute.Buffer) error {
 	for i := range buffers {
 		if buffers[i] != nil {
 			buffers[i] = s.swap(i, buffers[i])
 		}
 	}
-	if s.Last.lost != nil { // nobody can tell what is left of the old values
+	if s.Last.lost != nil { // unknown which old buffers exist
 		s.Last.lost = nil
 		return nil
 	}
 	return s.strategy.Free(buffers...)
 }
 
-// Set gives a value a tensor, which is used up.
+// Set uses up the tensor.
 func (s *Store) Set(at int, t *Tensor) error {
 	b, err := s.strategy.Put(s.values[at].variable.Path(), t)
 	if err != nil {
@@ -210,7 +194,7 @@ func (s *Store) Set(at int, t *Tensor) error {
 	return s.strategy.Free(s.swap(at, b))
 }
 
-// swap gives a value another buffer, and the old one to be freed; nil where others still want it.
+// swap returns the old buffer to free, or nil if pinned.
 func (s *Store) swap(at int, b compute.Buffer) (old compute.Buffer) {
 	v := &s.values[at]
 	old, v.buffer = v.buffer, b
@@ -223,7 +207,7 @@ func (s *Store) swap(at int, b compute.Buffer) (old compute.Buffer) {
 	return old
 }
 
-// Overwritten is the buffer of a place, which a run will change: a copy of it, if others hold a pin of the value.
+// Overwritten returns the buffer that a run will change, copied if pinned.
 func (s *Store) Overwritten(at int) (compute.Buffer, error) {
 	if len(s.pins) > 0 {
 		if err := s.copyIfPinned(at); err != nil {
@@ -233,20 +217,19 @@ func (s *Store) Overwritten(at int) (compute.Buffer, error) {
 	return s.values[at].buffer, nil
 }
 
-// Changed takes the buffer that a run made of one of Overwritten.
+// Changed sets the run's result for Overwritten.
 func (s *Store) Changed(at int, b compute.Buffer) { s.values[at].buffer = b }
 
-// Abandon gives up a lost value: nobody can tell what is left to free.
+// Abandon drops a lost value without freeing it.
 func (s *Store) Abandon(at int) { s.swap(at, nil) }
 
-// copyIfPinned gives the state a copy of a value that others hold.
 func (s *Store) copyIfPinned(at int) error {
 	p := s.pins[at]
 	if p == nil {
 		return nil
 	}
 	if !p.held() {
-		delete(s.pins, at) // the value may get another buffer
+		delete(s.pins, at)
 		return nil
 	}
 	v := &s.values[at]
@@ -261,7 +244,7 @@ func (s *Store) copyIfPinned(at int) error {
 	return s.strategy.Free(s.swap(at, b))
 }
 
-// Keep leaves out the values of other variables. The places of the others change, so what was compiled is of no use.
+// Keep removes all other values and changes places.
 func (s *Store) Keep(which func(*Variable) bool) error {
 	values, pins := s.values, s.pins
 	var left []value
@@ -269,7 +252,7 @@ func (s *Store) Keep(which func(*Variable) bool) error {
 	for i, v := range values {
 		p := pins[i]
 		if !which(v.variable) {
-			if p == nil || !p.leave() { // else who holds it frees it
+			if p == nil || !p.leave() { // else the last holder frees it
 				left = append(left, v)
 			}
 			continue
@@ -290,8 +273,8 @@ func (s *Store) Keep(which func(*Variable) bool) error {
 	return gate.Once(err)
 }
 
-// MoveTo copies all values to another strategy, where they are from now on, and reads or frees what the old one has
-// besides. After an error of the copy nothing has changed; moved tells whether the values are the new strategy's.
+// MoveTo copies all values to another strategy, and reads or frees the old one's remaining arrays. If the copy fails,
+// nothing changes. moved: the new strategy has the values.
 func (s *Store) MoveTo(ctx context.Context, to strategies.Strategy) (moved bool, err error) {
 	from := s.strategy
 	if reflect.ValueOf(from).Comparable() && reflect.ValueOf(to).Comparable() && from == to {
@@ -308,7 +291,7 @@ func (s *Store) MoveTo(ctx context.Context, to strategies.Strategy) (moved bool,
 	return true, gate.Once(errors.Join(logsErr, freeErr))
 }
 
-// CopyInto copies all values to a store without any, for other variables, by places.
+// CopyInto copies all values by places to an empty store with the variables made.
 func (s *Store) CopyInto(ctx context.Context, c *Store, made []*Variable) error {
 	buffers, err := s.copyTo(ctx, c.strategy)
 	if err != nil {
@@ -322,8 +305,8 @@ func (s *Store) CopyInto(ctx context.Context, c *Store, made []*Variable) error 
 	return nil
 }
 
-// Close waits for what goes on, frees all values once, and lets nobody in any more. besides frees what else is on the
-// devices; of lost values it is not called.
+// Close waits for running uses, frees all values once, and refuses later uses. besides frees other buffers, unless
+// values are lost.
 func (s *Store) Close(besides func() error) error {
 	_ = s.structure.Close(nil)
 	return s.Access.values.Close(func() error {
