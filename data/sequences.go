@@ -83,7 +83,8 @@ type Bucket[E any] struct {
 func Buckets[E any](
 	source iter.Seq2[E, error], n int, rest Remainder, length func(E) int, lengths ...int,
 ) iter.Seq2[Bucket[E], error] {
-	lengths = slices.Sorted(slices.Values(lengths))
+	lengths = slices.Clone(lengths)
+	slices.Sort(lengths)
 	err := refuse("buckets", source == nil, length == nil)
 	switch {
 	case err != nil:

@@ -6,6 +6,7 @@
 //	back, err := tokens.Decode(ids)
 //
 // A [BPE] has tokens for all 256 bytes. So it can encode any text, also invalid UTF-8, and decode it without loss.
+// The package needs nothing but the standard library.
 //
 // # Files
 //

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,34 +19,9 @@ import (
 	"github.com/lazo-ml/lazo/text"
 )
 
-// walk writes files of text in which each of 24 words is followed by one of two others, by chance. So the next word
-// takes one bit. walk returns the bits per byte of a model that knows this rule.
-func walk(t *testing.T) (folder string, bits float64) {
-	random := rand.New(rand.NewPCG(1, 2))
-	words := make([]string, 24)
-	for i := range words {
-		word := make([]byte, 3+i%4)
-		for j := range word {
-			word[j] = byte('a' + random.IntN(26))
-		}
-		words[i] = string(word)
-	}
-	order, folder, count, size := random.Perm(len(words)), t.TempDir(), 0, 0
-	for file := range 40 {
-		var content strings.Builder
-		for at := random.IntN(len(words)); content.Len() < 4000; count++ {
-			content.WriteString(words[order[at]] + " ")
-			at = (at + 1 + 6*random.IntN(2)) % len(words)
-		}
-		size += content.Len()
-		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("%02d.md", file)), []byte(content.String()), 0o600))
-	}
-	return folder, float64(count) / float64(size)
-}
-
 // A small model learns the rule of a text that token frequencies do not show. Generated text continues the prompt.
 func TestLearns(t *testing.T) {
-	folder, rule := walk(t)
+	folder, rule := plugintest.Walk(t)
 	file := filepath.Join(t.TempDir(), "tokenizer.json")
 	s := settings{folder: folder, tokenizer: file, model: network{vocabulary: 320, width: 64, heads: 2, blocks: 2, window: 32}, steps: 150, batch: 16, evaluation: 4,
 		rate: 1e-2, prompt: "A step", tokens: 20, sampling: text.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95}}

@@ -12,14 +12,15 @@ var silence = rule{
 		"os.WriteFile", "os.Create", // they wait where the path is a pipe: internal/regular does not
 	},
 	but: map[string]string{
-		"loop/signal.go: log.Print":               "Exit is the end of a program, and prints its error",
-		"loop/check.go: log/slog.InfoContext":     "what a run does not reach is no error, and a wrong number otherwise (S05); a program silences it by slog.SetDefault",
-		"dist/failure.go: os.Stderr":              "the end of a process whose job failed, where nobody is left to return an error to, and why Join does not return",
-		"xla/open.go: log/slog.Warn":              "a program without cgo runs on another backend than it names; a program silences it by slog.SetDefault",
-		"xla/across.go: os.Stderr":                "several processes of one job that each train a model of their own, and nobody has asked for a log",
-		"dist/join.go: os.WriteFile":              "the note, in a folder of lazo run alone, of a rank that has not left",
-		"internal/golden/golden.go: os.WriteFile": "a test that is run with -write-golden",
-		"flaxlike/verbose.go: os.Stderr":          "the writer that Fit's Output stands for, unless the run is Silent",
+		"loop/signal.go: log.Print":                 "Exit is the end of a program, and prints its error",
+		"loop/check.go: log/slog.InfoContext":       "what a run does not reach is no error, and a wrong number otherwise (S05); a program silences it by slog.SetDefault",
+		"dist/failure.go: os.Stderr":                "the end of a process whose job failed, where nobody is left to return an error to, and why Join does not return",
+		"xla/open.go: log/slog.Warn":                "a program without cgo runs on another backend than it names; a program silences it by slog.SetDefault",
+		"xla/across.go: os.Stderr":                  "several processes of one job that each train a model of their own, and nobody has asked for a log",
+		"dist/join.go: os.WriteFile":                "the note, in a folder of lazo run alone, of a rank that has not left",
+		"internal/golden/golden.go: os.WriteFile":   "a test that is run with -write-golden",
+		"internal/plugintest/walk.go: os.WriteFile": "a text for tests",
+		"flaxlike/verbose.go: os.Stderr":            "the writer that Fit's Output stands for, unless the run is Silent",
 	},
 	say: "take a writer or a logger from the user, or return an error (a file: internal/regular)",
 }
