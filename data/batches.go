@@ -58,7 +58,8 @@ func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
 
 // From returns the batches from a position on, epoch after epoch without end, shuffled differently with [Shuffle]. The
 // position is the number of batches to skip; they are not made. A negative position is an error. [Batch.InEpoch]
-// reports where an epoch ends. [Take] ends the sequence.
+// reports where an epoch ends. [Take] ends the sequence. Without [KeepRemainder], examples that do not fill a batch are
+// dropped: see [Batches.WholeFrom].
 func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }

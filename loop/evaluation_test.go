@@ -251,3 +251,17 @@ func TestEvaluation_notAtTheStartOfAResumedRun(t *testing.T) {
 		require.Equal(t, 4, called)
 	}
 }
+
+// A run that ended after its start, before its first step, has evaluated the state already: with a second row,
+// patiences would run out one evaluation earlier.
+func TestEvaluation_notAgainAtTheStart(t *testing.T) {
+	test := loop.Evaluation[int, int]{Name: "test", Loop: counting(loop.Metrics), Data: ten}
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), test.On(loop.Every(loop.Steps(2)).AndAtStart()))
+	pause := loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { return loop.ErrPause })
+	first, err := l.Run(t.Context(), 0, ten, loop.Until(loop.Steps(6)), pause)
+	require.NoError(t, err)
+	require.Equal(t, []int64{0}, stepsOf(t, first.History, "count_test"))
+	result, err := l.Run(t.Context(), first.State, ten, loop.Until(loop.Steps(6)), loop.Continue(first.Elapsed, first.History))
+	require.NoError(t, err)
+	require.Equal(t, []int64{0, 2, 4, 6}, stepsOf(t, result.History, "count_test"))
+}

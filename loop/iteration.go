@@ -239,7 +239,7 @@ func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	}
 	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
 	for i := range r.tasks {
-		if t := &r.tasks[i]; edge(t.when) && !(start && t.evaluates && r.from.Steps > 0) {
+		if t := &r.tasks[i]; edge(t.when) && !(start && t.evaluates && (r.from.Steps > 0 || r.resumed != nil && r.resumed.Len() > 0)) {
 			r.acted = true
 			if err := r.runTask(i, &stop); err != nil {
 				return false, err

@@ -221,8 +221,9 @@ func (s *site) api(ctx context.Context, gomarkdoc, folder string) error {
 	if err != nil {
 		return fmt.Errorf("gomarkdoc %s: %w: %s", folder, err, stderr.String())
 	}
-	_, body, found := strings.Cut(string(out), "\n# ") // its own title
-	if _, body, found = strings.Cut(body, "\n"); !found {
+	_, body, _ := strings.Cut(string(out), "\n# ") // its own title
+	_, body, found := strings.Cut(body, "\n")
+	if !found {
 		return fmt.Errorf("gomarkdoc %s: the page has no title", folder)
 	}
 	body = foreign.ReplaceAllStringFunc(body, func(found string) string {

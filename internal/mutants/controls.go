@@ -704,7 +704,7 @@ var controls = []control{
 	{name: "rows that lose their epochs", file: "loop/history_file.go", pkg: "checkpoint", test: "TestS06_epochsGoOn",
 		edits: []edit{{"Epochs: r.Epochs, ", ""}}},
 	{name: "an evaluation at the start of a resumed run", file: "loop/iteration.go", pkg: "loop", test: "TestEvaluation_notAtTheStartOfAResumedRun",
-		edits: []edit{{" && !(start && t.evaluates && r.from.Steps > 0)", ""}}},
+		edits: []edit{{" && !(start && t.evaluates && (r.from.Steps > 0 || r.resumed != nil && r.resumed.Len() > 0))", ""}}},
 	{name: "values that a model does not notice", file: "flaxlike/state.go", pkg: "flaxlike", test: "TestS19_changesOutdateWhatWasFound",
 		edits: []edit{{"\tm.seen.changes.Add(1)\n\tdefer m.seen.changes.Add(1)\n", ""}}},
 	{name: "logits that dice takes for probabilities", file: "flaxlike/loss.go", pkg: "flaxlike", test: "TestLoss_ofProbabilitiesRefusesLogits",

@@ -22,7 +22,7 @@ func TestCrossEntropy_labelsOutsideTheClasses(t *testing.T) {
 				loss := losses.MaskedMean(values, mask)
 				return []*graph.Node{values, loss, graph.Gradient(loss, logits)[0]}
 			})
-			out := of.MustExec([][]float32{{1, 2, 3}, {1, 2, 3}, {1, 2, 3}}, labels, mask)
+			out := of.MustCall([][]float32{{1, 2, 3}, {1, 2, 3}, {1, 2, 3}}, labels, mask)
 			return out[0].Value().([]float32), out[1].Value().(float32), out[2].Value().([][]float32)
 		}
 		for _, labels := range []any{[]int32{0, -1, 3}, []int64{0, math.MinInt64, math.MaxInt64}, []int8{0, -128, 127}, []uint8{0, 3, 255}} {
@@ -42,6 +42,6 @@ func TestCrossEntropy_labelsOutsideTheClasses(t *testing.T) {
 // Labels of a narrow dtype may number more classes than the dtype holds.
 func TestCrossEntropy_narrowLabels(t *testing.T) {
 	of := graph.MustNewExec(plugintest.CPU(t), losses.CrossEntropy)
-	got := of.MustExec([]uint8{0, 255}, [][]float32{make([]float32, 300), make([]float32, 300)})[0].Value().([]float32)
+	got := of.MustCall([]uint8{0, 255}, [][]float32{make([]float32, 300), make([]float32, 300)})[0].Value().([]float32)
 	require.InDeltaSlice(t, []float32{5.703782, 5.703782}, got, 1e-5)
 }
