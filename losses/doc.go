@@ -1,8 +1,8 @@
-// Package losses has losses as functions of a graph, from labels and a model's output to a value for each example, or
-// for each of its numbers or labels. An own step reports such values, whose mean is taken over the examples that count:
+// Package losses has losses as graph functions of labels and a model's output. They return a value per example, element
+// or label. A custom step reports these values; their mean is over the examples that count:
 //
 //	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 //
-// Package flaxlike and [Named] have the same functions by Keras's names. Each panics with an error where labels and
-// output do not fit, as the functions of a graph do.
+// [Named] and package flaxlike have the same functions by Keras's names. Like other graph functions, losses panic with
+// an error if labels and output do not fit.
 package losses

@@ -7,16 +7,15 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	_ "github.com/lazo-ml/lazo/internal/autodiff" // a loss has the right gradient
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // correct gradients of losses
 	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
 
-// Func is a loss: from the labels and an output to a value for each example, [batch, …]. A scalar is the loss of the
-// whole batch.
+// Func is a loss: it returns a value per example, [batch, …], or a scalar for the whole batch.
 type Func func(labels, output *graph.Node) *graph.Node
 
-// Named is a loss by Keras's name, or a short one:
+// Named returns a loss by Keras's name, or a short one:
 //
 //	sparse_categorical_crossentropy   integer labels [batch, …] and logits [batch, …, classes], in nats
 //	masked_sparse_categorical_crossentropy  the same over the labels of a batch that are not below 0, as data.PadSequences or a
@@ -39,11 +38,11 @@ type Func func(labels, output *graph.Node) *graph.Node
 //	dice, tversky                     labels 0 or 1 and probabilities, of one shape: of the whole batch, so that batches of other
 //	                                  sizes have other values
 //
-// Labels of the hinges are -1 or 1 alone. Tversky's two weights are 0.5, which makes it dice.
+// The hinges accept only labels -1 or 1. Tversky's two weights are 0.5, which makes it dice.
 //
-// The crossentropies take logits: the logarithm of a softmax that was rounded to 0 is infinite. An output that went
-// through softmax or sigmoid, or is clipped to 0…1, is refused, also where a Reshape, a Dropout, a pool or a mean
-// follows. In flaxlike dice and tversky take such an output alone: of logits they are an error there.
+// The crossentropies take logits, because the logarithm of a softmax that was rounded to 0 is infinite. They refuse an
+// output that went through softmax or sigmoid or is clipped to [0, 1], also if a Reshape, a Dropout, a pool or a mean
+// follows. In flaxlike, dice and tversky refuse logits.
 func Named(name string) (Func, error) { return names.Find("loss", name, byName) }
 
 var byName = map[string]Func{
@@ -73,14 +72,13 @@ var byName = map[string]Func{
 	"tversky":                                tversky,
 }
 
-// The functions here and not GoMLX's losses: most of those give the mean of the batch, of which neither the padding nor
-// a weight can be taken out any more.
+// GoMLX's losses are not used: most return the mean of the batch, which cannot exclude padding or apply weights.
 
 const sparseName = "sparse_categorical_crossentropy"
 
 // CrossEntropy is the softmax cross-entropy, in nats, of logits [batch, …, classes] and labels: integers [batch, …], or
-// probabilities of the logits' shape. An integer outside 0…classes-1 has the loss NaN, as in optax; its gradient is 0.
-// [MaskedMean] makes a loss of those that count: labels outside the mask may have any value.
+// probabilities of the logits' shape. For an integer outside [0, classes) the loss is NaN, as in optax, and the
+// gradient is 0. [MaskedMean] excludes labels, which may then have any value.
 func CrossEntropy(labels, logits *graph.Node) *graph.Node {
 	if labels.DType().IsInt() {
 		return sparse(labels, logits)
@@ -97,9 +95,9 @@ func masked(labels, logits *graph.Node) *graph.Node {
 	return MaskedMean(outputs.CrossEntropies(name, instead, labels, logits), outputs.AtLeastZero(labels, logits))
 }
 
-// MaskedMean is the mean of the values at which a mask of the same dimensions is true, or 0 if it is true at none. A
-// mask of numbers weighs them: it is the sum of the products divided by the sum of the mask, or by 1 where that is
-// less. Where the mask is 0 a value may be anything, also a NaN.
+// MaskedMean is the mean of the values where mask, of the same dimensions, is true, or 0 if it is true nowhere. With a
+// numeric mask it is the weighted sum divided by the larger of 1 and the sum of the weights. Where the mask is 0 a
+// value may be anything, even NaN.
 //
 //	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(labels, logits), mask)) // [batch, time]
 func MaskedMean(values, mask *graph.Node) *graph.Node {
@@ -112,8 +110,8 @@ func MaskedMean(values, mask *graph.Node) *graph.Node {
 	return graph.Div(graph.ReduceAllSum(graph.Mul(values, weights)), graph.MaxScalar(graph.ReduceAllSum(weights), 1))
 }
 
-// Accuracy is 1 for each label [batch, …] at which the largest of the logits [batch, …, classes] is, and else 0. It is
-// no loss, but for Builder.Metric; package metrics has the figure over all batches.
+// Accuracy is 1 for each label [batch, …] that is the argmax of the logits [batch, …, classes], else 0. It is meant for
+// Builder.Metric. Package metrics has the accuracy over all batches.
 func Accuracy(labels, logits *graph.Node) *graph.Node {
 	labels = outputs.Sparse("Accuracy", labels, logits)
 	outputs.SeveralClasses("Accuracy", logits, "metrics.Accuracy of metrics.Threshold")
@@ -127,17 +125,17 @@ func categorical(labels, logits *graph.Node) *graph.Node {
 	return graph.Neg(graph.ReduceSum(graph.Mul(labels, graph.LogSoftmax(logits)), -1))
 }
 
-// KLDivergence is that of labels as probabilities and the softmax of logits.
+// KLDivergence is the divergence of the softmax of logits from labels, which are probabilities.
 func KLDivergence(labels, logits *graph.Node) *graph.Node {
 	outputs.SeveralClasses("kl_divergence", logits, "binary_crossentropy")
 	outputs.NoProbabilities("kl_divergence", logits)
-	labels = graph.ClipScalar(outputs.Same("kl_divergence", labels, logits), tiny, 1) // as Keras's: no logarithm of 0
+	labels = graph.ClipScalar(outputs.Same("kl_divergence", labels, logits), tiny, 1) // as in Keras: avoids log(0)
 	log := graph.ClipScalar(graph.LogSoftmax(logits), leastLog, 0)
 	return graph.ReduceSum(graph.Mul(labels, graph.Sub(graph.Log(labels), log)), -1)
 }
 
-// BinaryCrossEntropy is the cross-entropy, in nats, of labels from 0 to 1 and the sigmoid of logits of the same shape:
-// max(z, 0) - z y + log(1 + exp(-|z|)), which overflows for no z.
+// BinaryCrossEntropy is the cross-entropy, in nats, of labels in [0, 1] and the sigmoid of logits of the same shape. It
+// is computed as max(z, 0) - z·y + log(1 + exp(-|z|)), which does not overflow.
 func BinaryCrossEntropy(labels, z *graph.Node) *graph.Node {
 	outputs.NoProbabilities("binary_crossentropy", z)
 	labels = outputs.Same("binary_crossentropy", labels, z)
@@ -145,29 +143,29 @@ func BinaryCrossEntropy(labels, z *graph.Node) *graph.Node {
 	return graph.Add(graph.Sub(graph.Max(z, graph.ZerosLike(z)), graph.Mul(z, labels)), tail)
 }
 
-// SquaredError is the square of the difference, for each number.
+// SquaredError is the squared difference of each element.
 func SquaredError(labels, output *graph.Node) *graph.Node {
 	return graph.Square(graph.Sub(output, outputs.Same("mean_squared_error", labels, output)))
 }
 
-// AbsoluteError is the absolute value of the difference, for each number.
+// AbsoluteError is the absolute difference of each element.
 func AbsoluteError(labels, output *graph.Node) *graph.Node {
-	return graph.Abs(graph.Sub(outputs.Same("mean_absolute_error", labels, output), output)) // so that its slope at 0 is Keras's
+	return graph.Abs(graph.Sub(outputs.Same("mean_absolute_error", labels, output), output)) // this order gives Keras's slope at 0
 }
 
-// Huber is half the square of a difference of up to 1, and grows linearly beyond it (Huber 1964).
+// Huber is half the squared difference up to 1, and linear beyond it (Huber 1964).
 func Huber(labels, output *graph.Node) *graph.Node {
 	d := graph.Abs(graph.Sub(output, outputs.Same("huber", labels, output)))
 	near := graph.MinScalar(d, 1)
 	return graph.Add(graph.MulScalar(graph.Square(near), 0.5), graph.Sub(d, near))
 }
 
-// Hinge is 1 less the product of a label, -1 or 1, and the output, where that is above 0.
+// Hinge is max(0, 1 - label·output), for labels -1 or 1.
 func Hinge(labels, output *graph.Node) *graph.Node {
 	return above0(graph.OneMinus(graph.Mul(output, outputs.Same("hinge", labels, output))))
 }
 
-// above0 is x where it is above 0, and else 0. Its slope at 0 is a half, as JAX's.
+// above0 is max(x, 0). Its slope at 0 is ½, as in JAX.
 func above0(x *graph.Node) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), x.DType())
 	return graph.Where(graph.Equal(x, zero), graph.MulScalar(x, 0.5), graph.Max(x, zero))
@@ -178,28 +176,27 @@ func squaredHinge(labels, output *graph.Node) *graph.Node {
 	return graph.Square(graph.Max(margin, graph.ZerosLike(margin)))
 }
 
-// categoricalHinge is how far the best of the other classes is above the own one, less 1.
+// categoricalHinge is max(0, 1 + the best other class - the label's class).
 func categoricalHinge(labels, output *graph.Node) *graph.Node {
 	outputs.SeveralClasses("categorical_hinge", output, "hinge, with labels -1 or 1")
 	labels = outputs.Same("categorical_hinge", labels, output)
 	own := graph.ReduceSum(graph.Mul(labels, output), -1)
 	others := graph.Mul(graph.OneMinus(labels), output)
 	best := graph.StopGradient(graph.ReduceAndKeep(others, graph.ReduceMax, -1))
-	equals := graph.Equal(others, best) // they share the slope, as in JAX
+	equals := graph.Equal(others, best) // ties share the slope, as in JAX
 	off := graph.ReduceSum(graph.Where(equals, graph.Sub(others, best), graph.ZerosLike(others)), -1)
 	shared := graph.Div(off, graph.ReduceSum(graph.ConvertDType(equals, output.DType()), -1))
 	return above0(graph.AddScalar(graph.Sub(graph.Add(graph.Squeeze(best, -1), shared), own), 1))
 }
 
-// In the focal losses a probability is at least 1e-7 and at most 1 less float32's step below 1, as Keras's: beyond
-// these a logit has no slope.
+// The focal losses clip probabilities to [1e-7, 1 - float32's epsilon], as Keras does. The slope outside is 0.
 const (
 	leastLog = -16.118095650958319 // ln(1e-7)
 	mostLog  = -1.1920929665620834e-07
 )
 
-// FocalCrossEntropy is the cross-entropy of labels as probabilities and logits, multiplied by 0.25 and by the square of
-// what the probability of a class lacks to 1, so that easy examples count less (Lin et al. 2017).
+// FocalCrossEntropy is the cross-entropy of labels, which are probabilities, and logits, multiplied by 0.25·(1-p)², so
+// that easy examples weigh less (Lin et al. 2017).
 func FocalCrossEntropy(labels, logits *graph.Node) *graph.Node {
 	const name, alpha = "categorical_focal_crossentropy", 0.25
 	outputs.SeveralClasses(name, logits, "binary_focal_crossentropy")
@@ -210,31 +207,30 @@ func FocalCrossEntropy(labels, logits *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.ReduceSum(each, -1), -alpha)
 }
 
-// BinaryFocalCrossEntropy is [BinaryCrossEntropy], multiplied by the square of what the probability lacks to its
-// label.
+// BinaryFocalCrossEntropy is [BinaryCrossEntropy] multiplied by the square of 1 minus the label's probability.
 func BinaryFocalCrossEntropy(labels, z *graph.Node) *graph.Node {
 	outputs.NoProbabilities("binary_focal_crossentropy", z)
 	labels = outputs.Same("binary_focal_crossentropy", labels, z)
 	p := graph.Sigmoid(z)
 	lacks := graph.Add(graph.Mul(labels, graph.OneMinus(p)), graph.Mul(graph.OneMinus(labels), p))
-	one := graph.ClipScalar(graph.Neg(softPlus(graph.Neg(z))), leastLog, mostLog) // the logarithm of p
+	one := graph.ClipScalar(graph.Neg(softPlus(graph.Neg(z))), leastLog, mostLog) // log p
 	zero := graph.ClipScalar(graph.Neg(softPlus(z)), -15.942385152878742, -tiny)
 	return graph.Neg(graph.Mul(graph.Square(lacks), graph.Add(graph.Mul(labels, one), graph.Mul(graph.OneMinus(labels), zero))))
 }
 
-// softPlus is log(1 + exp(z)), which overflows for no z.
+// softPlus is log(1 + exp(z)), without overflow.
 func softPlus(z *graph.Node) *graph.Node {
 	return graph.Add(graph.Max(z, graph.ZerosLike(z)), graph.Log1P(graph.Exp(graph.Neg(graph.Abs(z)))))
 }
 
-// Poisson is that of counts and an expected count above 0, less what does not depend on the output.
+// Poisson is the Poisson loss of counts and an expected count above 0, without the term that is constant in the output.
 func Poisson(labels, output *graph.Node) *graph.Node {
 	labels = outputs.Same("poisson", labels, output)
 	return graph.Sub(output, graph.Mul(labels, graph.Log(graph.AddScalar(output, tiny))))
 }
 
-// LogCosh is the logarithm of the hyperbolic cosine of the difference: d + softplus(-2d) - log(2), which
-// overflows for no d.
+// LogCosh is the logarithm of the hyperbolic cosine of the difference, computed as d + softplus(-2d) - log(2), which
+// does not overflow.
 func LogCosh(labels, output *graph.Node) *graph.Node {
 	d := graph.Abs(graph.Sub(output, outputs.Same("log_cosh", labels, output)))
 	return graph.AddScalar(graph.Add(d, graph.Log1P(graph.Exp(graph.MulScalar(d, -2)))), -math.Ln2)
@@ -252,7 +248,7 @@ func squaredLogarithmicError(labels, output *graph.Node) *graph.Node {
 	return graph.Square(graph.Sub(log(output), log(labels)))
 }
 
-// Cosine is minus the cosine of the angle between two vectors; that with a vector of zeros is 0.
+// Cosine is minus the cosine of the angle between two vectors, or 0 if one is zero.
 func Cosine(labels, output *graph.Node) *graph.Node {
 	labels = outputs.Same("cosine_similarity", labels, output)
 	if output.Rank() < 2 || outputs.Classes(output) < 2 {
@@ -265,11 +261,11 @@ func Cosine(labels, output *graph.Node) *graph.Node {
 	return graph.Neg(graph.ReduceSum(graph.Mul(unit(labels), unit(output)), -1))
 }
 
-// Dice is 1 less twice what labels and probabilities share, of what they have together in the whole batch: a scalar
+// Dice is 1 minus twice the overlap of labels and probabilities divided by their sum, over the whole batch: a scalar
 // (Milletari et al. 2016).
 func Dice(labels, output *graph.Node) *graph.Node { return overlap("dice", labels, output) }
 
-// tversky is [Dice] with weights for false positives and false negatives, which are equal here (Salehi et al. 2017).
+// tversky has equal weights for false positives and false negatives (Salehi et al. 2017), so it is [Dice].
 func tversky(labels, output *graph.Node) *graph.Node { return overlap("tversky", labels, output) }
 
 func overlap(name string, labels, output *graph.Node) *graph.Node {
@@ -279,5 +275,5 @@ func overlap(name string, labels, output *graph.Node) *graph.Node {
 	return graph.OneMinus(graph.Div(graph.MulScalar(both, 2), graph.AddScalar(all, tiny)))
 }
 
-// tiny keeps logarithms and quotients finite: Keras's epsilon, in its places.
+// tiny is Keras's epsilon. It keeps logarithms and quotients finite.
 const tiny = 1e-7

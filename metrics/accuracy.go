@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Accuracy is the weighted share of examples with the label's class as the predicted one. Its inputs are labels and
+// Accuracy is the weighted share of examples whose predicted class is the label's. Its inputs are labels and
 // predictions: see the package's section on classes.
 func Accuracy() Metric {
 	const name = "Accuracy"
@@ -18,9 +18,8 @@ func Accuracy() Metric {
 	}, nil, "labels", "predictions")
 }
 
-// TopK is the weighted share of examples in which fewer than k classes have a greater score than the label's, so that
-// equals at the border are all in. Its inputs are labels and predictions, the latter as scores: see the package's
-// section on classes.
+// TopK is the weighted share of examples in which fewer than k classes have a higher score than the label's, so ties
+// count as correct. Its inputs are labels and scores: see the package's section on classes.
 func TopK(k int) Metric {
 	name := fmt.Sprintf("TopK(%d)", k)
 	return newMean(name, func(in []*graph.Node) *graph.Node {
@@ -38,10 +37,10 @@ func TopK(k int) Metric {
 }
 
 // CrossEntropy is the weighted mean of the softmax cross-entropy between labels and logits, its two inputs, in nats.
-// Logits are floats [examples…, classes]; labels are integers [examples…] or probabilities [examples…, classes].
+// Logits are floats [examples…, classes]. Labels are integers [examples…] or probabilities [examples…, classes].
 func CrossEntropy() Metric { return crossEntropy("CrossEntropy", nil) }
 
-// Perplexity is e to the power of [CrossEntropy]: weights, or a mask, say which tokens count.
+// Perplexity is exp of [CrossEntropy]. Weights or a mask select the tokens.
 func Perplexity() Metric { return crossEntropy("Perplexity", graph.Exp) }
 
 func crossEntropy(name string, after func(*graph.Node) *graph.Node) Metric {
@@ -55,7 +54,7 @@ func crossEntropy(name string, after func(*graph.Node) *graph.Node) Metric {
 			panic(fmt.Errorf("metrics: %s: logits %s are of one class, whose probability is always 1: expected two or more", name, logits.Shape()))
 		}
 		if logits.DType() != dtype {
-			logits = graph.ConvertDType(logits, dtypes.Float32) // half precision would lose the sum of the exponentials
+			logits = graph.ConvertDType(logits, dtypes.Float32) // 16 bits are too few for the sum of exponentials
 		}
 		log := graph.LogSoftmax(logits)
 		if labels.DType().IsFloat() {
@@ -63,7 +62,7 @@ func crossEntropy(name string, after func(*graph.Node) *graph.Node) Metric {
 				panic(fmt.Errorf("metrics: %s: labels %s as probabilities must have the dimensions of the logits %s", name, labels.Shape(), logits.Shape()))
 			}
 			p := graph.ConvertDType(labels, dtype)
-			return graph.Neg(graph.ReduceSum(graph.Mul(p, counted(p, log)), -1)) // counted: 0 times log(0) is 0 here
+			return graph.Neg(graph.ReduceSum(graph.Mul(p, counted(p, log)), -1)) // counted: so that 0·log(0) is 0
 		}
 		class, _, n := classes(name, []*graph.Node{labels, logits})
 		ofLabel := graph.ReduceSum(graph.Where(is(class, n), log, graph.ZerosLike(log)), -1)
@@ -71,7 +70,7 @@ func crossEntropy(name string, after func(*graph.Node) *graph.Node) Metric {
 	}, after, "labels", "logits")
 }
 
-// orNaN is x, or NaN where an example is invalid.
+// orNaN is x, or NaN where invalid is true.
 func orNaN(x, invalid *graph.Node) *graph.Node {
 	x = graph.ConvertDType(x, dtype)
 	return graph.Where(invalid, graph.BroadcastToShape(nan(x.Graph()), x.Shape()), x)

@@ -7,13 +7,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// AUC is the area under the ROC curve: how likely an example of label 1 has a greater prediction than one of label 0,
-// equals counting half. Its inputs are labels, 0 or 1 of any type, and predictions, probabilities in 0…1, of one shape:
-// each element is an example.
+// AUC is the area under the ROC curve: the probability that an example with label 1 has a higher prediction than one
+// with label 0, with ties counted half. Its inputs are labels, 0 or 1 of any dtype, and predictions, probabilities in
+// [0, 1], of one shape. Each element is an example.
 //
-// The thresholds are spread evenly from 0 to 1, and predictions above the same ones count as equal, so the value is off
-// by at most half the share of pairs of a 1 and a 0 that are equal so; for predictions that lie on thresholds it is
-// exact. Another label, a prediction outside of 0…1 and NaN make it NaN; so does a lack of examples of one label.
+// The thresholds are evenly spaced in [0, 1]. Predictions between the same two thresholds count as ties, so the error
+// is at most half the share of such pairs. It is exact for predictions that lie on thresholds. AUC is NaN if a label is
+// not 0 or 1, if a prediction is outside [0, 1] or NaN, or if one of the labels has no examples.
 func AUC(thresholds int) Metric {
 	return newCurve("AUC", thresholds, func(ones, zeros *graph.Node) *graph.Node {
 		pairs := graph.Mul(zeros, graph.Sub(atLeast(ones), graph.DivScalar(ones, 2)))
@@ -21,9 +21,8 @@ func AUC(thresholds int) Metric {
 	})
 }
 
-// AveragePrecision is the area under the curve of precision over recall, in steps: the sum of each threshold's
-// precision times the recall that it adds. Its inputs, thresholds and NaN are those of [AUC], but it needs no example
-// of label 0.
+// AveragePrecision is the area under the precision-recall curve: the sum over thresholds of precision times the
+// increase of recall. Inputs, thresholds and NaN are as in [AUC], but label 0 needs no examples.
 func AveragePrecision(thresholds int) Metric {
 	return newCurve("AveragePrecision", thresholds, func(ones, zeros *graph.Node) *graph.Node {
 		hits := atLeast(ones)
@@ -32,8 +31,8 @@ func AveragePrecision(thresholds int) Metric {
 	})
 }
 
-// newCurve is a metric of how many examples of label 1 and of label 0 there are above each threshold and not above the
-// next; the first bin is for what is 0.
+// newCurve is a metric from the counts of labels 1 and 0 between adjacent thresholds. The first bin counts predictions
+// of 0.
 func newCurve(name string, thresholds int, value func(ones, zeros *graph.Node) *graph.Node) Metric {
 	name = fmt.Sprintf("%s(%d)", name, thresholds)
 	bins := shapes.Make(dtype, max(thresholds, 1))
@@ -62,8 +61,8 @@ func newCurve(name string, thresholds int, value func(ones, zeros *graph.Node) *
 		value: func(acc []*graph.Node) []Value { return single(value(acc[0], acc[1])) }}
 }
 
-// atLeast is for each bin the sum of itself and all after it, in as many additions of arrays as the number of bins has
-// bits (Hillis and Steele, Data Parallel Algorithms, 1986).
+// atLeast is the reversed cumulative sum of bins, in log2(n) additions (Hillis and Steele, Data Parallel Algorithms,
+// 1986).
 func atLeast(bins *graph.Node) *graph.Node {
 	n := bins.Shape().Dimensions[0]
 	for far := 1; far < n; far *= 2 {

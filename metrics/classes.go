@@ -8,20 +8,20 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// classType is that of classes: wide enough that no label wraps around into the range.
+// classType is wide enough that no label wraps around into the valid range.
 const classType = dtypes.Int64
 
-// noClass stands for an example with no known class.
+// noClass marks an example without a known class.
 const noClass = -1
 
-// Threshold makes classes of two from probabilities or scores: 1 where x is greater than the threshold, else 0, as
-// integers of x's shape. A NaN is no class.
+// Threshold makes binary classes from probabilities or scores: 1 if x > threshold, else 0, as integers of x's shape.
+// NaN becomes an invalid class.
 func Threshold(x *graph.Node, threshold float64) *graph.Node {
 	above := graph.GreaterThan(graph.ConvertDType(x, dtype), graph.Scalar(x.Graph(), dtype, threshold))
 	return orNoClass(x, graph.ConvertDType(above, classType))
 }
 
-// orNoClass is class but where x is NaN.
+// orNoClass is class, or noClass where x is NaN.
 func orNoClass(x, class *graph.Node) *graph.Node {
 	if !x.DType().IsFloat() {
 		return class
@@ -29,9 +29,8 @@ func orNoClass(x, class *graph.Node) *graph.Node {
 	return graph.Where(graph.IsNaN(x), graph.FillScalar(x.Graph(), class.Shape(), noClass), class)
 }
 
-// classes reads labels and predictions, each as integers (a class for each example) or as floats with one axis more
-// (scores, of which the greatest counts, the first one of equals). known is how many classes there are, as the scores
-// say; 0 if neither has scores.
+// classes reads labels and predictions, each as integers (one class per example) or as floats with one more axis
+// (scores; the first maximum counts). known is the number of classes by the scores, 0 without scores.
 func classes(name string, inputs []*graph.Node) (labels, predictions *graph.Node, known int) {
 	take(name, inputs, "labels", "predictions")
 	labels, n := classOf(name, "labels", inputs[0])
@@ -60,7 +59,7 @@ func classOf(name, what string, x *graph.Node) (class *graph.Node, classes int) 
 	}
 }
 
-// outside tells which classes are not in 0…n-1; n is 0 where it is not known.
+// outside reports which classes are not in [0, n). n is 0 if unknown.
 func outside(class *graph.Node, n int) *graph.Node {
 	bad := graph.LessThan(class, graph.ScalarZero(class.Graph(), class.DType()))
 	if n == 0 {
@@ -69,14 +68,13 @@ func outside(class *graph.Node, n int) *graph.Node {
 	return graph.LogicalOr(bad, graph.GreaterOrEqual(class, graph.Scalar(class.Graph(), class.DType(), n)))
 }
 
-// is tells for each example and each of n classes whether the example is of the class: [examples…, n].
+// is is the one-hot form of class as bool, [examples…, n].
 func is(class *graph.Node, n int) *graph.Node {
 	return graph.ConvertDType(graph.OneHot(class, n, dtype), dtypes.Bool)
 }
 
-// ConfusionMatrix is the weight of the examples of each label that were given each prediction: [classes, classes], row
-// label, column prediction. Its inputs are labels and predictions: see the package's section on classes. Without any
-// example it is 0.
+// ConfusionMatrix is the weight of the examples per label and prediction: [classes, classes], rows are labels, columns
+// predictions. Its inputs are labels and predictions: see the package's section on classes. Without examples it is 0.
 func ConfusionMatrix(classes int) Metric {
 	name := fmt.Sprintf("ConfusionMatrix(%d)", classes)
 	return &sums{name: name, inputs: []string{"labels", "predictions"},
@@ -90,7 +88,7 @@ func ConfusionMatrix(classes int) Metric {
 		value: func(acc []*graph.Node) []Value { return single(acc[0]) }}
 }
 
-// classified reads labels and predictions of so many classes, with their weights, and tells which examples have none.
+// classified reads labels and predictions of n classes and their weights. invalid marks examples without a valid class.
 func classified(name string, n int, weights *graph.Node, in []*graph.Node) (labels, predictions, w, invalid *graph.Node) {
 	labels, predictions, known := classes(name, in)
 	if n < 2 || known > 0 && known != n {

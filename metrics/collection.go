@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Collection is several metrics under names, each fed with some of the same named outputs of a step. Its methods are
-// those of a [Metric] but for Update, which takes all outputs by name.
+// Collection is several named metrics, which take named outputs of a step. Its methods are those of [Metric], except
+// that Update takes all outputs by name.
 type Collection []Entry
 
 // Entry is a metric of a [Collection].
@@ -18,11 +18,11 @@ type Entry struct {
 	Metric Metric
 	// Inputs are the names of the outputs that the metric takes, in its order.
 	Inputs []string
-	// Weights is the name of the output that weighs the examples, often a mask; empty if all count alike.
+	// Weights is the name of the output with the examples' weights, often a mask. If empty, all weights are 1.
 	Weights string
 }
 
-// Accumulators are those of all metrics, under names such as "accuracy/total".
+// Accumulators returns those of all metrics, with names such as "accuracy/total".
 func (c Collection) Accumulators() []Accumulator {
 	var all []Accumulator
 	for i, e := range c {
@@ -40,10 +40,10 @@ func (c Collection) Accumulators() []Accumulator {
 	return all
 }
 
-// Initial gives the accumulators as they are before the first batch.
+// Initial returns the accumulators before the first batch.
 func (c Collection) Initial(g *graph.Graph) []*graph.Node { return initial(c.Accumulators(), g) }
 
-// Update gives the accumulators with a batch added.
+// Update returns the accumulators with a batch added.
 func (c Collection) Update(acc []*graph.Node, outputs map[string]*graph.Node) []*graph.Node {
 	find := func(e Entry, name string) *graph.Node {
 		if n := outputs[name]; n != nil {
@@ -65,17 +65,17 @@ func (c Collection) Update(acc []*graph.Node, outputs map[string]*graph.Node) []
 	}, acc)
 }
 
-// Merge joins what was gathered in a with what was gathered later, or at the same time, in b.
+// Merge combines accumulators of different batches; those of b are later or from the same time.
 func (c Collection) Merge(a, b []*graph.Node) []*graph.Node {
 	return c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node { return e.Metric.Merge(acc[0], acc[1]) }, a, b)
 }
 
-// Reduce joins what was gathered at the same time: see the function [Reduce].
+// Reduce combines accumulators of the same time: see the function [Reduce].
 func (c Collection) Reduce(a, b []*graph.Node) []*graph.Node {
 	return c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node { return Reduce(e.Metric, acc[0], acc[1]) }, a, b)
 }
 
-// Compute gives the values of all metrics under names: the metric's own, and for one of several values such as
+// Compute returns the values of all metrics. The name is the metric's, or for a metric of several values the form
 // "scores/recall".
 func (c Collection) Compute(acc []*graph.Node) []Value {
 	var values []Value
@@ -91,7 +91,7 @@ func (c Collection) Compute(acc []*graph.Node) []Value {
 	return values
 }
 
-// each calls f with each entry and its part of the accumulators, and joins what it returns.
+// each calls f with each entry and its part of the accumulators, and concatenates the results.
 func (c Collection) each(f func(e Entry, acc ...[]*graph.Node) []*graph.Node, acc ...[]*graph.Node) []*graph.Node {
 	for _, a := range acc {
 		check("collection", c.Accumulators(), a)

@@ -4,18 +4,17 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Pearson is the linear correlation of targets and predictions, its two inputs, of one shape: from -1 to 1. It
-// is the mean over so many columns, the numbers of the last axis; inputs [examples] have one. All examples are one
-// population. Where all of one side of a column are equal it is NaN.
+// Pearson is the linear correlation of targets and predictions, its two inputs, of one shape: from -1 to 1. It is the
+// mean over columnCount columns, the elements of the last axis; inputs [examples] have one column. The statistics are
+// over all examples. If targets or predictions of a column are constant, it is NaN.
 func Pearson(columnCount int) Metric {
 	return correlation{columns(columnCount), "Pearson", func(x, y moments, together *graph.Node) *graph.Node {
 		return graph.Div(together, graph.Mul(graph.Sqrt(x.squares), graph.Sqrt(y.squares)))
 	}}
 }
 
-// Concordance is Lin's coefficient (1989): [Pearson] that also wants predictions of the targets' size, not only in line
-// with them. Inputs, columns and population are those of Pearson. Where all of both sides of a column are one number it
-// is NaN.
+// Concordance is Lin's coefficient (1989): [Pearson] that also penalizes differences of mean and scale. Inputs and
+// columns are as in Pearson. If targets and predictions of a column are all one number, it is NaN.
 func Concordance(columnCount int) Metric {
 	return correlation{columns(columnCount), "Concordance", func(x, y moments, together *graph.Node) *graph.Node {
 		apart := graph.Mul(x.weight, graph.Square(graph.Sub(x.mean, y.mean)))
@@ -23,8 +22,7 @@ func Concordance(columnCount int) Metric {
 	}}
 }
 
-// correlation is a figure of the moments of targets and predictions, and of the sum of products of their distances from
-// the means.
+// correlation computes a value from the moments of targets and predictions and their co-moment.
 type correlation struct {
 	columns
 	name string

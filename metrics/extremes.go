@@ -7,12 +7,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Min is the least element of its input, values of any shape; of weights it only matters which are 0. Without any
-// example it is +Inf.
+// Min is the minimum of all elements of its input, of any shape. Elements of weight 0 are excluded. Without examples it
+// is +Inf.
 func Min() Metric { return extreme{"Min", math.Inf(1), graph.Min, graph.ReduceAllMin} }
 
-// Max is the greatest element of its input, values of any shape; of weights it only matters which are 0. Without any
-// example it is -Inf.
+// Max is the maximum of all elements of its input, of any shape. Elements of weight 0 are excluded. Without examples it
+// is -Inf.
 func Max() Metric { return extreme{"Max", math.Inf(-1), graph.Max, graph.ReduceAllMax} }
 
 type extreme struct {
@@ -44,8 +44,8 @@ func (e extreme) Compute(acc []*graph.Node) []Value {
 	return single(acc[0])
 }
 
-// Last is the weighted mean of the last batch that had an example: of all elements of its input, values of any shape.
-// It has a Reduce: what devices saw at the same time is averaged, as clu's LastValue does.
+// Last is the weighted mean of all elements of its input, of any shape, over the last batch that had examples. Its
+// Reduce averages over devices, as clu's LastValue does.
 func Last() Metric { return last{} }
 
 type last struct{}
@@ -58,7 +58,7 @@ func (l last) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.No
 	return l.Merge(acc, []*graph.Node{total(w, inputs[0]), graph.ReduceAllSum(w)})
 }
 
-// Merge is b, or a where b has no example.
+// Merge returns b, or a if b has no examples.
 func (l last) Merge(a, b []*graph.Node) []*graph.Node {
 	check("Last", l.Accumulators(), a)
 	check("Last", l.Accumulators(), b)
@@ -66,7 +66,7 @@ func (l last) Merge(a, b []*graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Where(none, a[0], b[0]), graph.Where(none, a[1], b[1])}
 }
 
-// Reduce is the batches of a and b as if they were one.
+// Reduce combines the batches of a and b as if they were one.
 func (l last) Reduce(a, b []*graph.Node) []*graph.Node {
 	check("Last", l.Accumulators(), a)
 	check("Last", l.Accumulators(), b)

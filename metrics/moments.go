@@ -7,12 +7,11 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// columns is how many figures a metric of numbers gathers next to each other, one for each number of the last axis. The
-// accumulators of one column are scalars.
+// columns is the number of columns, the elements of the last axis. The accumulators of one column are scalars.
 type columns int
 
-// read gives targets and predictions as float64 and the weight of each: [examples, columns], or of one column as they
-// are.
+// read returns targets and predictions as float64 with the weight of each: [examples, columns], or unchanged for one
+// column.
 func (c columns) read(name string, weights *graph.Node, inputs []*graph.Node) (w, targets, predictions *graph.Node) {
 	targets, predictions = pair(name, inputs)
 	last := 1
@@ -31,7 +30,7 @@ func (c columns) read(name string, weights *graph.Node, inputs []*graph.Node) (w
 	return w, targets, predictions
 }
 
-// accumulators are numbers of each column that start at 0.
+// accumulators are one number per column, initially 0.
 func (c columns) accumulators(names ...string) []Accumulator {
 	list := scalars(names...)
 	for i := range list {
@@ -42,7 +41,6 @@ func (c columns) accumulators(names ...string) []Accumulator {
 	return list
 }
 
-// sum is that of each column.
 func (c columns) sum(x *graph.Node) *graph.Node {
 	if c > 1 {
 		return graph.ReduceSum(x, 0)
@@ -50,12 +48,12 @@ func (c columns) sum(x *graph.Node) *graph.Node {
 	return graph.ReduceAllSum(x)
 }
 
-// total is the weighted sum of each column.
+// total is the weighted sum per column.
 func (c columns) total(weights, x *graph.Node) *graph.Node {
 	return c.sum(graph.Mul(weights, counted(weights, x)))
 }
 
-// less is x less the mean of its column, and of no account where an example does not count.
+// less is x minus the mean of its column, or 0 for an example of weight 0.
 func (c columns) less(weights, x, mean *graph.Node) *graph.Node {
 	if c > 1 {
 		mean = graph.ExpandAxes(mean, 0)
@@ -63,9 +61,9 @@ func (c columns) less(weights, x, mean *graph.Node) *graph.Node {
 	return graph.Sub(counted(weights, x), mean)
 }
 
-// moments are the weight, the mean, and the sum of squared distances from that mean, of numbers gathered so far. Joined
-// by the rule of Chan, Golub and LeVeque (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances,
-// 1979), they keep the digits that a sum of squares loses where the mean is large.
+// moments are the weight, the mean and the sum of squared deviations so far. The rule of Chan, Golub and LeVeque
+// (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979) combines them. It stays precise for
+// a large mean, where a sum of squares does not.
 type moments struct{ weight, mean, squares *graph.Node }
 
 func (c columns) moments(weights, x *graph.Node) moments {
@@ -87,12 +85,10 @@ func (m moments) join(n moments) moments {
 
 func (m moments) variance() *graph.Node { return graph.Div(m.squares, m.weight) }
 
-// StandardDeviation is the square root of the weighted mean squared distance of all elements of its input, values of
-// any shape, from their mean: that of a population, divided by n and not n-1.
+// StandardDeviation is the weighted population standard deviation (divided by n, not n-1) of all elements of its input,
+// of any shape.
 func StandardDeviation() Metric { return standardDeviation{} }
 
-// standardDeviation joins means and squared distances: of sums and sums of squares a small deviation of large numbers
-// would be 0.
 type standardDeviation struct{}
 
 const deviationName = "StandardDeviation"
@@ -119,9 +115,9 @@ func (s standardDeviation) Compute(acc []*graph.Node) []Value {
 	return single(graph.Sqrt(moments{acc[0], acc[1], acc[2]}.variance()))
 }
 
-// R2 is the coefficient of determination of predictions for targets, its two inputs, of one shape: 1 less the share of
-// the targets' variance that the predictions leave. It is the mean over so many columns, the numbers of the last axis;
-// inputs [examples] have one. Where all targets of a column are equal it is -Inf, or NaN if they are all met.
+// R2 is the coefficient of determination of predictions for targets, its two inputs, of one shape. It is the mean over
+// columnCount columns, the elements of the last axis; inputs [examples] have one column. If all targets of a column are
+// equal it is -Inf, or NaN if all predictions equal them.
 func R2(columnCount int) Metric { return r2{columns(columnCount)} }
 
 type r2 struct{ columns }

@@ -7,11 +7,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// BestAt is how good one side of a classifier of two can be if a threshold is chosen for the other side: the best
-// value of the one over all thresholds at which the other is at least so much, and 0 if there is none. The sides are
-// "precision", "recall", which is the sensitivity, and "specificity": BestAt("precision", "recall", 0.5, 200) is
-// Keras's PrecisionAtRecall(0.5). Inputs, thresholds and NaN are those of [AUC]; an example counts as a 1 where its
-// prediction is above the threshold.
+// BestAt is the best value of one rate of a binary classifier over all thresholds at which another rate is at least the
+// given value, or 0 if there is no such threshold. The rates are "precision", "recall" (sensitivity) and "specificity".
+// BestAt("precision", "recall", 0.5, 200) is Keras's PrecisionAtRecall(0.5). Inputs, thresholds and NaN are as in
+// [AUC]. A prediction above the threshold means class 1.
 func BestAt(best, at string, least float64, thresholds int) Metric {
 	name := fmt.Sprintf("BestAt(%s, %s, %g)", best, at, least)
 	return newCurve(name, thresholds, func(ones, zeros *graph.Node) *graph.Node {
@@ -22,7 +21,7 @@ func BestAt(best, at string, least float64, thresholds int) Metric {
 		if !(least >= 0 && least <= 1) {
 			panic(fmt.Errorf("metrics: %s(%d): expected a share from 0 to 1", name, thresholds))
 		}
-		none := graph.Zeros(ones.Graph(), shapes.Make(dtype, 1)) // above the last threshold there is nothing
+		none := graph.Zeros(ones.Graph(), shapes.Make(dtype, 1)) // nothing is above the last threshold
 		above := func(bins *graph.Node) *graph.Node { return graph.Concatenate([]*graph.Node{atLeast(bins), none}, 0) }
 		hits, misses, allOnes, allZeros := above(ones), above(zeros), graph.ReduceAllSum(ones), graph.ReduceAllSum(zeros)
 		reached := graph.GreaterOrEqual(condition.of(hits, misses, allOnes, allZeros), graph.Scalar(ones.Graph(), dtype, least))
@@ -32,15 +31,15 @@ func BestAt(best, at string, least float64, thresholds int) Metric {
 		if wanted.zeros || condition.zeros {
 			enough = graph.Mul(allOnes, allZeros)
 		}
-		// Also where the counts are NaN: a comparison with it is false.
+		// This is NaN also if the counts are NaN, because comparisons with NaN are false.
 		return graph.Where(graph.GreaterThan(enough, graph.ScalarZero(ones.Graph(), dtype)), best, nan(ones.Graph()))
 	})
 }
 
-// rate is a figure at each threshold from how much of label 1 and of label 0 is above it, of how much there is.
+// rate is a value at each threshold, from the counts of labels 1 and 0 above it and in total.
 type rate struct {
 	of func(hits, misses, ones, zeros *graph.Node) *graph.Node
-	// zeros: without an example of label 0 it says nothing.
+	// zeros: it is undefined without examples of label 0.
 	zeros bool
 }
 

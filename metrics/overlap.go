@@ -6,12 +6,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// IoU is the intersection over union of a class, Jaccard's index: the examples that are of the class and predicted to
-// be, as a share of those that are either. Its inputs are labels and predictions: see the package's section on classes.
-// A class that is neither seen nor predicted has 0; without any example it is NaN.
+// IoU is the intersection over union of a class (Jaccard index): the examples labeled and predicted as the class,
+// divided by those that are either. Its inputs are labels and predictions: see the package's section on classes. A
+// class that is neither labeled nor predicted has 0. Without examples it is NaN.
 func IoU(classes int, average Average) Metric { return newScores("IoU", classes, average, iou) }
 
-// MeanIoU is the mean of [IoU] over the classes that are seen or predicted.
+// MeanIoU is the mean of [IoU] over the classes that are labeled or predicted.
 func MeanIoU(classes int) Metric {
 	s := newScores("MeanIoU", classes, PerClass, iou).(*sums)
 	s.name = fmt.Sprintf("MeanIoU(%d)", classes)
@@ -20,14 +20,14 @@ func MeanIoU(classes int) Metric {
 		each := iou.of(acc[0], acc[1], acc[2], nil)
 		union := graph.Add(acc[1], acc[2])
 		there := graph.ConvertDType(graph.NotEqual(union, graph.ZerosLike(union)), dtype)
-		return single(graph.Div(graph.ReduceAllSum(each), graph.ReduceAllSum(there))) // NaN without any example
+		return single(graph.Div(graph.ReduceAllSum(each), graph.ReduceAllSum(there))) // NaN without examples
 	}
 	s.multiLabel.value = s.value
 	return s
 }
 
-// FBeta is the harmonic mean of [Precision] and [Recall] in which recall counts beta² times as much (van Rijsbergen
-// 1979), for each class first; F1 is that with beta 1. A class that is neither seen nor predicted has 0.
+// FBeta is the weighted harmonic mean of [Precision] and [Recall], computed per class, in which recall has the weight
+// beta² (van Rijsbergen 1979). F1 has beta 1. A class that is neither labeled nor predicted has 0.
 func FBeta(beta float64, classes int, average Average) Metric {
 	square := beta * beta
 	f := score{"fbeta", func(hit, predicted, labelled, _ *graph.Node) *graph.Node {

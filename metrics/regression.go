@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// MeanSquaredError is the weighted mean squared difference of targets and predictions, its two inputs, of one shape:
-// each element is an example.
+// MeanSquaredError is the weighted mean squared difference of targets and predictions, its two inputs, of one shape.
+// Each element is an example.
 func MeanSquaredError() Metric { return squaredError("MeanSquaredError", nil) }
 
 // RootMeanSquaredError is the square root of [MeanSquaredError].
@@ -17,16 +17,16 @@ func squaredError(name string, after func(*graph.Node) *graph.Node) Metric {
 	return newMean(name, func(in []*graph.Node) *graph.Node { return graph.Square(difference(name, in)) }, after, "targets", "predictions")
 }
 
-// MeanAbsoluteError is the weighted mean size of the difference of targets and predictions, its two inputs, of one
-// shape: each element is an example.
+// MeanAbsoluteError is the weighted mean absolute difference of targets and predictions, its two inputs, of one shape.
+// Each element is an example.
 func MeanAbsoluteError() Metric {
 	const name = "MeanAbsoluteError"
 	return newMean(name, func(in []*graph.Node) *graph.Node { return graph.Abs(difference(name, in)) }, nil, "targets", "predictions")
 }
 
 // CosineSimilarity is the weighted mean cosine of the angle between targets and predictions, its two inputs, both
-// [batch, …, n] with n of two or more: the last axis holds the vectors, each vector is an example. The cosine with a
-// vector of zeros is 0.
+// [batch, …, n] with n >= 2. The last axis holds the vectors; each vector is an example. The cosine with a zero vector
+// is 0.
 func CosineSimilarity() Metric {
 	const name = "CosineSimilarity"
 	return newMean(name, func(in []*graph.Node) *graph.Node {
@@ -40,7 +40,7 @@ func CosineSimilarity() Metric {
 	}, nil, "targets", "predictions")
 }
 
-// pair gives targets and predictions as float64.
+// pair returns targets and predictions as float64.
 func pair(name string, inputs []*graph.Node) (targets, predictions *graph.Node) {
 	take(name, inputs, "targets", "predictions")
 	t, p := inputs[0], inputs[1]

@@ -7,19 +7,19 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Average says how the scores of classes become one.
+// Average selects how the scores of classes are combined.
 type Average int
 
 const (
 	// Macro is the mean over all classes.
 	Macro Average = iota
-	// Micro adds the counts of all classes up first.
+	// Micro sums the counts of all classes before computing the score.
 	Micro
-	// Weighted is the mean over all classes weighted by how many examples have the label.
+	// Weighted is the mean over all classes, weighted by the number of examples with the label.
 	Weighted
 	// Binary is the score of class 1 of two.
 	Binary
-	// PerClass leaves them be: the value is an array [classes].
+	// PerClass does not combine them: the value is an array [classes].
 	PerClass
 )
 
@@ -31,32 +31,31 @@ func (a Average) String() string {
 	return fmt.Sprintf("Average(%d)", int(a))
 }
 
-// Precision is the share of the examples predicted to be of a class that are. Its inputs are labels and predictions:
-// see the package's section on classes. A class that is never predicted has 0; without any example it is NaN.
+// Precision is the share of the examples predicted as a class that have its label. Its inputs are labels and
+// predictions: see the package's section on classes. A class that is never predicted has 0. Without examples it is NaN.
 func Precision(classes int, average Average) Metric {
 	return newScores("Precision", classes, average, precision)
 }
 
-// Recall is the share of the examples of a class that are predicted to be. Its inputs are labels and predictions: see
-// the package's section on classes. A class without examples has 0; without any example it is NaN.
+// Recall is the share of the examples of a class that are predicted as it. Its inputs are labels and predictions: see
+// the package's section on classes. A class without examples has 0. Without any examples it is NaN.
 func Recall(classes int, average Average) Metric {
 	return newScores("Recall", classes, average, recall)
 }
 
-// Specificity is the share of the examples not of a class that are not predicted to be. A class that all examples are
-// of has 0; without any example it is NaN.
+// Specificity is the share of the examples not of a class that are not predicted as it. A class that includes all
+// examples has 0. Without examples it is NaN.
 func Specificity(classes int, average Average) Metric {
 	return newScores("Specificity", classes, average, specificity)
 }
 
-// ClassScores are [Precision], [Recall], F1 and [Specificity] as the values "precision", "recall", "f1" and
-// "specificity" of one metric.
+// ClassScores is one metric with the values "precision", "recall", "f1" and "specificity": see [Precision], [Recall],
+// [FBeta] and [Specificity].
 func ClassScores(classes int, average Average) Metric {
 	return newScores("ClassScores", classes, average, precision, recall, f1, specificity)
 }
 
-// score is a figure of each class, from four sums of weights: of the hits, of what was predicted to be of the class, of
-// what is of the class, and of all.
+// score is a value per class from four sums of weights: true positives, predicted, labeled, and all.
 type score struct {
 	name string
 	of   func(hit, predicted, labelled, all *graph.Node) *graph.Node
@@ -101,9 +100,9 @@ func newScores(name string, n int, average Average, scores ...score) Metric {
 			value: func(acc []*graph.Node) []Value { return average.values(scores, acc, acc[3]) }}}
 }
 
-// MultiLabel is one of [Precision], [Recall], [FBeta], [Specificity], [ClassScores], [IoU] and [MeanIoU] for
-// examples that may be of several classes, or of none. Its inputs are labels and predictions as integers [examples…,
-// classes], 1 where the example is of the class and else 0, as [Threshold] makes them; weights are of examples.
+// MultiLabel makes [Precision], [Recall], [FBeta], [Specificity], [ClassScores], [IoU] or [MeanIoU] a metric of
+// examples with any number of classes. Its inputs are labels and predictions as integers [examples…, classes], 1 for
+// the example's classes and else 0, as from [Threshold]. Weights are per example.
 func MultiLabel(m Metric) Metric {
 	if s, ok := m.(*sums); ok && s.multiLabel != nil {
 		return s.multiLabel
@@ -113,7 +112,7 @@ func MultiLabel(m Metric) Metric {
 	}}
 }
 
-// labelled counts for each class the examples that are of the class, those predicted to be, and those that are both.
+// labelled counts per class the examples labeled, predicted, and both.
 func labelled(name string, n int, average Average, weights, labels, predictions *graph.Node) []*graph.Node {
 	l, p := labels.Shape(), predictions.Shape()
 	if !l.DType.IsInt() || !p.DType.IsInt() || !l.EqualDimensions(p) || l.Rank() == 0 || l.Dimensions[l.Rank()-1] != n || average == Binary {
@@ -134,7 +133,7 @@ func labelled(name string, n int, average Average, weights, labels, predictions 
 	return []*graph.Node{count(graph.LogicalAnd(is, says)), count(says), count(is), graph.ReduceAllSum(each)}
 }
 
-// values are the scores as their average has them.
+// values combines the scores by the average.
 func (a Average) values(scores []score, acc []*graph.Node, all *graph.Node) []Value {
 	values := make([]Value, len(scores))
 	for i, s := range scores {
@@ -146,7 +145,6 @@ func (a Average) values(scores []score, acc []*graph.Node, all *graph.Node) []Va
 	return values
 }
 
-// of averages the scores of classes.
 func (a Average) of(s score, hit, predicted, labelled, all *graph.Node) *graph.Node {
 	g := hit.Graph()
 	each := s.of(hit, predicted, labelled, graph.BroadcastToShape(all, labelled.Shape()))

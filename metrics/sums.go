@@ -4,14 +4,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// sums is a metric with accumulators that are all sums over the examples: a batch adds to them, and so does a merge.
+// sums is a metric whose accumulators are all sums over the examples.
 type sums struct {
 	name   string
 	inputs []string
 	keeps  []Accumulator
 	batch  func(weights *graph.Node, inputs []*graph.Node) []*graph.Node
 	value  func(acc []*graph.Node) []Value
-	// multiLabel is the metric for examples that may be of several classes, nil if there is none.
+	// multiLabel is the metric for examples with several classes, or nil.
 	multiLabel *sums
 }
 
@@ -39,7 +39,7 @@ func (s *sums) Compute(acc []*graph.Node) []Value {
 
 func single(v *graph.Node) []Value { return []Value{{Node: v}} }
 
-// newMean is the weighted mean of what each gives for each example; after, if not nil, is applied to the mean.
+// newMean is the weighted mean of each's values. after, if not nil, is applied to the mean.
 func newMean(name string, each func(inputs []*graph.Node) *graph.Node, after func(*graph.Node) *graph.Node, inputs ...string) Metric {
 	return &sums{name: name, inputs: inputs, keeps: scalars("total", "weight"),
 		batch: func(weights *graph.Node, inputs []*graph.Node) []*graph.Node {
@@ -56,12 +56,12 @@ func newMean(name string, each func(inputs []*graph.Node) *graph.Node, after fun
 		}}
 }
 
-// Mean is the weighted mean of all elements of its input, values of any shape: each element is an example.
+// Mean is the weighted mean of all elements of its input, of any shape. Each element is an example.
 func Mean() Metric {
 	return newMean("Mean", func(in []*graph.Node) *graph.Node { return in[0] }, nil, "values")
 }
 
-// Sum is the weighted sum of all elements of its input, values of any shape. Without any example it is 0.
+// Sum is the weighted sum of all elements of its input, of any shape. Without examples it is 0.
 func Sum() Metric {
 	return &sums{name: "Sum", inputs: []string{"values"}, keeps: scalars("total"),
 		batch: func(weights *graph.Node, in []*graph.Node) []*graph.Node {
@@ -70,8 +70,8 @@ func Sum() Metric {
 		value: func(acc []*graph.Node) []Value { return single(acc[0]) }}
 }
 
-// MapInputs is the metric m over what f makes of the inputs: MapInputs(Mean(), f) is the mean of f. f does not see the
-// weights; they must fit what it returns, or the examples of padding would count.
+// MapInputs applies m to f of the inputs: MapInputs(Mean(), f) is the mean of f. f does not see the weights, which must
+// fit its result; otherwise padding would count.
 func MapInputs(m Metric, f func(inputs []*graph.Node) []*graph.Node) Metric { return mapped{m, f} }
 
 type mapped struct {

@@ -8,13 +8,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// weigh gives each of the examples its weight, as float64.
+// weigh returns the weight of each example, as float64.
 func weigh(name string, weights, examples *graph.Node) *graph.Node {
 	to := shapes.Make(dtype, examples.Shape().Dimensions...)
 	if weights == nil {
 		return graph.Ones(examples.Graph(), to)
 	}
-	for weights.Rank() > 1 && weights.Shape().Dim(-1) == 1 { // [batch, 1] says what [batch] does
+	for weights.Rank() > 1 && weights.Shape().Dim(-1) == 1 { // [batch, 1] means [batch]
 		weights = graph.Squeeze(weights, -1)
 	}
 	w := weights.Shape()
@@ -32,8 +32,7 @@ func weigh(name string, weights, examples *graph.Node) *graph.Node {
 	return graph.BroadcastToShape(weights, to)
 }
 
-// counted is x where an example counts, and 0 elsewhere, as float64: whatever x is in an example that does not count,
-// NaN too, is kept out.
+// counted is x as float64, and 0 where the weight is 0, even if x is NaN there.
 func counted(weights, x *graph.Node) *graph.Node {
 	x = graph.ConvertDType(x, dtype)
 	return graph.Where(graph.NotEqual(weights, graph.ScalarZero(x.Graph(), dtype)), x, graph.ZerosLike(x))
@@ -50,16 +49,16 @@ func ratio(a, b *graph.Node) *graph.Node {
 	return graph.Where(none, graph.ZerosLike(b), graph.Div(a, graph.Where(none, graph.OnesLike(b), b)))
 }
 
-// poison is NaN where any example that counts is invalid, else 0: graphs cannot raise errors, but a sum to which it is
-// added cannot be mistaken for a figure.
+// poison is NaN if any example with a weight is invalid, else 0. Graphs cannot return errors; adding it to a sum marks
+// the result.
 func poison(weights, invalid *graph.Node) *graph.Node {
 	g := weights.Graph()
 	bad := graph.GreaterThan(graph.ReduceAllSum(counted(weights, invalid)), graph.ScalarZero(g, dtype))
 	return graph.Where(bad, nan(g), graph.ScalarZero(g, dtype))
 }
 
-// tally adds up the weights of the examples in each of n bins. An invalid example is in none: where a scatter would put
-// an index from outside is the backend's to say.
+// tally sums the weights of the examples per bin. Invalid examples are excluded, because backends differ in scatters to
+// an index out of range.
 func tally(bin, weights, invalid *graph.Node, n int) *graph.Node {
 	bin = graph.Where(invalid, graph.ZerosLike(bin), bin)
 	weights = graph.Where(invalid, graph.ZerosLike(weights), weights)

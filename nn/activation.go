@@ -11,13 +11,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// Activation is one of GoMLX's activations by its name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6" or
-// "softmax". "leaky_relu" has the slope 0.2 below 0 and "hard_sigmoid" is x/6 + 0.5 from 0 to 1; GoMLX's own, with 0.3
-// and 0.2, are functions of its package activation. Where a slope breaks off to 0, as that of "relu" at 0, it is 0. An
+// Activation is an activation by GoMLX's name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6" or
+// "softmax". "leaky_relu" has the slope 0.2 below 0, and "hard_sigmoid" is x/6 + 0.5 between 0 and 1, as in Keras;
+// GoMLX's package activation has 0.3 and 0.2. At a kink next to a flat part, such as "relu" at 0, the slope is 0. An
 // unknown name is an error when the layer is built.
 type Activation string
 
-// Apply has no variable.
+// Apply creates no variables.
 func (a Activation) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }
 
 func (a Activation) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -28,15 +28,14 @@ func (a Activation) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return f(x)
 }
 
-// Relu is x where it is above 0, and else 0. Its slope at 0 is 0.
+// Relu is max(x, 0). Its slope at 0 is 0.
 func Relu(x *graph.Node) *graph.Node {
 	return graph.Max(graph.ScalarZero(x.Graph(), x.DType()), x) // at a tie the slope is the first operand's
 }
 
-// word is where a word ends in a name such as LeakyRelu.
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
-// activations are GoMLX's, as leaky_relu, and others in place of those that Keras has otherwise.
+// activations are GoMLX's, with Keras's definitions where they differ.
 func activations() map[string]func(*graph.Node) *graph.Node {
 	table := map[string]func(*graph.Node) *graph.Node{}
 	for _, t := range activation.TypeValues() {

@@ -16,30 +16,31 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// Attention is multi-head attention (Vaswani et al. 2017): the products of queries and keys are divided by the root of
-// a head's width.
+// Attention is multi-head scaled dot-product attention (Vaswani et al. 2017).
 type Attention struct {
-	// Heads of the queries.
+	// Heads is the number of query heads.
 	Heads int
-	// KeyHeads are those of keys and values, a divisor of Heads, for grouped queries (Ainslie et al. 2023); Heads if 0.
+	// KeyHeads is the number of key and value heads, a divisor of Heads, for grouped queries (Ainslie et al. 2023).
+	// Heads if 0.
 	KeyHeads int
-	// Width of a head; the input's, divided by Heads, if 0.
+	// Width is the width of a head. The input's divided by Heads if 0.
 	Width int
-	// Causal has each place see itself and those before it.
+	// Causal lets each place attend only to itself and earlier places.
 	Causal bool
-	// Rotary is the base of rotary positions (Su et al. 2021), as 10000, whose pairs are the halves of a head; none if 0.
+	// Rotary is the base of rotary position embeddings (Su et al. 2021), for example 10000. A pair is one element from
+	// each half of a head. None if 0.
 	Rotary float64
-	// Mask says which keys are seen: lengths, whole numbers [batch]; or bool [batch, keys], [batch, queries, keys] or
-	// [batch, heads, queries, keys]; that of [MaskOf] in Apply if nil. A query that sees nothing gets 0 of the values.
+	// Mask selects the keys: lengths, integers [batch], or bool [batch, keys], [batch, queries, keys] or [batch, heads,
+	// queries, keys]. If nil, Apply uses [MaskOf] its input. The attention of a query without keys is 0.
 	Mask *graph.Node
-	// Dropout is the share of the weights of the values that is set to 0 while training.
+	// Dropout is the dropout rate of the attention weights in training.
 	Dropout float64
 	NoBias  bool
 	Kernel  model.VariableInitializer // "glorot_uniform" if nil
 }
 
-// Apply is the attention of a sequence with itself: [batch, places, n] to [batch, places, n]. It has the variables
-// kernel and bias in query [n, heads·width], key and value [n, keyHeads·width], and output [heads·width, n].
+// Apply is self-attention: [batch, places, n] to [batch, places, n]. Its variables are kernel and bias in query [n,
+// heads·width], key and value [n, keyHeads·width], and output [heads·width, n].
 func (a Attention) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }
 
 func (a Attention) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -50,7 +51,7 @@ func (a Attention) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return a.of(scope, x, x)
 }
 
-// Cross is the attention of x to another sequence, [batch, keys, m], with the variables of Apply.
+// Cross is the attention of x to memory, [batch, keys, m], with the variables of Apply.
 func (a Attention) Cross(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 	if a.Causal || a.Rotary != 0 {
 		fail("Attention", scope, "Causal and Rotary go by one sequence's places, expected neither in Cross")
@@ -71,13 +72,13 @@ func (a Attention) of(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 	return a.out(scope, x, a.attend(scope, q, k, v, attention.LayoutBSHD, mask, causal))
 }
 
-// Cache holds keys and values of the places that were decoded, so that each further one costs the same.
+// Cache has the keys and values of decoded places, so each further place costs the same.
 type Cache struct {
-	Key, Value *graph.Node // [batch·keyHeads, length, width], as the products read them: XLA writes these in place
-	Position   *graph.Node // how many places are in it, a scalar of int32
+	Key, Value *graph.Node // [batch·keyHeads, length, width]: XLA updates it in place
+	Position   *graph.Node // number of places in it, an int32 scalar
 }
 
-// NewCache is an empty cache for so many places of sequences like x, [batch, …, n].
+// NewCache returns an empty cache for length places of sequences like x, [batch, …, n].
 func (a Attention) NewCache(scope *model.Scope, x *graph.Node, length int) Cache {
 	a = a.checked(scope, x)
 	atLeastOne("Attention", scope, "the length of the cache", length)
@@ -85,9 +86,9 @@ func (a Attention) NewCache(scope *model.Scope, x *graph.Node, length int) Cache
 	return Cache{Key: empty, Value: empty, Position: graph.Scalar(x.Graph(), dtypes.Int32, 0)}
 }
 
-// Decode is Apply, of a Causal attention, for places that follow those of the cache: a prompt, or one new place at a
-// time. It gives the cache with them, for the next call. Where the cache is too short, the output is NaN. Mask may be
-// lengths [batch] or bool [batch, length], for the places of the cache.
+// Decode is Apply of a Causal attention for the places after those of the cache: a prompt, or one new place at a time.
+// It returns the output and the extended cache. If the cache is too short, the output is NaN. Mask may be lengths
+// [batch] or bool [batch, length], for the places of the cache.
 func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*graph.Node, Cache) {
 	a = a.checked(scope, x)
 	if !a.Causal {
@@ -107,7 +108,7 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 		fail("Attention", scope, "the input has %d places, the cache's length is %d", n, length)
 	}
 	q, k, v := a.project(scope, x, x, cache.Position)
-	// All heads of the batch are those of one example, in front of the places.
+	// Cached keys and values are [batch·heads, places, width].
 	flat := func(v *graph.Node) *graph.Node {
 		return graph.Reshape(graph.TransposeAllAxes(v, 0, 2, 1, 3), -1, n, a.Width)
 	}
@@ -128,7 +129,7 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 	return within(cache.Position, n, length, y), next
 }
 
-// checked has the numbers that are 0 filled in.
+// checked validates the settings and fills in defaults.
 func (a Attention) checked(scope *model.Scope, x *graph.Node) Attention {
 	sequence("Attention", scope, x)
 	atLeastOne("Attention", scope, "Heads", a.Heads)
@@ -152,7 +153,7 @@ func (a Attention) dense(scope *model.Scope, x *graph.Node, units int) *graph.No
 	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.build(scope, x)
 }
 
-// project gives queries, keys and values, [batch, places, heads, width], turned by their places from start on.
+// project returns queries, keys and values, [batch, places, heads, width], with rotary positions from start on.
 func (a Attention) project(scope *model.Scope, x, memory, start *graph.Node) (q, k, v *graph.Node) {
 	heads := func(name string, x *graph.Node, n int) *graph.Node {
 		dims := x.Shape().Dimensions
@@ -167,7 +168,7 @@ func (a Attention) project(scope *model.Scope, x, memory, start *graph.Node) (q,
 	return turn.Encode(q, 1), turn.Encode(k, 1), v
 }
 
-// mask is Mask for [batch, queries, heads, keys], where an axis may be 1; nil if there is none.
+// mask returns the mask for [batch, queries, heads, keys], where an axis may be 1, or nil.
 func (a Attention) mask(scope *model.Scope, q, k *graph.Node) *graph.Node {
 	if a.Mask == nil {
 		return nil
@@ -187,8 +188,7 @@ func (a Attention) mask(scope *model.Scope, q, k *graph.Node) *graph.Node {
 	return nil
 }
 
-// attend gives each query the mean of the values, weighed by the softmax of its products with the keys. It is GoMLX's
-// core where the backend has a fused form of it.
+// attend computes softmax(q·k)·v. It uses GoMLX's core if the backend has a fused form of it.
 func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attention.AxesLayout, mask *graph.Node, causal bool) *graph.Node {
 	scale := 1 / math.Sqrt(float64(a.Width))
 	if q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {
@@ -199,8 +199,8 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 		y, _ := attention.Core(q, k, v, layout, options)
 		return y
 	}
-	// XLA's CPU multiplies matrices that lie one behind the other. With the heads behind the places it would turn over all
-	// scores and weights around each product; so queries, keys and values are, which are smaller.
+	// XLA's CPU needs adjacent matrices. With heads after places it would transpose scores and weights at each product.
+	// Queries, keys and values are smaller.
 	headsFirst := func(x *graph.Node) *graph.Node {
 		if layout == attention.LayoutBSHD && x != nil {
 			x = graph.TransposeAllAxes(x, 0, 2, 1, 3)
@@ -210,7 +210,7 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 	q, k, v, mask = headsFirst(q), headsFirst(k), headsFirst(v), headsFirst(mask)
 	dims, keyDims := q.Shape().Dimensions, k.Shape().Dimensions
 	batch, heads, queries, width, keyHeads, keys := dims[0], dims[1], dims[2], dims[3], keyDims[1], keyDims[2]
-	// The heads of queries that share one of keys are further rows of its matrix.
+	// Query heads that share a key head become further rows of its matrix.
 	grouped := graph.Reshape(graph.MulScalar(q, scale), batch, keyHeads, heads/keyHeads*queries, width)
 	scores := graph.DotGeneral(grouped, []int{3}, []int{0, 1}, k, []int{3}, []int{0, 1})
 	scores = graph.Reshape(scores, batch, heads, queries, keys)
@@ -232,8 +232,8 @@ func lowerTriangle(g *graph.Graph, n int) *graph.Node {
 	return graph.LessOrEqual(graph.Iota(g, square, 1), graph.Iota(g, square, 0))
 }
 
-// softmax is that of the last axis over what the mask shows, and 0 elsewhere; each row shows something where always
-// says so. Its gradient takes nothing but its result, where that of its parts would keep each of them.
+// softmax is over the last axis where mask is true, and 0 elsewhere. If always is set, each row has a true element. The
+// gradient uses only the result, so no intermediate values are kept.
 func softmax(x, mask *graph.Node, always bool) *graph.Node {
 	seen := x
 	if mask != nil {
@@ -263,7 +263,7 @@ func (a Attention) out(scope *model.Scope, x, y *graph.Node) *graph.Node {
 	return a.dense(scope.In("output"), graph.Reshape(y, dims[0], dims[1], a.Heads*a.Width), x.Shape().Dimensions[2])
 }
 
-// logicalAnd has axes of 1 stretched.
+// logicalAnd broadcasts axes of length 1.
 func logicalAnd(a, b *graph.Node) *graph.Node {
 	dims := make([]int, a.Rank())
 	for i := range dims {

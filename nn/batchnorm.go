@@ -12,22 +12,23 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// BatchNorm brings all axes but the last to the mean 0 and the deviation 1 over the batch while training, and by
-// running averages else (Ioffe and Szegedy 2015): [batch, …, n]. It leaves out the examples that pad a batch and the
-// places that a mask leaves out ([MaskOf]): a training step has the numbers that it has of the others alone.
+// BatchNorm normalizes all axes but the last, [batch, …, n]: by mean and variance of the batch in training, else by
+// running averages (Ioffe and Szegedy 2015). It excludes padding examples and masked places ([MaskOf]) from the
+// statistics.
 //
-// One whose scale and offset the optimizer leaves as they are (optim.Frozen) stands still as a whole: it normalises by
-// the averages that it has, while training too, and leaves them as they are. A step that trains neither its scale nor
-// its offset, by managed.TrainOnly or because the loss does not depend on them but through graph.StopGradient, leaves
-// the averages as they are too, and normalises by the batch. The running averages have no start to grow out of: step n
-// takes the momentum min(Momentum, 1 - 1/n), where Keras and flax take Momentum from the first step on.
+// If the optimizer freezes scale and offset (optim.Frozen), it uses the running averages in training too, and does not
+// change them. If a step trains neither for another reason (managed.TrainOnly, graph.StopGradient), it normalizes by
+// the batch and does not change the averages.
+//
+// Step n uses the momentum min(Momentum, 1 - 1/n), so the averages have no initial bias. Keras and flax use Momentum
+// from the first step.
 type BatchNorm struct {
-	Momentum float64 // share of the running averages that a step keeps, 0.99 if 0; for short runs 0.9
+	Momentum float64 // decay of the running averages, 0.99 if 0; for short runs 0.9
 	Epsilon  float64 // added to the variance, 1e-3 if 0
 }
 
 // Apply has the variables of GoMLX's norm.BatchNorm, in batch_normalization: scale, offset, mean, variance and
-// avg_weight, which counts the steps.
+// avg_weight, the number of steps.
 func (n BatchNorm) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(n, scope, x) }
 
 func (n BatchNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {

@@ -8,15 +8,15 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Conv is a convolution over the spatial axes, of any number: [batch, spatial…, n] to [batch, spatial…, channels].
+// Conv is a convolution over any number of spatial axes: [batch, spatial…, n] to [batch, spatial…, channels].
 type Conv struct {
 	Channels int
-	Window   []int // of each spatial axis; one number is for all
-	Strides  []int // likewise; 1 if nil
-	Dilation []int // of the window, likewise; 1 if nil
-	Groups   int   // of channels that see only their own inputs; 1 if 0
-	Valid    bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
-	Causal   bool  // all of the zeros are in front, so that no place sees a later one; for one spatial axis
+	Window   []int // per spatial axis; one number applies to all
+	Strides  []int // same form; 1 if nil
+	Dilation []int // of the window, same form; 1 if nil
+	Groups   int   // groups of channels with separate inputs; 1 if 0
+	Valid    bool  // no padding; else zeros, for a length of ⌈length/stride⌉
+	Causal   bool  // pads only in front, so no place depends on later ones; one spatial axis
 	NoBias   bool
 	Kernel   model.VariableInitializer // "glorot_uniform" if nil
 	Bias     model.VariableInitializer // "zeros" if nil
@@ -43,14 +43,14 @@ func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
-// DepthwiseConv convolves each channel by itself: [batch, spatial…, n] to [batch, spatial…, n·multiplier], where the
-// outputs of a channel lie side by side.
+// DepthwiseConv convolves each channel separately: [batch, spatial…, n] to [batch, spatial…, n·multiplier]. The outputs
+// of a channel are adjacent.
 type DepthwiseConv struct {
-	Multiplier int   // outputs of each channel; 1 if 0
-	Window     []int // of each spatial axis; one number is for all
-	Strides    []int // likewise; 1 if nil
-	Dilation   []int // of the window, likewise; 1 if nil
-	Valid      bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
+	Multiplier int   // outputs per channel; 1 if 0
+	Window     []int // per spatial axis; one number applies to all
+	Strides    []int // same form; 1 if nil
+	Dilation   []int // of the window, same form; 1 if nil
+	Valid      bool  // no padding; else zeros, for a length of ⌈length/stride⌉
 	NoBias     bool
 	Kernel     model.VariableInitializer // "glorot_uniform" if nil
 	Bias       model.VariableInitializer // "zeros" if nil
@@ -67,15 +67,15 @@ func (c DepthwiseConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
-// SeparableConv is a [DepthwiseConv] without a bias, then a product with a kernel at each place: [batch, spatial…, n]
-// to [batch, spatial…, channels].
+// SeparableConv is a [DepthwiseConv] without bias, followed by a 1×1 convolution: [batch, spatial…, n] to [batch,
+// spatial…, channels].
 type SeparableConv struct {
 	Channels   int
-	Multiplier int   // outputs of each input channel between the two; 1 if 0
-	Window     []int // of each spatial axis; one number is for all
-	Strides    []int // likewise; 1 if nil
-	Dilation   []int // of the window, likewise; 1 if nil
-	Valid      bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
+	Multiplier int   // depthwise outputs per input channel; 1 if 0
+	Window     []int // per spatial axis; one number applies to all
+	Strides    []int // same form; 1 if nil
+	Dilation   []int // of the window, same form; 1 if nil
+	Valid      bool  // no padding; else zeros, for a length of ⌈length/stride⌉
 	NoBias     bool
 	Depthwise  model.VariableInitializer // "glorot_uniform" if nil
 	Pointwise  model.VariableInitializer // "glorot_uniform" if nil
@@ -97,19 +97,18 @@ func (c SeparableConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return biased(scope, one.convolve(y, kernel, nil, 1), c.NoBias, c.Bias)
 }
 
-// ConvTranspose maps as the gradient of a [Conv] by its input does, so that strides make the spatial axes longer:
-// [batch, spatial…, n] to [batch, spatial…, channels].
+// ConvTranspose is the transposed convolution, the gradient of a [Conv] with respect to its input: [batch, spatial…, n]
+// to [batch, spatial…, channels].
 //
-// An axis of length l, a window that reaches over r = (window-1)·dilation+1 places and a stride s give the length l·s,
-// or with Valid (l-1)·s + max(r, s). With an OutputPadding p they give (l-1)·s + r mod 2 + p, or with Valid (l-1)·s + r
-// + p.
+// With input length l, reach r = (window-1)·dilation+1 and stride s, the output length is l·s, or with Valid (l-1)·s +
+// max(r, s). With an OutputPadding p it is (l-1)·s + r mod 2 + p, or with Valid (l-1)·s + r + p.
 type ConvTranspose struct {
 	Channels int
-	Window   []int // of each spatial axis; one number is for all
-	Strides  []int // likewise; 1 if nil
-	Dilation []int // of the window, likewise; 1 if nil
-	// OutputPadding says which of the lengths that a Conv of this stride makes the same of is meant: how many places more
-	// than the least, from 0 to below the stride, likewise.
+	Window   []int // per spatial axis; one number applies to all
+	Strides  []int // same form; 1 if nil
+	Dilation []int // of the window, same form; 1 if nil
+	// OutputPadding selects among the lengths that a Conv of this stride maps to the same output: the number of places
+	// above the minimum, 0 <= p < stride, in the same form.
 	OutputPadding []int
 	Valid         bool
 	NoBias        bool
@@ -131,7 +130,7 @@ func (c ConvTranspose) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	if c.OutputPadding != nil {
 		more = perAxis(layer, scope, "OutputPadding", c.OutputPadding, spatial, 0)
 	}
-	paddings := make([][2]int, spatial) // of the input, spread out by the strides
+	paddings := make([][2]int, spatial) // of the input, dilated by the strides
 	for i, stride := range w.strides {
 		if more != nil && more[i] >= stride {
 			fail(layer, scope, "OutputPadding is %v, expected numbers below the strides, which are %v", c.OutputPadding, w.strides)
@@ -161,7 +160,7 @@ func (c ConvTranspose) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
-// windows are the windows of a convolution, by spatial axes.
+// windows has the windows of a convolution per spatial axis.
 type windows struct{ window, strides, dilation []int }
 
 func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides, dilation []int) windows {
@@ -180,7 +179,7 @@ func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides,
 	return windows{of("Window", window), of("Strides", strides), of("Dilation", dilation)}
 }
 
-// perAxis is a number for each spatial axis, of one for all or of one for each.
+// perAxis expands a list to one number per spatial axis.
 func perAxis(layer string, scope *model.Scope, what string, list []int, spatial, least int) []int {
 	all := make([]int, spatial)
 	for i := range all {
@@ -199,19 +198,18 @@ func perAxis(layer string, scope *model.Scope, what string, list []int, spatial,
 	return all
 }
 
-// kernel is the shape of a kernel of these windows.
+// kernel returns the shape of a kernel.
 func (w windows) kernel(in, out int) []int { return append(slices.Clone(w.window), in, out) }
 
-// reach is how many places a window reaches over.
 func (w windows) reach(axis int) int { return (w.window[axis]-1)*w.dilation[axis] + 1 }
 
-// paddings are the zeros before and behind each spatial axis. GoMLX's do not heed the stride: the windows would stand
-// elsewhere than Keras's and flax's.
+// paddings returns the zeros before and after each spatial axis. GoMLX's padding ignores the stride, so its windows
+// differ from Keras's and flax's.
 func (w windows) paddings(layer string, scope *model.Scope, x *graph.Node, valid bool) [][2]int {
 	paddings := make([][2]int, len(w.window))
 	for i, stride := range w.strides {
 		n := x.Shape().Dimensions[1+i]
-		last := (n - 1) / stride * stride // where the last window begins
+		last := (n - 1) / stride * stride // start of the last window
 		switch more := last + w.reach(i) - n; {
 		case valid && w.reach(i) > n:
 			fail(layer, scope, "windows %v with the dilation %v do not fit the input %s: expected them to reach over at most %d places in each spatial axis, "+
@@ -227,7 +225,7 @@ func (w windows) convolve(x, kernel *graph.Node, paddings [][2]int, groups int) 
 	return graph.ConvGeneral(x, kernel, axesOf(len(w.window)), w.strides, paddings, nil, w.dilation, groups, 1)
 }
 
-// depthwise convolves each channel with multiplier kernels of its own, which are [window…, n, multiplier].
+// depthwise convolves each channel with its own multiplier kernels, [window…, n, multiplier].
 func (w windows) depthwise(layer, name string, scope *model.Scope, x *graph.Node, multiplier int, valid bool, initial model.VariableInitializer) *graph.Node {
 	n := x.Shape().Dimensions[x.Rank()-1]
 	if multiplier < 0 {
@@ -239,7 +237,7 @@ func (w windows) depthwise(layer, name string, scope *model.Scope, x *graph.Node
 	return w.convolve(x, graph.Reshape(kernel, w.kernel(1, n*multiplier)...), paddings, n)
 }
 
-// biased adds the variable bias to the channels.
+// biased adds the variable bias.
 func biased(scope *model.Scope, y *graph.Node, none bool, initial model.VariableInitializer) *graph.Node {
 	if none {
 		return y
@@ -248,7 +246,7 @@ func biased(scope *model.Scope, y *graph.Node, none bool, initial model.Variable
 	return graph.Add(y, graph.ExpandLeftToRank(bias, y.Rank()))
 }
 
-// axesOf are [batch, spatial…, channels] and kernels [window…, in, out].
+// axesOf is for [batch, spatial…, channels] and kernels [window…, in, out].
 func axesOf(spatial int) compute.ConvolveAxesConfig {
 	around := rangeOf(1, spatial)
 	return compute.ConvolveAxesConfig{

@@ -10,7 +10,7 @@ import (
 
 const boolean = dtypes.Bool
 
-// Dense is a product with a kernel [n, units], and a bias: [batch, …, n] to [batch, …, units].
+// Dense computes x·kernel + bias: [batch, …, n] to [batch, …, units].
 type Dense struct {
 	Units  int
 	NoBias bool

@@ -11,17 +11,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// Embedding has a vector for each number: whole numbers [batch, …] from 0 to below Vocabulary, to [batch, …, width].
+// Embedding looks up a vector for each id: integers [batch, …] in [0, Vocabulary) to [batch, …, width].
 type Embedding struct {
 	Vocabulary, Width int
-	Padding           *int                      // the number that stands for no token, as new(0): its vector is 0 and does not learn
+	Padding           *int                      // the id of padding, as new(0): its vector stays 0
 	Initial           model.VariableInitializer // RandomUniform(-0.05, 0.05) if nil
-	DType             dtypes.DType              // of the numbers; that of the step if 0: float32, or what a policy says
+	DType             dtypes.DType              // of the vectors; the step's if 0: float32 or a policy's
 }
 
-// Apply has the variable embeddings [vocabulary, width]. A number from outside gives NaN; where the numbers are a field
-// of the batch of a model of package flaxlike it is an error before the step. A Padding makes the mask of a sequence
-// [batch, places]: see [MaskOf].
+// Apply has the variable embeddings [vocabulary, width]. An id outside the vocabulary gives NaN. In a model of package
+// flaxlike it is an error before the step if the ids are a field of the batch. With Padding, Apply sets the mask
+// [batch, places] of a sequence: see [MaskOf].
 func (e Embedding) Apply(scope *model.Scope, ids *graph.Node) *graph.Node {
 	return apply(e, scope, ids)
 }
@@ -58,8 +58,8 @@ func (e Embedding) build(scope *model.Scope, ids *graph.Node) *graph.Node {
 	return y
 }
 
-// Logits are the products with each vector of the table, for a model that has the same variable at both ends: [batch,
-// …, width] to [batch, …, vocabulary], at the scope that Apply was given. The padding's logit is 0 for ever.
+// Logits multiplies x with each vector of the table, for tied input and output embeddings: [batch, …, width] to [batch,
+// …, vocabulary]. Call it at the scope of Apply. The logit of the padding id is always 0.
 func (e Embedding) Logits(scope *model.Scope, x *graph.Node) *graph.Node {
 	floats("Embedding", scope, x, 1, "[batch, …, width]")
 	if n := x.Shape().Dimensions[x.Rank()-1]; n != e.Width {
@@ -73,7 +73,7 @@ func (e Embedding) Logits(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.DotGeneral(x, []int{x.Rank() - 1}, nil, table, []int{1}, nil)
 }
 
-// table is in the type that the variable has, if there is one: a policy shows it in its own.
+// table uses the dtype of an existing variable, which a policy may have converted.
 func (e Embedding) table(scope *model.Scope, x *graph.Node) *graph.Node {
 	if e.Padding != nil && (*e.Padding < 0 || *e.Padding >= e.Vocabulary) {
 		fail("Embedding", scope, "the padding is %d, expected a number from 0 to %d", *e.Padding, e.Vocabulary-1)
@@ -90,15 +90,14 @@ func (e Embedding) table(scope *model.Scope, x *graph.Node) *graph.Node {
 	return value(scope, x.Graph(), "embeddings", e.Initial, RandomUniform(-0.05, 0.05), shapes.Make(t, e.Vocabulary, e.Width))
 }
 
-// Positions adds a learned vector to each place, so that their order is known: [batch, places, n], for up to Length
-// places.
+// Positions adds a learned vector to each place: [batch, places, n], for up to Length places.
 type Positions struct {
 	Length  int
-	Start   *graph.Node               // the number of the first place, a scalar of whole numbers; 0 if nil
+	Start   *graph.Node               // the first place's number, an integer scalar; 0 if nil
 	Initial model.VariableInitializer // "glorot_uniform" if nil
 }
 
-// Apply has the variable embeddings [length, n]. A place behind the last one gives NaN.
+// Apply has the variable embeddings [length, n]. A place beyond Length gives NaN.
 func (p Positions) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
 func (p Positions) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -116,20 +115,20 @@ func (p Positions) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return within(start, places, p.Length, graph.Add(x, graph.ExpandAxes(rows, 0)))
 }
 
-// within is x where so many places from start fit into length, and NaN else.
+// within is x, or NaN if start+places exceeds length.
 func within(start *graph.Node, places, length int, x *graph.Node) *graph.Node {
 	fits := graph.LogicalAnd(graph.LessOrEqual(graph.AddScalar(start, float64(places)), graph.Scalar(x.Graph(), start.DType(), length)),
 		graph.GreaterOrEqual(start, graph.ScalarZero(x.Graph(), start.DType())))
 	return graph.Where(fits, x, graph.BroadcastToDims(graph.Scalar(x.Graph(), x.DType(), math.NaN()), x.Shape().Dimensions...))
 }
 
-// Sinusoidal adds sines and cosines of each place, in turns along the last axis, with wavelengths from 2π to 10,000·2π
-// (Vaswani et al. 2017): [batch, places, n], of an even n.
+// Sinusoidal adds sines and cosines of each place, interleaved along the last axis, with wavelengths from 2π to
+// 10,000·2π (Vaswani et al. 2017): [batch, places, n], for even n.
 type Sinusoidal struct {
-	Start *graph.Node // the number of the first place, a scalar of whole numbers; 0 if nil
+	Start *graph.Node // the first place's number, an integer scalar; 0 if nil
 }
 
-// Apply has no variable.
+// Apply creates no variables.
 func (w Sinusoidal) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(w, scope, x) }
 
 func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -143,8 +142,8 @@ func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }
 
-// angles are those of places from start on, [places, n/2], each of a base^(-2i/n) of the place: in float32 at least,
-// for types of 16 bits cannot tell far places apart.
+// angles returns place·base^(-2i/n), [places, n/2], in at least float32, because 16 bits do not distinguish distant
+// places.
 func angles(x, start *graph.Node, places, n int, base float64) *graph.Node {
 	g, t := x.Graph(), widened(x).DType()
 	at := graph.Iota(g, shapes.Make(t, places, n/2), 0)

@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// initializers are those of [Initial].
 var initializers = map[string]model.VariableInitializer{
 	"glorot_normal": glorotNormal, "glorot_uniform": glorotUniform,
 	"he_normal": heNormal, "he_uniform": heUniform,
@@ -22,7 +21,7 @@ var initializers = map[string]model.VariableInitializer{
 	"orthogonal": orthogonal, "zeros": graph.Zeros, "ones": graph.Ones,
 }
 
-// Initial is what a variable begins as, by Keras's name and with Keras's defaults:
+// Initial returns an initializer by Keras's name, with Keras's defaults:
 //
 //	glorot_uniform    from ±√(6/(in+out)), for the inputs and outputs of a kernel [window…, in, out] (Glorot and Bengio 2010)
 //	glorot_normal     of the deviation √(2/(in+out)), cut off behind two deviations
@@ -36,8 +35,8 @@ var initializers = map[string]model.VariableInitializer{
 //	orthogonal        orthonormal columns, or rows where these are fewer (Saxe et al. 2013); all axes but the last are one
 //	zeros, ones       Constant(0), Constant(1)
 //
-// Inputs and outputs are counted once for each place of a window. Random numbers are those of the model's store, so
-// they follow its seed. An unknown name is an error when the variable is made.
+// Inputs and outputs are counted once per place of a window. Random numbers come from the model's store and follow its
+// seed. An unknown name is an error when the variable is made.
 func Initial(name string) model.VariableInitializer {
 	initial, err := names.Find("initializer", name, initializers)
 	if err != nil {
@@ -46,7 +45,7 @@ func Initial(name string) model.VariableInitializer {
 	return initial
 }
 
-// kernelNames are those of the variables that [Kernels] is for.
+// kernelNames are the variables that [Kernels] initializes.
 var kernelNames = map[string]bool{"kernel": true, "depthwise_kernel": true, "pointwise_kernel": true}
 
 const kernelsParam = "lazo.nn.kernels"
@@ -57,16 +56,16 @@ type kernels struct {
 	taken   bool
 }
 
-// Kernels has the kernels of layers of a graph, at a scope and below it, begin as the initializer says where their
-// settings do not: not recurrent_kernel, biases and embeddings. It is called before the layers; taken tells whether any
-// was given it since. A graph has one such scope.
+// Kernels sets the initializer for kernels of layers at a scope and below that have none of their own. It does not
+// apply to recurrent_kernel, biases and embeddings. Call it before the layers are built. taken reports whether a kernel
+// has used it since. A graph has one such scope.
 func Kernels(scope *model.Scope, g *graph.Graph, initial model.VariableInitializer) (taken func() bool) {
 	k := &kernels{below: scope.Scope(), initial: initial}
 	scope.Store().RootScope().SetGraphParam(g, kernelsParam, k)
 	return func() bool { return k.taken }
 }
 
-// take is what a layer's kernel at a scope begins as.
+// take returns the initializer for a layer's kernel at a scope.
 func (k *kernels) take(scope *model.Scope, standard model.VariableInitializer) model.VariableInitializer {
 	if at := scope.Scope(); at != k.below && !strings.HasPrefix(at, strings.TrimSuffix(k.below, "/")+"/") {
 		return standard
@@ -94,7 +93,7 @@ func lecunNormal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return cutNormal(g, shape, math.Sqrt(1/in(shape)))
 }
 
-// in is how many inputs a kernel has, mean the mean of inputs and outputs, at least 1 each.
+// in is the number of a kernel's inputs, and mean that of inputs and outputs on average, each at least 1.
 func in(shape shapes.Shape) float64 {
 	n, _ := fans(shape)
 	return max(1, n)
@@ -105,7 +104,7 @@ func mean(shape shapes.Shape) float64 {
 	return max(1, (in+out)/2)
 }
 
-// RandomNormal draws from a normal distribution around 0.
+// RandomNormal draws from a normal distribution with mean 0.
 func RandomNormal(deviation float64) model.VariableInitializer {
 	return func(g *graph.Graph, shape shapes.Shape) *graph.Node {
 		values := random(g).RandomNormal(g, single(shape))
@@ -113,7 +112,7 @@ func RandomNormal(deviation float64) model.VariableInitializer {
 	}
 }
 
-// RandomUniform draws from low to below high.
+// RandomUniform draws uniformly from [low, high).
 func RandomUniform(low, high float64) model.VariableInitializer {
 	return func(g *graph.Graph, shape shapes.Shape) *graph.Node {
 		values := random(g).RandomUniform(g, single(shape))
@@ -121,22 +120,22 @@ func RandomUniform(low, high float64) model.VariableInitializer {
 	}
 }
 
-// TruncatedNormal draws from a normal distribution around 0 that is cut off behind two times the given number. That
-// number is the deviation before the cut, as in Keras; what is drawn has 0.88 of it.
+// TruncatedNormal draws from a normal distribution with mean 0 that is truncated at two deviations. As in Keras,
+// deviation is that before truncation; the result has 0.88 of it.
 func TruncatedNormal(deviation float64) model.VariableInitializer {
 	return func(g *graph.Graph, shape shapes.Shape) *graph.Node {
 		return cutNormal(g, shape, deviation*cutDeviation)
 	}
 }
 
-// Constant gives all numbers one value.
+// Constant sets all elements to one value.
 func Constant(value float64) model.VariableInitializer {
 	return func(g *graph.Graph, shape shapes.Shape) *graph.Node {
 		return graph.BroadcastToDims(graph.Scalar(g, shape.DType, value), shape.Dimensions...)
 	}
 }
 
-// orthogonal is uniform among all such matrices.
+// orthogonal draws uniformly from the orthogonal matrices.
 func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	if shape.Rank() < 2 {
 		panic(fmt.Errorf("nn: the initializer orthogonal: the variable is %s, expected two axes at least", shape))
@@ -146,9 +145,8 @@ func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	long, short := max(rows, columns), min(rows, columns)
 	x := random(g).RandomNormal(g, shapes.Make(dtypes.Float32, long, short))
 	gram := func() *graph.Node { return graph.Dot(graph.TransposeAllAxes(x, 1, 0), x).Product() }
-	// The factor U·Vᵀ of x = U·S·Vᵀ. The greatest singular value is first brought to at most 1 by a norm of the Gram
-	// matrix, then each step is an odd polynomial of x that brings all nearer to 1: these of degree 5 for the small ones,
-	// then Newton and Schulz's.
+	// This computes U·Vᵀ of x = U·S·Vᵀ. A norm of the Gram matrix first scales all singular values to at most 1. Each
+	// step is an odd polynomial of x that moves them towards 1: degree 5 for small ones, then Newton–Schulz.
 	norm := graph.ReduceAllMax(graph.ReduceSum(graph.Abs(gram()), 1))
 	x = graph.Div(x, graph.Sqrt(norm))
 	m, n := math.Sqrt(float64(long)), math.Sqrt(float64(short))
@@ -167,7 +165,7 @@ func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.ConvertDType(graph.Reshape(x, shape.Dimensions...), shape.DType)
 }
 
-// fans are the numbers of inputs and outputs of a kernel [window…, in, out].
+// fans returns the numbers of inputs and outputs of a kernel [window…, in, out].
 func fans(shape shapes.Shape) (in, out float64) {
 	dims := shape.Dimensions
 	if len(dims) < 2 {
@@ -184,11 +182,11 @@ func uniform(g *graph.Graph, shape shapes.Shape, limit float64) *graph.Node {
 	return RandomUniform(-limit, limit)(g, shape)
 }
 
-// cutDeviation is the deviation of the standard normal distribution cut off behind ±2.
+// cutDeviation is the deviation of the standard normal distribution truncated at ±2.
 const cutDeviation = 0.87962566103423978
 
-// cutNormal draws from a normal distribution cut off behind two deviations, so that what is drawn has the deviation:
-// the inverse of the error function, by its polynomial near 0 (Giles 2010), of uniform numbers.
+// cutNormal draws from a normal distribution truncated at two of its deviations; the result has the given deviation. It
+// applies the inverse error function, as a polynomial (Giles 2010), to uniform numbers.
 func cutNormal(g *graph.Graph, shape shapes.Shape, deviation float64) *graph.Node {
 	u := random(g).RandomUniform(g, single(shape))
 	x := graph.MulScalar(graph.AddScalar(graph.MulScalar(u, 2), -1), math.Erf(math.Sqrt2))
@@ -201,7 +199,7 @@ func cutNormal(g *graph.Graph, shape shapes.Shape, deviation float64) *graph.Nod
 	return graph.ConvertDType(graph.MulScalar(graph.Mul(p, x), math.Sqrt2*deviation/cutDeviation), shape.DType)
 }
 
-// single is a shape for drawing: types of 16 bits have too few numbers.
+// single returns the shape to draw in: 16-bit types have too few distinct values.
 func single(shape shapes.Shape) shapes.Shape {
 	if !shape.DType.IsFloat() {
 		panic(fmt.Errorf("nn: an initializer of random numbers for a variable %s, expected a floating-point type", shape))

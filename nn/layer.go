@@ -8,10 +8,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// Layer is a part of a network, or a whole one: a value with settings, whose Apply builds it in the graph of a step.
-// Its variables stand at the scope. Package flaxlike trains a Layer as a model.
+// Layer is a part of a network or a whole one: a value with settings, whose Apply builds it in the graph of a step,
+// with variables at the scope. Package flaxlike trains a Layer as a model.
 //
-// A program's own layer is a [Func], or a type with settings:
+// A custom layer is a [Func], or a type with settings:
 //
 //	type gated struct{ Units int }
 //
@@ -20,18 +20,18 @@ import (
 //		return graph.Mul(value, graph.Sigmoid(nn.Dense{Units: g.Units}.Apply(scope.In("gate"), x)))
 //	}
 //
-// A layer with several inputs is a function that the step calls; package flaxlike has its Functional for it.
+// A layer with several inputs is a plain function that the step calls, or a Functional of package flaxlike.
 type Layer interface {
 	Apply(scope *model.Scope, x *graph.Node) *graph.Node
 }
 
-// Func is a function as a [Layer]: any of this form, as those of GoMLX.
+// Func is a function as a [Layer].
 type Func func(scope *model.Scope, x *graph.Node) *graph.Node
 
 // Apply calls the function.
 func (f Func) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return f(scope, x) }
 
-// builtIn is a layer of this package. Its Apply is apply of itself.
+// builtIn is a layer of this package. Its Apply calls apply.
 type builtIn interface {
 	Layer
 	build(scope *model.Scope, x *graph.Node) *graph.Node
@@ -41,10 +41,10 @@ func apply(l builtIn, scope *model.Scope, x *graph.Node) *graph.Node {
 	return layering.Run(l, false, false, scope, x, l.build)
 }
 
-// inside builds a layer that a layer of this package holds.
+// inside builds a layer that is contained in a layer of this package.
 func inside(l Layer, scope *model.Scope, x *graph.Node) *graph.Node {
 	switch of := l.(type) {
-	case Sequential, Named: // the layers in them are noted
+	case Sequential, Named: // their own layers are recorded
 		return l.Apply(scope, x)
 	case builtIn:
 		return layering.Run(of, false, true, scope, x, of.build)
@@ -53,11 +53,10 @@ func inside(l Layer, scope *model.Scope, x *graph.Node) *graph.Node {
 	}
 }
 
-// Sequential is one layer behind the other. The variables of each stand in a scope of its place, counted from 0:
-// /model/0/kernel.
+// Sequential applies layers in order. The variables of each are in a scope of its index, from 0: /model/0/kernel.
 type Sequential []Layer
 
-// Apply builds the layers, each from the output of the one before it.
+// Apply builds the layers, each from the output of the previous one.
 func (s Sequential) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return chain("Sequential", s, scope, x)
 }
@@ -72,14 +71,14 @@ func chain(layer string, layers []Layer, scope *model.Scope, x *graph.Node) *gra
 	return x
 }
 
-// Named puts the variables of a layer into a scope of that name. Two layers of one name in one scope, as a function has
-// it, share their variables. Those in a [Sequential] do not, because each place there is a scope.
+// Named puts the variables of a layer into a scope of this name. Two layers of the same name in one scope share their
+// variables. In a [Sequential] they do not, because each index is a scope.
 type Named struct {
 	Name  string
 	Layer Layer
 }
 
-// Apply builds the layer in the scope of the name.
+// Apply builds the layer in the named scope.
 func (n Named) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	if layering.IsNil(n.Layer) {
 		fail("Named", scope, "the layer of %q is nil", n.Name)
@@ -87,10 +86,11 @@ func (n Named) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return inside(n.Layer, scope.At("%s", n.Name), x)
 }
 
-// Residual adds to its input what the layers, one behind the other, make of it (He et al. 2016). The shape must stay.
+// Residual adds the output of its layers, applied in order, to its input (He et al. 2016). The layers must not change
+// the shape.
 type Residual []Layer
 
-// Apply has the variables of the layers as [Sequential] has them.
+// Apply has the variables of the layers, as in [Sequential].
 func (r Residual) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
 func (r Residual) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -101,8 +101,8 @@ func (r Residual) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Add(x, y)
 }
 
-// TimeDistributed is a layer for each place of a sequence, with the same variables: [batch, places, n…] to [batch,
-// places, …]. Of [batch, places] it takes whole numbers alone, as for an [Embedding].
+// TimeDistributed applies a layer to each place of a sequence with the same variables: [batch, places, n…] to [batch,
+// places, …]. A [batch, places] input must be integers, for an [Embedding].
 type TimeDistributed struct{ Layer Layer }
 
 // Apply has the variables of the layer, at the scope.
@@ -126,14 +126,14 @@ func (d TimeDistributed) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Reshape(y, append([]int{dims[0], dims[1]}, y.Shape().Dimensions[1:]...)...)
 }
 
-// L2 adds a penalty on the kernels of layers, which are built one behind the other: the rate times the sum of their
-// squares. It is a part of the loss, in training and in tests, and logged as aux_loss with the other penalties.
+// L2 adds a penalty on the kernels of its layers, which are applied in order: the rate times the sum of their squares.
+// It is part of the loss in training and tests, and is logged in aux_loss with other penalties.
 type L2 struct {
 	Rate   float64
 	Layers []Layer
 }
 
-// Apply has the variables of the layers as [Sequential] has them.
+// Apply has the variables of the layers, as in [Sequential].
 func (p L2) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
 func (p L2) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -146,16 +146,16 @@ type L1 struct {
 	Layers []Layer
 }
 
-// Apply has the variables of the layers as [Sequential] has them.
+// Apply has the variables of the layers, as in [Sequential].
 func (p L1) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
 func (p L1) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return chain("L1", p.Layers, penalized(scope, "L1", regularizer.ParamL1, p.Rate), x)
 }
 
-// penalized is the scope with a penalty, which the kernels below it take.
+// penalized returns the scope with a penalty for the kernels below it.
 func penalized(scope *model.Scope, layer, param string, rate float64) *model.Scope {
-	if !(rate >= 0 && rate < 1e30) { // also NaN
+	if !(rate >= 0 && rate < 1e30) { // also refuses NaN
 		fail(layer, scope, "the rate is %v, expected a finite number of at least 0", rate)
 	}
 	scope.SetParam(param, rate)

@@ -10,17 +10,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// MaskOf says which places of a sequence [batch, places, …] count: bool [batch, places], or nil if all do. An
-// [Embedding] with a Padding makes the mask, or [Masked]. A layer of this package, and a program's own in one of them,
-// hands it on where its output has the batch and the places of its input and at least three axes. Any other output has
-// none. Recurrences, [Attention], [GlobalMeanPool], [BatchNorm], and the losses and metrics of package flaxlike leave
-// out the places that do not count.
+// MaskOf returns the mask of a sequence [batch, places, …]: bool [batch, places], true at places that count, or nil if
+// all do. An [Embedding] with Padding sets it, or [Masked]. A layer of this package, and a custom one within such a
+// layer, passes it on to an output with the same batch and places and at least three axes. Other outputs have none.
+// Recurrent layers, [Attention], [GlobalMeanPool], [BatchNorm], and the losses and metrics of package flaxlike exclude
+// masked places.
 //
-// Nodes that a function makes of others by itself have no mask: give them one by [Masked].
+// Nodes that a function computes outside of layers have no mask; use [Masked].
 func MaskOf(x *graph.Node) *graph.Node { return layering.Masks(x)[x] }
 
-// Masked is a sequence with a mask, in place of that which it may have ([MaskOf]): lengths, whole numbers [batch], or
-// bool [batch, places]; nil for none.
+// Masked sets the mask of a sequence, in place of its present one ([MaskOf]): lengths, integers [batch], or bool
+// [batch, places]; nil for none.
 func Masked(x, mask *graph.Node) *graph.Node {
 	if x.Rank() < 2 {
 		panic(fmt.Errorf("nn: Masked: the input is %s, expected [batch, places, …]", x.Shape()))
@@ -28,13 +28,12 @@ func Masked(x, mask *graph.Node) *graph.Node {
 	if mask != nil {
 		mask = counted(mask, x.Shape().Dimensions[0], x.Shape().Dimensions[1])
 	}
-	y := graph.IdentityWithCustomGradient(x, func(_, v *graph.Node) *graph.Node { return v }) // Identity has none
+	y := graph.IdentityWithCustomGradient(x, func(_, v *graph.Node) *graph.Node { return v }) // Identity would return x itself
 	layering.Masks(x)[y] = mask
 	return y
 }
 
-// counted are the places of sequences that count, [batch, places] of bool: mask itself if it is that, or the first ones
-// where it has their number for each example, [batch] of whole numbers.
+// counted returns a mask as bool [batch, places]. Lengths select the first places.
 func counted(mask *graph.Node, batch, places int) *graph.Node {
 	if !fitsPlaces(mask, batch, places) {
 		panic(fmt.Errorf("nn: %w", wrongMask(mask, batch, places)))
@@ -50,7 +49,7 @@ func wrongMask(mask *graph.Node, batch, places int) error {
 	return fmt.Errorf("the mask is %s, expected lengths, whole numbers [%d], or bool [%[2]d, %d]", mask.Shape(), batch, places)
 }
 
-// placesMask is counted of a layer's setting.
+// placesMask is counted for a layer's setting.
 func placesMask(layer string, scope *model.Scope, mask *graph.Node, batch, places int) *graph.Node {
 	if !fitsPlaces(mask, batch, places) {
 		fail(layer, scope, "%w", wrongMask(mask, batch, places))
@@ -58,7 +57,7 @@ func placesMask(layer string, scope *model.Scope, mask *graph.Node, batch, place
 	return counted(mask, batch, places)
 }
 
-// fitsPlaces tells whether a mask is lengths or places of so many sequences.
+// fitsPlaces reports whether mask is lengths or bool of this shape.
 func fitsPlaces(mask *graph.Node, batch, places int) bool {
 	return mask.Shape().CheckDims(batch) == nil && mask.DType().IsInt() || mask.Shape().CheckDims(batch, places) == nil && mask.DType() == boolean
 }

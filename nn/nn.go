@@ -12,8 +12,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-// variable is a layer's variable right below its scope. A second layer at one scope is refused, as GoMLX's layers
-// refuse it. A kernel has the scope's penalty on weights.
+// variable creates or reuses a variable at the layer's scope. It refuses a second layer at one scope, as GoMLX does. A
+// kernel receives the scope's penalties.
 func variable(scope *model.Scope, like *graph.Node, name string, initial, standard model.VariableInitializer, dims ...int) *graph.Node {
 	scope.In("%s", name)
 	return value(scope, like.Graph(), name, initial, standard, shapes.Make(like.DType(), dims...))
@@ -27,7 +27,7 @@ func value(scope *model.Scope, g *graph.Graph, name string, initial, standard mo
 		}
 	}
 	v := scope.WithInitializer(initial).VariableWithShape(name, shape)
-	weights, once := v.NodeValue(g), "lazo.nn.penalized "+v.Path() // a layer that is used twice has one penalty
+	weights, once := v.NodeValue(g), "lazo.nn.penalized "+v.Path() // a shared layer has one penalty
 	if _, done := scope.GetGraphParam(g, once); !done && strings.HasSuffix(name, "kernel") {
 		penalize(scope, weights)
 		scope.SetGraphParam(g, once, true)
@@ -35,8 +35,8 @@ func value(scope *model.Scope, g *graph.Graph, name string, initial, standard mo
 	return weights
 }
 
-// penalize adds the scope's penalties on weights to what is trained on. They are no more than that: GoMLX's own L1 also
-// sets small weights to 0 after each step.
+// penalize adds the scope's penalties to the training loss. GoMLX's L1 also sets small weights to 0 after each step;
+// this does not.
 func penalize(scope *model.Scope, weights *graph.Node) {
 	if rate := model.GetParamOr(scope, regularizer.ParamL2, 0.0); rate > 0 {
 		train.AddRegularizationLoss(graph.MulScalar(graph.ReduceAllSum(graph.Square(weights)), rate))
@@ -46,10 +46,10 @@ func penalize(scope *model.Scope, weights *graph.Node) {
 	}
 }
 
-// Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014).
+// Dropout sets elements to 0 with probability Rate in training, and scales the others up (Srivastava et al. 2014).
 type Dropout struct{ Rate float64 }
 
-// Apply is GoMLX's layers.DropoutStatic, with a rate that is looked at.
+// Apply is GoMLX's layers.DropoutStatic after a check of the rate.
 func (d Dropout) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(d, scope, x) }
 
 func (d Dropout) build(scope *model.Scope, x *graph.Node) *graph.Node {

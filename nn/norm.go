@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// LayerNorm brings the last axis to the mean 0 and the deviation 1 (Ba et al. 2016). Types of 16 bits are summed in
-// float32.
+// LayerNorm normalizes the last axis to mean 0 and variance 1 (Ba et al. 2016). 16-bit inputs are summed in float32.
 type LayerNorm struct {
 	Epsilon  float64 // 1e-3 if 0
 	NoOffset bool
@@ -30,7 +29,7 @@ func (l LayerNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	})
 }
 
-// normal normalises by f in 32 bits or more, and then has gamma and beta for the last axis.
+// normal normalizes with f in at least 32 bits, then applies gamma and beta.
 func (l LayerNorm) normal(scope *model.Scope, x *graph.Node, f func(x *graph.Node) *graph.Node) *graph.Node {
 	wide, n := widened(x), x.Shape().Dimensions[x.Rank()-1]
 	weight := func(name string, initial model.VariableInitializer) *graph.Node {
@@ -43,8 +42,8 @@ func (l LayerNorm) normal(scope *model.Scope, x *graph.Node, f func(x *graph.Nod
 	return graph.ConvertDType(y, x.DType())
 }
 
-// RMSNorm divides by the root of the mean square of the last axis (Zhang and Sennrich 2019). Types of 16 bits are
-// summed in float32.
+// RMSNorm divides by the root mean square of the last axis (Zhang and Sennrich 2019). 16-bit inputs are summed in
+// float32.
 type RMSNorm struct {
 	Epsilon float64 // 1e-6 if 0
 }
@@ -64,8 +63,8 @@ func (r RMSNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	})
 }
 
-// GroupNorm brings groups of channels, over all spatial axes, to the mean 0 and the deviation 1, for each example alone
-// (Wu and He 2018): [batch, …, n]. Types of 16 bits are summed in float32.
+// GroupNorm normalizes groups of channels over all spatial axes to mean 0 and variance 1, per example (Wu and He 2018):
+// [batch, …, n]. 16-bit inputs are summed in float32.
 type GroupNorm struct {
 	Groups  int     // 32 if 0
 	Epsilon float64 // 1e-3 if 0
@@ -89,7 +88,7 @@ func (n GroupNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	})
 }
 
-// precise builds a normalisation in the type of a step's parameters: its sums would lose too much in 16 bits.
+// precise builds a normalization in the dtype of the step's parameters, because sums in 16 bits lose precision.
 func precise(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	if step := layering.StepOf(x); step != nil && x.DType().Size() < 4 {
 		return step.FullPrecision(x, build)

@@ -12,52 +12,52 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// Recurrent are the settings of [LSTM], [GRU] and [SimpleRNN]: layers that go along the places of a sequence.
+// Recurrent has the settings of [LSTM], [GRU] and [SimpleRNN], which iterate over the places of a sequence.
 type Recurrent struct {
 	Units int
-	// Layers on top of each other; 1 if 0.
+	// Layers is the number of stacked layers. 1 if 0.
 	Layers int
-	// Bidirectional goes in both directions, with weights for each, and has their states side by side.
+	// Bidirectional runs both directions, each with its own weights, and concatenates their states.
 	Bidirectional bool
-	// Last gives the state behind the last place alone, [batch, units], instead of those of all places.
+	// Last returns only the state after the last place, [batch, units].
 	Last bool
-	// Mask says which places count: lengths, whole numbers [batch], or bool [batch, places]; those of [MaskOf] if nil. At
-	// the others the state stays as it is, and the output is 0. Backwards an example begins at its own last place.
+	// Mask selects the places: lengths, integers [batch], or bool [batch, places]. [MaskOf] the input if nil. At masked
+	// places the state does not change and the output is 0. The backward direction of an example starts at its own last
+	// place.
 	Mask *graph.Node
-	// Initial are the states at the beginning, as ApplyStates gives them back; 0 if nil.
+	// Initial has the initial states, in the form that ApplyStates returns. 0 if nil.
 	Initial []*graph.Node
-	// Dropout is the share between layers, RecurrentDropout that of the state where it goes into the products: one draw
-	// for all places.
+	// Dropout is the rate between layers. RecurrentDropout is the rate of the state before the recurrent products, with
+	// one mask for all places.
 	Dropout, RecurrentDropout float64
-	// ResetBefore has a GRU reset the state before the product with the candidate's kernel, (r·h)·U, with one bias
-	// [3·units] (Cho et al. 2014).
+	// ResetBefore makes a GRU reset the state before the candidate's product, (r·h)·U, with one bias [3·units] (Cho et
+	// al. 2014).
 	ResetBefore     bool
 	NoBias          bool
 	Kernel          model.VariableInitializer // "glorot_uniform" if nil
 	RecurrentKernel model.VariableInitializer // "orthogonal" if nil
 }
 
-// LSTM is a layer of long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, whose biases begin at
-// 1).
+// LSTM is a long short-term memory layer (Hochreiter and Schmidhuber 1997), with forget gates whose biases start at 1.
 type LSTM Recurrent
 
-// GRU is a layer of gated recurrent units (Cho et al. 2014), reset behind the product, r·(h·U + b), as in cuDNN, unless
-// ResetBefore.
+// GRU is a gated recurrent unit layer (Cho et al. 2014). It resets after the product, r·(h·U + b), as cuDNN does,
+// unless ResetBefore is set.
 type GRU Recurrent
 
-// SimpleRNN is a layer of tanh(x·kernel + h·recurrent_kernel + bias).
+// SimpleRNN computes tanh(x·kernel + h·recurrent_kernel + bias).
 type SimpleRNN Recurrent
 
-// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; with
-// Last the state behind the last place alone, [batch, units].
+// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. With
+// Last it returns only the state after the last place, [batch, units].
 //
-// It has the variables kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units]: of the input gate,
-// the forget gate, the candidate, the output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in
-// forward and backward.
+// The variables are kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units], in the order input gate,
+// forget gate, candidate, output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and
+// backward.
 func (l LSTM) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(l, scope, x) }
 
-// ApplyStates is Apply, and gives the states behind the last place too, each [batch, units]: of each layer, in each of
-// its directions, h and c.
+// ApplyStates is Apply that also returns the states after the last place, each [batch, units]: h and c for each layer
+// and direction.
 func (l LSTM) ApplyStates(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	return withStates(l, l.states, scope, x)
 }
@@ -72,16 +72,15 @@ func (l LSTM) states(scope *model.Scope, x *graph.Node) (outputs *graph.Node, st
 	return Recurrent(l).apply("LSTM", scope, x, cell{gates: 4, biases: 1, states: 2, bias: forgetOne, turn: lstm})
 }
 
-// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; with
-// Last the state behind the last place alone, [batch, units].
+// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. With
+// Last it returns only the state after the last place, [batch, units].
 //
-// It has the variables kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units], of which one is
-// the input's and one the state's, or [3·units] with ResetBefore: of the update gate, the reset gate, the candidate.
-// With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and backward.
+// The variables are kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units] (the input's and the
+// state's), or [3·units] with ResetBefore, in the order update gate, reset gate, candidate. With Layers they are in
+// layer_0, layer_1, …, with Bidirectional in forward and backward.
 func (u GRU) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(u, scope, x) }
 
-// ApplyStates is Apply, and gives the states behind the last place too, each [batch, units]: of each layer, in each of
-// its directions.
+// ApplyStates is Apply that also returns the state after the last place, [batch, units], for each layer and direction.
 func (u GRU) ApplyStates(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	return withStates(u, u.states, scope, x)
 }
@@ -98,15 +97,14 @@ func (u GRU) states(scope *model.Scope, x *graph.Node) (outputs *graph.Node, sta
 	return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 2, states: 1, bias: graph.Zeros, turn: gru})
 }
 
-// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; with
-// Last the state behind the last place alone, [batch, units].
+// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. With
+// Last it returns only the state after the last place, [batch, units].
 //
-// It has the variables kernel [n, units], recurrent_kernel [units, units] and bias [units]. With Layers they are in
+// The variables are kernel [n, units], recurrent_kernel [units, units] and bias [units]. With Layers they are in
 // layer_0, layer_1, …, with Bidirectional in forward and backward.
 func (r SimpleRNN) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
-// ApplyStates is Apply, and gives the states behind the last place too, each [batch, units]: of each layer, in each of
-// its directions.
+// ApplyStates is Apply that also returns the state after the last place, [batch, units], for each layer and direction.
 func (r SimpleRNN) ApplyStates(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	return withStates(r, r.states, scope, x)
 }
@@ -121,7 +119,7 @@ func (r SimpleRNN) states(scope *model.Scope, x *graph.Node) (outputs *graph.Nod
 	return Recurrent(r).apply("SimpleRNN", scope, x, cell{gates: 1, biases: 1, states: 1, bias: graph.Zeros, turn: simple})
 }
 
-// withStates builds a recurrence as apply does.
+// withStates builds a recurrent layer as apply does.
 func withStates(l builtIn, build func(scope *model.Scope, x *graph.Node) (*graph.Node, []*graph.Node), scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	outputs = layering.Run(l, false, false, scope, x, func(scope *model.Scope, x *graph.Node) (y *graph.Node) {
 		y, states = build(scope, x)
@@ -130,15 +128,15 @@ func withStates(l builtIn, build func(scope *model.Scope, x *graph.Node) (*graph
 	return outputs, states
 }
 
-// noReset refuses what is for a GRU alone.
+// noReset refuses ResetBefore outside a GRU.
 func (r Recurrent) noReset(layer string, scope *model.Scope) {
 	if r.ResetBefore {
 		fail(layer, scope, "ResetBefore is for a GRU alone")
 	}
 }
 
-// cell is what one place is computed by: of what the input contributes, [batch, gates·units], of times, the product of
-// a state with the kernel of the gates from first to below end, and of the states.
+// cell computes one place from the input's contribution, [batch, gates·units], from times (the product of a state with
+// the kernels of gates first to end-1), and from the states.
 type cell struct {
 	gates, biases, states int
 	bias                  model.VariableInitializer
@@ -152,7 +150,7 @@ func forgetOne(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.Concatenate([]*graph.Node{graph.Zeros(g, part(units)), graph.Ones(g, part(units)), graph.Zeros(g, part(2*units))}, 0)
 }
 
-// gate is the part of one gate.
+// gate returns the part of gate i.
 func gate(v, like *graph.Node, i int) *graph.Node {
 	units := like.Shape().Dimensions[1]
 	return graph.Slice(v, graph.AxisRange(), graph.AxisRange(i*units, (i+1)*units))
@@ -207,7 +205,7 @@ func (r Recurrent) apply(layer string, scope *model.Scope, x *graph.Node, c cell
 	if r.Mask != nil {
 		mask = []*graph.Node{graph.TransposeAllAxes(placesMask(layer, scope, r.Mask, batch, places), 1, 0)}
 	}
-	x = graph.TransposeAllAxes(x, 1, 0, 2) // the places in front, as the loop takes them
+	x = graph.TransposeAllAxes(x, 1, 0, 2) // places first, as the loop takes them
 	for i := range depth {
 		at := scope
 		if depth > 1 {
@@ -243,14 +241,14 @@ func (r Recurrent) apply(layer string, scope *model.Scope, x *graph.Node, c cell
 	return graph.TransposeAllAxes(x, 1, 0, 2), states
 }
 
-// scan goes once along [places, batch, n]. What the inputs contribute is one product for all places.
+// scan iterates once over [places, batch, n]. One product computes the input's contribution for all places.
 func (r Recurrent) scan(scope *model.Scope, x *graph.Node, mask, initial []*graph.Node, c cell, back, last bool) (states, outs []*graph.Node) {
 	dims, wide := x.Shape().Dimensions, c.gates*r.Units
 	kernel := variable(scope, x, "kernel", r.Kernel, glorotUniform, dims[2], wide)
 	recurrent := variable(scope, x, "recurrent_kernel", r.RecurrentKernel, orthogonal, r.Units, wide)
-	// Places and examples stay two axes: as one they could not be divided over devices.
+	// Places and examples stay separate axes, so that they can be sharded.
 	in := graph.Dot(x, kernel).General([]int{2}, nil, []int{0}, nil)
-	var bias *graph.Node // of what the state contributes
+	var bias *graph.Node // of the state's contribution
 	if !r.NoBias {
 		if c.biases == 1 {
 			in = graph.Add(in, graph.ExpandLeftToRank(variable(scope, x, "bias", nil, c.bias, wide), 3))
@@ -278,7 +276,7 @@ func (r Recurrent) scan(scope *model.Scope, x *graph.Node, mask, initial []*grap
 				kernel = graph.Slice(kernel, graph.AxisRange(), graph.AxisRange(first*r.Units, end*r.Units))
 			}
 			product := graph.Dot(h, kernel).Product()
-			if bias != nil { // all gates have it, in one product
+			if bias != nil { // one product for all gates
 				product = graph.Add(product, bias)
 			}
 			return product

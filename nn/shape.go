@@ -7,11 +7,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
 
-// MaxPool takes the greatest number of windows that do not overlap, of so many places in each spatial axis: [batch,
-// spatial…, n] to [batch, spatial/window…, n].
+// MaxPool takes the maximum over non-overlapping windows of this length in each spatial axis: [batch, spatial…, n] to
+// [batch, spatial/window…, n].
 type MaxPool struct{ Window int }
 
-// Apply has no variable.
+// Apply creates no variables.
 func (p MaxPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
 func (p MaxPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -21,7 +21,7 @@ func (p MaxPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
 // MeanPool is [MaxPool] with means.
 type MeanPool struct{ Window int }
 
-// Apply has no variable.
+// Apply creates no variables.
 func (p MeanPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
 func (p MeanPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -39,11 +39,11 @@ func pool(layer string, window int, build func(*graph.Node) *graph.PoolBuilder, 
 	return build(x).Window(window).Done()
 }
 
-// GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n]. Of a sequence with a mask
-// ([MaskOf]) it is that over the places that count, 0 if there are none.
+// GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n]. For a sequence with a mask
+// ([MaskOf]) it is the mean over the places that count, or 0 if there are none.
 type GlobalMeanPool struct{}
 
-// Apply has no variable.
+// Apply creates no variables.
 func (p GlobalMeanPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return apply(p, scope, x)
 }
@@ -63,20 +63,20 @@ func spatial(layer string, scope *model.Scope, x *graph.Node) {
 	floats(layer, scope, x, 3, "[batch, spatial…, n], as [batch, height, width, 1]")
 }
 
-// Flatten makes [batch, n] of [batch, …].
+// Flatten reshapes [batch, …] to [batch, n].
 type Flatten struct{}
 
-// Apply has no variable.
+// Apply creates no variables.
 func (f Flatten) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(f, scope, x) }
 
 func (Flatten) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return reshaped("Flatten", scope, x, -1)
 }
 
-// Reshape gives each example these dimensions; one of them may be -1.
+// Reshape reshapes each example to these dimensions. One of them may be -1.
 type Reshape []int
 
-// Apply has no variable.
+// Apply creates no variables.
 func (r Reshape) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
 func (r Reshape) build(scope *model.Scope, x *graph.Node) *graph.Node {

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Cond runs one of two functions, as a scalar of bool says, and gives what it gives: nodes of the same shapes and types
-// in both. The other function is not run; its gradient is 0.
+// Cond runs onTrue or onFalse, by a bool scalar, and returns its results, which must have the same shapes and dtypes in
+// both. The other function is not run and has gradient 0.
 func Cond(condition *graph.Node, onTrue, onFalse func() []*graph.Node) []*graph.Node {
 	if condition == nil || condition.DType() != dtypes.Bool || condition.Rank() != 0 {
 		panic(fmt.Errorf("ops: cond: condition %s, expected a scalar of bool", autodiff.ShapeText(condition)))
@@ -22,9 +22,8 @@ func Cond(condition *graph.Node, onTrue, onFalse func() []*graph.Node) []*graph.
 	return branch("cond", graph.ConvertDType(graph.LogicalNot(condition), dtypes.Int32), []func() []*graph.Node{onTrue, onFalse})
 }
 
-// Switch runs one of several functions, by a scalar of whole numbers: that of 0, 1, and so on. A number below 0 is the
-// first, one above the last. All functions give nodes of the same shapes and types. The others are not run; their
-// gradient is 0.
+// Switch runs branches[number], for an integer scalar, and returns its results, which must have the same shapes and
+// dtypes in all branches. number is clamped to the valid range. The other branches are not run and have gradient 0.
 func Switch(number *graph.Node, branches ...func() []*graph.Node) []*graph.Node {
 	if number == nil || !number.DType().IsInt() || number.Rank() != 0 {
 		panic(fmt.Errorf("ops: switch: number %s, expected a scalar of whole numbers", autodiff.ShapeText(number)))
@@ -40,7 +39,7 @@ func Switch(number *graph.Node, branches ...func() []*graph.Node) []*graph.Node 
 	return branch("switch", graph.ConvertDType(number, dtypes.Int32), branches)
 }
 
-// branch runs the function of a number, an int32.
+// branch runs the branch of number, an int32.
 func branch(what string, number *graph.Node, branches []func() []*graph.Node) []*graph.Node {
 	g := number.Graph()
 	if xla.IsEager(g) {
@@ -122,7 +121,7 @@ func eagerBranch(what string, number *graph.Node, branches []func() []*graph.Nod
 	return out
 }
 
-// truth reads a condition under eager.
+// truth reads a condition in an eager run.
 func truth(what string, n *graph.Node) bool {
 	t, err := xla.Value(n)
 	if err != nil {
@@ -131,8 +130,8 @@ func truth(what string, n *graph.Node) bool {
 	return t.Value().(bool)
 }
 
-// While calls a body, which gives new values for values, as long as a condition of them, a scalar of bool, is true. It
-// has no gradient: where the number of turns has a bound, Scan has. Both functions are traced once.
+// While repeats values = body(values) as long as condition(values), a bool scalar, is true, and returns the values.
+// Each function is traced once. While has no gradient; use [Scan] if the number of iterations has a bound.
 func While(condition func(values []*graph.Node) *graph.Node, body func(values []*graph.Node) []*graph.Node, values ...*graph.Node) []*graph.Node {
 	if condition == nil || body == nil || len(values) == 0 || slices.Contains(values, nil) {
 		panic(fmt.Errorf("ops: while: a condition, a body and one value at least are needed, and none may be nil"))

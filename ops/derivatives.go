@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// Gradient gives the gradients of a loss, a scalar of a floating-point type, with respect to each of wrt, in their
-// shapes. One that the loss does not depend on has zeros.
+// Gradient returns the gradients of loss, a floating-point scalar, with respect to each of wrt, in their shapes. It is
+// 0 for a node that the loss does not depend on.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	return gradient("Gradient", loss, wrt)
 }
@@ -24,15 +24,15 @@ func gradient(what string, loss *graph.Node, wrt []*graph.Node) []*graph.Node {
 		switch {
 		case n == nil || !n.DType().IsFloat() && !n.DType().IsComplex():
 			panic(fmt.Errorf("ops: %s: input %d is %s, expected floating-point or complex numbers", what, i, autodiff.ShapeText(n)))
-		case n.StopGradient(): // GoMLX would give 0
+		case n.StopGradient(): // GoMLX would return 0
 			panic(fmt.Errorf("ops: %s: input %d is itself a StopGradient, expected a node that gradients reach: take graph.Identity of it, and compute with that", what, i))
 		}
 	}
 	return autodiff.Gradient(loss, wrt...)
 }
 
-// VJP gives, for outputs that were computed from wrt, the product of adjoints, one of each output's shape, and the
-// Jacobian: the sum over all outputs, in the shapes of wrt.
+// VJP returns the vector-Jacobian product: the adjoints, one per output with its shape, times the Jacobian of outputs
+// by wrt, summed over the outputs, in the shapes of wrt.
 func VJP(outputs, adjoints, wrt []*graph.Node) []*graph.Node {
 	if err := pairs("adjoint", "output", adjoints, outputs); err != nil {
 		panic(fmt.Errorf("ops: VJP: %w", err))
@@ -40,14 +40,13 @@ func VJP(outputs, adjoints, wrt []*graph.Node) []*graph.Node {
 	return gradient("VJP", autodiff.Weighted(outputs, adjoints), wrt)
 }
 
-// JVP gives, for outputs that were computed from wrt, the product of the Jacobian and tangents, one of the shape of
-// each of wrt: how the outputs change where wrt move by the tangents. It differentiates twice, so the operations
-// between need a second derivative.
+// JVP returns the Jacobian-vector product: the Jacobian of outputs by wrt times the tangents, one per node of wrt with
+// its shape. It differentiates twice, so the operations need second derivatives.
 func JVP(outputs, wrt, tangents []*graph.Node) []*graph.Node {
 	if err := pairs("tangent", "input", tangents, wrt); err != nil {
 		panic(fmt.Errorf("ops: JVP: %w", err))
 	}
-	// The product with adjoints is linear in them, so that its own gradient by them is what is asked for.
+	// VJP is linear in the adjoints; its gradient by them is the JVP.
 	adjoints := make([]*graph.Node, len(outputs))
 	for i, o := range outputs {
 		if o == nil {
@@ -70,10 +69,10 @@ func pairs(what, of string, a, b []*graph.Node) error {
 	return nil
 }
 
-// PerExample gives the loss of each example, [batch], and the gradients of each with respect to each of wrt, [batch,
-// …]. Fields have the batch as their first axis; loss is called once, with fields of one example, [1, …], and gives a
-// scalar. The program has the model once, and works on one example at a time. wrt are the same for all examples, as
-// variables: a field is not one of them.
+// PerExample returns the loss of each example, [batch], and its gradients with respect to each of wrt, [batch, …].
+// Fields have the batch as first axis. loss is called once, with fields of one example, [1, …], and returns a scalar.
+// The program contains the model once and processes examples one at a time. wrt, for example variables, are shared by
+// all examples and must not be fields.
 func PerExample(fields, wrt []*graph.Node, loss func(example []*graph.Node) *graph.Node) (losses *graph.Node, gradients []*graph.Node) {
 	fields = slices.Clone(fields)
 	wrt = slices.Clone(wrt)

@@ -1,5 +1,5 @@
-// Package ops has operations for the graph of a step that GoMLX has not, with derivatives of any order: loops over the
-// places of a sequence, loops with a condition and branches; derivatives; and linear algebra.
+// Package ops has graph operations that GoMLX lacks, with derivatives of any order: loops over the places of a sequence,
+// conditional loops and branches; derivatives; and linear algebra.
 //
 //	last, outputs := ops.Scan(carry, xs, func(carry, x []*graph.Node) (next, out []*graph.Node) {
 //		h := cell(carry[0], x[0])
@@ -8,44 +8,41 @@
 //
 // # Loops and branches
 //
-// [Scan] is for what goes step by step along an axis: recurrences, decoding, inner training. Its body is traced once
-// and written into the program once, however long the sequence is, so that a program over 512 places compiles as fast
-// as one over 8. [Cond] and [Switch] run one branch and leave the others alone; [While] runs as long as a condition
-// says. All but While have gradients, of any order, and all may stand in each other's bodies.
+// [Scan] iterates along an axis, for recurrences, decoding or inner training. Its body is in the program once, so the
+// compilation time does not depend on the length. [Cond] and [Switch] run one branch. [While] runs as long as a
+// condition is true. All but While have gradients of any order, and all may be nested.
 //
-// A body may use any node of the graph from outside it, draw random numbers and set variables, if the graph belongs to
-// a step of package managed or another user of GoMLX's model.Store: such variables are carried along. What a body makes
-// is not there outside of it; it must be returned.
+// A body may use nodes of the graph from outside, draw random numbers and set variables, if the graph belongs to a step
+// of package managed or another user of GoMLX's model.Store. Variables that it sets are carried along. Other nodes of a
+// body are not valid outside and must be returned.
 //
-// A body is a function of the graph: it is called once, to be traced, and never with values. Under the strategy Eager
-// it is called once for each place instead, and the values of its nodes can be read by xla.Value. So it is on GoMLX's
-// backend in Go, which has no Cond and no Switch. A body with layers by In takes their scope from managed.Builder.Scope
-// when it is called: a scope that it takes in from outside it has used in its first call.
+// A body is called once, to record its operations, without values. Under the strategy Eager, and on GoMLX's backend in
+// Go, it is called once per place; under Eager, xla.Value reads its nodes. GoMLX's backend in Go has no Cond and no
+// Switch. A body with layers by In must take their scope from managed.Builder.Scope when it is called: a scope from
+// outside was used up by the first call.
 //
 // # Derivatives
 //
-// [Gradient], products with the Jacobian from either side ([VJP], [JVP]), and the gradients of each example of a batch
-// ([PerExample]), also inside of each other and inside bodies:
+// [Gradient], products with the Jacobian from either side ([VJP], [JVP]), and gradients of each example ([PerExample]).
+// They may be nested and used in bodies:
 //
 //	dw := ops.Gradient(loss, w)[0]
 //	hv := ops.JVP([]*graph.Node{dw}, []*graph.Node{w}, []*graph.Node{v})[0] // the Hessian times v
 //
-// docs/maintain/gradients.md lists the operations that have derivatives, and their values where a function has no
-// single slope.
+// docs/maintain/gradients.md lists the operations with derivatives, and their values at points without a unique slope.
 //
 // # Linear algebra
 //
-// Of matrices [batch…, n, n]: the factor of a positive definite matrix, and the solution of equations with a triangular
-// one. So A⁻¹·b, for a positive definite A = L·Lᵀ, is
+// For matrices [batch…, n, n]: the Cholesky factor and the solution of triangular systems. A⁻¹·b, for a positive definite
+// A = L·Lᵀ, is
 //
 //	l := ops.Cholesky(a)
 //	x := ops.SolveUpper(graph.Transpose(l, -2, -1), ops.SolveLower(l, b))
 //
-// and the logarithm of A's determinant twice the sum of those of l's diagonal. Each is a loop of n turns, a product of
-// a matrix with a vector in each: for the matrices of a Gaussian process or a whitening, not for thousands of rows.
+// and log det A is twice the sum of the logarithms of l's diagonal. Each is a loop of n matrix-vector products, suitable
+// for Gaussian processes or whitening, but not for thousands of rows.
 //
 // # Errors
 //
-// These are functions of a graph, as GoMLX's are: they panic with an error, which the step that is being built gives as
-// its own.
+// Like GoMLX's graph functions, these panic with an error. The step that is being built returns it.
 package ops

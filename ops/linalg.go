@@ -12,9 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// Cholesky gives the lower triangular factor L, with L·Lᵀ = a, of symmetric positive definite matrices, [batch…, n, n];
-// of others than symmetric ones the factor of the mean of a and aᵀ. The factor of a matrix that is not positive
-// definite is NaN.
+// Cholesky returns the lower triangular L with L·Lᵀ = a, for symmetric positive definite matrices [batch…, n, n]. An
+// asymmetric a is replaced by the mean of a and aᵀ. If a matrix is not positive definite, its factor is NaN.
 func Cholesky(a *graph.Node) *graph.Node {
 	n := square("Cholesky", a)
 	a = graph.MulScalar(graph.Add(a, transposed(a)), 0.5)
@@ -26,12 +25,12 @@ func Cholesky(a *graph.Node) *graph.Node {
 	})
 }
 
-// SolveLower gives x with l·x = b, for lower triangular matrices l, [batch…, n, n], and b [batch…, n, k]. What stands
-// above l's diagonal is not looked at.
+// SolveLower returns x with l·x = b, for lower triangular l [batch…, n, n] and b [batch…, n, k]. Elements above l's
+// diagonal are ignored.
 func SolveLower(l, b *graph.Node) *graph.Node { return solve("SolveLower", l, b, false) }
 
-// SolveUpper gives x with u·x = b, for upper triangular matrices u, [batch…, n, n], and b [batch…, n, k]. What stands
-// below u's diagonal is not looked at.
+// SolveUpper returns x with u·x = b, for upper triangular u [batch…, n, n] and b [batch…, n, k]. Elements below u's
+// diagonal are ignored.
 func SolveUpper(u, b *graph.Node) *graph.Node { return solve("SolveUpper", u, b, true) }
 
 func solve(what string, a, b *graph.Node, upper bool) *graph.Node {
@@ -40,7 +39,7 @@ func solve(what string, a, b *graph.Node, upper bool) *graph.Node {
 	if b == nil || b.DType() != a.DType() || b.Rank() != rank || !slices.Equal(b.Shape().Dimensions[:rank-1], a.Shape().Dimensions[:rank-1]) {
 		panic(fmt.Errorf("ops: %s: the right side is %s, expected [batch…, %d, k] for matrices %s", what, autodiff.ShapeText(b), n, a.Shape()))
 	}
-	if upper { // the triangle of the other side
+	if upper { // the other triangle
 		a = transposed(a)
 	}
 	half := graph.Where(graph.BroadcastToDims(triangle(a, n), a.Shape().Dimensions...), a, graph.ZerosLike(a))
@@ -53,7 +52,7 @@ func solve(what string, a, b *graph.Node, upper bool) *graph.Node {
 	})
 }
 
-// factor is Cholesky's value, column by column.
+// factor computes Cholesky column by column.
 func factor(a *graph.Node, n int) *graph.Node {
 	g, dims := a.Graph(), a.Shape().Dimensions
 	a = graph.Reshape(a, -1, n, n)
@@ -70,13 +69,13 @@ func factor(a *graph.Node, n int) *graph.Node {
 			column := graph.Div(graph.Mul(rest, graph.ExpandLeftToRank(x[2], 2)), graph.ExpandAxes(pivot, -1))
 			return []*graph.Node{graph.Add(l, graph.Einsum("bi,j->bij", column, here))}, nil
 		})
-	// A pivot that is NaN makes all behind it so, and with them the last one: the whole factor is NaN then.
+	// A NaN pivot makes all later ones NaN; if the last one is NaN, the whole factor is set to NaN.
 	whole := graph.Slice(last[0], graph.AxisRange(), graph.AxisRange(n-1), graph.AxisRange(n-1))
 	failed := graph.Mul(whole, graph.ScalarZero(g, a.DType()))
 	return graph.Reshape(lower(graph.Add(last[0], failed), n), dims...)
 }
 
-// substituted is the value of a solution, row by row.
+// substituted solves row by row.
 func substituted(a, b *graph.Node, upper bool) *graph.Node {
 	n, dims := a.Shape().Dimensions[a.Rank()-1], b.Shape().Dimensions
 	a, b = graph.Reshape(a, -1, n, n), graph.Reshape(b, -1, n, dims[len(dims)-1])
@@ -89,7 +88,7 @@ func substituted(a, b *graph.Node, upper bool) *graph.Node {
 			x, row, here := carry[0], at[0], at[2]
 			rest := graph.Sub(at[1], graph.Einsum("bj,bjk->bk", row, x))
 			value := graph.Div(rest, graph.ExpandAxes(graph.Einsum("bj,j->b", row, here), -1))
-			// Not by a sum: an infinite value times 0 would be NaN in all other rows.
+			// A select, not a sum: an infinite value times 0 would make other rows NaN.
 			at = []*graph.Node{graph.ExpandAxes(graph.GreaterThan(here, graph.ZerosLike(here)), 0, -1), graph.ExpandAxes(value, 1)}
 			for i, n := range at {
 				at[i] = graph.BroadcastToDims(n, x.Shape().Dimensions...)
@@ -110,23 +109,22 @@ func transposed(a *graph.Node) *graph.Node { return graph.Transpose(a, -2, -1) }
 
 func product(a, b *graph.Node) *graph.Node { return graph.Dot(a, b).MatMul() }
 
-// unit is the matrix with ones on its diagonal.
 func unit(like *graph.Node, n int) *graph.Node {
 	return graph.ConvertDType(graph.Diagonal(like.Graph(), n), like.DType())
 }
 
-// triangle is true on the diagonal and below, [1…, n, n].
+// triangle is true on and below the diagonal, [1…, n, n].
 func triangle(like *graph.Node, n int) *graph.Node {
 	g, shape := like.Graph(), shapes.Make(dtypes.Int32, n, n)
 	return graph.ExpandLeftToRank(graph.GreaterOrEqual(graph.Iota(g, shape, 0), graph.Iota(g, shape, 1)), like.Rank())
 }
 
-// lower has zeros above the diagonal.
+// lower sets the elements above the diagonal to 0.
 func lower(a *graph.Node, n int) *graph.Node {
 	return graph.Where(graph.BroadcastToDims(triangle(a, n), a.Shape().Dimensions...), a, graph.ZerosLike(a))
 }
 
-// halved is what the lower triangle is multiplied with: 1, and ½ on the diagonal.
+// halved is 1 below the diagonal and ½ on it.
 func halved(like *graph.Node, n int) *graph.Node {
 	return graph.ExpandLeftToRank(graph.Sub(lower(graph.OnesLike(unit(like, n)), n), graph.MulScalar(unit(like, n), 0.5)), like.Rank())
 }

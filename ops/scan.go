@@ -17,25 +17,24 @@ import (
 // Option is a setting of [Scan].
 type Option func(*scan)
 
-// Length is the number of places. It is needed where nothing is stacked, and else must be what the stacks say.
+// Length sets the number of places. It is required without xs, and must otherwise agree with them.
 func Length(n int) Option { return func(s *scan) { s.length, s.lengthGiven = n, true } }
 
-// Reverse goes from the last place to the first. Outputs stand at the place that they were made at.
+// Reverse iterates from the last place to the first. Each output stays at the place where it was computed.
 func Reverse() Option { return func(s *scan) { s.reverse = true } }
 
-// Lengths are how many places each example of a batch has, [batch] of whole numbers: at the places behind them its
-// carried values stay as they are, and its outputs are 0. Carried values and outputs then have the batch as their first
-// axis. In reverse an example begins at its own last place.
+// Lengths is the number of places of each example, integers [batch]. At later places an example's carried values do not
+// change and its outputs are 0. Carried values and outputs then have the batch as first axis. In reverse, an example
+// starts at its own last place.
 func Lengths(lengths *graph.Node) Option {
 	return func(s *scan) { s.lengths, s.masked = lengths, true }
 }
 
-// Axis is the axis along which the places are stacked, in and out; 0 if it is not said. Sequences are mostly [batch,
-// places, …]: Axis(1).
+// Axis is the axis of the places in xs and outputs, default 0. Sequences [batch, places, …] need Axis(1).
 func Axis(axis int) Option { return func(s *scan) { s.axis = axis } }
 
-// Remat has the gradient take the carried values alone from the loop, and compute all else again: it takes less memory
-// and more time.
+// Remat makes the gradient keep only the carried values and recompute everything else, which takes less memory and more
+// time.
 func Remat() Option { return func(s *scan) { s.remat = true } }
 
 type scan struct {
@@ -46,15 +45,15 @@ type scan struct {
 	axis                int
 }
 
-// Scan calls a body for each place of xs, which are stacked along an axis: with the carried values, at first carry, and
-// what stands at the place. It gives the carried values behind the last place, and the outputs, stacked as xs are.
+// Scan calls body for each place of xs, arrays stacked along an axis, with the carried values (carry at first) and the
+// elements of xs at that place. It returns the last carried values, and the outputs stacked as xs are.
 //
-// The body gives carried values of the same shapes and types. xs and outputs may be of any number and shapes, also
-// none; there is one place at least.
+// The body must return carried values of the same shapes and dtypes. xs and outputs may be empty. There must be at
+// least one place.
 //
-// The gradient goes through the places once more, in the other direction. It keeps of each place the carried values and
-// the results of costly operations, and computes the rest of the body again. On the CPU XLA runs a convolution in a
-// loop by a slow path: see docs/layers.md.
+// The gradient iterates in the opposite direction. For each place it keeps the carried values and the results of costly
+// operations, and recomputes the rest of the body. On the CPU, XLA runs convolutions in loops slowly: see
+// docs/layers.md.
 func Scan(carry, xs []*graph.Node, body func(carry, x []*graph.Node) (next, out []*graph.Node), options ...Option) (last, outs []*graph.Node) {
 	var s scan
 	for _, o := range options {
@@ -77,7 +76,7 @@ func Scan(carry, xs []*graph.Node, body func(carry, x []*graph.Node) (next, out 
 		checkCarry("scan", carry, next)
 		checkGiven("scan: output", out)
 		if s.masked {
-			return s.mask(carry, slices.Clone(next), slices.Clone(out), place[0]) // the body may have given one list twice
+			return s.mask(carry, slices.Clone(next), slices.Clone(out), place[0]) // next and out may be the same slice
 		}
 		return next, out
 	}
@@ -141,7 +140,7 @@ func (s *scan) check(carry, xs []*graph.Node, body func(carry, x []*graph.Node) 
 	return all[0].Graph(), nil
 }
 
-// mask leaves examples as they are behind their last place.
+// mask keeps the values of examples that have ended.
 func (s *scan) mask(carry, next, out []*graph.Node, place *graph.Node) (_, _ []*graph.Node) {
 	here := graph.LessThan(graph.ConvertDType(place, s.lengths.DType()), s.lengths)
 	for i := range next {
@@ -162,13 +161,13 @@ func choose(what string, i int, here, yes, no *graph.Node) *graph.Node {
 	return graph.Where(graph.BroadcastToDims(graph.Reshape(here, dims...), yes.Shape().Dimensions...), yes, no)
 }
 
-// hasLoops tells whether a graph's backend can cut places out of stacks: GoMLX's own, in Go, cannot.
+// hasLoops reports whether the graph's backend has loops and dynamic slices. GoMLX's backend in Go has not.
 func hasLoops(g *graph.Graph) bool {
 	can := g.Backend().Capabilities().Operations
 	return can[compute.OpTypeDynamicSlice] && can[compute.OpTypeDynamicUpdateSlice]
 }
 
-// unrolled calls the body place by place.
+// unrolled calls the body for each place.
 func (s *scan) unrolled(g *graph.Graph, carry, xs, places []*graph.Node, turn func(carry, at, place []*graph.Node) (next, out []*graph.Node)) (last, outs []*graph.Node) {
 	last = carry
 	at := func(stacks []*graph.Node, place int) []*graph.Node {
@@ -207,7 +206,6 @@ func (s *scan) unrolled(g *graph.Graph, carry, xs, places []*graph.Node, turn fu
 	return last, outs
 }
 
-// moveAxis puts an axis in another place.
 func moveAxis(x *graph.Node, from, to int) *graph.Node {
 	order := make([]int, 0, x.Rank())
 	for i := range x.Rank() {

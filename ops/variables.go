@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// run writes a loop whose body may set variables, which are carried along.
+// run builds a loop whose body may set variables. They become carried values.
 func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*graph.Node, body func(carry, at []*graph.Node) (next, out []*graph.Node)) (last, outs []*graph.Node) {
 	v := variablesOf(g, what)
 	last, outs = l.Run(g, carry, places, nil, func(carry, at, _ []*graph.Node) (next, out []*graph.Node) { return body(carry, at) },
@@ -21,9 +21,9 @@ func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*graph.No
 	return last[:len(carry)], outs
 }
 
-// variables are those of the graph's store, as they were before a body was traced.
+// variables records the variables of the graph's store before a body is traced.
 type variables struct {
-	what   string // has the body, for messages
+	what   string // the owner of the body, for messages
 	first  int    // of the body's nodes
 	store  *model.Store
 	graph  *graph.Graph
@@ -39,7 +39,7 @@ func variablesOf(g *graph.Graph, what string) *variables {
 	return v
 }
 
-// used are the variables that the graph has, by name.
+// used returns the variables that the graph uses, by name.
 func (v *variables) used() (list []*model.Variable) {
 	if v.store == nil {
 		return nil
@@ -53,7 +53,8 @@ func (v *variables) used() (list []*model.Variable) {
 	return list
 }
 
-// changed gives what the body has set, before and behind it. Random numbers whose state nobody carries are refused.
+// changed returns the variables that the body has set, before and after it. It refuses random numbers whose state is
+// not carried.
 func (v *variables) changed() (before, after []*graph.Node) {
 	draws := func(n *graph.Node) bool { return n.Type() == graph.NodeTypeRNGBitGenerator }
 	if v.store == nil && slices.ContainsFunc(v.graph.Nodes()[v.first:], draws) {
@@ -76,14 +77,14 @@ func (v *variables) changed() (before, after []*graph.Node) {
 	return before, after
 }
 
-// set gives the variables what the loop came to.
+// set assigns the loop's results to the variables.
 func (v *variables) set(values []*graph.Node) {
 	for i, of := range v.sets {
 		of.SetNodeValue(values[i])
 	}
 }
 
-// taken returns what the body has set, by variable, and puts the variables back.
+// taken returns the values that the body has set, and restores the variables.
 func (v *variables) taken() map[*model.Variable][2]*graph.Node {
 	before, after := v.changed()
 	changes := map[*model.Variable][2]*graph.Node{}
@@ -95,7 +96,7 @@ func (v *variables) taken() map[*model.Variable][2]*graph.Node {
 	return changes
 }
 
-// again is called before call i of a body that is called once for each turn: by In it names what it named in call 0.
+// again prepares call i of a body that is called once per iteration: In then returns the same scopes as in call 0.
 func again(g *graph.Graph, i int) (done func()) {
 	if f, ok := model.GetGraphParam(g, graphs.AgainParam); ok && i > 0 {
 		return f.(func() (done func()))()

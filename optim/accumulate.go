@@ -2,14 +2,12 @@ package optim
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// Accumulate makes one update of k batches: it passes on the mean of their updates at every k-th, and holds the
-// parameters back at the others. The links before it see every batch, the links after it only the means; their counts,
-// their schedules and the parameters stand still meanwhile. With losses that are means over batches of one size, the
-// mean of k gradients is the gradient of the k batches as one.
+// Accumulate makes one update from k batches. At every k-th batch it passes on the mean of their updates. At the others
+// it holds the parameters back. Links before it see every batch. Links after it see only the means, and their counts
+// and schedules advance only then.
 //
-// Each parameter counts the batches that it was trained on, so it also works in a group, with [managed.TrainOnly]
-// and where parameters are trained later. The mean so far is in the state, so a run can stop and resume in the
-// middle.
+// Each parameter counts its own batches, so Accumulate also works in a group and with [managed.TrainOnly]. The running
+// mean is in the state, so a run can be resumed at any batch.
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func Accumulate(k int) Transformation { return accumulate(k) }

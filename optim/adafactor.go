@@ -8,28 +8,28 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Adafactor is [RMSProp] that keeps of a matrix's squares only the means of rows and columns, so that its state is that
-// much smaller (Shazeer and Stern 2018). Updates are limited to a root mean square and scaled to the parameter's, so
-// the learning rate is a relative one, as 0.01. A zero field takes its default.
+// Adafactor is [RMSProp] that stores only the row and column means of a matrix's squares, to save memory (Shazeer and
+// Stern 2018). It limits the updates' root mean square and scales them by the parameter's, so the learning rate is
+// relative, for example 0.01. A zero field takes its default.
 //
-// A [WeightDecay] behind it is multiplied by the learning rate, as behind all other rules.
+// The learning rate multiplies a [WeightDecay] that follows, as after all rules.
 type Adafactor struct {
-	// Decay is the power with which the average forgets: after t updates the share 1 - t^-Decay stays. 0.8.
+	// Decay is the exponent of the moving average: at update t, the average keeps 1 - t^-Decay. Default 0.8.
 	Decay float64
-	// Factored is how long the two longest axes of a parameter must be at least for its squares to be factored: 128.
+	// Factored is the minimum length of a parameter's two longest axes for its squares to be factored. Default 128.
 	Factored int
-	// Limit is of the updates' root mean square, 1.
+	// Limit is the maximum root mean square of an update. Default 1.
 	Limit float64
-	// Epsilon is added to the squares, 1e-30.
+	// Epsilon is added to the squares. Default 1e-30.
 	Epsilon float64
-	// Absolute has the updates not scaled to the root mean square of their parameter (of at least 1e-3).
+	// Absolute turns off the scaling by the parameter's root mean square (which is taken as at least 1e-3).
 	Absolute bool
 }
 
 // Name is "adafactor".
 func (Adafactor) Name() string { return "adafactor" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t Adafactor) Update(s *Step) {
 	power, epsilon, limit, factored := cmp.Or(t.Decay, 0.8), cmp.Or(t.Epsilon, 1e-30), cmp.Or(t.Limit, 1), cmp.Or(t.Factored, 128)
 	positive("Adafactor.Decay", power)
@@ -55,7 +55,7 @@ func (t Adafactor) Update(s *Step) {
 		columns := average(p, s.zeros(p, "columns", without(shorter)...), graph.ReduceMean(squares, shorter))
 		axis := shorter
 		if shorter > longer {
-			axis-- // it is one less in rows
+			axis-- // removed from rows
 		}
 		rows = graph.Div(rows, graph.ReduceAndKeep(rows, graph.ReduceMean, axis))
 		return graph.Mul(graph.Mul(p.Update, graph.InsertAxes(graph.Rsqrt(rows), longer)), graph.InsertAxes(graph.Rsqrt(columns), shorter))
@@ -69,7 +69,7 @@ func (t Adafactor) Update(s *Step) {
 	})
 }
 
-// longestAxes gives the two longest axes, if both have the length; of equal ones the later counts as the longer.
+// longestAxes returns the two longest axes if both have the length. Of equal axes, the later one counts as longer.
 func longestAxes(dimensions []int, length int) (shorter, longer int, ok bool) {
 	if len(dimensions) < 2 {
 		return 0, 0, false

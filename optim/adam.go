@@ -11,35 +11,35 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Adam divides a moving average of the updates by the root of one of their squares, both free of the zeros that they
-// began with (Kingma and Ba 2015). With [WeightDecay] behind it it is AdamW. A zero field takes its default.
+// Adam divides a moving average of the updates by the root of a moving average of their squares, both corrected for
+// bias (Kingma and Ba 2015). Followed by [WeightDecay] it is AdamW. A zero field takes its default.
 //
-// Its variables are those of GoMLX's Adam, /AdamOptimizer/…, so that a model trained with that goes on, and the other
-// way round; they hold numbers of the [Step.DType].
+// Its variables have the names of GoMLX's Adam, /AdamOptimizer/…, so either can continue the other's training. Their
+// dtype is [Step.DType].
 type Adam struct {
-	// Beta1 and Beta2 are how much of the averages of updates and squares stays: 0.9 and 0.999.
+	// Beta1 and Beta2 are the decays of the averages of updates and squares. Defaults 0.9 and 0.999.
 	Beta1, Beta2 float64
-	// Epsilon is added to the root, 1e-8.
+	// Epsilon is added to the root. Default 1e-8.
 	Epsilon float64
 }
 
 // Name is "adam".
 func (Adam) Name() string { return "adam" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t Adam) Update(s *Step) {
 	t.update(s, func(squares *model.Variable, update, unbiased *graph.Node, decay float64) *graph.Node {
 		return graph.Sqrt(graph.Mul(s.average(squares, decay, graph.Square(update)), unbiased))
 	})
 }
 
-// Adamax is [Adam] with a decaying maximum instead of the root of squares (section 7 of the same paper).
+// Adamax is [Adam] with a decaying maximum in place of the root of squares (section 7 of the same paper).
 type Adamax Adam
 
 // Name is "adamax".
 func (Adamax) Name() string { return "adamax" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t Adamax) Update(s *Step) {
 	Adam(t).update(s, func(largest *model.Variable, update, _ *graph.Node, decay float64) *graph.Node {
 		next := graph.Max(graph.MulScalar(largest.NodeValue(s.graph), decay), graph.Abs(update))
@@ -48,18 +48,18 @@ func (t Adamax) Update(s *Step) {
 	})
 }
 
-// update divides the average by what size makes of the second moment.
+// update divides the average by size(second moment).
 func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased *graph.Node, decay float64) *graph.Node) {
 	b1, b2, epsilon := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.999), cmp.Or(t.Epsilon, 1e-8)
 	share("Adam.Beta1", b1)
 	share("Adam.Beta2", b2)
 	positive("Adam.Epsilon", epsilon)
-	// GoMLX has the moments at the root of all scopes, whatever the optimizer's is; so the link's name tells ours apart.
+	// GoMLX keeps the moments at the root, whatever the optimizer's scope, so the name of the link must separate them.
 	link := strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.model)), "/adam")
 	moment := func(p *Parameter, which string) *model.Variable {
 		return s.zerosAt(p, adamPath(model.RootScopePath, link, p.Name()+which), p.Shape().Dimensions)
 	}
-	var steps *model.Variable // GoMLX's Adam goes on from it; ours counts for each parameter
+	var steps *model.Variable // for GoMLX's Adam; lazo counts per parameter
 	s.each(func(p *Parameter) *graph.Node {
 		if steps == nil {
 			steps = s.ofAll(s.model.Store().VariableWithShape(adamPath(s.model.Scope(), link, "step"), shapes.Make(s.dtype), initializer.Zero))
@@ -70,24 +70,24 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 	})
 }
 
-// adamPath is where GoMLX's Adam keeps something; link is "" but for those of groups.
+// adamPath is the path of a variable of GoMLX's Adam. link is "" outside groups.
 func adamPath(scope, link string, names ...string) string {
 	return model.JoinPath(append([]string{scope, optimizer.AdamDefaultScope + strings.ReplaceAll(link, "/", "_")}, names...)...)
 }
 
-// LAMB is [Adam] with weight decay and with updates that have the norm of their parameters (You et al. 2020, "Large
+// LAMB is [Adam] with weight decay, whose updates are scaled to the norm of their parameters (You et al. 2020, "Large
 // batch optimization for deep learning"). A zero field takes its default.
 type LAMB struct {
-	// Beta1 and Beta2 are Adam's, 0.9 and 0.999; Epsilon is 1e-6.
+	// Beta1 and Beta2 are as in [Adam]: 0.9 and 0.999. Epsilon is 1e-6.
 	Beta1, Beta2, Epsilon float64
-	// Decay is added before the norms are taken; none by default.
+	// Decay is added before the norms are computed. Default: none.
 	Decay WeightDecay
 }
 
 // Name is "lamb".
 func (LAMB) Name() string { return "lamb" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t LAMB) Update(s *Step) {
 	Chain{Adam{t.Beta1, t.Beta2, cmp.Or(t.Epsilon, 1e-6)}, t.Decay, TrustRatio()}.Update(s)
 }

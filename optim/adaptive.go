@@ -6,40 +6,41 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Adagrad divides by the root of the sum of all squares so far (Duchi, Hazan and Singer 2011): what changed much
-// changes less and less. A zero field takes its default.
+// Adagrad divides by the root of the sum of all squares so far (Duchi, Hazan and Singer 2011). A zero field takes its
+// default.
 type Adagrad struct {
-	// Start is what the sum begins with, 0.1; Epsilon is added under the root, 1e-7.
+	// Start is the initial sum, default 0.1. Epsilon is added under the root, default 1e-7.
 	Start, Epsilon float64
 }
 
 // Name is "adagrad".
 func (Adagrad) Name() string { return "adagrad" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t Adagrad) Update(s *Step) {
 	start, epsilon := cmp.Or(t.Start, 0.1), cmp.Or(t.Epsilon, 1e-7)
 	positive("Adagrad.Start", start)
 	positive("Adagrad.Epsilon", epsilon)
 	s.each(func(p *Parameter) *graph.Node {
-		v := s.Zeros(p, "squares") // without the start, which is so a setting and no part of the state
+		v := s.Zeros(p, "squares") // Start is added later: it is a setting, not state
 		squares := graph.Add(v.NodeValue(s.graph), graph.Square(p.Update))
 		s.Set(v, squares)
 		return graph.Mul(p.Update, graph.Rsqrt(graph.AddScalar(squares, start+epsilon)))
 	})
 }
 
-// Adadelta is [RMSProp] times the root of a moving average of its own squared updates, so that these are in the
-// parameters' unit and the rate may be 1 (Zeiler 2012). A zero field takes its default.
+// Adadelta is [RMSProp] multiplied by the root of a moving average of its own squared updates. The updates are in the
+// parameters' unit, so the rate may be 1 (Zeiler 2012). A zero field takes its default.
 type Adadelta struct {
-	// Decay is how much of both averages stays, 0.9 (the paper has 0.95); Epsilon is added under both roots, 1e-6.
+	// Decay is the decay of both averages, default 0.9 (0.95 in the paper). Epsilon is added under both roots, default
+	// 1e-6.
 	Decay, Epsilon float64
 }
 
 // Name is "adadelta".
 func (Adadelta) Name() string { return "adadelta" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t Adadelta) Update(s *Step) {
 	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-6)
 	share("Adadelta.Decay", decay)
@@ -53,20 +54,17 @@ func (t Adadelta) Update(s *Step) {
 	})
 }
 
-// Nadam is [Adam] that looks one step ahead, as [Momentum] with Nesterov does (Dozat 2016). A zero field takes its
-// default.
-//
-// Its momentum is constant, where the paper lets it grow: the bias is corrected anyway, and a [Schedule] is a link of
-// its own.
+// Nadam is [Adam] with Nesterov momentum (Dozat 2016). Its momentum is constant; the paper's grows. A zero field takes
+// its default.
 type Nadam struct {
-	// Beta1 and Beta2 are Adam's, 0.9 and 0.999; Epsilon is added to the root, 1e-8.
+	// Beta1 and Beta2 are as in [Adam]: 0.9 and 0.999. Epsilon is added to the root, default 1e-8.
 	Beta1, Beta2, Epsilon float64
 }
 
 // Name is "nadam".
 func (Nadam) Name() string { return "nadam" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t Nadam) Update(s *Step) {
 	b1, b2, epsilon := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.999), cmp.Or(t.Epsilon, 1e-8)
 	share("Nadam.Beta1", b1)

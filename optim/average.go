@@ -11,10 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/awaited"
 )
 
-// Average keeps a moving average of the parameters next to them (Polyak and Juditsky 1992), to be evaluated instead of
-// them: it changes no update. The averages begin with zeros and are corrected for that, so the first average of a
-// parameter is its value. They are in /optimizers/average/<parameter>/sum, the number of the parameter's updates in
-// /optimizers/average/<parameter>/count; steps that are held back do not count. A test step uses them so:
+// Average keeps a moving average of the parameters, for evaluation (Polyak and Juditsky 1992). It does not change the
+// updates. The averages are corrected for bias, so the first one is the parameter's value. They are in
+// /optimizers/average/<parameter>/sum and count. Steps that are held back do not count. A test step uses them with
+// [Average.In]:
 //
 //	average := optim.Average{Decay: 0.999}
 //	optimizer := optim.New(1e-3, optim.Adam{}, average)
@@ -22,7 +22,7 @@ import (
 //		average.In(b.Scope(), b.Graph(), func() { logits := model(b.Scope(), b.Field("x")); … })
 //	})
 type Average struct {
-	// Decay is how much of the average stays in an update, as 0.999.
+	// Decay is the share of the average that an update keeps, for example 0.999.
 	Decay float64
 }
 
@@ -44,18 +44,17 @@ func (t Average) Update(s *Step) {
 	})
 }
 
-// In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have no average, as
-// frozen parameters and those that no step has updated yet, are used as they are. It is those that the state has
-// when the step runs: a step of managed is compiled anew where parameters were added to the training. The state does
-// not change. The optimizer must have an Average in its chain, and a training step must have been compiled before: else
-// it panics.
-// So a training step that itself uses them, as a teacher's loss does, needs another one before it,
-// without In, that is prepared ([managed.Stepper.Prepare]) and need not be run; what it sees are the averages of
-// before the step.
+// In builds a part of a graph, usually a test step's, with the averaged parameters. Parameters without an average
+// (frozen, or not updated yet) keep their own values. The state does not change. managed compiles a step again when
+// parameters were added to the training.
 //
-// The scope may be any, as that of a part of the model: the averages are those of the optimizer in that scope, or in
-// the nearest one around it, or else of the only one that keeps some. Of several in other scopes
-// (managed.WithStepOptimizer) it panics, and lists them.
+// In panics unless the optimizer has an Average and a training step was compiled before. A training step that uses In
+// itself needs such an earlier step; [managed.Stepper.Prepare] is enough. It sees the averages from before its own
+// update.
+//
+// The averages are those of the optimizer in this scope, else in the nearest enclosing scope, else of the only
+// optimizer that keeps averages. If there are several in other scopes (managed.WithStepOptimizer), In panics and lists
+// them.
 //
 // [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
 func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
@@ -63,7 +62,7 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	store, old := scope.Store(), map[*model.Variable]*graph.Node{}
 	waiting := awaited.Of(g)
 	waiting.Open = true
-	for name := range waiting.Shapes { // averages of a checkpoint, whose training step is still to come
+	for name := range waiting.Shapes { // from a checkpoint; no training step has claimed them yet
 		if of := t.averaged(n, name); of != "" && store.GetVariable(name) == nil && store.GetVariable(of) != nil {
 			waiting.Bring(name)
 		}
@@ -88,7 +87,7 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	}
 }
 
-// averaged is the parameter whose average a variable is, "" where it is none.
+// averaged returns the parameter whose average n is, or "".
 func (Average) averaged(n *model.Variable, path string) string {
 	rest, ours := strings.CutPrefix(path, n.Scope())
 	name, ok := strings.CutSuffix(rest, "/sum")
@@ -98,7 +97,7 @@ func (Average) averaged(n *model.Variable, path string) string {
 	return name
 }
 
-// find gives the number of the averages that are meant in a scope of the model.
+// find returns the count of the averages that apply in a scope.
 func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 	below := model.JoinPath(optimizer.Scope, t.Name(), "updates")
 	for around := scope.Scope(); ; around, _ = model.SplitPath(around) {
@@ -110,7 +109,7 @@ func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 		}
 	}
 	var others []*model.Variable
-	compiled := false // a training step, with an optimizer
+	compiled := false // whether a training step with an optimizer was compiled
 	for v := range scope.Store().IterVariables() {
 		compiled = compiled || strings.HasSuffix(v.Path(), model.ScopeSeparator+model.JoinPath(optimizer.Scope, "learning_rate"))
 		if strings.HasSuffix(v.Path(), model.ScopeSeparator+below) {

@@ -2,14 +2,14 @@ package optim
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// Clip limits the updates; at the start of the chain these are the gradients. One of its fields is given.
+// Clip limits the updates. At the start of the chain these are the gradients. Exactly one field must be set.
 type Clip struct {
-	// Value limits each number to -Value … Value. GoMLX's clip_step_by_value clips the finished step.
+	// Value limits each number to -Value … Value. (GoMLX's clip_step_by_value clips the finished step.)
 	Value float64
-	// Norm scales each parameter's update down where its own norm, the root of the sum of its squares, is above it.
+	// Norm scales a parameter's update down if its L2 norm is larger.
 	Norm float64
-	// GlobalNorm scales all updates down together where the root of the sum of all their squares is above it (Pascanu et
-	// al. 2013). Below a norm updates pass bit for bit.
+	// GlobalNorm scales all updates down together if the L2 norm of all of them is larger (Pascanu et al. 2013).
+	// Smaller updates pass bit-identical.
 	GlobalNorm float64
 }
 
@@ -35,7 +35,7 @@ func (c Clip) set() (name string, limit float64) {
 	return "clip", c.Value
 }
 
-// Update clips.
+// Update clips the updates.
 func (c Clip) Update(s *Step) {
 	name, limit := c.set()
 	positive("the limit of "+name, limit)
@@ -55,14 +55,14 @@ func (c Clip) Update(s *Step) {
 	})
 }
 
-// shorten scales an update down to a norm where its own is above it.
+// shorten scales an update down to the norm limit if its own norm is larger.
 func shorten(s *Step, update, norm *graph.Node, limit float64) *graph.Node {
 	most := graph.Scalar(s.graph, s.dtype, limit)
 	return graph.Mul(update, graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm)))
 }
 
-// GlobalNorm is the root of the sum of the squares of all updates, a scalar; nil if there are none. An update that
-// is held back alone does not count.
+// GlobalNorm returns the L2 norm of all updates, a scalar, or nil if there are no updates. It leaves out parameters
+// that are held back individually.
 func (s *Step) GlobalNorm() *graph.Node {
 	var sum *graph.Node
 	for p := range s.Parameters() {
@@ -82,8 +82,7 @@ func (s *Step) GlobalNorm() *graph.Node {
 	return graph.Sqrt(sum)
 }
 
-// clipByRMS scales each parameter's update down where its root mean square is above a limit: a part of
-// [Adafactor].
+// clipByRMS scales a parameter's update down if its root mean square is above a limit.
 func clipByRMS(limit float64) Transformation {
 	return stateless{"clip_by_rms", limit, func(s *Step) {
 		s.each(func(p *Parameter) *graph.Node {
@@ -93,8 +92,8 @@ func clipByRMS(limit float64) Transformation {
 	}}
 }
 
-// TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS); where one
-// of the norms is 0 the update passes.
+// TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS). If one of the norms
+// is 0, the update passes unchanged.
 func TrustRatio() Transformation {
 	return stateless{"trust_ratio", nil, func(s *Step) {
 		s.each(func(p *Parameter) *graph.Node {

@@ -13,36 +13,32 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// counts is a variable with the counts of several parameters. They are those that a link sees for the first time in one
-// step, and that begin with the same count. A variable for each parameter would be one more buffer that each run of the
-// step's program takes and returns.
+// counts is one variable with the counts of several parameters: those that a link first sees in the same step, and that
+// begin with the same count. It saves a buffer per parameter in each run of the program.
 //
-// As long as each step has updated all of the parameters or none, their counts are equal, and a step computes with one
-// of them. If it took another element for each parameter, XLA would compile the rule once for each: it compiles equal
-// kernels once.
+// While each step updates all of the parameters or none, their counts are equal and a step computes with one of them.
+// With an element per parameter XLA would compile the rule once for each; it compiles equal kernels once.
 type counts struct {
 	variable *model.Variable
 	equal    bool
-	// gates are those of the elements that this step counts; a nil one always counts.
+	// gates has the gate of each element that this step counts. A nil gate always counts.
 	gates map[int]*graph.Node
 }
 
-// count is an element of it.
 type count struct {
 	in *counts
 	at int
 }
 
-// factor names a number that is computed from counts.
+// factor is the key of a number that is computed from counts.
 type factor struct {
 	of         *counts
 	ahead, key float64
 }
 
-// perParameter is the scope of the counts of updates, countSlot the name of each of them.
 const perParameter, countSlot = "parameters", "count"
 
-// countsIn are the counts that a store has, by their full names.
+// countsIn returns the counts of a store by their full names.
 func countsIn(store *model.Store) map[string]count {
 	all := map[string]count{}
 	for v := range store.IterVariables() {
@@ -54,7 +50,7 @@ func countsIn(store *model.Store) map[string]count {
 	return all
 }
 
-// counted is the count of a parameter's updates that the link sees, which this step increments.
+// counted returns the count of a parameter's updates at this link, which this step increments.
 func (s *Step) counted(p *Parameter) count {
 	link := p.gatedBy
 	if link == "" {
@@ -79,7 +75,7 @@ func (s *Step) counted(p *Parameter) count {
 		}
 	}
 	c := s.counts[nameOf(p)]
-	if len(c.in.gates) == 0 { // it is the first of them in this step
+	if len(c.in.gates) == 0 { // the first of them in this step
 		gates := map[int]*graph.Node{}
 		for other := range s.all() {
 			if of, there := s.counts[nameOf(other)]; there && of.in == c.in && other.gatedBy == p.gatedBy && other.gate == p.gate {
@@ -92,7 +88,7 @@ func (s *Step) counted(p *Parameter) count {
 	return c
 }
 
-// pack makes the variable of counts of these names.
+// pack creates the variable for the counts of these names.
 func (s *Step) pack(link string, names []string) *model.Variable {
 	store, n := s.model.Store(), 1
 	for store.GetVariable(packs.Path(link, n)) != nil {
@@ -102,11 +98,11 @@ func (s *Step) pack(link string, names []string) *model.Variable {
 	return store.VariableWithValue(packs.Path(link, n), make([]int64, len(names))).SetTrainable(false)
 }
 
-// all are the parameters of all links, without the frozen ones.
+// all iterates over the parameters of all links, without frozen ones.
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
-// together has the step compute with one count for all parameters of c, if their counts are equal and it updates all of
-// them, by the gates. If it does not, their counts may differ after it.
+// together makes the step compute with one count for all parameters of c, if their counts are equal and the gates
+// update all of them together. Otherwise their counts may differ afterwards.
 func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
 	switch {
@@ -118,7 +114,7 @@ func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	}
 }
 
-// node returns one count where all are equal, else all of them: a step computes with it.
+// node returns a scalar if all counts are equal, else the array of them.
 func (c *counts) node(g *graph.Graph) *graph.Node {
 	all := c.variable.NodeValue(g)
 	if c.equal {
@@ -127,7 +123,7 @@ func (c *counts) node(g *graph.Graph) *graph.Node {
 	return all
 }
 
-// pick is the number for the count's parameter, of what was computed from node.
+// pick selects this parameter's element of what was computed from node.
 func (c count) pick(from *graph.Node) *graph.Node {
 	if c.in.equal {
 		return from
@@ -135,7 +131,6 @@ func (c count) pick(from *graph.Node) *graph.Node {
 	return c.of(from)
 }
 
-// of is the count's element of an array of all.
 func (c count) of(all *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Slice(all, graph.AxisRange(c.at, c.at+1)))
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// String names the links of the chain ("adam, weight_decay"), or the type of one of GoMLX's optimizers.
+// String returns the links of the chain ("adam, weight_decay"), or the type of a GoMLX optimizer.
 func (o *Optimizer) String() string {
 	if o.other != nil {
 		return fmt.Sprintf("%T", o.other)
@@ -18,10 +18,10 @@ func (o *Optimizer) String() string {
 	return o.Describe()[""]
 }
 
-// Describe gives the settings of the optimizer in words, by name, so that they can be kept and compared: the names of
-// its links ("adam, weight_decay") under "", the "rate", and each link's own under its name; of one of GoMLX's the
-// values of its fields under "" and, apart from them, what it calls a learning rate. Fields that are zero are left out:
-// they stand for defaults. Of a function only its name is known, not what it was made with.
+// Describe returns the settings of the optimizer as text by name, so they can be saved and compared: the links ("adam,
+// weight_decay") under "", the rate under "rate", and each link's settings under its name. For a GoMLX optimizer, ""
+// has the values of its fields, without its learning rate, which has an entry of its own. Zero fields, which mean
+// defaults, are left out. A function is described by its name only.
 func (o *Optimizer) Describe() map[string]string {
 	if o.other != nil {
 		d := &describer{rates: true}
@@ -53,13 +53,13 @@ func (o *Optimizer) Describe() map[string]string {
 
 func describe(v any) string { return new(describer).say(reflect.ValueOf(v), 0) }
 
-// describer says values by reflection. A rate is the learning rate that it met, where rates are looked for.
+// describer formats values by reflection. rate is the learning rate that it found, if it looks for one.
 type describer struct {
 	rates bool
 	rate  string
 }
 
-// deep is how many levels of fields are followed: what lies deeper, as a whole model, is no setting.
+// deep limits the levels of fields: deeper values, such as a model, are not settings.
 const deep = 6
 
 func (d *describer) say(v reflect.Value, depth int) string {
@@ -68,7 +68,7 @@ func (d *describer) say(v reflect.Value, depth int) string {
 	}
 	if v.CanInterface() && (v.Kind() != reflect.Pointer || !v.IsNil()) {
 		if s, ok := v.Interface().(fmt.Stringer); ok {
-			return fmt.Sprint(s) // not s.String(): fmt turns its panic into a text
+			return fmt.Sprint(s) // not s.String(): fmt turns its panic into text
 		}
 	}
 	switch v.Kind() {
@@ -101,7 +101,7 @@ func (d *describer) say(v reflect.Value, depth int) string {
 	if v.CanUint() {
 		return strconv.FormatUint(v.Uint(), 10)
 	}
-	return "" // no setting
+	return "" // not a setting
 }
 
 func (d *describer) fields(v reflect.Value, depth int) string {

@@ -1,7 +1,6 @@
-// Package optim makes optimizers of small parts: a learning rate and a chain of transformations, each of which changes
-// the updates on their way from the gradients to the parameters, as optax has it. Everything runs inside the training
-// program, so it runs in blocks of steps and costs no call of its own. Give an [Optimizer] to
-// managed.WithOptimizer, or to GoMLX's trainer; [GoMLX] makes one of GoMLX's optimizers such an Optimizer.
+// Package optim builds optimizers from a learning rate and a chain of transformations of the gradients, as optax does.
+// Everything runs inside the training program, also in blocks of steps. Give an [Optimizer] to managed.WithOptimizer or
+// to GoMLX's trainer. [GoMLX] makes an Optimizer from one of GoMLX's.
 //
 //	optimizer := optim.New(3e-4,
 //		optim.Clip{GlobalNorm: 1},
@@ -58,8 +57,7 @@
 //
 // # State
 //
-// All state is in variables that are not trainable, so that snapshots and checkpoints hold it; their names do not
-// change:
+// All state is in variables that are not trainable. Snapshots and checkpoints contain them, and their names are stable:
 //
 //	/global_step                         the batches seen, as with GoMLX's optimizers
 //	/optimizers/learning_rate            the rate, for the host to set
@@ -71,16 +69,14 @@
 //	/optimizers/groups/<group>/<link>/…  the same inside of a group
 //	/AdamOptimizer/…                     Adam's, where GoMLX has them; in a group /AdamOptimizer_groups_<group>_adam/…
 //
-// The counts of parameters that a link first sees in the same step share one variable, #pack, so that a step's program
-// takes one buffer for them. In checkpoints, and for managed.State, each count has the name above. While each step
-// updates all of these parameters or none, it computes one correction for all of them. A step that updates a part of
-// them (managed.TrainOnly) has the programs of the other steps compiled again, once, with a correction for each
-// parameter: with 200 parameters that takes XLA more than twice as long.
+// The counts of parameters that a link first sees in the same step share one variable, #pack, and so one buffer of the
+// program. Checkpoints and managed.State have each count under the name above. While each step updates all of these
+// parameters or none, the bias correction is computed once. A step that updates some of them (managed.TrainOnly) makes
+// the other steps' programs compile again, once, with a correction for each parameter. With 200 parameters, compilation
+// then takes more than twice as long.
 //
-// What belongs to a parameter counts the updates of that parameter alone, as a fresh state of optax would from the
-// parameter's first update on: a parameter may be trained later than others, or in other steps. What belongs to a
-// chain, as the count of a schedule, counts the updates of that chain: of the optimizer, or of a group.
+// A parameter's state counts the updates of that parameter, as a fresh optax state would from its first update. A
+// chain's state, such as the count of a schedule, counts the updates of the optimizer's or the group's chain.
 //
-// The second link of a name in a chain is <link>_2. So a link of another name can come in or go without a name
-// changing.
+// The second link of the same name in a chain is <link>_2, so adding or removing links of other names changes no name.
 package optim

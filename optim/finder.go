@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// SuggestRate is a learning-rate finder (Smith 2017). A sweep trains from the rate 1 with a [ScaleBySchedule] of
-// ExponentialDecay(first, last/first, n-1), for n steps from the rate first to last, on a state of which a snapshot is
-// taken and then restored. The rates are what [Schedule.At] says. SuggestRate gives the one at which the loss fell
-// fastest over the logarithm of the rate, as fastai's "steep" and Lightning's finder do. The losses are smoothed
-// first; those from where they are not finite, or rise so far above their least that the training has gone astray, are
-// left out, and so is what falls after the least. Rates must rise; at least 10 losses must be left.
+// SuggestRate suggests a learning rate from a sweep over rates (Smith 2017). It returns the rate at which the smoothed
+// loss falls fastest over the logarithm of the rate, as "steep" in fastai and the finder of Lightning do.
+//
+// To sweep, train n steps at rate 1 with a [ScaleBySchedule] of ExponentialDecay(first, last/first, n-1), on a state
+// that is restored from a snapshot afterwards. The rates are the values of [Schedule.At] and must rise. Losses from the
+// first non-finite or diverged one are ignored, and so is any fall after the minimum. At least 10 losses must remain.
 func SuggestRate(rates, losses []float64) (float64, error) {
 	rate, err := suggestRate(rates, losses)
 	if err != nil {
@@ -48,7 +48,7 @@ func suggestRate(rates, losses []float64) (float64, error) {
 	if len(smooth) < least {
 		return 0, fmt.Errorf("%d of %d losses are of use, expected %d or more: sweep with smaller steps, or from a lower rate", len(smooth), len(rates), least)
 	}
-	// Behind the least, a fall is the recovery of a training that had gone astray.
+	// A fall after the minimum is a recovery from divergence.
 	end := slices.Index(smooth, slices.Min(smooth))
 	best, steepest := 0, 0.0
 	for i := 1; i < min(len(smooth)-1, end+1); i++ {
@@ -63,8 +63,8 @@ func suggestRate(rates, losses []float64) (float64, error) {
 	return rates[best], nil
 }
 
-// smoothed is the mean of each value and so many before and behind it, fewer at the ends. fastai's moving average looks
-// back alone, and so suggests rates that are too high.
+// smoothed is a centered moving average, narrower at the ends. A trailing average, as in fastai, suggests rates that
+// are too high.
 func smoothed(values []float64, around int) []float64 {
 	means := make([]float64, len(values))
 	for i := range values {

@@ -9,10 +9,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// SkipNonFinite holds the step back if an update has an infinity or a NaN in it; put it first, or first in a group,
-// where it sees and holds back the group alone. How many steps it held back is in
-// /optimizers/skip_non_finite/skipped. It never lets such an update through, however many come in a row: nothing
-// would be left to train. callbacks.NonFinite ends such a run.
+// SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or first in a
+// group, where it checks and holds back only that group. The number of skipped steps is in
+// /optimizers/skip_non_finite/skipped. There is no limit of consecutive skips; callbacks.NonFinite ends such a run.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}
@@ -30,7 +29,7 @@ func (skipNonFinite) Update(s *Step) {
 	s.Require(finite)
 }
 
-// finite tells whether all updates are; nil if there are none.
+// finite reports whether all updates are finite; nil if there are none.
 func (s *Step) finite() *graph.Node {
 	var all *graph.Node
 	for p := range s.Parameters() {
@@ -50,32 +49,32 @@ func (s *Step) finite() *graph.Node {
 	return all
 }
 
-// LossScale keeps small gradients from vanishing in float16 (Micikevicius et al. 2018): the loss is multiplied before
-// it is differentiated, and the gradients are divided. Where they overflow, the step is held back and the scale halved;
-// after many good steps it is doubled. bfloat16 has float32's range and needs none.
+// LossScale keeps small gradients from underflowing in float16 (Micikevicius et al. 2018). It multiplies the loss
+// before differentiation and divides the gradients. If they overflow, it holds the step back and reduces the scale;
+// after many good steps it raises the scale. bfloat16 does not need it.
 //
-// It works in two places, with the same settings: as the first link of the chain, and on the loss in the step's graph:
+// Use it in two places with the same settings: as the first link of the chain, and on the loss in the step's graph:
 //
 //	scale := optim.LossScale{}
 //	optimizer := optim.New(1e-3, scale, optim.Adam{})
 //	… b.Loss("loss", scale.Loss(b.Scope(), loss))
 //
-// The scale is in /optimizers/loss_scale/scale, the good steps since it was changed in /optimizers/loss_scale/good. A
-// zero field takes its default.
+// The scale is in /optimizers/loss_scale/scale, the number of good steps since its last change in
+// /optimizers/loss_scale/good. A zero field takes its default.
 type LossScale struct {
-	// Start is the first scale, 32768, the highest power of two that float16 holds.
+	// Start is the initial scale. Default 32768, the largest power of two in float16.
 	Start float64
-	// Factor is what it grows and shrinks by, 2. It never falls below 1.
+	// Factor multiplies or divides the scale. Default 2. The scale is at least 1.
 	Factor float64
-	// Every is after how many good steps it grows, 2000.
+	// Every is the number of good steps after which the scale grows. Default 2000.
 	Every int
 }
 
 // Name is "loss_scale".
 func (LossScale) Name() string { return "loss_scale" }
 
-// Loss is the loss as it is, with a gradient that is multiplied by the scale. In a step that does not train nothing is
-// done.
+// Loss returns the loss with its value unchanged and its gradient multiplied by the scale. Outside training it returns
+// the loss unchanged.
 func (t LossScale) Loss(scope *model.Scope, loss *graph.Node) *graph.Node {
 	g := loss.Graph()
 	if !scope.IsTraining(g) {
@@ -93,7 +92,7 @@ func (t LossScale) scale(s *Step) *model.Variable {
 	return s.Number("scale", float32(start))
 }
 
-// ScalesLoss reports whether the chain has a [LossScale], so that the loss is to be given to its Loss.
+// ScalesLoss reports whether the chain has a [LossScale], whose method Loss the step's loss then needs.
 func (o *Optimizer) ScalesLoss() bool { return o.chain.scalesLoss() }
 
 func (c Chain) scalesLoss() bool {
@@ -104,14 +103,14 @@ func (c Chain) scalesLoss() bool {
 	})
 }
 
-// Update divides the updates by the scale and sets the next one.
+// Update divides the updates by the scale and sets the next scale.
 func (t LossScale) Update(s *Step) {
 	s.once(t.Name())
 	factor, every := cmp.Or(t.Factor, 2), cmp.Or(t.Every, 2000)
 	check(factor > 1 && factor <= math.MaxFloat32, "LossScale.Factor is %g, expected a number above 1", factor)
 	check(every > 0, "LossScale.Every is %d, expected a positive number of steps", every)
 	variable := t.scale(s)
-	// managed tries optimizers out on a graph without a model, which is no training graph.
+	// managed tries optimizers on a graph without a model, which is not a training graph.
 	check(variable.InUseByGraph(s.graph) || !s.model.IsTraining(s.graph), "the gradients were not scaled: give LossScale.Loss the loss in the step's graph")
 	scale := variable.NodeValue(s.graph)
 	divisor := graph.ConvertDType(scale, s.dtype)

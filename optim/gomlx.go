@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// GoMLX makes an [Optimizer] of one of GoMLX's, with its own rule and rate. It must take gradients, as all of GoMLX's
-// package optimizer do: else the training step is an error. Of nil it is nil.
+// GoMLX makes an [Optimizer] from a GoMLX optimizer, which keeps its own rule and rate. If it cannot take gradients,
+// the training step is an error; all optimizers of GoMLX's package optimizer can. GoMLX(nil) is nil.
 func GoMLX(o optimizer.Interface) *Optimizer {
 	if o == nil {
 		return nil
@@ -19,13 +19,12 @@ func GoMLX(o optimizer.Interface) *Optimizer {
 	return &Optimizer{other: o}
 }
 
-// gradientOptimizer is an optimizer that takes gradients. The other way in, by the loss, would let GoMLX differentiate,
-// past internal/autodiff.
+// gradientOptimizer takes gradients. Passing the loss instead would make GoMLX differentiate, without
+// internal/autodiff.
 type gradientOptimizer interface {
 	UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType)
 }
 
-// updateOther adds the update of one of GoMLX's optimizers to the graph.
 func (o *Optimizer) updateOther(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
 	by, ok := o.other.(gradientOptimizer)
 	check(ok, "optimizer %v cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)", o)
@@ -36,16 +35,16 @@ func (o *Optimizer) updateOther(scope *model.Scope, gradients []*graph.Node, los
 	by.UpdateGraphWithGradients(scope, gradients, lossDType)
 }
 
-// apart lets one of GoMLX's optimizers work in a scope. They train what is below their scope, and count their steps at
-// the root. So for the time of the rule the variables have stand-ins whose paths lead into the scope and out again
-// ("/generator/../dense/weights"): there the optimizer looks, and what it keeps of each has the name that it has
-// without a scope, since paths are made plain. The scope's own count of steps stands in for the root's. What is
-// returned takes the new values over and ends it.
+// apart lets a GoMLX optimizer work in a scope. GoMLX trains the variables below its scope and counts steps at the
+// root. While the rule is built, each variable therefore has a stand-in whose path leads into the scope and out again
+// ("/generator/../dense/weights"). Since paths are cleaned, the optimizer's own variables have the same names as
+// without a scope. The scope's count of steps stands in for the root's. together copies the new values back and removes
+// the stand-ins.
 func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (together func()) {
 	var ends []func()
 	for _, v := range trained {
 		ends = append(ends, standIn(g, scope.Store(), scope.Scope()+"/.."+v.Path(), v))
-		v.Trainable = false // it may be below the scope itself
+		v.Trainable = false // it may be below the scope
 		ends = append(ends, func() { v.Trainable = true })
 	}
 	steps := scope.VariableWithValue(optimizer.GlobalStepVariableName, int64(0)).SetTrainable(false)
@@ -57,8 +56,8 @@ func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (toget
 	}
 }
 
-// standIn has the variable of a path be another one, in the graph, until end. GoMLX makes a parameter for each variable
-// that a graph uses, unless it is a constant; so it is one first, of a single number.
+// standIn makes a path refer to another variable in this graph, until end. It is a constant first, because GoMLX makes
+// a graph parameter for each other variable that is used.
 func standIn(g *graph.Graph, store *model.Store, path string, of *model.Variable) (end func()) {
 	if there := store.GetVariable(path); there != nil {
 		was := there.NodeValue(g)

@@ -10,18 +10,18 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Chain is a transformation made of several, one after the other.
+// Chain applies several transformations in order, as one.
 type Chain []Transformation
 
-// Name is "chain"; its links have their variables where they would have them without it.
+// Name is "chain". It adds no scope to its links' variables.
 func (c Chain) Name() string { return "chain" }
 
-// Update applies each link to what the one before has left.
+// Update applies each link to the result of the one before.
 func (c Chain) Update(s *Step) {
 	for i, t := range c {
 		check(t != nil, "link %d of a chain of %d is nil", i+1, len(c))
 		switch t.(type) {
-		case Chain, masked, stateless: // which have no variables, but may have links that do
+		case Chain, masked, stateless: // no variables of their own
 			t.Update(s)
 		default:
 			t.Update(s.in(claim(s.taken, s.scope, t.Name()), s.parameters))
@@ -29,7 +29,7 @@ func (c Chain) Update(s *Step) {
 	}
 }
 
-// claim gives each link its scope, as [Chain.Update] does, and returns them; links without variables have "".
+// claim assigns scopes to the links, as [Chain.Update] does. Links without variables have "".
 func (c Chain) claim(taken map[string]bool, scope string) []string {
 	scopes := make([]string, len(c))
 	for i, t := range c {
@@ -46,11 +46,11 @@ func (c Chain) claim(taken map[string]bool, scope string) []string {
 	return scopes
 }
 
-// Frozen leaves the selected parameters, or with nil all, as they are, bit for bit. First in the chain it also keeps
-// them out of the GlobalNorm of [Clip].
+// Frozen leaves the selected parameters bit-identical; nil selects all. As the first link it also excludes them from
+// the GlobalNorm of [Clip].
 //
-// An nn.BatchNorm with frozen scale and offset stands still as a whole: it normalises by the averages that it has,
-// while training too, and leaves them as they are.
+// An nn.BatchNorm whose scale and offset are frozen uses its running averages in training too, and does not change
+// them.
 func Frozen(m Match) Transformation {
 	return stateless{frozenName, m, func(s *Step) {
 		mine := s.selects("Frozen", m)
@@ -64,8 +64,8 @@ func Frozen(m Match) Transformation {
 
 const frozenName = "frozen"
 
-// Freezes reports whether the optimizer leaves a parameter as it is, by [Frozen]: a layer may then leave what it keeps
-// next to it.
+// Freezes reports whether [Frozen] excludes a parameter from training. A layer can then keep its related state
+// unchanged.
 func (o *Optimizer) Freezes(name string, shape shapes.Shape) bool {
 	return o.chain.freezes(name, shape)
 }
@@ -88,7 +88,7 @@ func (c Chain) freezes(name string, shape shapes.Shape) bool {
 	})
 }
 
-// Masked applies a chain to the selected parameters only; the updates of the others pass unchanged.
+// Masked applies a chain to the selected parameters only. Other updates pass unchanged.
 func Masked(m Match, chain ...Transformation) Transformation { return masked{m, slices.Clone(chain)} }
 
 type masked struct {
@@ -111,7 +111,7 @@ func (t masked) Update(s *Step) {
 		}
 	}
 	if len(mine) == 0 {
-		t.chain.claim(s.taken, s.scope) // the links after it keep their names
+		t.chain.claim(s.taken, s.scope) // so that later links keep their names
 		return
 	}
 	t.chain.Update(s.in(s.scope, mine))
@@ -119,17 +119,16 @@ func (t masked) Update(s *Step) {
 
 // Group is a chain for some of the parameters.
 type Group struct {
-	// Name is the scope of the group's variables, and tells its learning rate from that of the others. No two of one
-	// Groups have the same.
+	// Name is the scope of the group's variables and the name of its learning rate. It must be unique within one
+	// Groups.
 	Name string
-	// Match selects the group's parameters among those that no group before it has; nil takes all that are left.
+	// Match selects from the parameters that earlier groups left. nil selects all of them.
 	Match Match
 	Chain Chain
 }
 
-// Groups gives each group of parameters a chain of its own: other rules, or other rates (with [Scale] or
-// [ScaleBySchedule], which multiply the one learning rate that the host can set). A parameter that is in no group is an
-// error.
+// Groups gives each group of parameters its own chain: other rules, or other rates ([Scale] and [ScaleBySchedule]
+// multiply the optimizer's one learning rate). A parameter in no group is an error.
 func Groups(groups ...Group) Transformation {
 	groups = slices.Clone(groups)
 	for i := range groups {
@@ -142,7 +141,7 @@ type grouped []Group
 
 func (grouped) Name() string { return "groups" }
 
-// check returns an error unless each group has a name of its own.
+// check returns an error unless the groups' names are valid and distinct.
 func (t grouped) check() error {
 	taken := map[string]bool{}
 	for i, group := range t {

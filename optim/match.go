@@ -12,24 +12,23 @@ import (
 
 // Match selects parameters: [Under], [RankFrom], [Matrices], [Not] of one of them, or a [MatchFunc].
 //
-// What goes by names must take some: where it takes no variable of the model, the training step is an error that lists
-// what there is, because a misspelt name would else train what was to be frozen. What goes by the shape alone, as
-// RankFrom, may take none, and so may what is [Optional]. It is compared with all variables that steps have made so
-// far, not only with those that this step trains.
+// A Match by name must match at least one of the variables that steps have made so far. Otherwise the training step is
+// an error that lists them, because a misspelt name would train what should be frozen. A Match by shape, such as
+// RankFrom, and one in [Optional] may match none.
 type Match interface {
-	// Takes tells whether it selects the parameter of a full name ("/dense/weights") and shape.
+	// Takes reports whether the Match selects the parameter of this full name ("/dense/weights") and shape.
 	Takes(name string, shape shapes.Shape) bool
 }
 
-// MatchFunc is a Match by a function.
+// MatchFunc is a function as a [Match].
 type MatchFunc func(name string, shape shapes.Shape) bool
 
-// Takes is f.
+// Takes calls f.
 func (f MatchFunc) Takes(name string, shape shapes.Shape) bool { return f(name, shape) }
 
 func (MatchFunc) String() string { return "the MatchFunc" }
 
-// Under selects the parameters in a scope and in those below it, or the one parameter of that name: Under("/encoder").
+// Under selects the parameters in a scope and below it, or the one parameter of that name: Under("/encoder").
 func Under(scope string) Match { return under(strings.TrimSuffix(scope, "/")) }
 
 type under string
@@ -41,7 +40,7 @@ func (u under) Takes(name string, _ shapes.Shape) bool {
 
 func (u under) String() string { return fmt.Sprintf("Under(%q)", string(u)) }
 
-// byShape is a Match that may take nothing.
+// byShape is a Match that may select nothing.
 type byShape struct {
 	words string
 	takes func(shapes.Shape) bool
@@ -53,32 +52,31 @@ func (b byShape) String() string                          { return b.words }
 // Matrices selects the parameters with two axes.
 var Matrices Match = byShape{"Matrices", func(shape shapes.Shape) bool { return shape.Rank() == 2 }}
 
-// RankFrom selects the parameters with so many axes or more: RankFrom(2) takes matrices and kernels and leaves biases
-// and the scales of normalisations.
+// RankFrom selects the parameters with at least this many axes. RankFrom(2) selects matrices and kernels, not biases
+// and scales of normalizations.
 func RankFrom(axes int) Match {
 	return byShape{fmt.Sprintf("RankFrom(%d)", axes), func(shape shapes.Shape) bool { return shape.Rank() >= axes }}
 }
 
-// Not selects what m does not.
+// Not selects all parameters that m does not select.
 func Not(m Match) Match { return not{m} }
 
 type not struct{ Match }
 
 func (n not) Takes(name string, shape shapes.Shape) bool { return !takes(n.Match, name, shape) }
 
-// Optional is m, which may take nothing: for an optimizer of several models, or of steps each of which brings in a part
-// of one.
+// Optional is m, but may select nothing. Use it if one optimizer serves several models, or if steps add parts of a
+// model one by one.
 func Optional(m Match) Match { return optional{m} }
 
 type optional struct{ Match }
 
 func (o optional) Takes(name string, shape shapes.Shape) bool { return takes(o.Match, name, shape) }
 
-// takes tells whether m, where nil is everything, selects a parameter.
 func takes(m Match, name string, shape shapes.Shape) bool { return m == nil || m.Takes(name, shape) }
 
-// selects is takes for the parameters of a step. What in m goes by names must take a variable of the model, and itself
-// one that the groups before it have left. what is said of m in the message.
+// selects is takes for the parameters of a step. It panics if a Match by name selects none of the model's variables
+// that the groups in before leave. what names m's user in that error.
 func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) bool {
 	named, inverted := m, false
 	for n, ok := named.(not); ok; n, ok = named.(not) {
@@ -100,7 +98,7 @@ func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) b
 	return func(p *Parameter) bool { return takes(m, p.Name(), p.Shape()) }
 }
 
-// ofModel are the variables that a match may mean: all but those that optimizers and metrics keep.
+// ofModel returns the model's variables, without those of optimizers and metrics.
 func (s *Step) ofModel() (all []*model.Variable) {
 	for v := range s.model.Store().IterVariables() {
 		kept := slices.ContainsFunc([]string{"/" + optimizer.Scope + "/", "/" + optimizer.AdamDefaultScope, "/metrics/"}, func(scope string) bool {
@@ -113,7 +111,7 @@ func (s *Step) ofModel() (all []*model.Variable) {
 	return all
 }
 
-// meant names the scopes that end as the one that takes nothing does.
+// meant suggests scopes with the same last element as one that matches nothing.
 func meant(m Match, all []*model.Variable) string {
 	u, ok := m.(under)
 	if !ok {
@@ -135,7 +133,7 @@ func meant(m Match, all []*model.Variable) string {
 	return fmt.Sprintf(" (did you mean %s?)", some(found))
 }
 
-// some are the first of many.
+// some formats the first names of a list.
 func some(names []string) string {
 	const most = 10
 	text := fmt.Sprintf("%q", names[:min(most, len(names))])

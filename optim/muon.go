@@ -7,9 +7,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Muon makes the momentum of each matrix orthogonal, by five Newton–Schulz steps (Jordan et al. 2024, "Muon: an
-// optimizer for hidden layers"). It is for matrices [inputs, outputs] alone; give the rest of a model another rule with
-// [Groups]:
+// Muon makes the momentum of each matrix orthogonal by five Newton–Schulz steps (Jordan et al. 2024, "Muon: an
+// optimizer for hidden layers"). It takes only matrices [inputs, outputs]. Use another rule for the other parameters,
+// with [Groups]:
 //
 //	optim.Groups(
 //		optim.Group{Name: "hidden", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}},
@@ -17,19 +17,19 @@ import (
 //
 // A zero field takes its default.
 type Muon struct {
-	// Beta is how much of the momentum stays, 0.95; Epsilon is added to the norm, 1e-8.
+	// Beta is the decay of the momentum, default 0.95. Epsilon is added to the norm, default 1e-8.
 	Beta, Epsilon float64
-	// RMS is the root mean square of an update's elements, before the rate: 0.2 as Keras's Muon has it. 0 scales by the
-	// root of outputs over inputs, at least 1, as optax's.
+	// RMS is the root mean square of an update before the rate, 0.2 in Keras's Muon. 0 scales by √(outputs/inputs), at
+	// least 1, as in optax.
 	RMS float64
-	// Plain leaves out Nesterov's look ahead.
+	// Plain turns off Nesterov momentum.
 	Plain bool
 }
 
 // Name is "muon".
 func (Muon) Name() string { return "muon" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t Muon) Update(s *Step) {
 	beta, epsilon := cmp.Or(t.Beta, 0.95), cmp.Or(t.Epsilon, 1e-8)
 	check(t.RMS >= 0 && !math.IsInf(t.RMS, 0), "Muon.RMS is %v, expected a finite number of at least 0", t.RMS)
@@ -53,12 +53,12 @@ func (t Muon) Update(s *Step) {
 	})
 }
 
-// orthogonal is about U·Vᵀ of the singular value decomposition x = U·S·Vᵀ: each step is an odd polynomial of x that
-// moves all singular values towards 1, and leaves them between 0.7 and 1.2.
+// orthogonal approximates U·Vᵀ of the singular value decomposition x = U·S·Vᵀ. Each step is an odd polynomial of x that
+// moves all singular values towards 1; they end between 0.7 and 1.2.
 func orthogonal(x *graph.Node, epsilon float64) *graph.Node {
 	const steps, a, b, c = 5, 3.4445, -4.7750, 2.0315
 	tall := x.Shape().Dimensions[0] > x.Shape().Dimensions[1]
-	if tall { // the square is then the smaller one
+	if tall { // to multiply the smaller square matrix
 		x = graph.Transpose(x, 0, 1)
 	}
 	x = graph.Div(x, graph.AddScalar(norm(x), epsilon))

@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// number is a scalar on the host or, with a node, in a graph: so the formula of a schedule is written once, for both.
+// number is a scalar on the host or, with a node, in a graph, so that one formula serves both.
 type number struct {
 	host float64
 	node *graph.Node
@@ -15,7 +15,7 @@ type number struct {
 
 func constant(v float64) number { return number{host: v} }
 
-// like gives the number as a node beside another one.
+// like returns a as a node with n's graph and dtype.
 func (a number) like(n *graph.Node) *graph.Node {
 	if a.node != nil {
 		return a.node
@@ -23,7 +23,7 @@ func (a number) like(n *graph.Node) *graph.Node {
 	return graph.Scalar(n.Graph(), n.DType(), a.host)
 }
 
-// apply is an operation of two numbers: on the host if both are there.
+// apply applies an operation, on the host if both numbers are there.
 func (a number) apply(b number, host func(x, y float64) float64, build func(x, y *graph.Node) *graph.Node) number {
 	switch {
 	case a.node != nil:
@@ -60,8 +60,8 @@ func (a number) atLeast(b number) number {
 	return a.apply(b, func(x, y float64) float64 { return max(x, y) }, graph.Max)
 }
 
-// whole is how often b goes into a, both being whole numbers that are not negative. The half keeps what is lost in a
-// division from mattering.
+// whole is the integer quotient a / b of whole numbers that are not negative. Adding a half absorbs rounding of the
+// division.
 func (a number) whole(b number) number {
 	q := a.plus(constant(0.5)).over(b)
 	if q.node != nil {
@@ -77,7 +77,6 @@ func (a number) cosine() number {
 	return number{host: math.Cos(a.host)}
 }
 
-// whereBelow is yes where a is below b, else no.
 func (a number) whereBelow(b, yes, no number) number {
 	if a.node == nil && b.node == nil {
 		if a.host < b.host {

@@ -15,31 +15,30 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// Optimizer changes parameters by what a chain of transformations makes of their gradients:
+// Optimizer updates parameters with a chain of transformations of their gradients:
 //
 //	parameter = parameter - learning rate × update
 //
-// It is a value without a state: all that it keeps is in variables (see the package's documentation). So one optimizer
-// can serve several states.
+// It has no state of its own: everything is in variables (see the package documentation). One optimizer can serve
+// several states.
 type Optimizer struct {
 	rate  float64
 	chain Chain
-	other optimizer.Interface // one of GoMLX's, in place of the chain; nil: none
+	other optimizer.Interface // a GoMLX optimizer in place of the chain, or nil
 }
 
 var _ optimizer.Interface = (*Optimizer)(nil)
 
-// New makes an optimizer with a learning rate and a chain; with an empty chain it is plain gradient descent at a
-// constant rate. A rate, a schedule or a setting that makes no sense is an error when the training step is compiled.
+// New makes an optimizer from a learning rate and a chain. With an empty chain it is gradient descent. An invalid rate,
+// schedule or setting is an error when the training step is compiled.
 //
-// The rate is held in the variable /optimizers/learning_rate, where the host can change it at any time without
-// compiling anything again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies it; so a new rate moves the
-// whole curve.
+// The rate is in the variable /optimizers/learning_rate, which the host can change without compiling again
+// (managed.State.SetLearningRate). [ScaleBySchedule] multiplies it.
 func New(rate float64, chain ...Transformation) *Optimizer {
 	return &Optimizer{rate: rate, chain: slices.Clone(chain)}
 }
 
-// UpdateGraph differentiates a scalar loss and adds the update to the graph; GoMLX's own trainer calls it.
+// UpdateGraph differentiates a scalar loss and adds the update to the graph. GoMLX's trainer calls it.
 func (o *Optimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, loss *graph.Node) {
 	if !loss.Shape().IsScalar() {
 		panic(fmt.Errorf("optim: the loss has shape %s, expected a scalar", loss.Shape()))
@@ -56,9 +55,8 @@ func (o *Optimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, loss *graph.
 
 var errNothing = errors.New("optim: the graph uses no trainable variable: nothing to train")
 
-// UpdateGraphWithGradients adds one step to the graph. The gradients are those of the trainable variables that the
-// graph uses, in the order of the store. All arithmetic and all state is in float32, or in float64 where the loss is:
-// in the type of a 16-bit model's parameters, moments would lose what they sum up.
+// UpdateGraphWithGradients adds one step to the graph. gradients are those of the graph's trainable variables, in the
+// store's order. Arithmetic and state are in float32, or in float64 if the loss is, even if parameters have 16 bits.
 func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
 	if len(gradients) == 0 {
 		panic(errNothing)
@@ -76,7 +74,7 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*gr
 		panic(fmt.Errorf("optim: the learning rate is %g, expected a positive, finite number", o.rate))
 	}
 	dtype := typeFor(lossDType)
-	// GoMLX's optimizers count all batches of the store at its root; ours count their own, where several may train.
+	// GoMLX counts the batches of the whole store here. lazo's optimizers also count their own.
 	batches := scope.VariableWithValue(optimizer.GlobalStepVariableName, int64(0)).SetTrainable(false)
 	batches.SetNodeValue(graph.AddScalar(batches.NodeValue(g), 1))
 	rate := o.rateVariable(scope, dtype).NodeValue(g)
@@ -101,14 +99,14 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*gr
 	}
 }
 
-// newStep is a step without parameters, in the scope of all links.
+// newStep returns a step without parameters, in the optimizer's scope.
 func newStep(scope *model.Scope, g *graph.Graph, dtype dtypes.DType) *Step {
 	return &Step{scope: scopeIn(scope), update: &update{model: scope, graph: g, dtype: dtype,
 		taken:  map[string]bool{model.JoinPath(scopeIn(scope), perParameter): true},
 		owners: map[*model.Variable]*Parameter{}, counts: countsIn(scope.Store()), factors: map[factor]*graph.Node{}}}
 }
 
-// Clear deletes all variables of the optimizer, as of a model that will not be trained any more.
+// Clear deletes all variables of the optimizer.
 func (o *Optimizer) Clear(scope *model.Scope) error {
 	if o.other != nil {
 		return o.other.Clear(scope)
@@ -130,7 +128,7 @@ func (o *Optimizer) rateVariable(scope *model.Scope, dtype dtypes.DType) *model.
 	return optimizer.LearningRateVarWithValue(scope, dtype, o.rate)
 }
 
-// typeFor is what the optimizer calculates in.
+// typeFor returns the dtype of the optimizer's arithmetic.
 func typeFor(loss dtypes.DType) dtypes.DType {
 	if loss == dtypes.Float64 {
 		return loss
@@ -138,10 +136,10 @@ func typeFor(loss dtypes.DType) dtypes.DType {
 	return dtypes.Float32
 }
 
-// scopeIn is where an optimizer's variables are: in GoMLX's scope for optimizers.
+// scopeIn is the scope of the optimizer's variables, the same as GoMLX's.
 func scopeIn(scope *model.Scope) string { return model.JoinPath(scope.Scope(), optimizer.Scope) }
 
-// trained are the variables that get a gradient, whatever the optimizer's scope is.
+// trained returns the variables that get a gradient, in any scope.
 func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 	var all []*model.Variable
 	for v := range scope.Store().IterVariables() {
@@ -160,8 +158,8 @@ func names(variables []*model.Variable) []string {
 	return all
 }
 
-// Scaled is the optimizer with a [LossScale] as its first link, and that link, which the step's losses are to be given
-// too. One that begins with a LossScale already is returned as it is; one of GoMLX's is an error.
+// Scaled returns the optimizer with a [LossScale] as its first link, and that link, which the step's losses also need.
+// An optimizer that begins with a LossScale is returned unchanged. A GoMLX optimizer is an error.
 func (o *Optimizer) Scaled() (*Optimizer, LossScale, error) {
 	if o.other != nil {
 		return nil, LossScale{}, fmt.Errorf("optim: optimizer %v cannot scale losses, expected a chain of package optim: take optim.New", o)

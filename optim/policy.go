@@ -7,15 +7,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Policy says in which types of numbers a model works: what its parameters are kept in, what layers calculate in, and
-// what they give to the loss. It is a value to be asked; it changes nothing by itself. The optimizer's own arithmetic
-// is in float32 whatever it says.
+// Policy has the dtypes of a model: of its parameters, of its layers' arithmetic, and of the outputs that the loss
+// receives. It only answers questions and changes nothing. The optimizer's arithmetic is independent of it.
 type Policy struct{ Parameters, Compute, Outputs dtypes.DType }
 
-// MixedBFloat16 calculates in bfloat16; parameters and outputs stay in float32. It needs no [LossScale].
+// MixedBFloat16 computes in bfloat16, with parameters and outputs in float32. It needs no [LossScale].
 func MixedBFloat16() Policy { return Policy{dtypes.Float32, dtypes.BFloat16, dtypes.Float32} }
 
-// MixedFloat16 calculates in float16; parameters and outputs stay in float32. It needs a [LossScale]; without one
+// MixedFloat16 computes in float16, with parameters and outputs in float32. It needs a [LossScale]; without one
 // managed.New logs a warning.
 func MixedFloat16() Policy { return Policy{dtypes.Float32, dtypes.Float16, dtypes.Float32} }
 
@@ -24,14 +23,14 @@ func (p Policy) String() string {
 	return fmt.Sprintf("parameters %s, compute %s, outputs %s", p.Parameters, p.Compute, p.Outputs)
 }
 
-// NeedsLossScale tells whether small gradients vanish in what layers calculate in.
+// NeedsLossScale reports whether small gradients underflow in the compute dtype.
 func (p Policy) NeedsLossScale() bool { return p.Compute == dtypes.Float16 }
 
-// In converts a model's input, or a parameter, to what layers calculate in; what is no floating-point number, as labels
-// and tokens are, stays.
+// In converts an input or a parameter to the compute dtype. Values that are not floating-point, such as labels and
+// tokens, stay unchanged.
 func (p Policy) In(x *graph.Node) *graph.Node { return castFloat(x, p.Compute) }
 
-// Out converts a model's output to what the loss is calculated in.
+// Out converts a model's output to the dtype of the loss.
 func (p Policy) Out(x *graph.Node) *graph.Node { return castFloat(x, p.Outputs) }
 
 func castFloat(x *graph.Node, to dtypes.DType) *graph.Node {

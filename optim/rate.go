@@ -12,17 +12,15 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// errNoRate: what scales the updates is before a rule, which may cancel it, as [Adam] does, or mix it with other
-// updates.
+// errNoRate: a scale comes before a rule, which may cancel it, as [Adam] does, or mix it with other updates.
 var errNoRate = errors.New("the chain has no single learning rate")
 
-// Base is the learning rate that the optimizer begins with, before what schedules make of it. It is not ok for one of
-// GoMLX's, which does not say it.
+// Base returns the initial learning rate, without schedules. ok is false for a GoMLX optimizer, whose rate is unknown.
 func (o *Optimizer) Base() (rate float64, ok bool) { return o.rate, o.other == nil }
 
-// Rate is the learning rate that the next update is made with, a scalar, to be reported in a step's logs: the variable
-// times what scales the updates at the end of the chain. It panics where [Optimizer.FactorsAt] is an error, or gives
-// several. The loss, of several the first, says in which graph and in which type.
+// Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the scales at
+// the end of the chain. It panics if [Optimizer.FactorsAt] returns an error or several factors. loss supplies the graph
+// and the dtype.
 func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	scales, err := o.one(scope)
 	if err != nil {
@@ -31,8 +29,8 @@ func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	return o.scaled(scope, loss, scales)
 }
 
-// Rates are the same by the names of [Optimizer.FactorsAt], and none where that is an error. Call it before the update,
-// and what it returns after it: GoMLX's optimizers make the variable of their rate in the update.
+// Rates is [Optimizer.Rate] for each name of [Optimizer.FactorsAt]; it is empty if that is an error. Call it before the
+// update and after() afterwards: a GoMLX optimizer creates its rate variable during the update.
 func (o *Optimizer) Rates(scope *model.Scope, loss *graph.Node) (after func() map[string]*graph.Node) {
 	rates := map[string]*graph.Node{}
 	scales, err := o.scales(scope)
@@ -63,8 +61,8 @@ func (o *Optimizer) scaled(scope *model.Scope, loss *graph.Node, scales []scalin
 	return graph.StopGradient(rate)
 }
 
-// RateAt is the same on the host, for the update with a number, counted from 0, as long as no other rate is set; NaN
-// where there is no such rate.
+// RateAt returns on the host the learning rate of an update, counted from 0, if the rate was not changed since [New].
+// It is NaN if there is no single rate.
 func (o *Optimizer) RateAt(update int64) float64 {
 	scales, err := o.one(nil)
 	if err != nil {
@@ -73,15 +71,15 @@ func (o *Optimizer) RateAt(update int64) float64 {
 	return o.rate * at(scales, func(string) int64 { return update })
 }
 
-// FactorsAt is what the update with a number multiplies the rate with: the product of [Scale] and [ScaleBySchedule] at
-// the end of the chain, after all rules. There is one, under "", or, where [Groups] have such, one for each group by
-// its name. Scaling elsewhere is an error: the chain has no single rate.
+// FactorsAt returns the factor of the rate at an update: the product of [Scale] and [ScaleBySchedule] at the end of the
+// chain, after all rules. The key is "", or the name of each group if [Groups] have scales. A scale elsewhere is an
+// error, because the chain then has no single rate.
 func (o *Optimizer) FactorsAt(update int64) (map[string]float64, error) {
 	return o.Factors(func(string) int64 { return update })
 }
 
-// Factors are those of [Optimizer.FactorsAt] for schedules that have made different numbers of updates: number is asked
-// for each by the name of the variable that counts them, that of an optimizer at the root.
+// Factors is [Optimizer.FactorsAt] for schedules with different counts of updates. number receives the name of the
+// variable that counts them, for an optimizer at the root.
 func (o *Optimizer) Factors(number func(count string) int64) (map[string]float64, error) {
 	scales, err := o.scales(nil)
 	factors := map[string]float64{}
@@ -91,7 +89,7 @@ func (o *Optimizer) Factors(number func(count string) int64) (map[string]float64
 	return factors, err
 }
 
-// scaling is a schedule of the rate, and the full name of the variable that counts its updates, "" for a constant.
+// scaling is a schedule of the rate. count is the full name of the variable that counts its updates, "" for a constant.
 type scaling struct {
 	Schedule
 	count string
@@ -117,7 +115,7 @@ func (o *Optimizer) scales(scope *model.Scope) (map[string][]scaling, error) {
 	return scales, err
 }
 
-// one are the scales of a chain that has one rate.
+// one returns the scales of a chain with a single rate.
 func (o *Optimizer) one(scope *model.Scope) ([]scaling, error) {
 	scales, err := o.scales(scope)
 	if o.other != nil {
@@ -129,20 +127,20 @@ func (o *Optimizer) one(scope *model.Scope) ([]scaling, error) {
 	return nil, fmt.Errorf("optim: %w: each of the groups %q has its own (FactorsAt)", errNoRate, slices.Sorted(maps.Keys(scales)))
 }
 
-// place is where a chain has its variables, and which scopes of links are taken there.
+// place is the scope of a chain's variables, and the links' scopes that are taken there.
 type place struct {
 	scope string
 	taken map[string]bool
 }
 
-// link is what a link does to the rate.
+// link is the effect of a link on the rate.
 type link struct {
-	scales map[string][]scaling // empty where it scales nothing
-	rule   string               // the last link in it that makes updates of its own
+	scales map[string][]scaling // empty if it scales nothing
+	rule   string               // the last link in it that makes new updates
 }
 
-// scales are what multiplies the rate, by the names of groups that differ, else under ""; rule is the last link that
-// makes updates of its own.
+// scales returns the factors of the rate by the names of groups that differ, else under "". rule is the last link that
+// makes new updates.
 func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err error) {
 	links := make([]link, len(c))
 	for i, t := range c {
@@ -175,7 +173,7 @@ func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err 
 	return scales, rule, nil
 }
 
-// linkOf is what a link does, with its scope taken as [Chain.Update] takes it.
+// linkOf returns the effect of a link, and claims its scope as [Chain.Update] does.
 func linkOf(t Transformation, at *place) (l link, err error) {
 	switch t := t.(type) {
 	case nil:
@@ -203,7 +201,7 @@ func linkOf(t Transformation, at *place) (l link, err error) {
 	}
 	scope := claim(at.taken, at.scope, t.Name())
 	switch t := t.(type) {
-	case Average, accumulate, skipNonFinite: // which leave the updates as they are, or their mean
+	case Average, accumulate, skipNonFinite: // no change, or a mean
 		return link{}, nil
 	case scaleBySchedule:
 		return link{scales: map[string][]scaling{"": {{t.Schedule, model.JoinPath(scope, countSlot)}}}}, nil

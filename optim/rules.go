@@ -8,18 +8,18 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Momentum adds up the updates, each step forgetting 1 - Decay of the sum (Polyak 1964), without dampening.
+// Momentum accumulates the updates: sum = Decay·sum + update, without dampening (Polyak 1964).
 type Momentum struct {
-	// Decay is 0.9 mostly; 0 forgets all.
+	// Decay is usually 0.9. 0 means no momentum.
 	Decay float64
-	// Nesterov looks one step ahead (Nesterov 1983; the form of Sutskever et al. 2013).
+	// Nesterov uses Nesterov momentum (Nesterov 1983, in the form of Sutskever et al. 2013).
 	Nesterov bool
 }
 
 // Name is "momentum".
 func (Momentum) Name() string { return "momentum" }
 
-// String is as the settings in checkpoints have it, those of older ones too.
+// String has the form that checkpoints of all versions save.
 func (t Momentum) String() string {
 	ahead := ""
 	if t.Nesterov {
@@ -28,7 +28,7 @@ func (t Momentum) String() string {
 	return fmt.Sprintf("momentum{decay %v%s}", t.Decay, ahead)
 }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t Momentum) Update(s *Step) {
 	share("the momentum", t.Decay)
 	s.each(func(p *Parameter) *graph.Node {
@@ -43,7 +43,7 @@ func (t Momentum) Update(s *Step) {
 	})
 }
 
-// moment moves the average that a slot of a parameter is on by a value, and returns it.
+// moment updates the moving average in a parameter's slot and returns it.
 func (s *Step) moment(p *Parameter, slot string, decay float64, value *graph.Node) *graph.Node {
 	return s.average(s.Zeros(p, slot), decay, value)
 }
@@ -54,29 +54,27 @@ func (s *Step) average(v *model.Variable, decay float64, value *graph.Node) *gra
 	return next
 }
 
-// mix is old·decay + new·(1-decay).
 func mix(old, new *graph.Node, decay float64) *graph.Node {
 	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
 }
 
-// unbias is 1 / (1 - decay^n) for each n: what a moving average that began with zeros is to be multiplied with
-// after n values.
+// unbias is 1 / (1 - decay^n), the bias correction of a moving average after n values.
 func unbias(decay float64, n *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }
 
 // Lion is the sign of a mix of momentum and gradient (Chen et al. 2023, "Symbolic discovery of optimization
-// algorithms"). It wants a rate 3 to 10 times smaller and a [WeightDecay] as many times larger than Adam. A zero field
-// takes its default.
+// algorithms"). Compared with Adam, it needs a rate 3 to 10 times smaller and a [WeightDecay] larger by the same
+// factor. A zero field takes its default.
 type Lion struct {
-	// Beta1 is the momentum's share in the mix, 0.9; Beta2 how much of the momentum stays, 0.99.
+	// Beta1 is the momentum's share in the mix, default 0.9. Beta2 is the decay of the momentum, default 0.99.
 	Beta1, Beta2 float64
 }
 
 // Name is "lion".
 func (Lion) Name() string { return "lion" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t Lion) Update(s *Step) {
 	b1, b2 := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.99)
 	share("Lion.Beta1", b1)
@@ -88,18 +86,17 @@ func (t Lion) Update(s *Step) {
 	})
 }
 
-// RMSProp divides by the root of a moving average of squares (Hinton 2012). A zero field takes its default.
-//
-// The average's bias is not corrected, as it is in [Adam].
+// RMSProp divides by the root of a moving average of squares, without bias correction (Hinton 2012). A zero field takes
+// its default.
 type RMSProp struct {
-	// Decay is how much of the average stays, 0.9; Epsilon is added under the root, 1e-8.
+	// Decay is the decay of the average, default 0.9. Epsilon is added under the root, default 1e-8.
 	Decay, Epsilon float64
 }
 
 // Name is "rmsprop".
 func (RMSProp) Name() string { return "rmsprop" }
 
-// Update is one step of the rule.
+// Update builds one step of the rule.
 func (t RMSProp) Update(s *Step) {
 	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-8)
 	share("RMSProp.Decay", decay)
@@ -110,12 +107,12 @@ func (t RMSProp) Update(s *Step) {
 	})
 }
 
-// WeightDecay adds a share of the parameters' values to their updates (Loshchilov and Hutter 2019): behind [Adam] it
-// makes AdamW, as the first link L2 regularisation. The step then takes learning rate × Rate off the value.
+// WeightDecay adds Rate × parameter to the updates (Loshchilov and Hutter 2019). After [Adam] it makes AdamW; as the
+// first link it is L2 regularization. After all rules, a step subtracts learning rate × Rate × parameter.
 type WeightDecay struct {
-	// Rate is that share, as 0.01; 0 is none.
+	// Rate is for example 0.01. 0 means no decay.
 	Rate float64
-	// Match selects the parameters that decay; nil takes all. RankFrom(2) is what most models want.
+	// Match selects the parameters that decay. nil selects all; most models want RankFrom(2).
 	Match Match
 }
 
@@ -134,7 +131,7 @@ func (t WeightDecay) Update(s *Step) {
 	})
 }
 
-// Scale multiplies the updates.
+// Scale multiplies the updates by a constant.
 func Scale(factor float64) Transformation {
 	return stateless{scaleName, factor, func(s *Step) {
 		check(factor >= -maxFloat && factor <= maxFloat, "Scale is given %g, expected a finite number", factor)
@@ -144,14 +141,12 @@ func Scale(factor float64) Transformation {
 
 const scaleName = "scale"
 
-// ScaleBySchedule multiplies the updates by a function of the number of updates made; at the end of the chain it is the
-// learning rate's schedule, and before a rule only one of its gradients, which [Adam] and its like cancel. With 1 as
-// its highest value it says which share of the optimizer's rate is in use; or give the optimizer the rate 1 and have
-// the rates themselves in the schedule.
+// ScaleBySchedule multiplies the updates by a function of the number of updates so far. At the end of the chain it is
+// the schedule of the learning rate, as a factor of the optimizer's rate. With New(1, …) the schedule is the rate
+// itself. Before a rule it scales only the gradients, which [Adam] and similar rules cancel.
 //
-// As in optax, it counts the steps in which its chain updates a parameter: at the top of the optimizer those of the
-// whole optimizer, so that a parameter that is trained later takes the rate of the others; in a group those of the
-// group.
+// As in optax, it counts the steps in which its chain updates any parameter: the chain of the optimizer, or of a group.
+// So a parameter that is trained later has the same rate as the others.
 func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }
 
 type scaleBySchedule struct{ Schedule }

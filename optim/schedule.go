@@ -10,20 +10,19 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Schedule is a function of the number of updates made so far, so 0 for the first one. It is computed inside of the
-// program ([ScaleBySchedule]), so that it costs no compilation and runs in blocks of steps, and on the host
-// ([Schedule.At]), to be plotted or printed: the same formula, in float32 there and float64 here. Beyond 16,777,216
-// updates float32 no longer tells neighbours apart.
+// Schedule is a function of the number of updates so far, 0 for the first. It is computed within the program
+// ([ScaleBySchedule]) in float32 or float64, without recompilation, and on the host ([Schedule.At]) in float64 with the
+// same formula. Above 16,777,216 updates, float32 does not distinguish adjacent updates.
 type Schedule struct {
 	name  string
 	value func(step number) number
 	err   error
 }
 
-// String says what the schedule does, in words.
+// String describes the schedule.
 func (s Schedule) String() string { return s.name }
 
-// Err says what is wrong with how the schedule was made, if something is. So does the training step that uses it.
+// Err returns an error if the settings are invalid. A training step that uses the schedule returns the same error.
 func (s Schedule) Err() error {
 	if s.value == nil && s.err == nil {
 		return errors.New("optim: the schedule is empty: make it with Constant, Cosine, …")
@@ -31,7 +30,7 @@ func (s Schedule) Err() error {
 	return s.err
 }
 
-// At is the value for an update on the host; NaN where the schedule has an error.
+// At returns the value for an update on the host, or NaN if the schedule has an error.
 func (s Schedule) At(update int64) float64 {
 	if s.Err() != nil {
 		return math.NaN()
@@ -39,7 +38,8 @@ func (s Schedule) At(update int64) float64 {
 	return s.value(constant(float64(update))).host
 }
 
-// Node is the value for an update in a graph, a scalar of a type, from any integer or floating-point scalar.
+// Node returns the value for an update in a graph, a scalar of the dtype. update is an integer or floating-point
+// scalar.
 func (s Schedule) Node(update *graph.Node, dtype dtypes.DType) *graph.Node {
 	if err := s.Err(); err != nil {
 		panic(err)
@@ -48,7 +48,7 @@ func (s Schedule) Node(update *graph.Node, dtype dtypes.DType) *graph.Node {
 	return s.value(number{node: step}).like(step)
 }
 
-// schedule makes a schedule; wrong says what is wrong with its settings, and is empty if nothing is.
+// schedule makes a schedule. wrong is the error in its settings, or "".
 func schedule(name, wrong string, value func(step number) number) Schedule {
 	if wrong != "" {
 		return Schedule{name: name, err: fmt.Errorf("optim: schedule %s: %s", name, wrong)}
@@ -56,7 +56,7 @@ func schedule(name, wrong string, value func(step number) number) Schedule {
 	return Schedule{name: name, value: value}
 }
 
-// wrong collects what is wrong with the settings of a schedule.
+// wrong collects errors in the settings of a schedule.
 type wrong []string
 
 func (w *wrong) steps(n int) {
@@ -81,28 +81,28 @@ func (w *wrong) positive(what string, v float64) {
 
 func (w wrong) String() string { return strings.Join(w, "; ") }
 
-// Constant is always the same value.
+// Constant always has the same value.
 func Constant(value float64) Schedule {
 	var w wrong
 	w.finite(value)
 	return schedule(fmt.Sprintf("constant %g", value), w.String(), func(number) number { return constant(value) })
 }
 
-// Linear goes from one value to another in a straight line, and stays there.
+// Linear changes linearly over the steps, then stays constant.
 func Linear(from, to float64, steps int) Schedule {
 	s := Polynomial(from, to, 1, steps)
 	s.name = fmt.Sprintf("linear %g to %g in %d", from, to, steps)
 	return s
 }
 
-// Polynomial goes from one value to another as (1 - t/steps)^power, and stays there.
+// Polynomial changes as (1 - t/steps)^power, then stays constant.
 func Polynomial(from, to, power float64, steps int) Schedule {
 	var w wrong
 	w.finite(from, to)
 	w.positive("the power", power)
 	w.steps(steps)
 	return schedule(fmt.Sprintf("polynomial %g to %g in %d, power %g", from, to, steps, power), w.String(), func(t number) number {
-		// XLA divides by multiplying with the inverse, which at the end may give a little less than nothing.
+		// XLA divides by multiplying with the inverse, so this may be slightly negative at the end.
 		left := constant(1).minus(t.over(constant(float64(steps)))).atLeast(constant(0))
 		if power != 1 {
 			left = left.power(constant(power))
@@ -111,12 +111,12 @@ func Polynomial(from, to, power float64, steps int) Schedule {
 	})
 }
 
-// ExponentialDecay is multiplied by a factor in so many steps, a little in each.
+// ExponentialDecay multiplies by factor over the given steps, smoothly.
 func ExponentialDecay(from, factor float64, steps int) Schedule {
 	return exponential("exponential", from, factor, steps, number.over)
 }
 
-// StepDecay is multiplied by a factor after every so many steps, at once.
+// StepDecay multiplies by factor after each period of steps, at once.
 func StepDecay(from, factor float64, steps int) Schedule {
 	return exponential("steps", from, factor, steps, number.whole)
 }
@@ -131,12 +131,12 @@ func exponential(name string, from, factor float64, steps int, exponent func(t, 
 	})
 }
 
-// Cosine falls from one value to another as half a wave, and stays there (Loshchilov and Hutter 2017).
+// Cosine falls as half a cosine wave, then stays constant (Loshchilov and Hutter 2017).
 func Cosine(from, to float64, steps int) Schedule {
 	return cosine("cosine", from, to, steps, func(t, all number) number { return t.atMost(all).over(all) })
 }
 
-// CosineRestarts is [Cosine] that begins again and again (SGDR, in the same paper).
+// CosineRestarts repeats [Cosine] without end (SGDR, in the same paper).
 func CosineRestarts(from, to float64, steps int) Schedule {
 	return cosine("cosine with restarts", from, to, steps, func(t, all number) number {
 		return t.minus(t.whole(all).times(all)).over(all)
@@ -153,8 +153,8 @@ func cosine(name string, from, to float64, steps int, part func(t, steps number)
 	})
 }
 
-// OneCycle rises as half a wave from peak/25 to the peak in the first 30 percent of the steps, falls to peak/250,000 in
-// the others and stays there (Smith and Topin 2018). Other shares are a [Cosine] and another one by [Schedule.Then].
+// OneCycle rises as half a cosine wave from peak/25 to peak in the first 30 percent of the steps, then falls to
+// peak/250,000 and stays there (Smith and Topin 2018). For other proportions join two [Cosine] with [Schedule.Then].
 func OneCycle(peak float64, steps int) Schedule {
 	const share, first, last = 0.3, 25, 1e4
 	up := int(share * float64(steps))
@@ -166,8 +166,8 @@ func OneCycle(peak float64, steps int) Schedule {
 	return s
 }
 
-// InverseSqrt falls as 1/√t: value·√(steps/(steps+t)), so that after a [Linear] from 0 in as many steps it is the
-// schedule of the transformer (Vaswani et al. 2017): value·√(steps/t) with t counted from the start.
+// InverseSqrt is from·√(steps/(steps+t)). After a [Linear] from 0 over the same number of steps it is the transformer's
+// schedule (Vaswani et al. 2017): from·√(steps/t), with t counted from the start.
 func InverseSqrt(from float64, steps int) Schedule {
 	var w wrong
 	w.finite(from)
@@ -178,11 +178,11 @@ func InverseSqrt(from float64, steps int) Schedule {
 	})
 }
 
-// Then is the schedule for so many updates, and another one after it, which counts from its own beginning:
+// Then follows the schedule for the given updates, then next, which counts from its own start:
 //
 //	optim.Linear(0, 1, 500).Then(500, optim.Cosine(1, 0, 9500))
 //
-// The updates of a schedule that is itself made by Then are counted from its beginning.
+// updates is counted from the start of s, also if s is the result of Then.
 func (s Schedule) Then(updates int, next Schedule) Schedule {
 	var w wrong
 	for i, part := range []Schedule{s, next} {
@@ -193,7 +193,7 @@ func (s Schedule) Then(updates int, next Schedule) Schedule {
 	w.steps(updates)
 	return schedule(fmt.Sprintf("%s for %d, then %s", s, updates, next), w.String(), func(t number) number {
 		start := constant(float64(updates))
-		// The second is computed before it begins, too, so it must not see a step from before its beginning.
+		// The graph computes next before its start too, so its step must not be negative.
 		return t.whereBelow(start, s.value(t), next.value(t.minus(start).atLeast(constant(0))))
 	})
 }

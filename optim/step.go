@@ -14,57 +14,56 @@ import (
 	"github.com/lazo-ml/lazo/internal/awaited"
 )
 
-// Transformation is one link of an optimizer's chain: it changes the updates of a step on their way from the gradients
-// to the parameters. One that keeps something from step to step keeps it in variables ([Step.Zeros], [Step.Number]) in
-// a scope with its name.
+// Transformation is one link of an optimizer's chain. It changes the updates of a step. It keeps state in variables
+// ([Step.Zeros], [Step.Number]) in a scope with its name.
 type Transformation interface {
 	// Name is the scope of its variables, in lower case: "lion".
 	Name() string
-	// Update builds the graph of one step; it panics with an error where it cannot, as graph functions do.
+	// Update builds the graph of one step. It panics with an error, as graph functions do.
 	Update(s *Step)
 }
 
-// Step is the graph of one step, as a [Transformation] sees it.
+// Step is the graph of one step, for a [Transformation].
 type Step struct {
 	*update
 	parameters []*Parameter
 	scope      string
 }
 
-// update is what all links of an optimizer share in a step.
+// update is shared by all links of an optimizer in a step.
 type update struct {
-	model   *model.Scope // that the optimizer was given
+	model   *model.Scope // as given to the optimizer
 	trained []*Parameter // the parameters of all links
 	graph   *graph.Graph
 	dtype   dtypes.DType
 	after   []func()
 	taken   map[string]bool                // scopes of links
-	owners  map[*model.Variable]*Parameter // for which links keep variables
-	// counts are those of parameters' updates, by their full names, and factors what is computed from them.
+	owners  map[*model.Variable]*Parameter // the parameter for which a link keeps the variable
+	// counts has the counts of parameters' updates by full name; factors has numbers computed from them.
 	counts  map[string]count
 	factors map[factor]*graph.Node
 }
 
 // Parameter is a variable in training.
 type Parameter struct {
-	// Value is the variable's value before the step, Update what the chain has made of its gradient so far; both have
-	// the variable's dimensions and the step's [Step.DType].
+	// Value is the variable before the step. Update is its gradient as changed by the chain so far. Both have the
+	// variable's dimensions and the dtype [Step.DType].
 	Value, Update *graph.Node
 	variable      *model.Variable
 	gate          *graph.Node // whether the parameter is updated; nil: always
-	gatedBy       string      // the scope of the link that set the gate, "" before the first
+	gatedBy       string      // scope of the link that set the gate, or ""
 }
 
-// Name is the variable's full name, as "/dense/weights".
+// Name is the variable's full name, such as "/dense/weights".
 func (p *Parameter) Name() string { return p.variable.Path() }
 
 // Shape is the variable's shape.
 func (p *Parameter) Shape() shapes.Shape { return p.variable.Shape() }
 
-// Freeze leaves the variable as it is, bit for bit: no later link sees it, and none keeps anything for it.
+// Freeze leaves the variable bit-identical and removes it from all later links.
 func (p *Parameter) Freeze() { p.Update = nil }
 
-// Parameters are those that the link is to change, in the order of the model's variables, without the frozen ones.
+// Parameters iterates over the parameters of the link, in the order of the model's variables, without frozen ones.
 func (s *Step) Parameters() iter.Seq[*Parameter] {
 	return func(yield func(*Parameter) bool) {
 		for _, p := range s.parameters {
@@ -82,15 +81,15 @@ func (s *Step) each(f func(p *Parameter) *graph.Node) {
 	}
 }
 
-// Graph is the graph of the step.
+// Graph returns the graph of the step.
 func (s *Step) Graph() *graph.Graph { return s.graph }
 
-// DType is the type of all updates and of all state: float32 or float64.
+// DType is the dtype of all updates and state: float32 or float64.
 func (s *Step) DType() dtypes.DType { return s.dtype }
 
-// Count is the number of updates of a parameter that this link has seen before this one, an int64 scalar. Each
-// parameter has its own: one that is trained later, or not in every step ([managed.TrainOnly]), counts from its own
-// first update. Steps that a link before this one held back are not counted.
+// Count returns the number of earlier updates of a parameter that this link has seen, an int64 scalar. Each parameter
+// has its own count, because it may be trained later or not in every step ([managed.TrainOnly]). Steps that an earlier
+// link held back do not count.
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func (s *Step) Count(p *Parameter) *graph.Node {
@@ -98,9 +97,9 @@ func (s *Step) Count(p *Parameter) *graph.Node {
 	return c.pick(c.in.node(s.graph))
 }
 
-// ofTime returns f of the number of this update of a parameter, from 1, plus ahead: a scalar. It calls f once for all
-// parameters that are counted together, with a scalar where their counts are equal, else with an array. Functions of
-// one step have different keys.
+// ofTime returns f(n + ahead), a scalar, for n the number of this update from 1. It calls f once for all parameters
+// that are counted together, with a scalar if their counts are equal, else with an array. Each function in a step needs
+// its own key.
 func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
 	c := s.counted(p)
 	at := factor{c.in, ahead, key}
@@ -110,13 +109,13 @@ func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *g
 	return c.pick(s.factors[at])
 }
 
-// unbias returns the factor 1 / (1 - decay^n) for a moving average of a parameter that began with zeros. n is the
-// number of this update plus ahead.
+// unbias returns the bias correction 1 / (1 - decay^(n+ahead)) of a parameter's moving average, for n the number of
+// this update.
 func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
 	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }
 
-// Zeros is a variable of the link for a parameter: of its dimensions, and zero at the start.
+// Zeros returns a variable of the link for a parameter, of its dimensions, initially zero.
 func (s *Step) Zeros(p *Parameter, slot string) *model.Variable {
 	return s.zeros(p, slot, p.Shape().Dimensions...)
 }
@@ -129,23 +128,23 @@ func (s *Step) zerosAt(p *Parameter, path string, dimensions []int) *model.Varia
 	return s.own(p, s.model.Store().VariableWithShape(path, shapes.Make(s.dtype, dimensions...), initializer.Zero))
 }
 
-// own notes that a variable is kept for a parameter: it changes where the parameter does.
+// own records that v belongs to a parameter and changes only when it does.
 func (s *Step) own(p *Parameter, v *model.Variable) *model.Variable {
 	s.owners[v] = p
 	return v.SetTrainable(false)
 }
 
-// numberOf is a number that the link keeps for a parameter.
+// numberOf returns a scalar variable of the link for a parameter.
 func (s *Step) numberOf(p *Parameter, slot string, start any) *model.Variable {
 	return s.own(p, s.model.Store().VariableWithValue(model.JoinPath(s.scope, p.Name(), slot), start))
 }
 
-// Number is a variable of the link: a scalar that starts with the given value, of its type.
+// Number returns a scalar variable of the link, with the dtype and initial value of start.
 func (s *Step) Number(slot string, start any) *model.Variable {
 	return s.ofAll(s.model.Store().VariableWithValue(model.JoinPath(s.scope, slot), start))
 }
 
-// ofAll notes that a variable is kept for all parameters of the link.
+// ofAll records that v belongs to all parameters of the link.
 func (s *Step) ofAll(v *model.Variable) *model.Variable {
 	if numbers := awaited.Of(s.graph).Numbers; numbers != nil {
 		for p := range s.Parameters() {
@@ -157,8 +156,8 @@ func (s *Step) ofAll(v *model.Variable) *model.Variable {
 	return v.SetTrainable(false)
 }
 
-// Set gives a variable its value after the step. It keeps the old one if a link before this one holds the step back:
-// what is kept for a parameter if that parameter is held back, a [Step.Number] if all parameters of the link are.
+// Set assigns a variable's value after the step. If an earlier link holds the step back, the variable keeps its value:
+// a parameter's variable if that parameter is held back, a [Step.Number] if all parameters of the link are.
 func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	gate := s.gate()
 	if p := s.owners[v]; p != nil {
@@ -170,7 +169,7 @@ func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	v.SetNodeValue(value)
 }
 
-// gate tells whether one of the parameters is updated; nil: always.
+// gate reports whether any parameter is updated; nil: always.
 func (s *Step) gate() *graph.Node {
 	var gates []*graph.Node
 	for p := range s.Parameters() {
@@ -191,8 +190,8 @@ func (s *Step) gate() *graph.Node {
 	return one
 }
 
-// Require holds the link's parameters back unless a condition, a scalar bool, is true: then the links after this one
-// change nothing of theirs, and the parameters stay as they are. In a group that concerns the group's parameters alone.
+// Require holds the link's parameters back unless condition, a bool scalar, is true. Then the parameters and the later
+// links' state for them do not change. In a group it applies to the group's parameters only.
 func (s *Step) Require(condition *graph.Node) {
 	both := map[*graph.Node]*graph.Node{nil: condition}
 	for p := range s.Parameters() {
@@ -203,19 +202,17 @@ func (s *Step) Require(condition *graph.Node) {
 	}
 }
 
-// require is Require for one parameter, with all conditions so far.
 func (s *Step) require(p *Parameter, all *graph.Node) { p.gate, p.gatedBy = all, s.scope }
 
-// After has something built when the parameters have their new values.
+// After calls f when the parameters have their new values in the graph.
 func (s *Step) After(f func()) { s.after = append(s.after, f) }
 
-// in is the step for a part of the parameters, in a scope.
+// in returns the step for some parameters, in a scope.
 func (s *Step) in(scope string, parameters []*Parameter) *Step {
 	return &Step{update: s.update, parameters: parameters, scope: scope}
 }
 
-// claim gives a link a scope of its own: the second of a name gets a number, so that a link of another name can be put
-// in without any variable changing its name.
+// claim reserves a scope for a link. A repeated name gets a number, so links of other names do not change it.
 func claim(taken map[string]bool, scope, name string) string {
 	base := model.JoinPath(scope, name)
 	scope = base
@@ -226,17 +223,17 @@ func claim(taken map[string]bool, scope, name string) string {
 	return scope
 }
 
-// once is for links of which an optimizer can have one only.
+// once refuses a second link of this name in an optimizer.
 func (s *Step) once(name string) {
 	if want := model.JoinPath(scopeIn(s.model), name); s.scope != want {
 		panic(fmt.Errorf("optim: %s is at %s; it can be in a chain once, and not inside of a group", name, s.scope))
 	}
 }
 
-// stateless is a link that keeps nothing.
+// stateless is a link without variables.
 type stateless struct {
 	name   string
-	of     any // its setting, nil for none
+	of     any // its setting, or nil
 	update func(s *Step)
 }
 
@@ -245,19 +242,19 @@ func (t stateless) String() string { return t.name + "(" + describe(t.of) + ")" 
 func (t stateless) Name() string   { return t.name }
 func (t stateless) Update(s *Step) { t.update(s) }
 
-// check panics unless a setting is as it should be.
+// check panics unless ok.
 func check(ok bool, format string, args ...any) {
 	if !ok {
 		panic(fmt.Errorf("optim: "+format, args...))
 	}
 }
 
-// share checks a setting that is from 0 to below 1.
+// share checks that 0 <= v < 1.
 func share(name string, v float64) {
 	check(v >= 0 && v < 1, "%s is %g, expected a number from 0 to below 1", name, v)
 }
 
-// positive checks a setting that is above 0 and finite.
+// positive checks that v is positive and finite.
 func positive(name string, v float64) {
 	check(v > 0 && v <= maxFloat, "%s is %g, expected a positive, finite number", name, v)
 }
