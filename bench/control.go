@@ -56,7 +56,7 @@ func (b *bench) controlOf(ctx context.Context, n int) (err error) {
 	defer func() {
 		for _, c := range ranks {
 			if c != nil && c.ProcessState == nil {
-				_ = c.Process.Kill()
+				_ = c.Process.Kill() // it may have ended
 				_ = c.Wait()
 			}
 		}

@@ -212,7 +212,7 @@ func serveModel(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	server := &http.Server{Handler: handler}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin) // an error ends it too
 		_ = server.Close()
 	}()
 	fmt.Fprintf(stdout, "http://%s\n", listener.Addr())

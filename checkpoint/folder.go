@@ -122,7 +122,7 @@ func newOwner() owner {
 }
 
 func (o owner) String() string {
-	text, _ := json.Marshal(o)
+	text, _ := json.Marshal(o) // a number and a text: no error
 	return string(text)
 }
 

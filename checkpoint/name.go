@@ -83,6 +83,6 @@ func freshName(prefix string) string {
 // freshToken returns a positive number: processes exchange it by a maximum.
 func freshToken() int64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:])
+	_, _ = rand.Read(b[:]) // never fails
 	return int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
 }

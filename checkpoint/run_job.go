@@ -52,7 +52,7 @@ func sameFolder(folder *Folder, job loop.Job) error {
 	if err != nil || failed || number == own {
 		return err
 	}
-	host, _ := os.Hostname()
+	host, _ := os.Hostname() // for a message
 	return fmt.Errorf("checkpoint: open %s: rank %d (host %s) sees another folder of that name than rank 0 (here stands %q of the process that writes): expected one that all ranks see, as on a shared file system",
 		folder.Dir(), job.Rank(), host, text)
 }

@@ -204,7 +204,7 @@ var errShare = errors.New("it could not write them; its own error says why")
 
 func marked(mark file) error {
 	text := make([]byte, len(markPrefix)+markLimit)
-	n, _ := mark.ReadAt(text, 0)
+	n, _ := mark.ReadAt(text, 0) // an unreadable mark counts as lost
 	if why, ok := strings.CutPrefix(string(text[:n]), markPrefix); ok {
 		return errors.New(strings.ToValidUTF8(why, ""))
 	}

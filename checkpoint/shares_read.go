@@ -83,7 +83,7 @@ func (m *manifest) checkCuts() error {
 
 func (m *manifest) cutBytes() (bytes int64) {
 	for _, c := range m.cuts {
-		n, _ := c.whole("").ByteSize()
+		n, _ := c.whole("").ByteSize() // check has looked at it
 		bytes += n
 	}
 	return bytes

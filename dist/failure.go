@@ -86,7 +86,7 @@ func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(o
 
 func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
 	since, stopped := time.Now(), make(chan struct{})
-	host, _ := os.Hostname()
+	host, _ := os.Hostname() // Join has checked it
 	who := fmt.Sprintf("rank %d of %d (host %s, pid %d)", j.rank, j.size, host, os.Getpid())
 	go func() {
 		for next := patient; ; next = again {

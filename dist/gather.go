@@ -118,7 +118,7 @@ func (h *hub) refuses(c hello, hellos []*hello) string {
 }
 
 func refuse(c net.Conn, text string) {
-	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second)
+	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second) // the process then sees a closed connection
 	c.Close()
 }
 

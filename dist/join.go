@@ -210,7 +210,7 @@ func reachable(a net.Addr) (list []string) {
 	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
 		return []string{a.String()}
 	}
-	own, _ := net.InterfaceAddrs()
+	own, _ := net.InterfaceAddrs() // without addresses, its name alone
 	for _, address := range own {
 		if n, ok := address.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() && len(list) < 16 {
 			list = append(list, net.JoinHostPort(n.IP.String(), port))

@@ -176,7 +176,7 @@ func slurmAddress(get func(string) string) (string, error) {
 	if host == "" || err != nil {
 		return "", errors.New("SLURM_STEP_NODELIST or SLURM_JOB_ID is missing")
 	}
-	step, _ := strconv.ParseUint(get("SLURM_STEP_ID"), 10, 64)
+	step, _ := strconv.ParseUint(get("SLURM_STEP_ID"), 10, 64) // 0 without one
 	return fmt.Sprintf("%s:%d", host, 61000+(job*16+step)%4500), nil
 }
 

@@ -78,7 +78,7 @@ func copied(l nn.Layer) nn.Layer {
 	for i := range in {
 		in[i] = copied(in[i])
 	}
-	l, _ = holding(l, in)
+	l, _ = holding(l, in) // as many as it had: no error
 	return l
 }
 
@@ -152,7 +152,7 @@ func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	name, bare := only[v.Type()]
 	switch {
 	case bare:
-		settings[name], _ = json.Marshal(l)
+		settings[name], _ = json.Marshal(l) // texts and whole numbers: no error
 		return settings, nil
 	case holds && v.Kind() == reflect.Slice:
 		return settings, nil

@@ -228,7 +228,7 @@ func (d Description) String() string {
 	if c.Saved != nil {
 		row("saved", c.Saved.Format(time.RFC3339))
 	}
-	_ = table.Flush()
+	_ = table.Flush() // a strings.Builder returns no error
 	return strings.TrimSuffix(text.String(), "\n")
 }
 

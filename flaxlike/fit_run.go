@@ -107,7 +107,7 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 
 // placeOf returns "at epoch 3", or "at step 10" if no epoch ends there.
 func placeOf(at loop.Elapsed, history *loop.History) string {
-	ends, epochs, _ := history.Series(epochEntry)
+	ends, epochs, _ := history.Series(epochEntry) // an error means that no epoch has ended
 	i := slices.IndexFunc(ends, func(end loop.Elapsed) bool { return end.Steps == at.Steps })
 	if i >= 0 {
 		return fmt.Sprintf("at epoch %v", epochs[i])

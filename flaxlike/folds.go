@@ -138,7 +138,7 @@ func (c *CrossValidation) String() string {
 	}
 	row("mean", c.Mean)
 	row("deviation", c.Deviation)
-	_ = table.Flush()
+	_ = table.Flush() // a strings.Builder returns no error
 	return strings.TrimSuffix(text.String(), "\n")
 }
 

@@ -57,7 +57,7 @@ func (l Loss) check() error {
 }
 
 func (l Loss) byName() losses.Func {
-	f, _ := losses.Named(l.Name)
+	f, _ := losses.Named(l.Name) // New has checked it
 	if ofBatch[l.Name] {
 		return func(labels, output *graph.Node) *graph.Node {
 			if !outputs.From0To1(output) {

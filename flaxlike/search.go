@@ -130,7 +130,7 @@ func (s *SearchResult) String() string {
 		row[last], _, _ = strings.Cut(row[last], "\n")
 		fmt.Fprintln(table, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
-	_ = table.Flush()
+	_ = table.Flush() // a strings.Builder returns no error
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")

@@ -137,7 +137,7 @@ func (s Summary) String() string {
 			fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", k, of.Variables, of.Size, of.Bytes)
 		}
 	}
-	_ = table.Flush()
+	_ = table.Flush() // a strings.Builder returns no error
 	return text.String()
 }
 

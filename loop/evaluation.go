@@ -33,7 +33,7 @@ type Evaluation[S, B any] struct {
 	Reset func(ctx context.Context, state S) (S, error)
 	// Loop has the step, and may have other tasks.
 	Loop Loop[S, B]
-	// Data is read from its beginning in each evaluation.
+	// Data is read from its beginning in each evaluation, with the smaller last batch of a set's batches.
 	Data Source[B]
 	// Options are those of each evaluation's run, as Until.
 	Options []Option
@@ -42,8 +42,9 @@ type Evaluation[S, B any] struct {
 // Evaluate makes an evaluation of a step on data. For each name that the step logs, the turn of the outer loop gets one
 // entry, with "_" and the evaluation's name appended: accuracy_test. An empty name appends nothing.
 //
-// The evaluation makes one pass over the data, or ends with [Until] among the options. Data without a batch is an
-// error. An [ErrStop] within ends the evaluation only.
+// The evaluation makes one pass over the data, or ends with [Until] among the options. It counts all examples of a
+// set's batches, the smaller last one included. Data without a batch is an error. An [ErrStop] within ends the
+// evaluation only.
 func Evaluate[S, B any](name string, step Stepper[S, B], data Source[B], options ...Option) Evaluation[S, B] {
 	return Evaluation[S, B]{Name: name, Loop: New(On(EachStep, step)), Data: data, Options: slices.Clone(options)}
 }

@@ -205,7 +205,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return fmt.Errorf("the checkpoint says that it has %s, and has it not", name)
 		}
 	}
-	_ = s.values.Last.Follow(nil)
+	_ = s.values.Last.Follow(nil) // its values are replaced in any case
 	known := s.values.Variables()
 	r.counts = countsOf(given, r.origins)
 	r.all, r.tensors = len(given), given

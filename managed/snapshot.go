@@ -76,7 +76,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
-	_ = s.values.Last.Follow(nil)
+	_ = s.values.Last.Follow(nil) // its values are replaced in any case
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) { return c.values[at].LocalClone() })
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)

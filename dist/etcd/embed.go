@@ -119,7 +119,7 @@ func reachable(a net.Addr) (list []string) {
 	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return list
 	}
-	own, _ := net.InterfaceAddrs()
+	own, _ := net.InterfaceAddrs() // without addresses, its name alone
 	for _, address := range own {
 		if n, ok := address.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
 			list = append(list, net.JoinHostPort(n.IP.String(), port))

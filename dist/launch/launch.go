@@ -119,7 +119,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	job := make([]byte, 8)
-	_, _ = rand.Read(job)
+	_, _ = rand.Read(job) // never fails
 	for attempt, n := 0, o.N; ; attempt++ {
 		env := append(slices.DeleteFunc(os.Environ(), ofRank), o.Env...)
 		env = append(env, fmt.Sprintf("LAZO_ATTEMPT=%d", attempt), "LAZO_JOB="+hex.EncodeToString(job))
@@ -375,7 +375,7 @@ func noted(dir string, rank int) (pid int) {
 	if err != nil {
 		return 0
 	}
-	_, _ = fmt.Sscan(string(text), &pid)
+	_, _ = fmt.Sscan(string(text), &pid) // 0 if it is half written
 	return pid
 }
 

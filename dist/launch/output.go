@@ -189,7 +189,7 @@ type whole struct {
 
 func (w *whole) Write(p []byte) (int, error) {
 	if w.heard != nil {
-		_, _ = w.heard.Write(p)
+		_, _ = w.heard.Write(p) // it discards all
 	}
 	writing.Lock()
 	defer writing.Unlock()

@@ -13,7 +13,7 @@ func signalAll(pid int, s syscall.Signal) {
 	if group, err := unix.Getpgid(pid); err == nil && group == pid {
 		pid = -pid
 	}
-	_ = syscall.Kill(pid, s)
+	_ = syscall.Kill(pid, s) // it may have ended
 }
 
 const nonblocking = unix.O_NONBLOCK

@@ -18,7 +18,7 @@ func runs(pid int) bool {
 
 func signalAll(pid int, _ syscall.Signal) {
 	if process, err := os.FindProcess(pid); err == nil {
-		_ = process.Kill()
+		_ = process.Kill() // it may have ended
 	}
 }
 

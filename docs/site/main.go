@@ -57,7 +57,7 @@ func write(ctx context.Context, gomarkdoc, content string) error {
 	if err != nil {
 		return err
 	}
-	s := &site{pages: map[string]string{}, content: content}
+	s := &site{pages: map[string]string{"examples": "/examples/"}, content: content}
 	for _, d := range documents {
 		s.pages[d] = addressOf(d)
 	}
@@ -128,11 +128,9 @@ func addressOf(document string) string {
 	switch {
 	case document == "README.md":
 		return "/"
-	case dir == "":
-		return "/docs/" + name + "/"
 	case dir == "docs/" && strings.HasPrefix(name, "from-"):
 		return "/from/" + strings.TrimPrefix(name, "from-") + "/"
-	case dir == "docs/":
+	case dir == "", dir == "docs/":
 		return "/docs/" + name + "/"
 	case name == "readme":
 		return "/" + strings.TrimPrefix(dir, "docs/")
@@ -165,14 +163,14 @@ func (s *site) document(name string) error {
 			return err
 		}
 	}
-	address := s.pages[name]
+	file := strings.TrimSuffix(s.pages[name], "/")
 	if path.Base(name) == "README.md" {
-		return s.page(address+"_index", title, weight, s.linked(body, path.Dir(name)))
+		file += "/_index"
 	}
-	return s.page(strings.TrimSuffix(address, "/"), title, weight, s.linked(body, path.Dir(name)))
+	return s.page(file, title, weight, s.linked(body, path.Dir(name)))
 }
 
-// linked has the links of a document in a folder lead to pages, or to the file in the repository.
+// linked has the links of a document in a folder lead to pages. Code is unchanged.
 func (s *site) linked(body, dir string) string {
 	var b strings.Builder
 	at := 0
@@ -182,34 +180,32 @@ func (s *site) linked(body, dir string) string {
 			if m[1] == "" || strings.Contains(m[1], ":") || strings.HasPrefix(m[1], "/") {
 				return found
 			}
-			target := path.Join(dir, m[1])
-			if address, ok := s.pages[target]; ok {
-				return "](" + address + m[2] + ")"
-			}
-			if address, ok := s.pages[target+"/README.md"]; ok {
-				return "](" + address + m[2] + ")"
-			}
-			if target == "examples" {
-				return "](/examples/)"
-			}
-			if path.Ext(target) == ".go" {
-				if address, ok := s.pages[path.Dir(target)]; ok {
-					return "](" + address + ")"
-				}
-			}
-			kind := "blob"
-			if info, err := os.Stat(target); err == nil && info.IsDir() {
-				kind = "tree"
-			}
-			if path.Ext(target) == ".svg" {
-				return "](/" + path.Base(target) + ")"
-			}
-			return "](" + source + kind + "/main/" + target + m[2] + ")"
+			return "](" + s.target(path.Join(dir, m[1])) + m[2] + ")"
 		}))
 		b.WriteString(body[code[0]:code[1]])
 		at = code[1]
 	}
 	return b.String()
+}
+
+// target is the address of the page that shows a file or folder, or of itself in the repository.
+func (s *site) target(name string) string {
+	shown := []string{name, name + "/README.md"}
+	if path.Ext(name) == ".go" {
+		shown = append(shown, path.Dir(name))
+	}
+	for _, name := range shown {
+		if address, ok := s.pages[name]; ok {
+			return address
+		}
+	}
+	if path.Ext(name) == ".svg" {
+		return "/" + path.Base(name)
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return source + "tree/main/" + name
+	}
+	return source + "blob/main/" + name
 }
 
 // api writes a package's page.

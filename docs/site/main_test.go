@@ -8,7 +8,7 @@ import (
 
 func TestLinked(t *testing.T) {
 	t.Chdir("../..")
-	s := &site{pages: map[string]string{"docs/layers.md": "/docs/layers/", "docs/guide/README.md": "/guide/", "loop": "/api/loop/"}}
+	s := &site{pages: map[string]string{"docs/layers.md": "/docs/layers/", "docs/guide/README.md": "/guide/", "loop": "/api/loop/", "examples": "/examples/"}}
 	for from, want := range map[string]string{
 		"[a](layers.md#dense)":         "[a](/docs/layers/#dense)",
 		"[a](guide)":                   "[a](/guide/)",

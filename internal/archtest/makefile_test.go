@@ -3,11 +3,14 @@ package archtest
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -43,4 +46,45 @@ func TestMakefile_namesTests(t *testing.T) {
 		return err
 	}))
 	require.Empty(t, missing)
+}
+
+// importsAlone are packages whose tests import what can open a plugin, and open none.
+var importsAlone = map[string]bool{"internal/archtest": true}
+
+// PLAIN, what `make quick` tests, is each package whose tests need no plugin, and no other.
+func TestMakefile_plainPackages(t *testing.T) {
+	text, err := os.ReadFile("../../Makefile")
+	require.NoError(t, err)
+	list := regexp.MustCompile(`(?m)^PLAIN = (.*)$`).FindSubmatch(text)
+	require.NotNil(t, list)
+	cmd := exec.Command("sh", "-c", "printf '%s\\n' "+strings.NewReplacer("$(GO)", "go", "$$", "$").Replace(string(list[1])))
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	plain := strings.Fields(string(out))
+	all := map[string]pkg{}
+	for _, p := range packages(t) {
+		all[p.ImportPath] = p
+	}
+	var needsPlugin func(imports []string) bool
+	needsPlugin = func(imports []string) bool {
+		return slices.ContainsFunc(imports, func(i string) bool {
+			own, ours := all[i]
+			return i == module+"xla/pjrt" || i == module+"internal/plugintest" || ours && needsPlugin(own.Imports)
+		})
+	}
+	require.True(t, needsPlugin([]string{module + "managed/strategytest"}))
+	tested := 0
+	for path, p := range all {
+		tests := slices.Concat(p.TestImports, p.XTestImports)
+		if len(tests) == 0 || strings.HasPrefix(path, module+"examples/") {
+			continue
+		}
+		if tested++; (needsPlugin(slices.Concat(p.Imports, tests)) || path == module+"xla/pjrt") && !importsAlone[strings.TrimPrefix(path, module)] {
+			assert.NotContains(t, plain, path, "its tests may open a plugin, and PLAIN of the Makefile has it")
+		} else {
+			assert.Contains(t, plain, path, "its tests need no plugin, and PLAIN of the Makefile lacks it")
+		}
+	}
+	require.Greater(t, tested, 40)
 }

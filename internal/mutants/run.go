@@ -109,7 +109,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	for {
 		select {
 		case err = <-over:
-			_ = child.KillGroup(c)
+			_ = child.KillGroup(c) // its children, if any are left
 			return err == nil, inTime, out.Bytes()
 		case <-look.C:
 			if resident(c.Process.Pid) < maxResident {
@@ -119,7 +119,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 		case <-ctx.Done():
 		}
 		inTime, deadline = false, nil
-		_ = child.KillGroup(c)
+		_ = child.KillGroup(c) // it may have ended
 	}
 }
 

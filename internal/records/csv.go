@@ -168,7 +168,7 @@ func (t *table) widen(r *Row) int {
 func (t *table) header() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	_ = w.Write(t.columns)
+	_ = w.Write(t.columns) // a Buffer returns no error
 	w.Flush()
 	return b.Bytes()
 }
