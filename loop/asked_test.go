@@ -100,7 +100,7 @@ func TestR10_statesOfAnyForm(t *testing.T) {
 		}))
 
 		_, err := loop.New(train).Run(t.Context(), any(map[string]int{}), numbers(3), callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}))
-		require.EqualError(t, err, "loop: at the start: step 0: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes")
+		require.EqualError(t, err, "loop: at the start: step 0: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot that loop.Stepper describes")
 	})
 }
 

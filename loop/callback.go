@@ -26,6 +26,8 @@ type Callback struct {
 	// "loss_test" after each evaluation. When may then be left out. If every task of the loop had a turn and none
 	// logged the name, the run ends with an error that lists the names there are.
 	Entry string
+	// Needs are names that must be logged, as Entry must, but in any turn.
+	Needs []string
 	// Monitor says that the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
 	// Order orders the callbacks of a run, 0 if it is left out. They are started and called by it, the lowest first, and
@@ -34,28 +36,15 @@ type Callback struct {
 	// AtRank0 says that of several processes (see [Job]) only the one of rank 0 starts and calls it, as what writes
 	// or shows: the others hold the same numbers. It must not do what needs all of them, as reading a state that is cut.
 	AtRank0 bool
+	// Changes makes it a change: a callback that may change the state ([Report.SetState]), such as to restore an earlier
+	// one. It is called after the tasks of an iteration, before the history and all callbacks without Changes. It runs in
+	// all processes, so AtRank0 is an error with it.
+	Changes bool
 	// Start is called when a run starts and returns what is called in its turns. An error ends the run. An error that
 	// wraps [ErrStop] ends it before its first turn, without an error: the earlier run that this one resumes was over.
 	Start func(Beginning) (Attendant, error)
 	// Err is what is wrong with the callback. A run with such a callback returns the error before anything is started.
 	Err error
-}
-
-// Change is an [Option] that is called as a [Callback] is and may change the state: restore an earlier one, set the
-// learning rate. It is called after the tasks of a turn, before the turn is added to the history and before all
-// callbacks, so that those see the changed state. The fields are those of Callback.
-type Change struct {
-	Name    string
-	When    Schedule
-	WhenRun func(Beginning) Schedule
-	Entry   string
-	// Needs are names that must be logged, as Entry must, but in any turn.
-	Needs   []string
-	Monitor bool
-	// Order orders the changes of a run.
-	Order int
-	Start func(Beginning) (Changer, error)
-	Err   error
 }
 
 // Attendant is what a [Callback] starts for one run. One that has the method Interrupts() bool may ask for a call
@@ -68,12 +57,6 @@ type Attendant interface {
 	// End is called once at the end of the run, whatever happened, in the reverse order of the starts. The context is
 	// not cancelled.
 	End(ctx context.Context, ending Ending) error
-}
-
-// Changer is what a [Change] starts for one run. Its methods are called as those of an [Attendant].
-type Changer interface {
-	Change(ctx context.Context, report Report, state State) error
-	End(ctx context.Context, ending Ending, state State) error
 }
 
 // Watch is a [Callback] that calls a function in the iterations of a schedule, with the contract of [Attendant].Watch.
@@ -106,35 +89,30 @@ func (c Callback) apply(s *settings) {
 	if c.Start == nil && c.Err == nil { // Err may say why there is none
 		c.Err = errNoFunction
 	}
-	s.hooks = append(s.hooks, hook{Callback: c, kind: "callback"})
-}
-
-func (c Change) apply(s *settings) {
-	if c.Start == nil && c.Err == nil { // Err may say why there is none
-		c.Err = errNoFunction
+	if c.Changes && c.AtRank0 {
+		c.Err = errors.Join(c.Err, errors.New("a callback with Changes runs in all processes: leave AtRank0 out"))
 	}
-	s.hooks = append(s.hooks, hook{
-		Callback: Callback{Name: c.Name, When: c.When, WhenRun: c.WhenRun, Entry: c.Entry, Monitor: c.Monitor, Order: c.Order, Err: c.Err},
-		kind:     "change", startChange: c.Start, needs: slices.Clone(c.Needs),
-	})
+	c.Needs = slices.Clone(c.Needs)
+	s.hooks = append(s.hooks, hook{Callback: c})
 }
 
-// hook is a callback or a change of one run.
+// hook is a callback of one run.
 type hook struct {
 	Callback
-	kind        string                           // "callback" or "change"
-	number      int                              // among those of its kind, in the order of the options
-	startChange func(Beginning) (Changer, error) // nil if it is a callback
-	needs       []string
-	// scheduled monitors are called in the turns of MonitorsWhen alone.
-	scheduled bool
-	// One of the two is set once it was started.
-	attendant Attendant
-	changer   Changer
+	number    int       // among those of its kind, in the order of the options
+	scheduled bool      // a monitor that is called in the turns of MonitorsWhen alone
+	attendant Attendant // nil if it was not started
 	// These are the attendant, if it is one.
 	interrupter abilities.Interrupter
 	observer    abilities.Observer
 	interrupted bool // where processes agree: it asks for a call
+}
+
+func (h *hook) kind() string {
+	if h.Changes {
+		return "change"
+	}
+	return "callback"
 }
 
 // everywhere is the schedule of what waits for an entry alone.
@@ -153,46 +131,30 @@ func (h *hook) setSchedule(from Beginning) {
 }
 
 func (h *hook) start(from Beginning) (err error) {
-	if h.startChange != nil {
-		h.changer, err = h.startChange(from)
-	} else {
-		h.attendant, err = h.Start(from)
-	}
-	if err == nil && !h.started() {
-		err = errors.New("its start function gave nothing")
-	}
+	h.attendant, err = h.Start(from) // with an ErrStop it may be there too
 	h.interrupter, _ = h.attendant.(abilities.Interrupter)
 	h.observer, _ = h.attendant.(abilities.Observer)
-	if err == nil && h.interrupter == nil && h.When.zero() {
-		err = errNoSchedule
+	switch {
+	case err != nil:
+		return err
+	case h.attendant == nil:
+		return errors.New("its start function gave nothing")
+	case h.interrupter == nil && h.When.zero():
+		return errNoSchedule
 	}
-	return err
+	return nil
 }
 
 // waitsForEntry reports whether it is called wherever its entry is logged.
 func (h *hook) waitsForEntry() bool { return h.Entry != "" && !h.scheduled }
 
-func (h *hook) started() bool { return h.attendant != nil || h.changer != nil }
-
-func (h *hook) call(ctx context.Context, r Report) error {
-	if h.changer != nil {
-		return h.changer.Change(ctx, r, r.state)
-	}
-	return h.attendant.Watch(ctx, r)
-}
-
-func (h *hook) end(ctx context.Context, e Ending) error {
-	if h.changer != nil {
-		return h.changer.End(ctx, e, e.state)
-	}
-	return h.attendant.End(ctx, e)
-}
+func (h *hook) started() bool { return h.attendant != nil }
 
 // before compares the hooks of a run: callbacks with a negative Order start before the changes that have it too, to
 // observe those.
 func (h *hook) before(other *hook) int {
 	change := func(h *hook) int {
-		if h.Order < 0 && h.startChange != nil {
+		if h.Order < 0 && h.Changes {
 			return 1
 		}
 		return 0

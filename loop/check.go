@@ -35,7 +35,7 @@ func (r *run[S, B]) check(noData bool) error {
 	for i := range r.hooks {
 		h := &r.hooks[i]
 		if err := errors.Join(h.When.err, h.Err, r.impossible(h.When)); err != nil {
-			errs = append(errs, fmt.Errorf("%s %d (%s): %w", h.kind, h.number, h.String(), err))
+			errs = append(errs, fmt.Errorf("%s %d (%s): %w", h.kind(), h.number, h.String(), err))
 		}
 	}
 	return errors.Join(errs...)
@@ -85,7 +85,7 @@ func (r *run[S, B]) unreached() (names []string) {
 	}
 	for i := range r.hooks {
 		if h := &r.hooks[i]; r.notReached(h.When) {
-			names = append(names, fmt.Sprintf("%s %d (%s)", h.kind, h.number, h.String()))
+			names = append(names, fmt.Sprintf("%s %d (%s)", h.kind(), h.number, h.String()))
 		}
 	}
 	return names
@@ -145,7 +145,7 @@ func (e *expectedEntries) start(hooks []hook, tasks int) {
 		if h.Entry != "" {
 			e.expected = append(e.expected, expectedEntry{h.Entry, h.String()})
 		}
-		for _, name := range h.needs {
+		for _, name := range h.Needs {
 			e.expected = append(e.expected, expectedEntry{name, onEach(name, h.Name)})
 		}
 	}

@@ -180,7 +180,7 @@ func (r *run[S, B]) follows(before, after Elapsed, logs Logs) bool {
 func (r *run[S, B]) callDue(changes bool, edge func(Schedule) bool, stop *bool) error {
 	for i := range r.hooks {
 		h := &r.hooks[i]
-		if (h.changer != nil) != changes || h.Entry != "" && !hasEntry(h.Entry, r.turn.Logs) {
+		if h.Changes != changes || h.Entry != "" && !hasEntry(h.Entry, r.turn.Logs) {
 			continue
 		}
 		// It is due by time alone, and waits for a border at which the data's position is that of the state.
@@ -195,7 +195,7 @@ func (r *run[S, B]) callDue(changes bool, edge func(Schedule) bool, stop *bool) 
 			continue
 		}
 		r.at(ofHook(h))
-		if err := r.stopOrFail(h.call(r.work, r.reported()), stop); err != nil {
+		if err := r.stopOrFail(h.attendant.Watch(r.work, r.reported(h)), stop); err != nil {
 			return err
 		}
 	}
@@ -319,12 +319,12 @@ func (r *run[S, B]) noteLatest(logs Logs) {
 	}
 }
 
-// reported is what callbacks are given.
-func (r *run[S, B]) reported() Report {
+// reported is what a callback is given.
+func (r *run[S, B]) reported(to *hook) Report {
 	ahead := r.taken - (r.elapsed.Steps - r.from.Steps)
 	if r.early != nil && (r.early.taken || r.early.asked.Load()) { // it, or the one that waits for it
 		ahead++
 	}
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,
-		From: r.from, Until: r.until, Stop: r.stop, Ahead: ahead, state: StateAt(&r.turn.State)}
+		From: r.from, Until: r.until, Stop: r.stop, Ahead: ahead, state: &r.turn.State, changes: to.Changes}
 }

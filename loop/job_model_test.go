@@ -119,7 +119,7 @@ func (m *memberRun) run(job loop.Job, timed bool) {
 			s.value = s.value*31 + 11
 			return s, loop.Logs{}, nil
 		})))
-		options = append(options, loop.Change{When: loop.Every(loop.Time(70 * time.Millisecond)), Start: func(loop.Beginning) (loop.Changer, error) { return timedChange{}, nil }},
+		options = append(options, loop.Callback{When: loop.Every(loop.Time(70 * time.Millisecond)), Changes: true, Start: func(loop.Beginning) (loop.Attendant, error) { return timedChange{}, nil }},
 			loop.Watch(loop.Every(loop.Time(30*time.Millisecond)), func(_ context.Context, r loop.Report) error {
 				m.trace = append(m.trace, fmt.Sprint("at ", r.Elapsed.Time))
 				return nil
@@ -143,12 +143,12 @@ func (m *memberRun) run(job loop.Job, timed bool) {
 
 type timedChange struct{}
 
-func (timedChange) Change(_ context.Context, _ loop.Report, s loop.State) error {
-	m := s.Get().(member)
+func (timedChange) Watch(_ context.Context, r loop.Report) error {
+	m := r.State().(member)
 	m.value = m.value*31 + 13
-	return s.Set(m)
+	return r.SetState(m)
 }
-func (timedChange) End(context.Context, loop.Ending, loop.State) error { return nil }
+func (timedChange) End(context.Context, loop.Ending) error { return nil }
 
 func (m *memberRun) data(yield func(batch, error) bool) {
 	m.source.Add(1)

@@ -53,7 +53,7 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ..
 		return Result[S]{State: state, History: &History{}, Elapsed: newSettings(options, job).from, Reason: Failed}, busy
 	}
 	defer end()
-	made, failed := prepared(ctx, options, job, StateAt(&r.turn.State))
+	made, failed := prepared(ctx, options, job, &r.turn.State)
 	defer func() {
 		if closing := closeAll(made); closing != nil {
 			result.Reason, err = Failed, errors.Join(err, closing)

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Option is a setting of one run, a [Callback] or a [Change].
+// Option is a setting of one run or a [Callback].
 type Option interface{ apply(*settings) }
 
 // setting is an [Option] that is neither a callback nor a change.
@@ -32,7 +32,7 @@ func Options(options ...Option) Option {
 
 // Prepare is an option that is made when a run starts. Each run calls f once, in the order of the options, before the
 // options are checked and before ranks compare them. What f returns takes the place of the Prepare: [Continue],
-// callbacks that share values of one run. A nil option is none. f may change the state of the run ([StateAs] of from).
+// callbacks that share values of one run. A nil option is none. f may change the state of the run ([Beginning.State]).
 // An error or a panic of f ends the run before anything is started. Where several processes make the run
 // ([Beginning].Job), all of them call f.
 //
@@ -65,7 +65,7 @@ func (p preparation) apply(s *settings) {
 
 // prepared calls the functions of [Prepare] among the options and returns what they made, in their order. Each is given
 // a beginning to which those before it have contributed.
-func prepared(ctx context.Context, options []Option, job Job, state State) (made []Option, err error) {
+func prepared(ctx context.Context, options []Option, job Job, state any) (made []Option, err error) {
 	for n := 0; ; n++ {
 		s := collected(options, job, made)
 		if n >= len(s.prepares) {
@@ -123,8 +123,8 @@ func newSettings(options []Option, job Job, made ...Option) settings {
 	for i := range s.hooks {
 		h := &s.hooks[i]
 		h.setSchedule(from)
-		count[h.kind]++
-		h.number = count[h.kind]
+		count[h.kind()]++
+		h.number = count[h.kind()]
 	}
 	// The list belongs to this run alone. Equal ones keep their order.
 	slices.SortStableFunc(s.hooks, func(a, b hook) int { return a.before(&b) })

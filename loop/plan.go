@@ -61,7 +61,7 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 		} else {
 			p.callbacks = append(p.callbacks, p.of(h.When, h.String()))
 		}
-		for _, name := range h.needs {
+		for _, name := range h.Needs {
 			p.wait(onEach(name, h.Name), name)
 		}
 	}

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -47,7 +48,7 @@ func TestReport_state(t *testing.T) {
 
 	require.Nil(t, loop.Report{}.State())
 	state := 5
-	byHand := loop.Report{}.With(loop.StateAt(&state))
+	byHand := loop.Report{}.With(&state)
 	state = 6
 	require.Equal(t, 6, byHand.State())
 }
@@ -144,4 +145,35 @@ func TestReport_logsAreTheWatchersOwn(t *testing.T) {
 	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(4), meddle, look)
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 1, 3, 6}, seen)
+}
+
+// Only a callback with Changes may replace the state, and only by a value of its type.
+func TestReport_SetState(t *testing.T) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
+	set := func(changes bool, state any) loop.Callback {
+		c := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error { return r.SetState(state) })
+		c.Changes = changes
+		return c
+	}
+	result, err := l.Run(t.Context(), 100, numbers(3), set(true, 7))
+	require.NoError(t, err)
+	require.Equal(t, 7, result.State)
+	_, err = l.Run(t.Context(), 100, numbers(3), set(false, 7))
+	require.EqualError(t, err, "loop: step 1: each step: a callback without Changes cannot change the state")
+	_, err = l.Run(t.Context(), 100, numbers(3), set(true, "seven"))
+	require.EqualError(t, err, "loop: step 1: each step: a state of type string cannot take the place of one of type int")
+	require.ErrorContains(t, loop.Report{}.SetState(7), "there is no state")
+
+	atRank0 := set(true, 7)
+	atRank0.AtRank0 = true
+	_, err = l.Run(t.Context(), 100, numbers(3), atRank0)
+	require.ErrorContains(t, err, "a callback with Changes runs in all processes: leave AtRank0 out")
+
+	var any fmt.Stringer
+	byHand := loop.Report{}.With(&any)
+	require.NoError(t, byHand.SetState(loop.Steps(3)))
+	require.Equal(t, loop.Steps(3), byHand.State())
+	require.ErrorContains(t, byHand.SetState(7), "cannot take the place of one of type fmt.Stringer")
+	require.NoError(t, byHand.SetState(nil))
+	require.Nil(t, any)
 }

@@ -95,7 +95,7 @@ func (r *run[S, B]) start() error {
 
 func (r *run[S, B]) startHooks() error {
 	from := r.beginning()
-	from.state = StateAt(&r.turn.State)
+	from.state = &r.turn.State
 	for i := range r.hooks {
 		h := &r.hooks[i]
 		if h.AtRank0 && r.job != nil && r.job.Rank() != 0 {
@@ -296,7 +296,7 @@ func (r *run[S, B]) countFailed() {
 // endHooks ends the hooks in the reverse order, and joins their errors to that of the run.
 func (r *run[S, B]) endHooks(err error) error {
 	r.stage = "at the end: "
-	ending := Ending{Report: r.reported(), Reason: r.reason, Err: err, Partial: r.partial}
+	failure, reason := err, r.reason
 	for i := range slices.Backward(r.hooks) {
 		h := &r.hooks[i]
 		if !h.started() {
@@ -305,7 +305,7 @@ func (r *run[S, B]) endHooks(err error) error {
 		endErr := shield.Run(func() error {
 			r.at(ofHook(h))
 			// A cancelled context must not keep a callback from closing what it has open.
-			return h.end(context.WithoutCancel(r.ctx), ending)
+			return h.attendant.End(context.WithoutCancel(r.ctx), Ending{Report: r.reported(h), Reason: reason, Err: failure, Partial: r.partial})
 		})
 		if endErr == nil {
 			continue

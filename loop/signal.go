@@ -83,9 +83,9 @@ func resend(s os.Signal) {
 	}
 }
 
-// ExitCode is the exit code of a program after a run: 0 without an error, 128 plus the number of the signal that ended
+// exitCode is the exit code of a program after a run: 0 without an error, 128 plus the number of the signal that ended
 // the run, or 1 for any other error. A signal that comes while callbacks end has not ended the run.
-func ExitCode(err error) int {
+func exitCode(err error) int {
 	var signalled *SignalError
 	switch {
 	case err == nil:
@@ -96,9 +96,10 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Exit ends the program if err is not nil: it prints err by the standard logger and exits with its [ExitCode]. Deferred
-// calls do not run. In a process that package dist has made one of a job's, the others are told the error, and end too.
-// It is for the main of a program, in place of the panic of package must:
+// Exit ends the program if err is not nil: it prints err by the standard logger and exits with 128 plus the number of
+// the signal that ended the run ([SignalError.ExitCode]), or with 1. Deferred calls do not run. In a process of a job
+// of package dist, Exit reports the error to the other processes, which end too. Use it in the main of a program, in
+// place of the panic of package must:
 //
 //	must.M = loop.Exit
 func Exit(err error) {
@@ -108,6 +109,6 @@ func Exit(err error) {
 		if job := joined.Now(); job != nil {
 			_ = job.Leave(err) // err itself, or what hindered telling it
 		}
-		os.Exit(ExitCode(err))
+		os.Exit(exitCode(err))
 	}
 }

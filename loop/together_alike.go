@@ -28,7 +28,7 @@ func (p *ranks[S, B]) ofAll() []alike {
 		if h.AtRank0 {
 			text += " (AtRank0)"
 		}
-		list = append(list, alike{fmt.Sprintf("%s %d", h.kind, h.number), text, fmt.Sprintln(h.kind, h.When, h.Entry, h.AtRank0)})
+		list = append(list, alike{fmt.Sprintf("%s %d", h.kind(), h.number), text, fmt.Sprintln(h.kind(), h.When, h.Entry, h.AtRank0)})
 	}
 	return list
 }

@@ -158,8 +158,8 @@ func (r *tracer) options() []loop.Option {
 		}
 		watch := tracedWatch{a, r}
 		if a.changes {
-			options = append(options, loop.Change{Name: a.name, When: when, Entry: a.entry, Needs: a.needs, Monitor: a.monitor, Order: [...]int{0, -1, 1}[a.place],
-				Start: func(b loop.Beginning) (loop.Changer, error) { return tracedChange{watch}, watch.start(b) }})
+			options = append(options, loop.Callback{Changes: true, Name: a.name, When: when, Entry: a.entry, Needs: a.needs, Monitor: a.monitor, Order: [...]int{0, -1, 1}[a.place],
+				Start: func(b loop.Beginning) (loop.Attendant, error) { return tracedChange{watch}, watch.start(b) }})
 			continue
 		}
 		options = append(options, loop.Callback{Name: a.name, When: when, Entry: a.entry, Monitor: a.monitor, Order: [...]int{0, -1, 1}[a.place], AtRank0: a.rank0,
@@ -377,17 +377,17 @@ func (w tracedObserver) Interrupts() bool { return w.run.asked }
 // tracedChange changes the state.
 type tracedChange struct{ watch tracedWatch }
 
-func (c tracedChange) Change(ctx context.Context, r loop.Report, s loop.State) error {
+func (c tracedChange) Watch(ctx context.Context, r loop.Report) error {
 	err := c.watch.Watch(ctx, r)
 	if err != nil && !errors.Is(err, loop.ErrStop) {
 		return err
 	}
-	state := s.Get().(tracedState)
+	state := r.State().(tracedState)
 	state.value = state.value*31 + uint64(c.watch.name[len(c.watch.name)-1])
-	return errors.Join(err, s.Set(state))
+	return errors.Join(err, r.SetState(state))
 }
 
-func (c tracedChange) End(ctx context.Context, e loop.Ending, _ loop.State) error {
+func (c tracedChange) End(ctx context.Context, e loop.Ending) error {
 	return c.watch.End(ctx, e)
 }
 

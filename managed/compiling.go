@@ -30,7 +30,7 @@ func (c *compiles) begin() (end func()) {
 }
 
 // CompilingSince is when the compilation of a step for this state began that is going on, false if there is none: see
-// [loop.State].
+// [loop.Stepper].
 func (s *State) CompilingSince() (time.Time, bool) {
 	s.compiles.mu.Lock()
 	defer s.compiles.mu.Unlock()

@@ -233,7 +233,7 @@ var _ interface {
 } = (*State)(nil)
 
 // OnRead has the state call a function before it is read or changed from outside, until remove: a loop gives one that
-// makes the steps whose batches wait ([loop.State]). An error of the function is returned in place of a value. Before
+// makes the steps whose batches wait ([loop.Stepper]). An error of the function is returned in place of a value. Before
 // OnRead adds the function, it calls those that are there.
 //
 // What has no error to return calls none: the names, the shapes and the settings of a state.
