@@ -6,8 +6,9 @@
 //		loop.On(loop.Every(loop.Steps(500)), testStep))
 //	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(2000)), callbacks.ProgressBar(os.Stderr))
 //
-// A state has any type S and a batch any type B. The package needs the standard library alone. Package callbacks has
-// early stopping, the best state, progress bars, recorders and measurements, each made of a [Callback].
+// The package knows nothing of models or devices: a state has any type S and a batch any type B. It needs the standard
+// library alone. Package callbacks has early stopping, the best state, progress bars, recorders and measurements, each
+// made of a [Callback].
 //
 // # An iteration
 //

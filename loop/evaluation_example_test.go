@@ -72,7 +72,7 @@ func ExampleSignalError_ExitCode() {
 	// Output: 143
 }
 
-// An aggregation of one's own: how far the values of a run are apart.
+// A custom aggregation: the spread of the values of a run.
 func ExampleAggregation() {
 	spread := loop.Aggregation{Name: "spread", Of: func(values, _ []float64) float64 {
 		low, high := values[0], values[0]

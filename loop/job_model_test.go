@@ -280,7 +280,7 @@ func (w memberWatch) End(_ context.Context, e loop.Ending) error {
 	return nil
 }
 
-// runMembers runs a program by so many members at once; faulty says which of them have its faults.
+// runMembers runs a program in this number of members at once; faulty lists the members that have its faults.
 func runMembers(p program, n int, faulty func(rank int) bool, seed uint64, timed, together bool) []*memberRun {
 	m := newMeeting(n)
 	runs := make([]*memberRun, n)
@@ -343,8 +343,8 @@ func (p program) cancels() bool {
 	return p.fault == "cancel" || p.fault == "hang" || slices.ContainsFunc(p.tasks, does) || slices.ContainsFunc(p.watchers, does)
 }
 
-// With clocks that differ and something that comes over one of them alone, all make the same steps, none waits for ever
-// (the test would be a deadlock), and those that it did not come over say who it was.
+// With different clocks and a fault in one member, all members make the same steps, none waits without end (the test
+// would deadlock), and the others name the member with the fault.
 func TestJob_agrees(t *testing.T) {
 	seen := map[string]int{}
 	for seen["programs"] < modelPrograms {

@@ -15,9 +15,9 @@ type Report struct {
 	// Stop is the first request to stop, as in [Result].Stop, or nil.
 	Stop error
 	// Ahead is the number of batches that were taken from the data and are not in the state. It is 0, except after a
-	// step failed or returned [ErrStop] within a block. It is also 1 before the last batch if the run counts in
-	// [Epochs] and the batches do not report the end of an epoch (see [Stepper]). It does not count batches that
-	// data.Prefetch took.
+	// step failed or returned [ErrStop] within a block. If the run counts in [Epochs] and the batches do not report the
+	// end of an epoch (see [Stepper]), it is 1, except at the last batch. It does not count batches that data.Prefetch
+	// took.
 	Ahead int64
 	state any // a pointer to the variable
 	// changes: the callback may change the state.

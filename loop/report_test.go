@@ -13,8 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// What was logged in an earlier turn is still there for watchers, also what was logged at the start; Ciclo calls these
-// the accumulated logs.
+// Latest has the logs of earlier iterations and of the start for callbacks; Ciclo calls these the accumulated logs.
 func TestReport_latest(t *testing.T) {
 	type seen struct {
 		step                    int64
@@ -104,7 +103,7 @@ func TestResult_stop(t *testing.T) {
 	require.NoError(t, result.Stop)
 }
 
-// What the run does not reach is logged and stands in the plan.
+// Tasks and callbacks that the run does not reach are logged and are in the plan.
 func TestS05_whatIsNotReachedIsLoggedAndPlanned(t *testing.T) {
 	var text strings.Builder
 	before := slog.Default()
@@ -128,7 +127,7 @@ func TestS05_whatIsNotReachedIsLoggedAndPlanned(t *testing.T) {
 	require.NoError(t, err, "Never is meant, and the end is reached")
 }
 
-// A watcher only looks: what it does to the logs of its report reaches nobody.
+// Changes of a callback to the logs of its report have no effect elsewhere.
 func TestReport_logsAreTheWatchersOwn(t *testing.T) {
 	var seen []float64
 	meddle := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {

@@ -16,30 +16,28 @@ import (
 //
 //	Await(ctx context.Context, state S) error
 //
-// which waits for all steps that were begun on the state and returns the error of one that failed. The loop calls it
-// after the last iteration, also after a failure. A step that fails then has been counted. Steps that accumulate
-// metrics in a state that changes in place have
+// which waits for all steps begun on the state and returns the error of one that failed. The loop calls it after the
+// last iteration, also after a failure. A step that fails then has been counted. Steps that accumulate metrics in a
+// state that changes in place have
 //
 //	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 //
-// which resets the metrics of this step before the first batch of an [Evaluation]. The evaluation calls end after its
-// last batch, also after an error, and end restores the earlier metrics.
-//
-// Steps that may train nothing have
+// which resets their metrics before the first batch of an [Evaluation]. The evaluation calls end after its last batch,
+// also after an error, and end restores the earlier metrics. Steps that may train nothing have
 //
 //	Measures() bool
 //
 // A run whose steps all return true reads all examples of its data, as an [Evaluation] does: the batches of a set then
 // include the last, smaller one of an epoch.
 //
-// A batch with the method Samples() int has that number of examples. Any other batch counts as one. A batch with the
-// method InEpoch() (epoch int64, last, known bool) reports its epoch, and whether it is the last of the epoch if it
-// knows. The epoch of any other batch ends with its iterator.
+// A batch with the method Samples() int has that number of examples, any other counts as one. A batch with the method
+// InEpoch() (epoch int64, last, known bool) reports its epoch, and whether it is the last of the epoch if it knows. The
+// epoch of any other batch ends with its iterator.
 //
 // # Methods of a state
 //
-// A state can be any value. Some callbacks and options ask it for a method. A state without the method may have a
-// method State() any that returns a value with it, as a flaxlike.Model does. The method may have a pointer receiver.
+// A state can be any value. Some callbacks and options ask it for a method. A state may instead have a method State()
+// any that returns a value with the method, as a flaxlike.Model does. The method may have a pointer receiver.
 //
 // A state that changes in place, such as a pointer or a map, must be copied to be kept:
 //
@@ -50,17 +48,15 @@ import (
 //	LearningRate() (float64, error)
 //	SetLearningRate(rate float64) error
 //
-// A state that can be read while batches of a run wait for their steps, for example by data that depends on the state,
-// has
+// A state that can be read while batches wait for their steps, for example by data that depends on the state, has
 //
 //	OnRead(f func() error) (remove func(), err error)
 //
 // which registers a function that the state calls before each read. An error of f is returned in place of the value.
-// Before it adds f, OnRead calls the functions that it received earlier. Any goroutine may call f. While the data
-// source has control, f makes the waiting steps, so a read from any goroutine shows every step whose batch was handed
-// out. On a goroutine of data.Prefetch or data.ParallelMap, which make batches before the steps of earlier ones, f
-// returns an error. The state of several processes has a method Job, see [Job]. checkpoint.State has the methods that
-// save a state.
+// Before it adds f, OnRead calls the functions registered earlier. Any goroutine may call f. While the data source has
+// control, f makes the waiting steps, so each read shows every step whose batch was handed out. On a goroutine of
+// data.Prefetch or data.ParallelMap, which make batches before the steps of earlier ones, f returns an error. The state
+// of several processes has a method Job, see [Job]. checkpoint.State has the methods that save a state.
 //
 // # Blocks
 //
@@ -76,15 +72,14 @@ import (
 //
 // BlockSize returns the largest number of steps in a block. The loop calls it when a run starts. Below 2 the loop calls
 // Step. Otherwise it calls only StepBlock, also for a single batch, so that a step computes the same in blocks of any
-// length. StepBlock makes the steps in order and returns the logs of each, which must have the same names in each step.
-// With an error, ErrStop included, it returns the logs of the steps before the error and the state after them. A panic
-// loses all steps of the block. If StepBlock ends early because the context ended, batches that were taken from the
-// data are not in the state ([Report].Ahead).
+// length. StepBlock makes the steps in order and returns the logs of each, with the same names in each step. With an
+// error, ErrStop included, it returns the logs of the steps before the error and the state after them. A panic loses
+// all steps of the block. If StepBlock ends early because the context ended, batches that were taken are not in the
+// state ([Report].Ahead).
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }
 
-// blockStepper is a [Stepper] that can make several steps at once.
 type blockStepper[S, B any] interface {
 	Stepper[S, B]
 	BlockSize() int
@@ -146,7 +141,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		turn.Logs.Merge(logs)
 		return err
 	}}
-	task.err = misdeclared(reflect.TypeOf(stepper), "the step",
+	task.err = abilities.Misdeclared(reflect.TypeOf(stepper), "the step",
 		reflect.TypeFor[blockStepper[S, B]](), reflect.TypeFor[abilities.Awaiter[S]](), reflect.TypeFor[abilities.Evaluator[S]](), reflect.TypeFor[abilities.Measurer]())
 	task.block, _ = stepper.(blockStepper[S, B])
 	task.await, _ = stepper.(abilities.Awaiter[S])
@@ -193,7 +188,6 @@ func (t *Task[S, B]) String() string { return label(t.when, t.name) }
 
 func (t *Task[S, B]) activity() activity { return activity{of: t, name: t.name, task: true} }
 
-// label returns a schedule and a name, if there is one.
 func label(when Schedule, name string) string {
 	if name == "" {
 		return when.String()
