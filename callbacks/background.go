@@ -40,12 +40,14 @@ const (
 	grace = time.Second
 )
 
-// Of returns c as a callback in the background. Its goroutine runs from the first Watch to End. A callback with a
-// negative Order, or with the methods At or Interrupts ([loop.Attendant]), is an error of the run.
+// Of returns c as a callback in the background. Its goroutine runs from the first Watch to End. A callback with
+// Changes, with a negative Order, or with the methods At or Interrupts ([loop.Attendant]), is an error of the run.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:
 		return refused(c, fmt.Errorf("background: queue and deadline must not be negative, got %d and %s", b.Queue, b.Deadline))
+	case c.Changes:
+		return refused(c, errors.New("background: it may change the state, and cannot do that later"))
 	case c.Order < 0:
 		return refused(c, errors.New("background: it comes before the others, and cannot do that later"))
 	}

@@ -344,3 +344,9 @@ func TestBackground_ofACancelledRun(t *testing.T) {
 		require.Greater(t, written, 5)
 	})
 }
+
+// A callback that may change the state cannot run in the background.
+func TestBackground_refusesChanges(t *testing.T) {
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(3), callbacks.Background{}.Of(callbacks.KeepBest("x")))
+	require.ErrorContains(t, err, "background: it may change the state, and cannot do that later")
+}

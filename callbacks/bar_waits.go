@@ -24,7 +24,7 @@ const (
 )
 
 func startWaiting(b *bar, from loop.Beginning) *waitingBar {
-	b.epochs.compiler, _ = loop.StateAs[abilities.Compiler](from)
+	b.epochs.compiler, _ = abilities.StateAs[abilities.Compiler](from)
 	b.epochs.begin(from.From, from.History)
 	whole, _ := b.epochs.at(from.From)
 	b.epochs.line = []item{{text: b.epochs.title(whole+1, from.Until), style: bold}}

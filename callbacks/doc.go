@@ -4,7 +4,7 @@
 // supervision ([Watchdog], [Heartbeat], [TimeLimit], [WarnSpike]). Each is an option of a run, as the first example
 // shows.
 //
-// A [loop.Callback] observes the run; a [loop.Change] may change its state. In a hand-written loop call Start, then
+// A [loop.Callback] observes the run; one with Changes may change its state. In a hand-written loop call Start, then
 // Watch or Change in each pass, then End, as the second example shows.
 //
 // In a job of several processes ([loop.Job]), rank 0 shows and writes: bars, logs, files, profiles. Callbacks that

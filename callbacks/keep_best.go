@@ -50,9 +50,9 @@ func (b *onBest) resume(from loop.Beginning) error {
 // better, it ends with an error and its last state. checkpoint.KeepBest restores the best across restarts.
 // checkpoint.Retention keeps several of the best.
 //
-// A state that changes in place needs a method Snapshot ([loop.State]); the copy doubles its memory. Callbacks and
+// A state that changes in place needs a method Snapshot ([loop.Stepper]); the copy doubles its memory. Callbacks and
 // changes earlier in the options end later and see the best state.
-func KeepBest(entry string, settings ...Monitor) loop.Change {
+func KeepBest(entry string, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return changeByValue("keep best", entry, func() (*keepBest, error) {
 		m, err := newMonitor(entry, settings)
@@ -65,19 +65,19 @@ type keepBest struct {
 	state copied
 }
 
-func (k *keepBest) Change(ctx context.Context, r loop.Report, s loop.State) error {
+func (k *keepBest) Watch(ctx context.Context, r loop.Report) error {
 	v, err := k.read(r)
 	if err != nil || !k.see(r.Elapsed, v) {
 		return err
 	}
-	return k.state.take(ctx, s)
+	return k.state.take(ctx, r)
 }
 
-func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err error) {
+func (k *keepBest) End(ctx context.Context, e loop.Ending) (err error) {
 	switch {
 	case !e.Normal():
 	case k.state.any:
-		err = k.state.restore(ctx, s)
+		err = k.state.restore(ctx, e.Report)
 	case k.found && k.bestAt.Steps != e.Elapsed.Steps: // otherwise the state is still the best
 		mode := "Lowest"
 		if k.Mode == loop.Highest {

@@ -108,7 +108,7 @@ func TestKeepBest_refusesWhatCannotBeCopied(t *testing.T) {
 	step := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s *int, _ int) (*int, loop.Logs, error) { return s, loop.Logs{}, nil }))
 	for _, option := range []loop.Option{callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}), callbacks.NonFinite(callbacks.Recovery{Limit: 1}), callbacks.NonFinite(callbacks.Recovery{Limit: 1, Copies: loop.EachStep})} {
 		_, err := loop.New(step).Run(t.Context(), new(int), numbers(1), option)
-		require.ErrorContains(t, err, "a state of type *int changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes")
+		require.ErrorContains(t, err, "a state of type *int changes in place: to restore an earlier one, give it the method Snapshot that loop.Stepper describes")
 	}
 	_, err := loop.New(step).Run(t.Context(), new(int), numbers(1), callbacks.NonFinite())
 	require.NoError(t, err, "nothing is kept")
@@ -159,18 +159,18 @@ func TestKeepBest_byHand(t *testing.T) {
 	for i, x := range []float64{3, 1, 2} {
 		state = i + 1
 		logs.Loss("x", x)
-		require.NoError(t, keep.Change(t.Context(), loop.Report{Logs: logs}, loop.StateAt(&state)))
+		require.NoError(t, keep.Watch(t.Context(), loop.Report{Logs: logs}.With(&state)))
 	}
-	failed := loop.Ending{Err: errors.New("boom")}
+	failed := loop.Ending{Report: loop.Report{}.With(&state), Err: errors.New("boom")}
 	again, err := callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Highest}).Start(loop.Beginning{})
 	require.NoError(t, err)
-	require.NoError(t, again.Change(t.Context(), loop.Report{Logs: logs}, loop.StateAt(new(int))))
-	require.NoError(t, again.End(t.Context(), failed, loop.StateAt(&state)))
+	require.NoError(t, again.Watch(t.Context(), loop.Report{Logs: logs}.With(new(int))))
+	require.NoError(t, again.End(t.Context(), failed))
 	require.Equal(t, 3, state, "an error keeps the last state")
-	require.NoError(t, keep.End(t.Context(), loop.Ending{Reason: loop.UntilReached}, loop.StateAt(&state)))
+	require.NoError(t, keep.End(t.Context(), loop.Ending{Report: loop.Report{}.With(&state), Reason: loop.UntilReached}))
 	require.Equal(t, 2, state)
 	logs.Loss("x", 0)
-	require.ErrorContains(t, keep.Change(t.Context(), loop.Report{Logs: logs}, loop.State{}), "there is no state")
+	require.ErrorContains(t, keep.Watch(t.Context(), loop.Report{Logs: logs}), "there is no state")
 }
 
 func TestOnBest_resumesAndPassesErrorsOn(t *testing.T) {

@@ -223,29 +223,26 @@ func watchValue[A interface {
 	return c
 }
 
-func changeByValue[C interface {
-	loop.Changer
+// changeByValue makes a callback that follows an entry and may change the state.
+func changeByValue[A interface {
+	loop.Attendant
 	resumer
-}](name, entry string, start func() (C, error)) loop.Change {
+}](name, entry string, start func() (A, error)) loop.Callback {
 	_, err := start()
-	return loop.Change{Name: name, Entry: entry, Monitor: true, Err: err, Start: func(from loop.Beginning) (loop.Changer, error) {
-		c, err := start()
+	return loop.Callback{Name: name, Entry: entry, Monitor: true, Changes: true, Err: err, Start: func(from loop.Beginning) (loop.Attendant, error) {
+		a, err := start()
 		if err == nil {
-			err = c.resume(from)
+			err = a.resume(from)
 		}
 		if err != nil {
 			return nil, &refusal{name, err}
 		}
-		return c, nil
+		return a, nil
 	}}
 }
 
 type noEnd struct{}
 
 func (noEnd) End(context.Context, loop.Ending) error { return nil }
-
-type nothingAtEnd struct{}
-
-func (nothingAtEnd) End(context.Context, loop.Ending, loop.State) error { return nil }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -100,22 +100,22 @@ func (p Recovery) check() error {
 
 // NonFinite checks for NaN and infinite losses. It ends the run with an error that wraps [loop.ErrNonFinite], or
 // restores an earlier state ([Recovery].Limit), including learning rate and random numbers. A state that changes in
-// place then needs a method Snapshot ([loop.State]).
+// place then needs a method Snapshot ([loop.Stepper]).
 //
 // It runs after the tasks, before other changes, the history and all callbacks, so a checkpoint never has a detected
 // bad state. The iteration still counts, and its values are visible.
 //
 // A loss is computed before its step. If a step corrupts the state while its loss is finite, only the next iteration is
 // bad. To detect it earlier, log and check the norm of the gradients ([Recovery].Entries).
-func NonFinite(settings ...Recovery) loop.Change {
+func NonFinite(settings ...Recovery) loop.Callback {
 	policy := joinedRecovery(settings)
 	err := policy.check()
 	when := loop.EachStep
 	if isSet(policy.When) {
 		when = policy.When
 	}
-	return loop.Change{Name: "non-finite: " + policy.String(), When: when.AndAtStart().AndAtEnd(), Needs: policy.Entries, Order: -1, Err: err,
-		Start: func(from loop.Beginning) (loop.Changer, error) {
+	return loop.Callback{Name: "non-finite: " + policy.String(), When: when.AndAtStart().AndAtEnd(), Needs: policy.Entries, Order: -1, Changes: true, Err: err,
+		Start: func(from loop.Beginning) (loop.Attendant, error) {
 			err := err
 			if err == nil && policy.undoes() {
 				err = keepable(from)
@@ -144,17 +144,17 @@ type finiteGuard struct {
 	undone       int
 }
 
-func (g *finiteGuard) Change(ctx context.Context, r loop.Report, s loop.State) error {
+func (g *finiteGuard) Watch(ctx context.Context, r loop.Report) error {
 	looked, bad, err := g.look(r.Logs)
 	switch {
 	case err != nil:
 		return err
 	case bad == nil:
-		return g.keep(ctx, r, s, looked)
+		return g.keep(ctx, r, looked)
 	case !g.policy.undoes():
 		return bad
 	}
-	if err := g.undo(ctx, r, s); err != nil {
+	if err := g.undo(ctx, r); err != nil {
 		return fmt.Errorf("%w; the state could not be put back: %w", bad, err)
 	}
 	if g.undone++; g.undone > g.policy.Limit {
@@ -206,7 +206,7 @@ func check(e loop.Entry) (bad, err error) {
 }
 
 // keep copies the state if due. Finite values confirm the state before the turn, not the one after it.
-func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, looked bool) error {
+func (g *finiteGuard) keep(ctx context.Context, r loop.Report, looked bool) error {
 	if !g.policy.undoes() {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, loo
 	}
 	if !g.good.any {
 		g.last = r.Elapsed
-		return g.good.take(ctx, s) // unconfirmed, but the only one
+		return g.good.take(ctx, r) // unconfirmed, but the only one
 	}
 	if looked && g.newest.any {
 		err := g.good.close()
@@ -228,23 +228,23 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, loo
 		return nil
 	}
 	g.last = r.Elapsed
-	return g.newest.take(ctx, s)
+	return g.newest.take(ctx, r)
 }
 
-func (g *finiteGuard) undo(ctx context.Context, r loop.Report, s loop.State) error {
+func (g *finiteGuard) undo(ctx context.Context, r loop.Report) error {
 	again := g.wasBad
 	g.wasBad = true
 	// At the end of a run the newest copy may be the bad state.
 	if g.policy.skips() && g.newest.any && !again && r.Elapsed.Steps > g.last.Steps {
-		return g.newest.restore(ctx, s)
+		return g.newest.restore(ctx, r)
 	}
 	if !g.good.any {
 		return errors.New("there is no earlier copy: the first values seen are bad")
 	}
-	return errors.Join(g.newest.close(), g.good.restore(ctx, s))
+	return errors.Join(g.newest.close(), g.good.restore(ctx, r))
 }
 
-func (g *finiteGuard) End(_ context.Context, e loop.Ending, _ loop.State) error {
+func (g *finiteGuard) End(_ context.Context, e loop.Ending) error {
 	err := errors.Join(g.newest.close(), g.good.close())
 	if e.Err != nil || e.Elapsed.Steps == e.From.Steps {
 		return err

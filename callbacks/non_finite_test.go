@@ -145,15 +145,15 @@ func TestNonFinite_byHand(t *testing.T) {
 	guard, err := callbacks.NonFinite(callbacks.Recovery{Limit: 1}).Start(loop.Beginning{})
 	require.NoError(t, err)
 	state := 0
-	require.NoError(t, guard.Change(t.Context(), loop.Report{}, loop.StateAt(&state)), "the first copy")
+	require.NoError(t, guard.Watch(t.Context(), loop.Report{}.With(&state)), "the first copy")
 	for pass, err := range loop.Over(numbers(5)) {
 		require.NoError(t, err)
 		var logs loop.Logs
 		logs.Loss("loss", map[bool]float64{false: 1, true: nan}[pass.Batch == 2])
 		state += pass.Batch
-		require.NoError(t, guard.Change(t.Context(), pass.Report(logs, nil), loop.StateAt(&state)))
+		require.NoError(t, guard.Watch(t.Context(), pass.Report(logs, nil).With(&state)))
 	}
-	require.NoError(t, guard.End(t.Context(), loop.Ending{}, loop.StateAt(&state)))
+	require.NoError(t, guard.End(t.Context(), loop.Ending{Report: loop.Report{}.With(&state)}))
 	require.Equal(t, 0+1+3+4, state)
 }
 

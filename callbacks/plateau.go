@@ -12,8 +12,9 @@ import (
 
 // ReduceOnPlateau multiplies the state's learning rate by a factor between 0 and 1 when an entry had no better value
 // for the patience, which then restarts. It runs in iterations that logged the entry. A state without a learning rate
-// ([loop.State]) is an error at the start. In a run resumed with its history ([loop.Continue]) the patience continues.
-func ReduceOnPlateau(entry string, factor float64, patience Patience, settings ...Monitor) loop.Change {
+// ([loop.Stepper]) is an error at the start. In a run resumed with its history ([loop.Continue]) the patience
+// continues.
+func ReduceOnPlateau(entry string, factor float64, patience Patience, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return changeByValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, factor, patience, settings) })
 }
@@ -22,7 +23,7 @@ func ReduceOnPlateau(entry string, factor float64, patience Patience, settings .
 const lowestRate = 0x1p-126
 
 type plateau struct {
-	nothingAtEnd
+	noEnd
 	monitor
 	factor   float64
 	patience Patience
@@ -45,13 +46,13 @@ func newPlateau(entry string, factor float64, patience Patience, settings []Moni
 	return &plateau{monitor: m, factor: factor, patience: patience}, nil
 }
 
-func (p *plateau) Change(ctx context.Context, r loop.Report, s loop.State) error {
+func (p *plateau) Watch(ctx context.Context, r loop.Report) error {
 	v, err := p.read(r)
 	if err != nil {
 		return err
 	}
 	if p.unknown {
-		if state, ok := loop.StateAs[abilities.LearningRater](s); ok {
+		if state, ok := abilities.StateAs[abilities.LearningRater](r); ok {
 			if err := p.belowMinRate(state); err != nil {
 				return err
 			}
@@ -60,9 +61,9 @@ func (p *plateau) Change(ctx context.Context, r loop.Report, s loop.State) error
 	if !p.due(r.Elapsed, v) {
 		return nil
 	}
-	state, ok := loop.StateAs[abilities.LearningRater](s)
+	state, ok := abilities.StateAs[abilities.LearningRater](r)
 	if !ok {
-		return noRater(s.Get())
+		return noRater(r.State())
 	}
 	old, err := state.LearningRate()
 	if err != nil {
@@ -114,7 +115,7 @@ func (p *plateau) resume(from loop.Beginning) error {
 			p.reduced(at)
 		}
 	})
-	state, ok := loop.StateAs[abilities.LearningRater](from)
+	state, ok := abilities.StateAs[abilities.LearningRater](from)
 	switch {
 	case ok:
 		return p.belowMinRate(state)

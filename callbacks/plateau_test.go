@@ -150,12 +150,12 @@ func TestReduceOnPlateau_byHand_andErrors(t *testing.T) {
 		require.NoError(t, err)
 		var logs loop.Logs
 		logs.Loss("x", 1)
-		report, at := loop.Report{Logs: logs}, loop.State{}
+		report := loop.Report{Logs: logs}
 		if state != nil {
-			at = loop.StateAt(&state)
+			report = report.With(&state)
 		}
-		require.NoError(t, p.Change(t.Context(), report, at))
-		err = p.Change(t.Context(), report, at)
+		require.NoError(t, p.Watch(t.Context(), report))
+		err = p.Watch(t.Context(), report)
 		switch s := state.(type) {
 		case *cell:
 			require.NoError(t, err)

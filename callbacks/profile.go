@@ -105,7 +105,7 @@ func (p *profile) start(r loop.Report) {
 		p.begun, p.begin = false, nil
 		return
 	}
-	if dumper, ok := loop.StateAs[abilities.XLADumper](r); ok {
+	if dumper, ok := abilities.StateAs[abilities.XLADumper](r); ok {
 		// Before the profiles, so that they do not include it.
 		dir := filepath.Join(p.dir, "xla")
 		err := os.MkdirAll(dir, 0o755)

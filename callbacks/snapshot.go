@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -15,18 +16,18 @@ type copied struct {
 	snap  loop.Snapshot // nil if the value is its own copy
 }
 
-func (c *copied) take(ctx context.Context, s loop.State) error {
-	if s == (loop.State{}) {
+func (c *copied) take(ctx context.Context, r loop.Report) error {
+	if r.StatePointer() == nil {
 		return errNoState
 	}
-	next := copied{any: true, value: s.Get()}
-	if state, ok := loop.StateAs[snapshotter](s); ok {
+	next := copied{any: true, value: r.State()}
+	if state, ok := abilities.StateAs[snapshotter](r); ok {
 		snap, err := state.Snapshot(context.WithoutCancel(ctx)) // a cancelled run finishes this turn
 		if err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 		next.snap = snap
-	} else if err := checkCopied(s.Get()); err != nil {
+	} else if err := checkCopied(r.State()); err != nil {
 		return err
 	}
 	err := c.close()
@@ -34,13 +35,13 @@ func (c *copied) take(ctx context.Context, s loop.State) error {
 	return err
 }
 
-func (c *copied) restore(ctx context.Context, s loop.State) error {
-	before := s.Get()
-	if err := s.Set(c.value); err != nil || c.snap == nil {
+func (c *copied) restore(ctx context.Context, r loop.Report) error {
+	before := r.State()
+	if err := r.SetState(c.value); err != nil || c.snap == nil {
 		return err
 	}
 	if err := c.snap.Restore(context.WithoutCancel(ctx)); err != nil {
-		return errors.Join(fmt.Errorf("restore: %w", err), s.Set(before))
+		return errors.Join(fmt.Errorf("restore: %w", err), r.SetState(before))
 	}
 	return nil
 }
@@ -55,7 +56,7 @@ func (c *copied) close() error {
 }
 
 func keepable(from loop.Beginning) error {
-	if _, ok := loop.StateAs[snapshotter](from); ok {
+	if _, ok := abilities.StateAs[snapshotter](from); ok {
 		return nil
 	}
 	return checkCopied(from.State())
@@ -63,7 +64,7 @@ func keepable(from loop.Beginning) error {
 
 var errNoFunction = errors.New("no function given")
 
-var errNoState = errors.New("there is no state: give the change one made by loop.StateAt")
+var errNoState = errors.New("there is no state: give the change a report that Report.With made")
 
 type snapshotter interface {
 	Snapshot(ctx context.Context) (loop.Snapshot, error)
@@ -73,7 +74,7 @@ type snapshotter interface {
 func checkCopied(state any) error {
 	switch reflect.ValueOf(state).Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Chan, reflect.Func, reflect.UnsafePointer:
-		return fmt.Errorf("a state of type %T changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes", state)
+		return fmt.Errorf("a state of type %T changes in place: to restore an earlier one, give it the method Snapshot that loop.Stepper describes", state)
 	}
 	return nil
 }

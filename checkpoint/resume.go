@@ -175,7 +175,7 @@ func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option,
 	if err := together(s.job, "take the folder for this run", err); err != nil {
 		return nil, err
 	}
-	state, ok := loop.StateAs[State](from)
+	state, ok := abilities.StateAs[State](from)
 	if !ok {
 		return nil, fmt.Errorf("checkpoint: a state of type %T cannot be saved and restored: give it the methods Content and Restore of checkpoint.State", from.State())
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
 func (s *saving) bestBack() loop.Option {
-	return loop.Change{Name: "keep best", When: loop.Never, Start: func(loop.Beginning) (loop.Changer, error) { return &bestBack{s.folder, s.Best, s.Mode, s.job}, nil }}
+	return loop.Callback{Name: "keep best", When: loop.Never, Changes: true, Start: func(loop.Beginning) (loop.Attendant, error) { return &bestBack{s.folder, s.Best, s.Mode, s.job}, nil }}
 }
 
 type bestBack struct {
@@ -18,12 +19,12 @@ type bestBack struct {
 	job    loop.Job
 }
 
-// Change does nothing: the best is known at the end.
-func (b *bestBack) Change(context.Context, loop.Report, loop.State) error { return nil }
+// Watch does nothing: the best is known at the end.
+func (b *bestBack) Watch(context.Context, loop.Report) error { return nil }
 
 // End runs after the End of the saves.
-func (b *bestBack) End(ctx context.Context, e loop.Ending, s loop.State) error {
-	state, ok := loop.StateAs[State](s)
+func (b *bestBack) End(ctx context.Context, e loop.Ending) error {
+	state, ok := abilities.StateAs[State](e)
 	if !e.Normal() || !ok {
 		return nil
 	}

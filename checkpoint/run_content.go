@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
 )
@@ -38,7 +39,7 @@ func (p position) check() error {
 }
 
 func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]float64) (Content, error) {
-	state, ok := loop.StateAs[State](r)
+	state, ok := abilities.StateAs[State](r)
 	if !ok {
 		return Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of State", r.State())
 	}

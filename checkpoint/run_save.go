@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -307,7 +308,7 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 	}
 	defer busy(s.job)()
 	step := Step(r.Elapsed.Steps)
-	state, ok := loop.StateAs[State](r)
+	state, ok := abilities.StateAs[State](r)
 	if !ok {
 		err = fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of State", r.State())
 	}

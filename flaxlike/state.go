@@ -17,7 +17,7 @@ import (
 )
 
 // State returns the value by which loops, callbacks and [checkpoint.Resume] use the model. They find it by themselves.
-// It is a [checkpoint.State] with the other methods that [loop.State] and checkpoint.State list, such as Snapshot. A
+// It is a [checkpoint.State] with the other methods that [loop.Stepper] and checkpoint.State list, such as Snapshot. A
 // custom loop can save a model by it:
 //
 //	content, err := model.State().(checkpoint.State).Content(ctx)

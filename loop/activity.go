@@ -7,10 +7,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// activity is what a run is doing: running a task or a callback, or waiting for data. Its text is made only when it
-// is asked for, because an activity is set several times an iteration.
+// activity is the current activity of a run: a task, a callback, or waiting for data. Its text is made only on demand,
+// because an activity is set several times per iteration.
 type activity struct {
-	of   fmt.Stringer // the task or the hook, nil if it is none
+	of   fmt.Stringer // the task or the hook, or nil
 	name string
 	task bool
 }
@@ -19,7 +19,7 @@ var atData = activity{name: "data"}
 
 func ofHook(h *hook) activity { return activity{of: h, name: h.Name} }
 
-// String is the schedule, and the name if there is one, as in errors; or "data".
+// String returns the schedule and the name, as in errors, or "data".
 func (a activity) String() string {
 	if a.of == nil {
 		return a.name
@@ -27,7 +27,6 @@ func (a activity) String() string {
 	return a.of.String()
 }
 
-// public is the activity as observers are given it.
 func (a activity) public() abilities.Activity {
 	kind := ""
 	if a.of != nil {
@@ -46,7 +45,7 @@ func (r *run[S, B]) at(a activity) {
 	}
 }
 
-// callObservers stands apart from at, which is called several times a turn and so must be cheap.
+// callObservers is separate from at, which must be cheap.
 func (r *run[S, B]) callObservers() {
 	step, now := r.elapsed.Steps, r.activity
 	if now == atData {
@@ -59,7 +58,6 @@ func (r *run[S, B]) callObservers() {
 	r.activity = now
 }
 
-// nextStep is the step that the next batch is for.
 func (r *run[S, B]) nextStep() int64 {
 	if r.over {
 		return r.elapsed.Steps
@@ -67,7 +65,6 @@ func (r *run[S, B]) nextStep() int64 {
 	return r.elapsed.Steps + max(int64(len(r.blocks.batches)), 1)
 }
 
-// wrap adds to an error where in the run it came up.
 func (r *run[S, B]) wrap(err error) error {
 	step := r.elapsed.Steps
 	if r.activity == atData {
@@ -75,7 +72,7 @@ func (r *run[S, B]) wrap(err error) error {
 	}
 	where := r.activity.String()
 	if _, ok := err.(withPoint); ok && r.activity.task && where == EachStep.name+": "+r.activity.name {
-		where = r.activity.name // a step whose error has a Point is named by its name alone
+		where = r.activity.name // for a step whose error has a Point, the name is enough
 	}
 	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, step, where), err}
 }
@@ -84,8 +81,8 @@ func (r *run[S, B]) errorAt(where string, err error) error {
 	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, r.elapsed.Steps, where), err}
 }
 
-// runError is an error with where it came up in a run. If the error has a method Point, which leaves its package's
-// name and its work out, the message names one package, this one.
+// runError is an error with its place in a run. If the inner error has a method Point, which omits the name of its
+// package, the message names one package.
 type runError struct {
 	where string
 	err   error
@@ -94,9 +91,9 @@ type runError struct {
 func (p *runError) Error() string { return "loop: " + p.Point() }
 func (p *runError) Unwrap() error { return p.err }
 
-// Point is the error without the name of this package.
+// Point returns the error without the name of this package.
 func (p *runError) Point() string {
-	last := p.where[strings.LastIndex(p.where, " ")+1:] // "data", and an error of package data begins with that too
+	last := p.where[strings.LastIndex(p.where, " ")+1:] // "data", with which errors of package data begin too
 	return p.where + ": " + strings.TrimPrefix(point(p.err), last+": ")
 }
 

@@ -43,12 +43,12 @@ func TestAfterAllLooksBehindTheOthers(t *testing.T) {
 	require.Equal(t, []string{"e", "c", "d", "a", "b", "b ends", "a ends", "d ends", "c ends", "e ends"}, said)
 }
 
-// Partial tells a state in the middle of a turn from one at a border.
+// Partial distinguishes a state in the middle of an iteration from one at a border.
 func TestEndingPartial(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		step    error // of the step, in the third turn
-		behind  error // of the task behind it
+		behind  error // of the task after it
 		cancels bool  // the context, in the third turn
 		want    bool
 		steps   int64

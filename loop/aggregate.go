@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Aggregation makes one value of the values that were logged under one name, such as those of an [Evaluation]. Without
-// one, [Losses] and [Metrics] get the mean weighted by the examples of each batch, which is the mean over all examples
-// (or the plain mean if no row had examples, as rows of [AtEnd] have none), and other collections get the newest value.
-// The zero Aggregation takes the newest value, which need not be a number.
+// Aggregation computes one value of the values that were logged under one name, such as those of an [Evaluation].
+// Without one, [Losses] and [Metrics] get the mean weighted by the examples of each batch, which is the mean over all
+// examples. If no row had examples, as rows of [AtEnd], they get the plain mean. Other collections get the newest
+// value. The zero Aggregation also takes the newest value, which may be any value.
 type Aggregation struct {
-	// Name appears in errors. An Aggregation with a name needs the function.
+	// Name appears in errors. An Aggregation with a Name needs Of.
 	Name string
-	// Of computes the value from the values of all rows that had the name, at least one and oldest first, and the
-	// numbers of examples in their batches. The values must be numbers.
+	// Of computes the value from the values of all rows with the name, at least one and oldest first, and the numbers
+	// of examples in their batches. The values must be numbers.
 	Of func(values, samples []float64) float64
 }
 
@@ -28,7 +28,6 @@ func aggregationOf(as map[Collection]Aggregation, c Collection) Aggregation {
 	return a
 }
 
-// checkAggregations returns which of the aggregations have no function.
 func checkAggregations(as map[Collection]Aggregation) error {
 	var errs []error
 	for c, a := range as {
@@ -39,11 +38,11 @@ func checkAggregations(as map[Collection]Aggregation) error {
 	return errors.Join(errs...)
 }
 
-// Aggregate makes one entry of each name in the history. Values are read when the entry is.
+// Aggregate returns one entry for each name in the history. An entry reads the values when it is read.
 func (h *History) Aggregate(as map[Collection]Aggregation) Logs {
 	var entries []Entry
 	for _, c := range h.columns {
-		if c.cells.Len() > 0 {
+		if c.Len() > 0 {
 			entries = append(entries, Entry{c.collection, c.name, h.aggregate(c, aggregationOf(as, c.collection))})
 		}
 	}
@@ -52,12 +51,12 @@ func (h *History) Aggregate(as map[Collection]Aggregation) Logs {
 
 func (h *History) aggregate(c *column, a Aggregation) Value {
 	if a.Of == nil {
-		return c.value(c.cells.Len() - 1)
+		return c.Value(c.Len() - 1)
 	}
 	return &aggregate{history: h, path: Entry{Collection: c.collection, Name: c.name}.Path(), by: a}
 }
 
-// aggregate is a number that is computed when it is read. It releases the history then.
+// aggregate is a number that is computed when it is read. It then releases the history.
 type aggregate struct {
 	once    sync.Once
 	history *History
@@ -69,7 +68,7 @@ type aggregate struct {
 
 func (a *aggregate) Float() (float64, error) {
 	a.once.Do(func() {
-		a.err = fmt.Errorf("%s: it did not return", a.by.Name) // stays if it panics: a second reader must not get a zero
+		a.err = fmt.Errorf("%s: it did not return", a.by.Name) // remains after a panic, for a second reader
 		a.number, a.err = a.read()
 	})
 	return a.number, a.err

@@ -13,8 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// floats reads all entries of logs.
-// Aggregations of one's own.
+// floats reads all entries of logs, with custom aggregations.
 var (
 	aggregateSum        = ownAggregation("sum", func(v, _ []float64) float64 { return weightedSum(v, nil) })
 	aggregateMean       = ownAggregation("mean", func(v, _ []float64) float64 { return weightedSum(v, nil) / float64(len(v)) })
@@ -99,7 +98,7 @@ func TestAggregate_ofNothingIsNothing(t *testing.T) {
 	require.Zero(t, h.Aggregate(map[loop.Collection]loop.Aggregation{loop.Metrics: aggregateSum}).Len())
 }
 
-// The sample mean of batch means is the mean over all examples, however they are cut into batches.
+// The sample mean of batch means is the mean over all examples, for any division into batches.
 func TestSampleMean_isTheMeanOverAllExamples(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		batches := rapid.SliceOfN(rapid.SliceOfN(rapid.Float64Range(-100, 100), 0, 6), 1, 20).Draw(t, "batches")
@@ -129,7 +128,7 @@ func TestSampleMean_isTheMeanOverAllExamples(t *testing.T) {
 	})
 }
 
-// What a task logs at the end of the inner run has no examples: the row is not that of a batch.
+// Logs of a task at the end of the inner run have no examples, because the row has no batch.
 func TestSampleMean_ofRowsWithoutExamplesIsTheMean(t *testing.T) {
 	compute := func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, metric("accuracy", 0.75), nil }
 	result, err := loop.New(loop.On(loop.AtEnd, loop.StepFunc(compute))).Run(t.Context(), 0, numbers(3))
@@ -217,7 +216,7 @@ func TestAggregate_failsForEachReader(t *testing.T) {
 	require.EqualError(t, err, "loop: metrics.m: median: it did not return")
 }
 
-// What a function of one's own is given: the values that there are, oldest first, each with the examples of its batch.
+// A custom function receives the values that exist, oldest first, each with the examples of its batch.
 func TestAggregation_arguments(t *testing.T) {
 	h := &loop.History{}
 	h.Commit(at(1), metric("m", 3), 2)

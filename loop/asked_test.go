@@ -22,7 +22,7 @@ type behindPointer struct{ n int }
 
 func (m *behindPointer) Samples() int { return m.n }
 
-// What a batch can do is found whether it is a value, a pointer, or stands in an interface.
+// The methods of a batch are found for a value, a pointer, and a value in an interface.
 func TestR10_samplesOfAnyBatch(t *testing.T) {
 	counts := map[string][]int64{
 		"a value":                       samplesOf(t, mine{3}, mine{4}),
@@ -52,7 +52,7 @@ type formatter struct{ mine }
 
 func (formatter) Format(fmt.State, rune) {}
 
-// samplesOf are the samples behind each batch, in a run and by hand.
+// samplesOf returns the samples after each batch, in a run and by hand.
 func samplesOf[B any](t *testing.T, batches ...B) (all []int64) {
 	t.Helper()
 	source := func(yield func(B, error) bool) {
@@ -100,7 +100,7 @@ func TestR10_statesOfAnyForm(t *testing.T) {
 		}))
 
 		_, err := loop.New(train).Run(t.Context(), any(map[string]int{}), numbers(3), callbacks.KeepBest("x", callbacks.Monitor{Mode: loop.Lowest}))
-		require.EqualError(t, err, "loop: at the start: step 0: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot that loop.State describes")
+		require.EqualError(t, err, "loop: at the start: step 0: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot that loop.Stepper describes")
 	})
 }
 

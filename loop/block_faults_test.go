@@ -47,7 +47,7 @@ func endOf(t *testing.T, stepper loop.Stepper[int, int], data func(context.Cance
 	return e, err
 }
 
-// comesAt gives an error at one batch.
+// comesAt returns an error at one batch.
 func comesAt(place int, err error) func(int) error {
 	return func(batch int) error {
 		if batch == place {
@@ -142,13 +142,13 @@ func TestBlocks_dataFailsBehindABlock(t *testing.T) {
 	}
 }
 
-// A task in front of a block asks to stop: its turn is finished, with the step, the tasks and the watchers behind it,
-// and the first wish is that of the run.
+// A task before a block asks to stop. The run finishes its iteration with the step, the later tasks and the callbacks,
+// and returns the first request.
 func TestBlocks_stopInFront(t *testing.T) {
 	boom := errors.New("boom")
 	for _, row := range []struct {
 		name         string
-		comes        error // over the step behind
+		comes        error // over the later step
 		reason       loop.Reason
 		state, after int
 		watched      int64
@@ -243,7 +243,7 @@ func (f blockFunc) StepBlock(_ context.Context, sum int, batches []int) (int, []
 	return f(sum, batches)
 }
 
-// What a BlockStepper must not do is an error that says so; the state is that of before its block.
+// A step that breaks the contract of StepBlock is an error. The state is the one before its block.
 func TestBlocks_brokenPromises(t *testing.T) {
 	boom := errors.New("boom")
 	each, ten := loop.EachStep, loop.Every(loop.Steps(10))

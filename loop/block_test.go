@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// That nobody can tell blocks from single steps is the law of TestModel; here are the places where it could break.
+// TestModel checks that blocks and single steps have equal results. These tests check the places where this could fail.
 
 // adder adds up, as a block stepper.
 type adder struct {
@@ -62,7 +62,7 @@ func (a adder) StepBlock(ctx context.Context, sum int, batches []int) (int, []lo
 // alone is an adder that is no block stepper.
 func (a adder) alone() loop.Stepper[int, int] { return loop.StepFunc[int, int](a.Step) }
 
-// ExampleStepper gives the steps between two evaluations to the task at once.
+// ExampleStepper makes the steps between two evaluations at once.
 func ExampleStepper() {
 	var sizes []int
 	training := loop.New(

@@ -6,27 +6,25 @@ import (
 	"time"
 )
 
-// blocks lets batches wait, to give several at once to a [Stepper] with StepBlock. The iterations of a block are made
-// as without blocks, but for the time at which things are asked: in all of them nothing is due but the block's step,
-// except before the first step and after the last one.
+// blocks lets batches wait, to pass several at once to a [Stepper] with StepBlock. Nothing but the step of the block is
+// due in its iterations, except before the first step and after the last one.
 type blocks[B any] struct {
 	on      bool
 	tasks   []blockTask
-	current int       // the task whose steps wait
-	batches []B       // those that wait for their steps
-	elapsed []Elapsed // with each of them
-	since   time.Time // the first of them has waited since then
+	current int       // the task of the waiting batches
+	batches []B       // the waiting batches
+	elapsed []Elapsed // of each of them
+	since   time.Time // the arrival of the first of them
 }
 
-// blockTask is a task, as far as blocks are concerned.
 type blockTask struct {
 	size int // its BlockSize; below 2 it makes one step at a time
-	// limit is the present length of its blocks: 1 at first, it grows as long as blocks take less than blockTime.
+	// limit is the current length of its blocks. It begins at 1 and grows while blocks take less than blockTime.
 	limit int
 }
 
-// blockTime bounds how long a block is gathered, and how long it is expected to take: schedules of time and the
-// context are looked at between blocks only.
+// blockTime bounds the time in which a block is gathered, and the time that it is expected to take: the loop checks
+// schedules of time and the context between blocks only.
 const blockTime = 50 * time.Millisecond
 
 func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
@@ -47,7 +45,6 @@ func (r *run[S, B]) startBlocks() {
 	r.readsClock = r.readsClock || b.on
 }
 
-// blockOfOne makes a single step by StepBlock.
 func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[S, B]) error {
 	state, logs, err := s.StepBlock(ctx, turn.State, []B{turn.Batch})
 	if err == nil && len(logs) != 1 {
@@ -63,8 +60,7 @@ func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[
 	return err
 }
 
-// gather makes the iteration of the newest batch, or lets the batch wait for its step; end reports that the run is
-// over.
+// gather makes the iteration of the newest batch, or lets the batch wait. end reports that the run is over.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
 	last := r.last.tasks
@@ -80,7 +76,7 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 		}
 	}
 	if b.pending() && task != b.current {
-		r.nextTaken, r.acted = true, true // all have the newest batch: nothing else would ask whether the block stopped
+		r.nextTaken, r.acted = true, true // all have the newest batch, so only acted asks whether the block stopped
 		end, err = r.flush()
 		if r.nextTaken = false; end || err != nil {
 			return end, err
@@ -103,9 +99,9 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	return r.add(task, last, now, stop, !stop && !after)
 }
 
-// blockOf returns the task whose block an iteration can be part of, -1 if there is none: it must be the only block
-// stepper that is due. before and after say that other tasks are due before and after it. A block that has batches
-// already cannot take one with a task before its step.
+// blockOf returns the task whose block can include an iteration, -1 if there is none: the task must be the only block
+// stepper that is due. before and after report that other tasks are due before and after it. A block that has batches
+// cannot include an iteration with a task before its step.
 func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 	task = -1
 	for i := range r.tasks {
@@ -124,7 +120,6 @@ func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 	return task, before, after
 }
 
-// runBefore runs the tasks before that of a block.
 func (r *run[S, B]) runBefore(task int) (stop bool, err error) {
 	r.turn.Batch = *r.batch
 	for i := range task {
@@ -138,14 +133,15 @@ func (r *run[S, B]) runBefore(task int) (stop bool, err error) {
 	return r.agreement.border(stop)
 }
 
-// add adds the newest batch to the block of a task. It waits there if it may, or all that wait have their steps.
+// add adds the newest batch to the block of a task. The batch waits there if it may, otherwise the steps of the block
+// are made.
 func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, err error) {
 	b := &r.blocks
 	if !b.pending() {
 		b.current, b.since = task, time.Now()
 	}
 	b.batches, b.elapsed = append(b.batches, *r.batch), append(b.elapsed, now)
-	// Where processes agree, no clock ends a block.
+	// Over several processes, no clock ends a block.
 	if may && len(b.batches) < b.tasks[task].limit && !r.interrupted && (r.job != nil || now.Time-b.elapsed[0].Time < blockTime) &&
 		!r.untilReached(&now) && !r.callbackDue(&last, &now) && (len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
 		if r.reading.on {
@@ -162,7 +158,7 @@ func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, 
 	return end || stop, err
 }
 
-// callbackDue reports whether a callback is due after an iteration, as far as that can be known before its step.
+// callbackDue reports whether a callback is due after an iteration, as far as this is known before the step.
 func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	if len(r.hooks) == 0 {
 		return false
@@ -177,14 +173,14 @@ func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	return false
 }
 
-// flush makes the steps that wait, and the rest of the last one's iteration; end reports that the run is over.
+// flush makes the waiting steps and the rest of the iteration of the last one. end reports that the run is over.
 func (r *run[S, B]) flush() (end bool, err error) {
 	b := &r.blocks
 	if !b.pending() {
 		return false, nil
 	}
 	batches, elapsed := b.batches, b.elapsed
-	b.batches, b.elapsed = batches[:0], elapsed[:0] // whatever happens now, they no longer wait
+	b.batches, b.elapsed = batches[:0], elapsed[:0] // they do not wait, even after an error
 	defer clear(batches)
 	if r.reading.on && r.reading.maker.Load() == nil {
 		r.reading.waiting.Store(false)
@@ -204,16 +200,16 @@ func (r *run[S, B]) flush() (end bool, err error) {
 		return false, lost
 	}
 	if failed && done < len(elapsed) {
-		r.elapsed = elapsed[done] // of the step that failed
+		r.elapsed = elapsed[done] // the step that failed
 	}
 	if err = r.stopOrFail(err, &stop); err != nil {
 		return false, err
 	}
-	if done == 0 && !r.changed { // it stopped before its first step, and no other task ran in that iteration
+	if done == 0 && !r.changed { // it stopped before its first step, and no other task ran
 		r.elapsed = r.last.tasks
 		return r.conclude(stop)
 	}
-	// The limit stays 1 where a callback waits for a name that the block logs: that is called after each step.
+	// The limit remains 1 if a callback waits for a name that the block logs: it is called after each step.
 	if done > 0 && !r.single && (b.tasks[b.current].limit > 1 || r.watchedName(logs[0]) == "") {
 		r.agreement.timed(done, time.Since(begin))
 	}
@@ -223,7 +219,6 @@ func (r *run[S, B]) flush() (end bool, err error) {
 	return r.iterate(b.current+1, stop)
 }
 
-// stepBlock makes the steps of a block.
 func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	t := &r.tasks[r.blocks.current]
 	r.at(t.activity())
@@ -239,13 +234,13 @@ func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	return state, logs, err
 }
 
-// keepBlock adds the iterations of a block whose steps are made to the history. With finish, the last one is left as
-// an iteration whose tasks have run.
+// keepBlock adds the iterations of a block to the history. With finish, it leaves the last one as an iteration whose
+// tasks have run.
 func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finish bool) (err error) {
 	from, to := r.last.history, r.clock.at(r.elapsed)
 	for i, now := range elapsed {
 		if i > 0 {
-			r.turn.Logs = Logs{} // before the first step, other tasks may have logged
+			r.turn.Logs = Logs{} // other tasks may have logged before the first step
 		}
 		r.turn.Batch, r.turn.Elapsed = batches[i], now
 		r.turn.Logs.Merge(logs[i])
@@ -253,11 +248,11 @@ func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finis
 		if finish && err == nil && i == len(elapsed)-1 {
 			return nil
 		}
-		// The time of single steps is not known: they share that of the block.
+		// The time of single steps is unknown: they share the time of the block.
 		part := time.Duration(i+1) * (to.Time - from.Time) / time.Duration(len(elapsed))
 		r.elapsed.Time, r.elapsed.Date = from.Time+part, from.Date+Date(part)
 		if name := r.watchedName(logs[i]); name != "" && err == nil {
-			r.reason = Failed // the other steps are in the state too, and are counted
+			r.reason = Failed // the other steps are in the state and counted
 			err = r.wrap(fmt.Errorf("%s is logged in some steps only: StepBlock must log the same names in each", name))
 		}
 		r.keepRow()
@@ -268,7 +263,7 @@ func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finis
 	return err
 }
 
-// limitBlock sets the limit of a task whose newest block took so long.
+// limitBlock sets the limit of a task after a block that took this time.
 func (r *run[S, B]) limitBlock(task, steps int, took time.Duration) {
 	t := &r.blocks.tasks[task]
 	most := int64(t.size)
@@ -278,7 +273,6 @@ func (r *run[S, B]) limitBlock(task, steps int, took time.Duration) {
 	t.limit = int(max(min(most, 2*int64(t.limit)), 1))
 }
 
-// watchedName returns a name among the logs that a callback waits for, "" if there is none.
 func (r *run[S, B]) watchedName(logs Logs) string {
 	for i := range r.hooks {
 		if h := &r.hooks[i]; h.waitsForEntry() && h.When.rule != nil && hasEntry(h.Entry, logs) {
@@ -288,7 +282,7 @@ func (r *run[S, B]) watchedName(logs Logs) string {
 	return ""
 }
 
-// leaveOut leaves out the newest n of the batches that wait: they make no step.
+// leaveOut removes the newest n of the waiting batches without a step.
 func (r *run[S, B]) leaveOut(n int64) {
 	b := &r.blocks
 	if n > 0 && b.pending() {
@@ -299,7 +293,7 @@ func (r *run[S, B]) leaveOut(n int64) {
 			r.reading.waiting.Store(false)
 		}
 	}
-	if !b.pending() && !r.changed { // elapsed is that of the first batch of a block
+	if !b.pending() && !r.changed { // elapsed was that of the first batch of a block
 		r.elapsed = r.last.tasks
 	}
 }

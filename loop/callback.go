@@ -12,76 +12,62 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Callback is an [Option] that observes a run: it is called after the tasks of a turn and changes nothing. One value
-// serves any number of runs. Most functions of package callbacks return one. In a loop written by hand, call Start,
-// then Watch in each pass in which it is due, then End.
+// Callback is an [Option] that is called after the tasks of an iteration. One value serves any number of runs. Most
+// functions of package callbacks return one. In a hand-written loop, call Start, then Watch in each pass in which it is
+// due, then End.
 type Callback struct {
 	// Name appears in errors and in the plan.
 	Name string
-	// When says in which turns it is called. If WhenRun is set, it computes the schedule from where a run begins and
-	// ends.
+	// When selects the iterations in which it is called. WhenRun, if set, computes the schedule from the beginning and
+	// the end of a run.
 	When    Schedule
 	WhenRun func(Beginning) Schedule
-	// Entry, if set, restricts the calls to turns in which a value was logged under this name (see [Logs.Get]), such as
-	// "loss_test" after each evaluation. When may then be left out. If every task of the loop had a turn and none
-	// logged the name, the run ends with an error that lists the names there are.
+	// Entry, if set, restricts the calls to iterations that logged a value under this name (see [Logs.Get]), such as
+	// "loss_test" after each evaluation. When may then be left out. If every task has run and none has logged the name,
+	// the run ends with an error that lists the known names.
 	Entry string
-	// Monitor says that the callback follows the values of Entry; see [MonitorsWhen].
+	// Needs are names that some task must log in some iteration, otherwise the run ends as for Entry.
+	Needs []string
+	// Monitor reports that the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
-	// Order orders the callbacks of a run, 0 if it is left out. They are started and called by it, the lowest first, and
-	// ended in the reverse order. Equal ones keep the order of the options.
+	// Order sorts the callbacks of a run, default 0. The run starts and calls them from the lowest to the highest, and
+	// ends them in the reverse order. Callbacks of equal Order keep the order of the options.
 	Order int
-	// AtRank0 says that of several processes (see [Job]) only the one of rank 0 starts and calls it, as what writes
-	// or shows: the others hold the same numbers. It must not do what needs all of them, as reading a state that is cut.
+	// AtRank0 starts and calls the callback only in the process of rank 0 (see [Job]), for callbacks that write or show
+	// numbers, which are equal in all processes. Such a callback must not need the other processes, as reading a
+	// sharded state does.
 	AtRank0 bool
-	// Start is called when a run starts and returns what is called in its turns. An error ends the run. An error that
-	// wraps [ErrStop] ends it before its first turn, without an error: the earlier run that this one resumes was over.
+	// Changes makes it a change: a callback that may change the state ([Report.SetState]), such as to restore an
+	// earlier one. The run calls changes before it extends the history and before the other callbacks, which see the
+	// changed state. A change runs in all processes: with AtRank0 it is an error.
+	Changes bool
+	// Start is called when a run starts and returns the value that is called in its iterations. An error ends the run.
+	// An error that wraps [ErrStop] ends it without an error before its first iteration: the resumed run had already
+	// ended.
 	Start func(Beginning) (Attendant, error)
-	// Err is what is wrong with the callback. A run with such a callback returns the error before anything is started.
+	// Err is a mistake in the callback. A run returns it before anything starts.
 	Err error
 }
 
-// Change is an [Option] that is called as a [Callback] is and may change the state: restore an earlier one, set the
-// learning rate. It is called after the tasks of a turn, before the turn is added to the history and before all
-// callbacks, so that those see the changed state. The fields are those of Callback.
-type Change struct {
-	Name    string
-	When    Schedule
-	WhenRun func(Beginning) Schedule
-	Entry   string
-	// Needs are names that must be logged, as Entry must, but in any turn.
-	Needs   []string
-	Monitor bool
-	// Order orders the changes of a run.
-	Order int
-	Start func(Beginning) (Changer, error)
-	Err   error
-}
-
-// Attendant is what a [Callback] starts for one run. One that has the method Interrupts() bool may ask for a call
-// outside of its schedule, as when a save in the background has failed: Interrupts is called after each iteration, or
-// before its step where the step may wait for others in a block, and must be quick. A result of true ends the block.
+// Attendant is the value that a [Callback] starts for one run. If it has the method Interrupts() bool, it may ask for a
+// call outside its schedule, for example after a failed save in the background. The run calls Interrupts after each
+// iteration, or before its step where the step may wait in a block. It must be fast. true ends the block.
 type Attendant interface {
-	// Watch is called in each turn in which the callback is due. An error ends the run; [ErrStop] ends it after the
-	// turn.
+	// Watch is called in each iteration in which the callback is due. An error ends the run. [ErrStop] ends it after
+	// the iteration.
 	Watch(ctx context.Context, report Report) error
-	// End is called once at the end of the run, whatever happened, in the reverse order of the starts. The context is
-	// not cancelled.
+	// End is called once at the end of the run, also after an error, in the reverse order of the starts. The context
+	// does not end.
 	End(ctx context.Context, ending Ending) error
 }
 
-// Changer is what a [Change] starts for one run. Its methods are called as those of an [Attendant].
-type Changer interface {
-	Change(ctx context.Context, report Report, state State) error
-	End(ctx context.Context, ending Ending, state State) error
-}
-
-// Watch is a [Callback] that calls a function in the iterations of a schedule, with the contract of [Attendant].Watch.
+// Watch returns a [Callback] that calls a function in the iterations of a schedule, with the contract of
+// [Attendant].Watch.
 func Watch(when Schedule, watch func(ctx context.Context, report Report) error) Callback {
 	return Callback{When: when, Start: startWatch(watch)}
 }
 
-// WatchEntry is a [Callback] that calls a function in each turn in which a value was logged under a name.
+// WatchEntry returns a [Callback] that calls a function in each iteration that logged a value under a name.
 func WatchEntry(entry string, watch func(ctx context.Context, report Report) error) Callback {
 	c := Callback{Entry: entry, When: everywhere, Start: startWatch(watch)}
 	if entry == "" {
@@ -103,44 +89,38 @@ func (f attendFunc) Watch(ctx context.Context, r Report) error { return f(ctx, r
 func (f attendFunc) End(context.Context, Ending) error         { return nil }
 
 func (c Callback) apply(s *settings) {
-	if c.Start == nil && c.Err == nil { // Err may say why there is none
+	if c.Start == nil && c.Err == nil { // Err may explain a missing Start
 		c.Err = errNoFunction
 	}
-	s.hooks = append(s.hooks, hook{Callback: c, kind: "callback"})
-}
-
-func (c Change) apply(s *settings) {
-	if c.Start == nil && c.Err == nil { // Err may say why there is none
-		c.Err = errNoFunction
+	if c.Changes && c.AtRank0 {
+		c.Err = errors.Join(c.Err, errors.New("a callback with Changes runs in all processes: leave AtRank0 out"))
 	}
-	s.hooks = append(s.hooks, hook{
-		Callback: Callback{Name: c.Name, When: c.When, WhenRun: c.WhenRun, Entry: c.Entry, Monitor: c.Monitor, Order: c.Order, Err: c.Err},
-		kind:     "change", startChange: c.Start, needs: slices.Clone(c.Needs),
-	})
+	c.Needs = slices.Clone(c.Needs)
+	s.hooks = append(s.hooks, hook{Callback: c})
 }
 
-// hook is a callback or a change of one run.
+// hook is a callback of one run.
 type hook struct {
 	Callback
-	kind        string                           // "callback" or "change"
-	number      int                              // among those of its kind, in the order of the options
-	startChange func(Beginning) (Changer, error) // nil if it is a callback
-	needs       []string
-	// scheduled monitors are called in the turns of MonitorsWhen alone.
-	scheduled bool
-	// One of the two is set once it was started.
-	attendant Attendant
-	changer   Changer
-	// These are the attendant, if it is one.
+	number    int       // among those of its kind, from 1
+	scheduled bool      // a monitor, and MonitorsWhen is set
+	attendant Attendant // nil if it was not started
+	// These are the attendant, or nil if it lacks the methods.
 	interrupter abilities.Interrupter
 	observer    abilities.Observer
-	interrupted bool // where processes agree: it asks for a call
+	interrupted bool // over several processes: it asks for a call
 }
 
-// everywhere is the schedule of what waits for an entry alone.
+func (h *hook) kind() string {
+	if h.Changes {
+		return "change"
+	}
+	return "callback"
+}
+
+// everywhere is the schedule of a callback with an entry and without When.
 var everywhere = EachStep.AndAtStart().AndAtEnd()
 
-// setSchedule decides when it is called in a run.
 func (h *hook) setSchedule(from Beginning) {
 	switch {
 	case h.Monitor && from.MonitorsWhen != nil:
@@ -153,46 +133,29 @@ func (h *hook) setSchedule(from Beginning) {
 }
 
 func (h *hook) start(from Beginning) (err error) {
-	if h.startChange != nil {
-		h.changer, err = h.startChange(from)
-	} else {
-		h.attendant, err = h.Start(from)
-	}
-	if err == nil && !h.started() {
-		err = errors.New("its start function gave nothing")
-	}
+	h.attendant, err = h.Start(from) // it may return both an attendant and ErrStop
 	h.interrupter, _ = h.attendant.(abilities.Interrupter)
 	h.observer, _ = h.attendant.(abilities.Observer)
-	if err == nil && h.interrupter == nil && h.When.zero() {
-		err = errNoSchedule
+	switch {
+	case err != nil:
+		return err
+	case h.attendant == nil:
+		return errors.New("its start function gave nothing")
+	case h.interrupter == nil && h.When.zero():
+		return errNoSchedule
 	}
-	return err
+	return nil
 }
 
-// waitsForEntry reports whether it is called wherever its entry is logged.
 func (h *hook) waitsForEntry() bool { return h.Entry != "" && !h.scheduled }
 
-func (h *hook) started() bool { return h.attendant != nil || h.changer != nil }
+func (h *hook) started() bool { return h.attendant != nil }
 
-func (h *hook) call(ctx context.Context, r Report) error {
-	if h.changer != nil {
-		return h.changer.Change(ctx, r, r.state)
-	}
-	return h.attendant.Watch(ctx, r)
-}
-
-func (h *hook) end(ctx context.Context, e Ending) error {
-	if h.changer != nil {
-		return h.changer.End(ctx, e, e.state)
-	}
-	return h.attendant.End(ctx, e)
-}
-
-// before compares the hooks of a run: callbacks with a negative Order start before the changes that have it too, to
-// observe those.
+// before compares two hooks by Order. Callbacks with a negative Order start before the changes of that Order, to
+// observe them.
 func (h *hook) before(other *hook) int {
 	change := func(h *hook) int {
-		if h.Order < 0 && h.startChange != nil {
+		if h.Order < 0 && h.Changes {
 			return 1
 		}
 		return 0
@@ -200,7 +163,7 @@ func (h *hook) before(other *hook) int {
 	return cmp.Or(cmp.Compare(h.Order, other.Order), change(h)-change(other))
 }
 
-// String is its schedule and name, as in errors and in the plan.
+// String returns the schedule and the name, as in errors and in the plan.
 func (c Callback) String() string {
 	if c.When.zero() && c.Entry == "" && c.Name != "" {
 		return c.Name
@@ -218,7 +181,6 @@ func onEach(entry, name string) string {
 	return "on each " + entry + ": " + name
 }
 
-// hasEntry reports whether a name is among the logs.
 func hasEntry(entry string, logs Logs) bool {
 	return slices.ContainsFunc(logs.entries, func(e Entry) bool { return e.hasName(entry) || e.hasPath(entry) })
 }

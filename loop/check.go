@@ -10,7 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// check returns what is wrong with a loop and its options.
 func (r *run[S, B]) check(noData bool) error {
 	errs := r.errs
 	if noData {
@@ -19,8 +18,8 @@ func (r *run[S, B]) check(noData bool) error {
 	if err := r.keep.err; err != nil {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))
 	}
-	errs = append(errs, misdeclared(reflect.TypeFor[*B](), "the batch", reflect.TypeFor[abilities.Sized](), reflect.TypeFor[abilities.InEpoch]()))
-	r.batch = new(B) // apart from the run, which a source that is left behind must not hold
+	errs = append(errs, abilities.Misdeclared(reflect.TypeFor[*B](), "the batch", reflect.TypeFor[abilities.Sized](), reflect.TypeFor[abilities.InEpoch]()))
+	r.batch = new(B) // not part of the run, which an abandoned source must not hold
 	r.size = sizer(r.batch)
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -35,40 +34,13 @@ func (r *run[S, B]) check(noData bool) error {
 	for i := range r.hooks {
 		h := &r.hooks[i]
 		if err := errors.Join(h.When.err, h.Err, r.impossible(h.When)); err != nil {
-			errs = append(errs, fmt.Errorf("%s %d (%s): %w", h.kind, h.number, h.String(), err))
+			errs = append(errs, fmt.Errorf("%s %d (%s): %w", h.kind(), h.number, h.String(), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// misdeclared is an error for a method that a run would ask for and that has another signature: it would be left out
-// without a word. A method Samples that returns no integer has another meaning.
-func misdeclared(of reflect.Type, what string, asked ...reflect.Type) error {
-	for _, ability := range asked {
-		for i := range ability.NumMethod() {
-			want := ability.Method(i)
-			m, ok := of.MethodByName(want.Name)
-			if !ok {
-				continue
-			}
-			var in, out []reflect.Type
-			for i := 1; i < m.Type.NumIn(); i++ { // without the receiver
-				in = append(in, m.Type.In(i))
-			}
-			for i := range m.Type.NumOut() {
-				out = append(out, m.Type.Out(i))
-			}
-			is := reflect.FuncOf(in, out, m.Type.IsVariadic())
-			if is == want.Type || want.Name == "Samples" && (len(in) > 0 || len(out) != 1 || !reflect.Zero(out[0]).CanInt() && !reflect.Zero(out[0]).CanUint()) {
-				continue
-			}
-			return fmt.Errorf("%s, a %s, has the method %s %s, which a run asks for as %s", what, of, want.Name, is, want.Type)
-		}
-	}
-	return nil
-}
-
-// impossible refuses a schedule that is due in no run, however long it is. [Never] is allowed.
+// impossible returns an error for a schedule that is not due in any run. [Never] is allowed.
 func (r *run[S, B]) impossible(when Schedule) error {
 	if !r.notReached(when) || !when.never(nil) {
 		return nil
@@ -76,7 +48,6 @@ func (r *run[S, B]) impossible(when Schedule) error {
 	return errors.New("never due, however long the run is: its parts exclude each other; to leave it out, say loop.Never")
 }
 
-// unreached lists what is not due before the end of the run.
 func (r *run[S, B]) unreached() (names []string) {
 	for i := range r.tasks {
 		if t := &r.tasks[i]; r.notReached(t.when) {
@@ -85,18 +56,19 @@ func (r *run[S, B]) unreached() (names []string) {
 	}
 	for i := range r.hooks {
 		if h := &r.hooks[i]; r.notReached(h.When) {
-			names = append(names, fmt.Sprintf("%s %d (%s)", h.kind, h.number, h.String()))
+			names = append(names, fmt.Sprintf("%s %d (%s)", h.kind(), h.number, h.String()))
 		}
 	}
 	return names
 }
 
-// notReached reports whether a schedule is surely not due before the end of the run.
+// notReached reports whether a schedule is certainly not due before the end of the run.
 func (r *run[S, B]) notReached(when Schedule) bool {
 	return when.err == nil && when.rule != nil && r.until != nil && r.until.Length() > 0 && when.never(r.until)
 }
 
-// logUnreached logs what is not due before the end of the run: a short trial run, or a wrong number.
+// logUnreached logs tasks and callbacks that are not due before the end of the run, which may be a short trial or a
+// wrong number.
 func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
 	if job != nil && job.Rank() > 0 {
 		return
@@ -106,7 +78,7 @@ func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
 	}
 }
 
-// sizer returns what counts the examples of *batch, nil if each batch counts as one.
+// sizer returns a function that counts the examples of *batch, nil if each batch counts as one.
 func sizer[B any](batch *B) func() int {
 	// The pointer as an interface costs no allocation; the value would.
 	if sized, ok := any(batch).(abilities.Sized); ok {
@@ -128,15 +100,14 @@ func errNegative(samples int64) error {
 	return fmt.Errorf("a batch must not have a negative number of samples, got %d", samples)
 }
 
-// expectedEntries finds names that callbacks wait for or need, and that no task logs.
+// expectedEntries finds names that callbacks need and no task logs.
 type expectedEntries struct {
 	expected []expectedEntry
-	// pending is the number of tasks that had no turn yet: they may log the name.
+	// pending counts the tasks that have not run yet and may log the name.
 	pending int
 	done    []bool // of each task
 }
 
-// expectedEntry is a name, and the callback that expects it.
 type expectedEntry struct{ entry, label string }
 
 func (e *expectedEntries) start(hooks []hook, tasks int) {
@@ -145,7 +116,7 @@ func (e *expectedEntries) start(hooks []hook, tasks int) {
 		if h.Entry != "" {
 			e.expected = append(e.expected, expectedEntry{h.Entry, h.String()})
 		}
-		for _, name := range h.needs {
+		for _, name := range h.Needs {
 			e.expected = append(e.expected, expectedEntry{name, onEach(name, h.Name)})
 		}
 	}
@@ -161,8 +132,8 @@ func (e *expectedEntries) ran(task int) {
 	}
 }
 
-// check is called when the tasks of a turn have run, and gives with an error where it belongs. Once it has found all
-// names it does nothing.
+// check is called after the tasks of an iteration. With an error it returns its place. It does nothing after it has
+// found all names.
 func (e *expectedEntries) check(latest Logs) (where string, err error) {
 	if len(e.expected) == 0 || e.pending > 0 {
 		return "", nil

@@ -18,7 +18,7 @@ func TestS05_whatIsNotReachedIsNoError(t *testing.T) {
 		name    string
 		when    loop.Schedule
 		options []loop.Option
-		err     string // behind the name of the task
+		err     string // after the name of the task
 	}{
 		{"every", loop.Every(loop.Steps(6)), []loop.Option{until}, ""},
 		{"at", loop.At(loop.Steps(6)), []loop.Option{until}, ""},

@@ -1,47 +1,46 @@
-// Package loop is a small language to write training loops in: schedules say when, tasks change the state, callbacks
-// look on, logs and a history keep what was reported.
+// Package loop runs training loops: schedules decide when tasks, callbacks and evaluations run, and a history keeps
+// what they log.
 //
 //	training := loop.New(
 //		loop.On(loop.EachStep, trainStep),
 //		loop.On(loop.Every(loop.Steps(500)), testStep))
 //	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(2000)), callbacks.ProgressBar(os.Stderr))
 //
-// It knows nothing of models or devices: a state is any type S, a batch any type B. It needs the standard library
-// alone. Package callbacks has early stopping, the best state, progress bars, recorders and measurements, made of the
-// same [Callback] and [Change] that a program can write itself.
+// The package knows nothing of models or devices: a state has any type S and a batch any type B. It needs the standard
+// library alone. Package callbacks has early stopping, the best state, progress bars, recorders and measurements, each
+// made of a [Callback].
 //
-// # A turn
+// # An iteration
 //
-// For every batch the loop makes one turn. It counts the step, runs the tasks that are due, in their order, makes the
-// changes that are due, adds what was logged to the history, and calls the callbacks that are due, in their order. Then
-// the run ends if a task or callback returned [ErrStop], if [Until] is reached, or if the context was cancelled.
+// The loop makes one iteration for each batch. It counts the step, runs the tasks that are due, runs the changes that
+// are due ([Callback] with Changes), adds the logs to the history, and calls the other callbacks that are due. The run
+// then ends if a task or callback returned [ErrStop], if [Until] is reached, or if the context ended.
 //
 // # Counting
 //
-// Steps are counted when they are finished: in the turn of the first batch a task sees one step, and
-// Every(Steps(100)) is due in turns 100, 200, and so on. [Schedule.AndAtStart] adds the start of the run.
+// An iteration counts as one finished step. A task sees one step in the first iteration, and Every(Steps(100)) is due
+// in iterations 100, 200, and so on. [Schedule.AndAtStart] adds the start of the run.
 //
-// # Endings
+// # Ends of a run
 //
-// A run ends with its data, with [Until], with an [ErrStop], with its context (see [WithSignals]), or with an error; a
-// panic becomes an error. In each case [Result] has the last good state, what was counted and why the run ended, and
-// the End of each [Attendant] is called, in the reverse order. A turn that failed half way counts if it changed the
-// state.
+// A run ends with its data, with [Until], with an [ErrStop], with its context (see [WithSignals]), or with an error. A
+// panic becomes an error. In each case [Result] has the last good state, the counts and the reason, and the run calls
+// the End of each [Attendant] in the reverse order. An iteration that failed counts if it changed the state.
 //
-// # Loops in loops, and blocks
+// # Nested loops, and blocks
 //
 // An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A step with StepBlock
-// ([Stepper]) is given several batches at once where nothing else is due between them; the results are the same with or
-// without. Data that depends on the state reads one with the method OnRead ([State]), which shows every step whose
-// batch has been handed out. (The tests compare runs with a plain model of all this: model_reference_test.go.)
+// ([Stepper]) receives several batches at once where nothing else is due between them. Blocks do not change the
+// results. Data that depends on the state reads a state with the method OnRead ([Stepper]), which shows every step
+// whose batch was handed out. The tests compare runs with a plain model (model_reference_test.go).
 //
 // # Several processes
 //
-// Where the state belongs to several processes ([Job]), all of them run the same loop and agree on what a clock, a
-// signal, the data or an error of one decides.
+// If the state belongs to several processes ([Job]), all of them run the same loop. They agree on each decision of a
+// clock, a signal, the data or an error.
 //
 // # Purity
 //
-// A schedule is a pure function of what had elapsed before and after a turn. It keeps nothing, so one value can be used
-// in any number of loops and runs. What a callback has to remember is made when a run starts.
+// A schedule is a pure function of what had elapsed before and after an iteration. One value serves any number of loops
+// and runs. A callback makes what it remembers when a run starts.
 package loop

@@ -7,22 +7,22 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// Elapsed is how far a run has come.
+// Elapsed is the progress of a run.
 type Elapsed struct {
-	// Steps is the number of turns, including the present one.
+	// Steps is the number of iterations, including the current one.
 	Steps int64
-	// Samples is the number of examples in the batches of these turns (see [Stepper]).
+	// Samples is the number of examples in the batches of these iterations (see [Stepper]).
 	Samples int64
-	// Epochs is the number of passes over the data that are complete: see [Source].
+	// Epochs is the number of complete passes over the data: see [Source].
 	Epochs int64
-	// Time is how long the run has been active, by the monotonic clock.
+	// Time is the active time of the run, by the monotonic clock.
 	Time time.Duration
-	// Date is the wall clock at the start with the monotonic time since then added to it, so that setting the clock
-	// during the run does not change it.
+	// Date is the wall clock at the start plus the monotonic time since then. Setting the clock during the run does not
+	// change it.
 	Date Date
 }
 
-// Since is the difference in steps, samples, epochs and time between e and an earlier o. The Date stays that of e.
+// Since returns the difference in steps, samples, epochs and time between e and an earlier o. Date remains that of e.
 func (e Elapsed) Since(o Elapsed) Elapsed {
 	e.Steps -= o.Steps
 	e.Samples -= o.Samples
@@ -31,16 +31,16 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 	return e
 }
 
-// set is *e = *o, field by field: the copy of a struct of this length waits for fields that were just written.
+// set is *e = *o by field, because a copy of the whole struct waits for fields that were just written.
 func (e *Elapsed) set(o *Elapsed) {
 	e.Steps, e.Samples, e.Epochs, e.Time, e.Date = o.Steps, o.Samples, o.Epochs, o.Time, o.Date
 }
 
-// count takes over the steps, samples and epochs of o.
+// count copies the steps, samples and epochs of o.
 func (e *Elapsed) count(o Elapsed) { e.Steps, e.Samples, e.Epochs = o.Steps, o.Samples, o.Epochs }
 
-// Check gives an error for steps, samples, epochs or a time that are not 0 to 2^62: sums and differences of those
-// that are never overflow. [Continue] and files take no others.
+// Check returns an error for steps, samples, epochs or a time outside 0 to 2^62. Sums and differences within this range
+// do not overflow. [Continue] and files accept no others.
 func (e Elapsed) Check() error {
 	switch {
 	case e.Steps < 0 || e.Samples < 0 || e.Epochs < 0 || e.Time < 0:
@@ -51,41 +51,41 @@ func (e Elapsed) Check() error {
 	return nil
 }
 
-// Reached reports whether e is at p or beyond it; a nil p is never reached. A period has one unit. For whichever of
-// several comes first, combine schedules: At(Steps(100)).Or(At(Time(time.Hour))).
+// Reached reports whether e is at p or beyond it. A nil p is never reached. A period has one unit. To end at the first
+// of several, combine schedules: At(Steps(100)).Or(At(Time(time.Hour))).
 func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length() }
 
 // Period is a length of a run: [Steps], [Samples], [Epochs] or [Time]; or a [Date] at which it is over.
 type Period interface {
 	fmt.Stringer
-	// Of is the part of e that this period measures, in the period's unit: steps, examples, epochs or nanoseconds.
+	// Of returns the part of e that this period measures, in steps, examples, epochs or nanoseconds.
 	Of(e Elapsed) int64
-	// with is e with that part set to x.
+	// with returns e with this part set to x.
 	with(e Elapsed, x int64) Elapsed
-	// Length is the period in its unit; 0 for a Date.
+	// Length returns the period in its unit; 0 for a Date.
 	Length() int64
 }
 
-// Steps is a period counted in turns of the loop.
+// Steps is a period in iterations of the loop.
 type Steps int64
 
-// Samples is a period counted in examples.
+// Samples is a period in examples.
 type Samples int64
 
-// Epochs is a period counted in passes over the data. A pass is complete in the turn of its last batch.
+// Epochs is a period in passes over the data. A pass is complete in the iteration of its last batch.
 type Epochs int64
 
-// Time is a period of active running time.
+// Time is a period of active time.
 type Time time.Duration
 
 // Date is a moment by the wall clock, in nanoseconds since 1970: Date(t.UnixNano()). Zero is no date. It has no length,
 // so it can be used where something begins or happens ([At], [After], [Until]) but not in [Every].
 //
-// It is a number and not a [time.Time] because an Elapsed is copied several times a turn, and a pointer in it costs
-// time.
+// It is a number and not a [time.Time], because an Elapsed is copied several times per iteration, and a pointer in it
+// costs time.
 type Date int64
 
-// Time is the date as a time, in UTC.
+// Time returns the date as a time in UTC.
 func (p Date) Time() time.Time { return time.Unix(0, int64(p)).UTC() }
 
 func (p Steps) String() string     { return count(int64(p), "step") }
@@ -124,7 +124,7 @@ func (p Time) with(e Elapsed, x int64) Elapsed {
 	return e
 }
 
-// A date is measured from itself: the part is negative before it, and the length is 0.
+// Of of a date is negative before the date.
 
 func (p Date) String() string     { return p.Time().Format(time.RFC3339) }
 func (p Date) Of(e Elapsed) int64 { return int64(max(e.Date, 0) - p) }
@@ -142,12 +142,12 @@ func count(n int64, unit string) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// clock measures a run by the monotonic clock, so that setting the wall clock changes nothing.
+// clock measures a run by the monotonic clock.
 type clock struct {
 	start time.Time
 	date  Date          // of the start
-	base  time.Duration // active time of the runs before this one
-	// agreed, if not nil, is the time since the start that the processes of a run have agreed on.
+	base  time.Duration // active time of the earlier runs
+	// agreed, if not nil, is the time since the start on which the processes agreed.
 	agreed *time.Duration
 }
 
@@ -156,7 +156,6 @@ func newClock(from Elapsed) clock {
 	return clock{start: now, date: Date(now.UnixNano()), base: from.Time}
 }
 
-// set sets the present time and date.
 func (c *clock) set(e *Elapsed) {
 	var d time.Duration
 	if c.agreed != nil {
@@ -167,13 +166,11 @@ func (c *clock) set(e *Elapsed) {
 	e.Time, e.Date = c.base+d, c.date+Date(d)
 }
 
-// at is e with the present time and date.
 func (c *clock) at(e Elapsed) Elapsed {
 	c.set(&e)
 	return e
 }
 
-// next is e with one more turn, of so many examples.
 func (c *clock) next(e Elapsed, samples int64) Elapsed {
 	e.Steps++
 	e.Samples += samples

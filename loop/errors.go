@@ -7,12 +7,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// ErrStop is returned by a task or callback to end the run after the present turn. The state and logs that a task
-// returns with it are used, the other tasks and callbacks of the turn still run, and [Loop.Run] returns no error.
+// ErrStop is returned by a task or callback to end the run after the current iteration. The run uses the state and logs
+// that a task returns with it, runs the other tasks and callbacks of the iteration, and returns no error.
 var ErrStop = errors.New("stop")
 
-// ErrPause is an [ErrStop] that ends this run and not the training: a run resumed from there makes further turns,
-// whereas one that was stopped otherwise stays ended (see [Continue]). callbacks.TimeLimit uses it.
+// ErrPause is an [ErrStop] that ends this run and not the training: a run resumed from there makes further iterations.
+// A run that was stopped by another ErrStop stays ended (see [Continue]). callbacks.TimeLimit uses it.
 var ErrPause error = pause{}
 
 type pause struct{}
@@ -20,21 +20,19 @@ type pause struct{}
 func (pause) Error() string { return ErrStop.Error() }
 func (pause) Unwrap() error { return ErrStop }
 
-// errNoFunction: a task, a callback or an option was given no function to call.
 var errNoFunction = errors.New("no function given")
 
 var errNoSchedule = errors.New("no schedule given; where it is never to be due, say Never")
 
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 
-// PanicError is the error for a panic, or a call of [runtime.Goexit], in a task, a callback or the data, wherever lazo
-// met it: in package data or checkpoint too. Its Value is what the function panicked with, Where the innermost
-// line of the user's own code, and its Stack that of the goroutine at the panic, which the text leaves out. It wraps a
-// Value that is an error.
+// PanicError is the error for a panic or a [runtime.Goexit] in a task, a callback or the data, also where package data
+// or checkpoint recovered it. Value is the value of the panic, Where the innermost line of the user's code, and Stack
+// the stack of the goroutine, which the text omits. PanicError wraps a Value that is an error.
 type PanicError = shield.Panic
 
-// scheduleFault is a panic of the function of [When]. The run does not note which schedule it is asking, because that
-// would cost time in each turn, so the panic carries the name.
+// scheduleFault is a panic of the function of [When]. It carries the name of the schedule, because noting the current
+// schedule would cost time in each iteration.
 type scheduleFault struct {
 	schedule string
 	*PanicError
@@ -42,17 +40,17 @@ type scheduleFault struct {
 
 func (f *scheduleFault) Error() string { return "schedule " + f.schedule + ": " + f.PanicError.Error() }
 
-// Reason is why a run ended.
+// Reason is the reason why a run ended.
 type Reason int
 
 const (
-	// DataEnded: there were no more batches.
+	// DataEnded: the data ended.
 	DataEnded Reason = iota
-	// UntilReached: the period of [Until] is over.
+	// UntilReached: the period of [Until] was reached.
 	UntilReached
 	// Stopped: a task or callback returned [ErrStop].
 	Stopped
-	// Cancelled: the context ended; the error of the run wraps its cause.
+	// Cancelled: the context ended. The error of the run wraps its cause.
 	Cancelled
 	// Failed: the run returned another error.
 	Failed

@@ -9,49 +9,49 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Evaluation measures a state on data of its own. [Evaluate] makes one, [Evaluation.On] puts it into a loop:
+// Evaluation measures a state on its own data. [Evaluate] makes one, [Evaluation.On] puts it into a loop:
 //
 //	test := loop.Evaluate("test", testStep, testBatches)
 //	training := loop.New(
 //		loop.On(loop.EachStep, trainStep),
 //		test.On(loop.Every(loop.Steps(500)).AndAtStart()))
 //
-// Each evaluation is a run over its data from their beginning. It starts with empty metrics and leaves those of the
-// training alone: see [Stepper] and Reset.
+// Each evaluation is a run over its data from the beginning, with metrics separate from those of the training: see
+// [Stepper] and Reset.
 type Evaluation[S, B any] struct {
-	// Name is appended to the names of the entries, with "_": accuracy_test. Without a name they stay as they are.
+	// Name is appended to the names of the entries, with "_": accuracy_test. Without a name they are unchanged.
 	Name string
-	// Prefix puts the name before the names of the entries, test_accuracy, in place of after them.
+	// Prefix puts the name before the names of the entries: test_accuracy.
 	Prefix bool
-	// Aggregate says how the values of all batches become one.
+	// Aggregate has the functions that combine the values of all batches.
 	Aggregate map[Collection]Aggregation
-	// KeepState makes the state at the end of the evaluation that of the outer loop; otherwise it is dropped. (A state
-	// that changes in place keeps what the steps did to it in either case.)
+	// KeepState replaces the state of the outer loop by the state at the end of the evaluation. By default that state
+	// is dropped. (A state that changes in place keeps the changes of the steps in either case.)
 	KeepState bool
-	// Reset empties the metrics that a state gathers: before the first batch and, for a state that changes in place,
-	// after the last. A step with the method BeginEvaluation ([Stepper]) needs none.
+	// Reset resets the metrics in a state: before the first batch and, for a state that changes in place, after the
+	// last. A step with the method BeginEvaluation ([Stepper]) does not need it.
 	Reset func(ctx context.Context, state S) (S, error)
-	// Loop has the step, and may have other tasks.
+	// Loop has the step and may have other tasks.
 	Loop Loop[S, B]
 	// Data is read from its beginning in each evaluation, with the smaller last batch of a set's batches.
 	Data Source[B]
-	// Options are those of each evaluation's run, as Until.
+	// Options are the options of each evaluation's run, such as Until.
 	Options []Option
 }
 
-// Evaluate makes an evaluation of a step on data. For each name that the step logs, the turn of the outer loop gets one
-// entry, with "_" and the evaluation's name appended: accuracy_test. An empty name appends nothing.
+// Evaluate makes an evaluation of a step on data. The iteration of the outer loop gets one entry for each name that the
+// step logs, with "_" and the name of the evaluation appended: accuracy_test. An empty name appends nothing.
 //
 // The evaluation makes one pass over the data, or ends with [Until] among the options. It counts all examples of a
-// set's batches, the smaller last one included. Data without a batch is an error. An [ErrStop] within ends the
-// evaluation only.
+// set's batches, the smaller last one included. Data without a batch is an error. An [ErrStop] within it ends only the
+// evaluation.
 func Evaluate[S, B any](name string, step Stepper[S, B], data Source[B], options ...Option) Evaluation[S, B] {
 	return Evaluation[S, B]{Name: name, Loop: New(On(EachStep, step)), Data: data, Options: slices.Clone(options)}
 }
 
-// On makes a task of the evaluation. Mistakes in the evaluation or its options are found before the outer loop runs. An
-// entry that the turn has already is an error: give the evaluation another name. A schedule with
-// [Schedule.AndAtStart] evaluates the state before the first step of a training, and not where a run continues another.
+// On makes a task of the evaluation. A run reports mistakes in the evaluation or its options before it starts. An entry
+// that the iteration already has is an error. With [Schedule.AndAtStart] the state is evaluated before the first step
+// of a training, but not where a run continues another.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, evaluates: true, err: e.check(), do: func(ctx context.Context, turn *Turn[S, B]) error {
 		result, logs, err := e.run(ctx, turn.State)
@@ -72,8 +72,8 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	}}
 }
 
-// Run evaluates once. The result has a row of the history for each batch, the logs one value of each name, made of
-// those of all batches. Without KeepState the result's State is the one that was given. The error of a cancelled
+// Run evaluates once. The result has a row of the history for each batch. The logs have one value for each name,
+// aggregated over all batches. Without KeepState the result's State is the given one. The error of a cancelled
 // evaluation wraps the cause of the context.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
@@ -127,7 +127,7 @@ func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], l
 	return result, logs, errors.Join(err, end(after))
 }
 
-// begin empties the metrics of the steps. Its end puts back what had been gathered before.
+// begin resets the metrics of the steps. end restores the earlier ones.
 func (e Evaluation[S, B]) begin(ctx context.Context, state S) (end func(context.Context) error, err error) {
 	var ends []func(context.Context) error
 	end = func(ctx context.Context) (err error) {
@@ -159,7 +159,6 @@ func (e Evaluation[S, B]) named(logs Logs) Logs {
 
 var errNoBatch = errors.New("no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up")
 
-// check returns what is wrong with the evaluation. The data is not read.
 func (e Evaluation[S, B]) check() error {
 	errs := []error{checkAggregations(e.Aggregate)}
 	if isNil(e.Data) {
@@ -180,8 +179,8 @@ func (e Evaluation[S, B]) label() string {
 	return "evaluation " + e.Name
 }
 
-// nestedError is the error of a loop within a loop. Its text lacks the second "loop: ", and an ErrStop that it wraps (a
-// panic with it, data that ended with it) does not stop the outer loop, which would end a failed run without an error.
+// nestedError is the error of a loop within a loop. Its text omits the second "loop: ". An ErrStop that it wraps, from
+// a panic or the data, does not stop the outer loop, which would otherwise end a failed run without an error.
 type nestedError struct{ err error }
 
 func (e nestedError) Error() string        { return point(e.err) }

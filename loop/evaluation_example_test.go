@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/lazo-ml/lazo/loop"
@@ -62,14 +63,16 @@ func ExampleEvaluation_Run() {
 	// Output: 12.5 <nil>
 }
 
-// What a program exits with when a signal has ended its run.
-func ExampleExitCode() {
+// A program that ended by a signal exits with the code of the signal.
+func ExampleSignalError_ExitCode() {
 	err := fmt.Errorf("loop: step 300: cancelled: %w", &loop.SignalError{Signal: 15})
-	fmt.Println(loop.ExitCode(nil), loop.ExitCode(fmt.Errorf("disk full")), loop.ExitCode(err))
-	// Output: 0 1 143
+	if by, ok := errors.AsType[*loop.SignalError](err); ok {
+		fmt.Println(by.ExitCode())
+	}
+	// Output: 143
 }
 
-// An aggregation of one's own: how far the values of a run are apart.
+// A custom aggregation: the spread of the values of a run.
 func ExampleAggregation() {
 	spread := loop.Aggregation{Name: "spread", Of: func(values, _ []float64) float64 {
 		low, high := values[0], values[0]

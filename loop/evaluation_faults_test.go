@@ -132,13 +132,13 @@ func TestEvaluation_anEntryThatIsThereAlready(t *testing.T) {
 	}
 }
 
-// Ciclo goes on training when an evaluation is interrupted; here all ends, and a resumed run repeats no step and leaves
-// none out.
+// Ciclo continues to train after an interrupted evaluation. Here the run ends, and a resumed run repeats no step and
+// omits none.
 func TestD09_cancelledInsideAnEvaluation(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		heeds  bool  // the inner step returns the cause itself
-		front  bool  // the evaluation stands in front of the training step
+		front  bool  // the evaluation comes before the training step
 		turn   int64 // in which the evaluation is cancelled
 		counts int64
 	}{

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// dataOf gives n numbers to each evaluation, and counts how often it was asked.
+// dataOf returns n numbers for each evaluation, and counts the calls.
 func dataOf(n int, asked *int) loop.Source[int] {
 	return loop.From(func(int64) iter.Seq2[int, error] {
 		*asked++

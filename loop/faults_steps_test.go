@@ -15,13 +15,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// How a hook of each kind ends a run by an error or by ErrStop, at its first call. What it must not do is go on.
+// A hook of each kind ends a run by an error or by ErrStop at its first call. The run must not continue.
 func TestF15_errorsAndStopsInEachKindOfHook(t *testing.T) {
 	boom := errors.New("boom")
 	ends := 0
 	for _, row := range []struct {
 		place string
-		// calls is how often the hook is called when it asks to stop, and reason how the run ends then.
+		// calls is the number of calls of the hook if it asks to stop, and reason the reason of the end.
 		calls  int
 		reason loop.Reason
 		steps  int64 // that are counted then
@@ -196,7 +196,7 @@ func (w *workers) make(i int) (m made) {
 	return m
 }
 
-// data gives the numbers in their order; it fails as its workers do, and leaves none behind.
+// data yields the numbers in order. It fails as its workers do and leaves no worker running.
 func (w *workers) data(count int) loop.Data[int] {
 	return func(yield func(int, error) bool) {
 		var next atomic.Int64

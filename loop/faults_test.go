@@ -16,7 +16,7 @@ import (
 // hook is one kind of place where a run calls other people's code.
 type hook struct {
 	place string
-	// where is how the error names it, and step the step it says, if something goes wrong at the first call.
+	// where is the place in the error, and step the step in it, after a fault at the first call.
 	where string
 	step  int64
 }
@@ -30,7 +30,7 @@ type hooks struct {
 	ended   int
 }
 
-// prefix is how an error of the hook begins.
+// prefix is the beginning of an error of the hook.
 func (h hook) prefix() string {
 	when := map[string]string{"start": "at the start: ", "end": "at the end: "}[h.place]
 	return fmt.Sprintf("loop: %sstep %d: %s: ", when, h.step, h.where)
@@ -204,7 +204,7 @@ type badSize struct{ callingBlocks }
 
 func (badSize) BlockSize() int { panic("boom") }
 
-// A block size is asked for before anything is started, so nobody hears of the end.
+// The run asks for the block size before it starts anything, so no callback sees the end.
 func TestF13_panicInABlockSize(t *testing.T) {
 	started := 0
 	witness := attend("witness", loop.Never, func() loop.Attendant { started++; return &attendant{} })

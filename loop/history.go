@@ -9,38 +9,37 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// History is what was logged in a run: one row for each turn that was kept (see [Keep] and [Thin]) and that
-// logged anything. The zero History is empty. It must not be used from several goroutines at once.
+// History has the logs of a run: one row for each iteration that logged anything and was kept (see [Keep] and [Thin]).
+// The zero History is empty. It is not safe for concurrent use.
 //
 // Names are those of [Logs.Get]. They are looked up in the whole history, so a name that is a loss in one row and a
-// metric in another is ambiguous. When each row was is in the collection "elapsed":
+// metric in another is ambiguous. The collection "elapsed" has the progress at each row:
 //
-//	elapsed.steps    turns so far
-//	elapsed.samples  examples so far
-//	elapsed.batch    examples in the batch of this turn
-//	elapsed.time     active time so far, in seconds
-//	elapsed.epochs   complete passes over the data so far
+//	elapsed.steps    iterations
+//	elapsed.samples  examples
+//	elapsed.batch    examples in the batch of this iteration
+//	elapsed.time     active time in seconds
+//	elapsed.epochs   complete passes over the data
 //	elapsed.date     seconds since 1970, NaN if the run had no date
 //
-// A [Value] is read from the device when it is first asked for, and is kept as a number from then on. An array
-// is not.
+// A [Value] is read from the device when it is first needed, and is then kept as a number. An array is not kept.
 type History struct {
-	most    int   // rows that it keeps at most, no bound where 0: see [Thin]
-	every   int64 // in a thinned history: rows with a number that this divides are there to stay
-	number  int64 // of the newest row; rows that are gone count too, and the first is 1
-	skipped int64 // rows of the history that this one is a part of, before its first: see Since
+	most    int   // the most rows, 0 for no limit: see [Thin]
+	every   int64 // in a thinned history: it keeps the rows whose number this divides
+	number  int64 // of the newest row, from 1; dropped rows count too
+	skipped int64 // rows before the first in the history of which this is a part: see Since
 	rows    pieces.List[row]
 	columns []*column
 	names   []Entry // of the fields, then of the columns
 	index   map[entryKey]int
-	layout  []int // the columns of the newest row's entries: those of the next are mostly the same
+	layout  []int // the columns of the newest row's entries, usually those of the next row
 }
 
 type row struct {
 	number  int64
 	elapsed Elapsed
-	batch   int64 // examples of the turn's own batch: the weight of a mean
-	fixed   bool  // a callback follows one of its values, and reads it again when the run is resumed
+	batch   int64 // examples of the batch: the weight in a mean
+	fixed   bool  // a monitor follows one of its values, and reads it again in a resumed run
 }
 
 type entryKey struct {
@@ -48,8 +47,8 @@ type entryKey struct {
 	name       string
 }
 
-// Commit adds a row, for loops written by hand: what was logged in the turn that elapsed ends with, and the number of
-// examples in its batch. The entries are copied.
+// Commit adds a row, for hand-written loops: the logs of the iteration that elapsed ends with, and the number of
+// examples in its batch. It copies the entries.
 func (h *History) Commit(elapsed Elapsed, logs Logs, samples int64) {
 	h.commit(elapsed, logs, samples, false)
 }
@@ -60,13 +59,13 @@ func (h *History) commit(elapsed Elapsed, logs Logs, samples int64, fixed bool) 
 	h.rows.Push(row{h.number, elapsed, samples, fixed})
 	for i := range logs.entries {
 		if e := &logs.entries[i]; e.Collection != elapsedCollection {
-			h.columnOf(i, e).add(h.number, e.Value)
+			h.columnOf(i, e).Add(h.number, e.Value)
 		}
 	}
 	h.bound()
 }
 
-// follow fixes the rows of which is says that a callback follows them.
+// follow fixes the rows for which is reports that a monitor follows them.
 func (h *History) follow(is func(before, after Elapsed, logs Logs) bool) {
 	var before Elapsed
 	all := h.cursors()
@@ -102,7 +101,6 @@ func (h *History) columnOf(i int, e *Entry) *column {
 	return h.columns[at]
 }
 
-// known are the names that can be looked up.
 func (h *History) known() []Entry {
 	if h.names == nil {
 		for _, f := range records.Fields {
@@ -112,10 +110,10 @@ func (h *History) known() []Entry {
 	return h.names
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (h *History) Len() int { return h.rows.Len() }
 
-// Names are the names of all that its rows have, as "loss", sorted and each once: [History.Series] gives their values.
+// Names returns the names of all entries, such as "loss", sorted and each once. [History.Series] returns their values.
 func (h *History) Names() []string {
 	var names []string
 	for _, c := range h.columns {
@@ -137,8 +135,8 @@ func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	}
 }
 
-// Since is the part of the history after a step, as a new history. Values that were not read yet stay unread, and are
-// read once for both.
+// Since returns the part of the history after a step as a new history. Unread values remain unread, and are read once
+// for both.
 func (h *History) Since(step int64) *History {
 	part := &History{}
 	first := h.rows.Search(func(r *row) bool { return r.elapsed.Steps > step })
@@ -149,7 +147,7 @@ func (h *History) Since(step int64) *History {
 	part.skipped = h.skipped + int64(first)
 	all := h.cursors()
 	for i := range all {
-		all[i].at = all[i].column.cells.Search(func(c *cell) bool { return c.row >= number })
+		all[i].at = all[i].column.Search(number)
 	}
 	for i := first; i < h.rows.Len(); i++ {
 		r := *h.rows.At(i)
@@ -159,18 +157,17 @@ func (h *History) Since(step int64) *History {
 	return part
 }
 
-// entriesAt are the entries of a row, which lies behind those that the cursors were asked for before.
+// entriesAt returns the entries of a row. The row must come after the earlier ones of these cursors.
 func entriesAt(all []cursor, row int64) Logs {
 	var entries []Entry
 	for i := range all {
 		if c := &all[i]; c.seek(row) {
-			entries = append(entries, Entry{c.column.collection, c.column.name, c.column.value(c.at)})
+			entries = append(entries, Entry{c.column.collection, c.column.name, c.column.Value(c.at)})
 		}
 	}
 	return Logs{entries: entries}
 }
 
-// cursors are at the start of all columns.
 func (h *History) cursors() []cursor {
 	all := make([]cursor, len(h.columns))
 	for i, c := range h.columns {
@@ -179,8 +176,8 @@ func (h *History) cursors() []cursor {
 	return all
 }
 
-// Collect reads the rows that have all of the names: a list of values for each name, all of one length, oldest first;
-// empty lists if no row has all. A name that no row ever had is an error that wraps [ErrNoEntry].
+// Collect returns the values of the rows that have all of the names: a list for each name, all of one length, oldest
+// first. The lists are empty if no row has all. A name that no row ever had is an error that wraps [ErrNoEntry].
 func (h *History) Collect(names ...string) ([][]float64, error) {
 	cursors := make([]cursor, len(names))
 	for i, name := range names {
@@ -208,8 +205,7 @@ rows:
 	return lists, nil
 }
 
-// Series reads all values that were logged under a name, with the elapsed of each. The error wraps [ErrNoEntry] if no
-// row has the name.
+// Series returns all values under a name with the elapsed of each. The error wraps [ErrNoEntry] if no row has the name.
 func (h *History) Series(name string) (at []Elapsed, values []float64, err error) {
 	err = h.each(name, func(r row, v float64) { at, values = append(at, r.elapsed), append(values, v) })
 	if err != nil {
@@ -218,7 +214,7 @@ func (h *History) Series(name string) (at []Elapsed, values []float64, err error
 	return at, values, nil
 }
 
-// Last reads the newest value under a name.
+// Last returns the newest value under a name.
 func (h *History) Last(name string) (float64, error) {
 	c, err := h.find(name)
 	if err != nil {
@@ -226,10 +222,10 @@ func (h *History) Last(name string) (float64, error) {
 	}
 	i := h.rows.Len() - 1
 	if c.column != nil {
-		if c.at = c.column.cells.Len() - 1; c.at < 0 {
+		if c.at = c.column.Len() - 1; c.at < 0 {
 			return 0, errGone(name)
 		}
-		number := c.column.cells.At(c.at).row
+		number := c.column.Row(c.at)
 		i = h.rows.Search(func(r *row) bool { return r.number >= number })
 	}
 	if i < 0 {
@@ -238,8 +234,8 @@ func (h *History) Last(name string) (float64, error) {
 	return c.read(*h.rows.At(i))
 }
 
-// Mean is the mean of all values under a name, each weighted by the number of examples in its batch: the mean over
-// all examples, also where batches differ in size. Where no batch had examples it is an error.
+// Mean returns the mean of all values under a name, each weighted by the number of examples in its batch: the mean over
+// all examples, also for batches of different sizes. It returns an error if no batch had examples.
 func (h *History) Mean(name string) (float64, error) {
 	values, samples, err := h.weighted(name)
 	if err != nil {
@@ -251,13 +247,11 @@ func (h *History) Mean(name string) (float64, error) {
 	return sampleMean(values, samples), nil
 }
 
-// weighted reads the values under a name, and the numbers of examples in their batches.
 func (h *History) weighted(name string) (values, samples []float64, err error) {
 	err = h.each(name, func(r row, v float64) { values, samples = append(values, v), append(samples, float64(r.batch)) })
 	return values, samples, err
 }
 
-// each reads the values under a name.
 func (h *History) each(name string, do func(row, float64)) error {
 	c, err := h.find(name)
 	if err != nil {
@@ -292,7 +286,6 @@ func (h *History) find(name string) (cursor, error) {
 	return cursor{column: h.columns[at-len(records.Fields)]}, nil
 }
 
-// errGone is the error for a known name if the rows that had it were dropped.
 func errGone(name string) error {
 	return fmt.Errorf("loop: history: %w: %q: no row that was kept has it", ErrNoEntry, name)
 }

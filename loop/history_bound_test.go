@@ -89,7 +89,7 @@ func TestHistory_laws(t *testing.T) {
 	})
 }
 
-// A value that nobody has read leaves with its row, also where it was the only one of its entry.
+// An unread value is dropped with its row, also if it was the only one of its entry.
 func TestThin_dropsAnUnreadValue(t *testing.T) {
 	h, fetched := loop.Restricted(loop.Thin(2)), 0
 	commit := func(step int64, v any) {

@@ -9,23 +9,22 @@ import (
 
 const elapsedCollection Collection = records.Collection
 
-// WriteJSON writes all rows as an array of flat objects, one a line: {"elapsed.steps":1,…,"losses.loss":0.5}. It reads
-// all values. Numbers come back to the last bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity".
-// A value that is not a number is left out. Names must be UTF-8 without control characters; others are an error.
+// WriteJSON writes all rows as an array of flat objects, one per line: {"elapsed.steps":1,…,"losses.loss":0.5}. It
+// reads all values. Numbers keep every bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity". It
+// leaves out values that are not numbers. Names must be UTF-8 without control characters; others are an error.
 func (h *History) WriteJSON(w io.Writer) error { return written(records.WriteJSON(w, h.records)) }
 
-// WriteCSV writes all rows under a line of column names: the parts of the elapsed time, then collection.name. A row
-// that lacks an entry has an empty cell. Numbers come back to the last bit. It reads all values; a value that is not
-// a number is left out. Names are those of [History.WriteJSON].
+// WriteCSV writes all rows after a line of column names: the parts of elapsed, then collection.name. A row without an
+// entry has an empty cell. Numbers, other values and names are handled as by [History.WriteJSON].
 func (h *History) WriteCSV(w io.Writer) error { return written(records.WriteCSV(w, h.records)) }
 
-// ReadJSON adds the rows of an array as [History.WriteJSON] makes it, or of objects one after another as a file of
-// callbacks.JSONL has them. Steps, samples and time are 0 to 2^62. An error says where; the rows before it have been
-// added, so that a file which a crash has cut gives all but its last.
+// ReadJSON adds the rows of an array that [History.WriteJSON] wrote, or of consecutive objects as in a file of
+// callbacks.JSONL. Steps, samples and time are 0 to 2^62. An error names its place. The rows before it have been added,
+// so a file that a crash truncated yields all but its last row.
 func (h *History) ReadJSON(r io.Reader) error { return read(records.ReadJSON(r, h.add)) }
 
-// ReadCSV adds the rows of a table as [History.WriteCSV] or callbacks.CSV makes it; only the column elapsed.steps must
-// be there. Steps, samples and time are 0 to 2^62. An error says where; the rows before it have been added.
+// ReadCSV adds the rows of a table that [History.WriteCSV] or callbacks.CSV wrote. Only the column elapsed.steps is
+// required. Steps, samples and time are 0 to 2^62. An error names its place. The rows before it have been added.
 func (h *History) ReadCSV(r io.Reader) error { return read(records.ReadCSV(r, h.add)) }
 
 func written(err error) error {
@@ -42,7 +41,6 @@ func read(err error) error {
 	return nil
 }
 
-// records calls do with all rows; it must not keep them.
 func (h *History) records(do func(*records.Row) error) error {
 	columns := make([]string, len(h.columns))
 	for i, c := range h.columns {
@@ -61,7 +59,7 @@ func (h *History) records(do func(*records.Row) error) error {
 		}
 		for i := range all {
 			if c := &all[i]; c.seek(r.number) {
-				if err := rec.Add(columns[i], c.column.value(c.at)); err != nil {
+				if err := rec.Add(columns[i], c.column.Value(c.at)); err != nil {
 					return err
 				}
 			}
@@ -78,7 +76,6 @@ func (r *row) times() records.Elapsed {
 	return records.Elapsed{Steps: e.Steps, Samples: e.Samples, Epochs: e.Epochs, Batch: r.batch, Time: e.Time, Date: int64(e.Date)}
 }
 
-// add adds a row that was read.
 func (h *History) add(r *records.Row) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -88,7 +85,7 @@ func (h *History) add(r *records.Row) error {
 		last = h.rows.At(n - 1).elapsed
 	}
 	if r.Batch == records.UnknownBatch {
-		if r.Samples < last.Samples { // the batch would be negative, and with it a weight
+		if r.Samples < last.Samples { // the batch, a weight, would be negative
 			return fmt.Errorf("elapsed.samples is %d, expected %d or more, as rows rise, or elapsed.batch", r.Samples, last.Samples)
 		}
 		r.Batch = r.Samples - last.Samples
@@ -99,7 +96,7 @@ func (h *History) add(r *records.Row) error {
 		}
 		h.number = r.Row - 1
 	}
-	if r.Steps < last.Steps { // as many are right: a resumed run may log its start beside the old run's end
+	if r.Steps < last.Steps { // equal steps are allowed: the start of a resumed run after the end of the earlier one
 		return fmt.Errorf("elapsed.steps is %d, expected %d or more, as rows rise: is a run twice in the file?", r.Steps, last.Steps)
 	}
 	entries := make([]Entry, len(r.Columns))

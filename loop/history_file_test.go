@@ -223,7 +223,7 @@ func TestF29_hostileHistories(t *testing.T) {
 	t.Logf("F29: %d hostile files, 0 panics, every error says where", cases)
 }
 
-// What a reader refuses no writer writes.
+// No writer writes rows that a reader refuses.
 func TestHistory_writesWhatItReads(t *testing.T) {
 	for _, form := range fileForms {
 		for _, e := range []loop.Elapsed{{Steps: 1, Samples: 1<<62 + 1}, {Steps: 1, Time: 1<<62 + 1}, {Steps: 1<<62 + 1}, {Steps: 1, Samples: -1}, {Steps: 1, Time: -1}} {

@@ -2,10 +2,10 @@ package loop
 
 import "fmt"
 
-// Thin keeps at most so many rows of the history, spread over the whole run: every k-th row and the newest. Its memory
-// is bounded then, on the device too. When there are too many rows, k is doubled and every second row dropped. Dropped
-// values are not read. Rows with a value that a callback follows ([Callback].Monitor) are kept as well, because a
-// resumed run reads them again. [History.Mean] is the mean of the rows that are left. rows must be positive.
+// Thin limits the history to this many rows, spread over the whole run: every k-th row and the newest. It bounds the
+// memory, on the device too. When there are too many rows, k is doubled and every second row dropped without reading
+// its values. Rows with a value that a callback follows ([Callback].Monitor) are kept in addition, for a resumed run.
+// [History.Mean] is then the mean of the remaining rows. rows must be positive.
 func Thin(rows int) Option {
 	return setting(func(s *settings) {
 		if rows <= 0 {
@@ -16,7 +16,6 @@ func Thin(rows int) Option {
 	})
 }
 
-// restrict sets the bound, if there is one, and drops surplus rows.
 func (h *History) restrict(rows int) {
 	if rows > 0 {
 		h.most = rows
@@ -24,7 +23,7 @@ func (h *History) restrict(rows int) {
 	}
 }
 
-// dropProvisional drops the newest row of a thinned history if it was kept only because it is the newest.
+// dropProvisional drops the newest row of a thinned history if it was kept only as the newest.
 func (h *History) dropProvisional() {
 	if h.most == 0 || h.rows.Len() == 0 {
 		return
@@ -34,13 +33,13 @@ func (h *History) dropProvisional() {
 		return
 	}
 	for _, c := range h.columns {
-		c.pop(newest.number)
+		c.Pop(newest.number)
 	}
 	h.rows.Pop()
 }
 
-// bound drops rows until there are no more than the bound, and those that callbacks follow. How far apart the others
-// are is a function of how many rows were committed, so a resumed run keeps the rows that the uninterrupted one keeps.
+// bound drops rows down to the limit, except those that monitors follow. The distance of the rows depends only on the
+// number of committed rows, so a resumed run keeps the same rows as an uninterrupted one.
 func (h *History) bound() {
 	if h.most == 0 {
 		return
@@ -60,7 +59,7 @@ func (h *History) keepRows(stay func(*row) bool) {
 		return stay(h.rows.At(h.rows.Search(func(r *row) bool { return r.number >= number })))
 	}
 	for _, c := range h.columns {
-		c.keep(stays)
+		c.Keep(stays)
 	}
 	h.rows.Keep(func(i int) bool { return stay(h.rows.At(i)) })
 }

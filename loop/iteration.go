@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// take makes the iteration of the newest batch, or lets the batch wait for its step; end reports that the run is
-// over.
+// take makes the iteration of the newest batch, or lets the batch wait in a block. end reports that the run is over.
 func (r *run[S, B]) take() (end bool, err error) {
 	if !r.begun {
 		if end, err = r.begin(); end || err != nil {
@@ -33,7 +32,7 @@ func (r *run[S, B]) take() (end bool, err error) {
 	return r.iterate(0, false)
 }
 
-// share makes sure that all processes have the batches that are to be used. waiting of them are in no block yet.
+// share ensures that all processes have the batches that will be used. waiting counts those in no block yet.
 func (r *run[S, B]) share(waiting, samples int64) (end bool, err error) {
 	if r.taken <= r.shared {
 		return false, nil
@@ -41,7 +40,6 @@ func (r *run[S, B]) share(waiting, samples int64) (end bool, err error) {
 	return r.agreement.use(waiting, samples)
 }
 
-// open begins an iteration.
 func (r *run[S, B]) open(now *Elapsed) {
 	r.changed = false
 	r.elapsed.set(now)
@@ -49,9 +47,9 @@ func (r *run[S, B]) open(now *Elapsed) {
 	r.turn.Logs = Logs{}
 }
 
-// iterate makes an iteration, from task number from on. It runs the tasks that are due, makes the changes that are
-// due, adds what was logged to the history, and calls the callbacks that are due. stop says that an earlier task
-// asked to stop; end reports that this was the last iteration.
+// iterate makes an iteration from task number from on. It runs the tasks that are due, then the changes that are due,
+// extends the history, and calls the other callbacks that are due. stop: an earlier task asked to stop. end reports
+// that this was the last iteration.
 func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 	for i := from; i < len(r.tasks); i++ {
 		if when := &r.tasks[i].when; when.always() || when.Due(r.last.tasks, r.elapsed) {
@@ -61,7 +59,7 @@ func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 		}
 	}
 	begun := &r.elapsed
-	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 { // nobody reads last.callbacks
+	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 { // no hook reads last.callbacks
 		r.last.history.set(begun)
 	} else {
 		before := r.elapsed
@@ -98,7 +96,7 @@ func (r *run[S, B]) runTask(i int, stop *bool) (err error) {
 	return r.stopOrFail(err, stop)
 }
 
-// conclude decides whether the run goes on after an iteration; end reports that it was the last one.
+// conclude decides whether the run continues after an iteration. end reports that it was the last one.
 func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 	r.changed = false
 	if stop || r.acted || r.halted {
@@ -112,7 +110,7 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 	switch {
 	case stop:
 		r.reason = Stopped
-	case r.nextTaken: // only a time can be reached, and the batch that was taken is to have its iteration
+	case r.nextTaken: // only a time can be reached here, and the next batch has its iteration
 		return false, nil
 	case r.untilReached(&r.elapsed):
 		r.reason = UntilReached
@@ -122,7 +120,7 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 	return true, nil
 }
 
-// untilReached is Reached, which copies all that has elapsed.
+// untilReached is Elapsed.Reached without a copy of Elapsed in the usual case.
 func (r *run[S, B]) untilReached(now *Elapsed) bool {
 	if steps, ok := r.until.(Steps); ok {
 		return now.Steps >= int64(steps)
@@ -130,14 +128,12 @@ func (r *run[S, B]) untilReached(now *Elapsed) bool {
 	return now.Reached(r.until)
 }
 
-// makeChanges makes the changes that are due in this iteration, or at an edge of the run.
 func (r *run[S, B]) makeChanges(edge func(Schedule) bool, stop *bool) error {
 	r.clock.set(&r.elapsed)
 	r.noteLatest(r.turn.Logs)
 	return r.callDue(true, edge, stop)
 }
 
-// callCallbacks calls the callbacks that are due in this iteration, or at an edge of the run.
 func (r *run[S, B]) callCallbacks(edge func(Schedule) bool, stop *bool) error {
 	if where, err := r.expected.check(r.latest); err != nil {
 		r.reason = Failed
@@ -146,19 +142,18 @@ func (r *run[S, B]) callCallbacks(edge func(Schedule) bool, stop *bool) error {
 	return r.callDue(false, edge, stop)
 }
 
-// noteCalled notes the time up to which callbacks were asked.
+// noteCalled notes the time up to which the schedules of callbacks were asked.
 func (r *run[S, B]) noteCalled() {
 	if r.nextTaken {
 		r.last.callbacks.count(r.elapsed)
 		return
 	}
 	r.last.callbacks = r.elapsed
-	if r.interrupted { // those that had asked for a call were called
+	if r.interrupted { // the callbacks that interrupted were called
 		r.interrupted, r.acted = false, true
 	}
 }
 
-// keepRow adds the logs of an iteration to the history.
 func (r *run[S, B]) keepRow() {
 	if r.turn.Logs.Len() > 0 {
 		followed := r.monitors && r.follows(r.last.history, r.elapsed, r.turn.Logs)
@@ -169,21 +164,21 @@ func (r *run[S, B]) keepRow() {
 	r.last.history = r.elapsed
 }
 
-// follows reports whether a callback follows a value of an iteration: a resumed run reads it again from the history.
+// follows reports whether a monitor follows a value of an iteration. A resumed run reads this value again from the
+// history.
 func (r *run[S, B]) follows(before, after Elapsed, logs Logs) bool {
 	return slices.ContainsFunc(r.hooks, func(h hook) bool {
 		return h.Monitor && hasEntry(h.Entry, logs) && (!h.scheduled || h.When.Due(before, after))
 	})
 }
 
-// callDue calls the changes or the callbacks that are due in this iteration, or at an edge of the run.
 func (r *run[S, B]) callDue(changes bool, edge func(Schedule) bool, stop *bool) error {
 	for i := range r.hooks {
 		h := &r.hooks[i]
-		if (h.changer != nil) != changes || h.Entry != "" && !hasEntry(h.Entry, r.turn.Logs) {
+		if h.Changes != changes || h.Entry != "" && !hasEntry(h.Entry, r.turn.Logs) {
 			continue
 		}
-		// It is due by time alone, and waits for a border at which the data's position is that of the state.
+		// It is due by time alone. It waits until the position of the data matches the state.
 		if r.nextTaken && !h.waitsForEntry() {
 			continue
 		}
@@ -191,23 +186,22 @@ func (r *run[S, B]) callDue(changes bool, edge func(Schedule) bool, stop *bool) 
 			continue
 		}
 		r.acted = true
-		if !h.started() { // it is another process's
+		if !h.started() { // another process runs it
 			continue
 		}
 		r.at(ofHook(h))
-		if err := r.stopOrFail(h.call(r.work, r.reported()), stop); err != nil {
+		if err := r.stopOrFail(h.attendant.Watch(r.work, r.reported(h)), stop); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// isDue reports whether the schedule of a callback, or it itself, asks for a call after an iteration.
 func (r *run[S, B]) isDue(h *hook, before, after Elapsed) bool {
 	return h.When.Due(before, after) || h.interrupter != nil && r.agreement.interrupts(h)
 }
 
-// begin runs what is due at the start of the run; end reports that it has no iteration.
+// begin runs tasks and callbacks that are due at the start. end reports that the run makes no iteration.
 func (r *run[S, B]) begin() (end bool, err error) {
 	if end, err = r.share(1, 0); end || err != nil {
 		return end, err
@@ -229,9 +223,9 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs what is due at the start or at the end of the run: an iteration that is not counted, on the first or
-// the last batch. At the start of a run that continues another one, nothing is evaluated: the earlier run has been
-// there, and its values must not count twice.
+// atEdge runs tasks and callbacks that are due at the start or the end of the run: an iteration that is not counted, on
+// the first or the last batch. A run that continues another one evaluates nothing at its start, because the earlier run
+// did, and its values must not count twice.
 func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	edge := Schedule.endsAt
 	if start {
@@ -256,7 +250,6 @@ func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	return stop, r.callCallbacks(edge, &stop)
 }
 
-// count sets now to what has elapsed with the iteration after last.
 func (r *run[S, B]) count(now, last *Elapsed, samples int64) {
 	now.set(last)
 	now.Steps++
@@ -269,9 +262,8 @@ func (r *run[S, B]) count(now, last *Elapsed, samples int64) {
 	}
 }
 
-// cancelled ends the run after the pending steps; end reports that it is over.
 func (r *run[S, B]) cancelled() (end bool, err error) {
-	// The pending batches came before: without blocks, their steps would have been made.
+	// Without blocks, the steps of the pending batches would have been made.
 	if end, err := r.flush(); end || err != nil {
 		return end, err
 	}
@@ -280,8 +272,8 @@ func (r *run[S, B]) cancelled() (end bool, err error) {
 	return true, r.wrap(context.Cause(r.ctx))
 }
 
-// stepContext is the context of a step. The batch is taken, so the step is made even if ctx has ended; if ctx ends
-// while the step runs, the step may end with it.
+// stepContext returns the context of a step. The batch is taken, so the step is made even if ctx has ended. If ctx ends
+// during the step, the step may end too.
 func stepContext(ctx context.Context) context.Context {
 	if ctx.Err() != nil {
 		return context.WithoutCancel(ctx)
@@ -289,7 +281,7 @@ func stepContext(ctx context.Context) context.Context {
 	return ctx
 }
 
-// stopOrFail sets *stop if the error is a request to stop, and otherwise fails the run.
+// stopOrFail sets *stop for a request to stop, and fails the run for any other error.
 func (r *run[S, B]) stopOrFail(err error, stop *bool) error {
 	switch {
 	case err == nil:
@@ -303,12 +295,12 @@ func (r *run[S, B]) stopOrFail(err error, stop *bool) error {
 	}
 	r.reason = Failed
 	if ended(r.ctx, err) || r.job != nil && cancelledElsewhere(err) {
-		r.reason = Cancelled // the task noticed it before the loop
+		r.reason = Cancelled // the task noticed the end of the context first
 	}
 	return r.wrap(err)
 }
 
-// ended reports whether an error says that the context has.
+// ended reports whether an error was caused by the end of the context.
 func ended(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
@@ -319,12 +311,11 @@ func (r *run[S, B]) noteLatest(logs Logs) {
 	}
 }
 
-// reported is what callbacks are given.
-func (r *run[S, B]) reported() Report {
+func (r *run[S, B]) reported(to *hook) Report {
 	ahead := r.taken - (r.elapsed.Steps - r.from.Steps)
-	if r.early != nil && (r.early.taken || r.early.asked.Load()) { // it, or the one that waits for it
+	if r.early != nil && (r.early.taken || r.early.asked.Load()) { // that batch, or the one before it, which waits
 		ahead++
 	}
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,
-		From: r.from, Until: r.until, Stop: r.stop, Ahead: ahead, state: StateAt(&r.turn.State)}
+		From: r.from, Until: r.until, Stop: r.stop, Ahead: ahead, state: &r.turn.State, changes: to.Changes}
 }

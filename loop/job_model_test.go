@@ -119,7 +119,7 @@ func (m *memberRun) run(job loop.Job, timed bool) {
 			s.value = s.value*31 + 11
 			return s, loop.Logs{}, nil
 		})))
-		options = append(options, loop.Change{When: loop.Every(loop.Time(70 * time.Millisecond)), Start: func(loop.Beginning) (loop.Changer, error) { return timedChange{}, nil }},
+		options = append(options, loop.Callback{When: loop.Every(loop.Time(70 * time.Millisecond)), Changes: true, Start: func(loop.Beginning) (loop.Attendant, error) { return timedChange{}, nil }},
 			loop.Watch(loop.Every(loop.Time(30*time.Millisecond)), func(_ context.Context, r loop.Report) error {
 				m.trace = append(m.trace, fmt.Sprint("at ", r.Elapsed.Time))
 				return nil
@@ -143,12 +143,12 @@ func (m *memberRun) run(job loop.Job, timed bool) {
 
 type timedChange struct{}
 
-func (timedChange) Change(_ context.Context, _ loop.Report, s loop.State) error {
-	m := s.Get().(member)
+func (timedChange) Watch(_ context.Context, r loop.Report) error {
+	m := r.State().(member)
 	m.value = m.value*31 + 13
-	return s.Set(m)
+	return r.SetState(m)
 }
-func (timedChange) End(context.Context, loop.Ending, loop.State) error { return nil }
+func (timedChange) End(context.Context, loop.Ending) error { return nil }
 
 func (m *memberRun) data(yield func(batch, error) bool) {
 	m.source.Add(1)
@@ -280,7 +280,7 @@ func (w memberWatch) End(_ context.Context, e loop.Ending) error {
 	return nil
 }
 
-// runMembers runs a program by so many members at once; faulty says which of them have its faults.
+// runMembers runs a program in this number of members at once; faulty lists the members that have its faults.
 func runMembers(p program, n int, faulty func(rank int) bool, seed uint64, timed, together bool) []*memberRun {
 	m := newMeeting(n)
 	runs := make([]*memberRun, n)
@@ -343,8 +343,8 @@ func (p program) cancels() bool {
 	return p.fault == "cancel" || p.fault == "hang" || slices.ContainsFunc(p.tasks, does) || slices.ContainsFunc(p.watchers, does)
 }
 
-// With clocks that differ and something that comes over one of them alone, all make the same steps, none waits for ever
-// (the test would be a deadlock), and those that it did not come over say who it was.
+// With different clocks and a fault in one member, all members make the same steps, none waits without end (the test
+// would deadlock), and the others name the member with the fault.
 func TestJob_agrees(t *testing.T) {
 	seen := map[string]int{}
 	for seen["programs"] < modelPrograms {

@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// finished is how the run of one member ended.
+// finished is the outcome of the run of one member.
 type finished struct {
 	loop.Result[member]
 	err error
@@ -54,7 +54,7 @@ func TestJob_messages(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name        string
-		option      func(rank int) loop.Option // beside Until(Steps(6)), of each rank
+		option      func(rank int) loop.Option // with Until(Steps(6)), of each rank
 		data        func(rank int) int         // how many batches
 		own, others string
 		steps       int64
@@ -129,8 +129,8 @@ func TestJob_messages(t *testing.T) {
 	}
 }
 
-// Two runs beside each other would meet in another order in each process: the second is refused, one within the first
-// is not.
+// Two concurrent runs would meet in a different order in each process. The second is refused; a run within the first is
+// not.
 func TestJob_twoRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var second error
@@ -155,8 +155,7 @@ func TestJob_twoRuns(t *testing.T) {
 	})
 }
 
-// A run within a callback that one process alone makes meets the others where they are: all are told which run, and
-// where the others are.
+// If one process alone makes a run within a callback, all processes report which run it is and where the others are.
 func TestJob_aRunOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := together(3, func(rank int, s member) (loop.Result[member], error) {
@@ -243,7 +242,8 @@ func TestJob_sourceLeft(t *testing.T) {
 	})
 }
 
-// What has AtRank0 is started and called in one process, in the turns in which it would be alone.
+// A callback with AtRank0 is started and called in one process, in the iterations in which it would be due in one
+// process.
 func TestJob_atRank0(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string

@@ -7,16 +7,17 @@ import (
 	"slices"
 
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/columns"
 )
 
-// Collection groups log entries by their kind. Any name without a dot is allowed; those below have a meaning to lazo.
-// "elapsed" is reserved for the history: entries that a task logs in it are not kept.
+// Collection groups log entries by kind. Any name without a dot is allowed. lazo gives the constants a meaning.
+// "elapsed" is reserved for the history, which drops entries that a task logs in it.
 type Collection string
 
 const (
 	Losses  Collection = "losses"
 	Metrics Collection = "metrics"
-	// Stateful has metrics over more than the step that logs them, such as a mean since the last reset.
+	// Stateful has metrics over more than the current step, such as a mean since the last reset.
 	Stateful Collection = "stateful_metrics"
 	Outputs  Collection = "outputs"
 )
@@ -28,16 +29,16 @@ type Entry struct {
 	Value      Value
 }
 
-// Path is the full name of the entry: collection.name.
+// Path returns the full name of the entry: collection.name.
 func (e Entry) Path() string { return string(e.Collection) + "." + e.Name }
 
-// IsNumber reports whether the value is a single number, and not an array or anything else that was logged.
+// IsNumber reports whether the value is a single number, and not an array or another value.
 func (e Entry) IsNumber() bool {
 	_, payload := e.Value.(abilities.Payload)
 	return !payload
 }
 
-// Any is the value: an array or whatever else was logged, or a float64. It may wait for a device.
+// Any returns the value: a float64, an array, or another logged value. It may wait for a device.
 func (e Entry) Any() (any, error) {
 	if p, ok := e.Value.(abilities.Payload); ok {
 		return p.Any()
@@ -45,26 +46,26 @@ func (e Entry) Any() (any, error) {
 	return e.Value.Float()
 }
 
-// Logs is what the tasks of a turn reported, in their order. The zero value is empty and ready for use.
+// Logs has the values that the tasks of an iteration logged, in order. The zero value is empty and ready for use.
 type Logs struct {
 	entries []Entry
-	inline  *inline // nil if the entries are shared with other logs: then they are copied before a change
+	inline  *inline // nil if other logs share the entries, which are then copied before a change
 }
 
-// inline holds the first entries and their numbers in one allocation. A step logs a few numbers in each turn, mostly a
-// loss and a metric; with four of each, logging three took 15 ns more.
+// inline holds the first entries and their numbers in one allocation. A step usually logs a loss and a metric; with
+// four of each, logging three took 15 ns more.
 type inline struct {
 	entries [3]Entry
 	numbers [3]number
 	filled  int
 }
 
-// SetAll logs entries, as [Logs.Set] does one by one. Empty logs keep the slice: then no two may have the same
-// collection and name, and none a nil value.
+// SetAll logs entries as [Logs.Set] does. Empty logs keep the slice; then no two entries may have the same collection
+// and name, and none a nil value.
 func (l *Logs) SetAll(entries []Entry) { l.Merge(Logs{entries: entries}) }
 
-// Set logs a value: a number of any type, a [Value], or anything else ([Entry.Any]). An entry with the same collection
-// and name is replaced.
+// Set logs a value: a number of any type, a [Value], or any other value ([Entry.Any]). It replaces an entry with the
+// same collection and name.
 func (l *Logs) Set(c Collection, name string, v any) {
 	value, ok := v.(Value)
 	if !ok {
@@ -92,14 +93,14 @@ func (l *Logs) set(c Collection, name string, v Value) {
 
 // copyBeforeWrite copies the entries if other logs share them.
 func (l *Logs) copyBeforeWrite() {
-	// If the array has more entries, a copy of these logs was added to.
+	// If the array has more entries, another copy of these logs was extended.
 	if l.inline == nil || l.inline.filled != len(l.entries) {
 		l.inline = &inline{filled: len(l.entries)}
 		l.entries = append(l.inline.entries[:0], l.entries...)
 	}
 }
 
-// number is Set for a number. That of a new entry is stored in the array if there is room.
+// number is Set for a number. It stores the number of a new entry in the array if there is room.
 func (l *Logs) number(c Collection, name string, v float64) {
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
@@ -120,8 +121,8 @@ func (l *Logs) number(c Collection, name string, v float64) {
 	l.inline.filled = len(l.entries)
 }
 
-// Loss logs a number in [Losses], and in the collections also: Loss("loss", v, Metrics) is a metric too. Its short name
-// is then ambiguous.
+// Loss logs a number in [Losses] and in the other given collections: Loss("loss", v, Metrics) is a metric too. Its
+// short name is then ambiguous.
 func (l *Logs) Loss(name string, v float64, also ...Collection) {
 	l.number(Losses, name, v)
 	for _, c := range also {
@@ -144,15 +145,14 @@ func (l *Logs) Output(name string, v any) {
 	l.set(Outputs, name, value)
 }
 
-// Merge adds the entries of other; where both have an entry, the value of other is used. Later changes of l do not
-// change other.
+// Merge adds the entries of other, which replace those of the same name. Later changes of l do not change other.
 func (l *Logs) Merge(other Logs) {
 	switch {
 	case len(other.entries) == 0:
 		return
 	case len(l.entries) == 0:
-		// The usual case is one task that logs: share its entries. The capacity is cut, so that a later entry of this
-		// turn is not written into the slice of the task.
+		// Usually one task logs: share its entries. The limited capacity keeps a later entry of this iteration out of
+		// the slice of the task.
 		*l = other.view()
 		return
 	}
@@ -161,28 +161,28 @@ func (l *Logs) Merge(other Logs) {
 	}
 }
 
-// update is Merge into logs that are shared with nobody: entries are replaced in place.
+// update is Merge into logs that no other logs share: it replaces entries in place.
 func (l *Logs) update(other Logs) {
 	for i := range other.entries {
 		e := &other.entries[i]
 		if i < len(l.entries) && l.inline != nil && l.entries[i].Name == e.Name && l.entries[i].Collection == e.Collection {
-			l.entries[i].Value = e.Value // the usual case: each turn logs the same
+			l.entries[i].Value = e.Value // usually each iteration logs the same names
 			continue
 		}
 		l.set(e.Collection, e.Name, e.Value)
 	}
 }
 
-// view is the same logs for others: setting an entry in the view does not change l.
+// view returns the same logs for others: setting an entry in the view does not change l.
 func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)]}
 }
 
-// Clone is a copy that later changes of l do not change.
+// Clone returns a copy that later changes of l do not change.
 func (l Logs) Clone() Logs { return Logs{entries: slices.Clone(l.entries)} }
 
-// Suffix is a copy with "_" and the suffix appended to each name, for the logs of a nested loop beside those of the
-// outer one. An empty suffix changes nothing.
+// Suffix returns a copy with "_" and the suffix appended to each name, for the logs of a nested loop. An empty suffix
+// changes nothing.
 func (l Logs) Suffix(suffix string) Logs { return l.renamed("", suffix) }
 
 // Prefix is [Logs.Suffix] with the word in front: test_loss.
@@ -202,16 +202,15 @@ func (l Logs) renamed(prefix, suffix string) Logs {
 	return l
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (l Logs) Len() int { return len(l.entries) }
 
 // All iterates over the entries.
 func (l Logs) All() iter.Seq[Entry] { return slices.Values(l.entries) }
 
-// Get finds an entry by its name ("loss") or by its full name ("losses.loss"). A name may itself hold dots
-// ("metrics.layer.1" is "layer.1" in the metrics), and a full name is preferred to a short one, so that every entry can
-// be reached by its [Entry.Path]. The error lists the names there are; it wraps [ErrNoEntry] if there is none of the
-// name.
+// Get returns an entry by its name ("loss") or full name ("losses.loss"). A name may contain dots ("metrics.layer.1" is
+// "layer.1" in the metrics). Get prefers a full name to a short one, so each entry can be found by its [Entry.Path].
+// The error lists the known names. It wraps [ErrNoEntry] if no entry has the name.
 func (l Logs) Get(name string) (Entry, error) {
 	i, err := locate(l.entries, name)
 	if err != nil {
@@ -220,7 +219,7 @@ func (l Logs) Get(name string) (Entry, error) {
 	return l.entries[i], nil
 }
 
-// Float reads the number under a name; see [Logs.Get] for the names and errors.
+// Float returns the number under a name; see [Logs.Get] for the names and errors.
 func (l Logs) Float(name string) (float64, error) {
 	e, err := l.Get(name)
 	if err != nil {
@@ -234,21 +233,17 @@ func (l Logs) Float(name string) (float64, error) {
 }
 
 // Value is a logged value. It is read lazily: Float may wait for a device and copy from there. It may be called more
-// than once, with the same result each time.
+// than once and then returns the same result.
 //
-// One that may be more than a number, such as an array or a text, has the method Any() (any, error) too, which may wait
-// for a device: see [Entry.Any]. Files of a history leave out those that are not numbers.
+// A Value that may be more than a number, such as an array or a text, also has the method Any() (any, error), which may
+// wait for a device: see [Entry.Any]. Files of a history leave out values that are not numbers.
 type Value interface {
-	// Float is the value as a number. For a value that is none, such as an array, it returns an error.
+	// Float returns the value as a number, or an error for a value that is not a number.
 	Float() (float64, error)
 }
 
-// number is a [Value] that is already known.
-type number float64
+type number = columns.Number
 
-func (n number) Float() (float64, error) { return float64(n), nil }
-
-// anyValue is a Go value as a [Value].
 type anyValue struct{ v any }
 
 func (g anyValue) Any() (any, error) { return g.v, nil }

@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// ErrNoEntry: nothing was logged under a name.
+// ErrNoEntry is wrapped by the error for a name under which nothing was logged.
 var ErrNoEntry = errors.New("no such entry")
 
 // locate finds the one entry with a full name or, if there is none, with a short name.
@@ -54,7 +54,6 @@ func (e *Entry) hasPath(name string) bool {
 	return len(name) == n+1+len(e.Name) && name[n] == '.' && name[:n] == string(e.Collection) && name[n+1:] == e.Name
 }
 
-// listed bounds the names in an error.
 const listed = 20
 
 func paths(entries []Entry) string {
@@ -75,7 +74,7 @@ func paths(entries []Entry) string {
 	return s.String()
 }
 
-// hint names the entry with the most similar name, if one is similar.
+// hint returns the entry with the most similar name, if one is similar.
 func hint(entries []Entry, name string) string {
 	nearest, best := "", len(name)/3+2
 	for _, e := range entries {

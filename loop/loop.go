@@ -9,39 +9,36 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Loop is an ordered list of tasks. It is a value and keeps nothing of a run, so it can run any number of times.
+// Loop is an ordered list of tasks. It keeps nothing of a run, so it can run any number of times.
 type Loop[S, B any] struct{ tasks []Task[S, B] }
 
-// New makes a loop of tasks; in each turn they run in this order.
+// New returns a loop that runs the tasks in this order in each iteration.
 func New[S, B any](tasks ...Task[S, B]) Loop[S, B] { return Loop[S, B]{slices.Clone(tasks)} }
 
-// Result is how a run ended. It is valid beside an error too: State is then the last good one.
+// Result has the outcome of a run. It is also valid with an error: State is then the last good state.
 type Result[S any] struct {
 	State   S
 	History *History
-	// Elapsed counts the turns that are in State. A turn that failed half way counts if one of its tasks had changed
-	// the state already, as when an evaluation after a training step was cancelled.
+	// Elapsed counts the iterations that are in State. An iteration that failed counts if one of its tasks had changed
+	// the state, for example if an evaluation after the training step was cancelled.
 	Elapsed Elapsed
 	Reason  Reason
-	// Stop is set if the Reason is [Stopped]: an error that wraps [ErrStop] and names the task or callback that
-	// returned it.
+	// Stop is set if Reason is [Stopped]. It wraps [ErrStop] and names the task or callback that returned it.
 	Stop error
 }
 
-// Run makes a turn for each batch of the data until the data ends, [Until] is reached, a task or callback returns
-// [ErrStop], the context is cancelled, or something fails. Without an Until it makes one pass over the data.
+// Run makes an iteration for each batch until the data ends, [Until] is reached, a task or callback returns [ErrStop],
+// the context ends, or an error occurs. Without Until it makes one pass over the data.
 //
-// A cancelled context, or one past its deadline, ends the run at the next border between turns; the error wraps the
-// cause of the context. A run that waits for its data ends within a second, whatever the data does: a batch that comes
-// in the next half second still has its turn, so that the data's position stays that of the state. If none comes, the
-// run ends without it and the goroutine that waits in the source is left behind until the source returns
-// ([ErrSourceLeft]). A task, a callback or a step that blocks holds the run: each is given the context to end with. A
-// step that begins after the context has ended is made nevertheless, with a context that has not. A compilation cannot
-// be interrupted: the run ends after it.
+// If the context ends, the run ends at the next border between iterations, and the error wraps the cause of the
+// context. A run that waits for data ends within a second. A batch that arrives within half a second still has its
+// iteration, so that the position of the data matches the state. Otherwise the run ends and abandons the goroutine that
+// waits in the source until the source returns ([ErrSourceLeft]). A task, callback or step that blocks also blocks the
+// run; each receives the context. A step that begins after the context ended runs with a context that does not end. A
+// compilation cannot be interrupted.
 //
-// Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic in a task, a callback or
-// the data becomes a [*PanicError], and so does a [runtime.Goexit]; the turns run on their own goroutine for that
-// reason.
+// Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic or a [runtime.Goexit] in
+// a task, a callback or the data becomes a [*PanicError]. The iterations run on a goroutine of the run.
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (result Result[S], err error) {
 	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	job, err := jobOf(state, &r.turn.State)
@@ -53,7 +50,7 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ..
 		return Result[S]{State: state, History: &History{}, Elapsed: newSettings(options, job).from, Reason: Failed}, busy
 	}
 	defer end()
-	made, failed := prepared(ctx, options, job, StateAt(&r.turn.State))
+	made, failed := prepared(ctx, options, job, &r.turn.State)
 	defer func() {
 		if closing := closeAll(made); closing != nil {
 			result.Reason, err = Failed, errors.Join(err, closing)

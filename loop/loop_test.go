@@ -345,7 +345,7 @@ func TestEvery_countsWhatFits(t *testing.T) {
 
 func BenchmarkIdleTurn(b *testing.B) { idleTurns(b, context.Background()) }
 
-// Where the context can end, the run keeps ready to leave its data behind.
+// If the context can end, the run prepares to leave its data.
 func BenchmarkIdleTurn_cancellable(b *testing.B) { idleTurns(b, b.Context()) }
 
 func idleTurns(b *testing.B, ctx context.Context) {

@@ -9,9 +9,10 @@ import (
 	"unicode"
 )
 
-// Mode says whether lower or higher values of an entry are better. The zero Mode decides by the words in the name of
-// the entry: Lowest for losses and errors, Highest for accuracies, precisions and their like. Of several such words the
-// last one decides: "accuracy_test" is an accuracy, "auc_loss" a loss. A name without such a word is an error.
+// Mode determines whether lower or higher values of an entry are better. The zero Mode decides by the words in the name
+// of the entry: Lowest for losses and errors, Highest for accuracies, precisions and similar metrics. Of several such
+// words the last one decides: "accuracy_test" is an accuracy, "auc_loss" a loss. A name without such a word is an
+// error.
 type Mode int
 
 const (
@@ -33,7 +34,7 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", int(m))
 }
 
-// Of is the mode for an entry: Lowest or Highest.
+// Of returns the mode for an entry: Lowest or Highest.
 func (m Mode) Of(entry string) (Mode, error) {
 	switch m {
 	case Lowest, Highest:
@@ -47,7 +48,7 @@ func (m Mode) Of(entry string) (Mode, error) {
 	return m, fmt.Errorf("mode must be Lowest or Highest, got %s", m)
 }
 
-// endings are those of words in names that say which values are better, and words whole words that do.
+// endings are ends of words in names that imply a mode; words are whole words that do.
 var (
 	endings = map[Mode][]string{
 		Lowest:  {"loss", "error", "mse", "mae", "mape", "msle", "crossentropy", "perplexity", "divergence", "hinge"},
@@ -56,7 +57,7 @@ var (
 	words = map[Mode][]string{Lowest: {"cosh", "poisson"}, Highest: {"f1", "r2", "iou"}}
 )
 
-// known is the mode that the name of an entry says, if it says one.
+// known returns the mode that the name of an entry implies, if any.
 func known(entry string) (mode Mode, ok bool) {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(entry), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		for _, m := range []Mode{Lowest, Highest} {
@@ -68,7 +69,7 @@ func known(entry string) (mode Mode, ok bool) {
 	return mode, ok
 }
 
-// Against is an error where the mode is the other one than the entry's name says.
+// Against returns an error if the name of the entry implies the opposite mode.
 func (m Mode) Against(entry string) error {
 	known, ok := known(entry)
 	if !ok || m == known || m != Lowest && m != Highest {
@@ -79,7 +80,7 @@ func (m Mode) Against(entry string) error {
 }
 
 // Better reports whether v is better than best by more than delta. NaN and infinities are never better: a loss of -Inf
-// is a fault, and nothing could be better than it.
+// is a fault, and no later value could be better.
 func (m Mode) Better(v, best, delta float64) bool {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -90,7 +91,7 @@ func (m Mode) Better(v, best, delta float64) bool {
 	return v < best-delta
 }
 
-// Worst is the infinity that every finite value is better than.
+// Worst returns the infinity that every finite value is better than.
 func (m Mode) Worst() float64 {
 	if m == Highest {
 		return math.Inf(-1)
@@ -98,8 +99,8 @@ func (m Mode) Worst() float64 {
 	return math.Inf(1)
 }
 
-// Best finds the best value that was logged under a name in the rows that were kept, and when it was; of equal ones,
-// the first. NaN and infinities are left out; if there are no others, the error wraps [ErrNonFinite].
+// Best returns the best value under a name in the kept rows and its elapsed; of equal values, the first. It leaves out
+// NaN and infinities. If there are no others, the error wraps [ErrNonFinite].
 func (h *History) Best(entry string, mode Mode) (value float64, at Elapsed, err error) {
 	mode, err = mode.Of(entry)
 	if err != nil {
@@ -120,5 +121,5 @@ func (h *History) Best(entry string, mode Mode) (value float64, at Elapsed, err 
 	return best, at, nil
 }
 
-// ErrNonFinite is wrapped by the error about a value that is NaN or infinite.
+// ErrNonFinite is wrapped by the error for a value that is NaN or infinite.
 var ErrNonFinite = errors.New("not a finite number")

@@ -29,8 +29,8 @@ type part struct {
 	block int           // the task is a BlockStepper with that BlockSize; none where 0
 	takes time.Duration // of one step
 	entry string        // the watcher is one of an entry
-	// does is what comes over it, "error", "stop", "cancel" or "panic", at the batch with the number at, or for a
-	// watcher after so many steps; or "end": the End of the watcher fails.
+	// does is the fault, "error", "stop", "cancel" or "panic", at the batch with the number at, or for a watcher after
+	// at steps; or "end": the End of the watcher fails.
 	does string
 	at   int
 }
@@ -99,7 +99,7 @@ func drawProgram(t *rapid.T) program {
 			// A panic loses the state within a block, and who cancels within one has it finished.
 			kinds = kinds[:3]
 		}
-		// Most often one of the block steppers is due in each step, and what is beside it rarely.
+		// Usually one of the block steppers is due in each step, and the other tasks are rarely due.
 		if x.when = p.drawDue(t); x.block > 1 && !each && !oneIn(t, 4, "sometimes") {
 			x.when, each = loop.EachStep, true
 		}

@@ -140,7 +140,7 @@ func (r *reference) oneTurn(b batch) string {
 	return err
 }
 
-// mark is what is due at the start or the end: no turn, but a row, whatever is kept of turns.
+// mark handles the start or the end: no iteration, but a row, for any Keep.
 func (r *reference) mark(i int, is func(loop.Schedule) bool) string {
 	if !r.begun {
 		return ""
@@ -271,7 +271,7 @@ func (r *reference) commit(size int) {
 	}
 }
 
-// What a call can see, as text.
+// The visible arguments of a call, as text.
 
 func stepCall(name string, b batch, state uint64) string {
 	return fmt.Sprintf("%s: batch %d, state %x", name, b.index, state)

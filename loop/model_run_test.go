@@ -21,7 +21,7 @@ type recorded struct {
 	back    atomic.Pointer[chan struct{}] // closed when data that hung came back
 }
 
-// run gives the program to Run.
+// run passes the program to Run.
 func (p program) run(t require.TestingT, from outcome, history *loop.History) *recorded {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

@@ -2,5 +2,5 @@
 
 package loop_test
 
-// modelPrograms is how many programs TestModel draws.
+// modelPrograms is the number of programs that TestModel draws.
 const modelPrograms = 1_000

@@ -10,15 +10,14 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Option is a setting of one run, a [Callback] or a [Change].
+// Option is a setting of one run or a [Callback].
 type Option interface{ apply(*settings) }
 
-// setting is an [Option] that is neither a callback nor a change.
 type setting func(*settings)
 
 func (f setting) apply(s *settings) { f(s) }
 
-// Options makes one option of several. Nil ones are left out.
+// Options combines several options into one. It leaves out nil ones.
 func Options(options ...Option) Option {
 	options = slices.Clone(options)
 	return setting(func(s *settings) {
@@ -31,14 +30,13 @@ func Options(options ...Option) Option {
 }
 
 // Prepare is an option that is made when a run starts. Each run calls f once, in the order of the options, before the
-// options are checked and before ranks compare them. What f returns takes the place of the Prepare: [Continue],
-// callbacks that share values of one run. A nil option is none. f may change the state of the run ([StateAs] of from).
-// An error or a panic of f ends the run before anything is started. Where several processes make the run
-// ([Beginning].Job), all of them call f.
+// run checks its options and before ranks compare them. The option that f returns, such as [Continue], replaces the
+// Prepare; nil adds nothing. f may change the state of the run ([Beginning.State]). An error or a panic of f ends the
+// run before anything starts. If several processes make the run ([Beginning].Job), all of them call f.
 //
-// A Continue that f returns replaces one among the other options. If the returned option is an [io.Closer], it is
-// closed after the callbacks have ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation]
-// leave a Prepare out.
+// A Continue that f returns replaces one among the other options. A returned option that is an [io.Closer] is closed
+// after the callbacks have ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation] leave out a
+// Prepare.
 func Prepare(name string, f func(ctx context.Context, from Beginning) (Option, error)) Option {
 	return preparation{name, f}
 }
@@ -63,9 +61,9 @@ func (p preparation) apply(s *settings) {
 	}
 }
 
-// prepared calls the functions of [Prepare] among the options and returns what they made, in their order. Each is given
-// a beginning to which those before it have contributed.
-func prepared(ctx context.Context, options []Option, job Job, state State) (made []Option, err error) {
+// prepared calls the functions of [Prepare] and returns their options in order. Each function sees the contributions of
+// those before it.
+func prepared(ctx context.Context, options []Option, job Job, state any) (made []Option, err error) {
 	for n := 0; ; n++ {
 		s := collected(options, job, made)
 		if n >= len(s.prepares) {
@@ -84,7 +82,6 @@ func prepared(ctx context.Context, options []Option, job Job, state State) (made
 	}
 }
 
-// closeAll closes what [Prepare] functions have opened.
 func closeAll(made []Option) (err error) {
 	for _, option := range slices.Backward(made) {
 		if c, ok := option.(io.Closer); ok {
@@ -97,25 +94,25 @@ func closeAll(made []Option) (err error) {
 type settings struct {
 	until   Period
 	keep    Schedule
-	rows    int // that the history keeps at most
+	rows    int // the most rows of the history, 0 for no limit
 	from    Elapsed
 	resumed *History
-	job     Job  // nil where this process is alone
-	single  bool // no step waits for another batch
-	plain   bool // the data is a plain iterator
-	// prepares are the options of [Prepare]; made is what the first of them have returned. making says that one of
-	// these is being applied, given that it has set from.
+	job     Job  // nil for a process alone
+	single  bool // SingleSteps
+	plain   bool // the data is a Data
+	// prepares are the [Prepare] options; made has the options that the first of them returned. making: one of these is
+	// being applied. given: one of them has set from.
 	prepares      []preparation
 	made          []Option
 	making, given bool
-	endedBy       error // what stopped the earlier run
+	endedBy       error // the Stop of the earlier run
 	hooks         []hook
-	// monitored is when monitors are called, nil for wherever their entry is logged.
+	// monitored is the schedule of MonitorsWhen, or nil.
 	monitored *Schedule
 	errs      []error
 }
 
-// newSettings returns those of a run, of a job or nil. made has the options that took the place of each [Prepare].
+// newSettings returns the settings of a run. job may be nil. made has the option that replaces each [Prepare].
 func newSettings(options []Option, job Job, made ...Option) settings {
 	s := collected(options, job, made)
 	from := s.beginning()
@@ -123,10 +120,9 @@ func newSettings(options []Option, job Job, made ...Option) settings {
 	for i := range s.hooks {
 		h := &s.hooks[i]
 		h.setSchedule(from)
-		count[h.kind]++
-		h.number = count[h.kind]
+		count[h.kind()]++
+		h.number = count[h.kind()]
 	}
-	// The list belongs to this run alone. Equal ones keep their order.
 	slices.SortStableFunc(s.hooks, func(a, b hook) int { return a.before(&b) })
 	return s
 }
@@ -145,8 +141,8 @@ func (s *settings) beginning() Beginning {
 	return Beginning{From: s.from, Skipped: skipped, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored, Job: s.job}
 }
 
-// Until ends the run when the period is reached, counted from the start of the first of the runs that continue each
-// other (see [Continue]). With a period of zero the run makes no turn. A negative period is an error.
+// Until ends the run when the period is reached. It counts from the start of the first of the runs that continue each
+// other (see [Continue]). With a period of zero the run makes no iteration. A negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -157,12 +153,12 @@ func Until(p Period) Option {
 	})
 }
 
-// Keep sets which turns are added to the history; without it all are that logged anything.
+// Keep selects the iterations that are added to the history. The default is every iteration that logged anything.
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
-// MonitorsWhen restricts callbacks that follow the values of an entry, such as callbacks.StopEarly, to the turns in
-// which a schedule is due, even if the entry is logged in each step. A patience in evaluations then counts these turns:
-// epochs with Every(Steps(n)), n the steps of an epoch. Such a callback does not split blocks of steps.
+// MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to iterations in which a schedule
+// is due. A patience in evaluations then counts these iterations: epochs with Every(Steps(n)), if n is the steps of an
+// epoch. Such a callback does not divide blocks of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {
@@ -172,13 +168,13 @@ func MonitorsWhen(when Schedule) Option {
 	})
 }
 
-// Continue continues an earlier run: counting goes on at elapsed, as in its [Result], and rows are added to history,
-// which may be nil. The run begins its data after the batches of the earlier one ([Source]). Time is active time,
-// without the pause between the runs. An elapsed that [Elapsed.Check] refuses is an error.
+// Continue continues an earlier run. The run counts from elapsed, as in the earlier [Result], and adds rows to history,
+// which may be nil. It begins its data after the batches of the earlier run ([Source]). Time is active time, without
+// the pause between the runs. An elapsed that [Elapsed.Check] refuses is an error.
 //
-// stop is the [Result].Stop of an earlier run that was over because it was stopped. It must wrap [ErrStop]. This run
-// then makes no iteration, its [Reason] is [Stopped], and its Result.Stop is stop. A run that callbacks.StopEarly
-// stopped needs none, because its history shows it.
+// stop is the [Result].Stop of an earlier run that was stopped. It must wrap [ErrStop]. The new run then makes no
+// iteration, its [Reason] is [Stopped], and its Result.Stop is stop. A run that callbacks.StopEarly stopped needs none,
+// because its history shows it.
 func Continue(elapsed Elapsed, history *History, stop ...error) Option {
 	err := elapsed.Check()
 	var endedBy error
@@ -199,7 +195,7 @@ func Continue(elapsed Elapsed, history *History, stop ...error) Option {
 	})
 }
 
-// checkOver refuses options that mean nothing in a loop written by hand.
+// checkOver returns an error for options that have no meaning in a hand-written loop.
 func (s settings) checkOver(noData bool) error {
 	errs := s.errs
 	if noData {

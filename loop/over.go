@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Pass is one pass through a loop written by hand.
+// Pass is one iteration of a hand-written loop.
 type Pass[B any] struct {
 	Batch B
-	// Elapsed includes this pass; Before is that of the pass before.
+	// Elapsed includes this pass. Before is the Elapsed of the previous pass.
 	Before, Elapsed Elapsed
 	from            Elapsed
 	until           Period
@@ -19,16 +19,16 @@ type Pass[B any] struct {
 // Due reports whether a schedule is due in this pass.
 func (p Pass[B]) Due(when Schedule) bool { return when.Due(p.Before, p.Elapsed) }
 
-// Samples is the number of examples in the batch.
+// Samples returns the number of examples in the batch.
 func (p Pass[B]) Samples() int64 { return p.Elapsed.Samples - p.Before.Samples }
 
-// Report is the pass as callbacks are given it, for the Watch of an [Attendant] for example.
+// Report returns the report for a callback, such as for the Watch of an [Attendant].
 func (p Pass[B]) Report(logs Logs, history *History) Report {
 	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, From: p.from, Until: p.until}
 }
 
-// Over counts for a loop written by hand: it yields each batch with what has elapsed, and ends as [Loop.Run] does by
-// [Until] or with the data. It takes [Continue] without a history too; any other option is an error.
+// Over counts for a hand-written loop. It yields each batch with what has elapsed, and ends with the data or by
+// [Until], as [Loop.Run] does. It also takes [Continue] without a history. Any other option is an error.
 //
 //	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(1000))) {
 //		if err != nil {
@@ -43,7 +43,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //	}
 //
 // An error of the data or of the options is yielded once and ends the sequence. There is no context: data that blocks
-// holds the loop. Passes count epochs where the batches know them ([Stepper]) or Until is in [Epochs].
+// also blocks the loop. Over counts epochs if the batches know them ([Stepper]) or Until is in [Epochs].
 func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

@@ -70,7 +70,8 @@ func TestOver_untilZeroYieldsNothing(t *testing.T) {
 	}
 }
 
-// D01: a run that is cut anywhere and resumed is the same run: step numbers, samples, history, firings of schedules.
+// D01: a run that is interrupted anywhere and resumed has the same step numbers, samples, history and due schedules as
+// the whole run.
 func TestFrom_resumedRunIsTheSameRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 40).Draw(t, "total")

@@ -19,7 +19,7 @@ import (
 
 const childPipe = "LAZO_LOOP_TEST_PIPE"
 
-// TestPipeChild is the process whose stderr nobody reads; run for itself it does nothing.
+// TestPipeChild is the process with a stderr that has no reader. Run directly it does nothing.
 func TestPipeChild(t *testing.T) {
 	how := os.Getenv(childPipe)
 	if how == "" {
@@ -43,8 +43,8 @@ func TestPipeChild(t *testing.T) {
 	loop.Exit(errors.Join(err, errors.New("at the end")))
 }
 
-// What a run shows, and under WithSignals what its program prints, does not end the process where nobody reads it; nor
-// does the error that it ends with, whose exit code counts.
+// Output of a run, and under WithSignals of its program, does not end the process if it has no reader. Nor does the
+// final error, whose exit code counts.
 func TestR26_aClosedStderrEndsNoRun(t *testing.T) {
 	for _, how := range []string{"bar", "signals"} {
 		r, w, err := os.Pipe()
@@ -60,7 +60,7 @@ func TestR26_aClosedStderrEndsNoRun(t *testing.T) {
 	}
 }
 
-// When the run is over a program is again as Go makes it: one that prints for nobody (a pipe to head) ends.
+// After the run, Go's default applies again: a program that prints to a pipe without a reader (to head) ends.
 func TestWithSignals_afterwardsABrokenPipeEnds(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

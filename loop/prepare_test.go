@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -33,7 +34,7 @@ func TestPrepare(t *testing.T) {
 	options := loop.Options(
 		prepare("first", func(_ context.Context, from loop.Beginning) (loop.Option, error) {
 			say("first from %d until %v with %v", from.From.Steps, from.Until, from.State())
-			state, ok := loop.StateAs[*int](from)
+			state, ok := abilities.StateAs[*int](from)
 			require.True(t, ok)
 			*state = 10
 			closing := func() error { say("first closed"); return nil }

@@ -2,8 +2,6 @@ package loop
 
 import (
 	"errors"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -12,22 +10,22 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// SingleSteps makes each step before the run takes the next batch: StepBlock ([Stepper]) is given one batch at a time.
-// A run needs it where its data depends on the steps in a way that the state cannot see, as by a file, or where data
-// reads the state and several processes make the run. data.Prefetch takes batches ahead nevertheless, and so does a run
-// that counts in [Epochs] if the batches do not say where an epoch ends (see [Stepper]).
+// SingleSteps makes each step before the run takes the next batch: StepBlock ([Stepper]) receives one batch at a time.
+// A run needs it if its data depends on the steps in a way that the state cannot see, such as by a file, or if data
+// reads the state and several processes make the run. data.Prefetch takes batches ahead nevertheless. A run that counts
+// in [Epochs] also takes one ahead if the batches do not report the end of an epoch (see [Stepper]).
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
-// reading lets the state be read while batches wait for their steps. Whichever goroutine reads it makes these steps
-// first, if the source has control; else the run is at work, and nothing orders the read and its steps.
+// reading lets goroutines read the state while batches wait for their steps. The goroutine that reads first makes these
+// steps, if the source has control. Otherwise the run is working, and the order of the read and its steps is undefined.
 type reading struct {
 	on      bool                   // the state has OnRead
-	waiting atomic.Bool            // batches wait; where a read makes their steps, until they are made
-	making  sync.Mutex             // held by a read that makes the steps: other reads wait for them
-	maker   atomic.Pointer[string] // the goroutine of that read; who changes it has control
+	waiting atomic.Bool            // batches wait for their steps
+	making  sync.Mutex             // held by a read that makes the steps; other reads wait
+	maker   atomic.Pointer[string] // the goroutine of that read; changed only with control
 }
 
-// made lets other reads go on. The caller has control.
+// made lets other reads continue. The caller has control.
 func (q *reading) made() {
 	if q.on && q.maker.Load() != nil {
 		q.waiting.Store(false)
@@ -36,8 +34,8 @@ func (q *reading) made() {
 	}
 }
 
-// beginReading gives the state the function that it calls before it is read. Where the run is one within the data
-// source of another, it makes the steps that wait there.
+// beginReading registers beforeRead with the state. If the run is within the data source of another run, this makes the
+// steps that wait there.
 func (r *run[S, B]) beginReading() (end func(), err error) {
 	end, r.early = func() {}, new(early)
 	state, ok := as[abilities.Queued](r.turn.State, &r.turn.State)
@@ -64,21 +62,21 @@ var (
 		"count in steps, or give the batches the method InEpoch")
 )
 
-// errRead stands for a batch where the state is read: the steps that wait are made.
+// errRead replaces a batch where the state is read: the run makes the waiting steps.
 var errRead = errors.New("the state is read")
 
-// beforeRead makes the steps that wait.
+// beforeRead makes the waiting steps.
 func (r *run[S, B]) beforeRead() error {
 	q := &r.reading
 	switch {
-	case ahead.Running() && startedByData():
+	case ahead.Here():
 		return errReadAhead
 	case !q.waiting.Load() && !r.early.asked.Load():
 		return nil
 	}
-	own, parent := origin()
+	own, parent := ahead.Origin()
 	if m := q.maker.Load(); m != nil && (own == *m || parent == *m) {
-		return nil // it is the step that the read makes
+		return nil // the steps that the read makes read the state too
 	}
 	q.making.Lock()
 	if !q.waiting.Load() && !r.early.asked.Load() { // another read has made them
@@ -111,39 +109,4 @@ func (r *run[S, B]) beforeRead() error {
 	}
 	q.making.Unlock()
 	return err
-}
-
-// origin returns the number of the goroutine that calls it and of the one that started it.
-func origin() (own, parent string) {
-	text := make([]byte, 8<<10)
-	n := runtime.Stack(text, false)
-	for n == len(text) && n < 1<<20 {
-		text = make([]byte, 2*n)
-		n = runtime.Stack(text, false)
-	}
-	own, _, _ = strings.Cut(strings.TrimPrefix(string(text[:n]), "goroutine "), " ") // "goroutine 1 [running]:"
-	_, start, _ := strings.Cut(string(text[:n]), "\ncreated by ")                    // "created by iter.Pull in goroutine 1"
-	start, _, _ = strings.Cut(start, "\n")
-	_, parent, _ = strings.Cut(start, " in goroutine ")
-	return own, parent
-}
-
-// startedByData reports whether package data started the goroutine that calls it. It walks the whole stack, 1 to 4
-// microseconds, and allocates nothing.
-func startedByData() bool {
-	var stack [64]uintptr // the innermost call first
-	first := uintptr(0)
-	for skip := 0; ; skip += len(stack) {
-		n := runtime.Callers(skip, stack[:])
-		if n >= 2 {
-			first = stack[n-2] // the last is runtime.goexit
-		} else if n == 1 && skip > 0 {
-			first = stack[len(stack)-1]
-		}
-		if n < len(stack) {
-			break
-		}
-	}
-	f := runtime.FuncForPC(first - 1)
-	return f != nil && strings.HasPrefix(f.Name(), "github.com/lazo-ml/lazo/data.")
 }

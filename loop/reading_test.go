@@ -151,7 +151,7 @@ func TestS03_dataSeesEachStep(t *testing.T) {
 // reader is a run whose data, tasks and callbacks read the state: all that they see.
 type reader struct {
 	learner
-	n, every, after int // batches; the data reads before each so many, and a task is due in each so many steps
+	n, every, after int // batches; the data reads before each every-th batch, and a task is due every after steps
 	options         func(r *reader) []loop.Option
 	seen            []string
 	sizes           []int
@@ -605,7 +605,7 @@ func TestS03_readersAtAnyTime(t *testing.T) {
 	}
 }
 
-// A read that comes when the context has ended and the source is left behind makes no step.
+// A read after the context ended and the source was abandoned makes no step.
 func TestS03_aReadAfterTheSourceWasLeft(t *testing.T) {
 	for _, beside := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -1,82 +1,97 @@
 package loop
 
-// Report is what a callback is given, after the tasks of a turn.
+// Report is passed to a callback after the tasks of an iteration.
 type Report struct {
 	Elapsed Elapsed
-	// Logs is what was logged in this turn.
+	// Logs has the values that this iteration logged.
 	Logs Logs
-	// Latest has the newest value of each name that was logged in this run.
+	// Latest has the newest value of each name in this run.
 	Latest  Logs
 	History *History
-	// From is where this run began: zero, or what the option [Continue] says.
+	// From is the beginning of this run: zero, or the elapsed of [Continue].
 	From Elapsed
-	// Until is the end of the run, nil if none was set.
+	// Until is the end of the run, or nil.
 	Until Period
-	// Stop is the first request to stop, as [Result].Stop will have it; nil if there is none.
+	// Stop is the first request to stop, as in [Result].Stop, or nil.
 	Stop error
-	// Ahead is the number of batches that were taken from the data and are not in the state. It is 0 unless a step
-	// failed or returned [ErrStop] within a block, or the run counts in [Epochs] and the batches do not say where an
-	// epoch ends (see [Stepper]): then it is 1, but for the last batch. It does not count what data.Prefetch has taken.
+	// Ahead is the number of batches that were taken from the data and are not in the state. It is 0, except after a
+	// step failed or returned [ErrStop] within a block. If the run counts in [Epochs] and the batches do not report the
+	// end of an epoch (see [Stepper]), it is 1, except at the last batch. It does not count batches that data.Prefetch
+	// took.
 	Ahead int64
-	state State
+	state any // a pointer to the variable
+	// changes: the callback may change the state.
+	changes bool
 }
 
-// State is the state of the run after the tasks of the turn, nil if the report does not come from a run. It must not be
-// changed; a [Changer] may.
-func (r Report) State() any { return r.state.Get() }
+// State returns the state of the run after the tasks of the iteration, nil if the report does not come from a run. A
+// callback without Changes must not change it.
+func (r Report) State() any { return stateAt(r.state) }
 
-func (r Report) held() State { return r.state }
+// StatePointer returns a pointer to the variable with the state, for methods with a pointer receiver, or nil.
+func (r Report) StatePointer() any { return r.state }
 
-// With is the report with a state, for loops written by hand.
-func (r Report) With(state State) Report {
-	r.state = state
+// SetState replaces the state. It returns an error for a value of another type, for a report without a state, and for a
+// callback without Changes.
+func (r Report) SetState(state any) error {
+	if r.state != nil && !r.changes {
+		return errObserves
+	}
+	return setState(r.state, state)
+}
+
+// With returns the report with the state at which the pointer points, for hand-written loops. A callback with Changes
+// may change it.
+func (r Report) With(pointer any) Report {
+	r.state, r.changes = pointer, true
 	return r
 }
 
-// Detached is a copy of the report that does not change when the loop goes on, for use on another goroutine. It has no
+// Detached returns a copy of the report that does not change when the loop continues, for another goroutine. It has no
 // History and no State, which belong to the loop.
 func (r Report) Detached() Report {
 	r.Logs, r.Latest = r.Logs.Clone(), r.Latest.Clone()
-	r.History, r.state = nil, State{}
+	r.History, r.state = nil, nil
 	return r
 }
 
-// Ending is what a callback is given when the run is over.
+// Ending is passed to a callback at the end of the run.
 type Ending struct {
 	Report
 	Reason Reason
-	// Err is the error of the run, nil if there was none.
+	// Err is the error of the run, or nil.
 	Err error
-	// Partial says that the last turn counts but was not completed, as when an evaluation after a training step was
-	// cancelled. A run resumed from this state would lack the rest of that turn.
+	// Partial reports that the last iteration counts but was not completed, for example because an evaluation after the
+	// training step was cancelled. A run resumed from this state would lack the rest of that iteration.
 	Partial bool
 }
 
-// Normal reports whether the run ended without an error: its data ended, [Until] was reached, or it was stopped.
+// Normal reports whether the run ended without an error: by its data, by [Until], or because it was stopped.
 func (e Ending) Normal() bool {
 	return e.Err == nil && (e.Reason == DataEnded || e.Reason == UntilReached || e.Reason == Stopped)
 }
 
-// Beginning is what a callback is started with.
+// Beginning is passed to the Start of a callback.
 type Beginning struct {
-	// From is where the run begins. History has the rows of the earlier run that it resumes, nil if there is none.
+	// From is the beginning of the run. History has the rows of the earlier run that it continues, or is nil.
 	From    Elapsed
 	History *History
 	// Skipped is the number of batches that the run leaves out because its data is a plain iterator ([Data]): those of
-	// the earlier run. It is 0 if the source begins at the position by itself, and in a [Prepare].
+	// the earlier run. It is 0 for a source that begins at the position, and in a [Prepare].
 	Skipped int64
 	// Until is the end of the run, nil if none was set.
 	Until Period
-	// MonitorsWhen is the schedule of the option of that name, nil without it.
+	// MonitorsWhen is the schedule of the option of that name, or nil.
 	MonitorsWhen *Schedule
-	// Job is the processes that make the run together, nil where this one is alone (see [Job]).
+	// Job is the group of processes that make the run, nil for a process alone.
 	Job Job
-	// Prepared are, in a [Prepare], the options that those before it have returned.
+	// Prepared has, in a [Prepare], the options that the earlier ones returned.
 	Prepared []Option
-	state    State
+	state    any // a pointer to the variable
 }
 
-// State is the state that the run begins with, nil in a loop written by hand.
-func (b Beginning) State() any { return b.state.Get() }
+// State returns the state with which the run begins, nil in a hand-written loop.
+func (b Beginning) State() any { return stateAt(b.state) }
 
-func (b Beginning) held() State { return b.state }
+// StatePointer is [Report.StatePointer].
+func (b Beginning) StatePointer() any { return b.state }

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,8 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// What was logged in an earlier turn is still there for watchers, also what was logged at the start; Ciclo calls these
-// the accumulated logs.
+// Latest has the logs of earlier iterations and of the start for callbacks; Ciclo calls these the accumulated logs.
 func TestReport_latest(t *testing.T) {
 	type seen struct {
 		step                    int64
@@ -47,7 +47,7 @@ func TestReport_state(t *testing.T) {
 
 	require.Nil(t, loop.Report{}.State())
 	state := 5
-	byHand := loop.Report{}.With(loop.StateAt(&state))
+	byHand := loop.Report{}.With(&state)
 	state = 6
 	require.Equal(t, 6, byHand.State())
 }
@@ -103,7 +103,7 @@ func TestResult_stop(t *testing.T) {
 	require.NoError(t, result.Stop)
 }
 
-// What the run does not reach is logged and stands in the plan.
+// Tasks and callbacks that the run does not reach are logged and are in the plan.
 func TestS05_whatIsNotReachedIsLoggedAndPlanned(t *testing.T) {
 	var text strings.Builder
 	before := slog.Default()
@@ -127,7 +127,7 @@ func TestS05_whatIsNotReachedIsLoggedAndPlanned(t *testing.T) {
 	require.NoError(t, err, "Never is meant, and the end is reached")
 }
 
-// A watcher only looks: what it does to the logs of its report reaches nobody.
+// Changes of a callback to the logs of its report have no effect elsewhere.
 func TestReport_logsAreTheWatchersOwn(t *testing.T) {
 	var seen []float64
 	meddle := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
@@ -144,4 +144,35 @@ func TestReport_logsAreTheWatchersOwn(t *testing.T) {
 	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(4), meddle, look)
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 1, 3, 6}, seen)
+}
+
+// Only a callback with Changes may replace the state, and only by a value of its type.
+func TestReport_SetState(t *testing.T) {
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
+	set := func(changes bool, state any) loop.Callback {
+		c := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error { return r.SetState(state) })
+		c.Changes = changes
+		return c
+	}
+	result, err := l.Run(t.Context(), 100, numbers(3), set(true, 7))
+	require.NoError(t, err)
+	require.Equal(t, 7, result.State)
+	_, err = l.Run(t.Context(), 100, numbers(3), set(false, 7))
+	require.EqualError(t, err, "loop: step 1: each step: a callback without Changes cannot change the state")
+	_, err = l.Run(t.Context(), 100, numbers(3), set(true, "seven"))
+	require.EqualError(t, err, "loop: step 1: each step: a state of type string cannot take the place of one of type int")
+	require.ErrorContains(t, loop.Report{}.SetState(7), "there is no state")
+
+	atRank0 := set(true, 7)
+	atRank0.AtRank0 = true
+	_, err = l.Run(t.Context(), 100, numbers(3), atRank0)
+	require.ErrorContains(t, err, "a callback with Changes runs in all processes: leave AtRank0 out")
+
+	var any fmt.Stringer
+	byHand := loop.Report{}.With(&any)
+	require.NoError(t, byHand.SetState(loop.Steps(3)))
+	require.Equal(t, loop.Steps(3), byHand.State())
+	require.ErrorContains(t, byHand.SetState(7), "cannot take the place of one of type fmt.Stringer")
+	require.NoError(t, byHand.SetState(nil))
+	require.Nil(t, any)
 }

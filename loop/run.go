@@ -7,24 +7,25 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/ahead"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// run is one run of a loop. Each batch of the data comes to receive, and take makes its iteration (iteration.go) or
-// lets it wait in a block (blocks.go). An agreement (together.go) decides what several processes must decide alike.
+// run is one run of a loop. Each batch of the data reaches receive. take makes its iteration (iteration.go) or lets it
+// wait in a block (blocks.go). An agreement (together.go) makes the decisions in which several processes must agree.
 type run[S, B any] struct {
 	settings
 	tasks     []Task[S, B]
 	turn      Turn[S, B]
-	batch     *B              // the newest from the data, which writes it; that of the turn may be an earlier one
+	batch     *B              // the newest of the data, which writes it; the turn may have an earlier one
 	ctx       context.Context // ends the run
-	work      context.Context // of tasks and callbacks: it does not end where processes agree
+	work      context.Context // of tasks and callbacks; over several processes it does not end
 	agreement agreement
 	history   *History
 	latest    Logs // the newest value of each name, if there are callbacks
 	clock     clock
-	// readsClock is false where the time of an iteration cannot be observed: reading the clock takes longer than the
-	// rest of it.
+	// readsClock is false if the time of an iteration cannot be observed. Reading the clock takes longer than the rest
+	// of an iteration.
 	readsClock, untilByClock bool
 	monitors                 bool       // a callback follows the values of an entry
 	size                     func() int // of the newest batch, nil if it counts as one
@@ -39,25 +40,25 @@ type run[S, B any] struct {
 	taken                    int64 // batches from the data
 	early                    *early
 	shared                   int64 // of these, those that all processes have
-	nextTaken                bool  // the newest batch is for the iteration after this one
+	nextTaken                bool  // the newest batch belongs to the next iteration
 	changed                  bool  // a task of the present iteration has run
-	acted                    bool  // something besides steps ran since the last border at which processes agreed
-	refused                  error // where processes agree: of the data of this one, on which they have not agreed yet
-	halted                   bool  // where processes agree: the run ends after the batches that all have
-	interrupted              bool  // where processes agree: an Interrupter of one of them asks for a call
+	acted                    bool  // something else than steps ran since the last agreement
+	refused                  error // over several processes: an error of the data of this one, before the agreement
+	halted                   bool  // over several processes: the run ends after the batches that all have
+	interrupted              bool  // over several processes: an Interrupter of one asks for a call
 	partial                  bool  // the run ended in the middle of an iteration that counts
 	expected                 expectedEntries
 	blocks                   blocks[B]
 	reading                  reading
 	source                   *source[B]
-	// activity is set before each call of code that is not the loop's, for the error of a panic in it.
+	// activity is set before each call of code outside the loop. The error of a panic names it.
 	activity  activity
 	stage     string // "at the start: " or "at the end: "
 	observers []*hook
 }
 
-// lastIteration is what had elapsed in the last whole iteration when the tasks, the callbacks and the history were
-// asked: tasks and callbacks take time, and each schedule must be asked about one line of time without gaps.
+// lastIteration has the elapsed of the last whole iteration, as the tasks, the callbacks and the history saw it. Tasks
+// and callbacks take time, and each schedule must see a timeline without gaps.
 type lastIteration struct{ tasks, callbacks, history Elapsed }
 
 func (r *run[S, B]) start() error {
@@ -82,7 +83,7 @@ func (r *run[S, B]) start() error {
 	if r.clock.start.IsZero() {
 		r.clock = newClock(r.from)
 	}
-	r.elapsed.Date = cmp.Or(r.elapsed.Date, r.clock.date) // or all dates since 1970 would be due at once
+	r.elapsed.Date = cmp.Or(r.elapsed.Date, r.clock.date) // otherwise all dates since 1970 would be due at once
 	r.last = lastIteration{r.elapsed, r.elapsed, r.elapsed}
 	if err := r.startHooks(); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (r *run[S, B]) start() error {
 
 func (r *run[S, B]) startHooks() error {
 	from := r.beginning()
-	from.state = StateAt(&r.turn.State)
+	from.state = &r.turn.State
 	for i := range r.hooks {
 		h := &r.hooks[i]
 		if h.AtRank0 && r.job != nil && r.job.Rank() != 0 {
@@ -106,7 +107,7 @@ func (r *run[S, B]) startHooks() error {
 			return err
 		}
 		switch {
-		case isStop(failure): // the run that this one resumes was over
+		case isStop(failure): // the resumed run had ended
 			if r.stop == nil {
 				r.stop = &runError{fmt.Sprintf("step %d: %s", r.elapsed.Steps, h.String()), failure}
 			}
@@ -121,9 +122,8 @@ func (r *run[S, B]) startHooks() error {
 	return nil
 }
 
-// startTasks makes the functions of the tasks that keep something in a run.
 func (r *run[S, B]) startTasks() error {
-	r.tasks = slices.Clone(r.tasks) // those of the loop serve other runs too
+	r.tasks = slices.Clone(r.tasks) // the tasks of the loop serve other runs too
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		if t.start == nil {
@@ -137,14 +137,13 @@ func (r *run[S, B]) startTasks() error {
 	return nil
 }
 
-// needsClock reports whether the time at which an iteration begins can be observed. (Logs are committed with the time
-// after the tasks.)
+// needsClock reports whether the time at which an iteration begins can be observed. The history takes the time after
+// the tasks.
 func (r *run[S, B]) needsClock() bool {
 	return r.untilByClock || r.keep.needs().clock ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
 }
 
-// iterations makes one iteration for each batch.
 func (r *run[S, B]) iterations(data Source[B]) error {
 	switch {
 	case r.stop != nil:
@@ -164,9 +163,8 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 	return err
 }
 
-// eachBatch gives each batch to receive. Whatever ends the run, the source only sees that no further batch is asked
-// for; the error of a failed iteration is kept and does not pass through the source. left: the run ended without the
-// source.
+// eachBatch passes each batch to receive. The source only sees that no further batch is wanted: the error of a failed
+// iteration does not pass through it. left reports that the run ended without the source.
 func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, nil
@@ -181,7 +179,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 			if !whole {
 				r.over, r.failure = true, r.located(shield.Caught(recover()))
 			}
-			r.at(atData) // also at the end of the run: what the source then does is not the last task's
+			r.at(atData) // also at the end of the run, where the source still runs
 			s.enter()
 		}()
 		r.endsEpoch = last
@@ -194,7 +192,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	r.source = s
 	err, left = s.wait(r.ctx, shield.Start(func() error {
 		if r.reading.on {
-			s.goroutine, _ = origin()
+			s.goroutine, _ = ahead.Origin()
 		}
 		return s.all(r.epochs(data))
 	}))
@@ -207,20 +205,18 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	return false, r.failure
 }
 
-// epochs is the data of the run, from where it begins.
 func (r *run[S, B]) epochs(data Source[B]) epochsOf[B] {
 	return epochsOf[B]{data, r.from, r.until, r.needsEpochs(), r.early, r.batch}
 }
 
-// needsEpochs reports whether anything in the run is due by epochs.
 func (r *run[S, B]) needsEpochs() bool {
 	return byEpochs(r.until) || r.keep.needs().epochs ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return t.when.needs().epochs }) ||
 		slices.ContainsFunc(r.hooks, func(h hook) bool { return h.When.needs().epochs })
 }
 
-// receive handles what the data yields: r.batch or a failure. A batch has its iteration even if the context ended
-// meanwhile: the data's position is then that of the state.
+// receive handles a batch (r.batch) or a failure of the data. A batch has its iteration even if the context has ended,
+// so that the position of the data matches the state.
 func (r *run[S, B]) receive(failure error) (end bool, err error) {
 	switch {
 	case r.over: // the source read the state, which ended the run
@@ -236,7 +232,6 @@ func (r *run[S, B]) receive(failure error) (end bool, err error) {
 	return r.agreement.next(end, failure)
 }
 
-// await waits for steps that may still be running.
 func (r *run[S, B]) await(err error) error {
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -258,10 +253,10 @@ func (r *run[S, B]) await(err error) error {
 	return err
 }
 
-// shielded makes a panic an error that names the activity.
+// shielded calls f and converts a panic to an error that names the activity.
 func (r *run[S, B]) shielded(f func() error) error { return r.located(shield.Run(f)) }
 
-// shieldedEnd is shielded for what may end the run.
+// shieldedEnd is shielded for functions that may end the run.
 func (r *run[S, B]) shieldedEnd(f func() (end bool, err error)) (end bool, err error) {
 	err = r.shielded(func() (err error) { end, err = f(); return err })
 	return end, err
@@ -284,7 +279,7 @@ func (r *run[S, B]) countFailed() {
 	r.partial = r.changed
 	switch {
 	case !r.changed:
-		r.elapsed = r.last.tasks // only what is in the state is counted
+		r.elapsed = r.last.tasks // nothing of it is in the state
 	case r.last.history.Steps < r.elapsed.Steps: // it failed before its row was committed
 		r.clock.set(&r.elapsed)
 		r.keepRow()
@@ -293,10 +288,9 @@ func (r *run[S, B]) countFailed() {
 	}
 }
 
-// endHooks ends the hooks in the reverse order, and joins their errors to that of the run.
 func (r *run[S, B]) endHooks(err error) error {
 	r.stage = "at the end: "
-	ending := Ending{Report: r.reported(), Reason: r.reason, Err: err, Partial: r.partial}
+	failure, reason := err, r.reason
 	for i := range slices.Backward(r.hooks) {
 		h := &r.hooks[i]
 		if !h.started() {
@@ -304,8 +298,8 @@ func (r *run[S, B]) endHooks(err error) error {
 		}
 		endErr := shield.Run(func() error {
 			r.at(ofHook(h))
-			// A cancelled context must not keep a callback from closing what it has open.
-			return h.end(context.WithoutCancel(r.ctx), ending)
+			// The callback must be able to close its files after a cancellation.
+			return h.attendant.End(context.WithoutCancel(r.ctx), Ending{Report: r.reported(h), Reason: reason, Err: failure, Partial: r.partial})
 		})
 		if endErr == nil {
 			continue

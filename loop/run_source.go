@@ -8,34 +8,36 @@ import (
 	"time"
 )
 
-// ErrSourceLeft: the context of a run ended, and the data source neither yielded a batch nor ended within half a
-// second. The run ended without it and left its goroutine behind, because a function of Go cannot be ended from
-// outside. That goroutine ends when the source returns; what the source uses may be in use until then.
+// ErrSourceLeft is wrapped by the error of a run that abandoned its data source: the context ended, and the source
+// neither yielded a batch nor ended within half a second. Go cannot end a goroutine from outside, so the goroutine of
+// the source continues until the source returns. It may use its resources until then.
 var ErrSourceLeft = errors.New("the data source did not come back within " + sourceGrace.String() + ": it is left behind, with its goroutine")
 
 const (
-	// sourceGrace is how long a source may take to return once the context has ended: one that ends with the context,
-	// or is only slow, then ends in order, and can be closed when Run returns.
+	// sourceGrace is the time that a source may take to return after the context ended. A source that returns within it
+	// can be closed when Run returns.
 	sourceGrace = 500 * time.Millisecond
 	sourcePoll  = sourceGrace / 5
 )
 
-// source ranges over the data on its own goroutine. An iterator cannot be interrupted, so that goroutine may never
-// return: the run is then taken from it.
+// source ranges over the data on its own goroutine, the reader. An iterator cannot be interrupted, so the reader may
+// never return. Therefore the run belongs to one goroutine at a time: to the reader while it handles a batch, or to the
+// goroutine that called Run after that one has taken the run.
 type source[B any] struct {
-	// turn is called with each batch, and must call enter at its end. It is nil once the source is left behind.
+	// turn handles a batch and must call enter at its end. It is nil after the run has left the reader.
 	turn func(last bool, err error) (more bool)
-	// crossings counts the entries into the source and the exits from it: it is odd inside. Who changes it from an odd
-	// number owns the run.
+	// crossings counts how often the reader entered and left the source. It is odd while the reader is inside the
+	// source. The goroutine that replaces an odd value by compare-and-swap owns the run: the reader adds 1 when it
+	// leaves the source, and the caller of Run stores leftBehind to take the run.
 	crossings atomic.Int64
-	count     int64 // crossings, as the source's goroutine left it
-	// uncancelable: the context never ends, so the run stays with the source's goroutine.
+	count     int64 // the reader's copy of crossings
+	// uncancelable: the context never ends, so the reader always owns the run.
 	uncancelable bool
-	// shared: other goroutines can make the steps that wait (see reading). The run holds control except while it waits
-	// in the source.
+	// shared: other goroutines can make the waiting steps (see reading). The run holds control except while the reader
+	// is inside the source.
 	shared    bool
 	control   sync.Mutex
-	goroutine string // the number of the source's, where shared
+	goroutine string // the number of the reader, if shared
 }
 
 const leftBehind = -1
@@ -47,7 +49,7 @@ func (s *source[B]) enter() {
 	}
 }
 
-// leave reports whether the run still belongs to the source's goroutine.
+// leave notes that the reader left the source, and reports whether the run still belongs to it.
 func (s *source[B]) leave() bool {
 	if s.uncancelable {
 		return true
@@ -62,7 +64,7 @@ func (s *source[B]) all(data epochsOf[B]) error {
 		data.all(func(last bool, err error) bool { return s.leave() && s.turn(last, err) })
 		return nil
 	}
-	defer s.control.Lock() // the run goes on without the source
+	defer s.control.Lock() // the run continues without the source
 	data.all(func(last bool, err error) bool {
 		s.control.Lock()
 		defer s.control.Unlock()
@@ -71,7 +73,7 @@ func (s *source[B]) all(data epochsOf[B]) error {
 	return nil
 }
 
-// wait waits until the source has ended. If the context ends while the source does not return, left is true: the run
+// wait waits until the source has ended. left reports that the context ended while the source did not return. The run
 // then belongs to the caller.
 func (s *source[B]) wait(ctx context.Context, over <-chan error) (err error, left bool) {
 	select {

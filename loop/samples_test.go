@@ -25,7 +25,7 @@ func fieldBatches(n int) loop.Data[fields] {
 	}
 }
 
-// shorter is a batch with a size of one's own.
+// shorter is a batch with a custom size.
 type shorter struct{ fields }
 
 func (s shorter) Samples() int { return min(len(s.a), len(s.b)) }

@@ -9,29 +9,31 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Schedule says in which turns a task or a callback is due. It is a value that keeps nothing between turns, so it can
-// be shared by tasks and loops, and is the same in a resumed run. The zero Schedule is never due.
+// Schedule selects the iterations in which a task or callback is due. It keeps nothing between iterations, so tasks and
+// loops can share it, and it is the same in a resumed run. The zero Schedule is never due.
 type Schedule struct {
 	_    [0]func() // schedules cannot be compared, as some have functions
 	name string
 	rule rule // nil if never due
 	err  error
-	// starts and ends: it is due before the first, after the last turn of a run.
+	// starts, ends: it is due before the first, after the last iteration of a run.
 	starts, ends bool
-	// compound names are put in brackets within a longer one.
+	// compound: the name needs brackets within a longer one.
 	compound bool
 }
 
-// rule is a pure function of what had elapsed before and after a turn.
+// rule is a pure function of what had elapsed before and after an iteration.
 type rule interface {
 	due(before, after Elapsed) bool
-	// needs says what it depends on besides steps.
+	// needs returns what the rule depends on besides steps.
 	needs() needs
 }
 
 type needs struct {
 	samples, epochs, clock bool
-	// A joint rule may be due in a long turn and in no part of it, an inverse one in a part of it and not in the whole.
+	// joint: the rule may be due in a range of steps and in no single step of it, as "every 2 steps and every 3 steps"
+	// in the range of steps 2 and 3. inverse: the rule may be due in a single step and not in the range, as "not every
+	// 2 steps". Schedule.never asks a rule about the whole run as one range, so for these it does not trust the answer.
 	joint, inverse bool
 }
 
@@ -44,21 +46,20 @@ func needsOf(p Period) needs {
 	return needs{samples: isSamples, epochs: byEpochs(p), clock: byClock(p)}
 }
 
-// never is a mark that is not reached.
 const never = math.MaxInt64
 
 var (
-	// Never is due in no turn.
+	// Never is due in no iteration.
 	Never = Schedule{name: "never"}
-	// EachStep is due in every turn.
+	// EachStep is due in every iteration.
 	EachStep = Schedule{name: "each step", rule: always{}}
-	// AtStart is due once, before the first turn of a run.
+	// AtStart is due once, before the first iteration of a run.
 	AtStart = Schedule{name: "at start", starts: true}
-	// AtEnd is due once, after the last turn of a run.
+	// AtEnd is due once, after the last iteration of a run.
 	AtEnd = Schedule{name: "at end", ends: true}
 )
 
-// AndAtStart is s, due also before the first turn of a run.
+// AndAtStart returns s, due also before the first iteration of a run.
 func (s Schedule) AndAtStart() Schedule {
 	if s.starts {
 		return s
@@ -68,7 +69,7 @@ func (s Schedule) AndAtStart() Schedule {
 	return s
 }
 
-// AndAtEnd is s, due also after the last turn of a run, even if it was due in that turn.
+// AndAtEnd returns s, due also after the last iteration of a run, even if s was due in that iteration.
 func (s Schedule) AndAtEnd() Schedule {
 	if s.ends {
 		return s
@@ -88,9 +89,9 @@ func (s Schedule) extend(word string) Schedule {
 	return s
 }
 
-// When is due in the turns for which a function of what had elapsed before and after the turn returns true. The
-// function must be pure. It is called in every turn, and by When itself, which finds out whether it depends on epochs:
-// a run counts these only where something does. The name appears in errors.
+// When returns a schedule that is due where a function of what had elapsed before and after the iteration returns true.
+// The function must be pure. A run calls it in every iteration. When itself calls it too, to find out whether it
+// depends on epochs, because a run counts epochs only if something needs them. Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {
@@ -99,7 +100,7 @@ func When(name string, due func(before, after Elapsed) bool) Schedule {
 	return Schedule{name: name, rule: when{name, due, dependsOnEpochs(due)}}
 }
 
-// String is the name of the schedule, as in errors: "every 100 steps".
+// String returns the name of the schedule, as in errors: "every 100 steps".
 func (s Schedule) String() string {
 	if s.name == "" {
 		return Never.name
@@ -107,23 +108,23 @@ func (s Schedule) String() string {
 	return s.name
 }
 
-// Due reports whether the schedule is due in a turn that takes a run from before to after.
+// Due reports whether the schedule is due in an iteration that takes a run from before to after.
 func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.rule.due(before, after) }
 
-// always is Due for [EachStep], without the copies for a call.
+// always reports whether the schedule is [EachStep], without the copies that a call of Due makes.
 func (s *Schedule) always() bool {
 	_, each := s.rule.(always)
 	return each
 }
 
-// Possible reports whether the schedule is due at the start, or may be due in some turn.
+// Possible reports whether the schedule is due at the start, or may be due in some iteration.
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
-// Err is what is wrong with the schedule, nil if nothing is. A combined schedule has the errors of its parts.
-// [Loop.Run] returns it.
+// Err returns the mistake in the schedule, or nil. A combined schedule has the errors of its parts. [Loop.Run] returns
+// it.
 func (s Schedule) Err() error { return s.err }
 
-// inside is the error for a schedule that s is a part of; it names the part.
+// inside returns the error of s for a schedule that contains s. It names the part.
 func (s Schedule) inside() error {
 	if s.err == nil || errors.As(s.err, new(*partError)) {
 		return s.err
@@ -131,7 +132,6 @@ func (s Schedule) inside() error {
 	return &partError{s.String(), s.err}
 }
 
-// partError names the part of a schedule that is wrong, the innermost one.
 type partError struct {
 	part string
 	err  error
@@ -140,7 +140,6 @@ type partError struct {
 func (e *partError) Error() string { return e.part + ": " + e.err.Error() }
 func (e *partError) Unwrap() error { return e.err }
 
-// part is the name of s within a longer one.
 func (s Schedule) part() string {
 	if s.compound {
 		return "(" + s.String() + ")"
@@ -151,12 +150,11 @@ func (s Schedule) part() string {
 func (s Schedule) startsAt() bool { return s.starts }
 func (s Schedule) endsAt() bool   { return s.ends }
 
-// zero reports whether the schedule was left out.
 func (s Schedule) zero() bool {
 	return s.name == "" && s.rule == nil && !s.starts && !s.ends && s.err == nil
 }
 
-// firstSteps finds up to n steps after from in which the schedule is due, and whether there may be more. It tries at
+// firstSteps returns up to n steps after from in which the schedule is due, and whether there may be more. It tries at
 // most searched steps.
 func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, more bool) {
 	if s.rule == nil {
@@ -178,11 +176,10 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 	return found, true // perhaps
 }
 
-// searched bounds the steps that firstSteps tries.
 const searched = 100_000
 
-// never reports that the schedule is surely not due in a run from zero to until, nor at its start or end. Only an until
-// in steps bounds a run: the last turn may go beyond any number of samples and any time.
+// never reports that the schedule is certainly not due in a run from zero to until, nor at its start or end. Only an
+// until in steps bounds a run: the last iteration may exceed any number of samples and any time.
 func (s Schedule) never(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}
@@ -218,12 +215,12 @@ func (always) needs() needs          { return needs{} }
 type when struct {
 	name   string
 	f      func(before, after Elapsed) bool
-	epochs bool // it depends on them
+	epochs bool // the function depends on epochs
 }
 
-// dependsOnEpochs reports whether the answer of a function changes with the epochs alone.
+// dependsOnEpochs reports whether the result of a function changes with the epochs alone.
 func dependsOnEpochs(f func(before, after Elapsed) bool) (depends bool) {
-	_ = shield.Run(func() error { // a run tells of a panic, with the schedule's name
+	_ = shield.Run(func() error { // the run reports a panic, with the name of the schedule
 		for e := range int64(100) {
 			before := Elapsed{Steps: 100 + e, Samples: 100 + e, Epochs: e}
 			within := Elapsed{Steps: 101 + e, Samples: 101 + e, Epochs: e}
@@ -254,7 +251,6 @@ func (w when) needs() needs {
 	return needs{samples: true, epochs: w.epochs, clock: true, inverse: true}
 }
 
-// byClock reports whether a period is measured by the clock.
 func byClock(p Period) bool {
 	switch p.(type) {
 	case Time, Date:
@@ -263,13 +259,12 @@ func byClock(p Period) bool {
 	return false
 }
 
-// byEpochs reports whether a period is counted in epochs.
 func byEpochs(p Period) bool {
 	_, is := p.(Epochs)
 	return is
 }
 
-// checkPoint is what is wrong with a period at which something begins or happens, checkLength with one that repeats.
+// checkPoint returns an error for a period at which nothing can begin; checkLength for one that cannot repeat.
 func checkPoint(word string, p Period) error {
 	d, isDate := p.(Date)
 	switch {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Or is due where s or one of the others is: in iterations, at the start and at the end.
+// Or returns a schedule that is due where s or one of the others is: in iterations, at the start and at the end.
 func (s Schedule) Or(others ...Schedule) Schedule { return combine(false, " or ", s, others) }
 
-// And is due where s and all of the others are: in iterations, at the start and at the end.
+// And returns a schedule that is due where s and all others are: in iterations, at the start and at the end.
 func (s Schedule) And(others ...Schedule) Schedule { return combine(true, " and ", s, others) }
 
-// Not is due in the iterations in which s is not. It is never due at the start or the end, which are no iterations.
+// Not returns a schedule that is due in the iterations in which s is not. It is never due at the start or the end.
 func (s Schedule) Not() Schedule {
 	if s.err != nil {
 		return Schedule{name: "not " + s.part(), err: s.inside()}
@@ -39,7 +39,6 @@ func combine(all bool, between string, first Schedule, others []Schedule) Schedu
 	return s
 }
 
-// combined is due where all of its parts are, or one of them.
 type combined struct {
 	parts []Schedule
 	all   bool

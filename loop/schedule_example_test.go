@@ -22,7 +22,7 @@ func ExampleSchedule_Then() {
 	// 2 4 6 16 26
 }
 
-// What is wrong with a schedule is known before a run.
+// A mistake in a schedule is known before a run.
 func ExampleSchedule_Err() {
 	fmt.Println(loop.EachStep.Or(loop.Never.Then(loop.Steps(3), loop.Every(loop.Steps(0)))).Err())
 	// Output:

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// The wall clock is set back and ahead while time goes on: what is scheduled by time must not notice.
+// The wall clock is set back and ahead while time passes. Schedules by time must not change.
 func TestF36_timeSchedulesDoNotReadTheWallClock(t *testing.T) {
 	s := loop.Every(seconds(3)).Then(seconds(10), loop.Every(seconds(2)))
 	want, jumps := firings(s, 20), 0

@@ -30,8 +30,8 @@ func TestSchedule_lawOfTheReference(t *testing.T) {
 	t.Logf("%d of %d turns fired, 0 against the reference", fired, asked)
 }
 
-// A schedule that is asked about turns in any order, or of which only some are asked, says the same: nothing is kept,
-// so a run that is cut and resumed fires where the whole one did.
+// A schedule answers the same for iterations in any order or for some of them only. It keeps nothing, so an interrupted
+// and resumed run is due where the whole run is.
 func TestSchedule_lawOfPurity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, run := drawSchedule(t, 3), drawRun(t)
@@ -48,7 +48,7 @@ func TestSchedule_lawOfPurity(t *testing.T) {
 	})
 }
 
-// Marks are not lost or doubled by how a run is cut into turns; that includes turns over the points of phases.
+// No division of a run into iterations loses or doubles marks, also for iterations over the points of phases.
 func TestSchedule_lawOfCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		which := rapid.IntRange(0, dates-1).Draw(t, "unit")

@@ -1,10 +1,10 @@
 package loop
 
-// marks is due in an iteration that reaches or crosses a mark in one unit, once for several marks. The rule gets the
-// beginning and the end of an iteration, so no mark is lost however a run is divided into iterations.
+// marks is due in an iteration that reaches or crosses a mark in one unit, once for several marks. The rule receives
+// the beginning and the end of an iteration, so it loses no mark however a run is divided into iterations.
 type marks struct {
 	unit Period
-	// following is the first mark after x, [never] if there is none.
+	// following returns the first mark after x, or [never].
 	following func(x int64) int64
 }
 
@@ -14,9 +14,9 @@ func (m marks) due(before, after Elapsed) bool {
 
 func (m marks) needs() needs { return needsOf(m.unit) }
 
-// Every is due at the multiples of p from the start of the run: Every(Steps(100)) after 100, 200, … finished steps, and
-// with [Schedule.AndAtStart] also before the first. Samples and time may jump over a multiple; it is then due once, in
-// the iteration that crosses it. p must be positive and no [Date].
+// Every returns a schedule that is due at the multiples of p from the start of the run: Every(Steps(100)) after 100,
+// 200, … finished steps, and with [Schedule.AndAtStart] also before the first. If samples or time cross several
+// multiples in one iteration, it is due once. p must be positive and not a [Date].
 func Every(p Period) Schedule {
 	if err := checkLength("every", p); err != nil {
 		return Schedule{name: named("every", p), err: err}
@@ -29,7 +29,8 @@ func Every(p Period) Schedule {
 	}}}
 }
 
-// At is due once, in the iteration that reaches p. A [Date] before the beginning of the run is not reached in it.
+// At returns a schedule that is due once, in the iteration that reaches p. A run never reaches a [Date] before its
+// beginning.
 func At(p Period) Schedule {
 	if err := checkPoint("at", p); err != nil {
 		return Schedule{name: named("at", p), err: err}
@@ -43,7 +44,6 @@ func At(p Period) Schedule {
 	}}}
 }
 
-// named is a word and its period, if there is one.
 func named(word string, p Period) string {
 	if p == nil {
 		return word

@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// After is due in the iteration that reaches p and in each iteration after it.
+// After returns a schedule that is due in the iteration that reaches p and in each later one.
 func After(p Period) Schedule {
 	if err := checkPoint("after", p); err != nil {
 		return Schedule{name: named("after", p), err: err}
@@ -14,13 +14,14 @@ func After(p Period) Schedule {
 	return Schedule{name: named("after", p), rule: reached{p}}
 }
 
-// Then is s up to a point and next from there on. The point is counted from the start of the run; next counts from the
-// point in the unit of the point: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other
-// units count from the start of the run: next = Every(Time(time.Minute)) is due at whole minutes of the run.
+// Then returns a schedule that is s up to a point and next after it. The point counts from the start of the run. next
+// counts from the point in the unit of the point: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, …
+// steps. Other units count from the start of the run: next = Every(Time(time.Minute)) is due at whole minutes of the
+// run.
 //
-// The iteration that reaches the point belongs to s. If samples or time jump over the point, each of the two is asked
-// about its part of the iteration, so that no mark is lost however long an iteration is. Points of one unit must be
-// ascending: s.Then(p, t).Then(q, u) with q after p.
+// The iteration that reaches the point belongs to s. If samples or time cross the point within an iteration, s decides
+// about the part before the point and next about the part after it. Points of one unit must be ascending: s.Then(p,
+// t).Then(q, u) with q after p.
 func (s Schedule) Then(point Period, next Schedule) Schedule {
 	name := s.part() + "; "
 	earlier, continues := s.rule.(phases)
@@ -43,7 +44,7 @@ func (s Schedule) Then(point Period, next Schedule) Schedule {
 
 var errPhaseEdge = errors.New("a phase has no start and end of the run; put AndAtStart and AndAtEnd after the whole schedule")
 
-// phaseErr refuses AndAtStart and AndAtEnd too: it would not be clear whether they mean the run or the phase.
+// phaseErr also refuses AndAtStart and AndAtEnd, which could mean the run or the phase.
 func phaseErr(s Schedule) error {
 	if s.starts || s.ends {
 		return errors.Join(s.inside(), &partError{s.String(), errPhaseEdge})
@@ -51,21 +52,19 @@ func phaseErr(s Schedule) error {
 	return s.inside()
 }
 
-// reached is due from a point on.
 type reached struct{ p Period }
 
 func (r reached) due(_, after Elapsed) bool { return after.Reached(r.p) }
 
 func (r reached) needs() needs { return needsOf(r.p) }
 
-// phases is one schedule up to a point and another one from there on.
 type phases struct {
 	first Schedule
 	point Period
 	next  Schedule
 }
 
-// before reports whether its point comes before a later one, as far as their units tell.
+// before reports whether its point comes before a later one, if both have the same unit.
 func (p phases) before(later Period) bool {
 	return reflect.TypeOf(p.point) != reflect.TypeOf(later) || !p.point.with(Elapsed{}, p.point.Length()).Reached(later)
 }
@@ -82,7 +81,6 @@ func (p phases) due(before, after Elapsed) bool {
 
 func (p phases) needs() needs { return p.first.needs().and(p.next.needs()).and(needsOf(p.point)) }
 
-// within is e with the point as zero.
 func (p phases) within(e Elapsed) Elapsed {
 	return p.point.with(e, max(p.point.Of(e)-p.point.Length(), 0))
 }

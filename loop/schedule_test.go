@@ -197,7 +197,7 @@ func TestNever(t *testing.T) {
 	require.False(t, every(100).IsNever(nil))
 }
 
-// What is given to Or and And stays the caller's.
+// The slice passed to Or and And remains the caller's.
 func TestCombined_keepsItsOwnList(t *testing.T) {
 	list := []loop.Schedule{every(2), every(3)}
 	anyOf, allOf := list[0].Or(list[1:]...), list[0].And(list[1:]...)

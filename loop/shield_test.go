@@ -80,7 +80,7 @@ func TestRun_everyFunctionIsShielded(t *testing.T) {
 			"loop: each: panic: bad", false},
 		{"WhenRun", []loop.Task[int, int]{step}, []loop.Option{later, loop.Callback{Name: "late", WhenRun: whenRun, Start: nobody}},
 			"loop: callback 2 (late): panic: bad", true},
-		{"WhenRun of a change", []loop.Task[int, int]{step}, []loop.Option{later, loop.Change{Name: "rate", WhenRun: whenRun, Start: noChange}},
+		{"WhenRun of a change", []loop.Task[int, int]{step}, []loop.Option{later, loop.Callback{Name: "rate", WhenRun: whenRun, Changes: true, Start: noChange}},
 			"loop: change 1 (rate): panic: bad", true},
 		{"BlockSize", []loop.Task[int, int]{loop.On[int, int](loop.EachStep, spoiledSize{loop.StepFunc(add)})}, nil, "block size: panic: bad", true},
 		{"OnTurnOf", []loop.Task[int, int]{loop.OnTurnOf(loop.EachStep, func() func(context.Context, *loop.Turn[int, int]) error { panic("bad") })}, nil,
@@ -109,14 +109,14 @@ func TestRun_everyFunctionIsShielded(t *testing.T) {
 	require.EqualError(t, err, "loop: evaluation test: step 1: data: runtime.Goexit was called")
 }
 
-func nobody(loop.Beginning) (loop.Attendant, error) { return spoiled{}, nil }
-func noChange(loop.Beginning) (loop.Changer, error) { return nil, errors.New("not to be started") }
+func nobody(loop.Beginning) (loop.Attendant, error)   { return spoiled{}, nil }
+func noChange(loop.Beginning) (loop.Attendant, error) { return nil, errors.New("not to be started") }
 
 // The number in an error is that of the options, also where a Place has another order.
 func TestCheck_countsAsTheOptionsDo(t *testing.T) {
 	fine, first := loop.Watch(loop.EachStep, nothing), loop.Watch(loop.EachStep, nil)
 	first.Order = -1
-	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(1), fine, loop.Change{When: loop.EachStep}, fine, first)
+	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(1), fine, loop.Callback{When: loop.EachStep, Changes: true}, fine, first)
 	require.EqualError(t, err, "loop: callback 3 (each step): no function given\nchange 1 (each step): no function given")
 }
 

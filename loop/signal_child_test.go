@@ -50,7 +50,7 @@ func TestSignalChild(t *testing.T) {
 			fmt.Println("ready")
 		}
 		if where == place && where == "the end" {
-			<-ctx.Done() // behind the last save a signal would find no run, and end the process
+			<-ctx.Done() // after the last save a signal would find no run, and end the process
 		}
 	}
 	switch place {
@@ -107,7 +107,7 @@ func TestSignalChild(t *testing.T) {
 	os.Exit(loop.ExitCode(err))
 }
 
-// hang waits for ever, but leaves the runtime something to wait for: else it would find a deadlock.
+// hang waits without end, but leaves the runtime something to wait for, so that it reports no deadlock.
 func hang() {
 	for {
 		time.Sleep(time.Hour)
@@ -167,7 +167,7 @@ func (c signalled) says(t *testing.T, want string) {
 	}
 }
 
-// ends waits until the child is gone.
+// ends waits until the child has ended.
 func (c signalled) ends(t *testing.T) syscall.WaitStatus {
 	_, err := io.Copy(io.Discard, c.out)
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// signalCount is how many signals TestF09_signalAtARandomMoment sends; the nightly form sends more.
+// signalCount is the number of signals that TestF09_signalAtARandomMoment sends; the nightly form sends more.
 var signalCount = 12
 
 func TestF09_signalAtARandomMoment(t *testing.T) {
@@ -55,7 +55,7 @@ func TestF09_signalAtARandomMoment(t *testing.T) {
 		signalCount, longest.Round(time.Millisecond))
 }
 
-// A terminal that is lost saves as a SIGTERM does; under nohup, which ignores it, the run goes on.
+// A lost terminal saves as a SIGTERM does. Under nohup, which ignores the signal, the run continues.
 func TestWithSignals_ofALostTerminal(t *testing.T) {
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup, and in a second run in this process
 		child := startSignalled(t, "a save")

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// soakTurns is how many turns the memory test makes; the nightly form makes ten times as many.
+// soakTurns is the number of iterations of the memory test; the nightly form makes ten times as many.
 var soakTurns = int64(1_000_000)
 
 // F19, the loop's part: a long run with a bounded history needs no more memory at its end than near its beginning.

@@ -13,28 +13,28 @@ import (
 // Source is data that a run can begin at any position. The position is the number of batches that were taken since the
 // beginning of the data, over all epochs: the steps of the run ([Elapsed].Steps).
 //
-// A set's batches are one ([data.Set.Batches]), and so is a plain iterator ([Data]), which is skipped through, and a
-// function ([From]).
+// The batches of a set ([data.Set.Batches]) are a Source. [Data] makes one of a plain iterator, which it skips through,
+// and [From] of a function.
 //
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
-	// From returns the batches from a position on, each with a nil error. They end with their epoch, or go on into
-	// the next one if the batches say where an epoch ends (see [Stepper]). An error ends the run.
+	// From returns the batches from a position on, each with a nil error. They end with their epoch, or continue into
+	// the next epoch if the batches report where an epoch ends (see [Stepper]). An error ends the run.
 	From(position int64) iter.Seq2[B, error]
 }
 
-// Data is a plain iterator as a [Source]. A run that begins at a later position ranges over it from its start and
-// leaves out the batches before ([Beginning].Skipped counts them). Where [Until] is in [Epochs], the run ranges over it
-// once for each epoch, so it must begin anew each time.
+// Data makes a [Source] of a plain iterator. A run that begins at a later position ranges over it from its start and
+// leaves out the earlier batches ([Beginning].Skipped counts them). If [Until] is in [Epochs], the run ranges over it
+// once per epoch, so it must begin again each time.
 //
-// A batch must not change until its step is over; a block of steps holds several at once. Package data has functions to
-// prefetch, change or shorten an iterator.
+// A batch must not change until its step is over. A block of steps holds several batches at once. Package data has
+// functions that prefetch, change or shorten an iterator.
 //
-// An iterator runs on a goroutine of the run. If it waits for something, it should end when the run's context ends;
-// otherwise the run leaves it behind (see [Loop.Run]).
+// An iterator runs on a goroutine of the run. If it waits for something, it should end when the context of the run
+// ends. Otherwise the run abandons it (see [Loop.Run]).
 type Data[B any] func(yield func(B, error) bool)
 
-// From leaves out the first batches, as many as position says. Fewer batches than that are an error.
+// From leaves out the first batches up to the position. Fewer batches than that are an error.
 func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var batch, none B
@@ -45,8 +45,8 @@ func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	}
 }
 
-// From is a [Source] made of a function that returns the batches from a position on, for data that the caller
-// positions: a pipeline over a set, a file with an index, an environment.
+// From makes a [Source] of a function that returns the batches from a position on: a pipeline over a set, a file with
+// an index, an environment.
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		return data.Prefetch(set.Batches(32, data.Shuffle(0)).From(position), 4)
@@ -62,7 +62,7 @@ type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
 
 func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
 
-// whole is data without the examples that a training leaves out: see [data.Set.Batches]. Other data is unchanged.
+// whole returns the data with the examples that a training leaves out: see [data.Set.Batches]. Other data is unchanged.
 //
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 func whole[B any](data Source[B]) Source[B] {
@@ -72,7 +72,7 @@ func whole[B any](data Source[B]) Source[B] {
 	return data
 }
 
-// measures reports whether all steps of the tasks train nothing, and there is one.
+// measures reports whether there is a step among the tasks and no step trains.
 func measures[S, B any](tasks []Task[S, B]) (all bool) {
 	for i := range tasks {
 		if t := &tasks[i]; t.steps && !t.measures {
@@ -84,7 +84,6 @@ func measures[S, B any](tasks []Task[S, B]) (all bool) {
 	return all
 }
 
-// isNil reports whether no data was given.
 func isNil[B any](data Source[B]) bool {
 	d, plain := data.(Data[B])
 	return data == nil || plain && d == nil
@@ -92,24 +91,25 @@ func isNil[B any](data Source[B]) bool {
 
 // epochsOf yields the batches of a run and whether each is the last of its epoch.
 //
-// Without an Until, the run makes one pass: a source that goes on is left after its first epoch. With one, the run goes
-// on while the source does; where Until is in epochs, it asks the source again when it ends.
+// Without an Until, the run makes one pass and leaves a source after its first epoch. With an Until, the run continues
+// as long as the source. If Until is in epochs, it asks the source again when the source ends.
 type epochsOf[B any] struct {
 	source Source[B]
 	from   Elapsed
 	until  Period
-	// ahead: something is due by epochs, so a batch that does not know whether it ends its epoch is taken one ahead.
+	// ahead: something depends on epochs. A batch that does not know whether it ends its epoch then waits for the next
+	// one.
 	ahead bool
-	early *early // nil where nobody looks
-	// newest is where each batch is put before it is yielded: batches can be large, and each copy costs time.
+	early *early // may be nil
+	// newest receives each batch before it is yielded. Batches can be large, and each copy costs time.
 	newest *B
 }
 
-// early is how a batch is taken before the step of the one before it, to know whether that ends its epoch. It is no
-// part of the run, which a source that is left behind must not hold.
+// early records a batch that is taken before the step of the previous batch, to know whether that one ends its epoch.
+// It is not part of the run, which an abandoned source must not hold.
 type early struct {
-	asked atomic.Bool // the source is asked for it
-	taken bool        // it is there, while the one before it is yielded
+	asked atomic.Bool // the source was asked for it
+	taken bool        // it was taken, and the previous one is yielded
 }
 
 func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
@@ -120,7 +120,7 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 	if p.early = e.early; p.early == nil {
 		p.early = new(early)
 	}
-	if p.once && e.from.Epochs > 0 { // the earlier run has made its pass
+	if p.once && e.from.Epochs > 0 { // the earlier run made its pass
 		return
 	}
 	if isPlain {
@@ -153,22 +153,20 @@ func errSkipped(had, position int64) error {
 	return fmt.Errorf("the data ended after %d batches, and the run goes on after %d: give it the data of the earlier run", had, position)
 }
 
-// pass ranges over iterators.
 type pass[B any] struct {
-	place   func() (epoch int64, last, known bool) // of newest, nil if the batches do not know
+	place   func() (epoch int64, last, known bool) // of newest; nil for batches without InEpoch
 	yield   func(last bool, err error) bool
 	newest  *B    // the batch that is yielded
-	skip    int64 // so many batches are left out
+	skip    int64 // the number of batches to leave out
 	taken   int64
 	ahead   bool
-	plain   bool // the end of the iterator ends the epoch, whatever its last batch knows
+	plain   bool // the end of the iterator ends the epoch
 	once    bool // it ends with the epoch
 	stopped bool // no further batch is wanted
 	early   *early
-	held    B // where one is taken ahead: the batch before it
+	held    B // the previous batch, while one is taken ahead
 }
 
-// over ranges over one iterator.
 func (p *pass[B]) over(batches iter.Seq2[B, error]) {
 	if p.place != nil || p.ahead {
 		p.overEpochs(batches)
@@ -191,10 +189,10 @@ func (p *pass[B]) over(batches iter.Seq2[B, error]) {
 	}
 }
 
-// overEpochs is over where it matters which batch is the last of its epoch.
+// overEpochs is over for runs that need to know which batch is the last of its epoch.
 func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 	var epoch int64
-	holds := false // newest is not yielded yet, because its next one is needed
+	holds := false // newest waits for the next batch
 	for batch, err := range batches {
 		if p.skip > 0 && err == nil {
 			p.skip--
@@ -234,13 +232,12 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 	}
 }
 
-// give yields the newest batch and reports whether another one is wanted.
 func (p *pass[B]) give(last bool, err error) bool {
 	p.stopped = !p.yield(last, err) || last && p.once
 	return !p.stopped
 }
 
-// placeOf returns what asks *batch for its place in an epoch, nil if batches of this type do not know.
+// placeOf returns a function that asks *batch for its place in an epoch, nil for types of batches without InEpoch.
 func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
 	// The pointer as an interface costs no allocation; the value would.
 	if e, ok := any(batch).(abilities.InEpoch); ok {

@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// A context that ends ends the run within a second, wherever the source blocks: the state is that of the border, and
-// what stands beside the run is told. A source that comes back later finds nobody.
+// A context that ends also ends the run within a second, wherever the source blocks: the state is that of the border,
+// and the callbacks receive the end. A source that returns later finds no run.
 func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 	home, boom := errors.New("home"), errors.New("boom")
 	const n = 7 // batches that come
@@ -28,7 +28,7 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 		comes    func(batch int) error // over a step
 		inner    bool                  // it is an evaluation's source that blocks
 		first    bool                  // there is no batch
-		err      error                 // beside the context's own; none is a run that was over
+		err      error                 // in addition to the context's own; none for a run that was over
 		reason   loop.Reason
 		steps    int64
 	}{
@@ -128,7 +128,7 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 	t.Logf("R24: %d runs over sources that block for ever, each ended at most %v after its context, with the state of its border", rows, longest)
 }
 
-// The goroutine that is left behind holds nothing of the run: a state is free although its data is stuck.
+// An abandoned goroutine holds nothing of the run: the state is freed although its data is stuck.
 func TestR24_whatIsLeftBehindHoldsNothing(t *testing.T) {
 	let := make(chan struct{})
 	defer close(let)
@@ -189,7 +189,7 @@ func TestR12_anInterruptWhileWaitingForData(t *testing.T) {
 	}
 }
 
-// heeds is an adder that begins no step behind a cancellation.
+// heeds is an adder that begins no step after a cancellation.
 type heeds struct{ adder }
 
 func (h heeds) Step(ctx context.Context, s, b int) (int, loop.Logs, error) {
@@ -211,7 +211,8 @@ type onEnd func(loop.Ending)
 func (onEnd) Watch(context.Context, loop.Report) error     { return nil }
 func (f onEnd) End(_ context.Context, e loop.Ending) error { f(e); return nil }
 
-// What is not in the state is said, so that nobody saves a place of the data that is not that of the state.
+// A run reports the batches that are not in the state, so that no callback saves a position of the data that differs
+// from the state.
 func TestR12_batchesThatWereTakenAndNotTrained(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -246,8 +247,8 @@ func oneTo(n int) loop.Data[int] {
 	}
 }
 
-// What is due by time alone waits until no batch is held for a later turn, so that a save finds the data where the
-// state is.
+// Work that is due by time alone waits until no batch is held for a later iteration, so that a save finds the data at
+// the position of the state.
 func TestR12_whatIsDueByTimeInABlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		position := int64(0)
@@ -275,7 +276,7 @@ func TestR12_whatIsDueByTimeInABlock(t *testing.T) {
 	})
 }
 
-// What a source does once it is told to stop is its own, and not the last task's.
+// The error of a source that was asked to stop names the source, not the last task.
 func TestSource_panicsWhenStopped(t *testing.T) {
 	for want, source := range map[string]loop.Data[int]{
 		"panic: cleanup boom": func(yield func(int, error) bool) {

@@ -52,8 +52,8 @@ func seen(all, ends *[]int64) loop.Loop[int, placed] {
 	return loop.New(loop.On(loop.EachStep, loop.StepFunc(note(all))), loop.On(loop.Every(loop.Epochs(1)), loop.StepFunc(note(ends))))
 }
 
-// Whatever the source knows of its epochs, they are counted in the turn of their last batch, and a run that is cut
-// anywhere and continued makes the same turns.
+// Epochs are counted in the iteration of their last batch for any knowledge of the source. A run that is interrupted
+// anywhere and continued makes the same iterations.
 func TestSource_everyKindCountsEpochsAndContinues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, epochs := rapid.Int64Range(1, 5).Draw(t, "batches"), rapid.Int64Range(1, 4).Draw(t, "epochs")
@@ -120,7 +120,7 @@ func TestSource_stepsGoOverEpochs(t *testing.T) {
 	require.EqualValues(t, 2, result.Elapsed.Epochs)
 }
 
-// A plain iterator is never begun anew in silence: it is skipped through, and one that is too short is an error.
+// A plain iterator is never restarted silently: the run skips through it, and one that is too short is an error.
 func TestSource_aPlainIteratorIsSkippedThrough(t *testing.T) {
 	var all, ends []int64
 	_, err := seen(&all, &ends).Run(t.Context(), 0, oneEpoch(5), loop.Continue(loop.Elapsed{Steps: 3}, nil))

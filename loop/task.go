@@ -10,31 +10,53 @@ import (
 )
 
 // Stepper makes one step: from a state and a batch to the next state and the logs. If it returns an error other than
-// [ErrStop], the returned state is not used and the old one must still be valid.
+// [ErrStop], the run does not use the returned state, and the old one must still be valid.
 //
-// A run asks a Stepper for further methods. Steps that may still be running when Step returns, as on a device, have
+// A run asks a Stepper for further methods. Steps that may still run after Step returns, as on a device, have
 //
 //	Await(ctx context.Context, state S) error
 //
-// which waits for all steps that were begun on the state and returns the error of one that failed. The loop calls it
-// after the last iteration, after a failure too. A step that fails then has been counted. Steps that gather metrics in
-// a state that changes in place have
+// which waits for all steps begun on the state and returns the error of one that failed. The loop calls it after the
+// last iteration, also after a failure. A step that fails then has been counted. Steps that accumulate metrics in a
+// state that changes in place have
 //
 //	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 //
-// which is called before the first batch of an [Evaluation]: the metrics of this step are empty from then on. end is
-// called after the last batch, however the evaluation ended, and puts back what had been gathered before.
-//
-// Steps that may train nothing have
+// which resets their metrics before the first batch of an [Evaluation]. The evaluation calls end after its last batch,
+// also after an error, and end restores the earlier metrics. Steps that may train nothing have
 //
 //	Measures() bool
 //
-// A run whose steps all report true reads all examples of its data, as an [Evaluation] does: the batches of a set then
+// A run whose steps all return true reads all examples of its data, as an [Evaluation] does: the batches of a set then
 // include the last, smaller one of an epoch.
 //
-// A batch with the method Samples() int says how many examples it holds; any other counts as one. One with the method
-// InEpoch() (epoch int64, last, known bool) says which epoch it belongs to, and whether it is the last one there if it
-// knows; the epoch of any other ends with its iterator.
+// A batch with the method Samples() int has that number of examples, any other counts as one. A batch with the method
+// InEpoch() (epoch int64, last, known bool) reports its epoch, and whether it is the last of the epoch if it knows. The
+// epoch of any other batch ends with its iterator.
+//
+// # Methods of a state
+//
+// A state can be any value. Some callbacks and options ask it for a method. A state may instead have a method State()
+// any that returns a value with the method, as a flaxlike.Model does. The method may have a pointer receiver.
+//
+// A state that changes in place, such as a pointer or a map, must be copied to be kept:
+//
+//	Snapshot(ctx context.Context) (loop.Snapshot, error)
+//
+// callbacks.ReduceOnPlateau needs the learning rate:
+//
+//	LearningRate() (float64, error)
+//	SetLearningRate(rate float64) error
+//
+// A state that can be read while batches wait for their steps, for example by data that depends on the state, has
+//
+//	OnRead(f func() error) (remove func(), err error)
+//
+// which registers a function that the state calls before each read. An error of f is returned in place of the value.
+// Before it adds f, OnRead calls the functions registered earlier. Any goroutine may call f. While the data source has
+// control, f makes the waiting steps, so each read shows every step whose batch was handed out. On a goroutine of
+// data.Prefetch or data.ParallelMap, which make batches before the steps of earlier ones, f returns an error. The state
+// of several processes has a method Job, see [Job]. checkpoint.State has the methods that save a state.
 //
 // # Blocks
 //
@@ -43,22 +65,21 @@ import (
 //	BlockSize() int
 //	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 //
-// The loop then gives them several batches, never across a point where another task, a callback or the end of the run
-// is due. The run is the same, except that schedules of time are looked at between blocks. A block ends with the first
-// batch that comes 50 ms after its first one, when its steps are expected to take 50 ms, or when the data reads the
-// state (see [State]). [SingleSteps] turns blocks off.
+// The loop then passes several batches at once, never across a point at which another task, a callback or the end of
+// the run is due. The results are the same, except that schedules of time are asked between blocks only. A block ends
+// with the first batch that arrives 50 ms after its first one, when its steps are expected to take 50 ms, or when the
+// data reads the state. [SingleSteps] turns blocks off.
 //
-// BlockSize is the largest number of steps at once. It is called when a run starts. Below 2 the loop calls Step;
-// otherwise it calls StepBlock only, for a single batch too, so that a step computes the same in blocks of any length.
-// StepBlock makes the steps of the batches in their order and returns the logs of each, which must have the same names
-// in each step. With an error, ErrStop included, it returns the logs of the steps that were made before it and the
-// state after them. A panic loses all steps of the block. If StepBlock ends early because the context is cancelled,
-// batches that were taken from the data are not in the state ([Report].Ahead).
+// BlockSize returns the largest number of steps in a block. The loop calls it when a run starts. Below 2 the loop calls
+// Step. Otherwise it calls only StepBlock, also for a single batch, so that a step computes the same in blocks of any
+// length. StepBlock makes the steps in order and returns the logs of each, with the same names in each step. With an
+// error, ErrStop included, it returns the logs of the steps before the error and the state after them. A panic loses
+// all steps of the block. If StepBlock ends early because the context ended, batches that were taken are not in the
+// state ([Report].Ahead).
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }
 
-// blockStepper is a [Stepper] that can make several steps at once.
 type blockStepper[S, B any] interface {
 	Stepper[S, B]
 	BlockSize() int
@@ -79,7 +100,7 @@ func (f stepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 	return f(ctx, state, batch)
 }
 
-// Turn is what a task is given: the batch, and the state and logs after the tasks before it.
+// Turn is the iteration that a task receives: the batch, and the state and logs after the earlier tasks.
 type Turn[S, B any] struct {
 	State   S
 	Batch   B
@@ -94,7 +115,7 @@ type Task[S, B any] struct {
 	do   func(ctx context.Context, turn *Turn[S, B]) error
 	// start, if not nil, makes do for each run.
 	start func() func(ctx context.Context, turn *Turn[S, B]) error
-	// ignoresTime: the time of the turn is not passed to the user's function.
+	// ignoresTime: the user's function does not see the time of the iteration.
 	ignoresTime bool
 	steps       bool                   // it is a Stepper
 	measures    bool                   // it is a Stepper that trains nothing
@@ -105,8 +126,8 @@ type Task[S, B any] struct {
 	err         error
 }
 
-// On makes a task of a [Stepper]. An [Evaluation] has a method On of its own. If it is a
-// [fmt.Stringer], its text is the task's name.
+// On makes a task of a [Stepper]. If the Stepper is a [fmt.Stringer], its text is the name of the task. An [Evaluation]
+// has its own method On.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -120,7 +141,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		turn.Logs.Merge(logs)
 		return err
 	}}
-	task.err = misdeclared(reflect.TypeOf(stepper), "the step",
+	task.err = abilities.Misdeclared(reflect.TypeOf(stepper), "the step",
 		reflect.TypeFor[blockStepper[S, B]](), reflect.TypeFor[abilities.Awaiter[S]](), reflect.TypeFor[abilities.Evaluator[S]](), reflect.TypeFor[abilities.Measurer]())
 	task.block, _ = stepper.(blockStepper[S, B])
 	task.await, _ = stepper.(abilities.Awaiter[S])
@@ -129,12 +150,12 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		task.measures = m.Measures()
 	}
 	if s, ok := stepper.(fmt.Stringer); ok {
-		task.name = fmt.Sprint(s) // not s.String(): fmt makes a panic of it a text
+		task.name = fmt.Sprint(s) // unlike s.String(), fmt recovers a panic
 	}
 	return task
 }
 
-// OnTurn makes a task of a function that may read and change all of the turn.
+// OnTurn makes a task of a function that may read and change the whole iteration.
 func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if do == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -142,8 +163,7 @@ func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, 
 	return Task[S, B]{when: when, do: do}
 }
 
-// OnTurnOf is [OnTurn] for a task that keeps something between the turns of a run: start makes the function for each
-// run.
+// OnTurnOf is [OnTurn] for a task that keeps something between iterations: start makes the function for each run.
 func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if start == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -151,24 +171,23 @@ func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, tu
 	return Task[S, B]{when: when, start: start}
 }
 
-// Named sets the task's name in errors and in the plan.
+// Named returns the task with a name for errors and the plan.
 func (t Task[S, B]) Named(name string) Task[S, B] {
 	t.name = name
 	return t
 }
 
-// WithErr gives the task a mistake, which a run reports before its first turn. A nil error changes nothing.
+// WithErr returns the task with a mistake, which a run reports before its first iteration. A nil error changes nothing.
 func (t Task[S, B]) WithErr(err error) Task[S, B] {
 	t.err = errors.Join(t.err, err)
 	return t
 }
 
-// String is the schedule, and the name if there is one, as in errors.
+// String returns the schedule and the name, as in errors.
 func (t *Task[S, B]) String() string { return label(t.when, t.name) }
 
 func (t *Task[S, B]) activity() activity { return activity{of: t, name: t.name, task: true} }
 
-// label is a schedule, and a name if there is one.
 func label(when Schedule, name string) string {
 	if name == "" {
 		return when.String()

@@ -9,31 +9,30 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// agreement decides what several processes that make one run must decide alike. One that is [alone] decides at once;
-// [ranks] exchange messages.
+// agreement makes the decisions in which the processes of a run must agree. [alone] decides at once; [ranks] exchange
+// messages.
 type agreement interface {
-	// meet is called at the start and at the end of a run, with what failed in this process, which is known if the
-	// others have it already.
+	// meet is called at the start and at the end of a run with the failure of this process. known is the failure that
+	// the others have already.
 	meet(where place, known, failure error) error
-	// use is called before batches are used that only this process may have, with the samples up to the newest one.
-	// waiting of them are in no block yet. end: the newest one is not to be used, because the run is over before it.
+	// use is called before the run uses batches that only this process may have, with the samples up to the newest one.
+	// waiting counts those in no block yet. end: the run is over before the newest one.
 	use(waiting, samples int64) (end bool, err error)
 	// refuse ends the run before a batch that cannot be used.
 	refuse(err error) (end bool, _ error)
-	// next is called after each batch, and with an error of the data. It reports whether the run is over.
+	// next is called after each batch and with an error of the data. It reports whether the run is over.
 	next(end bool, failure error) (bool, error)
-	// border is called after what some process may have stopped, with whether this one did.
+	// border is called after work that some process may have stopped, with whether this one did.
 	border(stop bool) (bool, error)
-	// interrupts reports whether a callback asks for a call outside of its schedule.
+	// interrupts reports whether a callback asks for a call outside its schedule.
 	interrupts(h *hook) bool
-	// timed is called with the steps of each block, and how long they took.
+	// timed is called with the steps of each block and the time that they took.
 	timed(steps int, took time.Duration)
-	// end is called when the iterations are over, or the data; left: the data source was left behind. It makes the
-	// steps that wait and what is due at the end.
+	// end is called when the iterations or the data are over. left: the run abandoned the source. It makes the waiting
+	// steps and the work that is due at the end.
 	end(left bool, err error) error
 }
 
-// place is where processes meet.
 type place int64
 
 const (
@@ -46,7 +45,6 @@ const (
 	atClosed
 )
 
-// join makes the agreement of a run.
 func (r *run[S, B]) join(ctx context.Context) (leave context.CancelFunc) {
 	if r.job == nil {
 		r.ctx, r.work, r.agreement, r.shared = ctx, ctx, alone[S, B]{r}, math.MaxInt64
@@ -61,7 +59,6 @@ func (r *run[S, B]) join(ctx context.Context) (leave context.CancelFunc) {
 	return leave
 }
 
-// alone is the agreement of a process that makes a run by itself.
 type alone[S, B any] struct{ *run[S, B] }
 
 func (a alone[S, B]) meet(_ place, _, failure error) error { return failure }
@@ -92,13 +89,13 @@ func (a alone[S, B]) border(stop bool) (bool, error) {
 }
 
 func (a alone[S, B]) interrupts(h *hook) bool {
-	a.activity = ofHook(h) // for a panic in it; the question is too short for observers
+	a.activity = ofHook(h) // for a panic in it; observers do not see it
 	return h.interrupter.Interrupts()
 }
 
 func (a alone[S, B]) end(left bool, err error) error {
 	r := a.run
-	if err != nil && r.blocks.pending() { // without blocks these steps would have come before the failure, with their outcome
+	if err != nil && r.blocks.pending() { // without blocks these steps would have come before the failure
 		failure, end := err, false
 		if end, err = r.shieldedEnd(r.flush); err == nil && !end {
 			r.reason, err = Failed, failure
@@ -107,7 +104,7 @@ func (a alone[S, B]) end(left bool, err error) error {
 	if err == nil && r.reason == DataEnded {
 		last := r.flush
 		if r.ctx.Err() != nil {
-			last = r.cancelled // the data may have ended because the context did
+			last = r.cancelled // the end of the context may have ended the data
 		}
 		if _, err = r.shieldedEnd(last); err != nil && left {
 			err = fmt.Errorf("%w; %w", err, ErrSourceLeft)

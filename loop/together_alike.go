@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// alike is a part of a run that must be the same in all processes: what it is, as "Until", its text for messages, and
-// what is compared.
+// alike is a part of a run that must be equal in all processes: its name, such as "Until", its text for messages, and
+// the text that is compared.
 type alike struct{ what, text, key string }
 
-// ofAll lists what must be the same in all processes.
 func (p *ranks[S, B]) ofAll() []alike {
 	same := func(what string, is any) alike { text := fmt.Sprint(is); return alike{what, text, text} }
 	begin := same("the step at which they begin", fmt.Sprintf("%d (%d samples, %v)", p.from.Steps, p.from.Samples, p.from.Time))
@@ -28,12 +27,11 @@ func (p *ranks[S, B]) ofAll() []alike {
 		if h.AtRank0 {
 			text += " (AtRank0)"
 		}
-		list = append(list, alike{fmt.Sprintf("%s %d", h.kind, h.number), text, fmt.Sprintln(h.kind, h.When, h.Entry, h.AtRank0)})
+		list = append(list, alike{fmt.Sprintf("%s %d", h.kind(), h.number), text, fmt.Sprintln(h.kind(), h.When, h.Entry, h.AtRank0)})
 	}
 	return list
 }
 
-// setup is a number for what must be the same in all processes.
 func (p *ranks[S, B]) setup() int64 {
 	text := ""
 	for _, x := range p.ofAll() {
@@ -48,7 +46,8 @@ func hashOf(text string) int64 {
 	return int64(h.Sum32())
 }
 
-// differing is the error of processes whose setups differ, as those of ranks a and b do: it has the first difference.
+// differing returns the error for processes whose setups differ, as those of ranks a and b do. It has the first
+// difference.
 func (p *ranks[S, B]) differing(a, b int) error {
 	list := p.ofAll()
 	for i := 0; ; i++ {
@@ -66,7 +65,7 @@ func (p *ranks[S, B]) differing(a, b int) error {
 		switch {
 		case key == otherKey && key != "":
 			continue
-		case first < second: // say first what may be missing in the other
+		case first < second: // first the part that the other may lack
 			first, second, a, b = second, first, b, a
 			fallthrough
 		case key != otherKey:

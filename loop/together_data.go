@@ -40,7 +40,6 @@ func (p *ranks[S, B]) use(waiting, samples int64) (end bool, err error) {
 	return p.agreeOnData(0, waiting, samples)
 }
 
-// samplesTaken are the samples up to the newest batch.
 func (p *ranks[S, B]) samplesTaken() int64 {
 	if n := len(p.blocks.elapsed); n > 0 {
 		return p.blocks.elapsed[n-1].Samples
@@ -48,8 +47,8 @@ func (p *ranks[S, B]) samplesTaken() int64 {
 	return p.last.tasks.Samples
 }
 
-// agreeOnData agrees on the batches, and on what ends the run at the border before they are used. ended is 1 if the
-// data of this process did, 2 if it failed. end: the run ends after the batches that all have.
+// agreeOnData agrees on the batches, and on reasons that end the run at the border before they are used. ended is 1 if
+// the data of this process ended, 2 if it failed. end: the run ends after the batches that all have.
 func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err error) {
 	p.made = p.from.Steps + p.taken - int64(len(p.blocks.batches)) - waiting
 	p.say(p.taken, samples, ended, causeCode(p.ctx))
@@ -63,7 +62,7 @@ func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err 
 		p.limitBlock(p.block, p.steps, time.Duration(p.words[factTook]))
 		p.steps, p.took = 0, 0
 	}
-	if p.stops() { // in an iteration of steps alone
+	if p.stops() { // in an iteration with steps only
 		p.leaveOut(p.taken)
 		p.reason = Stopped
 		return true, nil
@@ -86,13 +85,12 @@ func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err 
 		p.halted, p.halt = true, halt{reason: DataEnded}
 	case latest == 1:
 		p.halted, p.halt = true, halt{reason: Failed, err: p.uneven(most, least, a, b)}
-	case most != least: // as where their batches count unequally many samples
+	case most != least: // for example if their batches count different numbers of samples
 		return false, p.differ("rank %d makes a step of batch %d and rank %d only behind batch %d", b, least, a, most)
 	}
 	return end, nil
 }
 
-// askInterrupters asks the callbacks of this process whether they ask for a call.
 func (p *ranks[S, B]) askInterrupters() {
 	for i := range p.hooks {
 		if h := &p.hooks[i]; h.interrupter != nil {
@@ -104,14 +102,14 @@ func (p *ranks[S, B]) askInterrupters() {
 	}
 }
 
-// differ is the error of batches that differ, after which the processes meet no more.
+// differ returns the error for batches that differ. The processes do not meet again after it.
 func (p *ranks[S, B]) differ(format string, args ...any) error {
 	p.leaveOut(p.taken)
 	p.met, p.reason = true, Failed
 	return p.errorAt("data", fmt.Errorf("the batches of the processes differ: "+format+": each batch must count the same number of samples in all of them", args...))
 }
 
-// uneven is the error for data that ends earlier in one process.
+// uneven returns the error for data that ends earlier in one process.
 func (p *ranks[S, B]) uneven(most, least int64, a, b int) error {
 	if most == least {
 		return p.errorAt("data", fmt.Errorf("the data ended after %d batches in some of the processes and not in others: it must have equally many in each", most))

@@ -12,44 +12,44 @@ import (
 
 // ranks is the agreement of several processes.
 //
-// All of them meet at the same places: at the start, where batches that not all are known to have are to become
-// steps, after an iteration in which anything but steps ran, and at the end. At each they exchange a few words, and
-// what follows is a function of these alone. If one fails it goes to the end at once; the others learn it at the
-// place that they reach next. Between two places nothing asks the clock, so that batches go into the same blocks
-// everywhere.
+// All of them meet at the same places: at the start, before they use batches that not all are known to have, after an
+// iteration in which anything but steps ran, and at the end. At each place they exchange a few words, and their
+// decisions depend on these words alone. A process that fails goes to the end at once, and the others learn this at
+// their next place. Between two places no decision depends on the clock, so batches are in the same blocks everywhere.
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job
-	watch abilities.Watched // nil: nobody asks what this process is doing
+	watch abilities.Watched // nil if the job has no such methods
 	rank  int64
 	words [facts]int64
-	// passed is the time since the start of the run that all have agreed on.
+	// passed is the time since the start of the run on which all agreed.
 	passed time.Duration
-	// The newest block: its task, its steps, and how long it took to gather and to make.
+	// The newest block: its task, its steps, and the time to gather and make it.
 	block, steps int
 	took         time.Duration
-	made         int64 // the steps before the batches that are not made yet
+	made         int64 // the steps before the waiting batches
 	halt         halt
-	met          bool // for the last time before the end: one has failed
-	broken       bool // they can meet no more
+	met          bool // one process has failed: no meeting before the end
+	broken       bool // they cannot meet again
 }
 
-// halt is why a run ends that the processes agreed to end at a border.
+// halt is the reason for a run that ends at an agreed border.
 type halt struct {
 	reason Reason
 	err    error
-	// cancelled: the context of this process ended; its error is made where the steps are counted.
+	// cancelled: the context of this process ended. Its error is made where the steps are counted.
 	cancelled bool
 }
 
 var placeNames = [...]string{"at its start", "before its first turn", "at a batch for the next step", "behind the tasks and callbacks of the step",
 	"at what is due at the end", "at the end of its turns", "at the end of its callbacks"}
 
-// placeTopics are what is agreed on there.
+// placeTopics name the subject of the agreement at each place.
 var placeTopics = [...]string{"the start of a run", "the first turn of a run", "a batch for the next step", "what follows the tasks and callbacks of a step",
 	"what is due at the end of a run", "the end of a run", "the end of a run's callbacks"}
 
-// The words. Those of a pair are the largest and the smallest of a number, each with a process that has it.
+// The words that the processes exchange. A pair has the largest and the smallest of a number, each with a process that
+// has it.
 const (
 	factTime = iota
 	factDate
@@ -78,14 +78,14 @@ func (p *ranks[S, B]) set(pair int, v int64) {
 	p.words[factPairs+2*pair], p.words[factPairs+2*pair+1] = w, -w
 }
 
-// of is the largest and the smallest number of a pair, and processes that have them.
+// of returns the largest and the smallest number of a pair, and processes that have them.
 func (p *ranks[S, B]) of(pair int) (most, least int64, highest, lowest int) {
 	a, b := p.words[factPairs+2*pair], -p.words[factPairs+2*pair+1]
 	const ranks = 1<<rankBits - 1
 	return a >> rankBits, b >> rankBits, int(a & ranks), int(b & ranks)
 }
 
-// exchange makes each word the largest of all processes; topic is for messages.
+// exchange replaces each word by the largest of all processes. topic is for messages.
 func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	if p.watch != nil {
 		err = p.watch.AgreeOn(topic, words)
@@ -99,10 +99,10 @@ func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	return nil
 }
 
-// agree is one meeting of the processes. An error of this process is given to the others and comes back; what comes
-// back otherwise is the error of another one, or says that they are not at the same place.
+// agree is one meeting of the processes. It passes the failure of this process to the others and returns it. Otherwise
+// it returns the failure of another process, or an error if the processes are not at the same place.
 func (p *ranks[S, B]) agree(where place, failure error) error {
-	if errors.As(failure, new(*apartError)) { // of a run within this one
+	if errors.As(failure, new(*apartError)) { // from a run within this one
 		p.met, p.broken = true, true
 		return failure
 	}
@@ -148,7 +148,6 @@ func (p *ranks[S, B]) agree(where place, failure error) error {
 	return p.agreeOnStop()
 }
 
-// say sets what is said of the data; elsewhere than at a batch that is nothing.
 func (p *ranks[S, B]) say(taken, samples, ended, cancelled int64) {
 	p.set(pairTaken, taken)
 	p.set(pairSamples, samples)
@@ -185,13 +184,13 @@ func (p *ranks[S, B]) samePlace() error {
 	return nil
 }
 
-// apartError is the error of processes that are not at the same place. They meet no more, in the runs around theirs
-// either: a process that is in a run that the others have not begun has another number of runs to leave.
+// apartError is the error of processes that are not at the same place. They do not meet again, nor in the outer runs: a
+// process in a run that the others have not begun has a different number of runs to leave.
 type apartError struct{ error }
 
 func (e *apartError) Unwrap() error { return e.error }
 
-// apart is the error of processes that are not at the same place; ranks a and b are at the places most and least.
+// apart returns the error of processes that are not at the same place. Ranks a and b are at the places most and least.
 func (p *ranks[S, B]) apart(most, least int64, a, b int) error {
 	var labels []string
 	for i := range p.tasks {
@@ -219,7 +218,7 @@ func (p *ranks[S, B]) apart(most, least int64, a, b int) error {
 		a, is(most, first), b, is(least, second))
 }
 
-// agreeOnStop takes over the wish to stop of another process.
+// agreeOnStop adopts the request to stop of another process.
 func (p *ranks[S, B]) agreeOnStop() error {
 	most, least, rank, _ := p.of(pairStop)
 	if most == 0 || least > 0 {
@@ -239,7 +238,6 @@ func (p *ranks[S, B]) agreeOnStop() error {
 	return nil
 }
 
-// stops reports whether a process wished to stop, by the last meeting.
 func (p *ranks[S, B]) stops() bool {
 	most, _, _, _ := p.of(pairStop)
 	return most > 0
@@ -250,7 +248,7 @@ const (
 	bytesInWord  = 7
 )
 
-// tell gives the text of an error of one process to all.
+// tell sends the text of an error of one process to all.
 func (p *ranks[S, B]) tell(from int, err error) (string, error) {
 	var words [messageWords]int64
 	if int(p.rank) == from && err != nil {
@@ -270,7 +268,6 @@ func (p *ranks[S, B]) tell(from int, err error) (string, error) {
 	return strings.ToValidUTF8(said, ""), nil
 }
 
-// tellBoth gives the texts of two processes to all.
 func (p *ranks[S, B]) tellBoth(a, b int, own error) (first, second string, err error) {
 	if first, err = p.tell(a, own); err == nil {
 		second, err = p.tell(b, own)
@@ -278,7 +275,7 @@ func (p *ranks[S, B]) tellBoth(a, b int, own error) (first, second string, err e
 	return first, second, err
 }
 
-// border agrees on the wish to stop. Where only steps ran, that waits for the next batch.
+// border agrees on the request to stop. If only steps ran, this waits for the next batch.
 func (p *ranks[S, B]) border(bool) (stop bool, err error) {
 	if !p.acted && !p.halted {
 		return false, nil
@@ -289,7 +286,6 @@ func (p *ranks[S, B]) border(bool) (stop bool, err error) {
 	return p.stops(), nil
 }
 
-// meet tells the others an error that is not known to them.
 func (p *ranks[S, B]) meet(where place, known, err error) error {
 	if p.broken {
 		return err
@@ -304,20 +300,20 @@ func (p *ranks[S, B]) meet(where place, known, err error) error {
 		return again
 	case again == nil || failure != nil || where == atClosed:
 		p.reason = reason
-	default: // it is Failed everywhere, or callbacks would end the run in different ways
+	default: // Failed everywhere, so that callbacks end the run in the same way
 	}
 	return err
 }
 
-// interrupts reports whether the callback asked, at the last meeting at a batch. One that was called asks no more.
+// interrupts reports whether the callback asked at the last meeting at a batch and was not called since.
 func (p *ranks[S, B]) interrupts(h *hook) bool { return p.interrupted && h.interrupted }
 
-// timed notes the time, of which the longest in all processes decides, once it is known.
+// timed notes the time. The longest of all processes decides at the next meeting.
 func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
 	p.block, p.steps, p.took = p.blocks.current, steps, time.Since(p.blocks.since)
 }
 
-// cancelledElsewhere reports whether an error says that the context of another process ended, in a run within this
+// cancelledElsewhere reports whether an error was caused by the end of another process's context, in a run within this
 // one.
 func cancelledElsewhere(err error) bool {
 	var ranked *rankError
@@ -326,7 +322,7 @@ func cancelledElsewhere(err error) bool {
 
 func (p *ranks[S, B]) end(left bool, err error) error {
 	r := p.run
-	if !r.over { // the data ended or failed here, or was left behind
+	if !r.over { // the data ended or failed here, or was abandoned
 		ended := int64(1)
 		switch {
 		case err != nil:
@@ -338,7 +334,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 		}
 		_, err = r.shieldedEnd(func() (bool, error) { return p.agreeOnData(ended, 0, p.samplesTaken()) })
 	}
-	known := error(nil) // the error that all processes have, each in its own words
+	known := error(nil) // the error that all processes have
 	switch {
 	case err != nil || p.met:
 		r.leaveOut(r.taken)
@@ -350,7 +346,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 			if err := p.agree(atEnd, nil); err != nil {
 				return false, err
 			}
-			if p.stops() { // in the last iteration, of steps alone
+			if p.stops() { // in the last iteration, with steps only
 				r.reason = Stopped
 			}
 			return r.atEdge(false)
@@ -364,7 +360,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 	return err
 }
 
-// endHalted makes the steps that wait; known is why the run ends then, and err the error that it ends with.
+// endHalted makes the waiting steps. known is the agreed reason for the end, err the error of the run.
 func (p *ranks[S, B]) endHalted(left bool) (known, err error) {
 	if end, err := p.shieldedEnd(p.flush); end || err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// traced is a program of the model's, with more beside it.
+// traced is a program of the model with further parts.
 type traced struct {
 	program              // its watchers are among those that follow
 	attached  []attached // in the order of the options
@@ -18,8 +18,8 @@ type traced struct {
 	monitored bool       // there is a MonitorsWhen
 	monitors  loop.Schedule
 	cut       int  // the run ends there and is resumed; not where -1
-	ended     bool // the resumed one is told what had stopped the first
-	asksAt    int  // who may ask for a call outside of its schedule does behind the step of that batch
+	ended     bool // the resumed one receives the Stop of the first
+	asksAt    int  // an interrupter asks for a call after the step of that batch
 	ranks     int  // of a job; none where 0
 	culprit   int  // what comes over a part comes over it in this rank alone; in all where -1
 	seed      uint64
@@ -50,7 +50,7 @@ func (p traced) hasBlocks() bool {
 	return slices.ContainsFunc(p.tasks, func(x part) bool { return x.block > 1 })
 }
 
-// text says a program, so that programs that differ are told from loops that do.
+// text describes a program, to distinguish different programs from different loops.
 func (p traced) text() string {
 	var text strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }

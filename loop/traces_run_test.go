@@ -39,8 +39,8 @@ type tracer struct {
 	blocks int // of more than one step
 }
 
-// trace is what the program sees in its run, or in the two that it is cut into, as text: it does not depend on the
-// clock. blocks is how many blocks of more than one step there were, which does.
+// trace is the text of all that the program sees in its run, or in the two runs into which it is divided. It does not
+// depend on the clock. blocks is the number of blocks of more than one step, which does.
 func (p traced) trace(t *testing.T) (trace string, blocks int) {
 	var text strings.Builder
 	synctest.Test(t, func(*testing.T) {
@@ -98,7 +98,7 @@ func (r *tracer) run(state tracedState, sizes []int) {
 	from := int(r.result.Elapsed.Steps)
 	r.see("run of batches %d to %d", from, len(sizes))
 	options := r.options()
-	if r.result.History != nil { // it goes on
+	if r.result.History != nil { // it continues
 		var stop []error
 		if r.ended && r.result.Stop != nil {
 			stop = append(stop, r.result.Stop)
@@ -158,8 +158,8 @@ func (r *tracer) options() []loop.Option {
 		}
 		watch := tracedWatch{a, r}
 		if a.changes {
-			options = append(options, loop.Change{Name: a.name, When: when, Entry: a.entry, Needs: a.needs, Monitor: a.monitor, Order: [...]int{0, -1, 1}[a.place],
-				Start: func(b loop.Beginning) (loop.Changer, error) { return tracedChange{watch}, watch.start(b) }})
+			options = append(options, loop.Callback{Changes: true, Name: a.name, When: when, Entry: a.entry, Needs: a.needs, Monitor: a.monitor, Order: [...]int{0, -1, 1}[a.place],
+				Start: func(b loop.Beginning) (loop.Attendant, error) { return tracedChange{watch}, watch.start(b) }})
 			continue
 		}
 		options = append(options, loop.Callback{Name: a.name, When: when, Entry: a.entry, Monitor: a.monitor, Order: [...]int{0, -1, 1}[a.place], AtRank0: a.rank0,
@@ -237,7 +237,7 @@ func (r *tracer) seeOnce(format string, args ...any) {
 	}
 }
 
-// happens is what comes over a part.
+// happens is the fault of a part.
 func (r *tracer) happens(does string) error {
 	switch does {
 	case "error":
@@ -377,21 +377,21 @@ func (w tracedObserver) Interrupts() bool { return w.run.asked }
 // tracedChange changes the state.
 type tracedChange struct{ watch tracedWatch }
 
-func (c tracedChange) Change(ctx context.Context, r loop.Report, s loop.State) error {
+func (c tracedChange) Watch(ctx context.Context, r loop.Report) error {
 	err := c.watch.Watch(ctx, r)
 	if err != nil && !errors.Is(err, loop.ErrStop) {
 		return err
 	}
-	state := s.Get().(tracedState)
+	state := r.State().(tracedState)
 	state.value = state.value*31 + uint64(c.watch.name[len(c.watch.name)-1])
-	return errors.Join(err, s.Set(state))
+	return errors.Join(err, r.SetState(state))
 }
 
-func (c tracedChange) End(ctx context.Context, e loop.Ending, _ loop.State) error {
+func (c tracedChange) End(ctx context.Context, e loop.Ending) error {
 	return c.watch.End(ctx, e)
 }
 
-// What the loop shows, as text. None of it has the time in it.
+// The output of the loop as text, without times.
 
 func elapsedText(e loop.Elapsed) string { return fmt.Sprintf("%d/%d", e.Steps, e.Samples) } // steps and samples
 
@@ -414,7 +414,7 @@ func logsText(logs loop.Logs) string {
 	return "[" + strings.TrimPrefix(text.String(), " ") + "]"
 }
 
-// contextText says whether a call could see that the context has ended. The data may end it while batches wait in a
+// contextText reports whether a call could see that the context has ended. The data may end it while batches wait in a
 // block.
 func (r *tracer) contextText(ctx context.Context) string {
 	if !r.single || ctx.Err() == nil {
@@ -423,8 +423,7 @@ func (r *tracer) contextText(ctx context.Context) string {
 	return fmt.Sprintf(", the context ended: %v", context.Cause(ctx))
 }
 
-// errorText is an error's text, and what it is. Who is left behind while batches wait in a block finds out later what
-// came over the data.
+// errorText is the text and the kind of an error. Code that waits in a block learns of a fault of the data later.
 func (r *tracer) errorText(err error) string {
 	text := errorText(err)
 	if !r.single {

@@ -28,7 +28,7 @@ var tracesKinds = []struct {
 	buckets, seed int
 }{
 	{"plain", 30, 0},            // alone, one step after the other
-	{"observed", 10, 1_000_000}, // as plain, with callbacks that are told all that the run does, and that ask for calls
+	{"observed", 10, 1_000_000}, // as plain, with callbacks that observe the run and ask for calls
 	{"blocks", 30, 2_000_000},   // alone, with tasks that take several batches at once
 	{"ranks", 30, 3_000_000},    // of two to four processes together, half of them with blocks
 }
@@ -40,8 +40,8 @@ const tracesHead = `# What random programs saw of the loop: TestTraces. Each lin
 #	go test ./loop -run 'TestTraces/blocks/17/1742$' -v  the text and the trace of one program
 `
 
-// 10,000 random programs see of the loop what they saw when the golden file was written. With -short it is each tenth
-// bucket of them, and with -write-golden only buckets that ran are written anew.
+// 10,000 random programs see the same of the loop as when the golden file was written. -short runs each tenth bucket.
+// -write-golden writes only the buckets that ran.
 func TestTraces(t *testing.T) {
 	lines, order := map[string]string{}, []string(nil)
 	for _, kind := range tracesKinds {

@@ -226,9 +226,9 @@ var _ interface {
 	Snapshot(ctx context.Context) (loop.Snapshot, error)
 } = (*State)(nil)
 
-// OnRead has the state call f before it is read or changed from outside, until remove. A loop's f runs the steps of
-// collected batches ([loop.State]). An error of f goes to the reader. OnRead calls earlier functions before it adds f.
-// Methods without an error result do not call f.
+// OnRead has the state call f before it is read or changed from outside, until remove. A loop's f runs the steps of the
+// collected batches ([loop.Stepper]). An error of f goes to the reader. OnRead calls earlier functions before it adds
+// f. Methods without an error result do not call f.
 func (s *State) OnRead(f func() error) (remove func(), err error) {
 	if s == nil { // the first step reports it
 		return func() {}, nil

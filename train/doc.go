@@ -9,7 +9,7 @@
 //	result, err := training.Run(ctx, model, batches, loop.Until(loop.Epochs(10)), callbacks.ProgressBar(os.Stderr))
 //
 // If a state has the steps as methods, [Of], [TestOf] and [PredictOf] make the loops of them. Jaxloop's inner and outer
-// loops need no type of their own: docs/from-jaxloop.md writes them with package loop.
+// loops need no type: docs/from-jaxloop.md writes them with package loop.
 //
 // # Hooks
 //
@@ -22,12 +22,12 @@
 //		{Name: "model", EpochEnd: train.Method((*Model).EpochEnd)},
 //	}
 //
-// There is no hook for the begin of an epoch: the first epoch begins at Begin, each other one at the EpochEnd before.
+// There is no hook for the begin of an epoch: the first epoch begins at Begin, each later one at the previous EpochEnd.
 //
-// # Endings
+// # Ends of a run
 //
-// Which hooks are called depends on how a run ends. "All" means at each of their places. "Until then" means at the
-// places before the end: a cancelled context ends a run between two turns or in a test, an error where it occurs.
+// The end of a run determines which hooks are called. "All" means at each of their places. "Until then" means at the
+// places before the end: a cancelled context ends a run between two iterations or in a test, an error where it occurs.
 //
 //	hook                                   data ended  until reached  stopped  cancelled   failed      no data
 //	Begin                                  once        once           once     until then  until then  never
@@ -36,6 +36,6 @@
 //	AfterReset, EpochEnd without Epoch     once        once           once     never       never       never
 //	End                                    once        once           once     never       never       never
 //
-// What must happen however a run ends, such as closing a file, belongs into the End of a [loop.Attendant]. A run that
-// [loop.Until] ends before its first turn calls no hook.
+// Work that must happen after every end, such as closing a file, belongs in the End of a [loop.Attendant]. A run that
+// [loop.Until] ends before its first iteration calls no hook.
 package train

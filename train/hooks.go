@@ -11,26 +11,26 @@ import (
 
 // Hooks are functions that are called at fixed places of a loop. Each may be nil, but not all of them.
 //
-// A hook may read and change the state and the logs of the turn. If it returns an error, the state stays as it was
-// before the call and the run fails. With [loop.ErrStop] the change is kept and the run ends after the turn. In Begin
-// and End the turn is not counted, its batch is the first or the last one, and its logs are a row of their own.
+// A hook may read and change the state and the logs of the iteration. If it returns an error, the state remains as
+// before the call and the run fails. With [loop.ErrStop] the change is kept and the run ends after the iteration. In
+// Begin and End the iteration is not counted, its batch is the first or the last one, and its logs are a separate row.
 type Hooks[S, B any] struct {
 	// Name appears in errors: "epoch end (NAME)". Without a name, hooks that are not alone in their list have their
 	// number there.
 	Name string
-	// Begin is called before the first step, when the first batch is there, and End after the last step. BatchBegin and
-	// BatchEnd surround all that is due in the turn of a batch but Tasks. AfterStep follows the step.
+	// Begin is called before the first step, with the first batch, and End after the last step. BatchBegin is called
+	// before everything else in an iteration, BatchEnd after everything but Tasks. AfterStep is called after the step.
 	Begin, BatchBegin, AfterStep, BatchEnd, End func(ctx context.Context, turn *loop.Turn[S, B]) error
-	// AfterReset is called where a Reset is: at the end of an epoch before the tests, and before the first step of a
-	// test; also if there is no Reset. A prediction has none.
+	// AfterReset is called after a Reset, or in its place if there is none: at the end of an epoch before the tests,
+	// and before the first step of a test. A prediction has no AfterReset.
 	AfterReset func(ctx context.Context, turn *loop.Turn[S, B]) error
-	// EpochEnd is called at the end of an epoch after the tests. Only a [Loop] has one.
+	// EpochEnd is called at the end of an epoch after the tests. Only a [Loop] has it.
 	EpochEnd func(ctx context.Context, turn *loop.Turn[S, B]) error
 }
 
 type hook[S, B any] func(ctx context.Context, turn *loop.Turn[S, B]) error
 
-// Method is the hook that calls a method of the turn's state:
+// Method returns a hook that calls a method of the state:
 //
 //	train.Hooks[*Model, Batch]{EpochEnd: train.Method((*Model).EpochEnd)}
 func Method[S, B any](method func(state S, ctx context.Context, turn *loop.Turn[S, B]) error) func(context.Context, *loop.Turn[S, B]) error {
@@ -40,8 +40,8 @@ func Method[S, B any](method func(state S, ctx context.Context, turn *loop.Turn[
 	return func(ctx context.Context, turn *loop.Turn[S, B]) error { return method(turn.State, ctx, turn) }
 }
 
-// Test is Ciclo's test_loop: an evaluation with hooks. Without hooks it is [loop.Evaluate]. In a turn, BatchBegin comes
-// first, then the step, AfterStep and BatchEnd. [loop.Evaluation].Reset comes before Begin.
+// Test makes Ciclo's test_loop: an evaluation with hooks. Without hooks it is [loop.Evaluate]. An iteration calls
+// BatchBegin, the step, AfterStep and BatchEnd in this order. [loop.Evaluation].Reset comes before Begin.
 func Test[S, B any](name string, step loop.Stepper[S, B], data loop.Source[B], hooks ...Hooks[S, B]) loop.Evaluation[S, B] {
 	return test(name, loop.On(loop.EachStep, step), data, hooks)
 }
@@ -73,7 +73,7 @@ func named[S, B any](kind string, list []Hooks[S, B]) (hooks []Hooks[S, B], err 
 	return hooks, err
 }
 
-// around returns the tasks of a loop in their order: what the loop does, with the hooks between.
+// around returns the tasks of a loop in order, with the hooks between them.
 func around[S, B any](kind string, hooks []Hooks[S, B], begin []loop.Task[S, B], step loop.Task[S, B],
 	epoch, last []loop.Task[S, B]) []loop.Task[S, B] {
 	return slices.Concat(

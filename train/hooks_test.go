@@ -241,7 +241,7 @@ func TestHooks_orderOfTheirOwners(t *testing.T) {
 	}, ends)
 }
 
-// Each hook of training stands in an error by its place, and by its name or number where there are several.
+// Each hook of training appears in an error with its place, and with its name or number if there are several.
 func TestHooks_errorsNameThem(t *testing.T) {
 	boom := errors.New("boom")
 	fail, fine := func(context.Context, *turn) error { return boom }, func(context.Context, *turn) error { return nil }

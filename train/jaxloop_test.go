@@ -193,7 +193,7 @@ func TestB74_stopInAnEvaluation(t *testing.T) {
 	t.Logf("%v", result.Stop)
 }
 
-// Work beside the training: its error is the run's, at the end or, with Strict, where the callback is due next.
+// Work in the background: its error is the run's, at the end or, with Strict, when the callback is due next.
 func TestB75_background(t *testing.T) {
 	boom := errors.New("boom")
 	for _, row := range []struct {
@@ -215,7 +215,7 @@ func TestB75_background(t *testing.T) {
 					return counting.Step(ctx, s, b)
 				})
 				save := loop.Watch(everyInner(1), func(_ context.Context, r loop.Report) error {
-					time.Sleep(5 * time.Second) // the training goes on
+					time.Sleep(5 * time.Second) // the training continues
 					if r.Elapsed.Steps == 10 {
 						return row.err
 					}
@@ -351,7 +351,7 @@ func TestInnerLoops_aCutMovesNoBorder(t *testing.T) {
 	})
 }
 
-// total is an aggregation of one's own.
+// total is a custom aggregation.
 func total(values, _ []float64) (sum float64) {
 	for _, v := range values {
 		sum += v

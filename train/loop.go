@@ -10,9 +10,9 @@ import (
 )
 
 // Loop is Ciclo's train_loop: it makes one step per batch, and resets and tests at the end of each epoch. Only Step is
-// needed. It is a value and keeps nothing of a run, so it can run any number of times.
+// required. It keeps nothing of a run, so it can run any number of times.
 //
-// In a turn this is the order of what is due. Each hook is called for all of Hooks, in their order:
+// An iteration runs what is due in this order. Each hook is called for all of Hooks, in their order:
 //
 //  1. Hooks.BatchBegin
 //  2. Step, then Hooks.AfterStep
@@ -20,23 +20,23 @@ import (
 //  4. Hooks.BatchEnd
 //  5. Tasks
 type Loop[S, B any] struct {
-	// Step is the training step. One with StepBlock makes several steps at once as long as no hook or task is due in
-	// each turn.
+	// Step is the training step. A step with StepBlock makes several steps at once while no hook or task is due in each
+	// iteration.
 	Step loop.Stepper[S, B]
-	// Reset empties the metrics that the state gathers over an epoch. It is called after the last step of an epoch has
-	// logged. A test has a Reset of its own.
+	// Reset resets the metrics in the state. It is called after the last step of an epoch has logged. A test has its
+	// own Reset.
 	Reset func(ctx context.Context, state S) (S, error)
-	// Epoch is the length of an epoch: [loop.Epochs], [loop.Steps], [loop.Samples] or [loop.Time]. An epoch that the end
-	// of the run cuts short has no end of its own. With nil the whole run is one epoch, which ends once, after the last
-	// turn.
+	// Epoch is the length of an epoch: [loop.Epochs], [loop.Steps], [loop.Samples] or [loop.Time]. An epoch that the
+	// end of the run truncates has no end. With nil the whole run is one epoch, which ends once, after the last
+	// iteration.
 	Epoch loop.Period
-	// Tests run at the end of each epoch, in this order: [loop.Evaluate], [Test], [TestOf]. What they log becomes
-	// entries of the turn: loss_test.
+	// Tests run at the end of each epoch, in this order: [loop.Evaluate], [Test], [TestOf]. Their logs become entries
+	// of the iteration: loss_test.
 	Tests []loop.Evaluation[S, B]
-	// TestAtStart runs the tests also before the first step.
+	// TestAtStart also runs the tests before the first step.
 	TestAtStart bool
 	Hooks       []Hooks[S, B]
-	// Tasks are further tasks, on schedules of their own.
+	// Tasks are further tasks with their own schedules.
 	Tasks []loop.Task[S, B]
 
 	err error // found by Of
@@ -47,12 +47,13 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data loop.Source[B], optio
 	return loop.New(l.tasks()...).Run(ctx, state, data, options...)
 }
 
-// Plan returns what is due when, and what is wrong with the loop, before it runs; see [loop.Loop.Plan].
+// Plan returns the steps in which tasks and callbacks are due, or the mistakes in the loop, without a run; see
+// [loop.Loop.Plan].
 func (l Loop[S, B]) Plan(options ...loop.Option) (loop.Plan, error) {
 	return loop.New(l.tasks()...).Plan(options...)
 }
 
-// tasks returns the tasks of the loop. The step's task has the errors of the settings.
+// tasks returns the tasks of the loop. The task of the step has the errors of the settings.
 func (l Loop[S, B]) tasks() []loop.Task[S, B] {
 	hooks, err := named("train", l.Hooks)
 	epoch := loop.AtEnd
@@ -83,7 +84,7 @@ func (l Loop[S, B]) tasks() []loop.Task[S, B] {
 	return around("train", hooks, nil, loop.On(loop.EachStep, l.Step).WithErr(err), ends, l.Tasks)
 }
 
-// checkTests finds tests whose entries would have the same names.
+// checkTests returns an error for tests whose entries would have the same names.
 func (l Loop[S, B]) checkTests() (err error) {
 	if l.TestAtStart && len(l.Tests) == 0 {
 		err = errors.New("TestAtStart is set, but there are no Tests")

@@ -9,7 +9,7 @@ import (
 )
 
 // Of makes a loop of the methods of a state: of TrainStep, and of ResetStep(ctx) (S, error) if the state has it. A
-// ResetStep of another form is an error of Run. The other fields can be set then:
+// ResetStep with another signature is an error of Run. The other fields can then be set:
 //
 //	training := train.Of[*Model]()
 //	training.Epoch = loop.Steps(100)
@@ -48,8 +48,8 @@ func PredictOf[S interface {
 	}}
 }
 
-// resetOf is the ResetStep of states of type S, nil if they have none. A method of that name in another form, which
-// would never be called, is an error.
+// resetOf returns the ResetStep of states of type S, nil if they have none. A method of that name with another
+// signature is an error, because it would never be called.
 func resetOf[S any]() (func(context.Context, S) (S, error), error) {
 	type resetter interface {
 		ResetStep(ctx context.Context) (S, error)

@@ -10,8 +10,8 @@ import (
 )
 
 // Predict is Ciclo's predict_loop: it returns the outputs of a state for each batch, one after the other, and keeps
-// none of them. In a turn, Hooks.BatchBegin comes first, then Step, AfterStep, BatchEnd and Tasks; then the output is
-// handed out.
+// none of them. An iteration runs Hooks.BatchBegin, Step, AfterStep, BatchEnd and Tasks in this order, and then yields
+// the output.
 type Predict[S, B, P any] struct {
 	// Step returns the outputs for a batch. It changes nothing. If a batch is padded, Step leaves out the rows of the
 	// padding.
@@ -30,13 +30,13 @@ func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 	return loop.New(p.tasks(each)...).Run(ctx, state, data, options...)
 }
 
-// All is Run as a sequence of outputs. An error is yielded once, at the end. If the consumer ends early, a later error,
-// such as one of Hooks.End, is lost: use Run where it matters. The run waits while the consumer's loop works, and is
-// stopped when the consumer ends.
+// All returns the outputs of Run as a sequence. It yields an error once, at the end. If the consumer ends early, the
+// run stops, and a later error, such as one of Hooks.End, is lost: use Run if it matters. The run waits while the
+// consumer's loop body works.
 func (p Predict[S, B, P]) All(ctx context.Context, state S, data loop.Source[B], options ...loop.Option) iter.Seq2[P, error] {
 	options = slices.Clone(options)
 	return func(yield func(P, error) bool) {
-		// The run is on a goroutine of its own, so that a panic in the consumer's loop stays the consumer's.
+		// The run has its own goroutine, so that a panic in the consumer's loop body remains the consumer's.
 		outputs, more := make(chan P), make(chan bool)
 		var err error
 		go func() {

@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// What nobody would call does not compile; Hooks with no function at all are an error.
+// Hooks that would never be called do not compile. Hooks without a function are an error.
 func TestD07_whatHasNoHook(t *testing.T) {
 	fine := func(context.Context, *turn) error { return nil }
 	lists := []hooks{{Begin: fine}, {Name: "deaf"}}

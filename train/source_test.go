@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// Tests and predictions end as promptly as a run does where their data blocks for ever.
+// Tests and predictions end as promptly as a run if their data blocks without end.
 func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 	home := errors.New("home")
 	step := loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.Logs, error) {

@@ -100,6 +100,9 @@ func interruptible(parent context.Context) (ctx context.Context, status func() i
 		cancel(&loop.SignalError{Signal: number})
 	}()
 	return ctx, func() int {
-		return loop.ExitCode(context.Cause(ctx))
+		if by, ok := errors.AsType[*loop.SignalError](context.Cause(ctx)); ok {
+			return by.ExitCode()
+		}
+		return 0
 	}
 }

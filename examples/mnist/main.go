@@ -56,14 +56,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	err = c.train(ctx, stdout, stderr)
+	if err == nil {
+		return 0
+	}
+	code := 1
 	var signalled *loop.SignalError
-	if err != nil && errors.As(context.Cause(ctx), &signalled) {
-		err = signalled // not its consequence, such as a cancelled download
+	if errors.As(context.Cause(ctx), &signalled) {
+		err, code = signalled, signalled.ExitCode() // not its consequence, such as a cancelled download
 	}
-	if err != nil {
-		fmt.Fprintf(stderr, "mnist: %v\n", err)
-	}
-	return loop.ExitCode(err)
+	fmt.Fprintf(stderr, "mnist: %v\n", err)
+	return code
 }
 
 func parse(args []string, stdout io.Writer) (config, error) {

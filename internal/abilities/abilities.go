@@ -1,5 +1,5 @@
 // Package abilities has optional methods that a run of package loop looks for on a state, a step, a batch, a callback
-// or a job. Users need not import it: loop.Stepper, loop.State, loop.Attendant and loop.Job list the methods.
+// or a job. Users need not import it: loop.Stepper, loop.Attendant and loop.Job list the methods.
 package abilities
 
 import (
@@ -24,6 +24,21 @@ func As[I any](state any) (found I, ok bool) {
 	}
 	if s, is := state.(Stateful); is {
 		found, ok = s.State().(I)
+	}
+	return found, ok
+}
+
+// StateAs asserts that the state of a loop.Report, loop.Ending or loop.Beginning, the value that it returns as a
+// [Stateful], or a pointer to it implements an interface.
+func StateAs[I any](of interface {
+	State() any
+	StatePointer() any
+}) (found I, ok bool) {
+	if of.StatePointer() == nil {
+		return found, false
+	}
+	if found, ok = As[I](of.State()); !ok {
+		found, ok = of.StatePointer().(I)
 	}
 	return found, ok
 }

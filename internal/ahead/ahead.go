@@ -1,4 +1,4 @@
-// Package ahead counts the goroutines that make batches ahead of a run. A run checks on which goroutine its state is
+// Package ahead finds the goroutines that make batches ahead of a run. A run checks on which goroutine its state is
 // read only while there are some.
 package ahead
 

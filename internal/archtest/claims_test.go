@@ -16,7 +16,7 @@ import (
 // claims are what packages say of what they know: no package whose import path matches is among those that they need,
 // near or far.
 var claims = []struct{ pkg, words, without string }{
-	{"loop", "It knows nothing of models or devices", `gomlx|lazo/[^i]`},
+	{"loop", "The package knows nothing of models or devices", `gomlx|lazo/[^i]`},
 	{"metrics", "", `lazo/(managed|loop|data|strategies|xla)`},
 	{"losses", "", `lazo/(managed|loop|data|strategies|xla)`},
 	{"data", "", `gomlx|lazo/[^i]`},

@@ -92,7 +92,7 @@ var fieldsThatAreLists = map[string]string{
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
 	"data.Numbers.Columns": "call", "data.Categories.Columns": "call", "data.Categories.Classes": "call", "data.Labels.Classes": "call", "data.Labels.Columns": "call",
-	"loop.Evaluation.Options": "call", "loop.Change.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call", "strategies.Built.Read": "call",
+	"loop.Evaluation.Options": "call", "loop.Callback.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call", "strategies.Built.Read": "call",
 	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",
 	"train.Loop.Tests": "call", "train.Loop.Hooks": "call", "train.Loop.Tasks": "call", "train.Predict.Hooks": "call", "train.Predict.Tasks": "call",
 	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Built.Read": "call", "xla.Alike.Sums": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
