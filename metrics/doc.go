@@ -1,5 +1,5 @@
-// Package metrics computes metrics over many batches inside the graph: means, accuracies, scores of classes, areas under
-// curves.
+// Package metrics computes metrics over many batches inside the graph: means, accuracies, scores of classes, areas
+// under curves.
 //
 // A [Metric] defines its accumulators, how a batch changes them, how they are merged, and the values that follow. It
 // has no state. The accumulators are graph nodes that the caller keeps, as variables that a step updates or as inputs
@@ -15,9 +15,9 @@
 //
 // # Classes
 //
-// Metrics of classes take labels and predictions, each in one of two forms: integers with a class per example, or floats
-// with an additional axis of classes (scores, logits, probabilities, one-hot), of which the maximum counts. For binary
-// classes by a probability, [Threshold] makes the integers. For examples with several classes, use [MultiLabel].
+// Metrics of classes take labels and predictions, each in one of two forms: integers with a class per example, or
+// floats with an additional axis of classes (scores, logits, probabilities, one-hot), of which the maximum counts. For
+// binary classes by a probability, [Threshold] makes the integers. For examples with several classes, use [MultiLabel].
 //
 // If an example that counts has a label or prediction that is no class, or a score that is NaN, the value is NaN until
 // the accumulators are reset. To exclude labels such as -100, give them weight 0: graph.NotEqual(labels, …) is a mask.

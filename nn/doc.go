@@ -12,7 +12,8 @@
 //	network := nn.Sequential{nn.Flatten{}, nn.Dense{Units: 64}, nn.Activation("relu"), nn.Dropout{Rate: 0.2}, nn.Dense{Units: 10}}
 //	logits := network.Apply(s, images)
 //
-// Inputs have the batch first and the features last. Sequences are [batch, places, n]. Variables have the input's dtype.
+// Inputs have the batch first and the features last. Sequences are [batch, places, n]. Variables have the input's
+// dtype.
 //
 // # Variables
 //

@@ -1,5 +1,5 @@
-// Package ops has graph operations that GoMLX lacks, with derivatives of any order: loops over the places of a sequence,
-// conditional loops and branches; derivatives; and linear algebra.
+// Package ops has graph operations that GoMLX lacks, with derivatives of any order: loops over the places of a
+// sequence, conditional loops and branches; derivatives; and linear algebra.
 //
 //	last, outputs := ops.Scan(carry, xs, func(carry, x []*graph.Node) (next, out []*graph.Node) {
 //		h := cell(carry[0], x[0])
@@ -33,14 +33,14 @@
 //
 // # Linear algebra
 //
-// For matrices [batch…, n, n]: the Cholesky factor and the solution of triangular systems. A⁻¹·b, for a positive definite
-// A = L·Lᵀ, is
+// For matrices [batch…, n, n]: the Cholesky factor and the solution of triangular systems. A⁻¹·b, for a positive
+// definite A = L·Lᵀ, is
 //
 //	l := ops.Cholesky(a)
 //	x := ops.SolveUpper(graph.Transpose(l, -2, -1), ops.SolveLower(l, b))
 //
-// and log det A is twice the sum of the logarithms of l's diagonal. Each is a loop of n matrix-vector products, suitable
-// for Gaussian processes or whitening, but not for thousands of rows.
+// and log det A is twice the sum of the logarithms of l's diagonal. Each is a loop of n matrix-vector products,
+// suitable for Gaussian processes or whitening, but not for thousands of rows.
 //
 // # Errors
 //

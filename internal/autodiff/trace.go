@@ -25,7 +25,7 @@ func parametersLike(g *graph.Graph, values []*graph.Node) []*graph.Node {
 	return params
 }
 
-// placeholder stands for a parameter during tracing. Nothing computes it, and gradients end at it.
+// placeholder replaces a parameter during tracing. Nothing computes it, and gradients end at it.
 func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.OptimizationBarrier(graph.StopGradient(graph.Zeros(g, shape)))
 }
@@ -73,7 +73,8 @@ func cut(g *graph.Graph, first int, params, outputs []*graph.Node) *traced {
 	return cutOf(g.Nodes()[first:], false, params, outputs)
 }
 
-// cutOf is cut for given nodes. whole is for a body that may not run at all: then all of it but constants is inside.
+// cutOf does the same for given nodes. whole is for a body that may not run at all: then all of it but constants is
+// inside.
 func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *traced {
 	t := &traced{params: params, outputs: outputs}
 	varies := map[*graph.Node]bool{}

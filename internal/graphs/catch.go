@@ -15,7 +15,7 @@ type Error struct {
 	// Where is the innermost line of the user's code, such as "package/file.go:12". It is empty if there is none on the
 	// stack or if Cause names it.
 	Where string
-	// Hint says what to do, if that is known and Cause does not say it.
+	// Hint is advice on what to do. It is empty if there is none or if Cause has it.
 	Hint string
 }
 
