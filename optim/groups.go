@@ -141,7 +141,6 @@ type grouped []Group
 
 func (grouped) Name() string { return "groups" }
 
-// check returns an error unless the groups' names are valid and distinct.
 func (t grouped) check() error {
 	taken := map[string]bool{}
 	for i, group := range t {

@@ -115,7 +115,6 @@ func (o *Optimizer) scales(scope *model.Scope) (map[string][]scaling, error) {
 	return scales, err
 }
 
-// one returns the scales of a chain with a single rate.
 func (o *Optimizer) one(scope *model.Scope) ([]scaling, error) {
 	scales, err := o.scales(scope)
 	if o.other != nil {
@@ -133,7 +132,6 @@ type place struct {
 	taken map[string]bool
 }
 
-// link is the effect of a link on the rate.
 type link struct {
 	scales map[string][]scaling // empty if it scales nothing
 	rule   string               // the last link in it that makes new updates

@@ -46,7 +46,6 @@ func (a attributes) int(name string) int {
 	return int(a.field(name, reflect.Int).Int())
 }
 
-// ints returns a copy, nil for an empty slice.
 func (a attributes) ints(name string) []int {
 	f := a.field(name, reflect.Slice)
 	if f.Type().Elem().Kind() != reflect.Int {
@@ -59,7 +58,6 @@ func (a attributes) ints(name string) []int {
 	return values
 }
 
-// pairs returns a copy, nil for an empty slice.
 func (a attributes) pairs(name string) [][2]int {
 	f := a.field(name, reflect.Slice)
 	if f.Type().Elem() != reflect.TypeFor[[2]int]() {

@@ -19,7 +19,6 @@ type closing interface {
 
 type nodesKey struct{}
 
-// nodesOf finds the nodes of a graph by their values.
 type nodesOf struct {
 	seen  int
 	nodes map[compute.Value]*graph.Node

@@ -24,7 +24,6 @@ func Custom(value *graph.Node, inputs []*graph.Node, gradient func(inputs []*gra
 	return instead(parts[len(inputs)], partsOf(all, parts[:1])[0])
 }
 
-// flat concatenates all nodes along one axis.
 func flat(nodes []*graph.Node) *graph.Node {
 	list := make([]*graph.Node, len(nodes))
 	for i, n := range nodes {
@@ -33,7 +32,6 @@ func flat(nodes []*graph.Node) *graph.Node {
 	return join(list, 0)
 }
 
-// partsOf splits a flat node into the shapes of like.
 func partsOf(all *graph.Node, like []*graph.Node) []*graph.Node {
 	parts := make([]*graph.Node, len(like))
 	at := 0

@@ -186,7 +186,6 @@ func shifted(axes []int) []int {
 	return list
 }
 
-// floats returns the indices of the nodes that have a gradient.
 func floats(nodes []*graph.Node) (list []int) {
 	for i, n := range nodes {
 		if differentiable(n.DType()) {

@@ -35,7 +35,6 @@ func withType(s shapes.Shape, t dtypes.DType) shapes.Shape {
 	return s
 }
 
-// withPlaces is the comparator with two further, ignored arguments.
 func withPlaces(node *graph.Node, comparator *graph.Function) *graph.Function {
 	g, inputs := node.Graph(), node.Inputs()
 	var nodes, params []*graph.Node

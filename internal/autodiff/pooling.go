@@ -41,7 +41,6 @@ func pooling(node, v *graph.Node) []*graph.Node {
 	return stock[graph.NodeTypeReduceWindow](node, []*graph.Node{v}, v.Shape())
 }
 
-// window is a pooling window per axis.
 type window struct {
 	sizes, strides []int
 	padding        [][2]int

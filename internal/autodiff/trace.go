@@ -16,7 +16,6 @@ type traced struct {
 	captured        []*graph.Node // other nodes that they use, without constants
 }
 
-// parametersLike returns closure parameters of these values' shapes.
 func parametersLike(g *graph.Graph, values []*graph.Node) []*graph.Node {
 	params := make([]*graph.Node, len(values))
 	for i, v := range values {
@@ -165,7 +164,6 @@ func instead(value, node *graph.Node) *graph.Node {
 
 type insteadKey struct{}
 
-// noteInstead records the replacement of a node.
 func noteInstead(node, is *graph.Node) {
 	known, ok := node.Graph().State(insteadKey{}).(map[*graph.Node]*graph.Node)
 	if !ok {

@@ -79,7 +79,6 @@ func (p *Places) placeOf(pc uintptr) string {
 	}
 }
 
-// lineOf is the line of a function's declaration.
 func lineOf(function any) string {
 	v := reflect.ValueOf(function)
 	if v.Kind() != reflect.Func || v.IsNil() {
