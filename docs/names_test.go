@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// others are the packages besides lazo's that documents name. Where two have one name, either will do.
+// others are further packages that documents name. If two have one name, either matches.
 var others = []string{
 	"github.com/gomlx/compute", "github.com/gomlx/compute/dtypes", "github.com/gomlx/compute/shapes",
 	"github.com/gomlx/gomlx/core/graph", "github.com/gomlx/gomlx/core/tensors", "github.com/gomlx/gomlx/ml/model", "github.com/gomlx/gomlx/ml/model/initializer",
@@ -26,14 +26,14 @@ var others = []string{
 	"github.com/janpfeifer/must", "context", "errors", "io", "iter", "log/slog", "os", "slices", "time",
 }
 
-// values are the variables that documents write as if all knew them, with their types.
+// values are variables that documents use without declaring them, with their types.
 var values = map[string]string{
 	"model": "flaxlike.Model", "state": "managed.State", "history": "loop.History", "result": "loop.Result",
 	"set": "data.Set", "b": "managed.Builder", "turn": "loop.Turn", "report": "loop.Report", "scope": "model.Scope",
 }
 
-// foreign are prefixes of Python's names; the first cell of a table's row, which has the other library's, is not looked
-// at.
+// foreign are prefixes of Python's names. The first cell of a table row has the other library's names and is not
+// checked.
 var foreign = map[string]bool{"keras": true, "torch": true, "tf": true, "jax": true, "optax": true, "flax": true, "nnx": true}
 
 var (
@@ -42,7 +42,7 @@ var (
 	selector = regexp.MustCompile(`(?:^|[^\w.])([A-Za-z_]\w*)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 )
 
-// What a document calls pkg.Name, pkg.Type.Member or Type.Member, in backticks, is there.
+// A pkg.Name, pkg.Type.Member or Type.Member in backticks in a document exists.
 func TestNames(t *testing.T) {
 	users, all := exported(t, false), exported(t, true)
 	paths, err := filepath.Glob("*.md")
@@ -59,7 +59,7 @@ func TestNames(t *testing.T) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		known := all
-		if strings.HasPrefix(path, "from-") || strings.HasPrefix(path, "guide/") { // for users, who see nothing internal
+		if strings.HasPrefix(path, "from-") || strings.HasPrefix(path, "guide/") { // for users, who cannot use internal packages
 			known = users
 		}
 		fenced, checked := false, 0
@@ -85,7 +85,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What docs/renamed.md calls removed is removed; TestNames looks at what stands in its place.
+// Names that docs/renamed.md calls removed are removed. TestNames checks their replacements.
 func TestRenamed(t *testing.T) {
 	known := exported(t, false)
 	text, err := os.ReadFile("renamed.md")
@@ -108,7 +108,7 @@ func TestRenamed(t *testing.T) {
 	t.Logf("%d names are removed", removed)
 }
 
-// A name that is not there is found missing.
+// A missing name is reported.
 func TestNamesTellApart(t *testing.T) {
 	known := exported(t, false)
 	for name, there := range map[string]bool{
@@ -123,7 +123,7 @@ func TestNamesTellApart(t *testing.T) {
 	require.Equal(t, []string{"loop.KeepBest", "Fit.Epochs"}, selectors("| `there.Name` | a `loop.KeepBest(\"x.Y\", n)`, `Fit.Epochs`, in keras.Model |"))
 }
 
-// selectors are the Go names in a line's backticks, without those of a table's first cell.
+// selectors returns the Go names in a line's backticks, without those of a table's first cell.
 func selectors(line string) (names []string) {
 	if strings.HasPrefix(line, "|") {
 		_, line, _ = strings.Cut(line[1:], "|")
@@ -140,14 +140,14 @@ func selectors(line string) (names []string) {
 	return names
 }
 
-// declarations has what packages export: "loop.New", and members as "loop.Elapsed.Steps"; and for a type those whose
-// members it has too.
+// declarations has the exported names of packages: "loop.New", members such as "loop.Elapsed.Steps"; and for a type the
+// types whose members it also has.
 type declarations struct {
 	names map[string]bool
 	from  map[string][]string
 }
 
-// has looks a name up; a type without its package is looked for in all.
+// has looks a name up. A type without a package is looked up in all.
 func (d declarations) has(name string) bool {
 	owner, member, _ := strings.Cut(name, ".")
 	if kind, isValue := values[owner]; isValue && d.has(kind+"."+member) {

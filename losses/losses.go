@@ -218,7 +218,6 @@ func BinaryFocalCrossEntropy(labels, z *graph.Node) *graph.Node {
 	return graph.Neg(graph.Mul(graph.Square(lacks), graph.Add(graph.Mul(labels, one), graph.Mul(graph.OneMinus(labels), zero))))
 }
 
-// softPlus is log(1 + exp(z)), without overflow.
 func softPlus(z *graph.Node) *graph.Node {
 	return graph.Add(graph.Max(z, graph.ZerosLike(z)), graph.Log1P(graph.Exp(graph.Neg(graph.Abs(z)))))
 }

@@ -70,7 +70,6 @@ func crossEntropy(name string, after func(*graph.Node) *graph.Node) Metric {
 	}, after, "labels", "logits")
 }
 
-// orNaN is x, or NaN where invalid is true.
 func orNaN(x, invalid *graph.Node) *graph.Node {
 	x = graph.ConvertDType(x, dtype)
 	return graph.Where(invalid, graph.BroadcastToShape(nan(x.Graph()), x.Shape()), x)

@@ -131,7 +131,7 @@ func TestMetrics_cases(t *testing.T) {
 		{"max", metrics.Max(), inputs([]int32{3, 1, 2}), []float64{3}},
 		{"max of nothing", metrics.Max(), batch{false, []any{[]float32{3, 1, 2}}}, []float64{-inf}},
 		{"sum", metrics.Sum(), batch{[]float32{0.5, 2, 0}, []any{[]float32{2, 1, float32(nan)}}}, []float64{3}},
-		// those of several labels are scikit-learn's, zero_division=0
+		// for several labels: scikit-learn's, zero_division=0
 		{"several labels, macro", metrics.MultiLabel(metrics.FBeta(1, 3, metrics.Macro)), several, []float64{0.48888889}},
 		{"several labels, micro", metrics.MultiLabel(metrics.Precision(3, metrics.Micro)), several, []float64{2. / 3}},
 		{"several labels, specificity", metrics.MultiLabel(metrics.Specificity(3, metrics.PerClass)), several, []float64{0.5, 1, 0.8}},
@@ -157,7 +157,7 @@ func TestMetrics_cases(t *testing.T) {
 	})
 }
 
-// The last batch that has an example; of several devices the mean.
+// The last batch that has an example; for several devices the mean.
 func TestLast(t *testing.T) {
 	platforms(t, func(t *testing.T, r *xla.Runtime) {
 		g := newGauge(t, r, metrics.Last())
@@ -171,7 +171,7 @@ func TestLast(t *testing.T) {
 	})
 }
 
-// A count in float32 stands still at 16,777,216.
+// A float32 count would stop at 16,777,216.
 func TestMetrics_countTo1e8(t *testing.T) {
 	platforms(t, func(t *testing.T, r *xla.Runtime) {
 		c := together{metrics.Collection{

@@ -21,7 +21,6 @@ func Threshold(x *graph.Node, threshold float64) *graph.Node {
 	return orNoClass(x, graph.ConvertDType(above, classType))
 }
 
-// orNoClass is class, or noClass where x is NaN.
 func orNoClass(x, class *graph.Node) *graph.Node {
 	if !x.DType().IsFloat() {
 		return class
@@ -59,7 +58,6 @@ func classOf(name, what string, x *graph.Node) (class *graph.Node, classes int) 
 	}
 }
 
-// outside reports which classes are not in [0, n). n is 0 if unknown.
 func outside(class *graph.Node, n int) *graph.Node {
 	bad := graph.LessThan(class, graph.ScalarZero(class.Graph(), class.DType()))
 	if n == 0 {

@@ -91,7 +91,6 @@ func (c Collection) Compute(acc []*graph.Node) []Value {
 	return values
 }
 
-// each calls f with each entry and its part of the accumulators, and concatenates the results.
 func (c Collection) each(f func(e Entry, acc ...[]*graph.Node) []*graph.Node, acc ...[]*graph.Node) []*graph.Node {
 	for _, a := range acc {
 		check("collection", c.Accumulators(), a)

@@ -14,9 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// Every metric of 1e8 examples is that of all of them: a batch is added to 99,000,000 others as exactly as to none. The
-// examples are 100 times the same million, in batches of 1000 with weights of their own; so each figure is that of one
-// batch of a million, and what is summed up is 100 times that batch's. The last million is added batch by batch.
+// Metrics of 1e8 examples are exact: a batch is added to 99,000,000 examples as precisely as to none. The examples are
+// 100 times the same million, in batches of 1000 with their own weights. So each value is that of a single batch of a
+// million, and each sum is 100 times that batch's. The last million is added batch by batch.
 func TestMetrics_1e8Examples(t *testing.T) {
 	const size, batches, times = 1000, 1000, 100
 	r := plugintest.CPU(t)
@@ -111,7 +111,7 @@ func TestMetrics_1e8Examples(t *testing.T) {
 			for name := range want {
 				switch name {
 				case "last":
-				case "sum", "confusion": // which are what was kept
+				case "sum", "confusion": // these are sums
 				default:
 					near(t, want[name], have[name], 1e-12*max(1, abs(want[name][0])), name)
 				}

@@ -95,7 +95,7 @@ func ExampleCollection() {
 	// scores/specificity: 1.000
 }
 
-// geometricMean is a metric of one's own: the geometric mean of its input.
+// geometricMean is a custom metric: the geometric mean of its input.
 type geometricMean struct{}
 
 func (geometricMean) Accumulators() []metrics.Accumulator {
@@ -142,7 +142,7 @@ func ExampleMetric() {
 	// Output: 10.000
 }
 
-// A mean of one's own figure needs no type: here the share of predictions that are off by less than a half.
+// A custom mean needs no type: here the share of predictions with an error below a half.
 func ExampleMapInputs() {
 	runtime, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// every is one of each metric, over the outputs of examples.
+// every has one of each metric, over the outputs of examples.
 func every() together {
 	both, scored := []string{"a", "b"}, []string{"labels", "scores"}
 	curve := []string{"truth", "probabilities"}
@@ -86,7 +86,7 @@ func drawExample(t *rapid.T) example {
 		e.scores = append(e.scores, number("score", 4))
 		e.vector = append(e.vector, number("vector", 2))
 	}
-	if e.weight == 0 { // what does not count may be anything
+	if e.weight == 0 { // examples of weight 0 may have any value
 		nan := float32(math.NaN())
 		e.label, e.truth, e.a, e.b, e.probability = 99, -1, nan, nan, 2
 		e.scores, e.vector = []float32{nan, nan, nan}, []float32{nan, nan, nan}
@@ -136,7 +136,7 @@ func TestMetrics_laws(t *testing.T) {
 		}
 		rapid.Check(t, func(t *rapid.T) {
 			list := rapid.SliceOfN(rapid.Custom(drawExample), 0, most).Draw(t, "examples")
-			var parts []state // each gathered alone
+			var parts []state // each gathered separately
 			chain := empty    // all gathered in turn
 			for rest := list; len(rest) > 0; {
 				n := rapid.IntRange(1, min(8, len(rest))).Draw(t, "batch")
@@ -169,7 +169,7 @@ func TestMetrics_laws(t *testing.T) {
 	})
 }
 
-// What a metric keeps has the same shapes before and after a batch, so one program serves all steps.
+// A metric's accumulators have the same shapes before and after a batch, so one program serves all steps.
 func TestMetrics_keepTheirShapes(t *testing.T) {
 	r := plugintest.Go(t)
 	c := every()

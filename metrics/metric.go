@@ -78,7 +78,6 @@ func initial(list []Accumulator, g *graph.Graph) []*graph.Node {
 	return nodes
 }
 
-// scalars returns scalar accumulators that start at 0.
 func scalars(names ...string) []Accumulator {
 	list := make([]Accumulator, len(names))
 	for i, name := range names {
@@ -100,7 +99,6 @@ func check(name string, want []Accumulator, got []*graph.Node) {
 	}
 }
 
-// take panics unless a metric is given the named inputs.
 func take(name string, inputs []*graph.Node, names ...string) {
 	if len(inputs) != len(names) {
 		panic(fmt.Errorf("metrics: %s: %d inputs given, expected %d: %v", name, len(inputs), len(names), names))

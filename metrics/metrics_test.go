@@ -12,21 +12,21 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// platforms are what each test runs on: the CPU plugin (`make setup` installs it; without it the tests fail) and
-// GoMLX's backend in pure Go.
+// platforms runs a test on the CPU plugin (`make setup` installs it; without it the tests fail) and on GoMLX's backend
+// in Go.
 func platforms(t *testing.T, test func(t *testing.T, r *xla.Runtime)) {
 	for name, open := range plugintest.Platforms {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 }
 
-// batch is what an update is given; weights may be nil.
+// batch has the arguments of an update; weights may be nil.
 type batch struct {
 	weights any
 	inputs  []any
 }
 
-// gauge runs a metric by hand, with its accumulators as tensors. It keeps its programs, one for each shape of batch.
+// gauge runs a metric with its accumulators as tensors. It keeps its programs, one per shape of batch.
 type gauge struct {
 	initial, merge, reduce, compute *graph.Exec
 	update                          map[bool]*graph.Exec
@@ -99,7 +99,7 @@ func join(t require.TestingT, how *graph.Exec, a, b state) state {
 	return s
 }
 
-// values are the numbers of each value by its name.
+// values returns the elements of each value by name.
 func (g *gauge) values(t require.TestingT, s state) map[string][]float64 {
 	out, err := g.compute.Call(s.and()...)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func (g *gauge) values(t require.TestingT, s state) map[string][]float64 {
 	return all
 }
 
-// measure gives a metric's only value of one batch, in one program.
+// measure returns a metric's only value for one batch, in one program.
 func measure(r *xla.Runtime, m metrics.Metric, b batch) ([]float64, error) {
 	in := b.inputs
 	if b.weights != nil {
@@ -135,8 +135,8 @@ func measure(r *xla.Runtime, m metrics.Metric, b batch) ([]float64, error) {
 	return tensors.CopyFlatData[float64](v)
 }
 
-// together makes a metric of a collection, whose inputs are the named outputs: so many metrics are one program, which
-// compiles in a fraction of the time.
+// together makes a metric from a collection, whose inputs are the named outputs. Many metrics are then one program,
+// which compiles much faster.
 type together struct {
 	metrics.Collection
 	outputs []string
@@ -150,7 +150,7 @@ func (c together) Update(acc []*graph.Node, weights *graph.Node, inputs ...*grap
 	return c.Collection.Update(acc, outputs)
 }
 
-// near compares numbers, where NaN is NaN.
+// near compares numbers, with NaN equal to NaN.
 func near(t require.TestingT, want, got []float64, tolerance float64, message ...any) {
 	require.Len(t, got, len(want), message...)
 	for i := range want {

@@ -30,7 +30,6 @@ func (c columns) read(name string, weights *graph.Node, inputs []*graph.Node) (w
 	return w, targets, predictions
 }
 
-// accumulators are one number per column, initially 0.
 func (c columns) accumulators(names ...string) []Accumulator {
 	list := scalars(names...)
 	for i := range list {
@@ -48,7 +47,6 @@ func (c columns) sum(x *graph.Node) *graph.Node {
 	return graph.ReduceAllSum(x)
 }
 
-// total is the weighted sum per column.
 func (c columns) total(weights, x *graph.Node) *graph.Node {
 	return c.sum(graph.Mul(weights, counted(weights, x)))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// peers is testdata/peers.json: what scikit-learn, clu and Keras say; make_fixtures.py there wrote it.
+// peers is testdata/peers.json: the results of scikit-learn, clu and Keras, written by make_fixtures.py.
 type peers struct {
 	Data struct {
 		Labels, Truth, Classes                        []int32
@@ -59,8 +59,8 @@ func byName() map[string]metrics.Metric {
 	return all
 }
 
-// columns are the data as a step would see it, from one example to another, padded to 16 with what is not to count:
-// NaN, labels that are no class, weights of 0.
+// columns returns the data of a range of examples, padded to 16 with values that must not count: NaN, invalid labels,
+// weights of 0.
 func (p *peers) columns(from, to int) (names []string, columns []any) {
 	add := func(name string, column any) {
 		names, columns = append(names, name), append(columns, column)
@@ -126,7 +126,7 @@ func TestMetrics_sayWhatTheirPeersSay(t *testing.T) {
 			case row.Metric == "Mean" && row.Inputs == "targets":
 				tolerance = 1e-4 // of 49
 			case (row.Peer == "scikit-learn" || row.Peer == "NumPy") && row.Metric != "CrossEntropy" && row.Metric != "Perplexity":
-				tolerance = 1e-12 // both compute in float64, from the same bits
+				tolerance = 1e-12 // both compute in float64 from the same input
 			}
 			got := values[fmt.Sprint(i)]
 			near(t, row.Value, got, tolerance, row.Metric, row.Peer, row.Weights)

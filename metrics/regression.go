@@ -40,7 +40,6 @@ func CosineSimilarity() Metric {
 	}, nil, "targets", "predictions")
 }
 
-// pair returns targets and predictions as float64.
 func pair(name string, inputs []*graph.Node) (targets, predictions *graph.Node) {
 	take(name, inputs, "targets", "predictions")
 	t, p := inputs[0], inputs[1]

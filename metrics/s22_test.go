@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Figures of several columns are the mean of the columns', as scikit-learn's and Keras's R², and weights [batch, 1] are
-// those of [batch].
+// Values over several columns are the mean over the columns, as for scikit-learn's and Keras's R², and weights [batch,
+// 1] equal [batch].
 func TestS22_columns(t *testing.T) {
 	y, p := [][]float64{{1, 10}, {2, 20}, {3, 60}, {6, 30}}, [][]float64{{1, 12}, {2.5, 18}, {2, 50}, {6.5, 33}}
 	both := func(weights any) batch { return batch{weights: weights, inputs: []any{y, p}} }

@@ -133,7 +133,6 @@ func labelled(name string, n int, average Average, weights, labels, predictions 
 	return []*graph.Node{count(graph.LogicalAnd(is, says)), count(says), count(is), graph.ReduceAllSum(each)}
 }
 
-// values combines the scores by the average.
 func (a Average) values(scores []score, acc []*graph.Node, all *graph.Node) []Value {
 	values := make([]Value, len(scores))
 	for i, s := range scores {

@@ -6,12 +6,11 @@ import (
 
 // sums is a metric whose accumulators are all sums over the examples.
 type sums struct {
-	name   string
-	inputs []string
-	keeps  []Accumulator
-	batch  func(weights *graph.Node, inputs []*graph.Node) []*graph.Node
-	value  func(acc []*graph.Node) []Value
-	// multiLabel is the metric for examples with several classes, or nil.
+	name       string
+	inputs     []string
+	keeps      []Accumulator
+	batch      func(weights *graph.Node, inputs []*graph.Node) []*graph.Node
+	value      func(acc []*graph.Node) []Value
 	multiLabel *sums
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// weigh returns the weight of each example, as float64.
 func weigh(name string, weights, examples *graph.Node) *graph.Node {
 	to := shapes.Make(dtype, examples.Shape().Dimensions...)
 	if weights == nil {
@@ -38,12 +37,10 @@ func counted(weights, x *graph.Node) *graph.Node {
 	return graph.Where(graph.NotEqual(weights, graph.ScalarZero(x.Graph(), dtype)), x, graph.ZerosLike(x))
 }
 
-// total is the weighted sum of x.
 func total(weights, x *graph.Node) *graph.Node {
 	return graph.ReduceAllSum(graph.Mul(weights, counted(weights, x)))
 }
 
-// ratio is a/b, and 0 where b is 0.
 func ratio(a, b *graph.Node) *graph.Node {
 	none := graph.Equal(b, graph.ScalarZero(b.Graph(), dtype))
 	return graph.Where(none, graph.ZerosLike(b), graph.Div(a, graph.Where(none, graph.OnesLike(b), b)))

@@ -129,7 +129,6 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 	return within(cache.Position, n, length, y), next
 }
 
-// checked validates the settings and fills in defaults.
 func (a Attention) checked(scope *model.Scope, x *graph.Node) Attention {
 	sequence("Attention", scope, x)
 	atLeastOne("Attention", scope, "Heads", a.Heads)
@@ -226,7 +225,6 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 	return headsFirst(graph.Reshape(y, batch, heads, queries, width))
 }
 
-// lowerTriangle is true at and below the diagonal.
 func lowerTriangle(g *graph.Graph, n int) *graph.Node {
 	square := shapes.Make(dtypes.Int32, n, n)
 	return graph.LessOrEqual(graph.Iota(g, square, 1), graph.Iota(g, square, 0))
@@ -263,7 +261,6 @@ func (a Attention) out(scope *model.Scope, x, y *graph.Node) *graph.Node {
 	return a.dense(scope.In("output"), graph.Reshape(y, dims[0], dims[1], a.Heads*a.Width), x.Shape().Dimensions[2])
 }
 
-// logicalAnd broadcasts axes of length 1.
 func logicalAnd(a, b *graph.Node) *graph.Node {
 	dims := make([]int, a.Rank())
 	for i := range dims {

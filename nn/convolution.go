@@ -160,7 +160,6 @@ func (c ConvTranspose) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
-// windows has the windows of a convolution per spatial axis.
 type windows struct{ window, strides, dilation []int }
 
 func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides, dilation []int) windows {
@@ -198,7 +197,6 @@ func perAxis(layer string, scope *model.Scope, what string, list []int, spatial,
 	return all
 }
 
-// kernel returns the shape of a kernel.
 func (w windows) kernel(in, out int) []int { return append(slices.Clone(w.window), in, out) }
 
 func (w windows) reach(axis int) int { return (w.window[axis]-1)*w.dilation[axis] + 1 }
@@ -237,7 +235,6 @@ func (w windows) depthwise(layer, name string, scope *model.Scope, x *graph.Node
 	return w.convolve(x, graph.Reshape(kernel, w.kernel(1, n*multiplier)...), paddings, n)
 }
 
-// biased adds the variable bias.
 func biased(scope *model.Scope, y *graph.Node, none bool, initial model.VariableInitializer) *graph.Node {
 	if none {
 		return y

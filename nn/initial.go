@@ -45,7 +45,6 @@ func Initial(name string) model.VariableInitializer {
 	return initial
 }
 
-// kernelNames are the variables that [Kernels] initializes.
 var kernelNames = map[string]bool{"kernel": true, "depthwise_kernel": true, "pointwise_kernel": true}
 
 const kernelsParam = "lazo.nn.kernels"
@@ -65,7 +64,6 @@ func Kernels(scope *model.Scope, g *graph.Graph, initial model.VariableInitializ
 	return func() bool { return k.taken }
 }
 
-// take returns the initializer for a layer's kernel at a scope.
 func (k *kernels) take(scope *model.Scope, standard model.VariableInitializer) model.VariableInitializer {
 	if at := scope.Scope(); at != k.below && !strings.HasPrefix(at, strings.TrimSuffix(k.below, "/")+"/") {
 		return standard

@@ -41,7 +41,6 @@ func apply(l builtIn, scope *model.Scope, x *graph.Node) *graph.Node {
 	return layering.Run(l, false, false, scope, x, l.build)
 }
 
-// inside builds a layer that is contained in a layer of this package.
 func inside(l Layer, scope *model.Scope, x *graph.Node) *graph.Node {
 	switch of := l.(type) {
 	case Sequential, Named: // their own layers are recorded

@@ -61,7 +61,8 @@ func (a array) float32s() *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(flat, a.Dims...)
 }
 
-// layersOfPeers build what testdata/layers.py has of Keras and flax, by its names: of the inputs, and of what is fixed.
+// layersOfPeers build the layers of testdata/layers.py, which has Keras's and flax's, from the inputs and the fixed
+// values.
 var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) []*node{
 	"dense":       one(func(s *model.Scope, x *node) *node { return nn.Dense{Units: 6}.Apply(s, x) }),
 	"conv1d same": one(func(s *model.Scope, x *node) *node { return nn.Conv{Channels: 3, Window: []int{3}}.Apply(s, x) }),
@@ -221,8 +222,8 @@ func attend(a nn.Attention) func(s *model.Scope, in, fixed map[string]*node) []*
 	}
 }
 
-// Each layer has the outputs and the gradients of Keras's or flax's: at most ten times as far off as these are in
-// float32, or ten units in the last place of the greatest number.
+// Each layer has the outputs and gradients of Keras or flax. The error is at most ten times theirs in float32, or ten
+// units in the last place of the largest number.
 func TestPeers(t *testing.T) {
 	cases := peers(t).Cases
 	require.Len(t, layersOfPeers, len(cases))
@@ -309,7 +310,7 @@ func sorted(m map[string]array) (names []string) {
 	return names
 }
 
-// Initializers draw as Keras's do: deviation, mean and greatest number of large kernels.
+// Initializers draw as Keras's do: deviation, mean and maximum of large kernels.
 func TestInitializers(t *testing.T) {
 	begins := peers(t).Begins
 	require.NotEmpty(t, begins)

@@ -39,7 +39,7 @@ func tagger(b *managed.Builder) {
 	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(y, b.ToOutputType(logits)), counts))
 }
 
-// All layers learn, with the same numbers where each operation runs by itself, and in bfloat16 by a policy.
+// All layers learn, with the same numbers under Eager, and in bfloat16 with a policy.
 func TestStrategies(t *testing.T) {
 	var x, y, lengths []int32
 	const n, places = 16, 3
@@ -79,7 +79,7 @@ func TestStrategies(t *testing.T) {
 	})
 }
 
-// A scope's penalty on weights (regularizer.ParamL2) is on kernels alone, as with GoMLX's layers.
+// A scope's penalty on weights (regularizer.ParamL2) applies only to kernels, as with GoMLX's layers.
 func TestPenalty(t *testing.T) {
 	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestPenalty(t *testing.T) {
 	require.Equal(t, []float64{0.5 * 6 * 4}, penalty)
 }
 
-// Queries, keys and values are turned over in a step, and never their products, which are larger.
+// A step transposes queries, keys and values, but never their products, which are larger.
 func TestAttention_turnsNoProducts(t *testing.T) {
 	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)

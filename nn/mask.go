@@ -49,7 +49,6 @@ func wrongMask(mask *graph.Node, batch, places int) error {
 	return fmt.Errorf("the mask is %s, expected lengths, whole numbers [%d], or bool [%[2]d, %d]", mask.Shape(), batch, places)
 }
 
-// placesMask is counted for a layer's setting.
 func placesMask(layer string, scope *model.Scope, mask *graph.Node, batch, places int) *graph.Node {
 	if !fitsPlaces(mask, batch, places) {
 		fail(layer, scope, "%w", wrongMask(mask, batch, places))

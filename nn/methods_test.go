@@ -30,10 +30,10 @@ import (
 type followed struct {
 	Batch   int                  `json:"batch"`
 	Weights map[string]beginning `json:"weights"`
-	Losses  []float64            `json:"losses"`  // of JAX in float64, of all turns in their order
+	Losses  []float64            `json:"losses"`  // of JAX in float64, of all turns in order
 	Ends    map[string][]float64 `json:"ends"`    // some elements of each weight after the last step
-	Float32 [2]float64           `json:"float32"` // how far off JAX is in float32: the mean of the losses, and the root of the mean square of Ends
-	Ulps    [][2]float64         `json:"ulps"`    // likewise, from beginnings that differ by a unit in the last place
+	Float32 [2]float64           `json:"float32"` // error of JAX in float32: mean of the losses, root mean square of Ends
+	Ulps    [][2]float64         `json:"ulps"`    // the same, from initial values that differ by a unit in the last place
 }
 
 // method is one of testdata/methods.py.
@@ -41,18 +41,18 @@ type method struct {
 	data      func() fields
 	optimizer *optim.Optimizer
 	turns     []turn
-	averaged  optim.Average // whose loss is asked for after the last step
+	averaged  optim.Average // its loss is computed after the last step
 }
 
 // turn is a step of a method, in some of its iterations.
 type turn struct {
 	trains func(path string) bool // nil: all
 	when   func(i int) bool       // nil: always
-	own    string                 // the scope of an optimizer of its own; "": the state's
+	own    string                 // scope of a step's own optimizer; "": the state's
 	loss   func(s *stage) *node
 }
 
-// stage is what a loss is built on.
+// stage has the inputs of a loss.
 type stage struct {
 	*managed.Builder
 	of   map[string]beginning
@@ -60,7 +60,7 @@ type stage struct {
 	w    weightsOf
 }
 
-// trained are the names of the weights that match, in their order.
+// trained returns the names of the weights that match, in order.
 func (s *stage) trained(match func(path string) bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.of)), func(name string) bool { return !match("/" + name) })
 }
@@ -105,7 +105,7 @@ func under(prefix string) func(string) bool {
 
 func everything(string) bool { return true }
 
-// The parameters that join late do so in step 40.
+// The parameters that join late do so at step 40.
 func early(i int) bool { return i < 40 }
 func late(i int) bool  { return i >= 40 }
 
@@ -210,7 +210,7 @@ func classified(s *stage) *node {
 	return crossEntropy(s.Builder, s.network("", s.Field("x"), graph.Tanh, 16, 3))
 }
 
-// sharpness is the loss uphill, by the weights that are trained.
+// sharpness is the loss at weights moved along the gradient (SAM).
 func sharpness(match func(path string) bool) func(*stage) *node {
 	return func(s *stage) *node {
 		names := s.trained(match)
@@ -279,7 +279,7 @@ func lora(s *stage) *node {
 	return crossEntropy(s.Builder, h)
 }
 
-// private clips the gradient of each example, and adds noise to their sum: by a term of the loss whose value is 0.
+// private clips the gradient of each example and adds noise to their sum, by a term of the loss whose value is 0.
 func private(match func(path string) bool) func(*stage) *node {
 	return func(s *stage) *node {
 		per := s.ClipByExample(0.5, []*node{s.Field("x"), s.Field("y")}, func(example []*node) *node {
@@ -305,7 +305,7 @@ func distilled(s *stage) *node {
 	return graph.Add(graph.MulScalar(crossEntropy(s.Builder, logits), 0.5), graph.MulScalar(divergence, 0.5*4))
 }
 
-// consistent is the loss of a student next to a teacher, which follows it: the weights are those of before the step.
+// consistent is the loss of a student with an averaged teacher, which has the weights from before the step.
 func consistent(s *stage) *node {
 	taught := graph.StopGradient(graph.Softmax(s.network("teacher", s.Field("x"), graph.Tanh, 16, 3)))
 	logits := s.network("student", graph.Add(s.Field("x"), s.Field("noise")), graph.Tanh, 16, 3)
@@ -355,7 +355,7 @@ var methods = map[string]method{
 		optimizer: optim.New(5e-3, optim.Adam{}), turns: []turn{{trains: under("student/"), loss: consistent}}},
 }
 
-// run trains as testdata/methods.py does, and gives the losses and some elements of the weights.
+// run trains as testdata/methods.py does, and returns the losses and some elements of the weights.
 func (m method) run(t *testing.T, name string, peer followed, kind dtypes.DType) (found []float64, ends map[string][]float64) {
 	t.Helper()
 	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(m.optimizer), managed.WithValues(beginnings(name, peer.Weights, kind)))
@@ -412,7 +412,7 @@ func (m method) run(t *testing.T, name string, peer followed, kind dtypes.DType)
 	return found, ends
 }
 
-// someOf are 16 elements at most.
+// someOf returns at most 16 elements.
 func someOf(t *tensors.Tensor) (list []float64) {
 	wide, ok := tensors.MustCopyFlatData[float64], t.DType() == dtypes.Float64
 	if ok {
@@ -431,7 +431,7 @@ func someOf(t *tensors.Tensor) (list []float64) {
 	return list[:(len(list)+stride-1)/stride]
 }
 
-// off is how far off losses and weights are, as testdata/methods.py has it, and by how much at most.
+// off returns the mean and maximum error of losses and weights, as testdata/methods.py defines it.
 func (peer followed) off(found []float64, ends map[string][]float64) (mean, most [2]float64) {
 	of := apart(found, peer.Losses)
 	mean[0], most[0] = of[0], of[1]
@@ -448,9 +448,9 @@ func (peer followed) off(found []float64, ends map[string][]float64) (mean, most
 	return mean, most
 }
 
-// 100 steps of ten training methods go where JAX's go, with parameters that join late, steps that train some of them in
-// turns, and a teacher that follows. In float64 the weights are JAX's to one part in 10⁹. In float32 losses and weights
-// are at most twice as far from these as JAX's own in float32. docs/maintain/numerics.md has the figures.
+// 100 steps of ten training methods follow JAX's, with parameters that join late, steps that alternate, and an averaged
+// teacher. In float64 the weights agree to 1e-9. In float32 the error is at most twice JAX's own.
+// docs/maintain/numerics.md has the numbers.
 func TestMethods(t *testing.T) {
 	text, err := os.ReadFile("testdata/methods.json")
 	require.NoError(t, err)

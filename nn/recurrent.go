@@ -119,7 +119,6 @@ func (r SimpleRNN) states(scope *model.Scope, x *graph.Node) (outputs *graph.Nod
 	return Recurrent(r).apply("SimpleRNN", scope, x, cell{gates: 1, biases: 1, states: 1, bias: graph.Zeros, turn: simple})
 }
 
-// withStates builds a recurrent layer as apply does.
 func withStates(l builtIn, build func(scope *model.Scope, x *graph.Node) (*graph.Node, []*graph.Node), scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	outputs = layering.Run(l, false, false, scope, x, func(scope *model.Scope, x *graph.Node) (y *graph.Node) {
 		y, states = build(scope, x)
@@ -128,7 +127,6 @@ func withStates(l builtIn, build func(scope *model.Scope, x *graph.Node) (*graph
 	return outputs, states
 }
 
-// noReset refuses ResetBefore outside a GRU.
 func (r Recurrent) noReset(layer string, scope *model.Scope) {
 	if r.ResetBefore {
 		fail(layer, scope, "ResetBefore is for a GRU alone")
@@ -150,7 +148,6 @@ func forgetOne(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.Concatenate([]*graph.Node{graph.Zeros(g, part(units)), graph.Ones(g, part(units)), graph.Zeros(g, part(2*units))}, 0)
 }
 
-// gate returns the part of gate i.
 func gate(v, like *graph.Node, i int) *graph.Node {
 	units := like.Shape().Dimensions[1]
 	return graph.Slice(v, graph.AxisRange(), graph.AxisRange(i*units, (i+1)*units))

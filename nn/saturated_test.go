@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// TestS21_saturatedSoftmax: the gradient of a saturated softmax is a difference of equal numbers. It may be off by
-// their rounding, as JAX's float32 is: docs/maintain/numerics.md has the figures.
+// TestS21_saturatedSoftmax: the gradient of a saturated softmax is a difference of equal numbers. It may have their
+// rounding error, as in JAX's float32; docs/maintain/numerics.md has the numbers.
 func TestS21_saturatedSoftmax(t *testing.T) {
 	const places, width = 12, 8
 	var rows []struct {

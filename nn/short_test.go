@@ -2,8 +2,8 @@
 
 package nn_test
 
-// eager takes a program for each operation; flow's tests have a scan under it.
+// eager compiles a program per operation; the tests of ops have a scan under it.
 const eager = false
 
-// trajectoriesTried are the models that TestTrajectories trains, in float64 alone; nil is all, in both types.
+// trajectoriesTried are the models that TestTrajectories trains, in float64 only. nil means all, in both dtypes.
 var trajectoriesTried = []string{"cnn", "deq", "wgan-gp"}

@@ -36,18 +36,18 @@ type trajectory struct {
 	Batch   int                  `json:"batch"`
 	Weights map[string]beginning `json:"weights"`
 	Losses  []float64            `json:"losses"`  // of JAX in float64
-	Float32 [2]float64           `json:"float32"` // how far off JAX is in float32: the mean of all steps, and the greatest
-	Ulps    [][2]float64         `json:"ulps"`    // likewise, from beginnings that differ by a unit in the last place
+	Float32 [2]float64           `json:"float32"` // error of JAX in float32: mean over the steps, and maximum
+	Ulps    [][2]float64         `json:"ulps"`    // the same, from initial values that differ by a unit in the last place
 }
 
-// beginning says what a weight begins with.
+// beginning is the initial value of a weight.
 type beginning struct {
 	Dims  []int   `json:"dims"`
 	Scale float64 `json:"scale"`
 	Mean  float64 `json:"mean"`
 }
 
-// draws are n numbers of 64 bits, drawn by a name, as testdata/trajectories.py draws them.
+// draws returns n numbers of 64 bits, seeded by a name, as testdata/trajectories.py does.
 func draws(name string, n int) []uint64 {
 	list, state := make([]uint64, n), uint64(crc32.ChecksumIEEE([]byte(name)))
 	for i := range list {
@@ -75,7 +75,7 @@ func below(name string, n int, limit uint64) []int32 {
 	return list
 }
 
-// fields are the data of a model, by name: flat, with the dimensions of an example.
+// fields are the data of a model by name, flat, with the dimensions of an example.
 type fields map[string]field
 
 type field struct {
@@ -83,7 +83,7 @@ type field struct {
 	dims []int
 }
 
-// weightsOf gives a model's variables by name.
+// weightsOf returns a model's variables by name.
 type weightsOf func(name string) *node
 
 // trained is a model of testdata/trajectories.py.
@@ -234,7 +234,7 @@ func points() fields {
 	return fields{"x": {x, []int{4}}, "y": {y, []int{1}}}
 }
 
-// equilibrium is a layer that is the fixed point of a cell, with the gradient of the implicit function theorem.
+// equilibrium is the fixed point of a cell, with the gradient of the implicit function theorem.
 func equilibrium(b *managed.Builder, w weightsOf) *node {
 	inner := w("deq/inner")
 	injected := graph.Add(graph.Dot(b.Field("x"), w("deq/outer")).Product(), graph.ExpandLeftToRank(w("deq/bias"), 2))
@@ -273,7 +273,7 @@ func tasks() fields {
 	return f
 }
 
-// metaLearned is the mean over tasks of the error behind five steps of gradient descent.
+// metaLearned is the mean over tasks of the error after five steps of gradient descent.
 func metaLearned(b *managed.Builder, w weightsOf) *node {
 	var begin []*node
 	for _, name := range []string{"hidden/kernel", "hidden/bias", "out/kernel", "out/bias"} {
@@ -297,7 +297,7 @@ func metaLearned(b *managed.Builder, w weightsOf) *node {
 	return graph.ReduceAllMean(losses[0])
 }
 
-// weightsIn gives variables of a state by their paths.
+// weightsIn returns variables of a state by their paths.
 func weightsIn(b *managed.Builder, of map[string]beginning, kind dtypes.DType) weightsOf {
 	made := map[string]*node{}
 	return func(name string) *node {
@@ -316,7 +316,7 @@ func variableOf(b *managed.Builder, of map[string]beginning, kind dtypes.DType, 
 	return scope.VariableWithShape(parts[len(parts)-1], shapes.Make(kind, of[name].Dims...))
 }
 
-// as gives numbers of float32 in another type; others stay.
+// as converts float32 values to another dtype and leaves others unchanged.
 func as(flat any, kind dtypes.DType) any {
 	list, ok := flat.([]float32)
 	if !ok || kind == dtypes.Float32 {
@@ -329,7 +329,7 @@ func as(flat any, kind dtypes.DType) any {
 	return wide
 }
 
-// beginnings are the values that the weights of a model begin with, by full name.
+// beginnings returns the initial weights of a model by full name.
 func beginnings(model string, of map[string]beginning, kind dtypes.DType) map[string]*tensors.Tensor {
 	values := map[string]*tensors.Tensor{}
 	for path, w := range of {
@@ -359,7 +359,7 @@ func (f fields) set(kind dtypes.DType) *data.Set {
 	return must.M1(data.New(list...))
 }
 
-// run trains a model as testdata/trajectories.py does, and gives its losses.
+// run trains a model as testdata/trajectories.py does, and returns its losses.
 func (m trained) run(t *testing.T, name string, of trajectory, kind dtypes.DType) []float64 {
 	t.Helper()
 	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.New(of.Rate, optim.Adam{})),
@@ -383,7 +383,7 @@ func lengthOf(flat any) int {
 	return len(flat.([]float32))
 }
 
-// apart is how far apart two series are: the mean of all steps, and the greatest.
+// apart is the mean and maximum difference of two series.
 func apart(a, b []float64) (of [2]float64) {
 	for i := range a {
 		far := math.Abs(a[i] - b[i])
@@ -393,9 +393,8 @@ func apart(a, b []float64) (of [2]float64) {
 	return of
 }
 
-// 200 steps of training go where JAX's go. In float64 all losses are JAX's, but for the rounding of what is logged, to
-// float32; that leaves no room for another formula. In float32 they are at most ten times as far from these as JAX's
-// own in float32, in the mean and at most. docs/maintain/numerics.md has the figures.
+// 200 steps of training follow JAX's. In float64 all losses equal JAX's, up to the rounding of logs to float32. In
+// float32 the mean and maximum errors are at most ten times JAX's own. docs/maintain/numerics.md has the numbers.
 func TestTrajectories(t *testing.T) {
 	text, err := os.ReadFile("testdata/trajectories.json")
 	require.NoError(t, err)

@@ -21,7 +21,6 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// normal are random numbers.
 func normal(seed uint64, dims ...int) *tensors.Tensor {
 	random := rand.New(rand.NewPCG(seed, 0))
 	flat := make([]float32, shapes.Make(dtypes.Float32, dims...).Size())
@@ -31,7 +30,7 @@ func normal(seed uint64, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(flat, dims...)
 }
 
-// call builds a graph of one input at the scope of a fresh store, and gives its outputs.
+// call builds a graph of one input at the scope of a fresh store, and returns its outputs.
 func call(t *testing.T, x *tensors.Tensor, build func(s *model.Scope, x *node) []*node) [][]float32 {
 	t.Helper()
 	store := model.NewStore()
@@ -51,7 +50,7 @@ func places(x *node, from, to int) *node {
 	return graph.Slice(x, graph.AxisRange(), graph.AxisRange(from, to))
 }
 
-// A prompt and then place by place, in a loop, gives what the whole sequence gives at once, and NaN where the cache is
+// A prompt and then place by place, in a loop, gives the same as the whole sequence at once, and NaN when the cache is
 // full.
 func TestDecode(t *testing.T) {
 	a := nn.Attention{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4}
@@ -79,7 +78,7 @@ func TestDecode(t *testing.T) {
 	require.InDeltaSlice(t, out[4], out[5], 1e-5)
 }
 
-// Positions go on where Start says.
+// Positions continue at Start.
 func TestPositionsStart(t *testing.T) {
 	out := call(t, normal(1, 2, 6, 4), func(s *model.Scope, x *node) []*node {
 		p, at := nn.Positions{Length: 6}, graph.Scalar(x.Graph(), dtypes.Int32, 2)
@@ -96,7 +95,7 @@ func TestPositionsStart(t *testing.T) {
 	require.True(t, math.IsNaN(float64(out[4][0])))
 }
 
-// An example of length 0 sees nothing: no number is made of its places, and no gradient is NaN.
+// An example of length 0 has no places: they affect no number, and no gradient is NaN.
 func TestNothingIsSeen(t *testing.T) {
 	out := call(t, normal(1, 2, 3, 4), func(s *model.Scope, x *node) []*node {
 		lengths := graph.Const(x.Graph(), []int32{0, 2})
@@ -123,7 +122,7 @@ func TestNothingIsSeen(t *testing.T) {
 	}
 }
 
-// Attention has its own softmax, with a gradient of its own: values and two derivatives are those of GoMLX's core.
+// Attention's softmax has a custom gradient: values and two derivatives are those of GoMLX's core.
 func TestAttention_asGoMLX(t *testing.T) {
 	for name, a := range map[string]nn.Attention{
 		"plain": {Heads: 2, NoBias: true}, "causal": {Heads: 4, NoBias: true, Causal: true}, "grouped": {Heads: 4, KeyHeads: 2, NoBias: true, Causal: true},
@@ -135,7 +134,7 @@ func TestAttention_asGoMLX(t *testing.T) {
 				if masked {
 					square := shapes.Make(dtypes.Int32, batch, places, places)
 					at := func(axis int) *node { return graph.Iota(x.Graph(), square, axis) }
-					mask = graph.GreaterThan(graph.Add(at(0), at(1)), at(2)) // the first query of the first example sees nothing
+					mask = graph.GreaterThan(graph.Add(at(0), at(1)), at(2)) // the first query of the first example has no key
 					a.Mask = mask
 				}
 				y := a.Apply(s.In("attention"), x)
@@ -166,7 +165,7 @@ func TestAttention_asGoMLX(t *testing.T) {
 	}
 }
 
-// The padding is 0 and does not learn, at either end of a tied embedding; a number from outside is NaN.
+// The padding is 0 and does not learn, at either end of a tied embedding. An id outside is NaN.
 func TestEmbedding_padding(t *testing.T) {
 	out := call(t, normal(1, 2, 3), func(s *model.Scope, x *node) []*node {
 		e := nn.Embedding{Vocabulary: 4, Width: 3, Padding: new(0)}
@@ -189,8 +188,8 @@ func TestEmbedding_padding(t *testing.T) {
 	}
 }
 
-// While training, recurrent dropout draws once for all places, and dropout between layers and on the weights of
-// attention draws; a test has neither.
+// In training, recurrent dropout draws once for all places, and dropout between layers and on attention weights draws.
+// A test has neither.
 func TestDropout(t *testing.T) {
 	build := func(training bool) [][]float32 {
 		return call(t, normal(1, 2, 4, 8), func(s *model.Scope, x *node) []*node {
@@ -278,7 +277,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A convolution that cannot be is an error with the layer's scope, what it got and what it expects.
+// An impossible convolution is an error with the layer's scope, the given and the expected value.
 func TestConvolutions_wrong(t *testing.T) {
 	for _, row := range []struct {
 		layer interface {

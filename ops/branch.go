@@ -39,7 +39,6 @@ func Switch(number *graph.Node, branches ...func() []*graph.Node) []*graph.Node 
 	return branch("switch", graph.ConvertDType(number, dtypes.Int32), branches)
 }
 
-// branch runs the branch of number, an int32.
 func branch(what string, number *graph.Node, branches []func() []*graph.Node) []*graph.Node {
 	g := number.Graph()
 	if xla.IsEager(g) {

@@ -20,10 +20,9 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// These closures compute without MulScalar and the like: GoMLX has one node for equal scalars, that of the function
-// which asked first.
+// These closures avoid MulScalar and the like: GoMLX has one node for equal scalars, in the function that asked first.
 
-// rawIf is GoMLX's If of closures that take what they compute with from outside.
+// rawIf is GoMLX's If, of closures that capture their operands.
 func rawIf(condition *node, yes, no func() *node) *node {
 	closure := func(f func() *node) *graph.Function {
 		return graph.NewClosure(condition.Graph(), func(*graph.Graph) []*node { return []*node{f()} })
@@ -31,7 +30,8 @@ func rawIf(condition *node, yes, no func() *node) *node {
 	return graph.If(condition, closure(yes), closure(no))[0]
 }
 
-// rawWhile is GoMLX's While: from v it makes turns of f, whose closures take what else they compute with from outside.
+// rawWhile is GoMLX's While: from v it makes the given number of iterations of f, whose closures capture their other
+// operands.
 func rawWhile(v *node, turns int, f func(v *node) *node) *node {
 	g := v.Graph()
 	state := func(g *graph.Graph) (i, x *node) {
@@ -53,8 +53,8 @@ func scanned(x *node, turns int, f func(x *node) *node) *node {
 	return last[0]
 }
 
-// closures are programs with GoMLX's If and While, of one number, with what they come to. An If or a While takes what
-// only a turn of the loop around it knows, in all ways in which they can be in each other.
+// closures are programs with GoMLX's If and While, of one number, with their results. An If or While captures values of
+// an iteration of the enclosing loop, in all nestings.
 var closures = map[string]struct {
 	build func(x *node) *node
 	want  func(x float64) float64
@@ -163,7 +163,7 @@ var closures = map[string]struct {
 			g := x.Graph()
 			return ops.While(func(v []*node) *node {
 				three := rawIf(graph.Const(g, true), func() *node { return graph.LessThan(v[1], graph.Const(g, int32(3))) }, func() *node { return graph.Const(g, true) })
-				return graph.And(three, graph.LessThan(v[1], graph.Const(g, int32(9)))) // or a mistake has no end
+				return graph.And(three, graph.LessThan(v[1], graph.Const(g, int32(9)))) // so that a mistake ends
 			}, func(v []*node) []*node {
 				return []*node{
 					rawIf(graph.Const(g, true), func() *node { return graph.Add(v[0], graph.Mul(v[0], x)) }, func() *node { return x }),
@@ -246,8 +246,8 @@ func turns(v float64, n int, f func(v float64) float64) float64 {
 	return v
 }
 
-// A closure of GoMLX's If or While in the body of a loop or a branch has the values of each turn: they were those of
-// the tracing, 0.
+// A closure of GoMLX's If or While in the body of a loop or a branch gets the values of each iteration, and not those
+// of tracing, 0.
 func TestClosures_inBodies(t *testing.T) {
 	for name, p := range closures {
 		t.Run(name, func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestClosures_inSteps(t *testing.T) {
 	}
 }
 
-// Gradients through GoMLX's If and While are refused in bodies too, also where what they take is of no turn; after a
+// Gradients through GoMLX's If and While are refused in bodies too, also for captures from outside the loop. After a
 // StopGradient they are right.
 func TestClosures_gradients(t *testing.T) {
 	yes := func(x *node) *node { return graph.Const(x.Graph(), true) }
@@ -330,7 +330,7 @@ func TestClosures_gradients(t *testing.T) {
 			x := graph.Parameter(g, "x", shapes.Make(dtypes.Float64))
 			const refused = "the loss depends on an If or a While, expected operations that have a gradient"
 			require.ErrorContains(t, graphs.Catch(func() { ops.Gradient(f(x), x) }), refused)
-			if name != "of a value from outside" { // that If is outside of the loop, where graph.Gradient does not come to it
+			if name != "of a value from outside" { // that If is outside of the loop, where graph.Gradient does not reach it
 				require.ErrorContains(t, graphs.Catch(func() { graph.Gradient(f(x), x) }), refused)
 			}
 		})
@@ -339,11 +339,11 @@ func TestClosures_gradients(t *testing.T) {
 		y := scanned(x, 2, func(w *node) *node { return graph.Mul(w, graph.StopGradient(square(yes(w), w))) })
 		return append(ops.Gradient(y, x), y)
 	})
-	require.Equal(t, 4.0*64, got[0].Value()) // (w·w²)·(w·w²)², by the w that are no part of squares
+	require.Equal(t, 4.0*64, got[0].Value()) // (w·w²)·(w·w²)², by the w that are not in squares
 	require.Equal(t, 512.0, got[1].Value())
 }
 
-// GoMLX's own backend does not say what closures take.
+// GoMLX's backend in Go does not report what closures capture.
 func TestClosures_goPlugin(t *testing.T) {
 	g := graph.NewGraph(plugintest.Go(t), "refused")
 	defer g.Finalize()

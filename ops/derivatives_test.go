@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// run builds a graph of two parameters and gives its outputs.
+// derived builds a graph of two parameters and returns its outputs.
 func derived(t *testing.T, build func(x, y *node) []*node, x [][]float64, y [][]float64) [][]float64 {
 	t.Helper()
 	g := graph.NewGraph(plugintest.CPU(t), "grad")

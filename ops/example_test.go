@@ -12,8 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// A sum that forgets: each place counts half of what it did one place before. Its gradient says how much each still
-// counts.
+// A decaying sum: each place counts half of the next one. Its gradient is the weight of each place.
 func ExampleScan() {
 	runtime := must.M1(xla.Open(context.Background(), xla.CPU, must.M1(plugintest.Kept())))
 	defer func() { must.M(runtime.Close()) }()

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// GoMLX's own backend cannot cut a place out of a stack.
+// GoMLX's backend in Go has no dynamic slices.
 func TestGoPlugin(t *testing.T) {
 	program := graph.MustNewExec(plugintest.Go(t), func(xs *graph.Node) (sum, each *graph.Node) {
 		zero := graph.ScalarZero(xs.Graph(), xs.DType())

@@ -52,7 +52,6 @@ func solve(what string, a, b *graph.Node, upper bool) *graph.Node {
 	})
 }
 
-// factor computes Cholesky column by column.
 func factor(a *graph.Node, n int) *graph.Node {
 	g, dims := a.Graph(), a.Shape().Dimensions
 	a = graph.Reshape(a, -1, n, n)
@@ -75,7 +74,6 @@ func factor(a *graph.Node, n int) *graph.Node {
 	return graph.Reshape(lower(graph.Add(last[0], failed), n), dims...)
 }
 
-// substituted solves row by row.
 func substituted(a, b *graph.Node, upper bool) *graph.Node {
 	n, dims := a.Shape().Dimensions[a.Rank()-1], b.Shape().Dimensions
 	a, b = graph.Reshape(a, -1, n, n), graph.Reshape(b, -1, n, dims[len(dims)-1])
@@ -119,7 +117,6 @@ func triangle(like *graph.Node, n int) *graph.Node {
 	return graph.ExpandLeftToRank(graph.GreaterOrEqual(graph.Iota(g, shape, 0), graph.Iota(g, shape, 1)), like.Rank())
 }
 
-// lower sets the elements above the diagonal to 0.
 func lower(a *graph.Node, n int) *graph.Node {
 	return graph.Where(graph.BroadcastToDims(triangle(a, n), a.Shape().Dimensions...), a, graph.ZerosLike(a))
 }

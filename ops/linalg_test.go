@@ -29,7 +29,7 @@ func functionOf(name string) func(in []*graph.Node) *graph.Node {
 	}[name]
 }
 
-// Values, gradients and the gradients of these are JAX's.
+// Values, gradients and second gradients are JAX's.
 func TestAsJAX(t *testing.T) {
 	var cases map[string]struct {
 		Inputs, Tangents, First, Second []array
@@ -72,7 +72,7 @@ func TestAsJAX(t *testing.T) {
 	}
 }
 
-// As in JAX, the factor of one matrix that is not positive definite is NaN; those beside it are right.
+// As in JAX, the factor of a matrix that is not positive definite is NaN; the other matrices of the batch are right.
 func TestCholesky_notPositiveDefinite(t *testing.T) {
 	exec := graph.MustNewExec(plugintest.CPU(t), ops.Cholesky)
 	defer exec.Finalize()
@@ -84,7 +84,7 @@ func TestCholesky_notPositiveDefinite(t *testing.T) {
 	require.Equal(t, [][]float32{{2, 0}, {1, 3}}, got[2])
 }
 
-// A 0 on the diagonal makes its own row infinite, and leaves those before it.
+// A 0 on the diagonal makes its own row infinite, and not those before it.
 func TestSolve_singular(t *testing.T) {
 	exec := graph.MustNewExec(plugintest.CPU(t), ops.SolveLower)
 	defer exec.Finalize()

@@ -24,8 +24,8 @@ import (
 
 type node = graph.Node
 
-// recurrent is a step with everything in it: a scan over ragged sequences, with another one, a condition and random
-// numbers in its body, variables set in bodies, a switch, a while.
+// recurrent is a step with all features: a scan over ragged sequences with a nested scan, a condition and random
+// numbers, variables set in bodies, a switch, a while.
 func recurrent(b *managed.Builder) {
 	x, y, n := b.Field("x"), b.Field("y"), b.Field("n")
 	g, s := x.Graph(), b.Scope()
@@ -84,7 +84,7 @@ func sequences(t *testing.T, n, places, features int) *data.Set {
 	return set
 }
 
-// Eager calls the bodies place by place and knows no While: the other strategies must come to the same numbers.
+// Eager calls the bodies place by place and has no While: the other strategies must have the same results.
 func TestStrategies(t *testing.T) {
 	set := sequences(t, 16, 6, 3)
 	type figures struct{ losses, turns, u, w, seen, rare []float64 }
@@ -188,7 +188,7 @@ func TestWhatABodyMakesStaysThere(t *testing.T) {
 	}
 }
 
-// A value from outside stays usable where a body has only handed it on.
+// A value from outside stays usable after a body returned it unchanged.
 func TestWhatABodyHandsOn(t *testing.T) {
 	require.NoError(t, lower(t, func(b *managed.Builder) {
 		x := graph.ReduceAllMean(b.Field("x"))
@@ -231,7 +231,7 @@ func TestScan_addsUp(t *testing.T) {
 	})
 	require.Equal(t, []float64{3.5, 0.25}, got[0].Value())
 	require.Equal(t, [][]float64{{3.5, 0}, {2.5, 0}, {0, 0}, {0, 0}}, got[1].Value())
-	got = compiled(t, x, func(x *node) []*node { // one list for both
+	got = compiled(t, x, func(x *node) []*node { // the same slice for both
 		last, outs := ops.Scan([]*node{graph.Const(x.Graph(), []float64{0.5, 0.25})}, []*node{x}, func(carry, at []*node) (next, out []*node) {
 			both := []*node{graph.Add(carry[0], at[0])}
 			return both, both
@@ -244,7 +244,7 @@ func TestScan_addsUp(t *testing.T) {
 	require.Equal(t, [][]float64{{1.5, 3.5, 6.5, 10.5}, {10.25, 30.25, 60.25, 100.25}}, got[1].Value())
 }
 
-// A branch that is not run has gradient 0, and not NaN where it would not be a number.
+// A branch that is not run has gradient 0, even if its gradient would be NaN.
 func TestBranches(t *testing.T) {
 	branches := func(x *node) []func() []*node {
 		return []func() []*node{
@@ -270,7 +270,7 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// A branch sets its variables, makes its own and draws random numbers; the others see none of it.
+// A branch sets and creates variables and draws random numbers, without effect on other branches.
 func TestBranches_variables(t *testing.T) {
 	run := func(s strategies.Strategy) (values []float64) {
 		state, err := managed.New(s, managed.WithOptimizer(optim.New(0.1)), managed.WithSeed(3))

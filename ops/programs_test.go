@@ -21,11 +21,11 @@ import (
 type control struct {
 	choose func(condition *node, yes, no func() []*node) []*node
 	while  func(condition func(v []*node) *node, body func(v []*node) []*node, v ...*node) []*node
-	nudge  *rand.Rand // if there is one, all values move by a share of nudge behind each step, as roundings move them
+	nudge  *rand.Rand // if set, all values are changed by a share of nudge after each step, as rounding changes them
 }
 
-// The reference runs on GoMLX's backend in Go, where Scan calls its body place by place; it computes both branches, and
-// goes through a while as often as one can take.
+// The reference runs on GoMLX's backend in Go, where Scan calls its body place by place. It computes both branches, and
+// runs a while for its maximum number of iterations.
 var (
 	ours      = control{choose: ops.Cond, while: ops.While}
 	reference = control{
@@ -51,7 +51,7 @@ var (
 
 const mostTurns = 4
 
-// draw builds a program of a seed: the same one each time that it is called. x is [3, 2], w is [2, 2].
+// draw builds the program of a seed, the same in each call. x is [3, 2], w is [2, 2].
 func draw(c control, seed uint64, depth int, x, w *node) *node {
 	r := rand.New(rand.NewPCG(seed, 1))
 	g := x.Graph()
@@ -118,9 +118,9 @@ func draw(c control, seed uint64, depth int, x, w *node) *node {
 	return x
 }
 
-// Results are held to the reference's by tolerance. A drawn program may amplify each rounding, up to 1e30 times: then
-// its results may be as far from the reference's as either's move in some nudged runs, times unsure. (Program 723 takes
-// their mean from six equal numbers of 1e151, which in ours alone is exactly 0.)
+// Results must agree with the reference to tolerance. A drawn program may amplify rounding by up to 1e30. Then the
+// difference may be unsure times the change in some nudged runs of either. (Program 723 computes a mean of six equal
+// numbers of 1e151, which is exactly 0 only in lazo.)
 const (
 	tolerance = 1e-8
 	nudge     = 1e-14
@@ -128,8 +128,8 @@ const (
 	unsure    = 10
 )
 
-// distance is the largest one of two lists' elements, +Inf if one of them is finite and the other is not, or is another
-// such value; finite tells whether all of the first are.
+// distance is the largest difference of two lists' elements, +Inf if only one of a pair is finite or they are different
+// non-finite values. finite reports whether all of want are finite.
 func distance(want, got []float64) (most float64, finite bool) {
 	finite = true
 	for k, v := range want {
@@ -145,7 +145,7 @@ func distance(want, got []float64) (most float64, finite bool) {
 	return most, finite
 }
 
-// agrees tells whether each element is the expected one by tolerance.
+// agrees reports whether all elements agree to tolerance.
 func agrees(want, got []float64) bool {
 	for k, v := range want {
 		d, finite := distance(want[k:k+1], got[k:k+1])
@@ -156,7 +156,7 @@ func agrees(want, got []float64) bool {
 	return true
 }
 
-// TestPrograms holds drawn programs of loops and branches in each other, and their gradients, to GoMLX's backend in Go.
+// TestPrograms compares drawn programs of nested loops and branches, and their gradients, with GoMLX's backend in Go.
 func TestPrograms(t *testing.T) {
 	on := map[string]*xla.Runtime{"ours": openPrograms(t), "reference": plugintest.Go(t)}
 	looped, differences, sensitive, infinite := 0, 0, 0, 0

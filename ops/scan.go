@@ -167,7 +167,6 @@ func hasLoops(g *graph.Graph) bool {
 	return can[compute.OpTypeDynamicSlice] && can[compute.OpTypeDynamicUpdateSlice]
 }
 
-// unrolled calls the body for each place.
 func (s *scan) unrolled(g *graph.Graph, carry, xs, places []*graph.Node, turn func(carry, at, place []*graph.Node) (next, out []*graph.Node)) (last, outs []*graph.Node) {
 	last = carry
 	at := func(stacks []*graph.Node, place int) []*graph.Node {

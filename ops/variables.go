@@ -39,7 +39,6 @@ func variablesOf(g *graph.Graph, what string) *variables {
 	return v
 }
 
-// used returns the variables that the graph uses, by name.
 func (v *variables) used() (list []*model.Variable) {
 	if v.store == nil {
 		return nil
@@ -77,7 +76,6 @@ func (v *variables) changed() (before, after []*graph.Node) {
 	return before, after
 }
 
-// set assigns the loop's results to the variables.
 func (v *variables) set(values []*graph.Node) {
 	for i, of := range v.sets {
 		of.SetNodeValue(values[i])

@@ -48,7 +48,6 @@ func (t Adamax) Update(s *Step) {
 	})
 }
 
-// update divides the average by size(second moment).
 func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased *graph.Node, decay float64) *graph.Node) {
 	b1, b2, epsilon := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.999), cmp.Or(t.Epsilon, 1e-8)
 	share("Adam.Beta1", b1)

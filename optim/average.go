@@ -87,7 +87,7 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	}
 }
 
-// averaged returns the parameter whose average n is, or "".
+// averaged returns the parameter whose average is at path, or "".
 func (Average) averaged(n *model.Variable, path string) string {
 	rest, ours := strings.CutPrefix(path, n.Scope())
 	name, ok := strings.CutSuffix(rest, "/sum")

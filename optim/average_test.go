@@ -16,7 +16,7 @@ import (
 
 func shapeOf(dtype dtypes.DType, dims ...int) shapes.Shape { return shapes.Make(dtype, dims...) }
 
-// A test step computes with the averages and changes nothing; one without In computes with the parameters.
+// A test step uses the averages and changes nothing. Without In it uses the parameters.
 func TestAverage_inATestStep(t *testing.T) {
 	r := plugintest.CPU(t)
 	const decay, rate = 0.75, 0.125
@@ -54,8 +54,7 @@ func TestAverage_inATestStep(t *testing.T) {
 	}
 }
 
-// Before the first update, as in the middle of the first accumulation, there is nothing to average: the parameters are
-// used.
+// Before the first update, also within the first accumulation, there are no averages, and the parameters are used.
 func TestAverage_beforeTheFirstUpdate(t *testing.T) {
 	average := optim.Average{Decay: 0.9}
 	state := newState(t, plugintest.CPU(t), optim.New(0.1, optim.Accumulate(2), average))
@@ -75,8 +74,8 @@ func TestAverage_beforeTheFirstUpdate(t *testing.T) {
 	require.Equal(t, plain, averaged)
 }
 
-// The averages are found from whatever scope: those of the optimizer there, of the nearest one around it, or of the
-// only one.
+// The averages are found from any scope: those of the optimizer there, of the nearest enclosing scope, or of the only
+// one.
 func TestAverage_fromAnyScope(t *testing.T) {
 	r := plugintest.CPU(t)
 	const rate, decay = 0.125, 0.5
@@ -101,7 +100,7 @@ func TestAverage_fromAnyScope(t *testing.T) {
 		}
 		return logs.Float("averaged")
 	}
-	// By the state's optimizer, w is 0.75, 0.5625, …; the averages of one step are w itself.
+	// With the state's optimizer, w is 0.75, 0.5625, …. The averages after one step are w itself.
 	state := newState(t, r, optim.New(rate, average))
 	train(t, trainStep(t, loss), state, []data.Batch{batch})
 	for _, scope := range []string{"/", "/a", "/a/b", "/elsewhere"} {
@@ -109,7 +108,7 @@ func TestAverage_fromAnyScope(t *testing.T) {
 		require.NoError(t, err, scope)
 		require.InDelta(t, 0.75, got, 1e-6, scope)
 	}
-	// By an optimizer of a step's own, in a scope of its own.
+	// With a step's own optimizer in its own scope.
 	state = newState(t, r, optim.New(rate))
 	by := func(name string) *managed.Stepper {
 		step := managed.TrainStep(loss, managed.WithStepOptimizer(name, optim.New(rate, average)))
@@ -133,7 +132,7 @@ func TestAverage_fromAnyScope(t *testing.T) {
 	require.ErrorContains(t, err, "2 optimizers keep averages, none of them in the scope / or around it: [/a/optimizers/average/updates /c/optimizers/average/updates]: give In the scope of one")
 }
 
-// Where a training step was compiled by an optimizer without an Average, the error says that, and no other step helps.
+// If the training step's optimizer has no Average, the error says so.
 func TestAverage_ofAnOptimizerWithoutOne(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), optim.New(0.125, optim.Adam{}))
 	w := func(b *managed.Builder) *graph.Node {
@@ -158,8 +157,8 @@ func TestAverage_ofAnOptimizerWithoutOne(t *testing.T) {
 	}
 }
 
-// A training step can use averages too, those of before it, once another one has brought them in; before, the error
-// says how.
+// A training step can use the averages from before it, once another one has created them. Until then the error says
+// how.
 func TestR37_averagesInATrainingStep(t *testing.T) {
 	const decay, rate = 0.75, 0.125
 	average := optim.Average{Decay: decay}

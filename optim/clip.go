@@ -55,7 +55,6 @@ func (c Clip) Update(s *Step) {
 	})
 }
 
-// shorten scales an update down to the norm limit if its own norm is larger.
 func shorten(s *Step, update, norm *graph.Node, limit float64) *graph.Node {
 	most := graph.Scalar(s.graph, s.dtype, limit)
 	return graph.Mul(update, graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm)))
@@ -82,7 +81,6 @@ func (s *Step) GlobalNorm() *graph.Node {
 	return graph.Sqrt(sum)
 }
 
-// clipByRMS scales a parameter's update down if its root mean square is above a limit.
 func clipByRMS(limit float64) Transformation {
 	return stateless{"clip_by_rms", limit, func(s *Step) {
 		s.each(func(p *Parameter) *graph.Node {

@@ -88,7 +88,6 @@ func (s *Step) counted(p *Parameter) count {
 	return c
 }
 
-// pack creates the variable for the counts of these names.
 func (s *Step) pack(link string, names []string) *model.Variable {
 	store, n := s.model.Store(), 1
 	for store.GetVariable(packs.Path(link, n)) != nil {
@@ -98,7 +97,6 @@ func (s *Step) pack(link string, names []string) *model.Variable {
 	return store.VariableWithValue(packs.Path(link, n), make([]int64, len(names))).SetTrainable(false)
 }
 
-// all iterates over the parameters of all links, without frozen ones.
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
 // together makes the step compute with one count for all parameters of c, if their counts are equal and the gates
@@ -135,7 +133,6 @@ func (c count) of(all *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Slice(all, graph.AxisRange(c.at, c.at+1)))
 }
 
-// setCounts increments the counts of the parameters that the step updates.
 func (s *Step) setCounts() {
 	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
 		c := s.counts[name]

@@ -49,9 +49,8 @@ func arguments(t *testing.T, program string) int {
 	return strings.Count(main[1], ": tensor<")
 }
 
-// Adam has two buffers for each parameter, and one for the counts of all parameters that began together. A parameter
-// that joins brings one more. A program is compiled again once at most, where counts that it took to be equal may
-// differ.
+// Adam has two buffers for each parameter, and one for the counts of all parameters that start together. A parameter
+// that joins adds one. A program is compiled again at most once, when counts that it assumed equal may differ.
 func TestAdam_buffers(t *testing.T) {
 	r, batch := plugintest.CPU(t), batchOf(t, []float32{1}, 1)
 	one := func(state *managed.State, step *managed.Stepper) {
@@ -75,7 +74,7 @@ func TestAdam_buffers(t *testing.T) {
 	var steps []*managed.Stepper
 	var builds []*int
 	all := func(int) bool { return true }
-	for _, takes := range []func(int) bool{ // each trains what another one does, and more
+	for _, takes := range []func(int) bool{ // each trains the parameters of another one, and more
 		func(i int) bool { return i < 2 }, func(i int) bool { return i < 4 }, func(i int) bool { return i%2 == 1 }, all} {
 		step, n := several(t, n, takes)
 		steps, builds = append(steps, step), append(builds, n)
@@ -86,7 +85,7 @@ func TestAdam_buffers(t *testing.T) {
 	for round := range 3 {
 		for i, step := range steps {
 			one(state, step)
-			// The third step is the first that trains a part of those that the first two train together.
+			// The third step is the first to train only a part of those that the first two train together.
 			require.Equal(t, 1+min(round, 1)*map[int]int{0: 1, 1: 1}[i], *builds[i], "step %d", i)
 			require.Equal(t, n+2*trained[i]+5+packs[i], arguments(t, step.StableHLO()[0]), "step %d", i)
 		}
@@ -102,7 +101,7 @@ func TestAdam_buffers(t *testing.T) {
 		}
 	}
 
-	// Restored into a new state, and into one whose counts were equal; and cloned.
+	// Restored into a new state, into one whose counts were equal, and cloned.
 	content := saved(t, state)
 	fresh, equal := newState(t, r, optim.New(0.01, optim.Adam{})), newState(t, r, optim.New(0.01, optim.Adam{}))
 	whole, wholeBuilds := several(t, n, all)
@@ -148,15 +147,14 @@ func saved(t *testing.T, state *managed.State) *checkpoint.Checkpoint {
 	return c
 }
 
-// A run from a checkpoint of an older version, with a count for each parameter or with one for all, continues as it did
-// there, also with a parameter that joins after it. A checkpoint of this run continues in the same way, whichever step
-// asks first.
+// A run from a checkpoint of an older version, with a count per parameter or one for all, continues as it did there,
+// also with a parameter that joins later. So does a checkpoint of this run, whichever step asks first.
 func TestAdam_savedCounts(t *testing.T) {
 	r := plugintest.CPU(t)
 	for name, row := range map[string]struct {
 		chain  optim.Chain
 		parts  []string
-		firsts [][]string // which parts' counts come in before the others
+		firsts [][]string // the parts whose counts are created first
 	}{
 		"parameters": {optim.Chain{optim.Masked(optim.Under("/body"), optim.Accumulate(2)), optim.Adam{}}, []string{"head", "body", "tail"},
 			[][]string{nil, {"head"}, {"body", "head"}}},
@@ -193,7 +191,7 @@ func TestAdam_savedCounts(t *testing.T) {
 			restored := func(c *checkpoint.Checkpoint, firsts ...string) *managed.State {
 				state := newState(t, r, optim.New(0.1, row.chain...))
 				require.NoError(t, state.Restore(t.Context(), c))
-				for _, first := range firsts { // brings its count in alone
+				for _, first := range firsts { // creates only its own count
 					require.NoError(t, trains(first).Prepare(t.Context(), state, batch(0)))
 				}
 				return state
@@ -230,7 +228,7 @@ func TestAdam_savedCounts(t *testing.T) {
 				require.Equal(t, bits(t, half), bits(t, resumed))
 			}
 
-			// Into a state that has counted already, and by other names.
+			// Into a state that has counted already, with other names.
 			require.NoError(t, half.Restore(t.Context(), old))
 			goOn(half, 0, 6)
 			moved := newState(t, r, optim.New(0.1, row.chain...))

@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// Each part of an optimizer says what it was made with: two that differ do not say the same.
+// Each part of an optimizer describes its settings: two different ones have different descriptions.
 func TestR13_describe(t *testing.T) {
 	decay := func(m optim.Match) optim.Transformation { return optim.WeightDecay{Rate: 0.1, Match: m} }
 	said := map[string]string{}

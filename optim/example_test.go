@@ -71,7 +71,7 @@ func Example() {
 	// rates: 0.050 0.050 0.000
 }
 
-// A pretrained encoder stays as it is, kernels are trained with Muon, all else with Adam at a tenth of the rate.
+// A pretrained encoder stays unchanged. Kernels are trained with Muon, all else with Adam at a tenth of the rate.
 func ExampleGroups() {
 	optimizer := optim.New(0.02,
 		optim.Frozen(optim.Under("/encoder")),
@@ -101,8 +101,7 @@ func ExampleSuggestRate() {
 	// Output: 0.010 <nil>
 }
 
-// doubled is a transformation of one's own: it keeps the sign of the last update and doubles what goes on in its
-// direction.
+// doubled is a custom transformation: it keeps the sign of the last update and doubles an update of the same sign.
 type doubled struct{}
 
 func (doubled) Name() string { return "doubled" }

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// sweep is what a sweep of a model looks like: level, then falling fastest at a rate, then rising without end.
+// sweep is the typical curve of a sweep: constant, then falling fastest at a rate, then rising without end.
 func sweep(n int, fastest float64) (rates, losses []float64) {
 	s := optim.ExponentialDecay(1e-6, 10/1e-6, n-1)
 	for i := range n {
@@ -40,12 +40,12 @@ func TestSuggestRate(t *testing.T) {
 	}
 }
 
-// A training that exploded may come down again, faster than it ever fell before.
+// A diverged training may recover, and its loss then fall faster than before.
 func TestSuggestRate_recovery(t *testing.T) {
 	rates, losses := sweep(200, 1e-3)
 	want, err := optim.SuggestRate(rates, losses)
 	require.NoError(t, err)
-	for i := 115; i < 200; i++ { // up to 2.4, not so far that it counts as astray, and down again
+	for i := 115; i < 200; i++ { // up to 2.4, which does not count as diverged, and down again
 		losses[i] = 2.4
 		if i >= 140 {
 			losses[i] = 0.9
@@ -81,7 +81,7 @@ func TestSuggestRate_refuses(t *testing.T) {
 	require.ErrorContains(t, err, "the losses never fall")
 }
 
-// The whole way: sweep on a state, suggest, restore, train with the suggestion.
+// A whole use: sweep on a state, suggest, restore, train with the suggestion.
 func TestSuggestRate_ofARun(t *testing.T) {
 	const steps = 100
 	sweep := optim.ExponentialDecay(1e-4, 100/1e-4, steps-1)
@@ -104,7 +104,7 @@ func TestSuggestRate_ofARun(t *testing.T) {
 	}
 	rate, err := optim.SuggestRate(rates, losses)
 	require.NoError(t, err)
-	// The steepest direction has curvature 0.75: from 2/0.75 on a run goes astray.
+	// The steepest direction has curvature 0.75: a run diverges from 2/0.75 on.
 	require.Greater(t, rate, 0.01)
 	require.Less(t, rate, 2/0.75)
 	after := run(t, plugintest.CPU(t), optim.New(rate), repeat(flat, 200))

@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// A run with bad batches in it is, bit for bit, the run without them.
+// A run with bad batches is bit-identical to the run without them.
 func TestSkipNonFinite_isAsIfTheBatchWereNotThere(t *testing.T) {
 	r := plugintest.CPU(t)
 	bad := func(v float64) data.Batch {
@@ -50,8 +50,8 @@ func TestSkipNonFinite_isAsIfTheBatchWereNotThere(t *testing.T) {
 	}
 }
 
-// The scale falls at each overflow and rises after so many good steps; the updates do not show it, being powers of two
-// apart.
+// The scale falls at each overflow and rises after a number of good steps. The updates do not change, because the
+// scales are powers of two.
 func TestLossScale_followsTheGradients(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{Start: 1024, Every: 3}
@@ -80,7 +80,7 @@ func TestLossScale_followsTheGradients(t *testing.T) {
 	require.Equal(t, parameters(t, plain), parameters(t, state))
 }
 
-// A gradient that float16 cannot hold comes through with a scale, and the loss that is logged is the unscaled one.
+// A gradient that underflows in float16 is kept by a scale, and the logged loss is the unscaled one.
 func TestLossScale_float16(t *testing.T) {
 	r := plugintest.CPU(t)
 	const tiny = 1e-8 // float16 ends at 6e-8
@@ -145,7 +145,7 @@ func TestPolicy(t *testing.T) {
 	require.True(t, labels, "integers stay")
 }
 
-// Parameters of 16 bits keep their type; what the optimizer keeps for them is in float32.
+// Parameters of 16 bits keep their dtype; the optimizer's state is in float32.
 func TestRules_parametersOf16Bits(t *testing.T) {
 	r := plugintest.CPU(t)
 	for name, rule := range map[string]optim.Transformation{"adam": optim.Adam{}, "lion": optim.Lion{}, "adafactor": optim.Adafactor{}} {

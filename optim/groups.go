@@ -127,8 +127,8 @@ type Group struct {
 	Chain Chain
 }
 
-// Groups gives each group of parameters its own chain: other rules, or other rates ([Scale] and [ScaleBySchedule]
-// multiply the optimizer's one learning rate). A parameter in no group is an error.
+// Groups applies a separate chain to each group of parameters: other rules, or other rates ([Scale] and
+// [ScaleBySchedule] multiply the optimizer's one learning rate). A parameter in no group is an error.
 func Groups(groups ...Group) Transformation {
 	groups = slices.Clone(groups)
 	for i := range groups {
@@ -141,7 +141,6 @@ type grouped []Group
 
 func (grouped) Name() string { return "groups" }
 
-// check returns an error unless the groups' names are valid and distinct.
 func (t grouped) check() error {
 	taken := map[string]bool{}
 	for i, group := range t {

@@ -21,7 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// links are those of testdata/joining.py, for w and for b.
+// links are those of testdata/joining.py, for w and b.
 var links = map[string]func(name string) optim.Transformation{
 	"momentum":  always(optim.Momentum{Decay: 0.9}),
 	"nesterov":  always(optim.Momentum{Decay: 0.9, Nesterov: true}),
@@ -56,14 +56,14 @@ func always(t optim.Transformation) func(string) optim.Transformation {
 	return func(string) optim.Transformation { return t }
 }
 
-// modes tell which of w and b a step trains.
+// modes report which of w and b a step trains.
 var modes = map[string]func(step int) (w, b bool){
 	"late":     func(step int) (bool, bool) { return true, step >= 50 },
 	"in turns": func(step int) (bool, bool) { return step%2 == 0, step%2 == 1 },
 	"seldom":   func(step int) (bool, bool) { return true, step%3 == 2 },
 }
 
-// ends are what testdata/joining.py writes: for each chain and mode some numbers of where w and b come to.
+// ends are the results of testdata/joining.py: for each chain and mode some elements of the final w and b.
 func ends(t testing.TB) map[string]map[string][]float64 {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/joining.json")
@@ -76,8 +76,8 @@ func ends(t testing.TB) map[string]map[string][]float64 {
 	return f.Ends
 }
 
-// copies are problems like that of bowl in one model, in float64: each has its scope, and a NaN in its gradient in some
-// steps if it is bad.
+// copies are problems like that of bowl in one model, in float64. Each has its scope and, if it is bad, a NaN in its
+// gradient in some steps.
 type copies struct {
 	bad   []bool
 	steps map[[2]bool]*managed.Stepper
@@ -132,7 +132,7 @@ func (c *copies) build(b *managed.Builder) {
 	b.Loss("loss", loss)
 }
 
-// batches are those of joining.py: the slopes, and what is added to the bad ones.
+// batches are those of joining.py: the slopes, and the addends of the bad ones.
 func (c *copies) batches(t *testing.T) []data.Batch {
 	var all []data.Batch
 	for step := range 100 {
@@ -160,7 +160,7 @@ func (c *copies) train(t *testing.T, state *managed.State, mode string, batches 
 	}
 }
 
-// apart is how far a copy is from where optax is.
+// apart is the distance of a copy from optax's result.
 func (c *copies) apart(t *testing.T, state *managed.State, i int, want []float64) float64 {
 	value := func(name string) []float64 {
 		v, err := state.Value("/" + scopeOf(i) + "/" + name)
@@ -186,11 +186,11 @@ func (c *copies) apart(t *testing.T, state *managed.State, i int, want []float64
 	return most
 }
 
-// joiningTolerance is how far the numbers of a run in float64 may be from optax's, relative above 1.
+// joiningTolerance is the allowed difference from optax of a run in float64, relative above 1.
 const joiningTolerance = 1e-6
 
-// Each rule and link, alone and before each other one, goes where optax's goes in groups that are trained at different
-// times: later, in turns, and in every third step.
+// Each rule and link, alone and before each other one, follows optax's in groups that are trained at different times:
+// later, in turns, and in every third step.
 func TestS11_groupsAsOptax(t *testing.T) {
 	r, want := plugintest.CPU(t), ends(t)
 	all := 0
@@ -237,8 +237,8 @@ func (everySecond) Update(s *optim.Step) {
 	s.Require(due)
 }
 
-// What holds one group back, whatever link does it, leaves the momentum and the values of the others alone. Of a slope
-// of 1, momentum 0.5 makes 1, 1.5, 1.75, 1.875.
+// Holding one group back, by any link, does not change momentum and values of the others. For a slope of 1, momentum
+// 0.5 gives 1, 1.5, 1.75, 1.875.
 func TestS11_requireInAGroup(t *testing.T) {
 	const rate = 0.25
 	sums := []float64{1, 2.5, 4.25, 6.125} // of the updates of a momentum that is never held back
@@ -272,8 +272,8 @@ func TestS11_requireInAGroup(t *testing.T) {
 	}
 }
 
-// alone are the links that do not mix parameters, nor count for all of them: without groups, too, they go on for each
-// parameter where a fresh optax goes.
+// alone are the links that neither mix parameters nor count for all of them. Without groups, too, they follow a fresh
+// optax for each parameter.
 var alone = []string{"momentum", "nesterov", "adam", "adamax", "rmsprop", "adagrad", "adadelta", "nadam", "lion", "lamb", "adafactor", "masked", "accumulate",
 	"accumulate, adam", "adam, accumulate", "nadam, accumulate", "accumulate, adafactor", "accumulate, masked"}
 
@@ -328,7 +328,7 @@ func lineStep(t *testing.T, parts ...string) *managed.Stepper {
 	return step
 }
 
-// averaged is what a test step with averages gives.
+// averaged returns the result of a test step with averages.
 func averaged(t *testing.T, state *managed.State, test *managed.Stepper, batch data.Batch) float64 {
 	_, logs, err := test.Step(t.Context(), state, batch)
 	require.NoError(t, err)
@@ -337,7 +337,7 @@ func averaged(t *testing.T, state *managed.State, test *managed.Stepper, batch d
 	return v
 }
 
-// The average of a parameter that joins late, or is trained in few steps, is that of its own values: a constant has
+// The average of a parameter that joins late, or is trained in few steps, is that of its own values; a constant has
 // itself.
 func TestS12_averagesOfLateParameters(t *testing.T) {
 	r := plugintest.CPU(t)
@@ -366,8 +366,8 @@ func averageTest(t *testing.T, average optim.Average) *managed.Stepper {
 	return test
 }
 
-// A test step evaluates the averages that there are when it runs: also those of parameters that were trained after its
-// first run, and in a resumed run those that no training step has asked for yet.
+// A test step uses the averages that exist when it runs: also those of parameters that were trained after its first
+// run, and in a resumed run those that no training step has asked for yet.
 func TestS13_averagesWhenTheStepRuns(t *testing.T) {
 	r := plugintest.CPU(t)
 	average := optim.Average{Decay: 0.5}
@@ -382,7 +382,7 @@ func TestS13_averagesWhenTheStepRuns(t *testing.T) {
 	require.NotEqual(t, want, 10*float64(floats(t, state, "/body/v")[0])+float64(floats(t, state, "/head/v")[0]))
 	require.Equal(t, want, averaged(t, state, test, batch), "the step that ran before the body was trained")
 
-	// Both go on with the head alone.
+	// Both continue with the head alone.
 	train(t, head, state, []data.Batch{batch})
 	want = averaged(t, state, test, batch)
 	content, err := state.Content(t.Context())

@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// raw has the batch as its gradient, of parameters that begin with zeros; so a step of rate 1 leaves minus the update.
+// raw has the batch as its gradient, and parameters that start at 0, so a step of rate 1 leaves minus the update.
 func raw(b *managed.Builder) {
 	g := b.Graph()
 	x := graph.ReduceMean(b.Field("x"), 0)
@@ -25,7 +25,7 @@ func raw(b *managed.Builder) {
 	b.Loss("loss", graph.ReduceAllSum(graph.Mul(x, graph.Concatenate([]*graph.Node{w, v}, 0))))
 }
 
-// updateOf gives, for many gradients, what a chain without a state makes of them.
+// updateOf returns the update of a stateless chain for a gradient.
 func updateOf(t *testing.T, chain ...optim.Transformation) func(t require.TestingT, gradient []float32) []float32 {
 	t.Helper()
 	state, step := newState(t, plugintest.CPU(t), optim.New(1, chain...)), trainStep(t, raw)
@@ -63,7 +63,7 @@ func gradients(t *rapid.T) []float32 {
 	return v
 }
 
-// normal is 0 for what is below the normal numbers, as XLA has it: it knows no subnormal ones.
+// normal flushes subnormal numbers to 0, as XLA does.
 func normal(x float32) float32 {
 	if math.Abs(float64(x)) < 1e-37 {
 		return 0
@@ -79,8 +79,8 @@ func normOf(v []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// Clipping by the global norm never makes the norm larger, nor larger than the limit, and keeps the direction; what is
-// below the limit passes bit for bit.
+// Clipping by the global norm never increases the norm, nor leaves it above the limit, and keeps the direction. An
+// update below the limit passes bit-identical.
 func TestClipByGlobalNorm_law(t *testing.T) {
 	const limit = 0.75
 	update := updateOf(t, optim.Clip{GlobalNorm: limit})
@@ -102,8 +102,8 @@ func TestClipByGlobalNorm_law(t *testing.T) {
 	})
 }
 
-// Clipping by norm does to each parameter what clipping by the global norm does to all: the norm of neither is above
-// the limit, and one that is below it passes bit for bit, whatever the other's is.
+// Clipping by norm does to each parameter what clipping by the global norm does to all: no norm is above the limit, and
+// a smaller one passes bit-identical, whatever the other's is.
 func TestClipByNorm_law(t *testing.T) {
 	const limit = 0.75
 	update := updateOf(t, optim.Clip{Norm: limit})
@@ -128,8 +128,8 @@ func TestClipByNorm_law(t *testing.T) {
 	})
 }
 
-// optax clips by the root mean square, clip_by_block_rms: the norm over the root of the count. By hand, for a gradient
-// of 3 and 4 (norm 5) in a parameter of 24 numbers and one of 0.3 and 0.4 (norm 0.5) in one of 4.
+// optax clips by the root mean square, clip_by_block_rms: the norm divided by the root of the count. By hand, for a
+// gradient of 3 and 4 (norm 5) in a parameter of 24 elements and one of 0.3 and 0.4 (norm 0.5) in one of 4.
 func TestClipByNorm_byHand(t *testing.T) {
 	gradient := make([]float32, size)
 	gradient[0], gradient[1], gradient[matrixSize], gradient[matrixSize+1] = 3, -4, 0.3, 0.4
@@ -152,7 +152,7 @@ func TestClip_law(t *testing.T) {
 	})
 }
 
-// Accumulating k batches is one batch of all their examples: the same parameters but for rounding, the same counts.
+// Accumulating k batches equals one batch of all their examples: the same parameters up to rounding, the same counts.
 func TestAccumulate_law(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, k := range []int{1, 2, 5, 8} {
@@ -169,7 +169,7 @@ func TestAccumulate_law(t *testing.T) {
 	}
 }
 
-// Between the updates nothing changes but what the accumulation itself keeps.
+// Between updates only the accumulation's own state changes.
 func TestAccumulate_holdsBack(t *testing.T) {
 	r := plugintest.CPU(t)
 	state, step := newState(t, r, optim.New(0.05, optim.Accumulate(4), optim.Adam{}, optim.Average{Decay: 0.5})), trainStep(t, bowl)
@@ -194,8 +194,8 @@ func TestAccumulate_holdsBack(t *testing.T) {
 	}
 }
 
-// What a mask leaves out keeps its bits, the sign of a zero too, whatever the rest of the chain does; and no state is
-// kept for it.
+// Frozen parameters stay bit-identical, including the sign of a zero, whatever the rest of the chain does, and have no
+// state.
 func TestFrozen_law(t *testing.T) {
 	r := plugintest.CPU(t)
 	negative := math.Float32frombits(1 << 31)

@@ -133,7 +133,6 @@ func meant(m Match, all []*model.Variable) string {
 	return fmt.Sprintf(" (did you mean %s?)", some(found))
 }
 
-// some formats the first names of a list.
 func some(names []string) string {
 	const most = 10
 	text := fmt.Sprintf("%q", names[:min(most, len(names))])

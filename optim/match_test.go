@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// nested is a model whose names a user may get wrong.
+// nested is a model whose names are easily misspelt.
 func nested(b *managed.Builder) {
 	slope := graph.ReduceAllMean(b.Field("x"))
 	for _, name := range []string{"0/stem", "1/trunk", "2/head"} {
@@ -24,8 +24,8 @@ func nested(b *managed.Builder) {
 	}
 }
 
-// A name that takes nothing is an error of the first step, which says what there is: a misspelt Frozen would else train
-// all.
+// A name that matches nothing is an error of the first step, which lists the names: with a misspelt Frozen all would be
+// trained.
 func TestR07_aNameThatTakesNothing(t *testing.T) {
 	r := plugintest.CPU(t)
 	batch := slopes(t, 1, 1)[0]

@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// A setting that makes no sense is an error when the step is compiled, which says what was expected.
+// An invalid setting is an error when the step is compiled, which says what was expected.
 func TestRules_refuse(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, row := range []struct {
@@ -62,7 +62,7 @@ func TestRules_refuse(t *testing.T) {
 	}
 }
 
-// In GoMLX's own hands, as of its trainer, an optimizer differentiates by itself; Clear leaves the model alone.
+// Used by GoMLX, for example its trainer, an optimizer differentiates by itself. Clear does not change the model.
 func TestOptimizer_inGoMLXsHands(t *testing.T) {
 	r := plugintest.CPU(t)
 	store := model.NewStore()
@@ -92,8 +92,8 @@ func TestOptimizer_inGoMLXsHands(t *testing.T) {
 	require.ElementsMatch(t, []string{"/w", "/global_step"}, left)
 }
 
-// GoMLX's trainer gives the sum of the main loss and of the regularisation; also where it adds gradients up itself.
-// Ours ends where GoMLX's own Adam does.
+// GoMLX's trainer passes the sum of the main loss and the regularization, also when it accumulates gradients itself.
+// lazo's Adam has the same result as GoMLX's.
 func TestOptimizer_inGoMLXsTrainer(t *testing.T) {
 	r := plugintest.CPU(t)
 	x, y := tensors.FromFlatDataAndDimensions(made(12, 5, 11, 8, 0), 4, 3), tensors.FromFlatDataAndDimensions(made(4, 3, 7, 4, 0), 4, 1)
@@ -136,8 +136,7 @@ func TestOptimizer_inGoMLXsTrainer(t *testing.T) {
 // byLoss is an optimizer of GoMLX's interface that takes no gradients.
 type byLoss struct{ optimizer.Interface }
 
-// One of GoMLX's optimizers that is none for lazo is an error, and where a chain of package optim is needed, so is
-// each.
+// A GoMLX optimizer that lazo cannot use is an error, and any is one where a chain is needed.
 func TestGoMLX_refuses(t *testing.T) {
 	require.Nil(t, optim.GoMLX(nil))
 	state := newState(t, plugintest.CPU(t), optim.GoMLX(byLoss{}))

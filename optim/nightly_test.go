@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// draws is how many cases a law is checked for.
+// draws is the number of cases for which a law is checked.
 const draws = "2000"
 
 // firstLinks are the first links of the chains that are compared with optax in groups: all.

@@ -15,7 +15,6 @@ type number struct {
 
 func constant(v float64) number { return number{host: v} }
 
-// like returns a as a node with n's graph and dtype.
 func (a number) like(n *graph.Node) *graph.Node {
 	if a.node != nil {
 		return a.node
@@ -23,7 +22,6 @@ func (a number) like(n *graph.Node) *graph.Node {
 	return graph.Scalar(n.Graph(), n.DType(), a.host)
 }
 
-// apply applies an operation, on the host if both numbers are there.
 func (a number) apply(b number, host func(x, y float64) float64, build func(x, y *graph.Node) *graph.Node) number {
 	switch {
 	case a.node != nil:

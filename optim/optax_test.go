@@ -17,10 +17,10 @@ import (
 
 var background = context.Background()
 
-// tolerance is how far we may be from optax, relative to numbers above 1.
+// tolerance is the allowed difference from optax, relative above 1.
 const tolerance = 1e-5
 
-// fixture is what testdata/trajectories.py writes.
+// fixture has the form of the results of testdata/trajectories.py.
 type fixture struct {
 	Optax string
 	Steps []int
@@ -45,7 +45,7 @@ func warmCosine() optim.Schedule {
 	return optim.Linear(0, 1, 10).Then(10, optim.Cosine(1, 0.01, 70))
 }
 
-// rules are the chains that do what the fixture's do.
+// rules are the chains that correspond to the fixture's.
 var rules = map[string]func() *optim.Optimizer{
 	"sgd":      func() *optim.Optimizer { return optim.New(0.1) },
 	"momentum": func() *optim.Optimizer { return optim.New(0.05, optim.Momentum{Decay: 0.9}) },
@@ -101,7 +101,7 @@ func muon(m optim.Muon) *optim.Optimizer {
 		optim.Group{Name: "others", Chain: optim.Chain{optim.Adam{}}}))
 }
 
-// Each rule goes where optax's goes, for 100 steps, in blocks; so does the average of the parameters.
+// Each rule follows optax's for 100 steps, in blocks; so does the average of the parameters.
 func TestRules_asOptax(t *testing.T) {
 	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
@@ -146,8 +146,8 @@ func TestAverage_asOptax(t *testing.T) {
 	t.Logf("issue 6.4: optax %s, ema: 100 steps, at most %.1e apart", f.Optax, most)
 }
 
-// However the steps are grouped into blocks, they compute the same bits, of parameters and of all state; and a
-// snapshot, taken in the middle of an accumulation, holds all of it.
+// Parameters and state are bit-identical for every grouping of the steps into blocks. A snapshot in the middle of an
+// accumulation contains all of it.
 func TestRules_groupingChangesNoBit(t *testing.T) {
 	r := plugintest.CPU(t)
 	const steps = 60
@@ -179,7 +179,7 @@ func TestRules_groupingChangesNoBit(t *testing.T) {
 	}
 }
 
-// What is wrong with GoMLX's RMSProp, which is why we have our own: it corrects a bias that no other library corrects.
+// GoMLX's RMSProp corrects a bias that no other library corrects. This is why lazo has its own.
 func TestRMSProp_ofGoMLXIsAnother(t *testing.T) {
 	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
@@ -189,7 +189,7 @@ func TestRMSProp_ofGoMLXIsAnother(t *testing.T) {
 	t.Logf("GoMLX's RMSProp is %.2g from optax's after one step", apart)
 }
 
-// The names of variables are promised, because checkpoints hold them.
+// The names of variables are stable, because checkpoints contain them.
 func TestRules_namesOfVariables(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{}
@@ -217,7 +217,7 @@ func TestRules_namesOfVariables(t *testing.T) {
 	require.Equal(t, size, state.Parameters(), "none of them is trainable")
 }
 
-// The host changes the rate without a compilation, before the first step too.
+// The host changes the rate without a compilation, also before the first step.
 func TestSetLearningRate_ofRules(t *testing.T) {
 	r := plugintest.CPU(t)
 	batches := slopes(t, 20, 1)
@@ -239,7 +239,7 @@ func TestSetLearningRate_ofRules(t *testing.T) {
 	}
 }
 
-// The rate that a step is made with can be logged, and is what the host says.
+// The rate of a step can be logged, and equals the host's.
 func TestRate_inTheLogs(t *testing.T) {
 	o := optim.New(0.5, optim.Accumulate(2), optim.Chain{optim.ScaleBySchedule(warmCosine())})
 	state := newState(t, plugintest.CPU(t), o)

@@ -99,7 +99,6 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*gr
 	}
 }
 
-// newStep returns a step without parameters, in the optimizer's scope.
 func newStep(scope *model.Scope, g *graph.Graph, dtype dtypes.DType) *Step {
 	return &Step{scope: scopeIn(scope), update: &update{model: scope, graph: g, dtype: dtype,
 		taken:  map[string]bool{model.JoinPath(scopeIn(scope), perParameter): true},

@@ -31,7 +31,7 @@ const (
 	size       = matrixSize + 4
 )
 
-// made is what the script makes with the function of the same name.
+// made is the function of the same name in the script.
 func made(n, a, m int, d float32, step int) []float32 {
 	v := make([]float32, n)
 	for i := range v {
@@ -48,7 +48,7 @@ func curvature(n, m int, d float32) []float32 {
 	return v
 }
 
-// slopes are the batches of a run, of some examples each.
+// slopes are the batches of a run.
 func slopes(t require.TestingT, steps, batch int) []data.Batch {
 	var x []float32
 	for step := range steps * batch {
@@ -140,7 +140,7 @@ func number(t require.TestingT, state *managed.State, name string) float64 {
 	return math.NaN()
 }
 
-// bits are all values of a state.
+// bits returns all values of a state.
 func bits(t require.TestingT, state *managed.State) map[string][]byte {
 	all := map[string][]byte{}
 	for _, name := range state.Names() {
@@ -151,7 +151,7 @@ func bits(t require.TestingT, state *managed.State) map[string][]byte {
 	return all
 }
 
-// farthest is the largest difference of two vectors, relative where the wanted one is above 1.
+// farthest is the largest difference of two vectors, relative where the wanted value is above 1.
 func farthest(t require.TestingT, want, got []float32) float64 {
 	require.Len(t, got, len(want))
 	most := 0.0

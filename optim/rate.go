@@ -19,8 +19,8 @@ var errNoRate = errors.New("the chain has no single learning rate")
 func (o *Optimizer) Base() (rate float64, ok bool) { return o.rate, o.other == nil }
 
 // Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the scales at
-// the end of the chain. It panics if [Optimizer.FactorsAt] returns an error or several factors. loss supplies the graph
-// and the dtype.
+// the end of the chain. It panics if [Optimizer.FactorsAt] returns an error or several factors. loss, the first if
+// there are several, supplies the graph and the dtype.
 func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	scales, err := o.one(scope)
 	if err != nil {
@@ -115,7 +115,6 @@ func (o *Optimizer) scales(scope *model.Scope) (map[string][]scaling, error) {
 	return scales, err
 }
 
-// one returns the scales of a chain with a single rate.
 func (o *Optimizer) one(scope *model.Scope) ([]scaling, error) {
 	scales, err := o.scales(scope)
 	if o.other != nil {
@@ -133,7 +132,6 @@ type place struct {
 	taken map[string]bool
 }
 
-// link is the effect of a link on the rate.
 type link struct {
 	scales map[string][]scaling // empty if it scales nothing
 	rule   string               // the last link in it that makes new updates

@@ -19,8 +19,8 @@ func TestFactorsAt_groupsOfOneName(t *testing.T) {
 		`with the name "a_2" it finds what earlier versions of lazo have saved of it`)
 }
 
-// A rate is told where it is one: by what scales at the end of the chain. What scales before a rule is an error, in a
-// step's logs too.
+// A single rate is reported from the scales at the end of the chain. A scale before a rule is an error, in a step's
+// logs too.
 func TestFactorsAt(t *testing.T) {
 	half := optim.ScaleBySchedule(optim.Linear(1, 0, 2)) // 0.5 at update 1
 	group := func(name string, chain ...optim.Transformation) optim.Group {
@@ -29,7 +29,7 @@ func TestFactorsAt(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		chain optim.Chain
-		want  map[string]float64 // nil for what cannot be told
+		want  map[string]float64 // nil if there is no single rate
 	}{
 		{"nothing", nil, map[string]float64{"": 1}},
 		{"a schedule and a scale at the end", optim.Chain{optim.Adam{}, half, optim.Scale(0.1)}, map[string]float64{"": 0.05}},

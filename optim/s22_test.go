@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// How far Muon is from Keras's, as docs/from-keras.md says it.
+// The difference of Muon from Keras's, as docs/from-keras.md states it.
 func TestS22_muon(t *testing.T) {
 	raw, err := os.ReadFile("testdata/keras_muon.json") // written by keras_muon.py there
 	require.NoError(t, err)

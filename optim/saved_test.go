@@ -14,9 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// What GoMLX's Adam has begun goes on, and the other way round: under the same names there is the same. They are not
-// the same to the last bit: GoMLX takes 1 - 0.999 of numbers of 32 bits, which is 1.3e-5 off, and so is itself 5e-6
-// from optax.
+// lazo's Adam continues a training of GoMLX's, and the other way round, under the same variable names. They are not
+// bit-identical: GoMLX computes 1 - 0.999 in 32 bits, with an error of 1.3e-5, and itself differs from optax by 5e-6.
 func TestAdam_goesOnFromGoMLXs(t *testing.T) {
 	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
@@ -44,7 +43,7 @@ func TestAdam_goesOnFromGoMLXs(t *testing.T) {
 	}
 }
 
-// withoutUpdates leaves out the one number that GoMLX's Adam does not have.
+// withoutUpdates leaves out the one variable that GoMLX's Adam does not have.
 func withoutUpdates(name string) string {
 	if name == "/optimizers/updates" {
 		return ""
@@ -52,8 +51,8 @@ func withoutUpdates(name string) string {
 	return name
 }
 
-// States that lazo saved with GoMLX v0.26.0, whose Adam had another name and type for its count, go on to where optax's
-// end. Those of "gomlx" are of GoMLX's Adam.
+// States that lazo saved with GoMLX v0.26.0, whose Adam had another name and dtype for its count, continue to optax's
+// results. Those of "gomlx" are of GoMLX's Adam.
 func TestRules_goOnFromGoMLX026(t *testing.T) {
 	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// A scaled optimizer goes where the other one goes, and one that is scaled already is left alone.
+// A scaled optimizer has the results of the original, and one that is scaled already is returned unchanged.
 func TestScaled(t *testing.T) {
 	r := plugintest.CPU(t)
 	plain := optim.New(0.02, optim.Adam{})

@@ -56,7 +56,6 @@ func schedule(name, wrong string, value func(step number) number) Schedule {
 	return Schedule{name: name, value: value}
 }
 
-// wrong collects errors in the settings of a schedule.
 type wrong []string
 
 func (w *wrong) steps(n int) {

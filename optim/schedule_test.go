@@ -75,7 +75,7 @@ func TestInverseSqrt_isTheTransformers(t *testing.T) {
 	}
 }
 
-// A schedule that is put together from random parts has the same values in a program as on the host.
+// A schedule composed of random parts has the same values in a program as on the host.
 func TestThen_law(t *testing.T) {
 	r := plugintest.CPU(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,7 +109,7 @@ func TestThen_law(t *testing.T) {
 	})
 }
 
-// XLA divides by a constant by multiplying with its inverse; a step may then seem not to be at the border where it is.
+// XLA divides by a constant by multiplying with its inverse, which may move a step across a border.
 func TestStepDecay_atItsBorders(t *testing.T) {
 	r, borders := plugintest.CPU(t), 0
 	for _, n := range []int{41, 47, 55, 61, 82, 83} {

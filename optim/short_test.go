@@ -2,7 +2,7 @@
 
 package optim_test
 
-// draws is how many cases a law is checked for.
+// draws is the number of cases for which a law is checked.
 const draws = "40"
 
 // firstLinks are the first links of the chains that are compared with optax in groups.

@@ -74,7 +74,6 @@ func (s *Step) Parameters() iter.Seq[*Parameter] {
 	}
 }
 
-// each replaces every update.
 func (s *Step) each(f func(p *Parameter) *graph.Node) {
 	for p := range s.Parameters() {
 		p.Update = f(p)
@@ -134,7 +133,6 @@ func (s *Step) own(p *Parameter, v *model.Variable) *model.Variable {
 	return v.SetTrainable(false)
 }
 
-// numberOf returns a scalar variable of the link for a parameter.
 func (s *Step) numberOf(p *Parameter, slot string, start any) *model.Variable {
 	return s.own(p, s.model.Store().VariableWithValue(model.JoinPath(s.scope, p.Name(), slot), start))
 }
@@ -207,7 +205,6 @@ func (s *Step) require(p *Parameter, all *graph.Node) { p.gate, p.gatedBy = all,
 // After calls f when the parameters have their new values in the graph.
 func (s *Step) After(f func()) { s.after = append(s.after, f) }
 
-// in returns the step for some parameters, in a scope.
 func (s *Step) in(scope string, parameters []*Parameter) *Step {
 	return &Step{update: s.update, parameters: parameters, scope: scope}
 }
@@ -230,7 +227,6 @@ func (s *Step) once(name string) {
 	}
 }
 
-// stateless is a link without variables.
 type stateless struct {
 	name   string
 	of     any // its setting, or nil
@@ -242,19 +238,16 @@ func (t stateless) String() string { return t.name + "(" + describe(t.of) + ")" 
 func (t stateless) Name() string   { return t.name }
 func (t stateless) Update(s *Step) { t.update(s) }
 
-// check panics unless ok.
 func check(ok bool, format string, args ...any) {
 	if !ok {
 		panic(fmt.Errorf("optim: "+format, args...))
 	}
 }
 
-// share checks that 0 <= v < 1.
 func share(name string, v float64) {
 	check(v >= 0 && v < 1, "%s is %g, expected a number from 0 to below 1", name, v)
 }
 
-// positive checks that v is positive and finite.
 func positive(name string, v float64) {
 	check(v > 0 && v <= maxFloat, "%s is %g, expected a positive, finite number", name, v)
 }

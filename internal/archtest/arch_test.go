@@ -172,7 +172,7 @@ func TestArrows(t *testing.T) {
 	t.Logf("%d imports checked", checked)
 }
 
-// unused are the packages that one may import and does not.
+// unused returns the packages that one may import and does not.
 func unused(may, imports []string) (none []string) {
 	for _, own := range may {
 		if !slices.Contains(imports, module+own) {
@@ -200,8 +200,8 @@ func TestLoopNeedsTheStandardLibraryAlone(t *testing.T) {
 	require.Equal(t, len(ours), checked)
 }
 
-// GoMLX's XLA backend hides the program, and go-xla's binding ends the process where it should give an error: both are
-// replaced, and neither is to come back.
+// GoMLX's XLA backend hides the program, and go-xla's binding ends the process instead of returning an error. Both are
+// replaced and must not be imported.
 func TestTheBindingAndTheBackendAreOurs(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, i := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
@@ -210,7 +210,7 @@ func TestTheBindingAndTheBackendAreOurs(t *testing.T) {
 	}
 }
 
-// Package must ends the program: that is for programs, tests and what documents show. A library gives the error back.
+// Package must ends the program: it is for programs, tests and documents. A library returns the error.
 func TestMustIsForPrograms(t *testing.T) {
 	programs := 0
 	for _, p := range packages(t) {
@@ -223,7 +223,7 @@ func TestMustIsForPrograms(t *testing.T) {
 	t.Logf("%d programs", programs)
 }
 
-// cgo has the packages that call libraries of C, each loaded when the program runs, and why a second one.
+// cgo has the packages that call C libraries, which are loaded at run time, and the reason for the second one.
 var cgo = map[string]string{
 	module + "xla/pjrt": "the plugins",
 	module + "xla/mpi":  "libmpi, and handlers that XLA calls on its own threads, where no Go is to run",

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// claims are what packages say of what they know: no package whose import path matches is among those that they need,
-// near or far.
+// claims are statements of packages about their dependencies: no direct or indirect dependency has a matching import
+// path.
 var claims = []struct{ pkg, words, without string }{
 	{"loop", "The package knows nothing of models or devices", `gomlx|lazo/[^i]`},
 	{"metrics", "", `lazo/(managed|loop|data|strategies|xla)`},
@@ -43,7 +43,7 @@ func TestClaims(t *testing.T) {
 	require.NotEmpty(t, needed(t, "checkpoint", `lazo/loop`))
 }
 
-// needed are the packages that a package needs, near or far, itself left out, whose import paths match.
+// needed returns the direct and indirect dependencies of a package whose import paths match.
 func needed(t *testing.T, name, pattern string, flags ...string) (found []string) {
 	t.Helper()
 	name = strings.TrimPrefix(name, "./")
@@ -74,7 +74,7 @@ func packageDoc(t *testing.T, name string) (doc string) {
 	return doc
 }
 
-// Signatures name GoMLX's types themselves: no package has a second name for one.
+// Signatures use GoMLX's own type names: no package has a second name for one.
 func TestGoMLXTypesHaveOneName(t *testing.T) {
 	looked := 0
 	eachFile(t, func(path string, file *ast.File) {
@@ -93,7 +93,7 @@ type ( Node = graph.Node; own graph.Graph; node = graph.Node; S = fmt.Stringer )
 	require.Equal(t, []string{"Node"}, secondNames(file))
 }
 
-// secondNames are the exported aliases of GoMLX's types in a file.
+// secondNames returns the exported aliases of GoMLX's types in a file.
 func secondNames(file *ast.File) (names []string) {
 	packages := imported(file)
 	for _, d := range file.Decls {

@@ -12,8 +12,8 @@ import (
 
 const mostColumns = 120
 
-// longComments are the lines of a text whose comment is wider, but for lists, code and what an example prints, which a
-// break would spoil.
+// longComments returns the lines with a wider comment, except lists, code and example output, which must not be
+// wrapped.
 func longComments(text string) (lines []int) {
 	output := false
 	for i, line := range strings.Split(text, "\n") {
@@ -40,7 +40,7 @@ func TestCommentsAreNotWide(t *testing.T) {
 		text, err := os.ReadFile(path)
 		files++
 		if strings.HasSuffix(path, "cmd/lazo/hlo_test.go") {
-			return err // a text that the command prints looks like one
+			return err // a text that the command prints looks like a comment
 		}
 		for _, line := range longComments(string(text)) {
 			t.Errorf("%s:%d: the comment has more than %d columns", path, line, mostColumns)

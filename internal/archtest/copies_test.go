@@ -23,18 +23,16 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// keeps is what a doc comment says of a slice that is not copied.
+// keeps matches the words of a doc comment about a slice that is not copied.
 var keeps = regexp.MustCompile(`(?i)\bkeeps?\b|\bkept\b|\bviews?\b`)
 
-// handedOverByGoMLX are packages whose lists come from GoMLX's graphs, or from package xla, and are not changed any
-// more.
+// handedOverByGoMLX are packages whose lists come from GoMLX's graphs or package xla and do not change.
 var handedOverByGoMLX = map[string]string{
 	"xla/hlo":  "the operations of compute's interface: the statement is written within the call",
 	"xla/pjrt": "the binding: package xla is its only caller",
 }
 
-// readAtOnce are functions that the test takes for such as keep a list, and that only look at it, or write into it,
-// within the call.
+// readAtOnce are functions that only use a list during the call, but that the test takes for keeping it.
 var readAtOnce = map[string]bool{
 	"checkpoint.UnmarshalJSON": true,
 	"safetensors.Write":        true, "safetensors.ReadInto": true,
@@ -43,16 +41,15 @@ var readAtOnce = map[string]bool{
 	"flaxlike.Output": true, "flaxlike.Kind": true, "flaxlike.Probabilities": true, "flaxlike.Classes": true, "flaxlike.Labels": true, "flaxlike.ClassNames": true, // the name of an output
 	"dist.Agree": true, "dist.AgreeOn": true, "dist.Broadcast": true, "dist.AllGather": true,
 	"xla/spmd.Rewrite": true,
-	"xla.Run":          true, "xla.Start": true, // but for a block's, of which the doc speaks
+	"xla.Run":          true, "xla.Start": true, // except a block's, which the doc mentions
 }
 
-// fills are functions that are there to fill a list of the caller.
+// fills are functions whose purpose is to fill a caller's list.
 var fills = map[string]bool{"safetensors.Sort": true, "dist.Agree": true, "dist.AgreeOn": true}
 
-// What a caller hands over as a list is copied, or its doc says that it is kept: append(list, …) by the caller would
-// else change what was made of it before (R11). The test reads the source: a parameter that is a slice may be looked
-// through, copied and handed on, but not be stored, returned, used in a function that runs later, or have its elements
-// changed.
+// A list argument is copied, or its doc says that it is kept: otherwise append(list, …) by the caller would change
+// earlier results (R11). The test reads the source: a slice parameter may be read, copied and passed on, but not
+// stored, returned, used in a function that runs later, or changed.
 func TestR11_listsAreCopiedOrSaidToBeKept(t *testing.T) {
 	functions, documented := 0, 0
 	for _, p := range parsed(t) {
@@ -84,11 +81,11 @@ func TestR11_listsAreCopiedOrSaidToBeKept(t *testing.T) {
 	t.Logf("%d parameters that are lists; of %d the doc says that they are kept, the others are copied or only read", functions, documented)
 }
 
-// How a list in an exported struct fares that a caller fills in. A new one needs a row.
+// The treatment of each list in an exported struct that a caller fills in. A new one needs a row.
 var fieldsThatAreLists = map[string]string{
-	// Copied when the struct is handed over.
+	// Copied when the struct is passed.
 	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
-	// Looked at while the call lasts that is given the struct, or of which it is the receiver.
+	// Used only during the call that takes the struct or has it as receiver.
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
 	"data.Numbers.Columns": "call", "data.Categories.Columns": "call", "data.Categories.Classes": "call", "data.Labels.Classes": "call", "data.Labels.Columns": "call",
@@ -104,11 +101,11 @@ var fieldsThatAreLists = map[string]string{
 	"nn.DepthwiseConv.Dilation": "call", "nn.SeparableConv.Window": "call", "nn.SeparableConv.Strides": "call", "nn.SeparableConv.Dilation": "call",
 	"nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call",
 	"flaxlike.Parameter.Values": "call", "nn.Recurrent.Initial": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call", "dist/launch.Options.Env": "call",
-	// A value that a sequence or a set is made of, which its doc says.
+	// Kept by a sequence or a set that is made from it, as its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data.CSV.Fields": "kept", "data.CSV.Missing": "kept", "data.CSVField.Columns": "kept",
 	"data.CSVField.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",
 	"data/parquet.Field.Classes": "kept",
-	// What a function gives.
+	// Returned by a function.
 	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
 	"flaxlike.Summary.Arrows": "given", "loop.Plan.Prepares": "given", "plots.Curve.X": "given", "plots.Curve.Y": "given",
 	"data.Fold.TestRows": "given", "flaxlike.CrossValidation.Figures": "given", "flaxlike.SearchResult.Trials": "given",
@@ -162,7 +159,7 @@ type source struct {
 	lists     map[string]bool // all packages' types that are slices: "optim.Chain"
 }
 
-// parsed are the library's packages, without programs and what lies below internal.
+// parsed returns the library's packages, without programs and internal packages.
 func parsed(t *testing.T) (all []*source) {
 	t.Helper()
 	byDir, lists := map[string]*source{}, map[string]bool{}
@@ -212,7 +209,7 @@ func parsed(t *testing.T) (all []*source) {
 	return all
 }
 
-// exported tells whether another package can call it.
+// exported reports whether another package can call the function.
 func exported(f *ast.FuncDecl) bool {
 	if f.Recv == nil {
 		return f.Name.IsExported()
@@ -246,17 +243,16 @@ func (p *source) slicesOf(fields *ast.FieldList) (names []string) {
 	return names
 }
 
-// clones tells whether a statement puts a copy in a parameter's place: name = slices.Clone(name).
+// clones reports whether a statement replaces a parameter by a copy: name = slices.Clone(name).
 func clones(s ast.Node, name string) bool {
 	a, ok := s.(*ast.AssignStmt)
 	return ok && len(a.Lhs) == 1 && types.ExprString(a.Lhs[0]) == name && types.ExprString(a.Rhs[0]) == "slices.Clone("+name+")"
 }
 
-// inPlace are functions that change the elements of their first argument.
+// inPlace matches functions that change the elements of their first argument.
 var inPlace = regexp.MustCompile(`^(copy|clear|slices\.(Sort|Reverse|Compact|Delete|Replace|Insert)\w*|sort\.\w+|rand\.Shuffle)$`)
 
-// writtenInto is where a function changes elements of a parameter before it has put a copy in its place; no place if it
-// does not.
+// writtenInto returns where a function changes elements of a parameter before replacing it by a copy, or no position.
 func writtenInto(f *ast.FuncDecl, name string) (where token.Pos) {
 	if f.Body == nil {
 		return token.NoPos
@@ -277,7 +273,7 @@ func writtenInto(f *ast.FuncDecl, name string) (where token.Pos) {
 			}
 		}
 	}
-	copied := false // what follows has a copy
+	copied := false // the rest uses a copy
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		var changed []ast.Expr
 		if copied = copied || clones(n, name); copied {
@@ -303,7 +299,7 @@ func writtenInto(f *ast.FuncDecl, name string) (where token.Pos) {
 	return where
 }
 
-// The control: what writes into a caller's list is found, and what changes a copy is not.
+// The control: a write into a caller's list is found, and a change of a copy is not.
 func TestR11_writesAreFound(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", `package p
 func found1(list []int) { list[0] = 1 }
@@ -320,7 +316,7 @@ func fine2(list []int) { other[0], list = list[0], nil; copy(other, list) }
 	}
 }
 
-// stored is where a function keeps a parameter; no place if it does not.
+// stored returns where a function keeps a parameter, or no position.
 func (p *source) stored(f *ast.FuncDecl, name string, above []*ast.FuncDecl) (where token.Pos) {
 	if f.Body == nil || slices.Contains(above, f) {
 		return token.NoPos
@@ -343,7 +339,7 @@ func (p *source) stored(f *ast.FuncDecl, name string, above []*ast.FuncDecl) (wh
 	return where
 }
 
-// keepsIt tells of a parameter, the last node of the path, whether it is kept there.
+// keepsIt reports whether a parameter, the last node of the path, is kept there.
 func (p *source) keepsIt(path []ast.Node, above []*ast.FuncDecl) bool {
 	at := func(i int) ast.Node { return path[max(0, len(path)-i)] }
 	switch parent := at(2).(type) {
@@ -379,8 +375,8 @@ func (p *source) keepsIt(path []ast.Node, above []*ast.FuncDecl) bool {
 			case arg < 0:
 				return false
 			case conversion || strings.HasPrefix(fun, "[]"):
-				continue // it is the same list
-			case fun == "append" && arg == 0: // it may write behind the caller's list
+				continue // still the same list
+			case fun == "append" && arg == 0: // may write after the end of the caller's list
 				cut, ok := child.(*ast.SliceExpr)
 				return !ok || !cut.Slice3
 			}
@@ -398,7 +394,7 @@ func (p *source) keepsIt(path []ast.Node, above []*ast.FuncDecl) bool {
 	return false
 }
 
-// callee tells whether a function of the package keeps its argument; those of other packages are looked at there.
+// callee reports whether a function of the package keeps its argument. Those of other packages are checked there.
 func (p *source) callee(call *ast.CallExpr, arg int, above []*ast.FuncDecl) bool {
 	var name string
 	method := false
@@ -431,7 +427,7 @@ func (p *source) callee(call *ast.CallExpr, arg int, above []*ast.FuncDecl) bool
 	return false
 }
 
-// What the caller does to a list afterwards changes nothing.
+// A caller's later changes of a list have no effect.
 func TestR11_laterChangesAreNotSeen(t *testing.T) {
 	chain := append(make([]optim.Transformation, 0, 4), optim.ScaleBySchedule(optim.Constant(0.5)))
 	optimizer := optim.New(1, chain...)

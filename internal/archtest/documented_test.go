@@ -17,7 +17,7 @@ var undocumented = map[string]string{
 	"managed/strategytest: example": "its one function takes a running test, which an example has not; the package comment shows the call",
 }
 
-// Each public package, those of nested modules too, has its package comment in doc.go, and there alone, and an example.
+// Each public package, also of nested modules, has its package comment only in doc.go, and an example.
 func TestPublicPackagesAreDocumented(t *testing.T) {
 	packages := map[string]map[string]*ast.File{}
 	eachFile(t, func(name string, file *ast.File) {
@@ -65,7 +65,7 @@ func TestPublicPackagesAreDocumented(t *testing.T) {
 	require.False(t, isLibrary(map[string]*ast.File{"x_test.go": parsed("package x_test")}))
 }
 
-// isLibrary tells whether the files of a folder have a package that others can import.
+// isLibrary reports whether a folder has a package that others can import.
 func isLibrary(files map[string]*ast.File) bool {
 	for name, file := range files {
 		if libraries(name, file) {
@@ -75,7 +75,7 @@ func isLibrary(files map[string]*ast.File) bool {
 	return false
 }
 
-// lacking is what a public package of these files lacks.
+// lacking returns the documentation that a public package of these files lacks.
 func lacking(files map[string]*ast.File) (missing []string) {
 	if files["doc.go"] == nil || files["doc.go"].Doc == nil {
 		missing = append(missing, "doc.go")

@@ -83,10 +83,10 @@ func (n packageNames) has(name string) bool {
 	return n[name] || isMember && n[of+".*"] && member != ""
 }
 
-// link is a name in brackets, as doc comments have them, with or without a star, a package and a member.
+// link matches a name in brackets in a doc comment, with or without star, package and member.
 var link = regexp.MustCompile(`\[\*?((?:[a-z][a-z0-9]*\.)?[A-Z]\w*(?:\.[A-Z]\w*)?)\]`)
 
-// deadLinks are the names in brackets in the doc comments of a file that are neither in its package nor in the others.
+// deadLinks returns the bracketed names in a file's doc comments that exist neither in its package nor in the others.
 func deadLinks(file *ast.File, own packageNames, all map[string]packageNames) (dead []string) {
 	for _, group := range file.Comments {
 		text := group.Text()
@@ -99,12 +99,12 @@ func deadLinks(file *ast.File, own packageNames, all map[string]packageNames) (d
 				if after := line[m[1]:]; strings.HasPrefix(after, "(") || strings.HasPrefix(after, ":") || strings.Contains(text, "["+name+"]: ") {
 					continue // a link with an address
 				}
-				if own.has(name) || strings.ToUpper(name) == name && len(name) > 1 { // a word in capitals, as of a file's format
+				if own.has(name) || strings.ToUpper(name) == name && len(name) > 1 { // a word in capitals, such as a file's format
 					continue
 				}
 				pkg, rest, qualified := strings.Cut(name, ".")
 				if names, ok := all[pkg]; qualified && (ok && names.has(rest) || !ok && strings.ToLower(pkg) == pkg) {
-					continue // of another package, or of one that is not ours
+					continue // of another package, or one that is not lazo's
 				}
 				dead = append(dead, name)
 			}
@@ -113,7 +113,7 @@ func deadLinks(file *ast.File, own packageNames, all map[string]packageNames) (d
 	return dead
 }
 
-// A name in brackets in a comment exists: one that a change has removed sends its reader nowhere.
+// A name in brackets in a comment exists.
 func TestLinksInComments(t *testing.T) {
 	parse := func(text string) *ast.File {
 		f, err := parser.ParseFile(token.NewFileSet(), "x.go", text, parser.ParseComments)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests that `make race` leaves out or runs alone exist: a name that takes nothing would go unseen.
+// The tests that `make race` excludes or runs separately exist: a name without a test would go unnoticed.
 func TestMakefile_namesTests(t *testing.T) {
 	const root = "../.."
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -32,7 +32,7 @@ func TestMakefile_namesTests(t *testing.T) {
 	require.Greater(t, len(missing), 5)
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
-			return filepath.SkipDir // .tools, where `make conformance` may be at work beside this
+			return filepath.SkipDir // .tools, which `make conformance` may use at the same time
 		}
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err

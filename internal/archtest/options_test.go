@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An option that is nil, as one that a program leaves out, is passed over: called, it would end the process. The test
-// reads the source: where a function goes through options that it was given and calls each, it asks for nil first.
+// A nil option is ignored; calling it would end the process. The test reads the source: a function that calls each of
+// its options compares it with nil first.
 func TestOptionsThatAreNilArePassedOver(t *testing.T) {
 	loops := 0
 	for _, p := range parsed(t) {
@@ -41,7 +41,7 @@ func TestOptionsThatAreNilArePassedOver(t *testing.T) {
 	t.Logf("%d places that call options", loops)
 }
 
-// optionLists are the parameters that are lists of options.
+// optionLists returns the parameters that are lists of options.
 func optionLists(fields *ast.FieldList) map[string]bool {
 	lists := map[string]bool{}
 	for _, field := range fields.List {
@@ -83,7 +83,7 @@ func calls(body ast.Node, name string) (found bool) {
 	return found
 }
 
-// asksForNil tells whether a name is compared with nil.
+// asksForNil reports whether a name is compared with nil.
 func asksForNil(body ast.Node, name string) (found bool) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if b, ok := n.(*ast.BinaryExpr); ok && (b.Op == token.NEQ || b.Op == token.EQL) {

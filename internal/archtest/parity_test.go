@@ -16,7 +16,7 @@ var (
 	testName = regexp.MustCompile(`^(?:Test|Example|Fuzz|Benchmark)\w*$`)
 )
 
-// What docs/maintain/parity.md says is pinned by a test has that test.
+// Tests that docs/maintain/parity.md names exist.
 func TestParityNamesTestsThatExist(t *testing.T) {
 	defined := testsOf(t, "../..")
 	text, err := os.ReadFile("../../docs/maintain/parity.md")
@@ -30,7 +30,7 @@ func TestParityNamesTestsThatExist(t *testing.T) {
 		rows++
 		require.Len(t, cells, 5, "a row has three cells: %s", line)
 		last := strings.TrimSpace(cells[3])
-		if strings.HasPrefix(last, "none:") { // and says why
+		if strings.HasPrefix(last, "none:") { // followed by the reason
 			without++
 			continue
 		}
@@ -51,7 +51,7 @@ func testsOf(t *testing.T, root string) map[string]bool {
 	all := map[string]bool{}
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
-			return filepath.SkipDir // .tools, where `make conformance` may be at work beside this
+			return filepath.SkipDir // .tools, which `make conformance` may use at the same time
 		}
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err

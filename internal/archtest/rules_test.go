@@ -16,15 +16,15 @@ import (
 
 const root = "../.."
 
-// rule says what some files are not to name.
+// rule lists names that some files must not use.
 type rule struct {
-	// in tells the files that it is for.
+	// in selects the files of the rule.
 	in func(path string, file *ast.File) bool
-	// names are those of other packages, with the import path ("os.Getenv", "log.*"), and built-in functions ("recover").
+	// names are of other packages, with the import path ("os.Getenv", "log.*"), and built-in functions ("recover").
 	names []string
-	// but are the places that may, "path: name" or "path", and why.
+	// but has the exceptions, "path: name" or "path", and why.
 	but map[string]string
-	// say is what to do in place of it.
+	// say is the advice in the message.
 	say string
 }
 
@@ -32,7 +32,7 @@ func libraries(path string, file *ast.File) bool {
 	return !strings.HasSuffix(path, "_test.go") && file.Name.Name != "main"
 }
 
-// check holds the rule against all files, and each exception against the rule. It gives the number of files.
+// check applies the rule to all files, and checks that each exception is used. It returns the number of files.
 func (r rule) check(t *testing.T) (files int) {
 	used := map[string]bool{}
 	eachFile(t, func(path string, file *ast.File) {
@@ -60,7 +60,7 @@ func (r rule) check(t *testing.T) (files int) {
 	return files
 }
 
-// finds is the control: the names are what the rule finds in a text.
+// finds is the control: the rule finds these names in a text.
 func (r rule) finds(t *testing.T, text string, names ...string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "x.go", text, 0)
@@ -68,7 +68,7 @@ func (r rule) finds(t *testing.T, text string, names ...string) {
 	require.Equal(t, names, namedIn(file, r.names))
 }
 
-// eachFile goes through the Go files of the repository, those of nested modules too.
+// eachFile visits the Go files of the repository, also of nested modules.
 func eachFile(t *testing.T, f func(path string, file *ast.File)) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -92,7 +92,7 @@ func eachFile(t *testing.T, f func(path string, file *ast.File)) {
 	}))
 }
 
-// namedIn are those of the names that a file has.
+// namedIn returns those of the names that a file uses.
 func namedIn(file *ast.File, names []string) (found []string) {
 	packages := imported(file)
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -114,7 +114,7 @@ func namedIn(file *ast.File, names []string) (found []string) {
 	return found
 }
 
-// imported are the import paths of a file, by their names in it.
+// imported returns the import paths of a file by local name.
 func imported(file *ast.File) map[string]string {
 	packages := map[string]string{}
 	for _, i := range file.Imports {
@@ -128,7 +128,7 @@ func imported(file *ast.File) map[string]string {
 	return packages
 }
 
-// environment: what a program does is said by its arguments and options.
+// environment: arguments and options determine what a program does.
 var environment = rule{
 	in: libraries,
 	names: []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "os.Setenv", "os.Unsetenv", "os.Clearenv", "os.UserHomeDir", "os.UserCacheDir", "os.UserConfigDir",
@@ -161,7 +161,7 @@ var a, b = os.Getenv("A"), os.Args
 func f() { g(os.LookupEnv); os.Remove("b") }`, "os.Getenv", "os.LookupEnv")
 }
 
-// panics: a panic is recovered in one place for each need, and what a caller's code does wrong is not lost.
+// panics: there is one place of recovery per purpose, and panics of a caller's code are not lost.
 var panics = rule{
 	in:    func(path string, _ *ast.File) bool { return !strings.HasSuffix(path, "_test.go") },
 	names: []string{"recover"},
@@ -180,11 +180,11 @@ func TestPanicsAreRecoveredInFewPlaces(t *testing.T) {
 func f() { defer func() { if v := recover(); v != nil { panic(v) } }() }`, "recover")
 }
 
-// sleeps: a test waits for what it waits for, not for a time.
+// sleeps: a test waits for an event, not for a time.
 var sleeps = rule{
 	in: func(path string, file *ast.File) bool {
 		return strings.HasSuffix(path, "_test.go") && !slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
-			return i.Path.Value == `"testing/synctest"` // the clock of a bubble
+			return i.Path.Value == `"testing/synctest"` // synctest's clock
 		})
 	},
 	names: []string{"time.Sleep"},
@@ -214,7 +214,7 @@ import "time"
 func f() { time.Sleep(time.Second); <-time.After(1) }`, "time.Sleep")
 }
 
-// asks are the anonymous interfaces that others' values may be asked for.
+// asks are the anonymous interfaces that type assertions may use.
 var asks = map[string]string{
 	"managed/rate.go: Float32":            "GoMLX's two types of 16 bits",
 	"flaxlike/report/classes.go: Float32": "GoMLX's two types of 16 bits",
@@ -223,8 +223,7 @@ var asks = map[string]string{
 	"xla/hlo/constant.go: ToStableHLO":    "go-xla's constants",
 }
 
-// What a package asks of another's value has a name, so that both can be found: no type assertion or case has an
-// interface of its own.
+// An interface in a type assertion or a type switch has a name, so that both sides can be found.
 func TestNoHiddenChannels(t *testing.T) {
 	used := map[string]bool{}
 	eachFile(t, func(path string, file *ast.File) {
@@ -247,7 +246,7 @@ func f(v any) { _, _ = v.(interface{ A() }); _ = v.(any); switch v.(type) { case
 	require.Equal(t, []string{"A", "B"}, askedIn(file))
 }
 
-// askedIn are the first methods of the interfaces without a name that values are asked for.
+// askedIn returns the first methods of the anonymous interfaces in type assertions.
 func askedIn(file *ast.File) (methods []string) {
 	note := func(e ast.Expr) {
 		if i, ok := e.(*ast.InterfaceType); ok && len(i.Methods.List) > 0 && len(i.Methods.List[0].Names) > 0 {

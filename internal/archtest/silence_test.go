@@ -2,14 +2,14 @@ package archtest
 
 import "testing"
 
-// silence: what prints, or stands for what does, without anybody having handed a writer or a logger over.
+// silence: libraries print nothing unless the user passes a writer or a logger.
 var silence = rule{
 	in: libraries,
 	names: []string{
 		"os.Stdout", "os.Stderr", "log/slog.Default", "log/slog.SetDefault", "log/slog.Debug", "log/slog.Info", "log/slog.Warn", "log/slog.Error", "log/slog.Log",
 		"log/slog.DebugContext", "log/slog.InfoContext", "log/slog.WarnContext", "log/slog.ErrorContext", "log/slog.LogAttrs",
 		"fmt.Print", "fmt.Printf", "fmt.Println", "log.*", "print", "println",
-		"os.WriteFile", "os.Create", // they wait where the path is a pipe: internal/regular does not
+		"os.WriteFile", "os.Create", // they block on a pipe; internal/regular does not
 	},
 	but: map[string]string{
 		"loop/signal.go: log.Print":                 "Exit is the end of a program, and prints its error",

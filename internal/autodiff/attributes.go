@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// attributes are the static parameters of a node (axes, strides and so on). GoMLX v0.28.8 keeps them in unexported
-// fields and has no accessor, so they are read, never written, by reflection. TestAttributes fails if a field changes.
+// attributes are the static parameters of a node (axes, strides and so on). GoMLX v0.28.8 has no accessor for them, so
+// they are read by reflection and never written. TestAttributes fails if a field changes.
 type attributes struct {
 	node   *graph.Node
 	inputs reflect.Value
@@ -46,7 +46,6 @@ func (a attributes) int(name string) int {
 	return int(a.field(name, reflect.Int).Int())
 }
 
-// ints gives a copy of a slice of ints, nil for an empty one.
 func (a attributes) ints(name string) []int {
 	f := a.field(name, reflect.Slice)
 	if f.Type().Elem().Kind() != reflect.Int {
@@ -59,7 +58,6 @@ func (a attributes) ints(name string) []int {
 	return values
 }
 
-// pairs gives a copy of a slice of paddings, nil for an empty one.
 func (a attributes) pairs(name string) [][2]int {
 	f := a.field(name, reflect.Slice)
 	if f.Type().Elem() != reflect.TypeFor[[2]int]() {
@@ -73,12 +71,11 @@ func (a attributes) pairs(name string) [][2]int {
 	return values
 }
 
-// sub gives the fields of a field that is itself a struct.
+// sub returns the fields of a struct field.
 func (a attributes) sub(name string) attributes {
 	return attributes{node: a.node, inputs: a.field(name, reflect.Struct)}
 }
 
-// function gives a field that is a function of the graph.
 func (a attributes) function(name string) *graph.Function {
 	f := a.field(name, reflect.Pointer)
 	if f.Type() != reflect.TypeFor[*graph.Function]() {

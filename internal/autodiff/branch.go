@@ -7,24 +7,24 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// branch is several functions of which one is run, and its gradient. In the graph it is a While, whose inputs are the
-// number of the function and all that the functions take from outside, so that a gradient can reach it.
+// branch is a choice among functions, and its gradient. In the graph it is a While, whose inputs are the number of the
+// function and everything that the functions capture, so that gradients reach the captured nodes.
 type branch struct {
 	bodies []*traced
-	taken  []*graph.Node         // what the bodies capture
-	out    int                   // how many results; the saved nodes follow them
-	saved  []map[*graph.Node]int // of each body: the number of the result that has a node's value
+	taken  []*graph.Node         // nodes that the bodies capture
+	out    int                   // number of results; the saved nodes follow them
+	saved  []map[*graph.Node]int // per body: the index of the result that has a node's value
 }
 
-// choosing is a parameter of a closure whose backend can write a case.
+// choosing is implemented by closure parameters of a backend that has a case operation.
 type choosing interface {
-	// Branch makes the closure a branch: a While with it as its body is the case of the closures of the Ifs in it.
+	// Branch marks the closure: a While with it as body is the case of the closures of the Ifs in it.
 	Branch()
 }
 
 type branchesKey struct{}
 
-// branchOf finds what a While of Branch was made of.
+// branchOf returns the branch that a While was made from.
 func branchOf(node *graph.Node) *branch {
 	if node.Type() != graph.NodeTypeWhile {
 		return nil
@@ -42,8 +42,8 @@ func (b *branch) note(g *graph.Graph, body *graph.Function) {
 	all[body] = b
 }
 
-// Branch traces functions and writes an operation that runs one of them: that of number, an int32, from 0 on. finish is
-// given the outputs of all, and returns as many of the same shapes for each.
+// Branch traces the functions and builds an operation that runs functions[number]; number is an int32. finish receives
+// the outputs of all functions, and returns outputs with the same number and shapes for each.
 func Branch(number *graph.Node, functions []func() []*graph.Node, finish func(outputs [][]*graph.Node) [][]*graph.Node) []*graph.Node {
 	g := number.Graph()
 	ranges, outputs := make([][2]int, len(functions)), make([][]*graph.Node, len(functions))
@@ -105,12 +105,12 @@ func Branch(number *graph.Node, functions []func() []*graph.Node, finish func(ou
 		return results
 	})
 	b.note(g, one)
-	results := graph.While(one, one, inputs...) // the backend writes a case of the closures in it
+	results := graph.While(one, one, inputs...) // the backend makes this a case of its closures
 	noteWritten(results[0])
 	return results[:b.out]
 }
 
-// inputsOf are those of the values for b.taken that a body captures.
+// inputsOf selects from the values for b.taken those that body i captures.
 func (b *branch) inputsOf(i int, values []*graph.Node) []*graph.Node {
 	list := make([]*graph.Node, len(b.bodies[i].captured))
 	for k, n := range b.bodies[i].captured {
@@ -119,8 +119,8 @@ func (b *branch) inputsOf(i int, values []*graph.Node) []*graph.Node {
 	return list
 }
 
-// gradient is the rule of a While that Branch wrote: a branch by the same number, of the gradients of its
-// functions. They take the saved nodes and compute the rest again.
+// gradient is the rule of a While from Branch: a branch of the functions' gradients. They use the saved nodes and
+// recompute the rest.
 func (b *branch) gradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	inputs, results := node.Inputs(), []*graph.Node{node}
 	if node.NumOutputs() > 1 {
@@ -154,7 +154,7 @@ func (b *branch) gradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 		bodies[i] = func() []*graph.Node {
 			in := make([]*graph.Node, len(values))
 			for k, v := range values {
-				in[k] = itself(v) // or the gradient by one value would have that by another, which was computed from it
+				in[k] = itself(v) // else a gradient by one value would include that by another one computed from it
 			}
 			known := map[*graph.Node]*graph.Node{}
 			for n, at := range b.saved[i] {
@@ -182,7 +182,7 @@ func (b *branch) gradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	return gradients
 }
 
-// itself is another node of the same value and the same gradient. GoMLX's Identity has no gradient.
+// itself returns another node with the same value and gradient. GoMLX's Identity has no gradient.
 func itself(n *graph.Node) *graph.Node {
 	return graph.IdentityWithCustomGradient(n, func(_, v *graph.Node) *graph.Node { return v })
 }

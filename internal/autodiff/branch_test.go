@@ -14,9 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// A Cond or a Switch is one case in the program, its gradient another one: there is no loop, and no select of what both
-// functions compute.
-// S25: conditionals in a row grew faster than JAX's.
+// A Cond or Switch is one case in the program, and its gradient another: there is no loop, and no select of the results
+// of both functions. S25: conditionals in a row grew faster than JAX's.
 func TestBranch_isACase(t *testing.T) {
 	cond := func(x node) node {
 		return ops.Cond(graph.GreaterThan(graph.ReduceAllSum(x), scalar64(x, 0)),
@@ -50,8 +49,8 @@ func TestBranch_isACase(t *testing.T) {
 	}
 }
 
-// A branch may be written twice into one function, as between Checkpoint and StopCheckpoint, and takes constants of any
-// size and numbers of any dtype.
+// A branch may be built twice in one function, as between Checkpoint and StopCheckpoint, and captures constants of any
+// size and scalars of any dtype.
 func TestBranch_again(t *testing.T) {
 	for name, again := range map[string]bool{"once": false, "again": true} {
 		t.Run(name, func(t *testing.T) {

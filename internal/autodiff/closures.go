@@ -8,18 +8,17 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// closing is a value of a backend that knows what the closures of its operation take from the functions around them.
-// GoMLX's nodes do not: what a closure takes is no input of its If or While.
+// closing is implemented by a backend's values that know what the closures of their operation capture. GoMLX's nodes do
+// not: captured nodes are not inputs of If and While.
 type closing interface {
 	Captured() []compute.Value
-	// Instead is called before the operation is written again with the same closures, and end after it: they take to[i]
-	// there where they take from[i] here.
+	// Instead is called before the operation is rebuilt with the same closures, which then capture to[i] in place of
+	// from[i]. end is called afterwards.
 	Instead(from, to []compute.Value) (end func())
 }
 
 type nodesKey struct{}
 
-// nodesOf finds the nodes of a graph by their values.
 type nodesOf struct {
 	seen  int
 	nodes map[compute.Value]*graph.Node
@@ -36,7 +35,7 @@ func (o *nodesOf) node(g *graph.Graph, v compute.Value) *graph.Node {
 	return o.nodes[v]
 }
 
-// hidden reports whether a node may be computed from more nodes than its graph and its backend say.
+// hidden reports whether a node may depend on nodes that neither graph nor backend report.
 func hidden(n *graph.Node) bool {
 	if n.Type() != graph.NodeTypeIf && n.Type() != graph.NodeTypeWhile {
 		return false
@@ -45,7 +44,7 @@ func hidden(n *graph.Node) bool {
 	return !said && !written(n)
 }
 
-// takenBy returns the nodes that a node is computed from: its inputs, and what its closures take.
+// takenBy returns the nodes that n depends on directly: its inputs and its closures' captures.
 func takenBy(n *graph.Node) []*graph.Node {
 	if n.Type() != graph.NodeTypeIf && n.Type() != graph.NodeTypeWhile {
 		return n.Inputs()
@@ -77,7 +76,7 @@ func takenBy(n *graph.Node) []*graph.Node {
 	return list
 }
 
-// clone writes a node again, with the new nodes for its inputs and for those that its closures take.
+// clone rebuilds a node with the new nodes as inputs and captures.
 func (w rewritten) clone(n *graph.Node) *graph.Node {
 	inputs := w.all(n.Inputs())
 	if c, ok := graph.InternalBackendOutputs(n)[0].(closing); ok && len(c.Captured()) > 0 {
@@ -94,7 +93,7 @@ func (w rewritten) clone(n *graph.Node) *graph.Node {
 
 type writtenKey struct{}
 
-// noteWritten remembers that a While is one of this package: its state has all that its closures take.
+// noteWritten records a While of this package, whose inputs include all captures.
 func noteWritten(of *graph.Node) {
 	if of.Type() == graph.NodeTypeSplitNode {
 		of = of.Inputs()[0]

@@ -5,7 +5,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// conv are the parameters of a convolution, one value for each spatial axis, with the defaults filled in.
+// conv has the parameters of a convolution, one value per spatial axis, with defaults filled in.
 type conv struct {
 	axes                                     compute.ConvolveAxesConfig
 	strides, inputDilations, kernelDilations []int
@@ -39,8 +39,7 @@ func convOf(node *graph.Node) conv {
 	return c
 }
 
-// extents are the sizes of one spatial axis with its dilations counted: how far the input, the kernel and, by its
-// strides, the output reach over the input.
+// extents are the sizes of a spatial axis including dilations: of input, kernel and strided output, in input elements.
 type extents struct{ input, kernel, output int }
 
 func (c conv) extents(i int, input, kernel, output *graph.Node) extents {
@@ -52,8 +51,8 @@ func (c conv) extents(i int, input, kernel, output *graph.Node) extents {
 	}
 }
 
-// convolution gives each gradient as one convolution, or as one for each group. Groups in one convolution are 2 to 400
-// times slower in XLA's CPU backend, except for depthwise ones.
+// convolution computes each gradient as one convolution, or one per group. A grouped convolution is 2 to 400 times
+// slower in XLA's CPU backend, except a depthwise one.
 func convolution(node, v *graph.Node) []*graph.Node {
 	input, kernel := node.Inputs()[0], node.Inputs()[1]
 	c := convOf(node)
@@ -97,7 +96,7 @@ func join(parts []*graph.Node, axis int) *graph.Node {
 	return graph.Concatenate(parts, axis)
 }
 
-// inputGradient convolves v, spread by the strides, with the kernel turned round and its channels swapped.
+// inputGradient convolves v, dilated by the strides, with the reversed kernel, whose channel axes are swapped.
 func (c conv) inputGradient(input, kernel, v *graph.Node) *graph.Node {
 	paddings := make([][2]int, len(c.paddings))
 	for i, p := range c.paddings {
@@ -111,14 +110,14 @@ func (c conv) inputGradient(input, kernel, v *graph.Node) *graph.Node {
 		KernelSpatial: c.axes.KernelSpatial,
 		OutputBatch:   c.axes.InputBatch, OutputChannels: c.axes.InputChannels, OutputSpatial: c.axes.InputSpatial,
 	}
-	if c.channelGroups > 1 { // depthwise: the kernel has one input channel, for either direction
+	if c.channelGroups > 1 { // depthwise: the kernel has one input channel in both directions
 		axes.KernelInputChannels, axes.KernelOutputChannels = c.axes.KernelInputChannels, c.axes.KernelOutputChannels
 	}
 	kernel = graph.Reverse(kernel, c.axes.KernelSpatial...)
 	return graph.ConvGeneral(v, kernel, axes, c.inputDilations, paddings, c.strides, c.kernelDilations, c.channelGroups, 1)
 }
 
-// kernelGradient convolves the input with v as its kernel: what was the batch is summed over, as channels are.
+// kernelGradient convolves the input with v as the kernel. The batch takes the role of channels and is summed over.
 func (c conv) kernelGradient(input, kernel, v *graph.Node) *graph.Node {
 	paddings := make([][2]int, len(c.paddings))
 	for i, p := range c.paddings {

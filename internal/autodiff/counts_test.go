@@ -106,8 +106,7 @@ func jaxCounts(t *testing.T) map[string]counts {
 	return all
 }
 
-// randomInputs are one value for each parameter of g: floats in (-1, 1), or (0.1, 1) if positive, and whole numbers
-// below 10.
+// randomInputs returns one value per parameter of g: floats in (-1, 1), or (0.1, 1) if positive, and integers below 10.
 func randomInputs(g *graph.Graph, positive bool) []any {
 	random := rand.New(rand.NewPCG(1, 2))
 	inputs := make([]any, g.NumParameters())
@@ -155,7 +154,7 @@ func requireClose(t *testing.T, want, got []*tensors.Tensor) {
 	}
 }
 
-// TestTwoLayersTakeFiveDots counts what is written: nothing of the gradients that nobody asked for.
+// TestTwoLayersTakeFiveDots counts operations: the program has no gradient that was not requested.
 func TestTwoLayersTakeFiveDots(t *testing.T) {
 	build := map[string]func(g *graph.Graph) (loss node, wrt []node){
 		"frozen first layer": func(g *graph.Graph) (node, []node) {

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// Functions with gradients of their own, [2, 3, 3] to [2, 3, 3].
+// Functions with custom gradients, [2, 3, 3] to [2, 3, 3].
 var customs = map[string]func(scope *model.Scope, x *graph.Node) *graph.Node{
 	"attention": func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return nn.Attention{Heads: 1, Width: 3}.Apply(scope.At("attention"), x)
@@ -38,7 +38,7 @@ func unitLike(x *graph.Node) *graph.Node {
 	return graph.ExpandLeftToRank(graph.ConvertDType(graph.Diagonal(x.Graph(), 3), x.DType()), 3)
 }
 
-// A function with a gradient of its own has the same first and second gradient in the body of a loop or a branch as
+// A function with a custom gradient has the same first and second gradient in the body of a loop or a branch as
 // outside.
 func TestCustom_inLoops(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -87,7 +87,7 @@ func TestCustom_inLoops(t *testing.T) {
 	}
 }
 
-// The gradients of each example are what they are for it alone.
+// The gradients of each example equal those for it alone.
 func TestCustom_perExample(t *testing.T) {
 	values := make([]float64, 2*3*3)
 	for i := range values {

@@ -207,9 +207,8 @@ var derivatives = []operation{
 	of(graph.NodeTypeIsNaN, 0, truth(func(a, _ node) node { return graph.IsNaN(a) })),
 }
 
-// noDerivatives are the node types without a row: of whole numbers and truth values, without floating-point inputs,
-// made by the gradients of others, of shapes that are not known or of several devices, or that lazo's backend leaves to
-// others.
+// noDerivatives are the node types without a row: of integers and bools, without floating-point inputs, created by
+// other gradients, of unknown shapes or several devices, or not supported by lazo's backend.
 var noDerivatives = []string{
 	"Invalid", "SplitNode", "Constant", "Parameter", "Iota", "RNGBitGenerator", "AllReduce",
 	"BatchNormGradient", "SelectAndScatterMax", "SelectAndScatterMin",
@@ -221,8 +220,8 @@ var noDerivatives = []string{
 	"FusedScaledDotProductAttentionVJP", "FusedSoftmax", "QuantizedEmbeddingLookup",
 }
 
-// TestDerivatives holds first and second derivatives of all operations, GoMLX's rules and lazo's, to finite
-// differences, and pins which ones there are.
+// TestDerivatives compares first and second derivatives of all operations, with GoMLX's rules and lazo's, to finite
+// differences, and pins which ones exist.
 func TestDerivatives(t *testing.T) {
 	covered := slices.Clone(noDerivatives)
 	for _, o := range derivatives {

@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// operand is one side of a DotGeneral.
 type operand struct {
 	node                     *graph.Node
 	batch, contracting, free []int
@@ -24,7 +23,7 @@ func newOperand(node *graph.Node, batch, contracting []int) operand {
 	return o
 }
 
-// operandsOf are the two sides of a DotGeneral, and the type that it adds up in, if one was given.
+// operandsOf returns the operands of a DotGeneral, and its accumulation dtype if one was set.
 func operandsOf(node *graph.Node) (lhs, rhs operand, sums dtypes.DType) {
 	a := attributesOf(node)
 	lhs = newOperand(node.Inputs()[0], a.ints("lhsBatchAxes"), a.ints("lhsContractingAxes"))
@@ -32,8 +31,7 @@ func operandsOf(node *graph.Node) (lhs, rhs operand, sums dtypes.DType) {
 	return lhs, rhs, dtypes.DType(a.sub("config").field("AccumulatorDType", reflect.Int32).Int())
 }
 
-// resultAxes are the axes of a DotGeneral's result, from the first one on: the batch axes, then the free ones of lhs,
-// then those of rhs.
+// resultAxes numbers the axes of a DotGeneral's result from first: batch axes, then free axes of lhs, then of rhs.
 func resultAxes(first int, lhs, rhs operand) (batch, fromLhs, fromRhs []int) {
 	batch = axesFrom(first, len(lhs.batch))
 	fromLhs = axesFrom(first+len(batch), len(lhs.free))
@@ -49,12 +47,11 @@ func dotGeneral(node, v *graph.Node) []*graph.Node {
 	}
 }
 
-// dotGradient is the gradient with respect to the operand wrt, of which other is the partner: v and other contracted
-// over the axes that other alone brought into the output. Complex values are not conjugated. sums is the type to add up
-// in, if the graph names one.
+// dotGradient is the gradient by wrt: v and other contracted over other's free axes. Complex values are not conjugated.
+// sums is the accumulation dtype, if the graph sets one.
 func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
-	// The product's axes, as the axes of wrt that they are: a DotGeneral gives the batch axes in the order asked for, and
-	// the remaining ones of each side in their own order.
+	// These are the axes of wrt in the order of the product's result: batch axes in the requested order, the others in
+	// each side's own order.
 	contracted := slices.Clone(wrt.contracting)
 	slices.SortFunc(contracted, func(a, b int) int {
 		return other.contracting[slices.Index(wrt.contracting, a)] - other.contracting[slices.Index(wrt.contracting, b)]
@@ -62,10 +59,10 @@ func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
 	order := slices.Concat(wrt.batch, wrt.free, contracted)
 	left, right := v, operand{other.node, other.batch, other.free, other.contracting}
 	if swapped := slices.Concat(wrt.batch, contracted, wrt.free); slices.IsSorted(swapped) {
-		// With the sides changed the axes come out in their places, and no transpose is needed.
+		// Swapping the sides gives the right axis order without a transpose.
 		left, right, order = right, left, swapped
 	}
-	t := v.node.DType() // not that of the operands where the product was asked for in another one
+	t := v.node.DType() // may differ from the operands' dtype
 	if wider := other.node.DType(); wider.Bits() > t.Bits() {
 		t = wider
 	}

@@ -20,8 +20,8 @@ var (
 	nan = math.NaN()
 )
 
-// TestGradientsAtEdges pins the gradients where a function has no single slope. JAX 0.10.2 gives the same where no
-// comment says otherwise.
+// TestGradientsAtEdges pins the gradients at points without a unique slope. JAX 0.10.2 agrees unless a comment says
+// otherwise.
 func TestGradientsAtEdges(t *testing.T) {
 	total := func(x node) node { return graph.ReduceAllSum(x) }
 	for _, c := range []struct {
@@ -65,7 +65,7 @@ func TestGradientsAtEdges(t *testing.T) {
 			f: graph.Pow, wantX: []float64{-4}, wantY: []float64{nan}},
 		{name: "pow of a negative base by a constant", x: []float64{-2, 3}, f: func(x, _ node) node {
 			b := graph.Const(x.Graph(), []float64{3, 2})
-			// Nobody looks at the logarithm of -2, not even one who looks for NaN.
+			// The logarithm of -2 is never computed, even in runs that look for NaN.
 			return graph.Add(graph.Pow(x, b), autodiff.Gradient(total(graph.Pow(x, b)), b)[0])
 		}, wantX: []float64{12, 6 + 3 + 6*math.Log(3)}},
 		{name: "div by a large value", x: []float64{1}, y: []float64{1e200},
@@ -119,14 +119,14 @@ func TestGradientsAtEdges(t *testing.T) {
 	}
 }
 
-// TestGoMLXIsWrong: gradients that are wrong without a word as GoMLX comes. When it fails GoMLX has mended them: see
-// docs/maintain/gradients.md, whether the rule still has a reason.
+// TestGoMLXIsWrong pins gradients that are silently wrong in GoMLX. If it fails, GoMLX has fixed them: check in
+// docs/maintain/gradients.md whether the rule is still needed.
 func TestGoMLXIsWrong(t *testing.T) {
 	type array = []float32
 	for _, c := range []struct {
 		name        string
 		f           func(x, y node) node
-		x, y, v     array // v: by what the outputs are multiplied before they are added up
+		x, y, v     array // v multiplies the outputs before they are summed
 		want, gomlx array // of the gradient by x
 	}{
 		{"contracting axes in different orders", func(x, y node) node {
@@ -154,7 +154,7 @@ func TestGoMLXIsWrong(t *testing.T) {
 	}
 }
 
-// TestGradientsInFloat16: GoMLX leaves the range of float16 on the way, and so does JAX but for the logarithm.
+// TestGradientsInFloat16: intermediate values of GoMLX overflow in float16; JAX's do too, except for the logarithm.
 func TestGradientsInFloat16(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -173,7 +173,7 @@ func TestGradientsInFloat16(t *testing.T) {
 				return graph.ConvertDType(graph.Parameter(g, name, shape32()), dtypes.Float16)
 			}
 			x, y, v := parameter("x"), parameter("y"), parameter("v")
-			out := graph.Mul(v, c.f(x, y)) // with a 1 that XLA does not know: it takes (a/b)/b for a/b²
+			out := graph.Mul(v, c.f(x, y)) // with a 1 that XLA does not know: it replaces (a/b)/b by a/b²
 			g.Compile(graph.ConvertDType(autodiff.Gradient(out, y)[0], dtypes.Float32), graph.ConvertDType(stockGradient(out, y)[0], dtypes.Float32))
 			results := g.Run(c.x, c.y, float32(1))
 			require.InEpsilon(t, c.want, results[0].Value(), 2e-3)

@@ -4,7 +4,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// unbroadcast sums v over the axes along which input was broadcast to v's shape.
+// unbroadcast sums v over the axes along which input was broadcast.
 func unbroadcast(v, input *graph.Node) *graph.Node {
 	if v.Shape().Equal(input.Shape()) {
 		return v
@@ -21,13 +21,13 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-// larger is the rule of Max. At a tie the first operand gets all of v, as in GoMLX. GoMLX subtracts, and gives NaN
-// where both are the same infinity.
+// larger is the rule of Max. At a tie the first operand receives v, as in GoMLX. GoMLX's rule subtracts, which gives
+// NaN for equal infinities.
 func larger(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.GreaterOrEqual(node.Inputs()[0], node.Inputs()[1]))
 }
 
-// smaller is the rule of Min. At a tie the second operand gets all of v, as in GoMLX.
+// smaller is the rule of Min. At a tie the second operand receives v, as in GoMLX.
 func smaller(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.LessThan(node.Inputs()[0], node.Inputs()[1]))
 }
@@ -40,8 +40,7 @@ func choose(node, v, first *graph.Node) []*graph.Node {
 	}
 }
 
-// clamp: v where x lies between the bounds, to a bound where x lies beyond it. At a bound itself nothing gets v, as in
-// JAX.
+// clamp passes v to x within the bounds, and to a bound if x is beyond it. At a bound all gradients are 0, as in JAX.
 func clamp(node, v *graph.Node) []*graph.Node {
 	low, x, high := node.Inputs()[0], node.Inputs()[1], node.Inputs()[2]
 	zero := graph.ScalarZero(v.Graph(), v.DType())
@@ -63,7 +62,7 @@ func expm1(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Mul(v, graph.Exp(node.Inputs()[0]))}
 }
 
-// rem: a - b·trunc(a/b), whose whole number does not move.
+// rem: a - b·trunc(a/b), with a constant quotient.
 func rem(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	ratio := graph.Div(a, b)
@@ -71,18 +70,18 @@ func rem(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{unbroadcast(v, a), unbroadcast(graph.Neg(graph.Mul(v, whole)), b)}
 }
 
-// atan2 of y and x: (x·dy - y·dx) / (x² + y²).
+// atan2(y, x): (x·dy - y·dx) / (x² + y²).
 func atan2(node, v *graph.Node) []*graph.Node {
 	y, x := node.Inputs()[0], node.Inputs()[1]
 	share := graph.Div(v, graph.Add(graph.Square(x), graph.Square(y)))
 	return []*graph.Node{unbroadcast(graph.Mul(share, x), y), unbroadcast(graph.Neg(graph.Mul(share, y)), x)}
 }
 
-// level is the rule of what is constant but for its jumps: it has slope 0, as in JAX.
+// level is the rule of piecewise constant functions: slope 0, as in JAX.
 func level(node, _ *graph.Node) []*graph.Node { return make([]*graph.Node, len(node.Inputs())) }
 
-// div: d(a/b) = da/b - (a/b)·db/b. The quotient is the node itself, and b does not vary over the axes that it is
-// broadcast along, so the division by it can follow the sum. GoMLX divides by b², which float16 has up to 255² alone.
+// div: d(a/b) = da/b - (a/b)·db/b. It reuses the quotient, and divides by b after the sum over axes along which b is
+// broadcast. GoMLX divides by b², which overflows in float16 above 255.
 func div(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	return []*graph.Node{
@@ -91,9 +90,8 @@ func div(node, v *graph.Node) []*graph.Node {
 	}
 }
 
-// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for a positive b; GoMLX gives NaN
-// there. For a constant b, which is hardly ever differentiated by, it is 0 for a negative a too: an eager run that
-// looks for NaN would else find one in x³.
+// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for b > 0, where GoMLX gives NaN. For
+// a constant b it is also 0 for a < 0; otherwise an eager run with NaN checks would report one in x³.
 func pow(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	one, zero := graph.ScalarOne(node.Graph(), node.DType()), graph.ScalarZero(node.Graph(), node.DType())
@@ -107,7 +105,7 @@ func pow(node, v *graph.Node) []*graph.Node {
 	}
 }
 
-// log divides by x. GoMLX multiplies by 1/x, which is infinite in float16 for a probability of 1e-5.
+// log divides by x. GoMLX multiplies by 1/x, which overflows in float16 at 1e-5.
 func log(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Div(v, node.Inputs()[0])}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestS10_everyEntryPoint: whatever of lazo a program imports, and nothing else, graph.Gradient is right from its first
-// graph on. Each row is a program of its own, since in this process the rules are replaced already.
+// TestS10_everyEntryPoint: with any single import of lazo, graph.Gradient is right from the first graph on. Each row is
+// its own program, because in this process the rules are replaced already.
 func TestS10_everyEntryPoint(t *testing.T) {
 	const (
 		onGo       = "backend := check(gobackend.New(\"\"))\n"

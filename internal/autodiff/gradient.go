@@ -7,15 +7,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Gradient returns the gradients of loss, a scalar, with respect to each of wrt, in their order and shapes. It is
-// graph.Gradient with the rules of this package, but panics where that would leave out what a closure takes in.
+// Gradient returns the gradients of a scalar loss by each of wrt, in their shapes. It is graph.Gradient with the rules
+// of this package. It panics if a closure's captures would be ignored.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	refuseClosures(loss, wrt)
 	return graph.Gradient(loss, wrt...)
 }
 
-// Weighted is the sum of values times weights of their shapes, as a real number: what is differentiated for the product
-// of weights and a Jacobian.
+// Weighted returns the sum of values times weights, as a real number. Its gradient is the vector-Jacobian product.
 func Weighted(values, weights []*graph.Node) (sum *graph.Node) {
 	for i, y := range values {
 		y = graph.ReduceAllSum(graph.Mul(y, weights[i]))
@@ -31,7 +30,7 @@ func Weighted(values, weights []*graph.Node) (sum *graph.Node) {
 	return sum
 }
 
-// ShapeText is the shape of a node, or nil, for a message.
+// ShapeText returns the shape of a node, or nil, for messages.
 func ShapeText(n *graph.Node) string {
 	if n == nil {
 		return "nil"
@@ -39,8 +38,8 @@ func ShapeText(n *graph.Node) string {
 	return n.Shape().String()
 }
 
-// Reaches reports whether a gradient of loss can flow to one of wrt: whether loss is computed from it by floating-point
-// numbers alone, with no StopGradient between.
+// Reaches reports whether a gradient of loss flows to one of wrt, through floating-point nodes and without a
+// StopGradient between.
 func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 	found := false
 	walk(loss, wrt, func(n *graph.Node) { found = found || slices.Contains(wrt, n) })
@@ -50,9 +49,8 @@ func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 var errClosure = errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
 	"(what a closure of GoMLX takes from outside would get 0): use ops.Cond, ops.Switch, ops.Scan or graph.Where, or put graph.StopGradient around its results")
 
-// refuseClosures panics where loss depends on an If or a While that was built after one of wrt. GoMLX knows no gradient
-// of them. It says so where their own inputs are differentiated; but what their closures take from outside is no input,
-// and gets 0.
+// refuseClosures panics if loss depends on an If or While built after one of wrt. GoMLX has no gradient of them. It
+// reports that for their inputs, but captured nodes are not inputs and would get 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	walk(loss, wrt, func(n *graph.Node) {
 		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil && branchOf(n) == nil {
@@ -61,11 +59,11 @@ func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	})
 }
 
-// walk visits once each node that the gradient of loss would pass on its way to wrt. Nodes older than all of wrt depend
-// on none.
+// walk visits once each node that the gradient of loss passes on the way to wrt. Nodes older than all of wrt cannot
+// depend on them.
 func walk(loss *graph.Node, wrt []*graph.Node, visit func(*graph.Node)) {
 	if loss == nil || len(wrt) == 0 {
-		return // graph.Gradient's to say
+		return // graph.Gradient reports this
 	}
 	first := loss.Id()
 	for _, n := range wrt {

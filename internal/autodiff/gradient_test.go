@@ -46,7 +46,7 @@ func TestGradient(t *testing.T) {
 			return graph.DotProduct(s, y), []node{x}
 		}, []float32{9, 16}},
 		{"a custom gradient that differentiates by graph.Gradient", func(x, y, z node) (node, []node) {
-			inner := graph.DotProduct(y, z) // made before, and of no use to the outer gradient
+			inner := graph.DotProduct(y, z) // created before, and not used by the outer gradient
 			s := graph.IdentityWithCustomGradient(x, func(_, v node) node {
 				return graph.Mul(v, graph.Gradient(inner, z)[0])
 			})
@@ -78,9 +78,8 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// TestR03_gradientInACustomGradient: a custom gradient that differentiates by graph.Gradient, all that a user has, by
-// what the outer gradient does not ask for. dw was 3: what lay outside of the outer call's selection was left out of
-// the inner one too.
+// TestR03_gradientInACustomGradient: a custom gradient calls graph.Gradient by a node that the outer gradient does not
+// ask for. dw was 3: nodes outside of the outer call's selection were left out of the inner one too.
 func TestR03_gradientInACustomGradient(t *testing.T) {
 	for _, backend := range []compute.Backend{plugintest.CPU(t), plugintest.Go(t)} {
 		g := graph.NewGraph(backend, "nested")
@@ -96,7 +95,7 @@ func TestR03_gradientInACustomGradient(t *testing.T) {
 	}
 }
 
-// TestGradientRefusesClosures: GoMLX gives 0 for what a branch or a loop takes from outside.
+// TestGradientRefusesClosures: GoMLX returns 0 for captures of a branch or a loop.
 func TestGradientRefusesClosures(t *testing.T) {
 	branch := func(x node) node { // x·x, or x
 		g := x.Graph()
@@ -116,7 +115,7 @@ func TestGradientRefusesClosures(t *testing.T) {
 			}),
 			graph.NewClosure(g, func(g *graph.Graph) []node {
 				i, sum := state(g)
-				return []node{graph.Add(i, graph.Const(g, float32(1))), graph.Add(sum, x)} // no OnePlus: GoMLX would take its 1 for main
+				return []node{graph.Add(i, graph.Const(g, float32(1))), graph.Add(sum, x)} // no OnePlus: GoMLX would create its 1 in main
 			}), graph.Const(g, float32(0)), graph.Const(g, float32(0)))
 		return results[0], results[1]
 	}

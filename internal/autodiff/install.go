@@ -1,10 +1,9 @@
-// Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments, or cost more than they
-// should.
+// Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments or too slow.
 //
-// GoMLX keeps its rules in graph.VJPRegistration, a map that it documents as open to change. A program that imports
-// this package has its rules there before main begins, so every gradient has them, graph.Gradient's and those of
-// GoMLX's trainer too. xla/hlo imports it, and each package of lazo that builds graphs. docs/maintain/gradients.md
-// lists the replaced rules with the reason for each, and their costs in GoMLX, in lazo and in JAX.
+// GoMLX keeps its rules in graph.VJPRegistration, a map that it documents as changeable. Importing this package
+// replaces them before main begins, for every gradient of the program, also those of graph.Gradient and GoMLX's
+// trainer. xla/hlo and each package of lazo that builds graphs import it. docs/maintain/gradients.md lists the replaced
+// rules, the reasons, and the costs in GoMLX, lazo and JAX.
 package autodiff
 
 import (
@@ -14,9 +13,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// rule gives the gradients with respect to the inputs of a node of one output, v being the gradient with respect to
-// that output. An input without a gradient gets nil. All others get theirs, asked for or not: what leads to no output
-// of a program is left out of it when it is written.
+// rule returns the gradients by the inputs of a node with one output, whose adjoint is v. It returns nil for an input
+// without a gradient, and all others whether needed or not: unused nodes are dropped when the program is written.
 type rule func(node, v *graph.Node) []*graph.Node
 
 func rules() map[graph.NodeType]rule {
@@ -41,8 +39,7 @@ func rules() map[graph.NodeType]rule {
 	}
 }
 
-// missing are the rules for operations of one output that GoMLX has none for; a Sort and a While have theirs beside
-// them.
+// missing returns the rules for operations of one output without a rule in GoMLX.
 func missing() map[graph.NodeType]rule {
 	return map[graph.NodeType]rule{
 		graph.NodeTypeReduceProduct: productOfAll,
@@ -58,11 +55,10 @@ func missing() map[graph.NodeType]rule {
 	}
 }
 
-// stock are GoMLX's own rules, for the cases that those of this package hand on.
+// stock has GoMLX's own rules, which some rules of this package call.
 var stock = maps.Clone(graph.VJPRegistration)
 
-// The rules are replaced when the program starts: nothing reads GoMLX's map yet, and what runs first makes no
-// difference to a gradient.
+// init runs before anything reads GoMLX's map. The order of package initialization does not matter.
 func init() {
 	next := maps.Clone(graph.VJPRegistration)
 	for _, list := range []map[graph.NodeType]rule{rules(), missing()} {

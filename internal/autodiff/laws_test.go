@@ -19,9 +19,9 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// values are parameters of a graph with the whole numbers in [-1, 1] to run it with: sums of their products are exact
-// in every type. They are no constants, because XLA folds a dot_general of constants wrongly if it has nothing but
-// three batch axes, out of order (CPU plugin 0.0.1).
+// values are parameters of a graph with the integers in [-1, 1] to run it with: sums of their products are exact in
+// every dtype. They are not constants, because XLA folds a dot_general of constants wrongly if it has only three batch
+// axes, out of order (CPU plugin 0.0.1).
 type values struct {
 	g      *graph.Graph
 	random *rand.Rand
@@ -47,8 +47,8 @@ func (v *values) parameter(dtype dtypes.DType, dims ...int) node {
 	return graph.ConvertDType(p, dtype)
 }
 
-// bilinear checks the law that defines the gradient of a function that is linear in each of its operands:
-// ⟨gradient wrt a, a'⟩ = ⟨v, f(a', b)⟩ for all a', and so for b. All numbers are whole, so it holds exactly.
+// bilinear checks the law that defines the gradient of a function that is linear in each operand: ⟨gradient wrt a, a'⟩
+// = ⟨v, f(a', b)⟩ for all a', and likewise for b. All numbers are integers, so it holds exactly.
 func bilinear(t require.TestingT, backend compute.Backend, dtype dtypes.DType, a, b []int, f func(a, b node) node) {
 	g := graph.NewGraph(backend, "bilinear")
 	defer g.Finalize()
@@ -206,8 +206,8 @@ func TestConvolutionGradientIsTheAdjoint(t *testing.T) {
 	t.Logf("%d convolutions", cases)
 }
 
-// TestPoolingGradient draws pools over values with many ties and compares with a plain loop: of equal elements the
-// first of the window, in row-major order, gets all. (GoMLX's select_and_scatter leaves the choice to XLA.)
+// TestPoolingGradient compares pools over values with many ties with a plain loop: at ties the first element of the
+// window, in row-major order, gets all. (GoMLX's select_and_scatter leaves the choice to XLA.)
 func TestPoolingGradient(t *testing.T) {
 	backend, cases := plugintest.Uncached(t), 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,38 +7,38 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Loop is a loop of a known greatest length, whose gradient is known: a scan.
+// Loop is a loop of known maximum length, with a gradient: a scan.
 type Loop struct {
-	// Length is how often the body runs, and how long the first axis of the places and of the outputs is.
+	// Length is the number of iterations and the length of the first axis of places and outputs.
 	Length int
-	// Reverse runs from the last place to the first.
+	// Reverse iterates from the last place to the first.
 	Reverse bool
-	// Remat has the gradient compute again all that the body computes, from the carried values alone.
+	// Remat makes the gradient recompute everything from the carried values.
 	Remat bool
 }
 
-// Body makes one turn: it gives the carried values of the next one, and what is stacked. The carried values have the
-// shapes that they began with. It is called once, to be traced.
+// Body builds one iteration. It returns the next carried values, in their initial shapes, and the outputs to stack. It
+// is called once, to be traced.
 type Body func(carry, at, fixed []*graph.Node) (next, out []*graph.Node)
 
 // loop is a Loop with its body. Its state in the graph's While is the counter, the carried values, the places, the
-// captured values, and the stacks: the outputs, the carried values before each turn, and the saved nodes. The gradient
-// takes the last two.
+// captures, and the stacks: the outputs, the carried values before each iteration, and the saved nodes. The gradient
+// uses the last two.
 type loop struct {
 	Loop
 	body                      *traced
-	carry, places, fixed, out int // how many
+	carry, places, fixed, out int // counts
 	saved                     []*graph.Node
 }
 
-// costly are the operations whose results are saved for the gradient. Of those of single elements these are the series
-// whose gradient takes their result: to compute another one again takes about as long as to read it.
+// costly are the operations whose results are saved for the gradient. Of elementwise operations it has the series whose
+// gradient uses their result; recomputing others takes about as long as reading them.
 var costly = map[graph.NodeType]bool{
 	graph.NodeTypeDotGeneral: true, graph.NodeTypeConvGeneral: true, graph.NodeTypeWhile: true, graph.NodeTypeSort: true,
 	graph.NodeTypeRNGBitGenerator: true, graph.NodeTypeExp: true, graph.NodeTypeTanh: true, graph.NodeTypeLogistic: true,
 }
 
-// toSave are the nodes of a body that are costly, with one output each.
+// toSave returns the costly nodes of a body with one output.
 func (t *traced) toSave() (list []*graph.Node) {
 	for _, n := range t.nodes {
 		if isCostly(n) && !slices.Contains(t.outputs, n) {
@@ -58,7 +58,7 @@ func isCostly(n *graph.Node) bool {
 
 type loopsKey struct{}
 
-// loopOf finds what a While of Run was made of.
+// loopOf returns the loop that a While was made from.
 func loopOf(node *graph.Node) *loop {
 	if node.Type() != graph.NodeTypeWhile {
 		return nil
@@ -76,10 +76,10 @@ func (l *loop) note(g *graph.Graph, body *graph.Function) {
 	loops[body] = l
 }
 
-// Run traces the body and writes the loop: places are stacked on their first axis, of which a turn gets one, and so are
-// outs. fixed are the same in each turn, as is any other node of the graph that body uses. What the body changes beside
-// its results is asked of changed when it was traced: values that it has taken, and what they are now. The loop carries
-// them, and last ends with them.
+// Run traces the body and builds the loop. places and outs are stacked on their first axis; an iteration gets one
+// element of places. fixed values and other captured nodes are the same in each iteration. changed is called after
+// tracing and returns values that the body changed besides its results, before and after; the loop carries them, and
+// last ends with them.
 func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body, changed func() (before, after []*graph.Node)) (last, outs []*graph.Node) {
 	at := shapesOf(places)
 	for i, stack := range at {
@@ -88,7 +88,7 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 	params, first, end := tracing(g, false, shapesOf(carry), at, shapesOf(fixed))
 	carryIn, placesIn, fixedIn := params[0], params[1], params[2]
 	next, given := body(carryIn, placesIn, fixedIn)
-	var out []*graph.Node // each once: what the gradient of a product takes is mostly that of a place too
+	var out []*graph.Node // each once: the gradient of a product often needs a value of places too
 	for _, o := range given {
 		if !slices.Contains(out, o) {
 			out = append(out, o)
@@ -113,7 +113,7 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 	return last, outs
 }
 
-// placeOf is the shape of what stands at one place of a stack.
+// placeOf is the shape of one element of a stack.
 func placeOf(stack shapes.Shape) shapes.Shape {
 	return shapes.Make(stack.DType, stack.Dimensions[1:]...)
 }
@@ -122,9 +122,8 @@ func stackOf(length int, place shapes.Shape) shapes.Shape {
 	return shapes.Make(place.DType, append([]int{length}, place.Dimensions...)...)
 }
 
-// write writes the While.
 func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, outs []*graph.Node) {
-	// GoMLX shares scalars among functions: made here, they are main's.
+	// GoMLX shares scalars among functions; created here, they belong to main.
 	zero, one, length := graph.Const(g, int32(0)), graph.Const(g, int32(1)), graph.Const(g, int32(l.Length))
 	state := []*graph.Node{zero}
 	at := len(state)
@@ -163,7 +162,7 @@ func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, 
 	return results[at : at+l.carry], results[stacks : stacks+l.out]
 }
 
-// at writes the body for carried values and places, and what is fixed.
+// at builds the body for carried values, places and fixed values.
 func (l *loop) at(turn, fixed []*graph.Node, known map[*graph.Node]*graph.Node) rewritten {
 	given := len(fixed) - len(l.body.captured)
 	return l.body.at(slices.Concat(turn, fixed[:given]), fixed[given:], known)

@@ -7,11 +7,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// differentiable tells whether values of a type have a gradient.
 func differentiable(t dtypes.DType) bool { return t.IsFloat() || t.IsComplex() }
 
-// whileGradient is the rule of a While that Run wrote: a loop in the other direction, over the carried values that the
-// first one kept. Each turn computes the body again and differentiates it.
+// whileGradient is the rule of a While from Run: a reversed loop over the saved carried values. Each iteration
+// recomputes the body and differentiates it.
 func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	if b := branchOf(node); b != nil {
 		return b.gradient(node, vs)
@@ -28,7 +27,7 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	fixed := inputs[at+l.carry+l.places : at+l.carry+l.places+l.fixed]
 	stacks := at + l.carry + l.places + l.fixed
 	kept, saved := results[stacks+l.out:stacks+l.out+l.carry], results[stacks+l.out+l.carry:]
-	turns := slices.Concat(kept, places) // the parameters of each turn, stacked
+	turns := slices.Concat(kept, places) // stacked parameters of each iteration
 
 	b.ofCarry, b.ofPlaces = floats(kept), floats(places)
 	var carry, fed []*graph.Node
@@ -83,24 +82,24 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	return gradients
 }
 
-// backward is the gradient of a loop: the numbers of the values that have an adjoint, of their kind.
+// backward is the gradient of a loop: the indices of the values with an adjoint, by kind.
 type backward struct {
 	*loop
 	ofCarry, ofPlaces, ofFixed []int
-	ofOut                      []int // of the outputs behind the carried values, those that an adjoint comes for
+	ofOut                      []int // outputs after the carried values that have an adjoint
 	products                   []product
 }
 
-// product is a DotGeneral of the body with a fixed value that is used by such alone, as weights are. Its gradient by
-// that value is one product behind the loop, over all places at once, where a sum in the loop would take one for each.
+// product is a DotGeneral of the body with a fixed value that is used only in products, such as weights. Its gradient
+// is one product over all places after the loop, instead of a sum in the loop.
 type product struct {
 	node  *graph.Node
 	fixed int
 }
 
-// turn goes one turn back. It carries the adjoints of the carried values, and the sums of those of fixed ones; it is
-// fed the adjoints of outputs, and what the turn was given; it gives the adjoints of the places, and what the products
-// need.
+// turn builds one backward iteration. It carries the adjoints of carried values and the sums of those of fixed values.
+// It takes the adjoints of outputs and the iteration's parameters. It outputs the adjoints of places and the operands
+// of the products.
 func (b *backward) turn(carry, at, fixed []*graph.Node) (next, out []*graph.Node) {
 	ofOut, params := at[:len(b.ofOut)], at[len(b.ofOut):]
 	params, saved := params[:b.carry+b.places], params[b.carry+b.places:]
@@ -128,7 +127,7 @@ func (b *backward) turn(carry, at, fixed []*graph.Node) (next, out []*graph.Node
 		wrt = append(wrt, now.of(p.node))
 	}
 	gradients := make([]*graph.Node, len(wrt))
-	if loss == nil { // nothing that it comes from has an adjoint
+	if loss == nil { // nothing that it depends on has an adjoint
 		for i, n := range wrt {
 			gradients[i] = graph.Zeros(n.Graph(), n.Shape())
 		}
@@ -149,7 +148,7 @@ func (b *backward) turn(carry, at, fixed []*graph.Node) (next, out []*graph.Node
 	return next, out
 }
 
-// fixedParam is what stands for a fixed value in the body.
+// fixedParam is the body's parameter for a fixed value.
 func (l *loop) fixedParam(i int) *graph.Node {
 	if given := l.fixed - len(l.body.captured); i >= given {
 		return l.body.captured[i-given]
@@ -165,7 +164,7 @@ func (p product) other(l *loop) *graph.Node {
 	return in[0]
 }
 
-// gradient is that by the fixed value, of the stacks of the other operand and of the adjoints.
+// gradient is by the fixed value, from the stacks of the other operand and of the adjoints.
 func (p product) gradient(l *loop, fixed, other, v *graph.Node) *graph.Node {
 	lhs, rhs, sums := operandsOf(p.node)
 	batch, fromLhs, fromRhs := resultAxes(1, lhs, rhs)
@@ -174,7 +173,7 @@ func (p product) gradient(l *loop, fixed, other, v *graph.Node) *graph.Node {
 		of, partner, ofFixed, ofPartner = rhs, lhs, fromRhs, fromLhs
 	}
 	of.node = fixed
-	// The places are one more axis that both have and the gradient sums over.
+	// The places are a further axis of both, over which the gradient sums.
 	partner = operand{other, shifted(partner.batch), shifted(partner.contracting), append([]int{0}, shifted(partner.free)...)}
 	return dotGradient(operand{v, batch, append([]int{0}, ofPartner...), ofFixed}, partner, of, sums)
 }
@@ -187,7 +186,6 @@ func shifted(axes []int) []int {
 	return list
 }
 
-// floats are the numbers of the nodes that have a gradient.
 func floats(nodes []*graph.Node) (list []int) {
 	for i, n := range nodes {
 		if differentiable(n.DType()) {
@@ -197,7 +195,7 @@ func floats(nodes []*graph.Node) (list []int) {
 	return list
 }
 
-// splits are the outputs of a node of several, by their numbers.
+// splits returns the outputs of a node by index.
 func splits(node *graph.Node) []*graph.Node {
 	outputs := make([]*graph.Node, node.NumOutputs())
 	for _, n := range node.Graph().Nodes()[node.Id():] {
@@ -208,7 +206,7 @@ func splits(node *graph.Node) []*graph.Node {
 	return outputs
 }
 
-// isZero tells whether a node is zeros as GoMLX makes them for an output that has no adjoint.
+// isZero reports whether n is the zeros that GoMLX makes for an output without adjoint.
 func isZero(n *graph.Node) bool {
 	if n.Type() == graph.NodeTypeBroadcastInDim {
 		n = n.Inputs()[0]

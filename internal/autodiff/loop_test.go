@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// unrolled is what autodiff.Loop.Run computes, turn by turn.
+// unrolled computes autodiff.Loop.Run iteration by iteration.
 func unrolled(l autodiff.Loop, carry, places []node, body autodiff.Body) (last, outs []node) {
 	last = carry
 	var made [][]node // by place
@@ -49,7 +49,7 @@ func unrolled(l autodiff.Loop, carry, places []node, body autodiff.Body) (last, 
 // scalar64 is a scalar of the type of the tests.
 func scalar64(x node, v float64) node { return graph.Scalar(x.Graph(), dtypes.Float64, v) }
 
-// TestLoop holds a loop, and its first and second derivatives, to the same turns written one by one.
+// TestLoop compares a loop, and its first and second derivatives, with the unrolled iterations.
 func TestLoop(t *testing.T) {
 	type program struct {
 		loop autodiff.Loop
@@ -144,8 +144,8 @@ func TestLoop(t *testing.T) {
 
 type runner func(carry, places, fixed []node, body autodiff.Body) (last, outs []node)
 
-// A turn keeps an output once, however often it is given: the gradient of an RNN's input and that of its state's
-// product take the same numbers.
+// An iteration keeps an output once, however often it is returned: the gradients of an RNN's input and of its state's
+// product use the same numbers.
 func TestLoop_stacks(t *testing.T) {
 	g := graph.NewGraph(plugintest.CPU(t), "stacks")
 	defer g.Finalize()
@@ -167,9 +167,9 @@ func TestLoop_stacks(t *testing.T) {
 		}
 		return n
 	}
-	// The counter, the state, x, u; two outputs, the state before each turn, its product.
+	// The counter, the state, x, u; two outputs, the state before each iteration, its product.
 	require.Equal(t, 4+2+1+1, stacks(forward))
-	// The counter, the adjoint of the state, the states, x, their products, u; the adjoints of x, which are the products';
-	// what a gradient of this one would take: the adjoint before each turn, a product and the tanh.
+	// The counter, the adjoint of the state, the states, x, their products, u; the adjoints of x, which are the
+	// products'; for a gradient of this one: the adjoint before each iteration, a product and the tanh.
 	require.Equal(t, 6+1+3, stacks(g.Nodes()[len(forward):]))
 }

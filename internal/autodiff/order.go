@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// sorted is the rule of Sort: each adjoint goes back to where its element came from. The operands are sorted again with
-// their places, and the adjoints by these.
+// sorted is the rule of Sort: each adjoint goes to the origin of its element. It sorts the operands again with their
+// indices, then the adjoints by these.
 func sorted(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	a, inputs := attributesOf(node), node.Inputs()
 	axis := a.int("axis")
@@ -35,7 +35,6 @@ func withType(s shapes.Shape, t dtypes.DType) shapes.Shape {
 	return s
 }
 
-// withPlaces is a comparator that takes two more numbers, and does not look at them.
 func withPlaces(node *graph.Node, comparator *graph.Function) *graph.Function {
 	g, inputs := node.Graph(), node.Inputs()
 	var nodes, params []*graph.Node
@@ -51,7 +50,7 @@ func withPlaces(node *graph.Node, comparator *graph.Function) *graph.Function {
 	if len(params) != 2*len(inputs) || len(nodes) == 0 {
 		panic(errors.New("autodiff: gradient of a Sort: its comparator is not as GoMLX v0.28.8 makes them"))
 	}
-	order := &traced{params: params, nodes: nodes, outputs: nodes[len(nodes)-1:]} // GoMLX does not say which it returned
+	order := &traced{params: params, nodes: nodes, outputs: nodes[len(nodes)-1:]} // GoMLX does not say which node it returned
 	if s := order.outputs[0].Shape(); s.DType != dtypes.Bool || s.Rank() != 0 {
 		panic(fmt.Errorf("autodiff: gradient of a Sort: the last node of its comparator is %s, expected the scalar of bool that it gives", s))
 	}
@@ -68,7 +67,7 @@ func withPlaces(node *graph.Node, comparator *graph.Function) *graph.Function {
 	})
 }
 
-// byPlace sorts places, and numbers with them.
+// byPlace is a comparator for sorting numbers by index.
 func byPlace(g *graph.Graph, t dtypes.DType) *graph.Function {
 	return graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		p := make([]*graph.Node, 4)

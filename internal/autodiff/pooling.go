@@ -10,12 +10,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// maxTaps is the largest window that pooling takes apart: the program grows with it.
+// maxTaps is the largest window that pooling expands: the program grows with it.
 const maxTaps = 64
 
-// pooling is the rule of ReduceWindow. GoMLX makes select_and_scatter of a maximum and reduce_window of a
-// sum. XLA's CPU backend is slow at both: 2 to 100 times slower than element by element operations for each position of
-// the window (a tap) in turn. Among equal elements the first of the window, in row-major order, gets all of v.
+// pooling is the rule of ReduceWindow. GoMLX uses select_and_scatter for a maximum and reduce_window for a sum. XLA's
+// CPU backend runs both 2 to 100 times slower than elementwise operations per window position (tap). At ties the first
+// element of the window in row-major order gets all of v.
 func pooling(node, v *graph.Node) []*graph.Node {
 	a := attributesOf(node)
 	w := window{sizes: a.ints("windowDimensions"), strides: a.ints("strides"), padding: a.pairs("paddings")}
@@ -41,7 +41,6 @@ func pooling(node, v *graph.Node) []*graph.Node {
 	return stock[graph.NodeTypeReduceWindow](node, []*graph.Node{v}, v.Shape())
 }
 
-// window is a pooling window, per axis of its input.
 type window struct {
 	sizes, strides []int
 	padding        [][2]int
@@ -57,14 +56,14 @@ func (w window) tap(i int) []int {
 	return position
 }
 
-// first gives, in the shape of node, the number of the first element of each window that equals node, its extremum.
+// first returns, in the shape of node, the index of the first element of each window that equals node, its extremum.
 func (w window) first(node, x *graph.Node, taps int) *graph.Node {
 	around := make([]graph.PadAxis, x.Rank())
 	for axis, p := range w.padding {
 		around[axis] = graph.PadAxis{Start: p[0], End: p[1]}
 	}
 	if slices.ContainsFunc(w.padding, func(p [2]int) bool { return p != [2]int{} }) {
-		// What is outside x must not be chosen, and nothing equals NaN.
+		// NaN equals nothing, so padding is never chosen.
 		x = graph.Pad(x, graph.Scalar(x.Graph(), x.DType(), math.NaN()), around...)
 	}
 	chosen := number(x, taps)
@@ -81,7 +80,7 @@ func (w window) first(node, x *graph.Node, taps int) *graph.Node {
 
 func number(x *graph.Node, i int) *graph.Node { return graph.Scalar(x.Graph(), dtypes.Int32, i) }
 
-// toFirst gives v to the first element of each window that equals node.
+// toFirst passes v to the first element of each window that equals node.
 func (w window) toFirst(node, v, x *graph.Node, taps int) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), v.DType())
 	chosen := w.first(node, x, taps)
@@ -92,7 +91,7 @@ func (w window) toFirst(node, v, x *graph.Node, taps int) *graph.Node {
 	return w.scatter(x, taps, func(i int) *graph.Node { return graph.Where(graph.Equal(chosen, number(x, i)), v, zero) })
 }
 
-// scatter sums what each tap contributes, in the shape of the output, at its place in x.
+// scatter adds each tap's contribution, in the shape of the output, at its position in x.
 func (w window) scatter(x *graph.Node, taps int, contribution func(tap int) *graph.Node) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), x.DType())
 	var sum *graph.Node
@@ -113,7 +112,7 @@ func (w window) scatter(x *graph.Node, taps int, contribution func(tap int) *gra
 	return sum
 }
 
-// tiles tells whether the windows lie side by side.
+// tiles reports whether the windows are adjacent and do not overlap.
 func (w window) tiles() bool {
 	for axis, size := range w.sizes {
 		if size != w.strides[axis] || w.padding[axis] != [2]int{} {
@@ -123,8 +122,8 @@ func (w window) tiles() bool {
 	return true
 }
 
-// tile gives, where windows lie side by side, each element of a window the value of the window, or, if elements is set,
-// each window the values of its elements.
+// tile is for windows that tile x. It returns the window's value for each element or, with elements set, the elements
+// of each window.
 func (w window) tile(values, output *graph.Node, elements bool) *graph.Node {
 	var from, to, covered []int
 	for axis, n := range output.Shape().Dimensions {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // program is the StableHLO that a graph was lowered to.
 type program string
 
-// lower gives the program of build's outputs, as it is written for the CPU, without compiling it.
+// lower returns the program of build's outputs for the CPU, without compiling it.
 func lower(build func(g *graph.Graph) []node) program {
 	on := &writing{}
 	g := graph.NewGraph(on, "gradient")
@@ -53,7 +53,7 @@ func (w *writing) Builder(name string) compute.Builder {
 	}).ForCPU(true).Apart()
 }
 
-// written is what a graph takes for its executable.
+// written is the executable of a graph that was not compiled.
 type written struct{ compute.Executable }
 
 func (written) Finalize() {}
@@ -110,10 +110,10 @@ func (p program) statements(t testing.TB) []statement {
 	return straight(list)
 }
 
-// straight takes out how the CPU's lowering turns a product: the barrier behind it, and the transpose behind that. They
-// are not the gradient rules', and other devices have none.
+// straight removes the CPU lowering's layout of a product: the barrier after it, and the transpose after that. They do
+// not come from the gradient rules, and other devices have none.
 func straight(list []statement) []statement {
-	same := map[string]string{} // a value to what it is of the product
+	same := map[string]string{} // maps a value to the product that it is
 	return slices.DeleteFunc(list, func(s statement) bool {
 		for i, in := range s.inputs {
 			if of, ok := same[in]; ok && s.kind != "transpose" {
@@ -135,7 +135,7 @@ func straight(list []statement) []statement {
 // free are the operations that compute nothing: they are not counted, here and in testdata/jax_counts.py.
 var free = []string{"constant", "iota", "reshape", "broadcast_in_dim", "reverse", "return"}
 
-// counts are the operations of a program that lead to an output, and the elements that they produce.
+// counts has the operations of a program that lead to an output, and the elements that they produce.
 type counts struct {
 	byKind               map[string]int
 	operations, elements int
@@ -161,7 +161,7 @@ func (p program) counts(t testing.TB) counts {
 	return c
 }
 
-// written counts the operations of a kind, those without a use included.
+// written counts the operations of a kind, including unused ones.
 func (p program) written(t testing.TB, kind string) int {
 	t.Helper()
 	n := 0

@@ -5,8 +5,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// extremum is the rule of ReduceMax and ReduceMin. Every element that equals the extremum gets v, as in GoMLX. GoMLX
-// subtracts, and gives NaN where the extremum is an infinity.
+// extremum is the rule of ReduceMax and ReduceMin. Every element equal to the extremum gets v, as in GoMLX. GoMLX's
+// rule subtracts, which gives NaN for an infinite extremum.
 func extremum(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	_, kept := reducedAxes(node)
@@ -15,8 +15,7 @@ func extremum(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Where(chosen, spread, graph.ScalarZero(v.Graph(), v.DType()))}
 }
 
-// reducedAxes are the axes that a node is reduced over, and the shape of its result where these are kept, with one
-// element.
+// reducedAxes returns the axes of a reduction and the result's shape with these axes kept at length 1.
 func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
 	x := node.Inputs()[0]
 	if axes = attributesOf(node).ints("axes"); len(axes) == 0 {
@@ -29,13 +28,13 @@ func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
 	return axes, kept
 }
 
-// productOfAll is the rule of ReduceProduct: v times all elements but one, which no division finds where an element is
-// 0. Axis by axis they are the product of those before it and those behind it.
+// productOfAll is the rule of ReduceProduct: v times the product of all other elements. It multiplies those before and
+// after an element, axis by axis, because division fails at 0.
 func productOfAll(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	axes, kept := reducedAxes(node)
 	others := graph.Ones(x.Graph(), x.Shape())
-	left := x // with one element along the axes that are done
+	left := x // length 1 along the axes that are done
 	for _, axis := range axes {
 		all := graph.ReduceMultiply(left, axis)
 		others = graph.Mul(others, graph.BroadcastToShape(othersAlong(left, axis), x.Shape()))
@@ -46,10 +45,10 @@ func productOfAll(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Mul(graph.BroadcastToShape(graph.ReshapeWithShape(v, kept), x.Shape()), others)}
 }
 
-// othersAlong gives for each element the product of the others along an axis.
+// othersAlong returns the product of the other elements along an axis.
 func othersAlong(x *graph.Node, axis int) *graph.Node {
 	n := x.Shape().Dimensions[axis]
-	shift := func(x *graph.Node, by int) *graph.Node { // filled with ones; by > 0 towards the end
+	shift := func(x *graph.Node, by int) *graph.Node { // fills with ones; by > 0 shifts towards the end
 		fill, rest := x.Shape().Clone(), make([]graph.SliceAxisSpec, x.Rank())
 		for i := range rest {
 			rest[i] = graph.AxisRange()
@@ -71,8 +70,7 @@ func othersAlong(x *graph.Node, axis int) *graph.Node {
 	return graph.Mul(before, behind)
 }
 
-// unlessEmpty is the rule of what GoMLX differentiates well but for arrays without elements, which it cannot broadcast
-// to.
+// unlessEmpty handles arrays without elements, to which GoMLX's rules cannot broadcast.
 func unlessEmpty(node, v *graph.Node) []*graph.Node {
 	if v.Shape().IsZeroSize() || node.Inputs()[0].Shape().IsZeroSize() {
 		return zeros(node.Inputs())
@@ -83,7 +81,7 @@ func unlessEmpty(node, v *graph.Node) []*graph.Node {
 func zeros(inputs []*graph.Node) []*graph.Node {
 	gradients := make([]*graph.Node, len(inputs))
 	for i, input := range inputs {
-		gradients[i] = graph.Zeros(input.Graph(), input.Shape()) // not ZerosLike, which is for arrays with elements
+		gradients[i] = graph.Zeros(input.Graph(), input.Shape()) // ZerosLike needs elements
 	}
 	return gradients
 }

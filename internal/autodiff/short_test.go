@@ -2,5 +2,5 @@
 
 package autodiff_test
 
-// draws is how many layouts a law is checked for.
+// draws is the number of layouts for which a law is checked.
 const draws = "30"

@@ -8,15 +8,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// traced is the part of a graph between some nodes and what was computed from them: a function that can be rewritten
-// again, as the body of a loop, with other nodes in the place of its parameters.
+// traced is the part of a graph between parameters and outputs, a function that can be rebuilt with other nodes as its
+// parameters, for example as the body of a loop.
 type traced struct {
 	params, outputs []*graph.Node
-	nodes           []*graph.Node // that lie between, in the order in which they were made
-	captured        []*graph.Node // what the nodes take besides the parameters, without constants
+	nodes           []*graph.Node // between them, in creation order
+	captured        []*graph.Node // other nodes that they use, without constants
 }
 
-// parametersLike are the parameters of a closure that takes values of these shapes.
 func parametersLike(g *graph.Graph, values []*graph.Node) []*graph.Node {
 	params := make([]*graph.Node, len(values))
 	for i, v := range values {
@@ -25,21 +24,20 @@ func parametersLike(g *graph.Graph, values []*graph.Node) []*graph.Node {
 	return params
 }
 
-// placeholder is a node that stands for a parameter while a function is traced. Nothing computes it, and no gradient
-// goes behind it.
+// placeholder replaces a parameter during tracing. Nothing computes it, and gradients end at it.
 func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.OptimizationBarrier(graph.StopGradient(graph.Zeros(g, shape)))
 }
 
-// A tracer is a backend that knows what a body makes while it is traced, and refuses it outside.
+// tracer is a backend that tracks which nodes a body creates, and refuses them outside of it.
 type tracer interface {
-	BeginTrace(whole bool) // the parameters come; whole: all but constants and parameters is of the body
-	TraceBody()            // the body comes
+	BeginTrace(whole bool) // before the parameters; whole: all but constants and parameters is in the body
+	TraceBody()            // before the body
 	EndTrace()
 }
 
-// tracing traces a body on parameters of some shapes, and gives the number of its first node. Call end when what the
-// body made was read.
+// tracing traces a body with parameters of these shapes. first is the index of its first node. Call end after reading
+// the body's nodes.
 func tracing(g *graph.Graph, whole bool, lists ...[]shapes.Shape) (params [][]*graph.Node, first int, end func()) {
 	t, ok := g.Backend().(tracer)
 	if ok {
@@ -68,13 +66,14 @@ func shapesOf(nodes []*graph.Node) []shapes.Shape {
 	return list
 }
 
-// cut finds the part of the nodes made from number first on that lies between params and outputs. A node that depends
-// on no parameter is the same each time and stays outside.
+// cut returns the part between params and outputs of the nodes created from index first. Nodes that depend on no
+// parameter are loop-invariant and stay outside.
 func cut(g *graph.Graph, first int, params, outputs []*graph.Node) *traced {
 	return cutOf(g.Nodes()[first:], false, params, outputs)
 }
 
-// cutOf is cut of some nodes. whole is for a body that may not be run at all: all of it but constants is inside.
+// cutOf does the same for given nodes. whole is for a body that may not run at all: then all of it but constants is
+// inside.
 func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *traced {
 	t := &traced{params: params, outputs: outputs}
 	varies := map[*graph.Node]bool{}
@@ -99,7 +98,7 @@ func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *trac
 			}
 		}
 	}
-	// All outputs of a node of several stay, also those that only its gradient takes.
+	// All outputs of a multi-output node stay, also those that only its gradient uses.
 	t.nodes = slices.DeleteFunc(t.nodes, func(n *graph.Node) bool {
 		return !needed[n] && (n.Type() != graph.NodeTypeSplitNode || !needed[n.Inputs()[0]])
 	})
@@ -121,8 +120,8 @@ func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *trac
 	return t
 }
 
-// at writes the function again, with other nodes for its parameters and what else it takes. It gives what the nodes are
-// now. Where the value of a node is known, it is taken; its gradient goes the way of the node all the same.
+// at rebuilds the function with other nodes for parameters and captures, and returns the new nodes. Known values
+// replace their nodes, but gradients still pass through the nodes.
 func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph.Node) rewritten {
 	if len(params) != len(t.params) || len(captured) != len(t.captured) {
 		panic(fmt.Errorf("autodiff: a function of %d parameters and %d captured values was given %d and %d",
@@ -148,7 +147,7 @@ func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph
 
 type alwaysKey struct{}
 
-// always is a constant of the graph that is always true; it stands for nothing but instead.
+// always is a true constant that only instead uses.
 func always(g *graph.Graph) *graph.Node {
 	if n, ok := g.State(alwaysKey{}).(*graph.Node); ok {
 		return n
@@ -158,15 +157,13 @@ func always(g *graph.Graph) *graph.Node {
 	return n
 }
 
-// instead is a value that a node has, in the place of the node. XLA leaves the node out; the gradient goes to it and
-// not to the value.
+// instead replaces a node by its known value. XLA drops the node; the gradient goes to the node and not to the value.
 func instead(value, node *graph.Node) *graph.Node {
 	return graph.Where(always(node.Graph()), value, node)
 }
 
 type insteadKey struct{}
 
-// noteInstead remembers what stands for a node.
 func noteInstead(node, is *graph.Node) {
 	known, ok := node.Graph().State(insteadKey{}).(map[*graph.Node]*graph.Node)
 	if !ok {
@@ -176,8 +173,7 @@ func noteInstead(node, is *graph.Node) {
 	known[node] = is
 }
 
-// ofResult is the rule of functions of single elements whose gradient takes their result: the saved one, if there is
-// one.
+// ofResult is the rule of elementwise functions whose gradient uses their result: the saved one, if any.
 func ofResult(node, v *graph.Node) []*graph.Node {
 	result := node
 	if known, ok := node.Graph().State(insteadKey{}).(map[*graph.Node]*graph.Node); ok && known[node] != nil {
@@ -186,7 +182,7 @@ func ofResult(node, v *graph.Node) []*graph.Node {
 	return stock[node.Type()](result, []*graph.Node{v}, shapes.Shape{})
 }
 
-// chosen is the rule of Where, which knows instead.
+// chosen is the rule of Where, including instead.
 func chosen(node, v *graph.Node) []*graph.Node {
 	if t, ok := node.Graph().State(alwaysKey{}).(*graph.Node); ok && node.Inputs()[0] == t {
 		return []*graph.Node{nil, nil, v}
@@ -194,7 +190,7 @@ func chosen(node, v *graph.Node) []*graph.Node {
 	return stock[graph.NodeTypeWhere](node, []*graph.Node{v}, shapes.Shape{})
 }
 
-// rewritten is what stands for the nodes of a traced function where it was rewritten again.
+// rewritten maps the nodes of a traced function to their rebuilt ones.
 type rewritten map[*graph.Node]*graph.Node
 
 func (w rewritten) of(n *graph.Node) *graph.Node {
@@ -212,8 +208,7 @@ func (w rewritten) all(nodes []*graph.Node) []*graph.Node {
 	return list
 }
 
-// factorOf lists the nodes that take a parameter, if all of them are products of it and something else that is no
-// output of the function.
+// factorOf returns the nodes that use a parameter, if each is a product of it with something else and not an output.
 func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	if slices.Contains(t.outputs, param) {
 		return nil
@@ -232,13 +227,13 @@ func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	return products
 }
 
-// constant tells whether a node depends on nothing but constants. What stands for a parameter is none.
+// constant reports whether a node depends only on constants. Placeholders are not constants.
 func constant(n *graph.Node) bool {
 	seen := map[*graph.Node]bool{}
 	var of func(n *graph.Node) bool
 	of = func(n *graph.Node) bool {
 		if seen[n] {
-			return true // or it would have ended
+			return true // otherwise it would have ended
 		}
 		seen[n] = true
 		switch {

@@ -27,13 +27,13 @@ func (in *inputs) parameter(dtype dtypes.DType, dims ...int) node {
 	return graph.Parameter(in.g, string(rune('a'+in.made-1)), shapes.Make(dtype, dims...))
 }
 
-// fixed is an input that nobody wants a gradient of.
+// fixed is an input without a gradient.
 func (in *inputs) fixed(dims ...int) node { return in.parameter(dtypes.Float32, dims...) }
 
-// labels is a fixed input of whole numbers.
+// labels is a fixed integer input.
 func (in *inputs) labels(dims ...int) node { return in.parameter(dtypes.Int32, dims...) }
 
-// learned is an input to differentiate with respect to.
+// learned is an input with a gradient.
 func (in *inputs) learned(dims ...int) node {
 	n := in.fixed(dims...)
 	in.wrt = append(in.wrt, n)
@@ -43,10 +43,10 @@ func (in *inputs) learned(dims ...int) node {
 // workload is a program whose gradient is counted. testdata/jax_counts.py has a function of the same name.
 type workload struct {
 	name  string
-	build func(in *inputs) node // a scalar is the loss itself, another output is weighted by a fixed input and summed
+	build func(in *inputs) node // a scalar is the loss; another output is weighted by a fixed input and summed
 }
 
-// positive are the workloads whose inputs must be.
+// positive are the workloads with positive inputs.
 var positive = map[string]bool{"log": true, "log1p": true, "sqrt": true, "pow": true, "div": true, "div_broadcast": true}
 
 // loss builds a workload's loss and collects what it is differentiated with respect to.

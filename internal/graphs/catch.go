@@ -1,4 +1,4 @@
-// Package graphs stands between lazo and GoMLX's graph functions, which report errors by panics.
+// Package graphs turns the panics of GoMLX's graph functions into errors.
 package graphs
 
 import (
@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Error is a panic of a graph function, made an error.
+// Error is a recovered panic of a graph function.
 type Error struct {
-	// Cause is what the function panicked with.
+	// Cause is the value of the panic, as an error.
 	Cause error
-	// Where is the innermost line of the user's own code, as "package/file.go:12"; empty if there is none on the stack,
-	// and where the cause names it already.
+	// Where is the innermost line of the user's code, such as "package/file.go:12". It is empty if there is none on the
+	// stack or if Cause names it.
 	Where string
-	// Hint is what to do, where the cause does not say it and it is known; else empty.
+	// Hint is advice on what to do. It is empty if there is none or if Cause has it.
 	Hint string
 }
 
 func (e *Error) Error() string { return e.text(e.Cause.Error()) }
 
-// Point leaves out the package of a layer.
+// Point is the text without the name of a layer's package.
 func (e *Error) Point() string { return e.text(Point(e.Cause)) }
 
 func (e *Error) text(text string) string {
@@ -36,8 +36,8 @@ func (e *Error) text(text string) string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Catch runs f and turns a panic of any kind into an [*Error]. It is the one place of lazo that recovers the panics
-// of graph functions.
+// Catch runs f and returns any panic as an [*Error]. It is the only place in lazo that recovers panics of graph
+// functions.
 func Catch(f func()) (err error) {
 	defer func() {
 		v := recover()
@@ -46,7 +46,7 @@ func Catch(f func()) (err error) {
 		}
 		caught := errorOf(v)
 		if Where(caught) == "" {
-			caught.Where = (&Places{}).find(3) // behind runtime.Callers, find, this function
+			caught.Where = (&Places{}).find(3) // skips runtime.Callers, find and this function
 		}
 		err = caught
 	}()
@@ -54,7 +54,7 @@ func Catch(f func()) (err error) {
 	return nil
 }
 
-// errorOf is a panic as an error, with a hint unless an error in it has had its own.
+// errorOf adds a hint unless an error within has one.
 func errorOf(v any) *Error {
 	cause, ok := v.(error)
 	if !ok {
@@ -67,8 +67,8 @@ func errorOf(v any) *Error {
 	return caught
 }
 
-// At runs f. A panic under which there is no line of the user's own code, such as the one for a gradient that does
-// not exist, gets the place where the function build is written.
+// At runs f. If the stack of a panic has no line of the user's code, as for a missing gradient, the error gets the line
+// where build is written.
 func At(build any, f func()) {
 	err := Catch(f)
 	if err == nil {
@@ -80,7 +80,7 @@ func At(build any, f func()) {
 	panic(err)
 }
 
-// Where is the line that the outermost [*Error] in err with a line has; "" if there is none.
+// Where returns the line of the outermost [*Error] in err that has one, or "".
 func Where(err error) string {
 	for {
 		var caught *Error
@@ -96,8 +96,7 @@ func Where(err error) string {
 
 const kept = "a node of another graph is used, perhaps kept from an earlier call: make all nodes anew in each call of the function"
 
-// hints say what to do where GoMLX's words do not. They are looked for in the words; the mistakes behind them are
-// common.
+// hints are for common mistakes, found by words in GoMLX's messages.
 var hints = []struct{ words, hint string }{
 	{"already visited from", `two layers have one scope: give each a scope of its own with In("name"), or say that they share its variables: Shared("name") for the second, or At("name") for both`},
 	{"not yet visited from", `Shared is for a name that In was given before, in the same build and at the same scope: where the same code runs the first time and later, say At("name")`},
@@ -111,7 +110,7 @@ var hints = []struct{ words, hint string }{
 	{"Convolution requires Filters and KernelSize", "set Channels and KernelSize; the input needs its spatial axes and channels, such as [batch, height, width, channels]"},
 }
 
-// types finds a variable that is asked for in another type, but in the shape that it has.
+// types matches a request for a variable in its own shape but another dtype.
 var types = regexp.MustCompile(`previous shape=\((\w+)\)(\[[^\]]*\])?, requested shape=\((\w+)\)(\[[^\]]*\])?`)
 
 func hintFor(words string) string {

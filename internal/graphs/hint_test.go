@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHint makes the mistakes, so that a hint whose words GoMLX has changed is found here.
+// TestHint makes the mistakes, to find hints whose words GoMLX has changed.
 func TestHint(t *testing.T) {
 	backend, err := gobackend.New("")
 	require.NoError(t, err)

@@ -2,10 +2,10 @@ package graphs
 
 import "errors"
 
-// ErrInput is wrapped by an error that is the fault of the input of a model, whatever the moment; see serve.ErrInput.
+// ErrInput is wrapped by errors that a model's input causes; see serve.ErrInput.
 var ErrInput = errors.New("wrong input")
 
-// Input marks an error as one of the input. Its text stays.
+// Input wraps err as an [ErrInput] with the same text.
 func Input(err error) error {
 	if err == nil {
 		return nil

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// ErrOutdated is wrapped by an error about what was fitted to weights that a model has no more; see
+// ErrOutdated is wrapped by errors about values that were fitted to earlier weights of a model; see
 // flaxlike.ErrOutdated.
 var ErrOutdated = errors.New("outdated")
 
-// OutputErrors are errors by the names of the outputs that a predictor could not answer; it gives the others beside
-// them.
+// OutputErrors has the errors of a predictor's outputs by name. The predictor returns the other outputs.
 type OutputErrors map[string]error
 
 func (o OutputErrors) Error() string {
@@ -25,7 +24,7 @@ func (o OutputErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the errors in the order of the outputs' names.
+// Unwrap returns the errors in the order of the outputs' names.
 func (o OutputErrors) Unwrap() (errs []error) {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		errs = append(errs, o[name])
@@ -33,7 +32,7 @@ func (o OutputErrors) Unwrap() (errs []error) {
 	return errs
 }
 
-// OfAnyInput reports whether the errors are those of the model as it is, whatever its input.
+// OfAnyInput reports whether the errors occur for any input of the model.
 func (o OutputErrors) OfAnyInput() bool {
 	for _, err := range o {
 		if !errors.Is(err, ErrOutdated) {

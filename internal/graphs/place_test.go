@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// broken panics, deep in calls of its own.
+// broken panics in nested calls.
 func broken(depth int) {
 	if depth > 0 {
 		broken(depth - 1)
@@ -46,10 +46,10 @@ func TestCatch_names(t *testing.T) {
 	require.Empty(t, Where(nil))
 }
 
-// nobodys panics without a line of a user's own.
+// nobodys panics without a line of user code.
 var nobodys = (*strings.Builder)(nil).Reset
 
-// What lies beyond the nearest Catch did not build anything: it is not named.
+// Code beyond the nearest Catch did not build anything and is not named.
 func TestCatch_isABorder(t *testing.T) {
 	err := Catch(nobodys)
 	require.Error(t, err)
@@ -107,7 +107,7 @@ func TestPoint(t *testing.T) {
 	require.NoError(t, Inner(nil))
 }
 
-// A method's value is written by the compiler: it has no line that a user could look at.
+// The compiler writes a method value, so it has no line in the source.
 func TestLineOf_ofWhatTheCompilerWrote(t *testing.T) {
 	require.Regexp(t, `^graphs/place_test\.go:\d+$`, lineOf(func() {}))
 	require.Empty(t, lineOf(fmt.Stringer.String))

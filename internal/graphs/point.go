@@ -2,18 +2,15 @@ package graphs
 
 import "strings"
 
-// packageNames are lazo's packages; the errors of each begin with its name.
+// packageNames are lazo's packages. The errors of each begin with its name.
 var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "export": true, "flaxlike": true, "hlo": true, "loop": true, "managed": true, "metrics": true,
 	"nn": true, "ops": true, "optim": true, "pjrt": true, "serve": true, "strategies": true, "train": true, "xla": true}
 
-// pointed is an error that can say its point. Package loop, which knows no other, has a pointed of its own for the same
-// method.
+// pointed is an error with a Point. Package loop has its own copy of this interface, because it imports no other.
 type pointed interface{ Point() string }
 
-// Point is the text of an error for one that wraps it and has a package's name and what was being done already: without
-// the name of the package that it comes from, and, where it has a method Point, without what that leaves out. Each
-// package that wraps another's error uses it, so that a message has one package's name, the outermost, and the place
-// and the work once.
+// Point returns the text of an error for wrapping: without the name of its package and without what its method Point
+// leaves out. Errors then name only the outermost package, and place and action once.
 func Point(err error) string {
 	if p, ok := err.(pointed); ok {
 		return p.Point()
@@ -21,7 +18,7 @@ func Point(err error) string {
 	return Bare(err.Error())
 }
 
-// Bare is a message without the name of lazo's package that it begins with.
+// Bare removes the name of lazo's package from the start of a message.
 func Bare(text string) string {
 	if name, rest, ok := strings.Cut(text, ": "); ok && packageNames[name] {
 		return rest
@@ -29,7 +26,7 @@ func Bare(text string) string {
 	return text
 }
 
-// Failure is an error with the name of a package and of what was being done before it, each once.
+// Failure is an error with a package's name and an action before it, each once.
 type Failure struct {
 	Package, What string // What may be ""
 	Err           error
@@ -42,13 +39,12 @@ func (f *Failure) Error() string {
 	return f.Package + ": " + f.What + ": " + Point(f.Err)
 }
 
-// Point is that of the wrapped error: what wraps the failure says what was being done.
+// Point returns that of the wrapped error, because the wrapping error names the action.
 func (f *Failure) Point() string { return Point(f.Err) }
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Inner is an error to be wrapped, by %w, behind the name of a package and what was being done: its text is its
-// [Point].
+// Inner is for wrapping err by %w after a package's name and an action. Its text is its [Point].
 func Inner(err error) error {
 	if err == nil {
 		return nil
@@ -62,6 +58,6 @@ func (i inner) Error() string { return Point(i.err) }
 func (i inner) Point() string { return Point(i.err) }
 func (i inner) Unwrap() error { return i.err }
 
-// AgainParam is where GoMLX's parameters of a graph have a func() (done func()), which package ops calls around each
-// call of a body but the first: package managed gives the body a new root of the model's variables.
+// AgainParam is the graph parameter for a func() (done func()) that package ops calls around each call of a body but
+// the first. Package managed uses it to give the body a new root of the model's variables.
 const AgainParam = "/lazo.again"
