@@ -296,9 +296,6 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 		return err
 	}
 	got := given.Fields[0].Array.Len()
-	if got < rows {
-		return fmt.Errorf("strategies.DropLeftover left out %d of the batch's %d examples: take strategies.PadLeftover", rows-got, rows)
-	}
 	for name, a := range outputs {
 		if got > rows && len(a.Dims) > 0 && a.Len() == got {
 			outputs[name] = a.Slice(0, rows)

@@ -191,14 +191,13 @@ func TestF32_leftovers(t *testing.T) {
 	done()
 	worst, sizes := 0.0, 0
 	for _, on := range []int{1, 2, 4, 8} {
-		parallel := func(l strategies.Leftover) (func(n int) (float64, float64, error), func()) {
-			s, err := strategies.DataParallel(r, strategies.Parallel{Devices: on, Leftover: l})
+		parallel := func(pad bool) (func(n int) (float64, float64, error), func()) {
+			s, err := strategies.DataParallel(r, strategies.Parallel{Devices: on, Pad: pad})
 			require.NoError(t, err)
 			return test(s)
 		}
-		padded, donePadding := parallel(strategies.PadLeftover)
-		dropped, doneDropping := parallel(strategies.DropLeftover)
-		refused, doneRefusing := parallel(strategies.RefuseLeftover)
+		padded, donePadding := parallel(true)
+		refused, doneRefusing := parallel(false)
 		for _, n := range leftoverSizes {
 			sizes++
 			loss, count, err := padded(n)
@@ -208,13 +207,6 @@ func TestF32_leftovers(t *testing.T) {
 			worst = max(worst, far)
 			require.LessOrEqual(t, far, 1e-6, "%d examples on %d devices", n, on)
 
-			_, count, err = dropped(n)
-			if n < on {
-				require.ErrorIs(t, err, strategies.ErrLeftover)
-			} else {
-				require.NoError(t, err)
-				require.Equal(t, float64(n-n%on), count)
-			}
 			if n%on != 0 {
 				_, _, err = refused(n)
 				require.ErrorIs(t, err, strategies.ErrLeftover)
@@ -222,7 +214,6 @@ func TestF32_leftovers(t *testing.T) {
 			}
 		}
 		donePadding()
-		doneDropping()
 		doneRefusing()
 	}
 	t.Logf("F32: %d pairs of sizes and devices: padded losses at most %.1e from those of one device, 0 examples lost or doubled", sizes, worst)

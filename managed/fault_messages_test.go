@@ -291,9 +291,6 @@ var mistakes = []mistake{
 		return err
 	}},
 	{"batch that the devices do not divide", func(m desk) error { return m.parallel(10, regression, strategies.Parallel{}) }},
-	{"batch of which nothing would be left", func(m desk) error {
-		return m.parallel(3, regression, strategies.Parallel{Leftover: strategies.DropLeftover})
-	}},
 	{"field named mask that is none", func(m desk) error {
 		mask := data.Named(data.Mask, make([]float32, 16), 16, 1)
 		return m.run(m.state, data.Batch{Size: 16, Fields: append([]data.Field{mask}, m.batch.Fields...)}, regression)
@@ -324,7 +321,7 @@ var mistakes = []mistake{
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.Frozen(optim.Under("dense"))))), m.batch, regression)
 	}},
 	{"padded batch with a loss that is one number", func(m desk) error {
-		return m.parallel(10, regression, strategies.Parallel{Leftover: strategies.PadLeftover})
+		return m.parallel(10, regression, strategies.Parallel{Pad: true})
 	}},
 	{"field without examples over devices", func(m desk) error {
 		scale := data.Field{Name: "scale", Array: data.Array{Flat: []float32{2}, Dims: []int{}}}

@@ -267,7 +267,7 @@ func TestF46_stateBesideATraining(t *testing.T) {
 func TestF46_otherStrategies(t *testing.T) {
 	four := plugintest.CPU(t, xla.ClientOption("cpu_device_count", 4))
 	counts := beside(t, four, func(r *xla.Runtime) strategies.Strategy {
-		s, err := strategies.DataParallel(r, strategies.Parallel{Leftover: strategies.PadLeftover})
+		s, err := strategies.DataParallel(r, strategies.Parallel{Pad: true})
 		require.NoError(t, err)
 		return s
 	}, slices.DeleteFunc(slices.Clone(users), func(u user) bool { return u.name == "Predict" }), besideFor/2) // its rows are padded there

@@ -50,8 +50,8 @@ func TestLeftover(t *testing.T) {
 		}
 		return all, last, nil
 	}
-	four := func(l strategies.Leftover) strategies.Strategy {
-		s, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{Leftover: l})
+	four := func(pad bool) strategies.Strategy {
+		s, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{Pad: pad})
 		require.NoError(t, err)
 		return s
 	}
@@ -63,19 +63,13 @@ func TestLeftover(t *testing.T) {
 	}
 	one := strategies.Jit(plugintest.CPU(t))
 
-	_, _, err := lossesOf(four(strategies.RefuseLeftover), 10, perExample)
+	_, _, err := lossesOf(four(false), 10, perExample)
 	require.ErrorIs(t, err, strategies.ErrLeftover)
-	require.EqualError(t, err, "managed: train step: data_parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or Parallel.Leftover")
-
-	eight, _, err := lossesOf(one, 8, perExample) // and a last batch of 4
-	require.NoError(t, err)
-	dropped, _, err := lossesOf(four(strategies.DropLeftover), 10, perExample)
-	require.NoError(t, err)
-	near(eight, dropped)
+	require.EqualError(t, err, "managed: train step: data_parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or Parallel.Pad")
 
 	all, want, err := lossesOf(one, 10, perExample)
 	require.NoError(t, err)
-	padded, got, err := lossesOf(four(strategies.PadLeftover), 10, perExample)
+	padded, got, err := lossesOf(four(true), 10, perExample)
 	require.NoError(t, err)
 	near(all, padded)
 	for _, name := range []string{"x", "inverse"} {
@@ -92,10 +86,10 @@ func TestLeftover(t *testing.T) {
 	}
 	even, _, err := lossesOf(one, 8, scalar)
 	require.NoError(t, err)
-	padded, _, err = lossesOf(four(strategies.PadLeftover), 8, scalar) // all can be divided: nothing is padded
+	padded, _, err = lossesOf(four(true), 8, scalar) // all can be divided: nothing is padded
 	require.NoError(t, err)
 	near(even, padded)
-	_, _, err = lossesOf(four(strategies.PadLeftover), 10, scalar)
+	_, _, err = lossesOf(four(true), 10, scalar)
 	require.ErrorContains(t, err, `"loss" is (Float32), but the batch is padded: report a value for each of its 12 examples, whose mean leaves the padding out, or use the builder's Mask`)
 	masking := func(b *managed.Builder) {
 		square := graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1), b.Field("y")))
@@ -106,7 +100,7 @@ func TestLeftover(t *testing.T) {
 		mask := graph.ConvertDType(b.Mask(), square.DType())
 		b.Loss("loss", graph.Div(graph.Dot(graph.Squeeze(square, -1), mask).Product(), graph.ReduceAllSum(mask)))
 	}
-	padded, _, err = lossesOf(four(strategies.PadLeftover), 10, masking)
+	padded, _, err = lossesOf(four(true), 10, masking)
 	require.NoError(t, err)
 	near(all, padded)
 }
@@ -124,7 +118,7 @@ func TestRunningAverages_weighExamples(t *testing.T) {
 		build(b)
 	}
 	averages := map[string][2]float64{}
-	padding, err := strategies.DataParallel(r, strategies.Parallel{Leftover: strategies.PadLeftover})
+	padding, err := strategies.DataParallel(r, strategies.Parallel{Pad: true})
 	require.NoError(t, err)
 	for _, row := range []struct {
 		name     string

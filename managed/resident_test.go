@@ -44,7 +44,7 @@ func pixels(t *testing.T, n int) *data.Set {
 // strategy, in blocks and one by one, with padding and without.
 func TestOnDevice(t *testing.T) {
 	r, four := plugintest.CPU(t), plugintest.Devices(t, 4)
-	parallel, err := strategies.DataParallel(four, strategies.Parallel{Leftover: strategies.PadLeftover})
+	parallel, err := strategies.DataParallel(four, strategies.Parallel{Pad: true})
 	require.NoError(t, err)
 	rows := []struct {
 		name     string

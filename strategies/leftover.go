@@ -7,39 +7,21 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Leftover selects what to do with a batch that the devices do not divide.
-type Leftover int
-
-const (
-	// RefuseLeftover returns [ErrLeftover].
-	RefuseLeftover Leftover = iota
-	// DropLeftover omits the last examples, as few as necessary; it is an error if none remain.
-	DropLeftover
-	// PadLeftover fills the batch by [data.Pad], with a mask that excludes the copies from losses and metrics. Batches
-	// that divide evenly get no mask, so a step may have two programs.
-	PadLeftover
-)
-
-// apply counts rows, also those of padding.
-func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
+// dividedBatch returns the batch, or an error or a padded batch if the devices do not divide it. It counts rows, including
+// those of padding.
+func (p *parallel) dividedBatch(b data.Batch) (data.Batch, error) {
+	devices := p.devices / p.model
 	if divides(b, devices) {
 		return b, nil
 	}
 	rows, err := b.Rows()
-	if err != nil {
-		return b, fmt.Errorf("strategies: data_parallel over %d devices: %w", devices, err)
-	}
-	over := rows % devices
 	switch {
-	case l == PadLeftover:
-		return data.Pad(b, rows-over+devices)
-	case l == DropLeftover && rows > devices:
-		return b.Slice(0, rows-over)
-	case l == DropLeftover:
-		return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: nothing would be left of it: take larger batches, or PadLeftover",
-			rows, devices, ErrLeftover)
+	case err != nil:
+		return b, fmt.Errorf("strategies: data_parallel over %d devices: %w", devices, err)
+	case p.pad:
+		return data.Pad(b, rows-rows%devices+devices)
 	}
-	return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: take a batch of a multiple of %d, or Parallel.Leftover",
+	return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: take a batch of a multiple of %d, or Parallel.Pad",
 		rows, devices, ErrLeftover, devices)
 }
 

@@ -30,13 +30,11 @@ func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	if on == nil {
 		return nil, errors.New("strategies: data_parallel: the runtime is nil: open one with xla.Open")
 	}
-	p := &parallel{runtime: on, devices: cmp.Or(options.Devices, on.NumDevices()), model: cmp.Or(options.ModelDevices, 1), leftover: options.Leftover, rule: options.Shard}
+	p := &parallel{runtime: on, devices: cmp.Or(options.Devices, on.NumDevices()), model: cmp.Or(options.ModelDevices, 1), pad: options.Pad, rule: options.Shard}
 	switch has := on.NumDevices(); {
 	case p.devices < 1 || p.devices > has:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices, the runtime has %d: expected from 1 to %d; "+
 			"the CPU has as many as xla.ClientOption(\"cpu_device_count\", n) says when it is opened", p.devices, has, has)
-	case p.leftover < RefuseLeftover || p.leftover > PadLeftover:
-		return nil, fmt.Errorf("strategies: data_parallel: Leftover is %d, expected RefuseLeftover, DropLeftover or PadLeftover", p.leftover)
 	case p.model < 1 || p.devices%p.model != 0:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
 			"the runtime has %d devices, see Parallel.Devices and ModelDevices", p.model, p.devices, p.devices, has)
@@ -70,8 +68,10 @@ type Parallel struct {
 	// ModelDevices is the number of devices per group that works on the same examples, along [ModelAxis]; default 1. It
 	// must divide Devices.
 	ModelDevices int
-	// Leftover selects what to do with a batch that the devices do not divide.
-	Leftover Leftover
+	// Pad fills a batch that the devices do not divide by [data.Pad], with a mask that excludes the copies from losses
+	// and metrics. Without Pad such a batch is [ErrLeftover]. Batches that divide evenly get no mask, so a step may have
+	// two programs.
+	Pad bool
 	// Shard returns the mesh axes for each axis of a value, by name ("/dense/weights") and shape; nil replicates the
 	// value. See [FullyShard]. Variables of an optimizer's packed scalars are always replicated.
 	Shard func(name string, shape shapes.Shape) xla.Split
@@ -107,15 +107,15 @@ func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Sp
 var ErrLeftover = errors.New("the examples cannot be divided evenly over the devices")
 
 type parallel struct {
-	runtime  *xla.Runtime
-	first    firstDevice // values of single devices
-	devices  int
-	from     int // first of this process
-	local    int // number in this process
-	model    int
-	leftover Leftover
-	rule     func(name string, shape shapes.Shape) xla.Split
-	place    xla.Placement
+	runtime *xla.Runtime
+	first   firstDevice // values of single devices
+	devices int
+	from    int // first of this process
+	local   int // number in this process
+	model   int
+	pad     bool
+	rule    func(name string, shape shapes.Shape) xla.Split
+	place   xla.Placement
 }
 
 func (p *parallel) String() string        { return "data_parallel" }
@@ -387,7 +387,7 @@ func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
 	if b.Partial() {
 		return b, ofBatch(p.takesPart(b.Part))
 	}
-	b, err := p.leftover.apply(b, p.devices/p.model)
+	b, err := p.dividedBatch(b)
 	return b, ofBatch(err)
 }
 

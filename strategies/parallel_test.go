@@ -39,7 +39,6 @@ func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
 	}{
 		"Devices":           {func(n int) Parallel { return Parallel{Devices: n} }, []int{0, 1, 2}},
 		"ModelDevices":      {func(n int) Parallel { return Parallel{ModelDevices: n} }, []int{0, 1, 2}},
-		"Leftover":          {func(n int) Parallel { return Parallel{Leftover: Leftover(n)} }, []int{0, 1, 2}},
 		"FullyShard":        {func(n int) Parallel { return Parallel{Shard: FullyShard(n, 0)} }, []int{1, 2, math.MaxInt}},
 		"FullyShard, least": {func(n int) Parallel { return Parallel{Shard: FullyShard(2, n)} }, []int{math.MinInt, -1, 0, 1, 2, 3, math.MaxInt}},
 	} {
@@ -65,12 +64,6 @@ func value(t *testing.T, v any) *tensors.Tensor {
 	tensor, err := tensors.FromAnyValue(v)
 	require.NoError(t, err)
 	return tensor
-}
-
-func TestR41_dropLeftoverDoesNotAdviseItself(t *testing.T) {
-	_, err := DropLeftover.apply(data.Batch{Fields: []data.Field{data.X([]float32{1, 2, 3}, 3)}}, 4)
-	require.ErrorIs(t, err, ErrLeftover)
-	require.EqualError(t, err, "strategies: data_parallel: a batch of 3 examples over 4 devices: the examples cannot be divided evenly over the devices: nothing would be left of it: take larger batches, or PadLeftover")
 }
 
 // A value that lies on several devices is none to GoMLX, whichever way it asks.

@@ -129,7 +129,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	}
 	defer func() { err = errors.Join(err, runtime.Close()) }()
 
-	strategy, err := strategies.DataParallel(runtime, strategies.Parallel{Leftover: strategies.PadLeftover})
+	strategy, err := strategies.DataParallel(runtime, strategies.Parallel{Pad: true})
 	if err != nil {
 		return err
 	}
