@@ -45,7 +45,7 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 	}
 	on := state.values.Strategy()
 	defer state.compiles.begin()()
-	c := &compiled{state: state, moves: state.values.Moves(), runtime: on.Runtime(), block: block,
+	c := &compiled{step: s, state: state, moves: state.values.Moves(), runtime: on.Runtime(), block: block,
 		resident: batch.Resident, inputs: inputs}
 	if err := s.compileFor(ctx, c, on.Compile); err != nil {
 		return err
@@ -154,6 +154,9 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 			gathers = &to
 		}
 		c.metrics = append(c.metrics, gathers)
+	}
+	if len(b.resets) > 0 {
+		c.claim = state.gathering.claimOf(c)
 	}
 	c.open, c.variables = b.awaiting.Open, state.values.Len()
 	c.layout, c.wholes = b.logged, b.wholes

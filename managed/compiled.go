@@ -21,6 +21,7 @@ import (
 
 // compiled is a step's program for one state and one shape of batch.
 type compiled struct {
+	step    *Stepper
 	state   *State
 	moves   int // state's count at compilation
 	runtime *xla.Runtime
@@ -38,6 +39,8 @@ type compiled struct {
 	// changed marks changed values; metrics has their accumulators, else nil.
 	changed []bool
 	metrics []*metrics.Accumulator
+	claim   int // of the step on the state's metrics; 0 without metrics
+	seen    int // gathering.changes at the last check
 	// sets are the resident buffers, inputs after the state's.
 	sets []compute.Buffer
 	// spare has *arguments.

@@ -28,7 +28,7 @@ func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(c
 		return nil, s.failed(fmt.Errorf("begin an evaluation: %w", err))
 	}
 	defer state.values.LeaveValues(true)
-	e := evaluating{s, &View{of: state, on: state.values.Strategy(), moves: state.values.Moves(), live: true, metrics: map[int]compute.Buffer{}}}
+	e := evaluating{s, &View{of: state, on: state.values.Strategy(), moves: state.values.Moves(), live: true, metrics: map[gathered]compute.Buffer{}}}
 	state.evaluations = append(state.evaluations, e)
 	return func(ctx context.Context) error {
 		if err := e.end(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -48,6 +49,55 @@ func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 	return t, errors.Join(outer, err)
 }
 
+// gathering has the step that each of the state's own metrics belongs to. A step that runs first on a metric takes it
+// over from earlier steps, as when each epoch makes its step anew. Once it has, a run of an earlier step is an error:
+// the metric would mix the numbers of both.
+type gathering struct {
+	claims  int
+	by      map[int]int // claims of the steps, by store index
+	changes int         // of by
+}
+
+// claimOf returns the claim of a program's step: that of its other programs, or a new one.
+func (g *gathering) claimOf(c *compiled) int {
+	claim := 0
+	c.step.cache.each(func(o *compiled) {
+		if o.state == c.state {
+			claim = max(claim, o.claim)
+		}
+	})
+	if claim == 0 {
+		g.claims++
+		claim = g.claims
+	}
+	return claim
+}
+
+// continues needs exclusive access to the values of a program with metrics.
+func (g *gathering) continues(c *compiled) error {
+	if c.claim == 0 || c.seen == g.changes && g.by != nil {
+		return nil
+	}
+	for i, at := range c.values {
+		if c.metrics[i] == nil || g.by[at] == c.claim {
+			continue
+		}
+		if g.by[at] > c.claim {
+			name := strings.Split(strings.TrimPrefix(c.state.values.Variable(at).Path(), "/metrics/"), "/")
+			return fmt.Errorf("metric %q of the state has the numbers of another step too, which ran after this one, and would mix both: "+
+				"give the metrics of each step their own names, make one step of both, or call managed.Reset in between",
+				strings.Join(name[1:len(name)-1], "/"))
+		}
+		if g.by == nil {
+			g.by = map[int]int{}
+		}
+		g.by[at] = c.claim
+		g.changes++
+	}
+	c.seen = g.changes
+	return nil
+}
+
 // Reset clears the metrics of [Builder.Track] in all steps, as at the start of an epoch, and returns the same state.
 // Evaluations do not need it: see [Stepper.BeginEvaluation].
 func Reset(ctx context.Context, state *State) (*State, error) {
@@ -66,6 +116,7 @@ func (s *State) resetMetrics(ctx context.Context) error {
 		return err
 	}
 	defer done()
+	s.gathering.by = nil
 	for v, to := range s.model.resets {
 		at := s.values.Place(v)
 		if at < 0 {

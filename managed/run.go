@@ -122,6 +122,11 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	if needs := c.needs(view); needs > has {
 		return nil, needs, nil
 	}
+	if view == nil {
+		if err := state.gathering.continues(c); err != nil {
+			return nil, has, err
+		}
+	}
 	a, _ := c.spare.Get().(*arguments)
 	if a == nil {
 		a = &arguments{buffers: append(make([]compute.Buffer, len(c.values)), c.sets...)}

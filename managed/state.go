@@ -48,6 +48,7 @@ type State struct {
 	training atomic.Bool
 	// evaluations have the newest last; the value gate guards them.
 	evaluations []evaluating
+	gathering   gathering
 }
 
 // Option is a setting of a new state.

@@ -15,7 +15,7 @@ import (
 )
 
 // View has a state's values of one moment, for tests and predictions during training. The training does not wait for
-// it. A view has its own metrics of [Builder.Track].
+// it. Each step of a view has its own metrics of [Builder.Track].
 //
 // Each value is that between two training steps when a step of the view first uses it. It is copied only when the
 // training overwrites it: one copy per view, until its Close. Other changes by a view's steps, such as drawing random
@@ -33,9 +33,15 @@ type View struct {
 
 	mu      sync.Mutex // guards the rest
 	pins    map[int]*store.Pin
-	metrics map[int]compute.Buffer
+	metrics map[gathered]compute.Buffer
 	closed  bool
 	last    store.Last
+}
+
+// gathered is an accumulator of one step, by its store index.
+type gathered struct {
+	by *Stepper
+	at int
 }
 
 // View makes a view of the state.
@@ -45,7 +51,7 @@ func (s *State) View(ctx context.Context) (*View, error) {
 		return nil, fmt.Errorf("managed: view: %w", err)
 	}
 	defer done()
-	return &View{of: s, on: s.values.Strategy(), moves: s.values.Moves(), pins: map[int]*store.Pin{}, metrics: map[int]compute.Buffer{}}, nil
+	return &View{of: s, on: s.values.Strategy(), moves: s.values.Moves(), pins: map[int]*store.Pin{}, metrics: map[gathered]compute.Buffer{}}, nil
 }
 
 // Step runs one test step on the view; see [Stepper.Step].
@@ -177,8 +183,8 @@ func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 			v.pins[at] = v.of.values.Pin(at)
 		}
 		return v.pins[at].Buffer, nil
-	case v.metrics[at] != nil:
-		return v.metrics[at], nil
+	case v.metrics[gathered{c.step, at}] != nil:
+		return v.metrics[gathered{c.step, at}], nil
 	}
 	t, err := filled(*c.metrics[i])
 	if err == nil {
@@ -187,7 +193,7 @@ func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", v.of.values.Variable(at).Path(), err)
 	}
-	v.metrics[at] = b
+	v.metrics[gathered{c.step, at}] = b
 	return b, nil
 }
 
@@ -196,6 +202,6 @@ func (v *View) set(c *compiled, i int, b compute.Buffer) bool {
 	if v == nil || c.metrics[i] == nil {
 		return false
 	}
-	v.metrics[c.values[i]] = b
+	v.metrics[gathered{c.step, c.values[i]}] = b
 	return true
 }
