@@ -26,7 +26,7 @@ type client struct {
 	devices []*pjrt.Device
 	cache   *cache // nil: none
 	shared  shared
-	across  *across // nil for a process alone
+	across  *across // nil for a single process
 	log     *slog.Logger
 	closed  atomic.Bool
 	closing sync.Once
@@ -36,13 +36,12 @@ type client struct {
 
 var _ machine = (*client)(nil)
 
-// machine is what programs are compiled for: the devices of a client, or those that are described.
+// machine compiles programs, for a client's devices or described ones.
 type machine interface {
 	compute.Backend
 	kind() string
-	// builder makes one for the machine's devices.
 	builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder
-	// prepare makes a program of a module that was built for it.
+	// prepare makes a program of a module.
 	prepare(p *Program, m *hlo.Module) (compute.Executable, error)
 }
 
@@ -57,7 +56,7 @@ func (c *client) Description() string {
 
 func (c *client) NumDevices() int { return len(c.devices) }
 
-// DeviceDescription is the plugin's description of a device.
+// DeviceDescription returns the plugin's description of a device.
 func (c *client) DeviceDescription(n compute.DeviceNum) string {
 	d, err := c.device(n)
 	if err != nil {
@@ -87,9 +86,8 @@ func builderFor(name, kind string, widestHead int, compile func(*hlo.Module) (co
 	return hlo.New(name, compile).ForCPU(kind == CPU).ForGPU(kind == CUDA).ForTPU(kind == TPU).ForCUDA(widestHead).Apart()
 }
 
-// widestHead is the largest width of a head for which cuDNN has flash attention, forwards and backwards, on a CUDA
-// device of such a compute capability, "9.0"; 0 for none. It is careful, since the user did not ask for cuDNN, and a
-// head that cuDNN refuses would be a program that does not compile.
+// widestHead returns the largest head width with cuDNN flash attention and gradient at a compute capability ("9.0"), or
+// 0. It is conservative: a head that cuDNN refuses does not compile.
 func widestHead(capability any) int {
 	var major, minor int
 	text, _ := capability.(string)
@@ -121,7 +119,6 @@ func (c *client) device(n compute.DeviceNum) (*pjrt.Device, error) {
 	return c.devices[n], nil
 }
 
-// buffer is a value on a device as GoMLX knows it.
 type buffer struct {
 	*pjrt.Buffer
 	of *client
@@ -140,11 +137,11 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 	return ours, nil
 }
 
-// copier is a value whose memory is the host's: an output that its run has read, or one of the Go backend.
+// copier is a value in the host's memory: an output that a run read, or a value of the Go backend.
 type copier interface{ copyTo(memory []byte) error }
 
-// ToHost copies a value of a runtime into memory of exactly its bytes: row after row, in the host's byte order. One of
-// a described machine has none: [ErrNotRun].
+// ToHost copies a value into memory of exactly its size in bytes, row-major, in the host's byte order. A value of a
+// described machine is [ErrNotRun].
 func ToHost(b compute.Buffer, memory []byte) error {
 	if a, ok := b.(*abstract); ok && a != nil {
 		return a.notRun()
@@ -159,7 +156,7 @@ func ToHost(b compute.Buffer, memory []byte) error {
 	return ours.ToHost(memory)
 }
 
-// wrap makes values of GoMLX's kind; a nil pointer stays out of the interface.
+// wrap keeps a nil pointer out of the interface.
 func (c *client) wrap(b *pjrt.Buffer, err error) (compute.Buffer, error) {
 	if err != nil {
 		return nil, err
@@ -167,7 +164,7 @@ func (c *client) wrap(b *pjrt.Buffer, err error) (compute.Buffer, error) {
 	return &buffer{b, c}, nil
 }
 
-// wrapAll makes values of GoMLX's kind of what a run gave, one device after the other.
+// wrapAll wraps a run's outputs, device after device.
 func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 	n := 0
 	for _, part := range made {
@@ -186,7 +183,7 @@ func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 	return all
 }
 
-// Backend is the [Runtime]: GoMLX's tensors compare the backend that they are on with the one where they are wanted.
+// Backend returns the [Runtime], which GoMLX's tensors compare with the wanted backend.
 func (b *buffer) Backend() compute.Backend { return b.of.runtime }
 
 // Finalize frees the value.
@@ -259,7 +256,7 @@ func (c *client) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.
 	return c.wrap(d.Put(pjrt.Array{Shape: s, Data: memory}))
 }
 
-// HasSharedBuffers is false: a tensor that GoMLX writes to while a program reads it is a fault without an error.
+// HasSharedBuffers is false: GoMLX could silently write to a tensor while a program reads it.
 func (c *client) HasSharedBuffers() bool { return false }
 
 var errNotShared = errors.New("xla: this runtime has no shared buffers")
@@ -268,17 +265,17 @@ func (c *client) NewSharedBuffer(compute.DeviceNum, shapes.Shape) (compute.Buffe
 	return nil, nil, errNotShared
 }
 
-// toGoMLX and fromGoMLX translate shapes. The numbers of the types are the same in both.
+// toGoMLX and fromGoMLX translate shapes. Both number dtypes alike.
 func toGoMLX(s pjrt.Shape) shapes.Shape { return shapes.Make(dtypes.DType(s.DType), s.Dims...) }
 
 func fromGoMLX(s shapes.Shape) pjrt.Shape {
 	return pjrt.Shape{DType: pjrt.DType(s.DType), Dims: s.Dimensions}
 }
 
-// memoryOf is the memory of a slice of the elements of an array.
+// memoryOf returns the memory of a slice of an array's elements.
 func memoryOf(flat any, shape pjrt.Shape) ([]byte, error) {
 	if flat == nil && slices.Contains(shape.Dims, 0) {
-		return []byte{}, nil // as GoMLX's FromRaw gives an array without elements
+		return []byte{}, nil // like GoMLX's FromRaw
 	}
 	v := reflect.ValueOf(flat)
 	want := dtypes.DType(shape.DType)

@@ -16,11 +16,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// ErrNotRun: a number was asked for on a described machine ([OpenTopology]), which runs nothing.
+// ErrNotRun reports that a described machine ([OpenTopology]) was asked for a number.
 var ErrNotRun = errors.New("a described machine has no values")
 
-// described is a machine that is described and need not be there, as a GoMLX backend: it compiles, in a child process,
-// and its values have a shape and no memory.
+// described is a GoMLX backend for devices that need not be present. It compiles in child processes.
 type described struct {
 	runtime    *Runtime
 	plugin     Plugin
@@ -31,11 +30,11 @@ type described struct {
 	cache      *cache        // nil: none
 	log        *slog.Logger
 	widestHead int
-	ctx        context.Context // ends with Close, and compilations with it
+	ctx        context.Context // ends with Close, as do compilations
 	end        context.CancelFunc
-	compiling  gate.Gate // a compiler takes gigabytes: one at a time
+	compiling  gate.Gate // one at a time: a compiler takes gigabytes
 	closed     atomic.Bool
-	planned    string // the file for the first training step, under lazo plan; "" otherwise
+	planned    string // file for the first training step, under lazo plan
 }
 
 var _ machine = (*described)(nil)
@@ -60,7 +59,7 @@ func (d *described) device(n compute.DeviceNum) error {
 	return nil
 }
 
-// DeviceDescription is the plugin's description of a device.
+// DeviceDescription returns the plugin's description of a device.
 func (d *described) DeviceDescription(n compute.DeviceNum) string {
 	if err := d.device(n); err != nil {
 		return err.Error()
@@ -84,7 +83,7 @@ func (d *described) builder(name string, compile func(*hlo.Module) (compute.Exec
 	return builderFor(name, d.plugin.Kind, d.widestHead, compile)
 }
 
-// abstract is a value that has a shape and no memory.
+// abstract is a value without memory.
 type abstract struct {
 	of    *described
 	shape shapes.Shape
@@ -109,7 +108,7 @@ func (d *described) abstract(n compute.DeviceNum, shape shapes.Shape) (*abstract
 
 func (b *abstract) Backend() compute.Backend { return b.of.runtime }
 
-// Finalize gives the value up.
+// Finalize frees the value.
 func (b *abstract) Finalize() error {
 	switch {
 	case b.of.closed.Load():
@@ -132,7 +131,7 @@ func (b *abstract) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 	return b.of.put(n, b.shape)
 }
 
-// put is abstract, without a nil pointer in the interface.
+// put keeps a nil pointer out of the interface.
 func (d *described) put(n compute.DeviceNum, shape shapes.Shape) (compute.Buffer, error) {
 	b, err := d.abstract(n, shape)
 	if err != nil {

@@ -12,14 +12,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// installable tells whether lazo has a plugin of this name to install.
+// installable reports whether lazo can install this plugin.
 func installable(name string) bool { return slices.Contains(install.Kinds(), name) }
 
 func installCommand(name string) string {
 	return "go run github.com/lazo-ml/lazo/cmd/lazo install " + name
 }
 
-// findInstalled looks among the plugins that lazo installed.
 func findInstalled(name, root string, missing *NotFoundError) (Plugin, error) {
 	found, err := install.Find(name, root)
 	if name == CUDA && errors.Is(err, install.ErrNotInstalled) {
@@ -37,7 +36,7 @@ func findInstalled(name, root string, missing *NotFoundError) (Plugin, error) {
 	return fromInstall(found), nil
 }
 
-// installError says how to mend what is damaged.
+// installError adds the command that fixes a damaged installation.
 func installError(err error, name string) error {
 	if errors.Is(err, install.ErrDamaged) {
 		return fmt.Errorf("%w: %w: to mend it: %s", ErrPluginDamaged, err, installCommand(name))
@@ -70,8 +69,7 @@ func installNow(ctx context.Context, name string, o *options, try func(context.C
 	return fromInstall(p), nil
 }
 
-// Probe tells whether the plugin at path works, by trying it in a child process.
-// It is what install.Options.Probe is made for.
+// Probe returns an error if the plugin at path does not work in a child process. It suits install.Options.Probe.
 func Probe(ctx context.Context, path string) error {
 	_, err := probe.Run(ctx, path)
 	return err

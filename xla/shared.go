@@ -11,41 +11,35 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// shared are the programs of a client, so that one text is compiled once, however many models have it as their step: a
-// second model of the same structure, another seed, a state that moved. The key is all that decides what the plugin
-// makes.
-//
-// The last ones that are no longer in use are kept, for programs that close one model before they make the next.
+// shared has a client's programs by everything that decides compilation, so that models of the same structure share
+// one. Some closed programs are kept for models made later.
 type shared struct {
 	mu   sync.Mutex
 	of   map[programKey]*sharedProgram
-	idle []*sharedProgram // in the order in which they were given back
-	keep int              // how many may be idle
+	idle []*sharedProgram // least recently closed first
+	keep int              // maximum of idle
 	hits atomic.Int64
 }
 
 type programKey [sha256.Size]byte
 
-// sharedProgram is a program that several may use.
 type sharedProgram struct {
 	*pjrt.Executable
 	key  programKey
 	text int // its length
-	uses int // how many use it
+	uses int // number of users
 }
 
 const (
-	// idlePrograms is how many are kept: the training, the test and the prediction step of a few models.
+	// idlePrograms suffices for the training, test and prediction steps of a few models.
 	idlePrograms = 12
-	// idleText is the length of the longest text that is kept: a longer one may have large constants, and the memory
-	// for them.
+	// idleText excludes texts with large constants, which hold memory.
 	idleText = 1 << 20
 )
 
-// KeepPrograms sets how many compiled programs that were closed a runtime keeps, 12 without it, so that a model of the
-// same structure as one that was closed compiles nothing; 0 keeps none. (Two that are open share their programs in any
-// case.) One with a text longer than 1 MiB, because of constants, is never kept. For later processes there is
-// [CompileCache].
+// KeepPrograms sets how many closed programs a runtime keeps, so that a model of the same structure compiles nothing.
+// The default is 12. Texts over 1 MiB, which have constants, are never kept. Open programs are shared in any case;
+// later processes need [CompileCache].
 func KeepPrograms(n int) Option {
 	return func(o *options) {
 		if n < 0 {
@@ -59,8 +53,7 @@ func keyOf(text string, options pjrt.CompileOptions) programKey {
 	return sha256.Sum256(fmt.Appendf(nil, "%+v\n%s", options, text))
 }
 
-// program gives the program of a text, and has it compiled if there is none. Two that are compiled at once by different
-// goroutines become one: the first that is ready.
+// program returns the program of a text, or compiles it. Of two goroutines that compile it, the first result is shared.
 func (s *shared) program(text string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*sharedProgram, error) {
 	key := keyOf(text, options)
 	s.mu.Lock()
@@ -86,7 +79,7 @@ func (s *shared) program(text string, options pjrt.CompileOptions, compile func(
 	return p, nil
 }
 
-// use gives a program that is there already, nil if there is none. The lock is held.
+// use returns an existing program or nil. The lock is held.
 func (s *shared) use(key programKey) *sharedProgram {
 	p := s.of[key]
 	if p == nil {
@@ -100,14 +93,14 @@ func (s *shared) use(key programKey) *sharedProgram {
 	return p
 }
 
-// giveBack is the Close of one user of a program.
+// giveBack is a user's Close.
 func (s *shared) giveBack(p *sharedProgram) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.uses--; p.uses > 0 {
 		return nil
 	}
-	pjrt.FreeBlocks() // a program that is only kept needs no memory
+	pjrt.FreeBlocks() // an idle program needs no memory
 	gone := []*sharedProgram{p}
 	if p.text <= idleText {
 		s.idle, gone = append(s.idle, p), nil
@@ -127,7 +120,7 @@ func (s *shared) free(gone []*sharedProgram) error {
 	return errors.Join(errs...)
 }
 
-// close frees what is not in use, and has the rest freed when it is given back.
+// close frees idle programs; others are freed when given back.
 func (s *shared) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
