@@ -17,26 +17,25 @@ import (
 	"github.com/lazo-ml/lazo/internal/fetch"
 )
 
-// Limits on what a wheel may hold. The largest wheel in the table has 132 members and unpacks to four times its size.
+// Limits of a wheel. The table's largest has 132 members and unpacks to four times its size.
 const (
 	maxMembers   = 10_000
-	maxDirectory = 1 << 20  // bytes that reading the list of members may take, so that a long one costs no memory
-	maxRatio     = 20       // unpacked to packed, over the whole archive,
-	ratioSlack   = 16 << 20 // above so many bytes, which any archive may have
+	maxDirectory = 1 << 20  // bytes of the list of members, which is in memory
+	maxRatio     = 20       // unpacked to packed, for the whole archive,
+	ratioSlack   = 16 << 20 // beyond these bytes
 	maxUnpacked  = 8 << 30
 )
 
-// fileRecord is what the receipt says about a file.
+// fileRecord is a file in the receipt.
 type fileRecord struct {
-	Path   string `json:"path"` // below the version's folder, with slashes
+	Path   string `json:"path"` // slash path in the version's folder
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 	MTime  int64  `json:"mtime_ns"`
 	Inode  uint64 `json:"inode"`
 }
 
-// extract writes the members of the wheel that match a pattern below tree. The whole archive is judged before the first
-// byte is written: one member out of order refuses it all.
+// extract writes the matching members into tree. One bad member refuses the archive before anything is written.
 func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root) ([]fileRecord, error) {
 	file, err := os.Open(wheel)
 	if err != nil {
@@ -71,7 +70,7 @@ func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root
 	return records, nil
 }
 
-// rationed stops the reading of a list of members that is longer than any honest one.
+// rationed limits the list of members.
 type rationed struct {
 	file io.ReaderAt
 	left int64 // negative: no limit
@@ -87,13 +86,13 @@ func (r *rationed) ReadAt(p []byte, offset int64) (int, error) {
 	return r.file.ReadAt(p, offset)
 }
 
-// judge looks at every member, wanted or not.
+// judge checks all members, also those not wanted.
 func judge(members []*zip.File, packed int64, patterns []string) error {
 	if len(members) > maxMembers {
 		return fmt.Errorf("%d members, the limit is %d", len(members), maxMembers)
 	}
 	most := min(packed*maxRatio+ratioSlack, maxUnpacked)
-	files := make(map[string]string, len(members)) // by folded name
+	files := make(map[string]string, len(members)) // by lower-case name
 	folders := make(map[string]string)
 	var unpacked int64
 	for _, m := range members {
@@ -108,15 +107,15 @@ func judge(members []*zip.File, packed int64, patterns []string) error {
 		if m.Method != zip.Store && m.Method != zip.Deflate || m.Flags&1 != 0 {
 			return fmt.Errorf("%q is packed by method %d, flags %#x", m.Name, m.Method, m.Flags)
 		}
-		// A sum of sizes near 2^64 must not wrap around.
+		// Sizes near 2^64 must not overflow the sum.
 		if m.UncompressedSize64 > maxUnpacked {
 			return fmt.Errorf("%q unpacks to %d bytes, the limit is %d", m.Name, m.UncompressedSize64, int64(maxUnpacked))
 		}
 		if unpacked += int64(m.UncompressedSize64); unpacked > most {
 			return fmt.Errorf("unpacks to more than %d bytes, out of %d", most, packed)
 		}
-		// Upper and lower case are one on some file systems, so two such names are one file, unless neither is written:
-		// Open MPI's wheel has a compiler mpicc and one mpiCC.
+		// On some file systems, names that differ in case are one file. That is allowed for unwanted members: Open MPI
+		// has mpicc and mpiCC.
 		above := name
 		if !folder {
 			above = path.Dir(name)
@@ -144,7 +143,7 @@ func judge(members []*zip.File, packed int64, patterns []string) error {
 	return nil
 }
 
-// checkName takes only clean relative paths with slashes.
+// checkName accepts clean relative slash paths.
 func checkName(name string) error {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\:\x00") || len(name) > 1024 {
 		return fmt.Errorf("%.200q is not a clean relative path", name)
@@ -188,11 +187,11 @@ func unpack(ctx context.Context, member *zip.File, tree *os.Root) (fileRecord, e
 	if path.Base(path.Dir(member.Name)) == "bin" { // programs, such as CUDA's assembler
 		mode = 0o755
 	}
-	// Package zip holds the member to its declared size, which was judged.
+	// Package zip enforces the declared size.
 	return writeFile(ctx, tree, member.Name, mode, source)
 }
 
-// writeFile writes a new file below tree, synced, with the folders above it.
+// writeFile writes and syncs a new file.
 func writeFile(ctx context.Context, tree *os.Root, name string, mode fs.FileMode, source io.Reader) (fileRecord, error) {
 	if err := tree.MkdirAll(path.Dir(name), 0o750); err != nil {
 		return fileRecord{}, err
@@ -225,7 +224,7 @@ func writeFile(ctx context.Context, tree *os.Root, name string, mode fs.FileMode
 	return record, out.Close()
 }
 
-// contextReader ends a long copy when its context ends.
+// contextReader ends a copy with its context.
 type contextReader struct {
 	ctx    context.Context
 	source io.Reader

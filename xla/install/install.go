@@ -17,45 +17,43 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Errors that a caller can act on. Those of a failed download are the ones of the file system, the context, and package
+// Errors that a caller can act on. Failed downloads return those of the file system, the context and package
 // internal/fetch; their texts say what to do.
 var (
-	// ErrUnknownKind: no plugin of this name in the table.
+	// ErrUnknownKind reports a plugin that is not in the table.
 	ErrUnknownKind = errors.New("unknown plugin")
-	// ErrNoWheel: the table has the plugin, but not for this operating system and processor.
+	// ErrNoWheel reports a plugin without a wheel for this system and processor.
 	ErrNoWheel = errors.New("no wheel for this platform")
-	// ErrNotInstalled: there is nothing at the root; Install puts it there.
+	// ErrNotInstalled reports that nothing is installed at the root.
 	ErrNotInstalled = errors.New("not installed")
-	// ErrDamaged: what is installed is not what was installed; Install mends it.
+	// ErrDamaged reports changed files. Install fixes them.
 	ErrDamaged = errors.New("damaged")
-	// ErrUnsafe: a file or folder of the plugin, or one on the way there, belongs to others or can be written by them,
-	// so its code cannot be trusted: docs/security.md.
+	// ErrUnsafe reports a file, or a folder above it, that others own or may write to: its code is not trusted
+	// (docs/security.md).
 	ErrUnsafe = owners.ErrUnsafe
-	// ErrUnknownWheel: a local file that is not in the table, without its digest given.
+	// ErrUnknownWheel reports a local file outside the table, without Options.SHA256.
 	ErrUnknownWheel = errors.New("not in the table of known wheels")
-	// ErrArchive: a wheel with members that no honest wheel has, or without those that the table names.
+	// ErrArchive reports a wheel with suspicious members, or without those in the table.
 	ErrArchive = errors.New("refused archive")
-	// ErrNotFound: the package index does not have the wheel.
+	// ErrNotFound reports that the package index lacks the wheel.
 	ErrNotFound = errors.New("not in the package index")
 )
 
-// Plugin is an installed plugin, or an implementation of MPI.
+// Plugin is an installed plugin or MPI implementation.
 type Plugin struct {
 	Kind     string // "cpu", "cpu106", "cpu81", "cuda", "cuda12", "cuda_compile", "tpu", "mpi", "mpich"
-	Version  string // of the package that it came in; "" for a bare library
-	API      string // version of PJRT's C API, as in "0.81"; "" of MPI, and if the file is not in the table
-	Path     string // of the library, absolute
+	Version  string // of its package; "" for a bare library
+	API      string // PJRT's C API, "0.81"; "" for MPI and unknown files
+	Path     string // absolute path of the library
 	SHA256   string // of the library, lower-case hex
-	Licence  string // of the package, as in the table
-	Platform string // operating system and processor, as in "linux/amd64"
-	Stamp    string // changes when a file of the plugin was written to or replaced, whatever time it bears
-	// Successor is the version that [Install] would put in this one's place, "" if this is what the table has, or a file
-	// without a version. Until Install is called, what is installed stays in use.
+	Licence  string // of the package
+	Platform string // "linux/amd64"
+	Stamp    string // changes with any file, even if its time is reset
+	// Successor is the version that [Install] would install instead; "" if this is the table's or has no version.
 	Successor string
 }
 
-// Launcher is the program that starts processes with an implementation of MPI, mpirun, as [MPI] and [MPICH] have it;
-// "" of a plugin. It finds what it needs from its own place.
+// Launcher returns the path of mpirun, for [MPI] and [MPICH], otherwise "". It works from its own folder.
 func (p Plugin) Launcher() string {
 	if p.Kind != MPI && p.Kind != MPICH {
 		return ""
@@ -63,13 +61,13 @@ func (p Plugin) Launcher() string {
 	return filepath.Join(filepath.Dir(filepath.Dir(p.Path)), "bin", "mpirun")
 }
 
-// Stage says what an installation is doing.
+// Stage is a stage of an installation.
 type Stage string
 
-// The stages, in their order. For a plugin of several wheels all but the last come once for each.
+// Stages. Resolve, Download and Extract occur once per wheel.
 const (
 	Resolve  Stage = "resolve"  // asking the package index for the address
-	Download Stage = "download" // Done and Total count bytes of the wheel
+	Download Stage = "download" // Done and Total are bytes of the wheel
 	Verify   Stage = "verify"   // reading a local file
 	Extract  Stage = "extract"
 	Probe    Stage = "probe"
@@ -82,24 +80,24 @@ type Event struct {
 	Done, Total int64
 }
 
-// Options change how Install works. The zero value downloads from the public index into DefaultRoot.
+// Options configure Install. The zero value downloads from the public index into DefaultRoot.
 type Options struct {
-	Root     string                                       // where plugins lie; "": DefaultRoot()
-	From     string                                       // a wheel, a bare library, or a folder with the wheels: nothing is downloaded
-	SHA256   string                                       // of From, in hex: allows a file that is not in the table
-	IndexURL string                                       // a package index of one's own ("simple" pages, https); digests stay pinned
-	Force    bool                                         // install again even if it is installed and intact
-	Probe    func(ctx context.Context, path string) error // tries the library before it becomes the installed one; nil: no try
+	Root     string                                       // folder of plugins; "": DefaultRoot()
+	From     string                                       // wheel, bare library, or folder of wheels, instead of a download
+	SHA256   string                                       // of From, in hex: allows a file outside the table
+	IndexURL string                                       // custom package index ("simple" pages, https); digests still apply
+	Force    bool                                         // install even if intact
+	Probe    func(ctx context.Context, path string) error // must succeed before the library is installed; nil: no check
 	Progress func(Event)                                  // nil: silent
 	HTTP     *http.Client                                 // nil: TLS 1.2 or newer, proxy from the environment
-	// IdleTimeout and TotalTimeout bound each download; 0: 30 s without a byte, 1 h.
+	// IdleTimeout and TotalTimeout limit each download; 0: 30 s without a byte, 1 h.
 	IdleTimeout, TotalTimeout time.Duration
 
-	table   []Wheel                                            // tests: in place of plugins.tsv
-	resolve func(ctx context.Context, w Wheel) (string, error) // tests: in place of the index
+	table   []Wheel                                            // tests: replaces plugins.tsv
+	resolve func(ctx context.Context, w Wheel) (string, error) // tests: replaces the index
 }
 
-// DefaultRoot is the folder that plugins go to if none is given: lazo's own below the user's data folder.
+// DefaultRoot returns the default folder of plugins: lazo's, in the user's data folder.
 func DefaultRoot() (string, error) {
 	home, err := owners.Home()
 	if err != nil {
@@ -111,9 +109,8 @@ func DefaultRoot() (string, error) {
 	return filepath.Join(home, ".local", "share", "lazo", "pjrt"), nil
 }
 
-// Install makes the plugin of the given kind the installed one, and returns it. If it is there already, intact and of
-// the version in the table, nothing is done. Several processes may call it at once: one works, the others wait and find
-// it done. On an error, what was installed before still is.
+// Install installs a plugin and returns it. An intact one of the table's version stays. Of concurrent processes one
+// works and the others wait. After an error, the previous installation is unchanged.
 func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) {
 	defer func() {
 		if err != nil {
@@ -149,7 +146,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 
 	keep := ""
 	if old, err := readReceipt(folder); err == nil {
-		keep = old.Dir // even if damaged: it might do, as long as there is nothing better
+		keep = old.Dir // even if damaged, until there is a better one
 		if !o.Force && slices.Equal(old.Wheels, digests(pieces)) && old.verify(ctx, folder, table, full) == nil {
 			sweep(folder, keep)
 			return old.plugin(folder, table), nil
@@ -167,8 +164,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 	return fresh.plugin(folder, table), nil
 }
 
-// layDown brings all the pieces into a new folder, complete, checked and tried, and describes it. The folder is not the
-// installed one before its receipt is written.
+// layDown makes a verified and probed folder of all pieces. Only a receipt makes it the installed one.
 func layDown(ctx context.Context, kind, folder string, pieces []piece, o Options) (_ *receipt, err error) {
 	work, err := os.MkdirTemp(folder, workPrefix)
 	if err != nil {
@@ -229,7 +225,7 @@ const (
 	dirPrefix  = "pjrt-"
 )
 
-// sweep removes what killed installations and older versions left in folder; nothing else that may lie there.
+// sweep removes leftovers and older versions, nothing else.
 func sweep(folder, keep string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {
@@ -242,7 +238,7 @@ func sweep(folder, keep string) {
 	}
 }
 
-// word makes a version fit to be part of a file name.
+// word makes a version usable in a file name.
 func word(version string) string {
 	version = cmp.Or(version, "local")
 	return strings.Map(func(r rune) rune {

@@ -2,5 +2,5 @@ package probe
 
 import "math"
 
-// addressLimit returns how many bytes of addresses this process may have.
+// addressLimit is unlimited.
 func addressLimit() uint64 { return math.MaxUint64 }
