@@ -24,15 +24,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Across opens the runtime for all processes of a job. A program over a mesh of [Runtime.NumDevices] devices runs in
-// each process on that process's devices: those of rank 0 come first. A job of one process changes nothing; a nil job
-// is an error.
+// Across opens the runtime for all processes of a job. Over a mesh of [Runtime.NumDevices] devices, each process runs a
+// program on its own devices; those of rank 0 come first. One process changes nothing; a nil job is an error.
 //
-// On the CPU each process is one device, XLA's partitioner divides the program, and MPI exchanges values. On
-// accelerators each process has the devices that its plugin finds, the same number in all, and XLA's collectives
-// exchange values (NCCL, TPU links). Open then waits for all processes, and fails in all if it fails in one.
+// On the CPU each process is one device, and MPI exchanges values. On accelerators each process has equally many
+// devices, and XLA's collectives exchange values (NCCL, TPU links); Open then waits for all processes, and fails in all
+// if it fails in one.
 //
-// Processes that make or run different programs, or another order, get [ErrDisagree].
+// All processes must make and run the same programs in the same order: other calls are [ErrDisagree].
 func Across(job *dist.Job) Option {
 	return func(o *options) {
 		if job == nil {
@@ -42,8 +41,8 @@ func Across(job *dist.Job) Option {
 	}
 }
 
-// WithStore replaces [dist.Job.Store] for the GPU plugins of a job ([Across]) to find each other. It is an error for
-// CPUs and TPUs. The store must work until the runtime is closed.
+// WithStore replaces [dist.Job.Store], by which the GPU plugins of a job ([Across]) find each other, until the runtime
+// is closed. It is an error for CPUs and TPUs.
 func WithStore(store dist.Store) Option {
 	return func(o *options) {
 		if store == nil {
@@ -74,8 +73,8 @@ func (r *Runtime) across() *across {
 	return nil
 }
 
-// Local returns which devices of a mesh this process has: n, from first on. Programs take and return the values of
-// these only.
+// Local returns the devices of a mesh that this process has: n, from first on. Programs take and return only their
+// values.
 func (r *Runtime) Local(m Mesh) (first, n int) {
 	n = m.Devices()
 	if a := r.across(); a != nil && n > 1 {
@@ -86,9 +85,8 @@ func (r *Runtime) Local(m Mesh) (first, n int) {
 
 var apart struct{ across, told atomic.Bool }
 
-// tellApart warns once, at rank 0, that each rank of a job trains alone, because nothing else shows that a program
-// forgot [Across]. After a runtime with Across, others are intended. If only one rank forgets it, the others learn the
-// cause from its note.
+// tellApart warns once, at rank 0, that each rank trains alone: nothing else shows that a program forgot [Across]. If
+// only one rank forgets it, its note explains the others' failure. Further runtimes after one with Across are intended.
 func tellApart(o *options) {
 	job := joined.Now()
 	if o.job != nil {
@@ -122,21 +120,19 @@ type across struct {
 	compiles sync.Mutex
 	// Two programs that exchange at once would receive each other's messages.
 	runs   sync.Mutex
-	number atomic.Int64 // of programs begun
+	number atomic.Int64
 }
 
-// exchange is how processes exchange values: by inserted MPI calls ([byMPI]) or the plugin's collectives ([byPlugin]).
+// exchange is done by inserted MPI calls ([byMPI]) or the plugin's collectives ([byPlugin]).
 type exchange interface {
-	// open makes this process's client and returns the device IDs of each rank.
+	// open makes the client and returns each rank's device IDs.
 	open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error)
-	// compile compiles a program of all processes for this one's devices.
 	compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error)
 	close() error
 }
 
 var _, _ exchange = (*byMPI)(nil), (*byPlugin)(nil)
 
-// newAcross returns nil for one process.
 func newAcross(library *pjrt.Plugin, plugin Plugin, o *options) (*across, error) {
 	if o.job == nil || o.job.Size() == 1 {
 		return nil, nil
@@ -165,13 +161,11 @@ func (a *across) open(library *pjrt.Plugin, plugin Plugin, options map[string]an
 	return made, nil
 }
 
-// own counts the devices of each process.
 func (a *across) own() int { return len(a.ids[0]) }
 
-// devices counts those of all processes.
 func (a *across) devices() int { return len(a.ids) * a.own() }
 
-// id returns the ID of a device of the mesh, in any process.
+// id works for devices of all processes.
 func (a *across) id(n compute.DeviceNum) (int, error) {
 	if n < 0 || int(n) >= a.devices() {
 		return 0, fmt.Errorf("xla: device %d: all processes have %d", n, a.devices())
@@ -189,10 +183,10 @@ func (a *across) compile(c *client, name, text string, options pjrt.CompileOptio
 	return a.by.compile(c, text, options)
 }
 
-// compileLimit is how long the other processes wait for one that compiles.
+// compileLimit is the time that processes wait for one that compiles.
 const compileLimit = 30 * time.Minute
 
-// same returns an error unless all processes are about to do the same; text is a program, or "".
+// same returns an error unless all processes do the same; text is a program, or "".
 func same(job *dist.Job, what, text string, key programKey) error {
 	equal, err := job.Same(what, int64(binary.LittleEndian.Uint64(key[:])))
 	if equal || err != nil {
@@ -216,7 +210,7 @@ func disagree(job *dist.Job, what, text string) error {
 	var list bytes.Buffer
 	for rank, other := range all {
 		if slices.ContainsFunc(all[:rank], func(said []byte) bool { return bytes.Equal(said, other) }) {
-			continue // listed with an earlier rank
+			continue
 		}
 		ranks := fmt.Sprint("rank ", rank)
 		for also := rank + 1; also < len(all); also++ {
@@ -240,13 +234,13 @@ func firstDifference(zero, own string) string {
 	return fmt.Sprintf("the program has %d lines, that of rank 0 %d", len(b), len(a))
 }
 
-// The signature of a program is one line of perhaps thousands of characters.
+// Characters shown before the difference and in total: a signature may have thousands.
 const (
-	beforeParting = 60  // characters shown before the difference
-	atParting     = 200 // characters shown in total
+	beforeParting = 60
+	atParting     = 200
 )
 
-// partings quotes two texts around their first difference; … marks omissions.
+// partings quotes two texts around their first difference.
 func partings(a, b string) (string, string) {
 	x, y := []rune(a), []rune(b)
 	same := 0
@@ -271,11 +265,11 @@ func partings(a, b string) (string, string) {
 // Alike is a value that must be equal in all processes of a run ([Program.Start]).
 type Alike struct {
 	What string // in messages: "the next batches"
-	// Sums has a checksum of each part, the same number in all processes.
+	// Sums has a checksum per part, equally many in all processes.
 	Sums []int64
-	// Parts describes the parts, in the order of Sums. It is called if a checksum differs.
+	// Parts describes the parts, in order. It is called if a checksum differs.
 	Parts func() []Part
-	// Err is wrapped by the error of a run, which adds the ranks and parts that differ.
+	// Err is wrapped by the run's error, which names the ranks and parts that differ.
 	Err error
 }
 
@@ -285,7 +279,7 @@ type Part struct {
 	Is   string // this process's value: "1,000 examples"; may be ""
 }
 
-// enter waits for other programs, and compares the program and alike with all processes in one message.
+// enter excludes other programs, and compares the program and alike with all processes in one message.
 func (a *across) enter(p *Program, runs int, alike []Alike) (leave func(), err error) {
 	a.runs.Lock()
 	if err := a.sameRun(p, runs, alike); err != nil {
@@ -325,7 +319,6 @@ func (a *across) sameRun(p *Program, runs int, alike []Alike) error {
 	return nil
 }
 
-// unlike returns the error that names the ranks and parts that differ from rank 0.
 func unlike(job *dist.Job, x Alike) error {
 	type part struct {
 		Part

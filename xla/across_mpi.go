@@ -12,21 +12,20 @@ import (
 	"github.com/lazo-ml/lazo/xla/spmd"
 )
 
-// byMPI is the exchange of CPUs: each process is one device, and its part of a program calls MPI.
+// byMPI is the exchange of CPUs: a process is one device, and its part of a program calls MPI.
 type byMPI struct {
 	job *dist.Job
-	// divide makes a client with a device per process, for XLA's partitioner. Only rank 0 calls it.
+	// divide makes a client with a device per process. Only rank 0 calls it.
 	divide  func() (*pjrt.Client, error)
 	divider *pjrt.Client
 }
 
-// handlers are the plugins, by path, with registered MPI calls. They keep them until the process ends.
+// handlers are the plugins, by path, that have MPI's calls until the process ends.
 var handlers = struct {
 	sync.Mutex
 	of map[string]bool
 }{of: map[string]bool{}}
 
-// rankLimit limits the ranks to the devices that rank 0 can have.
 func rankLimit(ranks int) error {
 	if ranks > maxCPUDevices {
 		return fmt.Errorf("%w: XLA's CPU plugin divides a program over %d devices at most: start fewer processes", ErrUnimplemented, maxCPUDevices)
@@ -71,7 +70,7 @@ func (b *byMPI) open(library *pjrt.Plugin, plugin Plugin, options map[string]any
 	return made, ids, err
 }
 
-// compile compiles this process's part of the program: the same text in all processes.
+// compile compiles the same text in all processes.
 func (b *byMPI) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	module, err := b.divided(text, options)
 	if err != nil {
@@ -89,7 +88,6 @@ func (b *byMPI) compile(c *client, text string, options pjrt.CompileOptions) (*p
 	})
 }
 
-// divided partitions the program at rank 0 and sends the result to all.
 func (b *byMPI) divided(text string, options pjrt.CompileOptions) ([]byte, error) {
 	const failed, made = 0, 1
 	var message []byte

@@ -16,14 +16,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// byPlugin is the exchange of accelerators: the plugin's collectives, in programs compiled for all devices.
+// byPlugin is the exchange of accelerators, by the plugin's collectives.
 type byPlugin struct {
 	job   *dist.Job
 	store dist.Store // nil: the plugin needs none
 	end   context.CancelFunc
 }
 
-// Options that identify the process to a plugin, which then finds the others through the store.
+// Options that identify the process to a plugin.
 const (
 	optionNode  = "node_id"
 	optionNodes = "num_nodes"
@@ -45,18 +45,17 @@ func newByPlugin(plugin Plugin, o *options) (*byPlugin, error) {
 	return b, nil
 }
 
-// openLimit is how long processes wait for one that opens its plugin.
+// openLimit is the time that processes wait for one that opens its plugin.
 const openLimit = 10 * time.Minute
 
-// opened is a process's report about its client.
 type opened struct {
-	Failed string // error
-	Gave   bool   // it gave up after another failed
-	Own    []int  // IDs of its devices
-	All    []int  // IDs of all known devices
+	Failed string
+	Gave   bool  // gave up after another failed
+	Own    []int // device IDs
+	All    []int // IDs of known devices
 }
 
-// open makes the client together with the other processes. If one fails, all return its error.
+// open fails in all processes if it fails in one.
 func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pjrt.Client, [][]int, error) {
 	what := fmt.Sprintf("open the plugin %q, of PJRT API %s", plugin.Kind, plugin.API)
 	if err := same(b.job, what, "", sha256.Sum256([]byte(what))); err != nil {
@@ -107,7 +106,7 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 	all[optionNode], all[optionNodes] = int64(b.job.Rank()), int64(b.job.Size())
 	ctx, cancel := context.WithCancelCause(context.Background())
 	b.end = func() { cancel(nil) }
-	// Without this key, processes would wait minutes in the plugin for one that failed.
+	// Otherwise processes would wait minutes in the plugin for one that failed.
 	failed := prefix + "failed"
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
@@ -124,7 +123,7 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 		return nil, fmt.Errorf("%w (%w)", fault, err)
 	}
 	b.end()
-	// Not ctx: the goroutine above cancels it when it receives this key.
+	// Not ctx: the goroutine above cancels it when it reads this key.
 	telling, told := context.WithTimeout(context.Background(), askLimit)
 	defer told()
 	putErr := b.store.Put(telling, failed, fmt.Appendf(nil, "rank %d: %v", b.job.Rank(), err))
@@ -139,7 +138,6 @@ type othersFault struct{ text string }
 
 func (f *othersFault) Error() string { return f.text }
 
-// together returns the device IDs of each rank.
 func (b *byPlugin) together(own opened) ([][]int, error) {
 	text, err := json.Marshal(own)
 	if err != nil {
@@ -165,8 +163,7 @@ func (b *byPlugin) together(own opened) ([][]int, error) {
 	return byRank(all)
 }
 
-// byRank returns the device IDs of each rank. A device belongs to one rank, all processes know it, and ranks have
-// equally many.
+// byRank requires that each device has one rank, all processes know it, and ranks have equally many.
 func byRank(all []opened) (ids [][]int, err error) {
 	var list []int
 	var text strings.Builder
@@ -196,8 +193,8 @@ func byRank(all []opened) (ids [][]int, err error) {
 	return ids, nil
 }
 
-// compile compiles together with the other processes, or all load from their caches: XLA's GPU compiler measures
-// kernels in all processes, so one that compiles alone would wait.
+// compile compiles in all processes or loads in all: XLA's GPU compiler measures kernels in all, so one alone would
+// wait.
 func (b *byPlugin) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	kept := c.cache.find(c.client, text, options)
 	missing := []int64{0}
@@ -222,14 +219,13 @@ func (b *byPlugin) close() error {
 	return nil
 }
 
-// keyValues adapts a store to a plugin.
 type keyValues struct {
 	store  dist.Store
 	prefix string
-	ctx    context.Context // of all requests
+	ctx    context.Context
 }
 
-// askLimit limits requests that wait for no other process.
+// askLimit limits requests that wait for no process.
 const askLimit = time.Minute
 
 func (k *keyValues) Get(key string, timeout time.Duration) ([]byte, error) {

@@ -22,13 +22,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// CompileCache keeps compiled programs in a folder, so that later processes load in milliseconds what takes a second to
-// compile. The key is the program's text, compile and client options, the plugin's file, the environment that it reads
-// (such as XLA_FLAGS or the file that it names), the devices and the processor. limit is in bytes, 0 means 1 GiB; the
-// least recently used entries are removed first. Several processes may exceed it briefly. Damaged or refused entries
-// are replaced with a warning (see [Log]). dir is created if missing; "" means lazo's folder in the user's cache.
+// CompileCache keeps compiled programs in a folder: loading takes milliseconds, compiling a second. The key is the
+// program, compile and client options, the plugin's file, its environment (such as XLA_FLAGS, or the file that it
+// names), the devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed.
+// Damaged or refused entries are replaced with a warning (see [Log]). dir is created; "" is in the user's cache.
 //
-// A compiled program is code (docs/security.md). A folder that others may write to is an error of Open; their entries
+// A compiled program is code (docs/security.md): a folder that others may write to is an error of Open; their entries
 // count as damaged.
 func CompileCache(dir string, limit int64) Option {
 	return func(o *options) {
@@ -39,13 +38,13 @@ func CompileCache(dir string, limit int64) Option {
 	}
 }
 
-// linkedCache is the default folder. Only the linker sets it (-X), for programs of tests: internal/plugintest.Program.
+// linkedCache is the default folder. Only the linker sets it (-X), for tests: internal/plugintest.Program.
 var linkedCache string
 
 type cache struct {
 	dir   string
 	limit int64
-	// on is the part of the key that a runtime's programs share.
+	// on is the part of the key that programs share.
 	on   string
 	log  *slog.Logger
 	hits atomic.Int64
@@ -68,7 +67,6 @@ func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, l
 	for _, d := range client.AddressableDevices() {
 		devices = append(devices, fmt.Sprint(d.ID(), d.Kind()))
 	}
-	// XLA divides CPU work by the number of processors.
 	opened.on = fmt.Sprintf("%+v\n%v\n%v\n%s\n%s\n%s %s %d\n%s\n%s", from.file, from.environment, options, client.Platform(), client.PlatformVersion(),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(devices, "\n"), processor())
 	return opened, nil
@@ -92,8 +90,7 @@ func (c *cache) folder(log *slog.Logger) (*cache, error) {
 	return opened, nil
 }
 
-// processor describes what XLA compiles for: the host's name where /proc/cpuinfo is missing, so that machines share
-// nothing.
+// processor is the host's name where /proc/cpuinfo is missing, so that machines share nothing.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -118,7 +115,7 @@ func (c *cache) file(program string, options pjrt.CompileOptions) string {
 	return filepath.Join(c.dir, fmt.Sprintf("%x", key.Sum(nil))+cacheSuffix)
 }
 
-// compile loads a program, or compiles and keeps it. A nil cache compiles.
+// A nil cache compiles.
 func (c *cache) compile(client *pjrt.Client, program string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*pjrt.Executable, fromCache, error) {
 	if e := c.find(client, program, options); e != nil {
 		return e, cacheHit, nil
@@ -126,7 +123,6 @@ func (c *cache) compile(client *pjrt.Client, program string, options pjrt.Compil
 	return c.fill(program, options, compile)
 }
 
-// find returns nil if the program is not in the cache.
 func (c *cache) find(client *pjrt.Client, program string, options pjrt.CompileOptions) *pjrt.Executable {
 	if c == nil {
 		return nil
@@ -170,10 +166,9 @@ func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error)
 	return client.Load(compiled)
 }
 
-// read returns a verified entry.
 func (c *cache) read(name string) ([]byte, error) {
 	const head = len(cacheMagic) + sha256.Size
-	entry, err := owners.ReadFile(name, int64(head)+min(c.limit, math.MaxInt64-int64(head)-1)) // keep writes nothing longer
+	entry, err := owners.ReadFile(name, int64(head)+min(c.limit, math.MaxInt64-int64(head)-1))
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +182,7 @@ func (c *cache) read(name string) ([]byte, error) {
 	return compiled, nil
 }
 
-// entryDigest includes the name, which is the key: a renamed file must not run as another program.
+// entryDigest includes the key: a renamed file must not run as another program.
 func entryDigest(name string, compiled []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(filepath.Base(name)))
@@ -218,8 +213,8 @@ func (c *cache) write(name string, compiled []byte) error {
 	return nil
 }
 
-// trim removes the least recently used entries, except newest. Counting thousands takes 10 ms, so the next count is
-// after an eighth of the free room: other processes write too.
+// trim removes the least recently used entries, except newest. Counting thousands takes 10 ms, so an eighth of the free
+// room is filled before the next count.
 func (c *cache) trim(newest string) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -230,7 +225,7 @@ func (c *cache) trim(newest string) error {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() || filepath.Ext(entry.Name()) != cacheSuffix {
-			continue // removed meanwhile, or not ours
+			continue
 		}
 		files, total = append(files, info), total+info.Size()
 	}

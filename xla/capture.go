@@ -11,14 +11,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// capture is a backend that applies a program's placement and [Built], which GoMLX's graphs do not know.
+// capture applies a program's placement and [Built], unknown to GoMLX's graphs.
 type capture struct {
 	*Runtime
 	program *Program
 	lower   *hlo.Builder // nil before Builder, and for other plugins
 }
 
-// BeginTrace, TraceBody and EndTrace forward to the builder: see [hlo.Builder.BeginTrace].
+// BeginTrace is [hlo.Builder.BeginTrace].
 func (c *capture) BeginTrace(whole bool) { c.traced(func(b *hlo.Builder) { b.BeginTrace(whole) }) }
 func (c *capture) TraceBody()            { c.traced((*hlo.Builder).TraceBody) }
 func (c *capture) EndTrace()             { c.traced((*hlo.Builder).EndTrace) }
@@ -33,7 +33,7 @@ func (c *capture) Builder(name string) compute.Builder {
 	on, ok := c.Runtime.Backend.(machine)
 	if !ok || c.closed.Load() {
 		if c.program.place.Mesh.Devices() > 1 {
-			panic(fmt.Errorf("%v runs on one device", c.plugin)) // GoMLX expects no error; Compile recovers it
+			panic(fmt.Errorf("%v runs on one device", c.plugin)) // Compile recovers it
 		}
 		return c.Runtime.Builder(name)
 	}
@@ -110,15 +110,14 @@ type placedBuilder struct {
 
 func (b *placedBuilder) Main() compute.Function { return b.main }
 
-// placed is the main function of a program's graph.
 type placed struct {
 	*hlo.Function
 	builder *hlo.Builder
 	program *Program
-	splits  []Split // of the parameters
+	splits  []Split
 }
 
-// Parameter places a parameter as the program's placement says.
+// Parameter applies the placement.
 func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	if sharding == nil && len(f.program.place.Mesh.Axes) > 0 {
 		split := f.program.place.split(name, shape)
@@ -128,7 +127,7 @@ func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.Sh
 	return f.Function.Parameter(name, shape, sharding)
 }
 
-// Return places an output like the parameter that it replaces, and others whole on each device.
+// Return places an output like the parameter that it replaces, and others whole.
 func (f *placed) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	p := f.program
 	for output, input := range p.built.InPlace {

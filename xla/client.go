@@ -18,7 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// client is a PJRT client as a GoMLX backend.
 type client struct {
 	runtime *Runtime
 	plugin  Plugin
@@ -31,17 +30,16 @@ type client struct {
 	closed  atomic.Bool
 	closing sync.Once
 
-	widestHead int // of attention by cuDNN; 0: none
+	widestHead int // 0: no cuDNN attention
 }
 
 var _ machine = (*client)(nil)
 
-// machine compiles programs, for a client's devices or described ones.
+// machine compiles programs.
 type machine interface {
 	compute.Backend
 	kind() string
 	builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder
-	// prepare makes a program of a module.
 	prepare(p *Program, m *hlo.Module) (compute.Executable, error)
 }
 
@@ -56,7 +54,7 @@ func (c *client) Description() string {
 
 func (c *client) NumDevices() int { return len(c.devices) }
 
-// DeviceDescription returns the plugin's description of a device.
+// DeviceDescription returns the plugin's description.
 func (c *client) DeviceDescription(n compute.DeviceNum) string {
 	d, err := c.device(n)
 	if err != nil {
@@ -86,8 +84,8 @@ func builderFor(name, kind string, widestHead int, compile func(*hlo.Module) (co
 	return hlo.New(name, compile).ForCPU(kind == CPU).ForGPU(kind == CUDA).ForTPU(kind == TPU).ForCUDA(widestHead).Apart()
 }
 
-// widestHead returns the largest head width with cuDNN flash attention and gradient at a compute capability ("9.0"), or
-// 0. It is conservative: a head that cuDNN refuses does not compile.
+// widestHead is the largest head width with cuDNN flash attention and gradient at a compute capability ("9.0"), or 0.
+// It is conservative: a head that cuDNN refuses does not compile.
 func widestHead(capability any) int {
 	var major, minor int
 	text, _ := capability.(string)
@@ -137,11 +135,11 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 	return ours, nil
 }
 
-// copier is a value in the host's memory: an output that a run read, or a value of the Go backend.
+// copier is a value in the host's memory.
 type copier interface{ copyTo(memory []byte) error }
 
-// ToHost copies a value into memory of exactly its size in bytes, row-major, in the host's byte order. A value of a
-// described machine is [ErrNotRun].
+// ToHost copies a value into memory of its exact size, row-major, in the host's byte order. For a described machine it
+// is [ErrNotRun].
 func ToHost(b compute.Buffer, memory []byte) error {
 	if a, ok := b.(*abstract); ok && a != nil {
 		return a.notRun()
@@ -164,7 +162,6 @@ func (c *client) wrap(b *pjrt.Buffer, err error) (compute.Buffer, error) {
 	return &buffer{b, c}, nil
 }
 
-// wrapAll wraps a run's outputs, device after device.
 func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 	n := 0
 	for _, part := range made {
@@ -183,7 +180,7 @@ func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 	return all
 }
 
-// Backend returns the [Runtime], which GoMLX's tensors compare with the wanted backend.
+// Backend returns the [Runtime], which GoMLX's tensors compare.
 func (b *buffer) Backend() compute.Backend { return b.of.runtime }
 
 // Finalize frees the value.
@@ -256,7 +253,7 @@ func (c *client) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.
 	return c.wrap(d.Put(pjrt.Array{Shape: s, Data: memory}))
 }
 
-// HasSharedBuffers is false: GoMLX could silently write to a tensor while a program reads it.
+// HasSharedBuffers is false: GoMLX could silently write to a tensor that a program reads.
 func (c *client) HasSharedBuffers() bool { return false }
 
 var errNotShared = errors.New("xla: this runtime has no shared buffers")
@@ -265,14 +262,13 @@ func (c *client) NewSharedBuffer(compute.DeviceNum, shapes.Shape) (compute.Buffe
 	return nil, nil, errNotShared
 }
 
-// toGoMLX and fromGoMLX translate shapes. Both number dtypes alike.
+// toGoMLX relies on equal numbers of dtypes.
 func toGoMLX(s pjrt.Shape) shapes.Shape { return shapes.Make(dtypes.DType(s.DType), s.Dims...) }
 
 func fromGoMLX(s shapes.Shape) pjrt.Shape {
 	return pjrt.Shape{DType: pjrt.DType(s.DType), Dims: s.Dimensions}
 }
 
-// memoryOf returns the memory of a slice of an array's elements.
 func memoryOf(flat any, shape pjrt.Shape) ([]byte, error) {
 	if flat == nil && slices.Contains(shape.Dims, 0) {
 		return []byte{}, nil // like GoMLX's FromRaw

@@ -12,16 +12,15 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// cpuDevices is the number of CPU devices.
 const cpuDevices = "cpu_device_count"
 
-// maxCPUDevices is over all processes: XLA's CPU attributes higher numbers to another process and refuses them.
+// maxCPUDevices is over all processes: XLA's CPU attributes higher numbers to another process.
 const maxCPUDevices = 2048
 
-// forcedFlag is XLA's flag for CPU devices. The plugin accepts it without effect.
+// forcedFlag is accepted by the plugin without effect.
 const forcedFlag = "--xla_force_host_platform_device_count="
 
-// forcedDevices returns the devices that the last such flag asks for, by default 1.
+// forcedDevices returns the number in the last such flag, by default 1.
 func forcedDevices(flags string) (n int64, err error) {
 	n = 1
 	for _, flag := range strings.Fields(flags) {
@@ -36,12 +35,12 @@ func forcedDevices(flags string) (n int64, err error) {
 	return n, nil
 }
 
-// ClientOption passes an option to the plugin's client. Values are string, bool, int, int64, []int64, float32 or
-// float64. An example is "cpu_device_count" (int64, 1 to 2048), whose default is --xla_force_host_platform_device_count
-// of XLA_FLAGS, or 1. An unknown name makes [Open] fail with [ErrInvalidArgument].
+// ClientOption passes an option to the plugin's client: a string, bool, int, int64, []int64, float32 or float64. For
+// example, "cpu_device_count" (int64, 1 to 2048) is by default --xla_force_host_platform_device_count of XLA_FLAGS, or
+// 1. An unknown name is an [ErrInvalidArgument] of [Open].
 func ClientOption(name string, value any) Option {
 	if list, ok := value.([]int64); ok {
-		value = slices.Clone(list) // the caller may change it before Open
+		value = slices.Clone(list) // the caller may change it
 	}
 	return func(o *options) {
 		switch v := value.(type) {
@@ -57,22 +56,21 @@ func ClientOption(name string, value any) Option {
 			o.err = fmt.Errorf("xla: client option %q has a value of type %T, expected string, bool, int64, []int64 or float32", name, value)
 		}
 		if n, whole := value.(int64); name == cpuDevices && o.err == nil && (!whole || n < 1 || n > maxCPUDevices) {
-			// The plugin would end the process on a string, hide its reason on -1, and take minutes for 1e5.
+			// The plugin crashes on a string, hides its reason on -1, and takes minutes for 1e5.
 			o.err = fmt.Errorf("xla: client option %q is %v, expected a whole number from 1 to %d", name, value, maxCPUDevices)
 		}
 		o.client[name] = value
 	}
 }
 
-// clientOptions are the known names of installed plugins. Other versions may accept more.
+// clientOptions are those of installed plugins. Other versions may accept more.
 var clientOptions = map[string][]string{
 	CPU: {cpuDevices},
 	CUDA: {"abort_collectives_on_failure", "allocator", "collective_memory_size", "enable_mock_nccl", "memory_fraction", "mock_gpu_topology",
 		"node_id", "num_nodes", "partition_index", "platform_name", "preallocate", "should_stage_host_to_device_transfers", "use_tfrt_gpu_client", "visible_devices"},
 }
 
-// newClient makes a client and refuses unknown options. Some versions of the CPU plugin ignore them: an invented name
-// tests this.
+// newClient refuses unknown options. Some CPU plugins ignore them: an invented name tests this.
 func newClient(library *pjrt.Plugin, plugin Plugin, options map[string]any, store pjrt.KeyValueStore) (*pjrt.Client, error) {
 	known := clientOptions[plugin.Kind]
 	var unknown []string

@@ -9,13 +9,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// constants are a program's large constants ([hlo.Builder.Apart]) on its devices.
+// constants are a program's large constants ([hlo.Builder.Apart]) by device.
 type constants struct {
 	mu sync.Mutex
 	on map[*pjrt.Device][]*pjrt.Buffer
 }
 
-// placeConstants copies them to the devices of a program that is not portable, and frees the host's copy.
+// placeConstants frees the host's copy, except for portable programs.
 func (e *executable) placeConstants() error {
 	if _, n := e.module.Constants(); n == 0 || e.portable {
 		return nil
@@ -42,7 +42,6 @@ func withoutConstants(m *hlo.Module) *hlo.Module {
 	return &less
 }
 
-// constantsOn returns the constants on a device, and copies them if needed.
 func (e *executable) constantsOn(d *pjrt.Device) ([]*pjrt.Buffer, error) {
 	first, n := e.module.Constants()
 	if n == 0 {
@@ -68,7 +67,6 @@ func (e *executable) constantsOn(d *pjrt.Device) ([]*pjrt.Buffer, error) {
 	return placed, nil
 }
 
-// runsOn returns the devices of a run; on is for a portable program.
 func (e *executable) runsOn(on *pjrt.Device) []*pjrt.Device {
 	if on != nil {
 		return []*pjrt.Device{on}
@@ -95,7 +93,7 @@ func closeAll(list []*pjrt.Buffer) error {
 	return errors.Join(errs...)
 }
 
-// setConstants sets the constants for all runs of a call.
+// setConstants sets them for all runs of a call.
 func (c *call) setConstants() error {
 	first, n := c.executable.module.Constants()
 	c.constants = n
@@ -116,7 +114,6 @@ func (c *call) setConstants() error {
 	return nil
 }
 
-// callersParameters excludes large constants.
 func callersParameters(m *hlo.Module) []hlo.Parameter {
 	first, n := m.Constants()
 	if n == 0 {

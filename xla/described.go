@@ -16,10 +16,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// ErrNotRun reports that a described machine ([OpenTopology]) was asked for a number.
+// ErrNotRun reports that a described machine ([OpenTopology]) has no numbers.
 var ErrNotRun = errors.New("a described machine has no values")
 
-// described is a GoMLX backend for devices that need not be present. It compiles in child processes.
+// described is a backend for devices that need not be present.
 type described struct {
 	runtime    *Runtime
 	plugin     Plugin
@@ -27,7 +27,7 @@ type described struct {
 	machine    aot.Machine
 	about      *aot.Description
 	limit      time.Duration // of one compilation
-	cache      *cache        // nil: none
+	cache      *cache
 	log        *slog.Logger
 	widestHead int
 	ctx        context.Context // ends with Close, as do compilations
@@ -59,7 +59,7 @@ func (d *described) device(n compute.DeviceNum) error {
 	return nil
 }
 
-// DeviceDescription returns the plugin's description of a device.
+// DeviceDescription returns the plugin's description.
 func (d *described) DeviceDescription(n compute.DeviceNum) string {
 	if err := d.device(n); err != nil {
 		return err.Error()
@@ -83,7 +83,6 @@ func (d *described) builder(name string, compile func(*hlo.Module) (compute.Exec
 	return builderFor(name, d.plugin.Kind, d.widestHead, compile)
 }
 
-// abstract is a value without memory.
 type abstract struct {
 	of    *described
 	shape shapes.Shape

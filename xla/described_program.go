@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// describedProgram is compiled when it is inspected or runs as a step: compiling takes up to minutes, and programs of
+// describedProgram is compiled when it is inspected or runs as a step: this takes up to minutes, and programs of
 // initial values do not need it.
 type describedProgram struct {
 	of      *described
@@ -40,7 +40,6 @@ var (
 	_ analysed = (*describedProgram)(nil)
 )
 
-// program checks the module without compiling.
 func (d *described) program(m *hlo.Module) (*describedProgram, error) {
 	if d.closed.Load() {
 		return nil, errClosed
@@ -67,7 +66,7 @@ func (d *described) prepare(p *Program, m *hlo.Module) (compute.Executable, erro
 	return describedExecutable{made}, nil
 }
 
-// compiled returns the compiler's report. After a cancelled compilation the next call starts again.
+// compiled starts again after a cancelled compilation.
 func (p *describedProgram) compiled(ctx context.Context) (*aot.Report, error) {
 	if err := p.once.Change(ctx); err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func (p *describedProgram) compiled(ctx context.Context) (*aot.Report, error) {
 	return report, nil
 }
 
-// compile tries the cache, then the compiler. The context and the runtime's Close end it.
+// compile ends with the context or the runtime.
 func (d *described) compile(ctx context.Context, text string, options pjrt.CompileOptions) (*aot.Report, fromCache, error) {
 	var name string
 	if d.cache != nil {
@@ -142,7 +141,7 @@ func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) (
 	if err != nil {
 		return nil, nil, err
 	}
-	fromHost := map[int]int{} // by indices without large constants
+	fromHost := map[int]int{} // indices without large constants
 	first, constants := 0, 0
 	if p.module != nil {
 		first, constants = p.module.Constants()
@@ -169,7 +168,7 @@ func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) (
 			return nil, nil, fmt.Errorf("input %d: %w", i, err)
 		}
 	}
-	// A replaced input keeps its shape, so it stays.
+	// A replaced input keeps its shape.
 	var made []compute.Buffer
 	for n := range devices {
 		for i, shape := range outputs {
@@ -186,7 +185,6 @@ func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) (
 	return made, nil, nil
 }
 
-// accepts returns why a value cannot be an input.
 func (d *described) accepts(input compute.Buffer, want shapes.Shape, on compute.DeviceNum) error {
 	b, ok := input.(*abstract)
 	switch {
@@ -202,7 +200,7 @@ func (d *described) accepts(input compute.Buffer, want shapes.Shape, on compute.
 	return nil
 }
 
-// parts returns shapes on each device, without large constants.
+// parts has the shapes on each device.
 func (p *describedProgram) parts() (parameters, outputs []shapes.Shape, err error) {
 	if p.module == nil {
 		return p.reported()
@@ -224,7 +222,7 @@ func (p *describedProgram) parts() (parameters, outputs []shapes.Shape, err erro
 	return parameters, outputs, nil
 }
 
-// reported returns the compiler's shapes, for a program from text.
+// reported has the compiler's shapes, for a text.
 func (p *describedProgram) reported() (parameters, outputs []shapes.Shape, err error) {
 	report, err := p.compiled(context.Background())
 	if err != nil {
@@ -288,7 +286,7 @@ func (p *describedProgram) took() time.Duration {
 	return p.report.Took
 }
 
-// describedExecutable compiles nothing and returns outputs of the right shapes.
+// describedExecutable returns outputs without compiling.
 type describedExecutable struct{ p *describedProgram }
 
 var _ compute.Executable = describedExecutable{}
@@ -309,7 +307,7 @@ func (e describedExecutable) Outputs() (outputs []shapes.Shape) {
 	return outputs
 }
 
-// Execute makes the outputs and frees donated inputs.
+// Execute frees donated inputs.
 func (e describedExecutable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) (made []compute.Buffer, err error) {
 	parameters, outputs, err := e.p.parts()
 	if err != nil {
@@ -350,7 +348,6 @@ func (e describedExecutable) Execute(inputs []compute.Buffer, donate []bool, on 
 	return made, err
 }
 
-// report returns a kept report, or nil.
 func (c *cache) report(name string) *aot.Report {
 	kept, err := c.read(name)
 	report := new(aot.Report)

@@ -15,20 +15,19 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// Eager runs each operation of a graph function when it is added, so that [Value] can read it at once. It is for
-// inspecting a model, not for training: each operation is a device call, and all values stay in memory until the run
-// ends.
+// Eager runs each operation of a graph function when it is added, so that [Value] can read it. It is for inspecting a
+// model, not for training: each operation is a device call, and all values stay in memory until the run ends.
 //
-// Each operation is compiled once for its kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may
-// use it concurrently.
+// Each operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may
+// share it.
 type Eager struct {
 	runtime *Runtime
 	on      *client
 	options EagerOptions
-	keep    int // maximum of programs
+	keep    int
 
 	mu       sync.Mutex
-	programs map[string]*eagerProgram // by text
+	programs map[string]*eagerProgram
 	uses     int64
 	compiled int
 	took     time.Duration
@@ -36,8 +35,7 @@ type Eager struct {
 
 // EagerOptions are options of an [Eager].
 type EagerOptions struct {
-	// CheckFinite ends a run with a [*NotFiniteError] at the first operation that makes NaN or an infinity. It adds a
-	// second program to each operation.
+	// CheckFinite ends a run with a [*NotFiniteError] at the first NaN or infinity. It doubles the number of programs.
 	CheckFinite bool
 }
 
@@ -46,15 +44,14 @@ var ErrNoValue = errors.New("the node has no value")
 
 type eagerProgram struct {
 	executable *executable
-	used       int64 // Eager.uses at the last use
+	used       int64
 }
 
-// mostPrograms limits memory: a program takes about 120 kB on the CPU. A training step needs up to 200; changing shapes
-// need more.
+// mostPrograms limits memory: about 120 kB each on the CPU. A training step needs up to 200.
 const mostPrograms = 1024
 
-// NewEager returns an Eager. It fails with [ErrUnimplemented] for [Go], which runs whole graphs only, and with
-// [ErrNotRun] for a described machine.
+// NewEager makes an Eager. [Go], which runs only whole graphs, is [ErrUnimplemented]; a described machine is
+// [ErrNotRun].
 func NewEager(on *Runtime, options EagerOptions) (*Eager, error) {
 	if d, ok := on.Backend.(*described); ok {
 		return nil, fmt.Errorf("xla: eager: %w: %s runs no operations: compile whole steps for it, by strategies.Jit or strategies.DataParallel", ErrNotRun, d.name)
@@ -92,9 +89,9 @@ func (e *Eager) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run calls build with an eager graph and returns the values of build's nodes, nil for nil. The caller owns them.
-// inputs are the graph's parameters by name; they stay unchanged. After an error Run frees everything. Nodes are
-// invalid after Run.
+// Run calls build with an eager graph and returns the values of build's nodes, nil for nil, which the caller owns.
+// inputs are the graph's parameters by name; they stay unchanged. After an error nothing is left. Nodes are invalid
+// after Run.
 func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g *graph.Graph) []*graph.Node) (outputs []compute.Buffer, err error) {
 	if e.runtime.closed.Load() {
 		return nil, during(errClosed, "run %s", name)
@@ -104,7 +101,7 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 	if caught := graphs.Catch(func() { outputs, err = r.take(build(g)) }); caught != nil {
 		err = caught
 		if first := (*NotFiniteError)(nil); errors.As(err, &first) {
-			err = first // the outer error only says that the operation was refused
+			err = first // the outer error adds nothing
 		}
 	}
 	g.Finalize()
@@ -122,8 +119,7 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 	return outputs, nil
 }
 
-// Value copies a node's value to the host, within the build function of [Eager.Run]. In other graphs, and after the
-// run, it fails with [ErrNoValue].
+// Value copies a node's value to the host, within the build function of [Eager.Run]. Elsewhere it is [ErrNoValue].
 func Value(n *graph.Node) (*tensors.Tensor, error) {
 	if n == nil || n.Graph() == nil {
 		return nil, fmt.Errorf("xla: %w: it is nil", ErrNoValue)
@@ -181,7 +177,7 @@ func (e *Eager) execute(m *hlo.Module, operands []compute.Buffer) ([]compute.Buf
 	return outputs, e.evict()
 }
 
-// evict frees the least recently used program if there are too many.
+// evict frees the least recently used program.
 func (e *Eager) evict() error {
 	if len(e.programs) <= e.keep {
 		return nil
@@ -197,7 +193,6 @@ func (e *Eager) evict() error {
 	return p.executable.close()
 }
 
-// simple runs a program of one input and one output.
 func (e *Eager) simple(name string, shape shapes.Shape, build func(f compute.Function, x compute.Value) (compute.Value, error), of compute.Buffer) (compute.Buffer, error) {
 	var outputs []compute.Buffer
 	b := hlo.New(name, func(m *hlo.Module) (_ compute.Executable, err error) {

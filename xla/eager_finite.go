@@ -14,20 +14,18 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// NotFiniteError is the first operation of a run that made NaN or an infinity ([EagerOptions].CheckFinite). Passing on
-// an infinity, such as a mask's, is allowed; NaN from infinities is not.
+// NotFiniteError is the first operation that made NaN or an infinity ([EagerOptions].CheckFinite). Passing on an
+// infinity, such as a mask's, is allowed; NaN from infinities is not.
 type NotFiniteError struct {
-	// Op is the operation's name ("Log"), or "Parameter" with the parameter's name in Parameter.
+	// Op is "Log", for example, or "Parameter" with its name in Parameter.
 	Op        string
 	Parameter string
-	// NaN is false for an infinity.
-	NaN      bool
-	Operands []shapes.Shape
-	Output   shapes.Shape
-	// Where is the line of the user's code, "package/file.go:12", or "" for what lazo adds, such as gradients: see
-	// From.
+	NaN       bool
+	Operands  []shapes.Shape
+	Output    shapes.Shape
+	// Where is the user's line, "package/file.go:12", or "" for what lazo adds, such as gradients: see From.
 	Where string
-	// From lists the user's lines that made the operands.
+	// From lists the lines that made the operands.
 	From []string
 }
 
@@ -87,7 +85,7 @@ func (r *eagerRun) check(o hlo.Single, outputs []compute.Buffer) error {
 	return nil
 }
 
-// note records a value that no operation made. A constant may be infinite.
+// note allows an infinite constant.
 func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
 	if r.eager.options.CheckFinite {
 		r.lines[b] = r.places.Here()
@@ -96,7 +94,7 @@ func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
 	return err
 }
 
-// finiteness checks on the device and transfers one byte.
+// finiteness transfers one byte.
 func (e *Eager) finiteness(b compute.Buffer, shape shapes.Shape) (finiteness, error) {
 	if !shape.DType.IsFloat() && !shape.DType.IsComplex() || shape.Size() == 0 {
 		return finite, nil
@@ -117,7 +115,6 @@ func (e *Eager) finiteness(b compute.Buffer, shape shapes.Shape) (finiteness, er
 	return finiteness(flat[0]), err
 }
 
-// checks builds the program that finds a value's [finiteness], and keeps the first error.
 type checks struct {
 	compute.Function
 	err error
@@ -138,7 +135,7 @@ func (c *checks) two(f func(x, y compute.Value) (compute.Value, error), x, y com
 	return c.do(func() (compute.Value, error) { return f(x, y) })
 }
 
-// worst is the maximum over elements: 1 if not finite, 2 if NaN.
+// worst is 1 if not finite, 2 if NaN.
 func (c *checks) worst(x compute.Value) compute.Value {
 	number := func(truth compute.Value) compute.Value {
 		return c.do(func() (compute.Value, error) { return c.ConvertDType(truth, dtypes.Uint8) })

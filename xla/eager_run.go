@@ -15,14 +15,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// eagerRun is the backend of an eager graph.
 type eagerRun struct {
 	*Runtime
 	eager   *Eager
 	builder *eagerBuilder
 	inputs  map[string]compute.Buffer
-	made    []compute.Buffer // values that the run owns
-	// For CheckFinite: finiteness and user's line of each value.
+	made    []compute.Buffer // owned by the run
+	// For CheckFinite: finiteness and user's line.
 	state  map[compute.Buffer]finiteness
 	lines  map[compute.Buffer]string
 	places graphs.Places
@@ -46,7 +45,7 @@ func (r *eagerRun) operation(o hlo.Single) ([]compute.Buffer, error) {
 	return outputs, r.check(o, outputs)
 }
 
-// buffer finds the value of a node. GoMLX hides it, but passes it to the builder.
+// buffer finds a node's value, which GoMLX only passes to the builder.
 func (r *eagerRun) buffer(n *graph.Node) (compute.Buffer, error) {
 	if of, ok := n.Graph().Backend().(*eagerRun); !ok || of != r {
 		return nil, fmt.Errorf("it is of another graph, %q", n.Graph().Name())
@@ -55,7 +54,6 @@ func (r *eagerRun) buffer(n *graph.Node) (compute.Buffer, error) {
 	return r.builder.Value(r.builder.main.last)
 }
 
-// take moves values of nodes to the caller.
 func (r *eagerRun) take(nodes []*graph.Node) ([]compute.Buffer, error) {
 	outputs := make([]compute.Buffer, len(nodes))
 	taken := map[compute.Buffer]bool{}
@@ -67,7 +65,7 @@ func (r *eagerRun) take(nodes []*graph.Node) ([]compute.Buffer, error) {
 			continue
 		}
 		b, err := r.buffer(n)
-		if err == nil && taken[b] { // an input, or an output twice
+		if err == nil && taken[b] {
 			b, err = r.copy(b)
 		}
 		if err != nil {
@@ -116,15 +114,14 @@ type eagerBuilder struct {
 
 func (b *eagerBuilder) Main() compute.Function { return b.main }
 
-// eagerMain provides parameters and constants as values.
 type eagerMain struct {
 	*hlo.Function
 	builder *hlo.Builder
 	run     *eagerRun
-	last    compute.Value // argument of Identity
+	last    compute.Value
 }
 
-// Identity returns its argument: see [eagerRun.buffer].
+// Identity serves [eagerRun.buffer].
 func (f *eagerMain) Identity(x compute.Value) (compute.Value, error) {
 	f.last = x
 	return x, nil
@@ -154,7 +151,7 @@ func (f *eagerMain) Parameter(name string, shape shapes.Shape, sharding *compute
 	return f.builder.Known(compute.OpTypeParameter, shape, v)
 }
 
-// Constant puts values on the device, instead of compiling a program for each.
+// Constant avoids compiling a program for each.
 func (f *eagerMain) Constant(flat any, dims ...int) (compute.Value, error) {
 	t := reflect.TypeOf(flat)
 	if t == nil || t.Kind() != reflect.Slice {

@@ -14,20 +14,19 @@ import (
 
 const xlaFlags = "XLA_FLAGS"
 
-// environment has the variables of a plugin that may change what programs compute.
+// environment may change what programs compute.
 type environment struct {
 	flags string   // XLA_FLAGS, or content of its file
 	other []string // NAME=value, sorted
 }
 
-// Prefixes of variables that plugins read. A superfluous one costs a compilation; a missing one could load a program
-// with other results.
+// A superfluous prefix costs a compilation; a missing one could load a program with other results.
 var environmentPrefixes = []string{
 	"XLA_", "TF_", "TSL_", "PJRT_", "NPROC", "LIBTPU_", "TPU_", "MEGASCALE_", "CUDA_", "CUDNN_", "CUBLAS", "NVIDIA_", "NCCL_", "ROCM_", "HIP_",
 	"ONEDNN_", "DNNL_", "LLVM_", "MLIR_", "EIGEN_", "OMP_", "HWLOC_",
 }
 
-// environmentOf reads the environment as the plugin would.
+// environmentOf reads what the plugin would.
 func environmentOf(path string) (e environment, err error) {
 	set := pjrt.Environment(path, os.Getenv)
 	for _, entry := range os.Environ() {
@@ -37,7 +36,7 @@ func environmentOf(path string) (e environment, err error) {
 		}
 	}
 	for name, value := range set {
-		// Search paths and logging do not affect programs.
+		// These do not affect programs.
 		if name == xlaFlags || name == SearchPathVariable || strings.HasPrefix(name, "TF_CPP_") {
 			continue
 		}
@@ -49,16 +48,15 @@ func environmentOf(path string) (e environment, err error) {
 	if e.flags, err = readFlags(set[xlaFlags]); err != nil {
 		return environment{}, err
 	}
-	if strings.Contains(e.flags, "xla_flags_reset") { // read again for each program
+	if strings.Contains(e.flags, "xla_flags_reset") {
 		return environment{}, fmt.Errorf("%w: xla_flags_reset is not supported: programs that are compiled once and shared must mean the same", ErrFlags)
 	}
 	return e, nil
 }
 
-// flagsLimit exceeds all of XLA's flags together.
 const flagsLimit = 1 << 20
 
-// readFlags returns the flags, or the content of the file if value does not begin with "-".
+// readFlags reads a file if value does not begin with "-".
 func readFlags(value string) (string, error) {
 	if value == "" || strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "-") {
 		return value, nil
@@ -78,12 +76,11 @@ func readFlags(value string) (string, error) {
 	return "", fmt.Errorf("%w: %.200q begins with no \"-\", so it names a file: %w", ErrFlags, value, err)
 }
 
-// String is used in keys.
 func (e environment) String() string {
 	return fmt.Sprintf("%q %q", e.flags, e.other)
 }
 
-// options is a digest: a plugin may end the process for an unknown option.
+// options is a digest: plugins may crash on unknown options.
 func (e environment) options() string {
 	all := []string{e.flags}
 	for _, entry := range e.other {
@@ -94,7 +91,7 @@ func (e environment) options() string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", all)))
 }
 
-// origin is a plugin's file and environment when this process first opened it.
+// origin is a plugin as this process first opened it.
 type origin struct {
 	file        identity
 	environment environment
@@ -105,7 +102,7 @@ var started struct {
 	plugins map[string]origin
 }
 
-// originOf records the plugin's origin once. Changed flags are an error, since the plugin would ignore them.
+// originOf refuses changed flags, which the plugin would ignore.
 func originOf(path string) (origin, error) {
 	now, err := environmentOf(path)
 	if err != nil {
@@ -131,7 +128,7 @@ func originOf(path string) (origin, error) {
 	return started.plugins[path], nil
 }
 
-// userFlags excludes the flag that lazo adds for CUDA.
+// userFlags excludes what lazo adds for CUDA.
 func userFlags(flags string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(flags), func(f string) bool { return strings.HasPrefix(f, "--xla_gpu_cuda_data_dir=") }), " ")
 }

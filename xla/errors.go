@@ -18,8 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// Errors of [Open] about a plugin. Most are also a [*NotFoundError], a [*probe.Error] or a [*pjrt.ABIError] with
-// details.
+// Errors of [Open] about a plugin. Most are also a [*NotFoundError], a [*probe.Error] or a [*pjrt.ABIError].
 var (
 	ErrPluginNotFound = errors.New("no PJRT plugin found")
 	ErrPluginDamaged  = probe.ErrDamaged
@@ -33,18 +32,18 @@ var (
 
 // Errors of building, compiling and running programs. An [*Error] matches at most one.
 var (
-	// ErrOutOfMemory reports too little memory, on the device or the host. A smaller batch may fit.
+	// ErrOutOfMemory is on the device or the host. A smaller batch may fit.
 	ErrOutOfMemory = pjrt.ErrOutOfMemory
-	// ErrInvalidArgument reports operands or inputs of the wrong shape or dtype.
+	// ErrInvalidArgument reports a wrong shape or dtype.
 	ErrInvalidArgument = pjrt.ErrInvalidArgument
 	// ErrUnimplemented reports an operation that the backend or device lacks.
 	ErrUnimplemented = errors.New("operation not implemented")
-	// ErrDeviceLost reports that the device stopped answering, and its values are lost. Open a new runtime or process,
-	// and restore.
+	// ErrDeviceLost reports a device that stopped answering and lost its values. Open a new runtime or process, and
+	// restore.
 	ErrDeviceLost = errors.New("device lost")
-	// ErrDeadline reports that something awaited, such as another process, is late.
+	// ErrDeadline reports that something awaited, such as a process, is late.
 	ErrDeadline = pjrt.ErrDeadline
-	// ErrClosed reports a use of a runtime, program or buffer after its Close.
+	// ErrClosed reports a use after Close.
 	ErrClosed = pjrt.ErrClosed
 	// ErrBusy reports that another goroutine uses a value exclusively.
 	ErrBusy = pjrt.ErrBusy
@@ -57,9 +56,9 @@ var (
 
 // NotFoundError lists where a plugin was searched. It matches [ErrPluginNotFound].
 type NotFoundError struct {
-	Plugin  string   // as asked for
-	Tried   []string // every place, in order
-	Install string   // command that installs it, or ""
+	Plugin  string
+	Tried   []string
+	Install string // command that installs it, or ""
 }
 
 func (e *NotFoundError) Error() string {
@@ -72,7 +71,7 @@ func (e *NotFoundError) Error() string {
 		fmt.Fprintf(&text, "\n  install  %s", e.Install)
 		fmt.Fprintf(&text, "\n  or use the plugin %q: GoMLX's pure-Go backend, slower and with fewer operations", Go)
 	} else if pluginName.MatchString(e.Plugin) {
-		known := slices.DeleteFunc(install.Kinds(), func(kind string) bool { // those that only compile, and MPI
+		known := slices.DeleteFunc(install.Kinds(), func(kind string) bool { // only for compiling, and MPI
 			return strings.Contains(kind, "_") || !slices.Contains([]string{CPU, CUDA, TPU}, platform(kind))
 		})
 		fmt.Fprintf(&text, "\n  known    %s, %s, or the path of a library", strings.Join(known, ", "), Go)
@@ -80,27 +79,25 @@ func (e *NotFoundError) Error() string {
 	return text.String()
 }
 
-// Is matches [ErrPluginNotFound].
 func (e *NotFoundError) Is(target error) bool { return target == ErrPluginNotFound }
 
 // Code is PJRT's status code, the same as Abseil's and gRPC's.
 type Code = pjrt.Code
 
-// Error is a failure to build, compile or run a program. It matches [ErrOutOfMemory] or another of its group, if one
-// fits.
+// Error is a failure to build, compile or run a program. It matches [ErrOutOfMemory] or a neighbour, if one fits.
 type Error struct {
-	// Code is the plugin's status, 0 if it was not asked, InvalidArgument for an operation that lazo refuses.
+	// Code is the plugin's, 0 without one, InvalidArgument if lazo refuses an operation.
 	Code Code
-	// Message is from the plugin, at most 2 KB, or from the failed graph function.
+	// Message is from the plugin, at most 2 KB, or the graph function.
 	Message string
-	// Context is what was being done, or "".
+	// Context is the failed action, or "".
 	Context string
-	// Where is the line of the user's code, "package/file.go:12", or "".
+	// Where is the user's line, "package/file.go:12", or "".
 	Where string
-	// Operation and Operands are what could not be built or compiled, if known.
+	// Operation and Operands could not be built or compiled. They may be empty.
 	Operation string
 	Operands  []shapes.Shape
-	// Memory is what a program without room needs, or "".
+	// Memory is the need of a program that did not fit, or "".
 	Memory string
 	Err    error // original error
 }
@@ -113,7 +110,7 @@ func (e *Error) Error() string {
 	return text + e.said(e.Message)
 }
 
-// Point returns the message without Context, for errors that wrap this one.
+// Point returns the message without Context, for wrapping.
 func (e *Error) Point() string { return e.said(graphs.Bare(e.Message)) }
 
 func (e *Error) said(message string) string {
@@ -140,7 +137,7 @@ func (e *Error) said(message string) string {
 // Unwrap returns the original error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is reports whether target is the sentinel that fits.
+// Is matches the sentinel that fits.
 func (e *Error) Is(target error) bool {
 	if target == syscall.ENOSPC {
 		return e.kind() == errDiskFull
@@ -148,7 +145,7 @@ func (e *Error) Is(target error) bool {
 	return target != nil && target == e.kind()
 }
 
-// refused reports whether the error is from before the plugin; its message is complete.
+// refused reports whether the plugin was not reached.
 func (e *Error) refused() bool { return !errors.As(e.Err, new(*pjrt.Error)) }
 
 func shapeList(list []shapes.Shape) string {
@@ -159,7 +156,7 @@ func shapeList(list []shapes.Shape) string {
 	return strings.Join(texts, ", ")
 }
 
-// Some failures have the code INTERNAL, and are recognized by their text.
+// Some failures have the code INTERNAL.
 var (
 	memoryNames = []string{"Out of memory allocating", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation"}
 	lostNames   = []string{
@@ -197,8 +194,8 @@ func (e *Error) kind() error {
 
 const messageLimit = 2 << 10
 
-// WrapError turns an error of GoMLX or the binding into an [*Error]: a report of PJRT, a refused operation or a panic
-// of a graph function. It returns other errors, wrapped ones and nil unchanged.
+// WrapError turns PJRT's errors, refused operations and panics of graph functions into an [*Error]. It returns others,
+// nil and an Error unchanged.
 func WrapError(err error) error {
 	if err == nil || errors.As(err, new(*Error)) {
 		return err
@@ -209,7 +206,7 @@ func WrapError(err error) error {
 	var refused *hlo.Error
 	switch {
 	case errors.As(err, &reported):
-		if errors.As(err, &refused) { // an operation that ran alone
+		if errors.As(err, &refused) {
 			e.Operation, e.Operands = refused.Operation.String(), refused.Operands
 		}
 		e.Code, e.Message = reported.Code, strings.TrimSpace(reported.Message)
@@ -225,12 +222,11 @@ func WrapError(err error) error {
 	case !errors.As(err, &caught):
 		return err
 	}
-	// The message begins with the line.
 	e.Message = strings.Replace(err.Error(), e.Where+": ", "", min(len(e.Where), 1))
 	return e
 }
 
-// during adds what was being done. The prefix "xla: " appears once.
+// during avoids a second "xla: ".
 func during(err error, format string, args ...any) error {
 	what := fmt.Sprintf(format, args...)
 	if errors.Is(err, ErrInputsLost) {
@@ -246,7 +242,7 @@ func during(err error, format string, args ...any) error {
 	return &outer
 }
 
-// failedWork is an error without details of a program.
+// failedWork is not about a program.
 type failedWork struct {
 	what string
 	err  error

@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// located adds the operation and the user's line to a compiler's error.
+// located adds the operation and the user's line.
 func located(m *hlo.Module, err error) error {
 	err = WrapError(err)
 	var e *Error
@@ -31,7 +31,7 @@ func (p *Program) explained(err error) error {
 	return err
 }
 
-// explained adds the program's need of memory to an out-of-memory error, and simplifies errors of a closed runtime.
+// explained adds the need of memory, or names a closed runtime.
 func (e *executable) explained(err error) error {
 	if errors.Is(err, ErrClosed) && e.of.closed.Load() {
 		return errClosed
@@ -43,7 +43,6 @@ func (e *executable) explained(err error) error {
 	return err
 }
 
-// memoryText returns the need of memory and the largest values, one per line.
 func (e *executable) memoryText() string {
 	var lines []string
 	if _, text := e.needs(); text != "" {
@@ -73,8 +72,7 @@ func (e *executable) memoryText() string {
 	return strings.Join(lines, "\n")
 }
 
-// needs returns the memory of a run, 0 and "" if unknown. It sums the parts: the CPU plugin's peak omits temporary
-// values.
+// needs sums the parts: the CPU plugin's peak omits temporary values.
 func (e *executable) needs() (bytes int64, text string) {
 	m, err := e.pjrt.Memory()
 	if err != nil {

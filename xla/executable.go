@@ -14,13 +14,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// executable is a compiled module for GoMLX's graphs. [Program] runs it in further ways.
 type executable struct {
 	of     *client
 	module *hlo.Module
 	text   string
 	pjrt   *pjrt.Executable
-	shared *sharedProgram // pjrt, if shared
+	shared *sharedProgram
 	took   time.Duration
 	// portable programs run on any one device.
 	portable  bool
@@ -31,7 +30,6 @@ type executable struct {
 var _ compute.Executable = (*executable)(nil)
 
 func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
-	// A program of one device without an assignment is portable.
 	e, err := c.compileFor(m, len(c.devices) > 1 && m.Devices.Count() == 1 && m.Devices.Assignment == nil, false)
 	if err != nil {
 		return nil, err
@@ -42,19 +40,19 @@ func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 func baseOptions(kind string) pjrt.CompileOptions {
 	options := pjrt.CompileOptions{Debug: map[string]any{}}
 	if kind == CPU {
-		// XNNPACK caches a product's packed right side by address. After an update in place, a test step would silently
-		// use old weights. It is not faster either (docs/maintain/performance.md).
+		// XNNPACK caches packed weights by address. After an update in place, a test step would silently use old ones.
+		// Nor is it faster (docs/maintain/performance.md).
 		options.Debug["xla_cpu_use_xnnpack"] = false
-		// The default lets max and min over an axis ignore NaN.
+		// The default ignores NaN.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
-		// YNNPACK, in newer plugins, may compute single products (4) and convolutions (5). Fused with sums, it returned
-		// wrong numbers and crashed in plugins of PJRT API 0.112 and 0.115 (docs/plugins.md).
+		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it returned wrong numbers and
+		// crashed in plugins of PJRT API 0.112 and 0.115 (docs/plugins.md).
 		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
 	}
 	return options
 }
 
-// compileFor compiles a module, or shares a program of the same text.
+// compileFor may share a program of the same text.
 func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, error) {
 	options := baseOptions(c.plugin.Kind)
 	options.Portable = portable
@@ -112,10 +110,9 @@ func (c *client) compileText(text string, options pjrt.CompileOptions) (*pjrt.Ex
 	return c.cache.compile(c.client, text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
 }
 
-// exchanges reports whether a module is sharded over several processes.
+// exchanges reports whether m is sharded over processes.
 func (c *client) exchanges(m *hlo.Module) bool { return c.across != nil && m.Devices.Count() > 1 }
 
-// forDevices sets a module's devices in options; id returns a device's ID.
 func forDevices(options *pjrt.CompileOptions, m *hlo.Module, devices int, id func(compute.DeviceNum) (int, error)) error {
 	n := m.Devices.Count()
 	if n > devices {
@@ -165,8 +162,8 @@ func (e *executable) Outputs() (outputs []shapes.Shape) {
 	return outputs
 }
 
-// Execute runs the program and waits. Inputs and outputs go device after device. It copies what the program overwrites
-// unless donated, and frees what is donated.
+// Execute runs the program and waits, device after device. It copies what the program overwrites unless donated, and
+// frees what is donated.
 func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := e.module.Devices.Count()
 	if e.of.exchanges(e.module) {

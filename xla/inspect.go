@@ -16,18 +16,17 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Cost is the cost of one run of a program on one device, counted from the optimized program. It compares programs and
-// does not predict time. Compare costs of the same Source: a plugin counts the body of a loop once, lazo as often as
-// the loop runs, if the program states it. The number of steps in a block ([Program.Block]) is not stated, so a block
-// costs about one step.
+// Cost is the cost of one run on one device, counted from the optimized program. It compares programs and does not
+// predict time. Compare only costs of one Source: a plugin counts a loop's body once, lazo as often as it runs, if
+// known. A block ([Program.Block]) costs about one step.
 type Cost struct {
 	FLOPs           float64 // floating-point operations
 	Transcendentals float64 // exp, log, tanh and similar, not in FLOPs
 	BytesAccessed   float64 // read and written by all operations
 	// Source is who counted.
 	Source CostSource
-	// Uncounted lists operations whose FLOPs are missing, and Unknown loops of unknown length, counted once, with their
-	// lines. Both are empty for FromPlugin.
+	// Uncounted lists operations without FLOPs, and Unknown loops of unknown length, counted once, with their lines.
+	// Plugins report neither.
 	Uncounted, Unknown []string
 }
 
@@ -37,15 +36,14 @@ type CostSource string
 const (
 	// FromPlugin is the plugin's estimate.
 	FromPlugin CostSource = "plugin"
-	// FromHLO is lazo's count from the optimized program ([cost.Count]).
+	// FromHLO is lazo's count ([cost.Count]).
 	FromHLO CostSource = "hlo"
 )
 
 // Memory is a program's memory on its device in bytes. A run takes Arguments + Outputs - Aliased + Temporary. Peak is
-// the plugin's count; on the CPU it excludes Temporary. Unknown values are 0, such as Code on the CPU.
+// the plugin's, on the CPU without Temporary. Unknown values are 0, such as Code on the CPU.
 type Memory = pjrt.ProgramMemory
 
-// analysed is implemented by programs that XLA compiled.
 type analysed interface {
 	cost() (map[string]any, error)
 	memory() (Memory, error)
@@ -70,9 +68,8 @@ func (c *calls) optimized() (string, error) {
 	return c.executable.of.optimized(c.executable.text, c.executable.options)
 }
 
-// Prepare compiles a program for a described machine ([OpenTopology]), for up to minutes; otherwise its first
-// inspection or run does. If ctx ends, the error is its cause, and a later call compiles again. Other programs are
-// compiled already.
+// Prepare compiles a program for a described machine ([OpenTopology]), which may take minutes. Otherwise its first use
+// does. If ctx ends, the error is its cause, and the next call starts again. Other programs are compiled already.
 func (p *Program) Prepare(ctx context.Context) error {
 	if err := p.uses.Read(ctx); err != nil {
 		return p.unusable(err, "prepare")
@@ -93,7 +90,7 @@ func (p *Program) unusable(err error, what string) error {
 	return during(err, "%s %s", what, p.name)
 }
 
-// Cost returns the cost of a run, from the plugin or else counted from [Program.Optimized], which compiles again; see
+// Cost returns the cost of a run, from the plugin or else from [Program.Optimized], which compiles again; see
 // [Cost].Source. It is [ErrUnimplemented] if neither is available, as for [Go].
 func (p *Program) Cost() (Cost, error) { return ask(p, "cost", p.cost) }
 
@@ -112,7 +109,6 @@ func (p *Program) cost(of analysed) (Cost, error) {
 	return p.costFromHLO(of)
 }
 
-// costFromHLO counts once.
 func (p *Program) costFromHLO(of analysed) (Cost, error) {
 	p.counting.Lock()
 	defer p.counting.Unlock()
@@ -133,16 +129,16 @@ func (p *Program) costFromHLO(of analysed) (Cost, error) {
 	return c, nil
 }
 
-// Memory returns the memory that a run needs, [ErrUnimplemented] where the plugin does not report it.
+// Memory returns the memory of a run, [ErrUnimplemented] if unknown.
 func (p *Program) Memory() (Memory, error) { return ask(p, "memory", analysed.memory) }
 
-// Optimized returns the HLO text after XLA's passes, for one device. The format depends on the plugin. The call
-// compiles again, except for a described machine. It is [ErrUnimplemented] for [Go], for plugins that write no text,
-// and for programs over several processes ([Across]).
+// Optimized returns XLA's optimized HLO for one device, in a text form that depends on the plugin. It compiles again,
+// except for a described machine. It is [ErrUnimplemented] for [Go], plugins that write no text, and programs over
+// several processes ([Across]).
 func (p *Program) Optimized() (string, error) { return ask(p, "optimized program", analysed.optimized) }
 
-// Signature returns the shapes of all inputs and outputs, including those of the host and of [Built].InPlace. It is
-// [ErrUnimplemented] for a backend that is not XLA.
+// Signature returns the shapes of all inputs and outputs, including [Built].Host and InPlace. It is [ErrUnimplemented]
+// without XLA.
 func (p *Program) Signature() (inputs, outputs []shapes.Shape, err error) {
 	_, err = ask(p, "signature", func(of analysed) (struct{}, error) {
 		inputs, outputs, err = of.signature()
@@ -166,7 +162,7 @@ func ask[T any](p *Program, what string, question func(analysed) (T, error)) (sa
 	return said, nil
 }
 
-// Optimized compiles StableHLO text and returns its optimized form: see [Program.Optimized].
+// Optimized is [Program.Optimized] for StableHLO text.
 func (r *Runtime) Optimized(name, stablehlo string) (string, error) {
 	text, err := r.optimized(name, stablehlo)
 	if err != nil {
@@ -189,7 +185,7 @@ func (r *Runtime) optimized(name, stablehlo string) (string, error) {
 
 var errNoText = fmt.Errorf("%w: the plugin wrote no text into the folder for temporary files: see whether there is room ($TMPDIR), if it should have", ErrUnimplemented)
 
-// optimized lets XLA dump the text, since the plugin returns only a protocol buffer. It bypasses the cache.
+// optimized lets XLA dump the text, since the plugin returns only a protocol buffer.
 func (c *client) optimized(text string, options pjrt.CompileOptions) (hlo string, err error) {
 	dir, err := os.MkdirTemp("", "lazo-hlo-*")
 	if err != nil {
@@ -209,7 +205,7 @@ func (c *client) optimized(text string, options pjrt.CompileOptions) (hlo string
 	return hlo, err
 }
 
-// StableHLOVersion returns the version that the plugin reads, "1.13.3"; "" if unknown.
+// StableHLOVersion returns the version that the plugin reads, "1.13.3", or "".
 func (r *Runtime) StableHLOVersion() string {
 	c, ok := r.Backend.(*client)
 	if !ok {

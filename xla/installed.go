@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// installable reports whether lazo can install this plugin.
 func installable(name string) bool { return slices.Contains(install.Kinds(), name) }
 
 func installCommand(name string) string {
@@ -36,7 +35,6 @@ func findInstalled(name, root string, missing *NotFoundError) (Plugin, error) {
 	return fromInstall(found), nil
 }
 
-// installError adds the command that fixes a damaged installation.
 func installError(err error, name string) error {
 	if errors.Is(err, install.ErrDamaged) {
 		return fmt.Errorf("%w: %w: to mend it: %s", ErrPluginDamaged, err, installCommand(name))
@@ -69,7 +67,7 @@ func installNow(ctx context.Context, name string, o *options, try func(context.C
 	return fromInstall(p), nil
 }
 
-// Probe returns an error if the plugin at path does not work in a child process. It suits install.Options.Probe.
+// Probe checks the plugin at path in a child process, for install.Options.Probe.
 func Probe(ctx context.Context, path string) error {
 	_, err := probe.Run(ctx, path)
 	return err

@@ -19,8 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Lower returns a graph's StableHLO module without compiling it. It works on [Go] too, ignores [Built].Block, and
-// writes for any reader of StableHLO: see [hlo.Builder.Plain].
+// Lower returns a graph's StableHLO without compiling it, also with [Go]. It ignores [Built].Block, and writes for any
+// reader of StableHLO: see [hlo.Builder.Plain].
 func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Module, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "lower %s", name)
@@ -39,7 +39,6 @@ func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Mod
 	return l.module, nil
 }
 
-// lowering is a backend that keeps the module.
 type lowering struct {
 	*capture
 	module *hlo.Module
@@ -55,7 +54,6 @@ func (l *lowering) Builder(name string) compute.Builder {
 	return l.program.builder(l.lower)
 }
 
-// lowered is a graph's executable that cannot run.
 type lowered struct{ *executable }
 
 func (lowered) Finalize() {}
@@ -64,14 +62,13 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 	return nil, fmt.Errorf("xla: run %s: it was only lowered: use Compile", l.module.Name)
 }
 
-// CompileStableHLO compiles a text for the first device, or for the devices that it names (mhlo.num_partitions) on a
-// described machine ([OpenTopology]). built describes the inputs; without InPlace, tf.aliasing_output counts. Outputs
-// and Block are ignored. For [Go] it is [ErrUnimplemented].
+// CompileStableHLO compiles a text for the first device; on a described machine ([OpenTopology]), for
+// mhlo.num_partitions devices. built describes the inputs; without InPlace, tf.aliasing_output counts. Its Outputs and
+// Block are ignored. [Go] is [ErrUnimplemented].
 //
-// ctx ends a described machine's compiler, with its cause as the error. Other compilations that have begun run to their
-// end.
+// If ctx ends, a described machine's compiler ends, and the error is the cause; others run to their end.
 //
-// A malicious text may crash the process or exhaust memory. Try it in a child process, as lazo hlo does.
+// A malicious text may crash the process or exhaust memory: try it in a child process, like lazo hlo.
 func (r *Runtime) CompileStableHLO(ctx context.Context, name, text string, built Built) (*Program, error) {
 	p, err := r.compileText(ctx, name, text, built)
 	if err != nil {
@@ -116,7 +113,7 @@ func (c *client) textOptions() pjrt.CompileOptions {
 	return options
 }
 
-// textProgram compiles at once: only the compiler knows the inputs and outputs.
+// textProgram compiles at once: only the compiler knows inputs and outputs.
 func (d *described) textProgram(ctx context.Context, name, text string, built *Built) (*describedProgram, error) {
 	options := baseOptions(d.plugin.Kind)
 	partitions, err := partitionsOf(text)
@@ -147,7 +144,6 @@ func (d *described) textProgram(ctx context.Context, name, text string, built *B
 
 var partitionsPattern = regexp.MustCompile(`mhlo\.num_partitions = (\d+)`)
 
-// partitionsOf returns the number of devices in a text.
 func partitionsOf(text string) (int, error) {
 	head, _, _ := strings.Cut(text, "\n")
 	found := partitionsPattern.FindStringSubmatch(head)
@@ -161,7 +157,6 @@ func partitionsOf(text string) (int, error) {
 	return n, nil
 }
 
-// checkBuilt compares built with the compiler's result.
 func checkBuilt(built *Built, donated map[int]int, parameters int) error {
 	if built.InPlace == nil {
 		built.InPlace = donated
@@ -179,7 +174,6 @@ func checkBuilt(built *Built, donated map[int]int, parameters int) error {
 	return nil
 }
 
-// textCall makes a program from a compiled text.
 func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) (*calls, error) {
 	m := &hlo.Module{Name: name}
 	parameters, err := compiled.Parameters()
@@ -210,7 +204,7 @@ func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) 
 	return (&executable{of: c, module: m, pjrt: compiled}).newCalls(*built, Placement{})
 }
 
-// allToGoMLX returns an error for dtypes that GoMLX lacks.
+// allToGoMLX recovers dtypes that GoMLX lacks.
 func allToGoMLX(list []pjrt.Shape) (all []shapes.Shape, err error) {
 	err = graphs.Catch(func() {
 		for _, s := range list {

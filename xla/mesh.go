@@ -9,25 +9,24 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Mesh is a grid of the runtime's first devices with named axes. The last axis varies fastest. The zero Mesh is the
-// first device.
+// Mesh is a grid of the first devices with named axes, the last varying fastest. The zero Mesh is the first device.
 type Mesh struct{ Axes []MeshAxis }
 
-// MeshAxis is an axis of a mesh, such as "data" or "model", and its number of devices.
+// MeshAxis is a named axis, such as "data" or "model".
 type MeshAxis struct {
 	Name string
 	Size int
 }
 
-// Split lists, for each axis of an array, the mesh axes that shard it, coarsest first. An axis with none, or after the
-// list's end, is whole. A nil Split replicates the array.
+// Split lists, for each axis of an array, the mesh axes that shard it, coarsest first. Axes with none or after the
+// list's end are whole; nil replicates the array.
 type Split [][]string
 
 // Placement is where a program runs and how its inputs are sharded.
 type Placement struct {
 	Mesh Mesh
-	// Split shards the graph's parameters; nil replicates all. Outputs that replace a parameter are sharded like it,
-	// others are replicated.
+	// Split shards parameters; nil replicates all. Outputs are sharded like the parameter that they replace; others are
+	// replicated.
 	Split func(parameter string, shape shapes.Shape) Split
 }
 
@@ -47,7 +46,6 @@ func (m Mesh) Devices() int {
 	return n
 }
 
-// check returns why a mesh does not fit a runtime of this many devices.
 func (m Mesh) check(devices int) error {
 	for i, a := range m.Axes {
 		switch {
@@ -77,7 +75,7 @@ func (m Mesh) size(axis string) (int, error) {
 // ErrUneven reports an axis that cannot be divided equally.
 var ErrUneven = errors.New("the axis cannot be divided into equal parts")
 
-// Part returns the shape of each device's part of an array.
+// Part returns the shape of a device's part of an array.
 func (m Mesh) Part(shape shapes.Shape, split Split) (shapes.Shape, error) {
 	if len(split) > shape.Rank() {
 		return shapes.Invalid(), fmt.Errorf("xla: split %v has more axes than %s", split, shape)
@@ -103,7 +101,7 @@ func (m Mesh) Part(shape shapes.Shape, split Split) (shapes.Shape, error) {
 	return part, nil
 }
 
-// Start returns the index in the whole array at which a device's part begins.
+// Start returns the index in the array where a device's part begins.
 func (m Mesh) Start(device int, part shapes.Shape, split Split) []int {
 	start := make([]int, part.Rank())
 	for i, names := range split {
@@ -117,7 +115,7 @@ func (m Mesh) Start(device int, part shapes.Shape, split Split) []int {
 	return start
 }
 
-// along returns the size of an axis and a device's index on it.
+// along returns an axis's size and a device's index on it.
 func (m Mesh) along(device int, axis string) (size, place int) {
 	for _, a := range slices.Backward(m.Axes) {
 		if a.Name == axis {
@@ -138,7 +136,7 @@ func (m Mesh) gomlx() compute.Mesh {
 	return mesh
 }
 
-// gomlx specifies every axis, because Shardy would choose for open ones.
+// gomlx specifies every axis: Shardy would choose for others.
 func (s Split) gomlx(rank int) *compute.ShardingSpec {
 	spec := &compute.ShardingSpec{Mesh: meshName, Axes: make([][]string, rank)}
 	copy(spec.Axes, s)

@@ -10,8 +10,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// onHost is an output that a run has read: see [Built].Read. Handling a device buffer would cost up to a third of a
-// small step.
+// onHost is an output of [Built].Read. A device buffer would cost up to a third of a small step.
 type onHost struct {
 	of    *client
 	shape shapes.Shape
@@ -20,8 +19,8 @@ type onHost struct {
 
 var _ compute.Buffer = (*onHost)(nil)
 
-// OnHost returns the elements of an output that its run has read ([Built].Read). The caller owns the slice. ok is false
-// for other values.
+// OnHost returns the elements of an output of [Built].Read, as a slice that the caller owns. ok is false for other
+// values.
 func OnHost(b compute.Buffer) (flat any, ok bool) {
 	h, ok := b.(*onHost)
 	if !ok || h == nil {
@@ -55,19 +54,19 @@ func (h *onHost) copyTo(to []byte) error {
 	return err
 }
 
-// CopyToDevice copies the value to any device, since this one is on the host.
+// CopyToDevice copies from the host.
 func (h *onHost) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 	return h.of.BufferFromFlatData(n, h.flat, h.shape)
 }
 
 type read struct {
-	output int // index among outputs
-	at     int // index among outputs that replace no input
+	output int // among outputs
+	at     int // among outputs that replace no input
 	shape  shapes.Shape
 	slice  reflect.Type
 }
 
-// readsOf returns the outputs that a run on one device can read, in order.
+// readsOf returns the readable outputs in order.
 func (e *executable) readsOf(b Built) (reads []read) {
 	at := 0
 	for i, o := range e.module.Outputs {

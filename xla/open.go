@@ -43,7 +43,7 @@ func Root(dir string) Option {
 	return func(o *options) { o.root = dir }
 }
 
-// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user; it may be nil.
+// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user, and may be nil.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(o *options) { o.install, o.progress = true, progress }
 }
@@ -67,8 +67,8 @@ func newOptions(opts []Option) (*options, error) {
 	return o, o.err
 }
 
-// Runtime is an opened plugin with its devices, and a GoMLX backend. Goroutines may use it and its programs and values
-// concurrently (see [Program]).
+// Runtime is an opened plugin with its devices, and a GoMLX backend. Goroutines may share it and its programs and
+// values (see [Program]).
 type Runtime struct {
 	compute.Backend
 	plugin Plugin
@@ -79,23 +79,22 @@ type Runtime struct {
 
 var _ compute.Backend = (*Runtime)(nil)
 
-// Open finds and opens a plugin. plugin is the path of a library, or a name: [CPU], [CUDA], [TPU], another plugin's
-// name, or [Go].
+// Open finds and opens a plugin. plugin is the path of a library, or a name: [CPU], [CUDA], [TPU], another plugin's, or
+// [Go].
 //
-// A name is searched in the folders of $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins. A child process probes
-// the plugin, once for each state of its file and each XLA_FLAGS. Digests of an installed plugin are verified when its
-// files look changed, and once after each boot. ctx can end this and an installation.
+// A name is searched in $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins. A child process probes the plugin,
+// once per state of its file and XLA_FLAGS. Digests of installed files are verified when they look changed, and once
+// per boot. ctx can end this and an installation.
 //
-// A plugin reads the environment once per process. XLA_FLAGS that it refuses, or that changed since, are [ErrFlags].
+// A plugin reads the environment once per process: XLA_FLAGS that it refuses, or that changed since, are [ErrFlags].
 //
-// Each call makes a client with its own device memory: on a GPU, open once. The library stays loaded.
+// Each call makes a client with its own device memory: on a GPU, open once. The library stays loaded. A CPU plugin
+// keeps memory for later runs, at most as much as is in use, until a program or the runtime is closed
+// ([pjrt.Plugin.KeepBlocks]).
 //
-// A CPU plugin keeps the memory of runs for later ones, at most as much as is in use, until a program or the runtime is
-// closed ([pjrt.Plugin.KeepBlocks]).
+// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are [pjrt.ErrNoCgo].
 //
-// Without cgo, [CPU] opens [Go] and logs a warning to slog's default logger; other plugins are [pjrt.ErrNoCgo].
-//
-// Under lazo plan, all plugins but [Go] open the described machine of the plan: see [ErrPlanned].
+// Under lazo plan, all but [Go] open the plan's described machine: see [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {
 	if err := shield.Context(ctx); err != nil {
 		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
@@ -131,10 +130,9 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	return load(found, o)
 }
 
-// reportGo limits the warning to one per process.
 var reportGo sync.Once
 
-// withoutCgo replaces [CPU] by [Go] in programs without cgo, with a warning.
+// withoutCgo replaces [CPU] by [Go] in programs without cgo, and warns once.
 func withoutCgo(plugin string, cgo bool) (string, error) {
 	switch {
 	case cgo || plugin == Go:
@@ -156,8 +154,8 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	if o.job != nil && o.job.Size() > 1 {
 		return nil, fmt.Errorf("xla: open %q across %d processes: %w: expected %q, %q or %q", Go, o.job.Size(), ErrUnimplemented, CPU, CUDA, TPU)
 	}
-	// One operation at a time: parallel matrix products deadlock, waiting for workers of a pool full of waiting
-	// products (seen on two cores).
+	// In parallel, matrix products deadlock, waiting for workers of a pool full of waiting products (seen on two
+	// cores).
 	start := time.Now()
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
@@ -230,7 +228,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 // Plugin returns the opened plugin.
 func (r *Runtime) Plugin() Plugin { return r.plugin }
 
-// Logger returns the logger of [Log], or one that discards everything.
+// Logger returns the logger of [Log].
 func (r *Runtime) Logger() *slog.Logger { return r.log }
 
 // Description returns one line about the plugin and its devices.
@@ -238,7 +236,7 @@ func (r *Runtime) Description() string {
 	return fmt.Sprintf("%v, %d device(s)", r.plugin, r.NumDevices())
 }
 
-// Devices describes each device of this process, in order. It is empty after Close.
+// Devices describes each device of this process; none after Close.
 func (r *Runtime) Devices() []string {
 	if r.closed.Load() {
 		return nil
@@ -250,7 +248,7 @@ func (r *Runtime) Devices() []string {
 	return described
 }
 
-// DeviceMemory returns a device's memory statistics, [ErrUnimplemented] where the plugin keeps none, as on the CPU.
+// DeviceMemory returns a device's memory statistics, [ErrUnimplemented] where there are none, as on the CPU.
 func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
 	c, ok := r.Backend.(*client)
 	if !ok {
@@ -280,8 +278,8 @@ func (r *Runtime) Close() error {
 // Finalize is GoMLX's name for [Runtime.Close].
 func (r *Runtime) Finalize() { _ = r.Close() }
 
-// NumDevices counts the devices of all processes ([Across]), 0 after Close. A [compute.DeviceNum] counts this process's
-// only.
+// NumDevices counts the devices of all processes ([Across]), 0 after Close. A [compute.DeviceNum] counts this
+// process's.
 func (r *Runtime) NumDevices() int {
 	if r.closed.Load() {
 		return 0
@@ -295,7 +293,7 @@ func (r *Runtime) NumDevices() int {
 // IsFinalized reports whether Close was called.
 func (r *Runtime) IsFinalized() bool { return r.closed.Load() }
 
-// Builder starts a new program. After Close it fails with [ErrClosed] in each operation.
+// Builder starts a program.
 func (r *Runtime) Builder(name string) compute.Builder {
 	if r.closed.Load() {
 		return closedBuilder{notimplemented.Builder{ErrFn: func(compute.OpType) error { return errClosed }}}
@@ -306,7 +304,7 @@ func (r *Runtime) Builder(name string) compute.Builder {
 // BufferFromFlatData copies a slice to a device.
 func (r *Runtime) BufferFromFlatData(device compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
 	if r.closed.Load() {
-		return nil, errClosed // GoMLX's own backend would dereference nil
+		return nil, errClosed // GoMLX's backend would dereference nil
 	}
 	return r.Backend.BufferFromFlatData(device, flat, shape)
 }

@@ -8,10 +8,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// GoMLX packs elements of less than a byte, first in the lowest bits. PJRT's host form has a byte per element, in its
-// low bits.
+// GoMLX packs elements of less than a byte, the first lowest. PJRT's host form has a byte per element.
 
-// packedBits returns the bits of a packed element, 0 for other dtypes.
 func packedBits(s pjrt.Shape) int {
 	switch s.DType {
 	case pjrt.Int4, pjrt.Uint4:
@@ -22,7 +20,6 @@ func packedBits(s pjrt.Shape) int {
 	return 0
 }
 
-// packedOf checks and returns packed memory.
 func packedOf(flat any, s pjrt.Shape, bits int) ([]byte, error) {
 	packed, ok := flat.([]byte)
 	if !ok {
@@ -34,7 +31,6 @@ func packedOf(flat any, s pjrt.Shape, bits int) ([]byte, error) {
 	return packed, nil
 }
 
-// unpack writes a byte per element.
 func unpack(apart, packed []byte, bits int) {
 	each, mask := 8/bits, byte(1<<bits-1)
 	for i := range apart {
@@ -42,7 +38,7 @@ func unpack(apart, packed []byte, bits int) {
 	}
 }
 
-// pack leaves unused bits zero.
+// pack clears unused bits.
 func pack(packed, apart []byte, bits int) {
 	each, mask := 8/bits, byte(1<<bits-1)
 	clear(packed)

@@ -9,8 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// plainGo is GoMLX's Go backend with a fix of RNGBitGenerator. Its values name the runtime as backend, which GoMLX's
-// tensors compare.
+// plainGo fixes RNGBitGenerator. Its values name the runtime, which GoMLX's tensors compare.
 type plainGo struct {
 	compute.Backend
 	runtime *Runtime
@@ -111,7 +110,7 @@ func (b plainGoBuilder) Compile() (compute.Executable, error) {
 	return plainGoExecutable{e, b.of}, nil
 }
 
-// plainGoFunction unwraps arguments, since the backend accepts only its own functions.
+// plainGoFunction unwraps arguments: the backend accepts only its own functions.
 type plainGoFunction struct{ compute.Function }
 
 func mended(f compute.Function, err error) (compute.Function, error) {
@@ -146,7 +145,7 @@ func (f plainGoFunction) If(pred compute.Value, yes, no compute.Function) ([]com
 	return f.Function.If(pred, unwrapped(yes), unwrapped(no))
 }
 
-// RNGBitGenerator keeps the state's unused words. GoMLX leaves uninitialized memory there, so equal runs would differ.
+// RNGBitGenerator keeps unused words of the state. GoMLX leaves them uninitialized, so equal runs would differ.
 func (f plainGoFunction) RNGBitGenerator(state compute.Value, shape shapes.Shape) (newState, values compute.Value, err error) {
 	const used = 2
 	whole, err := f.Shape(state)

@@ -11,10 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/planned"
 )
 
-// ErrPlanned reports that lazo plan has recorded the first training step, so nothing runs.
+// ErrPlanned reports that lazo plan has recorded the first training step: nothing runs.
 var ErrPlanned = errors.New("the step was written down for lazo plan, which wants no more of this program: nothing runs")
 
-// openPlanned opens the machine that lazo plan asks for, or returns nil. It ignores options.
+// openPlanned opens the machine of lazo plan, if any. It ignores options.
 func openPlanned(ctx context.Context, plugin string) (*Runtime, error) {
 	value, set := os.LookupEnv(planned.Variable)
 	if !set || plugin == Go {
@@ -32,7 +32,7 @@ func openPlanned(ctx context.Context, plugin string) (*Runtime, error) {
 	return r, nil
 }
 
-// plannedStep records a training step: a program with InPlace and Host that is not a test.
+// plannedStep records a program with InPlace and Host that is not a test.
 func (p *describedProgram) plannedStep(name string) error {
 	if p.of.planned == "" || len(p.built.InPlace) == 0 || len(p.built.Host) == 0 || p.module == nil || strings.HasPrefix(name, "test") {
 		return nil

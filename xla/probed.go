@@ -14,30 +14,28 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// identity identifies a state of a library's file.
+// identity is a state of a library's file.
 type identity struct {
 	Path                    string
 	Size, Modified, Changed int64 // bytes, Unix ns; programs cannot set Changed back
 	Device, Inode           uint64
-	MinMinor                int // API rule that it was checked against
+	MinMinor                int // API rule checked
 }
 
-// probed records a library that passed its checks.
 type probed struct {
 	File identity
-	// Installed is the stamp of an installed plugin's files.
+	// Installed is the stamp of an installed plugin.
 	Installed string
-	// Boot is the machine's boot: later corruption on disk changes no file time.
+	// Boot is there because corruption on disk changes no file time.
 	Boot string
-	// Reports are by options of the environment.
+	// Reports are by environment.options.
 	Reports map[string]probe.Report
 }
 
-// optionsLimit limits probed.Reports.
 const optionsLimit = 64
 
-// probeOnce verifies the digests of an installed plugin, once per file state and boot, and probes it, also once per
-// options of the environment. Without a user's cache folder it does so each time.
+// probeOnce verifies an installed plugin once per file state and boot, and probes it once per options too. Without a
+// user's cache it does so each time.
 func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, error) {
 	file, err := identityOf(plugin.Path)
 	if err != nil {
@@ -74,13 +72,11 @@ func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, e
 	return report, nil
 }
 
-// boot returns "" if unknown.
 func boot() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(id)
 }
 
-// cacheFile returns a library's record file, or "".
 func cacheFile(path string) string {
 	dir, err := owners.Cache()
 	if err != nil {
@@ -89,7 +85,6 @@ func cacheFile(path string) string {
 	return filepath.Join(dir, "lazo", "probe", fmt.Sprintf("%x.json", sha256.Sum256([]byte(path))))
 }
 
-// probedLimit exceeds optionsLimit reports.
 const probedLimit = 1 << 20
 
 func readProbed(name string) (known probed, ok bool) {
@@ -97,7 +92,7 @@ func readProbed(name string) (known probed, ok bool) {
 	return known, err == nil && json.Unmarshal(data, &known) == nil
 }
 
-// writeProbed ignores errors: they cost a probe later.
+// writeProbed ignores errors, which cost a later probe.
 func writeProbed(name string, record probed) {
 	data, err := json.Marshal(record)
 	if err != nil || name == "" || os.MkdirAll(filepath.Dir(name), 0o750) != nil {
@@ -106,7 +101,7 @@ func writeProbed(name string, record probed) {
 	_ = writeWhole(name, data)
 }
 
-// writeWhole writes a file atomically.
+// writeWhole is atomic.
 func writeWhole(name string, parts ...[]byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(name), ".lazo-*")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Program is a compiled graph. Goroutines may run it at the same time. A buffer that a run replaces ([Built].InPlace)
-// has no other use meanwhile: that is [ErrBusy].
+// Program is a compiled graph. Goroutines may run it concurrently; other uses of a buffer while a run replaces it
+// ([Built].InPlace) are [ErrBusy].
 type Program struct {
 	name  string
 	place Placement
@@ -24,7 +24,7 @@ type Program struct {
 	took  time.Duration
 	text  string
 	block int
-	// devices counts those of this process.
+	// devices are this process's.
 	devices int
 	across  *across // nil for one process
 	mode    runMode
@@ -37,49 +37,47 @@ type Program struct {
 	fromHLO  *Cost
 }
 
-// lists has the arguments of one run of a block.
 type lists struct {
 	host   []any
 	inputs []compute.Buffer
 }
 
-// Built is the result of a build function. Integers are indices of inputs and outputs.
+// Built is the result of a build function. Integers are indices of inputs or outputs.
 type Built struct {
 	Outputs []*graph.Node
-	// InPlace maps an output to the input of the same shape that it replaces.
+	// InPlace maps outputs to the inputs of the same shape that they replace.
 	InPlace map[int]int
-	// Host lists the inputs that come from the host's memory.
+	// Host lists inputs from the host's memory.
 	Host []int
-	// Read lists outputs that only the host reads, such as the loss. They may be values on the host, which no program
-	// takes: see [OnHost].
+	// Read lists outputs that only the host reads, such as the loss. They may come as values that no program takes: see
+	// [OnHost].
 	Read []int
-	// Block asks for a program of up to this many runs at once: see [Program.Block].
+	// Block asks for up to this many runs at once: see [Program.Block].
 	Block int
-	// Scan, if its Length is not 0, runs the graph on its own results, as in text generation. It excludes Block.
+	// Scan, if its Length is not 0, runs the graph on its own results, as in text generation, and excludes Block.
 	Scan Scan
 }
 
 // Scan repeats a graph Length times. Outputs that are not carried are stacked on a new first axis.
 type Scan struct {
 	Length int
-	// Carry maps outputs to the inputs of the same shape that they become next. The program returns their last values.
+	// Carry maps outputs to the inputs of the same shape that they become next. Their last values are outputs.
 	Carry map[int]int
-	// Each lists inputs that differ each time, stacked on a new first axis.
+	// Each lists inputs that are stacked on a new first axis, one value per time.
 	Each []int
 }
 
-// ErrInputsLost reports that a failed program has lost the inputs that it replaces.
+// ErrInputsLost reports that a failed run lost the inputs that it replaces.
 var ErrInputsLost = errors.New("the inputs that the program was to write over are lost")
 
-// Compile builds a graph and compiles it for the first device. The error of a panic in build names the line of the
-// caller's code.
+// Compile builds a graph and compiles it for the first device. The error of a panic in build names the caller's line.
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
 	return r.CompileOver(Placement{}, name, build)
 }
 
-// CompileOver is [Runtime.Compile] for the devices of a mesh. The graph has whole arrays; XLA divides the work by the
-// sharding of the inputs. Inputs and outputs of the program are lists of parts, device after device. Over several
-// processes ([Across]) the mesh has all devices, and each process handles its own parts ([Runtime.Local]).
+// CompileOver is [Runtime.Compile] for a mesh. The graph has whole arrays; XLA shards the work like the inputs. Inputs
+// and outputs are lists of parts, device after device. Over several processes ([Across]) the mesh has all devices, and
+// each process handles its own parts ([Runtime.Local]).
 func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "compile %s", name)
@@ -106,7 +104,6 @@ func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.
 	return p, nil
 }
 
-// compile compiles the graph. A backend that is not XLA returns the graph's own executable.
 func (p *Program) compile(c *capture, g *graph.Graph) error {
 	_, ours := c.Runtime.Backend.(machine)
 	if !ours && p.built.Scan.Length != 0 {
@@ -120,14 +117,14 @@ func (p *Program) compile(c *capture, g *graph.Graph) error {
 	return nil
 }
 
-// Block returns how many runs of the graph the program makes at once, at most. It is 1 for convolutions on the CPU,
-// where XLA's loops are 2 to 25 times slower, for graphs without InPlace and Host, and for backends other than XLA.
+// Block returns the most runs of the graph that the program makes at once. It is 1 for convolutions on the CPU, where
+// XLA's loops are 2 to 25 times slower, for graphs without InPlace and Host, and without XLA.
 //
 // A block's inputs from the host and its outputs are stacked on a new first axis of this length.
 func (p *Program) Block() int { return p.block }
 
-// CompileTime returns the plugin's compile time, without building the graph: 0 before a described machine compiles, the
-// original time for a cached report.
+// CompileTime returns the plugin's compile time: 0 before a described machine compiles, the original time for a cached
+// report.
 func (p *Program) CompileTime() time.Duration {
 	if d, ok := p.runs.(*describedProgram); ok {
 		return d.took()
@@ -138,15 +135,15 @@ func (p *Program) CompileTime() time.Duration {
 // Placement returns the argument of [Runtime.CompileOver].
 func (p *Program) Placement() Placement { return p.place }
 
-// StableHLO returns the program's text, "" for a backend that is not XLA.
+// StableHLO returns the program's text, "" without XLA.
 func (p *Program) StableHLO() string { return p.text }
 
-// Run runs the program once and waits. inputs has a buffer for each input, nil for those from the host. host has slices
-// of their elements, in the order of [Built].Host. Both go device after device. Afterwards, inputs has the new buffers
-// of [Built].InPlace, and the replaced ones are used up. The caller owns the returned outputs.
+// Run runs the program once and waits. inputs has a buffer per input, nil for those from the host. host has slices of
+// elements, in the order of [Built].Host. Both go device after device. The run puts the new buffers of [Built].InPlace
+// into inputs and uses up the old ones. The caller owns the outputs.
 //
-// A failed run leaves the inputs valid, unless the error wraps [ErrInputsLost]. The first run never loses them up to
-// 256 MiB per device: it copies, since a program that does not fit into memory fails in its first run.
+// A failed run leaves the inputs valid, unless the error wraps [ErrInputsLost]. The first run, which fails if memory is
+// short, copies up to 256 MiB per device to avoid this.
 func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Buffer, err error) {
 	outputs, _, err = p.do(inputs, host, 1, waitForEnd, nil)
 	return outputs, err
@@ -157,8 +154,8 @@ func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Bu
 //
 // A block ignores stacked inputs after the first n; stacked outputs are zero there. Results are bit-identical for any
 // division into blocks. Slices of a block must stay unchanged until the run ends, those of a single run until Start
-// returns. On the CPU only blocks on one device continue after Start: elsewhere the copy of a batch costs more than it
-// gains, or waiting runs fill all threads.
+// returns. On the CPU only blocks on one device outlast Start: copying a batch costs more than it gains, and waiting
+// runs could fill all threads.
 //
 // The processes of a job compare alike before a run across them.
 func (p *Program) Start(inputs []compute.Buffer, host []any, n int, alike ...Alike) (outputs []compute.Buffer, running *Running, err error) {
@@ -212,7 +209,7 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode, a
 	return outputs, running, nil
 }
 
-// counted adds the last input of a block on each device: the number of runs. It has no buffer.
+// counted adds the number of runs, the last input of a block, without a buffer.
 func (p *Program) counted(l *lists, inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
 	l.inputs, l.host = l.inputs[:0], l.host[:0]
 	for d := range devices {
@@ -233,11 +230,10 @@ func part[T any](list []T, d, devices int) []T {
 	return list[d*n : (d+1)*n]
 }
 
-// goOnBytes is the least size of a block's batches for which Start on the CPU returns early. Below, waking a thread
-// costs more than the host gains.
+// goOnBytes of batches are needed for Start on the CPU to return early. Below, waking a thread costs more.
 const goOnBytes = 32 << 10
 
-// Close waits for runs and frees the program. Later use is [ErrClosed]; a second Close does nothing.
+// Close waits for runs and frees the program. Later use is [ErrClosed].
 func (p *Program) Close() error {
 	if p == nil || p.runs == nil {
 		return nil

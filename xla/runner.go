@@ -15,22 +15,21 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// runner runs a program, on PJRT or another backend.
 type runner interface {
 	run(inputs []compute.Buffer, host []any, mode runMode) (outputs []compute.Buffer, running *Running, err error)
 	close() error
 }
 
-// runMode is whether a run may outlast its start, and whether it reads the host's memory directly.
+// runMode is whether a run may outlast its start, and how it reads the host's memory.
 type runMode int
 
 const (
-	waitForEnd runMode = iota // reads directly
-	goOnCopied                // reads a copy, may continue
-	goOnShared                // reads directly, may continue
+	waitForEnd runMode = iota // directly
+	goOnCopied                // from a copy, may outlast
+	goOnShared                // directly, may outlast
 )
 
-// Running is a run that may be in progress; nil has ended. Goroutines may use it concurrently.
+// Running is a run that may be in progress; nil has ended. Goroutines may share it.
 type Running struct {
 	program   string
 	mu        sync.Mutex // guards the rest
@@ -39,8 +38,8 @@ type Running struct {
 	err       error
 }
 
-// Wait waits for the end of the run and returns its error. The caller must call it for each run; a second Wait returns
-// the same. A failed run loses the inputs that it replaces: the error wraps [ErrInputsLost].
+// Wait waits for the run and returns its error. It must be called for each run, and may be repeated. A failed run loses
+// the inputs that it replaces: the error wraps [ErrInputsLost].
 func (r *Running) Wait() error {
 	if r == nil {
 		return nil
@@ -63,7 +62,7 @@ func (r *Running) Wait() error {
 	return r.err
 }
 
-// Over reports whether the run has ended, with or without an error.
+// Over reports whether the run has ended.
 func (r *Running) Over() bool {
 	if r == nil {
 		return true
@@ -83,34 +82,33 @@ func (r *Running) Over() bool {
 	return true
 }
 
-// calls runs a PJRT program. It makes as many calls as there are concurrent runs, and reuses them.
+// calls runs a PJRT program with as many calls as concurrent runs.
 type calls struct {
 	executable *executable
 	devices    int
 	options    pjrt.CallOptions
 	shapes     []pjrt.Shape // of a device's host inputs
 	reads      []read
-	copyFirst  bool // the first run copies what it replaces
+	copyFirst  bool
 	ranOnce    atomic.Bool
 
 	mu   sync.Mutex
-	idle []*call // a stack: the last used has most arguments set
+	idle []*call // a stack: the last has most arguments set
 }
 
 type call struct {
 	*calls
 	call      *pjrt.Call
-	set       []*pjrt.Buffer // arguments set in C, device after device
-	constants int            // number of large constants
-	memory    [][]byte       // of host inputs, device after device, during a run
-	into      [][]byte       // of outputs that are read, during a run
-	keeps     bool           // it copies what it replaces
+	set       []*pjrt.Buffer // arguments, device after device
+	constants int
+	memory    [][]byte // during a run
+	into      [][]byte // during a run
+	keeps     bool     // copies what it replaces
 }
 
-// copiedAtFirst limits the bytes that a first run copies. A larger copy would be the first thing that does not fit.
+// copiedAtFirst limits a first run's copies, which could themselves not fit.
 const copiedAtFirst = 256 << 20
 
-// inPlaceBytes returns how many bytes the program overwrites on a device.
 func (e *executable) inPlaceBytes(b Built) (sum int, err error) {
 	for _, input := range b.InPlace {
 		part, err := e.module.Parameters[input].Part()
@@ -144,7 +142,7 @@ func (e *executable) newCalls(b Built, place Placement) (*calls, error) {
 		return nil, err
 	}
 	c.copyFirst = written <= copiedAtFirst
-	one, err := c.take() // reports errors early
+	one, err := c.take()
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +205,7 @@ func (c *call) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %d: %w", i, err)
 		}
-		// On each device the caller's inputs come before the constants.
+		// The caller's inputs come before the constants.
 		if at := i/callers*n + i%callers; c.set[at] != b.Buffer {
 			if err := c.call.Set(i/callers, i%callers, b.Buffer); err != nil {
 				return nil, nil, err
@@ -233,7 +231,7 @@ func (c *call) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute
 		return nil, nil, c.executable.explained(lost(err))
 	}
 	c.ranOnce.Store(true)
-	// A replaced buffer stays the same object, so inputs has the new values.
+	// Replaced buffers keep their identity, so inputs is up to date.
 	return c.executable.of.wrapAll(made), running, nil
 }
 
@@ -282,16 +280,16 @@ func lost(err error) error {
 	return err
 }
 
-// hostBytes returns how many bytes a run sends to a device.
+// hostBytes are sent to a device by a run.
 func (c *calls) hostBytes() (sum int) {
 	for _, s := range c.shapes {
-		n, _ := s.Size() // checked when the call was made
+		n, _ := s.Size() // checked by newCalls
 		sum += n
 	}
 	return sum
 }
 
-// close must not be called during a run: see [Program.Close].
+// close requires that no run is in progress.
 func (c *calls) close() error {
 	var errs []error
 	for _, one := range c.idle {
@@ -301,7 +299,7 @@ func (c *calls) close() error {
 	return errors.Join(append(errs, c.executable.close())...)
 }
 
-// plain runs a program of another backend, which replaces nothing in place. Its runs are sequential.
+// plain replaces nothing in place. Its runs are sequential.
 type plain struct {
 	on    *Runtime
 	exec  compute.Executable

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Names of plugins. Other names are searched in the search path only.
+// Names of plugins. Others are searched in the search path only.
 const (
 	CPU  = "cpu"
 	CUDA = "cuda"
@@ -20,36 +20,35 @@ const (
 	Go   = "go" // GoMLX's pure-Go backend, without a plugin
 )
 
-// SearchPathVariable names the environment variable with the folders, separated as in PATH, that are searched before
-// lazo's own. go-xla reads the same one.
+// SearchPathVariable names the variable with folders, separated as in PATH, that are searched before lazo's. go-xla
+// reads it too.
 const SearchPathVariable = "PJRT_PLUGIN_LIBRARY_PATH"
 
-// Source is how a plugin was found.
+// Source is where a plugin was found.
 type Source string
 
-// Sources of plugins.
 const (
-	FromPath    Source = "path"                   // given by its path
-	FromSearch  Source = "$" + SearchPathVariable // in a folder of the search path
-	FromInstall Source = "lazo install"           // in lazo's own folder, digest known
-	BuiltIn     Source = "built in"               // [Go]
+	FromPath    Source = "path" // given by path
+	FromSearch  Source = "$" + SearchPathVariable
+	FromInstall Source = "lazo install" // in lazo's folder, digest known
+	BuiltIn     Source = "built in"     // [Go]
 )
 
 // Plugin is a plugin that was found.
 type Plugin struct {
-	// Name is the name asked for, such as "cuda12" or "cpu106"; "" for a path.
+	// Name is the name asked for, such as "cuda12"; "" for a path.
 	Name string
-	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. Before a library from elsewhere is opened, it is
-	// guessed from the name, or "".
+	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. For a foreign library that is not open it is
+	// guessed, or "".
 	Kind string
 	Path string // absolute, "" for [Go]
 	// Version is the installed package's version, or "".
 	Version string
-	// API is PJRT's C API version, "0.81", "" if not known yet.
+	// API is PJRT's C API version, "0.81", or "".
 	API    string
 	Source Source
 
-	stamp string // of all installed files
+	stamp string // of installed files
 }
 
 // String returns a one-line description.
@@ -72,8 +71,8 @@ func (p Plugin) String() string {
 
 var pluginName = regexp.MustCompile(`^[a-zA-Z0-9_]+$`)
 
-// Find finds a plugin without loading it: see [Open] for the places. It uses only the option [Root]. A missing plugin
-// is a [*NotFoundError]; one that others may change or replace matches [ErrPluginInsecure] (docs/security.md).
+// Find finds a plugin without loading it: see [Open]. It uses only the option [Root]. A missing plugin is a
+// [*NotFoundError], one that others may change [ErrPluginInsecure] (docs/security.md).
 func Find(plugin string, opts ...Option) (Plugin, error) {
 	o, err := newOptions(opts)
 	if err != nil {
@@ -103,7 +102,7 @@ func find(plugin string, o *options) (Plugin, error) {
 	return findInstalled(plugin, o.root, missing)
 }
 
-// platform shortens "cuda12" and "cuda_compile" to "cuda", "cpu106" to "cpu".
+// platform of "cuda12" and "cuda_compile" is "cuda".
 func platform(name string) string {
 	name, _, _ = strings.Cut(name, "_")
 	return strings.TrimRight(name, "0123456789")
@@ -114,8 +113,7 @@ func findPath(path string) (Plugin, error) {
 	if err != nil {
 		return Plugin{}, fmt.Errorf("xla: plugin %q: %w", path, err)
 	}
-	// Resolved, because the library finds others from its real folder, and anyone who can change it, or a link to it,
-	// could run code.
+	// Resolved, because it finds other libraries from its real folder, and who can change it or a link could run code.
 	resolved, err := owners.Resolve(absolute)
 	if errors.Is(err, os.ErrNotExist) {
 		return Plugin{}, &NotFoundError{Plugin: path, Tried: []string{absolute}}
@@ -126,7 +124,7 @@ func findPath(path string) (Plugin, error) {
 	return Plugin{Path: resolved, Source: FromPath}, nil
 }
 
-// patterns are file names of plugins. Loading one to identify it would run its constructors.
+// patterns identify plugins without running their constructors.
 func patterns(name string) []string {
 	stems := []string{
 		"pjrt_c_api_" + name + "_*plugin*", "pjrt_plugin_" + name, "pjrt-plugin-" + name,
@@ -145,7 +143,7 @@ func patterns(name string) []string {
 	return all
 }
 
-// searchPath returns the first match, or "". A match that others may change is an error.
+// searchPath returns "" for none. A match that others may change is an error.
 func searchPath(name string, missing *NotFoundError) (string, error) {
 	folders := filepath.SplitList(os.Getenv(SearchPathVariable))
 	if len(folders) == 0 {

@@ -11,13 +11,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// shared has a client's programs by everything that decides compilation, so that models of the same structure share
-// one. Some closed programs are kept for models made later.
+// shared has programs by everything that decides compilation: models of the same structure share one, also after a
+// Close.
 type shared struct {
 	mu   sync.Mutex
 	of   map[programKey]*sharedProgram
-	idle []*sharedProgram // least recently closed first
-	keep int              // maximum of idle
+	idle []*sharedProgram // first closed first
+	keep int
 	hits atomic.Int64
 }
 
@@ -26,20 +26,19 @@ type programKey [sha256.Size]byte
 type sharedProgram struct {
 	*pjrt.Executable
 	key  programKey
-	text int // its length
-	uses int // number of users
+	text int
+	uses int
 }
 
 const (
-	// idlePrograms suffices for the training, test and prediction steps of a few models.
+	// idlePrograms suffices for the steps of a few models.
 	idlePrograms = 12
-	// idleText excludes texts with large constants, which hold memory.
+	// idleText excludes large constants.
 	idleText = 1 << 20
 )
 
-// KeepPrograms sets how many closed programs a runtime keeps, so that a model of the same structure compiles nothing.
-// The default is 12. Texts over 1 MiB, which have constants, are never kept. Open programs are shared in any case;
-// later processes need [CompileCache].
+// KeepPrograms sets how many closed programs a runtime keeps for models of the same structure, by default 12. Texts
+// over 1 MiB are never kept. Open programs are always shared; for later processes see [CompileCache].
 func KeepPrograms(n int) Option {
 	return func(o *options) {
 		if n < 0 {
@@ -53,7 +52,7 @@ func keyOf(text string, options pjrt.CompileOptions) programKey {
 	return sha256.Sum256(fmt.Appendf(nil, "%+v\n%s", options, text))
 }
 
-// program returns the program of a text, or compiles it. Of two goroutines that compile it, the first result is shared.
+// program compiles outside the lock; of two results the first is shared.
 func (s *shared) program(text string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*sharedProgram, error) {
 	key := keyOf(text, options)
 	s.mu.Lock()
@@ -79,7 +78,7 @@ func (s *shared) program(text string, options pjrt.CompileOptions, compile func(
 	return p, nil
 }
 
-// use returns an existing program or nil. The lock is held.
+// use requires the lock.
 func (s *shared) use(key programKey) *sharedProgram {
 	p := s.of[key]
 	if p == nil {
@@ -93,7 +92,6 @@ func (s *shared) use(key programKey) *sharedProgram {
 	return p
 }
 
-// giveBack is a user's Close.
 func (s *shared) giveBack(p *sharedProgram) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +118,7 @@ func (s *shared) free(gone []*sharedProgram) error {
 	return errors.Join(errs...)
 }
 
-// close frees idle programs; others are freed when given back.
+// close leaves programs in use, which giveBack frees.
 func (s *shared) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,8 +26,8 @@ var ErrCompilerCrash = aot.ErrCrash
 
 const compileTimeout = 10 * time.Minute
 
-// CompileTimeout limits each compilation for a described machine ([OpenTopology]), default 10 minutes. A longer one is
-// ended, and is [ErrDeadline]. [Open] ignores it.
+// CompileTimeout limits each compilation for a described machine ([OpenTopology]), by default to 10 minutes: longer is
+// [ErrDeadline]. [Open] ignores it.
 func CompileTimeout(limit time.Duration) Option {
 	return func(o *options) {
 		if limit <= 0 {
@@ -37,18 +37,16 @@ func CompileTimeout(limit time.Duration) Option {
 	}
 }
 
-// OpenTopology describes a machine whose devices need not be present. Programs can be compiled for it, but not run.
-// plugin is [TPU], [CUDA] or a path, found as in [Open]. topology is, for a TPU, libtpu's generation and grid of chips,
-// "v5e:4x4"; for CUDA a kind of [DeviceKinds] and the numbers of slices, hosts and devices per host, "h100:1x1x8".
+// OpenTopology describes a machine for which programs can be compiled but not run. plugin is [TPU], [CUDA] or a path,
+// found as in [Open]. topology is, for a TPU, libtpu's generation and grid of chips, "v5e:4x4"; for CUDA a kind of
+// [DeviceKinds], slices, hosts and devices per host, "h100:1x1x8".
 //
-// The runtime is a GoMLX backend with the described devices. Strategies and states work on it, and a [Program] reports
-// its Cost, Memory and Optimized form. Values have shapes without memory: reading one is [ErrNotRun]. A program is
-// compiled when it is first inspected or run.
+// The runtime is a GoMLX backend on which strategies and states work. A [Program] is compiled at its first use, and
+// reports its Cost, Memory and Optimized form. Values have shapes only: reading one is [ErrNotRun].
 //
 // Each compilation loads the plugin in a child process, since compilers may end their process ([ErrCompilerCrash]) or
-// take long ([CompileTimeout]). It asks no metadata server of a TPU. [CompileCache] keeps the reports. [ClientOption]
-// adds options of the description, such as libtpu's "num_slices" or CUDA's "target_config". See
-// docs/maintain/targets.md.
+// take long ([CompileTimeout]). It asks no metadata server of a TPU. [CompileCache] keeps reports. [ClientOption] adds
+// options such as libtpu's "num_slices" or CUDA's "target_config". See docs/maintain/targets.md.
 func OpenTopology(ctx context.Context, plugin, topology string, opts ...Option) (*Runtime, error) {
 	r, err := openTopology(ctx, plugin, topology, opts)
 	if err != nil {
@@ -101,7 +99,7 @@ func openTopology(ctx context.Context, plugin, topology string, opts []Option) (
 	return d.runtime, nil
 }
 
-// findCompiler finds a plugin. CUDA's may lack the libraries for running.
+// findCompiler accepts a CUDA plugin without the libraries for running.
 func findCompiler(ctx context.Context, plugin string, o *options) (Plugin, error) {
 	if plugin == Go || plugin == CPU {
 		return Plugin{}, fmt.Errorf("%w: %q describes no machine: expected %q, %q or the path of such a plugin", ErrUnimplemented, plugin, TPU, CUDA)
@@ -128,7 +126,6 @@ func findCompiler(ctx context.Context, plugin string, o *options) (Plugin, error
 	return Plugin{}, missing
 }
 
-// kindOf guesses the platform from a file's name, "" if unknown.
 func kindOf(path string) string {
 	for _, kind := range []string{TPU, CUDA} {
 		for _, pattern := range patterns(kind) {
@@ -140,10 +137,9 @@ func kindOf(path string) string {
 	return ""
 }
 
-// cudaCompile is the kind of installation that can only compile for CUDA.
+// cudaCompile can only compile.
 const cudaCompile = "cuda_compile"
 
-// machineOf returns how the plugin is asked for the machine.
 func machineOf(plugin Plugin, topology string, client map[string]any) (aot.Machine, error) {
 	m := aot.Machine{Plugin: plugin.Path, Name: topology, Options: maps.Clone(client)}
 	switch plugin.Kind {
@@ -155,7 +151,7 @@ func machineOf(plugin Plugin, topology string, client map[string]any) (aot.Machi
 	return m, nil
 }
 
-// describeTPU sets the child's variables, and chips_per_host_bounds where the name does not imply it.
+// describeTPU sets the child's variables, and chips_per_host_bounds if needed.
 func describeTPU(m *aot.Machine) error {
 	generation, grid, ok := strings.Cut(m.Name, ":")
 	dims, err := gridOf(grid)
@@ -163,7 +159,7 @@ func describeTPU(m *aot.Machine) error {
 		return fmt.Errorf("%w: expected a generation and a grid of chips, as \"v5e:4x4\" or \"v5p:2x2x4\"", ErrInvalidArgument)
 	}
 	m.Environment = append(m.Environment,
-		// A machine with TPUs may set these for itself; the described one differs.
+		// Those of a machine with TPUs may differ.
 		"TPU_SKIP_MDS_QUERY=1", "TPU_WORKER_HOSTNAMES=localhost", "TPU_WORKER_ID=0", "ALLOW_MULTIPLE_LIBTPU_LOAD=1",
 		fmt.Sprintf("TPU_ACCELERATOR_TYPE=%s-%d", generation, product(dims)))
 	const perHost = "chips_per_host_bounds"
@@ -208,7 +204,7 @@ var gpus string
 type gpu struct {
 	kind, name   string
 	major, minor int
-	fields       []string // from the table's multiprocessors on
+	fields       []string
 }
 
 func gpuTable() (table []gpu) {
@@ -222,8 +218,7 @@ func gpuTable() (table []gpu) {
 	return table
 }
 
-// DeviceKinds returns the CUDA devices that [OpenTopology] knows. Others need the option "target_config": see
-// [ClientOption].
+// DeviceKinds returns CUDA devices for [OpenTopology]. Others need the option "target_config": see [ClientOption].
 func DeviceKinds() (kinds []string) {
 	for _, g := range gpuTable() {
 		kinds = append(kinds, g.kind)
@@ -231,7 +226,7 @@ func DeviceKinds() (kinds []string) {
 	return kinds
 }
 
-// target returns the device as text of XLA's GpuTargetConfigProto.
+// target is XLA's GpuTargetConfigProto.
 func (g gpu) target() string {
 	f := g.fields
 	feature := "NONE"
@@ -280,7 +275,7 @@ func describeGPU(m *aot.Machine) error {
 	return nil
 }
 
-// Topology returns the name given to [OpenTopology], "v5e:4x4"; "" after [Open].
+// Topology returns [OpenTopology]'s topology, "v5e:4x4"; "" after [Open].
 func (r *Runtime) Topology() string {
 	if d, ok := r.Backend.(*described); ok {
 		return d.name
@@ -288,7 +283,7 @@ func (r *Runtime) Topology() string {
 	return ""
 }
 
-// Abstract makes a value of a described machine from its shape alone. It fails after [Open].
+// Abstract makes a value of a described machine from its shape. It fails after [Open].
 func (r *Runtime) Abstract(device compute.DeviceNum, shape shapes.Shape) (compute.Buffer, error) {
 	d, ok := r.Backend.(*described)
 	if !ok {
@@ -297,8 +292,8 @@ func (r *Runtime) Abstract(device compute.DeviceNum, shape shapes.Shape) (comput
 	return d.put(device, shape)
 }
 
-// DeviceAttributes returns the plugin's attributes of a device by the plugin's names, such as "coords" or
-// "compute_capability". Values are string, int64, []int64, float32 or bool.
+// DeviceAttributes returns a device's attributes by the plugin's names, such as "coords". Values are string, int64,
+// []int64, float32 or bool.
 func (r *Runtime) DeviceAttributes(n compute.DeviceNum) (map[string]any, error) {
 	switch on := r.Backend.(type) {
 	case *described:
@@ -317,7 +312,7 @@ func (r *Runtime) DeviceAttributes(n compute.DeviceNum) (map[string]any, error) 
 	return nil, fmt.Errorf("xla: attributes of a device: %w: %s has no devices of its own", ErrUnimplemented, r.plugin.Kind)
 }
 
-// PlatformVersion returns the plugin's text about its version, perhaps of several lines; "" for [Go].
+// PlatformVersion returns the plugin's version text, perhaps of several lines; "" for [Go].
 func (r *Runtime) PlatformVersion() string {
 	switch on := r.Backend.(type) {
 	case *described:
@@ -328,7 +323,7 @@ func (r *Runtime) PlatformVersion() string {
 	return ""
 }
 
-// openDescribed makes the folder and the shared part of the keys. This machine's processors do not matter.
+// openDescribed omits this machine's processors, which do not matter.
 func (c *cache) openDescribed(d *described, log *slog.Logger) (*cache, error) {
 	opened, err := c.folder(log)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// giveAway gives a file, folder or link to another user, which only root can; other users make it writable for all.
+// giveAway changes the owner of a file, folder or link, which only root can; other users make it writable for all.
 func giveAway(t *testing.T, path string) {
 	t.Helper()
 	if os.Geteuid() == 0 {
