@@ -31,7 +31,7 @@ import (
 // devices, and XLA's collectives exchange values (NCCL, TPU links); Open then waits for all processes, and fails in all
 // if it fails in one.
 //
-// All processes must make and run the same programs in the same order: other calls are [ErrDisagree].
+// All processes must make and run the same programs in the same order: differences are [ErrDisagree].
 func Across(job *dist.Job) Option {
 	return func(o *options) {
 		if job == nil {

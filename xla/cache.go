@@ -24,8 +24,9 @@ import (
 
 // CompileCache keeps compiled programs in a folder: loading takes milliseconds, compiling a second. The key is the
 // program, compile and client options, the plugin's file, its environment (such as XLA_FLAGS, or the file that it
-// names), the devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed.
-// Damaged or refused entries are replaced with a warning (see [Log]). dir is created; "" is in the user's cache.
+// names), the devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed, and
+// concurrent processes may exceed it briefly. Damaged or refused entries are replaced with a warning (see [Log]). dir
+// is created; "" is in the user's cache.
 //
 // A compiled program is code (docs/security.md): a folder that others may write to is an error of Open; their entries
 // count as damaged.

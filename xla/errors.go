@@ -32,7 +32,7 @@ var (
 
 // Errors of building, compiling and running programs. An [*Error] matches at most one.
 var (
-	// ErrOutOfMemory is on the device or the host. A smaller batch may fit.
+	// ErrOutOfMemory reports too little memory, on the device or the host. A smaller batch may fit.
 	ErrOutOfMemory = pjrt.ErrOutOfMemory
 	// ErrInvalidArgument reports a wrong shape or dtype.
 	ErrInvalidArgument = pjrt.ErrInvalidArgument
@@ -84,7 +84,8 @@ func (e *NotFoundError) Is(target error) bool { return target == ErrPluginNotFou
 // Code is PJRT's status code, the same as Abseil's and gRPC's.
 type Code = pjrt.Code
 
-// Error is a failure to build, compile or run a program. It matches [ErrOutOfMemory] or a neighbour, if one fits.
+// Error is a failure to build, compile or run a program. It matches [ErrOutOfMemory] or another error of that group, if
+// one fits.
 type Error struct {
 	// Code is the plugin's, 0 without one, InvalidArgument if lazo refuses an operation.
 	Code Code

@@ -162,7 +162,7 @@ func ask[T any](p *Program, what string, question func(analysed) (T, error)) (sa
 	return said, nil
 }
 
-// Optimized is [Program.Optimized] for StableHLO text.
+// Optimized compiles StableHLO text and returns its optimized form: see [Program.Optimized].
 func (r *Runtime) Optimized(name, stablehlo string) (string, error) {
 	text, err := r.optimized(name, stablehlo)
 	if err != nil {

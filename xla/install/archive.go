@@ -20,13 +20,12 @@ import (
 // Limits of a wheel. The table's largest has 132 members and unpacks to four times its size.
 const (
 	maxMembers   = 10_000
-	maxDirectory = 1 << 20  // bytes of the list of members, which is in memory
-	maxRatio     = 20       // unpacked to packed, for the whole archive,
+	maxDirectory = 1 << 20  // bytes of the list of members
+	maxRatio     = 20       // of the whole archive,
 	ratioSlack   = 16 << 20 // beyond these bytes
 	maxUnpacked  = 8 << 30
 )
 
-// fileRecord is a file in the receipt.
 type fileRecord struct {
 	Path   string `json:"path"` // slash path in the version's folder
 	Size   int64  `json:"size"`
@@ -35,7 +34,7 @@ type fileRecord struct {
 	Inode  uint64 `json:"inode"`
 }
 
-// extract writes the matching members into tree. One bad member refuses the archive before anything is written.
+// extract judges the whole archive before it writes anything.
 func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root) ([]fileRecord, error) {
 	file, err := os.Open(wheel)
 	if err != nil {
@@ -70,7 +69,6 @@ func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root
 	return records, nil
 }
 
-// rationed limits the list of members.
 type rationed struct {
 	file io.ReaderAt
 	left int64 // negative: no limit
@@ -86,7 +84,6 @@ func (r *rationed) ReadAt(p []byte, offset int64) (int, error) {
 	return r.file.ReadAt(p, offset)
 }
 
-// judge checks all members, also those not wanted.
 func judge(members []*zip.File, packed int64, patterns []string) error {
 	if len(members) > maxMembers {
 		return fmt.Errorf("%d members, the limit is %d", len(members), maxMembers)
@@ -107,15 +104,14 @@ func judge(members []*zip.File, packed int64, patterns []string) error {
 		if m.Method != zip.Store && m.Method != zip.Deflate || m.Flags&1 != 0 {
 			return fmt.Errorf("%q is packed by method %d, flags %#x", m.Name, m.Method, m.Flags)
 		}
-		// Sizes near 2^64 must not overflow the sum.
+		// The sum must not overflow.
 		if m.UncompressedSize64 > maxUnpacked {
 			return fmt.Errorf("%q unpacks to %d bytes, the limit is %d", m.Name, m.UncompressedSize64, int64(maxUnpacked))
 		}
 		if unpacked += int64(m.UncompressedSize64); unpacked > most {
 			return fmt.Errorf("unpacks to more than %d bytes, out of %d", most, packed)
 		}
-		// On some file systems, names that differ in case are one file. That is allowed for unwanted members: Open MPI
-		// has mpicc and mpiCC.
+		// Names that differ in case may be one file. Unwanted members may: Open MPI has mpicc and mpiCC.
 		above := name
 		if !folder {
 			above = path.Dir(name)
@@ -143,7 +139,6 @@ func judge(members []*zip.File, packed int64, patterns []string) error {
 	return nil
 }
 
-// checkName accepts clean relative slash paths.
 func checkName(name string) error {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\:\x00") || len(name) > 1024 {
 		return fmt.Errorf("%.200q is not a clean relative path", name)
@@ -191,7 +186,6 @@ func unpack(ctx context.Context, member *zip.File, tree *os.Root) (fileRecord, e
 	return writeFile(ctx, tree, member.Name, mode, source)
 }
 
-// writeFile writes and syncs a new file.
 func writeFile(ctx context.Context, tree *os.Root, name string, mode fs.FileMode, source io.Reader) (fileRecord, error) {
 	if err := tree.MkdirAll(path.Dir(name), 0o750); err != nil {
 		return fileRecord{}, err
@@ -224,7 +218,6 @@ func writeFile(ctx context.Context, tree *os.Root, name string, mode fs.FileMode
 	return record, out.Close()
 }
 
-// contextReader ends a copy with its context.
 type contextReader struct {
 	ctx    context.Context
 	source io.Reader

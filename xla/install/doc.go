@@ -1,14 +1,13 @@
 // Package install installs and finds PJRT plugins and MPI implementations.
 //
-// plugins.tsv lists the wheels by exact name, size and SHA-256. Install downloads a wheel or takes a local file,
-// verifies it, unzips the few needed files, syncs them and reads them back. No code of a wheel runs.
+// plugins.tsv lists wheels by name, size and SHA-256. Install downloads a wheel or takes a local file, verifies it,
+// unzips the needed files, syncs them and reads them back. No code of a wheel runs.
 //
-// The root has a folder for each kind of plugin:
+// The root has a folder per kind of plugin:
 //
 //	cpu/lock              held while something is installed
 //	cpu/pjrt-2026.6.23-…/ the files of one version, never changed once they have this name
 //	cpu/receipt.json      which version is the installed one, and the size, time, inode and digest of each of its files
 //
-// Renaming the receipt into place switches versions atomically: after a crash, either the old plugin or the new one is
-// installed. The next installation removes leftovers.
+// Renaming the receipt switches versions: after a crash, the old or the new one is installed.
 package install

@@ -14,15 +14,14 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// Find returns the installed plugin of a kind, or one of another kind with the same build, such as "cpu" for "cpu106"
-// on linux/amd64; its Kind shows which. root "" is DefaultRoot(). Files whose size, time or inode differ from the
-// receipt are verified by SHA-256, about a second for a large library. Errors wrap ErrUnknownKind, ErrNotInstalled,
-// ErrDamaged or ErrUnsafe.
+// Find returns the installed plugin of a kind, or of another kind with the same build, such as "cpu" for "cpu106" on
+// linux/amd64. root "" is DefaultRoot(). Files whose size, time or inode differ from the receipt are verified by
+// SHA-256 (a second for a large library). Errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
 func Find(kind, root string) (Plugin, error) {
 	return find(context.Background(), kind, root, Options{}, quick)
 }
 
-// Check is like Find, but verifies all files.
+// Check is Find, but verifies all files.
 func Check(ctx context.Context, kind, root string) (Plugin, error) {
 	return find(ctx, kind, root, Options{}, full)
 }
@@ -44,7 +43,7 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 	if err != nil {
 		return Plugin{}, err
 	}
-	// Retry if an installation replaced the receipt meanwhile.
+	// Retry if an installation replaced the receipt.
 	for {
 		r, err := readReceipt(folder)
 		if errors.Is(err, ErrNotInstalled) {
@@ -69,7 +68,7 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 	}
 }
 
-// twin returns the folder of another kind with the same wheels, or "".
+// twin returns the folder of a kind with the same wheels.
 func twin(kind, root string, table []Wheel) string {
 	rows, err := wheelsFor(kind, table)
 	if err != nil {
@@ -88,7 +87,6 @@ func twin(kind, root string, table []Wheel) string {
 		if err != nil {
 			continue
 		}
-		// A bare library counts as its wheel if the plugin has only one.
 		bare := len(rows) == 1 && slices.Equal(r.Wheels, []string{rows[0].LibrarySHA256}) && r.file(r.Library).SHA256 == rows[0].LibrarySHA256
 		if bare || slices.Equal(r.Wheels, wheels) {
 			return folder
@@ -97,7 +95,7 @@ func twin(kind, root string, table []Wheel) string {
 	return ""
 }
 
-// checkMode requires the user's own file or folder, no link.
+// checkMode refuses links and files of others.
 func checkMode(path string, dir bool) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -117,7 +115,7 @@ func stamp(info fs.FileInfo) fileRecord {
 
 const lockPause = 50 * time.Millisecond
 
-// lock waits for the lock file, which the system releases if its holder dies.
+// lock ends with its process.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o640)
 	if err != nil {

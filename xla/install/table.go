@@ -15,17 +15,17 @@ var plugins string
 
 // Wheel is a row of the table: a file of a package index.
 type Wheel struct {
-	Kind     string // plugin that it belongs to
+	Kind     string // plugin it belongs to
 	Platform string // GOOS/GOARCH
-	Package  string // name in the package index
+	Package  string // in the package index
 	Version  string
-	File     string // exact file name
+	File     string // exact name
 	Size     int64  // bytes
 	SHA256   string // lower-case hex
 	// Members are path.Match patterns of needed files; each must match.
 	Members []string
-	// Library is the member to load, with its digest and PJRT API version ("" for [MPI] and [MPICH]). All are "" for
-	// wheels of dependencies.
+	// Library is the member to load, with its digest and PJRT API version, if it has one. All are "" for wheels of
+	// dependencies.
 	Library, LibrarySHA256, API string
 	Licence                     string
 }
@@ -35,13 +35,13 @@ func Table() ([]Wheel, error) { return parseTable(plugins) }
 
 // Kinds returns the table's plugins in order, without [MPI] and [MPICH].
 func Kinds() []string {
-	table, _ := Table() // a test checks the table
+	table, _ := Table()
 	return slices.DeleteFunc(kinds(table), func(kind string) bool {
 		return !slices.ContainsFunc(table, func(w Wheel) bool { return w.Kind == kind && w.API != "" })
 	})
 }
 
-// MPI implementations in the table, with a launcher: see [Plugin.Launcher].
+// MPI implementations in the table: see [Plugin.Launcher].
 const (
 	MPI   = "mpi" // Open MPI
 	MPICH = "mpich"
@@ -57,7 +57,7 @@ func kinds(table []Wheel) []string {
 	return names
 }
 
-// parseTable reads twelve tab-separated fields per row; "-" is empty, # begins a comment.
+// parseTable reads twelve tab-separated fields per row; "-" is empty.
 func parseTable(text string) ([]Wheel, error) {
 	var table []Wheel
 	for i, line := range strings.Split(text, "\n") {
@@ -120,7 +120,6 @@ func (o Options) wheels() ([]Wheel, error) {
 	return Table()
 }
 
-// wheelsFor returns a kind's rows for this platform, at least one.
 func wheelsFor(kind string, table []Wheel) ([]Wheel, error) {
 	if !slices.Contains(kinds(table), kind) {
 		return nil, fmt.Errorf("%w %q: the known ones are %s", ErrUnknownKind, kind, strings.Join(kinds(table), ", "))

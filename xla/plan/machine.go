@@ -14,33 +14,32 @@ import (
 //go:embed machines.tsv
 var machinesText string
 
-// Machine has a vendor's figures of a kind of device. 0 or a missing key means unpublished, and is not estimated.
-// machines.tsv has the sources.
+// Machine has a vendor's figures of a kind of device. 0 or a missing key is unpublished, and not estimated.
 type Machine struct {
 	// Kind is its name in a [Target]: "v5e", "h100".
 	Kind string
-	// Plugin compiles for it: "tpu" or "cuda".
+	// Plugin is "tpu" or "cuda".
 	Plugin string
 	// Memory is in bytes.
 	Memory int64
-	// Bandwidth of memory is in bytes per second.
+	// Bandwidth is of memory, in bytes per second.
 	Bandwidth float64
-	// Matrix has the FLOPs per second of matrix products by the operands' dtype ("bf16"); Vector those of other float32
+	// Matrix has FLOPs per second of matrix products by dtype of operands ("bf16"); Vector those of other float32
 	// operations.
 	Matrix map[string]float64
 	Vector float64
-	// Links is the bytes per second that a device sends within its host or slice.
+	// Links is a device's bytes per second within its host or slice.
 	Links float64
-	// Host is the number of devices per host, Network the bytes per second of each to other hosts.
+	// Host is the devices per host, Network the bytes per second of each to other hosts.
 	Host    int
 	Network float64
-	// Sources has each figure's source, by the name in machines.tsv.
+	// Sources has the figures' sources by name in machines.tsv.
 	Sources map[string]string
 }
 
 // Machines returns all known kinds.
 func Machines() []Machine {
-	machines, _ := parseMachines(machinesText) // a test checks the file
+	machines, _ := parseMachines(machinesText)
 	return machines
 }
 
@@ -90,12 +89,12 @@ func parseMachines(text string) ([]Machine, error) {
 	return all, nil
 }
 
-// described reports whether the compiler knows the device: libtpu knows its own, GPUs have a table.
+// described reports whether the compiler knows the device.
 func (m Machine) described() bool {
 	return m.Plugin != "cuda" || slices.Contains(xla.DeviceKinds(), m.Kind)
 }
 
-// peak returns the rate of products of a dtype, and the dtype that the rate is for.
+// peak returns the rate of products, and the dtype that it is for.
 func (m Machine) peak(dtype string) (rate float64, of string) {
 	if strings.HasPrefix(dtype, "f8") {
 		dtype = "f8"
@@ -110,10 +109,10 @@ func (m Machine) peak(dtype string) (rate float64, of string) {
 	return 0, dtype
 }
 
-// Target is a machine of several devices of one kind.
+// Target is several devices of one kind.
 type Target struct {
 	Machine Machine
-	// Name is the argument of ParseTarget, "h100:64".
+	// Name is ParseTarget's, "h100:64".
 	Name string
 	// Grid is the chips along each axis (TPU), or slices, hosts and devices per host (GPU).
 	Grid []int
@@ -124,7 +123,7 @@ type Target struct {
 // Compiler returns the plugin for [xla.OpenTopology]: Plugin, or the machine's.
 func (t Target) Compiler() string { return cmp.Or(t.Plugin, t.Machine.Plugin) }
 
-// Topology returns the name for [xla.OpenTopology]: "v5e:4x4", "h100:1x8x8".
+// Topology returns [xla.OpenTopology]'s: "v5e:4x4", "h100:1x8x8".
 func (t Target) Topology() string {
 	text := make([]string, len(t.Grid))
 	for i, n := range t.Grid {
@@ -133,7 +132,7 @@ func (t Target) Topology() string {
 	return t.Machine.Kind + ":" + strings.Join(text, "x")
 }
 
-// Hosts returns the number of hosts of GPUs; 1 for a TPU slice, whose links bypass hosts.
+// Hosts counts hosts of GPUs. It is 1 for TPUs, whose links bypass hosts.
 func (t Target) Hosts() int {
 	if t.Machine.Plugin == "cuda" && len(t.Grid) == 3 {
 		return t.Grid[0] * t.Grid[1]
@@ -141,17 +140,15 @@ func (t Target) Hosts() int {
 	return 1
 }
 
-// flat are TPUs in a plane of at most flatMost chips per axis.
+// flat TPUs have two axes of at most flatMost chips.
 var flat = map[string]bool{"v5e": true, "v6e": true}
 
 const flatMost = 16
 
-// maxDevices exceeds all machines.
 const maxDevices = 1 << 20
 
-// ParseTarget reads a kind and its devices: "v5e:4x4" is a TPU slice by its grid of chips; "h100:1x8x8" is slices,
-// hosts and GPUs per host; "h100:64" is full hosts, or part of one. Kinds are those of [Machines]; GPUs must also be in
-// [xla.DeviceKinds].
+// ParseTarget reads a kind of [Machines] and its devices: a TPU slice by its grid of chips, "v5e:4x4"; slices, hosts
+// and GPUs per host, "h100:1x8x8"; full hosts of GPUs or part of one, "h100:64". GPUs must be in [xla.DeviceKinds].
 func ParseTarget(name string) (Target, error) {
 	kind, grid, found := strings.Cut(name, ":")
 	machines := Machines()
@@ -196,7 +193,7 @@ func ParseTarget(name string) (Target, error) {
 	return t, nil
 }
 
-// Sized returns the target with another number of devices: a grid as square as possible, or hosts of GPUs.
+// Sized returns the target with another number of devices, as square as possible for TPUs.
 func (t Target) Sized(devices int) (Target, error) {
 	if devices < 1 || devices > maxDevices {
 		return Target{}, fmt.Errorf("plan: %d devices, expected 1 to %d", devices, maxDevices)
@@ -207,7 +204,7 @@ func (t Target) Sized(devices int) (Target, error) {
 	return ParseTarget(t.Machine.Kind + ":" + gridOf(t.Machine.Kind, devices))
 }
 
-// gridOf returns a TPU grid of two axes, or three for kinds with cubic slices.
+// gridOf has three axes for kinds with cubic slices.
 func gridOf(kind string, devices int) string {
 	chips, axes := devices, 2
 	switch kind {
@@ -229,7 +226,7 @@ func gridOf(kind string, devices int) string {
 		rest /= factor
 	}
 	slices.Sort(dims)
-	if axes == 3 { // small cubes have the single layer last
+	if axes == 3 { // small cubes: the single layer last
 		slices.SortStableFunc(dims, func(a, b int) int {
 			if a == 1 || b == 1 {
 				return b - a

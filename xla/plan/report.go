@@ -14,14 +14,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/cost"
 )
 
-// Report is the cost of a step on a machine, for one device and one step unless noted.
+// Report is the cost of a step, per device unless noted.
 type Report struct {
 	// Program and Target are names; Devices is the number compiled for.
 	Program, Target string
 	Devices         int
 	// Division describes how the step is sharded.
 	Division string
-	// Batch is the examples per step over all devices, 0 if unknown.
+	// Batch is the examples per step of all devices, 0 if unknown.
 	Batch int
 
 	Fit      Fit
@@ -39,22 +39,22 @@ type Fit struct {
 	Fits bool
 	// Needs and Has are a device's bytes.
 	Needs, Has int64
-	// By is who decided: the compiler, or the sum of the program's memory.
+	// By is who decided: the compiler, or the program's memory against the device's.
 	By string
 }
 
 // Over returns the missing bytes, negative if there is room.
 func (f Fit) Over() int64 { return f.Needs - f.Has }
 
-// Estimate is a range of a step's time at the vendor's peak rates. It ignores latencies, slower kernels and the host,
-// so a step may take longer than High.
+// Estimate is a range of a step's time at peak rates. It ignores latencies, slower kernels and the host, so a step may
+// exceed High.
 type Estimate struct {
-	// Compute, Memory and Links are the times of computation, memory traffic and exchange at peak rates; 0 for no work
-	// or an unpublished rate.
+	// Compute, Memory and Links are the times of computation, memory traffic and exchange; 0 for no work or no
+	// published rate.
 	Compute, Memory, Links time.Duration
-	// Low is their largest, for full overlap; High is their sum.
+	// Low is their largest (full overlap), High their sum.
 	Low, High time.Duration
-	// Missing lists figures that the estimate lacks.
+	// Missing lists figures that are not in the estimate.
 	Missing []string
 }
 
@@ -85,7 +85,7 @@ func estimate(t Target, c *cost.Counts) Estimate {
 	if sent := c.Sent(); sent > 0 {
 		rate := t.Machine.Links
 		if t.Hosts() > 1 {
-			// A ring through hosts enters and leaves each once, over all its network cards.
+			// A ring enters and leaves each host once, over all its network cards.
 			within := t.Grid[2]
 			if network := t.Machine.Network * float64(within); network == 0 || rate == 0 {
 				rate = 0
@@ -120,7 +120,6 @@ var (
 	usedOf      = regexp.MustCompile(`Used ([0-9.]+)([KMGT]?) of ([0-9.]+)([KMGT]?) hbm`)
 )
 
-// unfit parses a compiler's out-of-memory error.
 func unfit(err error) (Fit, bool) {
 	if !errors.Is(err, xla.ErrOutOfMemory) {
 		return Fit{}, false
@@ -137,7 +136,7 @@ func unfit(err error) (Fit, bool) {
 	return Fit{}, false
 }
 
-// binary reads XLA's sizes: "15.75" and "G" are 15.75 GiB.
+// binary reads "15.75", "G" as 15.75 GiB.
 func binary(number, unit string) (int64, error) {
 	x, err := strconv.ParseFloat(number, 64)
 	shift := map[string]int{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]

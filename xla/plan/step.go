@@ -17,21 +17,20 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Step is a StableHLO program to plan, with facts about its inputs.
+// Step is a StableHLO program to plan.
 type Step struct {
 	Name string
 	Text string
-	// Batch has the indices of inputs with examples along their first axis, which is sharded. Without any, the program
-	// is for one device, unless its text has shardings (sdy.mesh), like [xla.Program.StableHLO].
+	// Batch has the indices of inputs whose first axis, of examples, is sharded. Without any, the program is for one
+	// device, unless its text has shardings (sdy.mesh), like [xla.Program.StableHLO].
 	Batch []int
-	// Inputs are names for the list of largest values, or nil.
+	// Inputs are names for the largest values, or nil.
 	Inputs []string
-	// Where maps a line of the text to the user's code, or ""; it may be nil.
+	// Where maps a line of the text to the user's, or ""; it may be nil.
 	Where func(line int) string
 }
 
-// StepOf returns the program of an exported folder. size is the batch size: 0 for the default, or another size that it
-// was exported with.
+// StepOf returns an exported program. size is the batch size: 0 for the default, or another that it was exported with.
 func StepOf(p *export.Program, size int) (Step, error) {
 	s := Step{Name: p.Name, Text: p.Text}
 	for i, in := range p.Inputs {
@@ -54,12 +53,11 @@ func StepOf(p *export.Program, size int) (Step, error) {
 	return s, nil
 }
 
-// For plans a step for a target: it compiles the program in a child process and counts the result. Options are those of
+// For plans a step for a target: it compiles in a child process and counts the result. Options are those of
 // [xla.OpenTopology], such as [xla.CompileTimeout]. A step that does not fit is reported, not an error. The compiling
 // plugin must be installed (lazo install tpu, lazo install cuda_compile).
 //
-// Several devices share the batch equally, and each has the whole state. A batch that they do not divide is an error
-// that wraps [xla.ErrUneven].
+// Devices share the batch equally and replicate the state. A batch that they do not divide wraps [xla.ErrUneven].
 func (s Step) For(ctx context.Context, t Target, options ...xla.Option) (*Report, error) {
 	r, err := s.plan(ctx, t, options)
 	if err != nil {
@@ -97,7 +95,7 @@ func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Repo
 	return r, nil
 }
 
-// clientShare is the part of a GPU's memory that a CUDA client takes by default.
+// clientShare of a GPU's memory is what CUDA clients take by default.
 const clientShare = 0.75
 
 func (r *Report) fill(program *xla.Program, mesh []cost.Axis, t Target) (err error) {
@@ -126,7 +124,6 @@ func (r *Report) fill(program *xla.Program, mesh []cost.Axis, t Target) (err err
 	return nil
 }
 
-// name adds the user's lines and names.
 func (s Step) name(values []cost.Value) {
 	for i := range values {
 		v := &values[i]
@@ -150,7 +147,6 @@ var (
 	tensorShape = regexp.MustCompile(`tensor<((?:\d+x)*)[a-zA-Z]`)
 )
 
-// divided returns the text for these devices, its mesh, the batch size and a description.
 func (s Step) divided(devices int) (text string, mesh []cost.Axis, batch int, division string, err error) {
 	rows, err := s.rows()
 	if err != nil {
@@ -189,7 +185,6 @@ func (s Step) divided(devices int) (text string, mesh []cost.Axis, batch int, di
 	return text, []cost.Axis{{Name: "data", Size: devices}}, rows, fmt.Sprintf("data parallel: %d examples on each of %d devices, all of the state on each", rows/devices, devices), err
 }
 
-// signature returns @main's inputs and their position.
 func (s Step) signature() (inputs []string, start, end int, err error) {
 	at := mainLine.FindStringIndex(s.Text)
 	if at == nil {
@@ -206,7 +201,6 @@ func (s Step) signature() (inputs []string, start, end int, err error) {
 	return inputs, at[1], end, err
 }
 
-// rows returns the batch size.
 func (s Step) rows() (int, error) {
 	inputs, _, _, err := s.signature()
 	if err != nil {
@@ -227,7 +221,6 @@ func (s Step) rows() (int, error) {
 	return dims[0], nil
 }
 
-// dimensions are those of the first tensor.
 func dimensions(text string) ([]int, error) {
 	found := tensorShape.FindStringSubmatch(text)
 	if found == nil {
@@ -236,7 +229,7 @@ func dimensions(text string) ([]int, error) {
 	return brackets.Numbers(strings.TrimSuffix(strings.ReplaceAll(found[1], "x", ","), ","))
 }
 
-// overData adds data-parallel shardings. It adds no lines, so line numbers stay valid.
+// overData adds data-parallel shardings, but no lines, so line numbers stay valid.
 func (s Step) overData(devices, rows int) (string, error) {
 	inputs, start, end, err := s.signature()
 	if err != nil {
@@ -310,14 +303,14 @@ func (s Step) overData(devices, rows int) (string, error) {
 
 var statement = regexp.MustCompile(`^ *(?:%[\w:#]+(?:, *%[\w:#]+)* = )?"?(?:stablehlo|func\.call)`)
 
-// located names each statement after its line: XLA loses lines of a sharded program, but keeps names. above counts the
-// lines before text.
+// located names statements by line: XLA keeps names of a sharded program, but not lines. above is the lines before
+// text.
 func located(text string, above int) string {
 	if strings.Contains(text, " loc(") { // it has locations
 		return text
 	}
 	lines := strings.SplitAfter(text, "\n")
-	ends := map[int][]int{} // statements by their last line
+	ends := map[int][]int{} // by last line
 	var at brackets.Nesting
 	type open struct{ line, depth int }
 	var stack []open
@@ -342,7 +335,6 @@ func located(text string, above int) string {
 	return strings.Join(lines, "")
 }
 
-// sharded adds a sharding to an input or output.
 func sharded(text string, rank int, cut bool) string {
 	axes := make([]string, rank)
 	for i := range axes {

@@ -94,7 +94,6 @@ func Bytes(n float64) string {
 	return fmt.Sprintf("%.2f %s", n, units[i])
 }
 
-// short formats a number: "1.50 G".
 func short(n float64) string {
 	units := []string{"", " K", " M", " G", " T", " P", " E"}
 	i := 0
@@ -121,7 +120,7 @@ func brief(d time.Duration) string {
 	return d.String()
 }
 
-// WriteGrowth writes a table with a line per report, for machines of different sizes.
+// WriteGrowth writes a table of reports for machines of different sizes.
 func WriteGrowth(w io.Writer, reports []*Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "target\tdevices\tmemory\tof\tFLOPs a device\ta device sends\testimate from\tto\tcompiled in\t")

@@ -14,7 +14,6 @@ import (
 // childName is the argv[0] of a check of argv[1].
 const childName = "lazo: plugin probe"
 
-// message is a line from the child: a stage or the result.
 type message struct {
 	Stage   Stage    `json:",omitempty"`
 	Report  *Report  `json:",omitempty"`
@@ -51,7 +50,7 @@ func check(path string, enter func(Stage)) (report Report, err error) {
 	enter(StageClient)
 	plugin, err := pjrt.Load(path)
 	if errors.Is(err, pjrt.ErrNoTable) {
-		return report, err // the table lacks a function
+		return report, err
 	}
 	if err != nil {
 		return report, fmt.Errorf("%w: %w", ErrNoDevice, err)
@@ -107,5 +106,5 @@ func add(client *pjrt.Client, a, b float32) (float32, error) {
 	if err := run.Outputs[0][0].ToHost(pjrt.Bytes(sum)); err != nil {
 		return 0, err
 	}
-	return sum[0], run.Await() // nothing is closed: the child ends
+	return sum[0], run.Await() // the child ends: no Close
 }

@@ -12,15 +12,15 @@ import (
 
 // Kinds of failure. [Error.Kind] is one of these, [pjrt.ErrNotFound], [pjrt.ErrOutOfMemory] or [pjrt.ErrABI].
 var (
-	// ErrDamaged reports a file that is no working plugin for this machine.
+	// ErrDamaged reports a file that is no plugin for this machine.
 	ErrDamaged = errors.New("the plugin is damaged or made for another machine")
-	// ErrNoDevice reports a plugin without a device that computes.
+	// ErrNoDevice reports that no device computes.
 	ErrNoDevice = errors.New("the plugin loads but gives no usable device")
 	// ErrTimeout reports no answer before the deadline.
 	ErrTimeout = errors.New("the plugin did not answer in time")
-	// ErrFlags reports a plugin that works only without the set XLA_FLAGS.
+	// ErrFlags reports a plugin that works only without XLA_FLAGS.
 	ErrFlags = errors.New("the plugin does not take these XLA_FLAGS")
-	// ErrUnknown reports that the check could not be made.
+	// ErrUnknown reports a failure of the check itself.
 	ErrUnknown = errors.New("the plugin could not be checked")
 )
 
@@ -29,20 +29,19 @@ type Stage string
 
 // Stages, in order.
 const (
-	StageStart  Stage = "start"  // starting the child
-	StageLoad   Stage = "load"   // loading the library, reading its API version
-	StageClient Stage = "client" // making a client
-	StageRun    Stage = "run"    // computing on the first device
+	StageStart  Stage = "start"
+	StageLoad   Stage = "load" // including the API version
+	StageClient Stage = "client"
+	StageRun    Stage = "run" // adding on the first device
 )
 
-// Error reports the stage and cause of a failure. It matches Kind and what Cause wraps, such as pjrt's sentinels and
-// [*pjrt.ABIError].
+// Error reports where and why a plugin failed. It matches Kind and what Cause wraps, such as [*pjrt.ABIError].
 type Error struct {
 	Path  string
 	Stage Stage
 	Kind  error
 	Cause error
-	// Stderr is the end of the plugin's output, at most 2 KB.
+	// Stderr is the end of its output, at most 2 KB.
 	Stderr string
 }
 
@@ -57,17 +56,16 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns Kind and Cause.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Cause} }
 
-// failure is an error sent to the parent.
+// failure is sent to the parent.
 type failure struct {
-	Code    string // key of causes, or ""
+	Code    string // of causes, or ""
 	Text    string
 	Version *pjrt.Version // with code "abi"
 }
 
-// causes are errors that keep their identity.
+// causes keep their identity.
 var causes = []struct {
 	code string
 	err  error
@@ -109,7 +107,7 @@ func (f *failure) fill(e *Error) {
 	}
 }
 
-// remote is the child's error text with its sentinel.
+// remote is an error of the child.
 type remote struct {
 	text string
 	is   error
@@ -118,7 +116,6 @@ type remote struct {
 func (r *remote) Error() string        { return r.text }
 func (r *remote) Is(target error) bool { return target == r.is }
 
-// noMemory matches the last output of Go's runtime, cgo or XLA without memory.
 var noMemory = regexp.MustCompile(`(?i)out of memory|failed to reserve|cannot allocate memory|bad_alloc|pthread_create failed|thread \S* ?creation|Resource temporarily unavailable`)
 
 func cut(text string) string {

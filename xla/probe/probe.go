@@ -16,26 +16,25 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// DefaultTimeout applies when the context has no deadline.
+// DefaultTimeout applies without a deadline.
 const DefaultTimeout = 60 * time.Second
 
 // answerLimit is in bytes.
 const answerLimit = 1 << 20
 
-// Report describes a working plugin.
+// Report describes a plugin.
 type Report struct {
 	Version         pjrt.Version
 	Platform        string // "cpu", "cuda", "tpu", …
 	PlatformVersion string
-	Devices         []string // a description of each device
+	Devices         []string // descriptions
 }
 
-// Run loads the plugin at path in a child process, makes a client, lists the devices and adds two numbers on the first.
-// When ctx ends, by default after [DefaultTimeout], it kills the child's process group.
+// Run loads the plugin at path in a child process, makes a client, lists devices and adds two numbers on the first.
+// When ctx ends, or after [DefaultTimeout] without a deadline, it kills the child's process group.
 //
-// If a plugin fails and works without XLA_FLAGS, the error is [ErrFlags].
-//
-// Errors are [*Error], except that a cancelled ctx's error is wrapped.
+// [ErrFlags] means that the plugin works without XLA_FLAGS. Errors are [*Error]; the error of a cancelled ctx is
+// wrapped.
 func Run(ctx context.Context, path string) (Report, error) {
 	report, output, err := run(ctx, path, os.Getenv)
 	if failed := (*Error)(nil); os.Getenv(flags) != "" && errors.As(err, &failed) {
@@ -57,7 +56,6 @@ func Run(ctx context.Context, path string) (Report, error) {
 
 const flags = "XLA_FLAGS"
 
-// explain summarizes XLA's messages about its flags.
 func explain(said []string) string {
 	text := strings.Join(said, "; ")
 	if _, names, ok := strings.Cut(text, "in "+flags+": "); ok && strings.HasPrefix(text, "Unknown flag") {
@@ -91,7 +89,7 @@ func run(ctx context.Context, path string, getenv func(string) string) (Report, 
 		fail.Cause = err
 		return Report{}, &stderr, fail
 	}
-	// A process that outlives the child may hold the pipe open.
+	// A process that outlives the child may hold the pipe.
 	stop := context.AfterFunc(ctx, func() { _ = reader.SetReadDeadline(time.Now()) })
 	last, readErr := listen(reader, fail)
 	stop()
@@ -133,7 +131,7 @@ func command(ctx context.Context, path string, getenv func(string) string) (*exe
 	for name, value := range pjrt.Environment(path, getenv) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	// XLA reports bad flags as errors in its log, which the level here may suppress.
+	// A lower level could suppress XLA's errors about flags.
 	const level = "TF_CPP_MIN_LOG_LEVEL"
 	if said := getenv(level); said != "0" && said != "1" {
 		cmd.Env = append(cmd.Env, level+"=2")
@@ -141,7 +139,6 @@ func command(ctx context.Context, path string, getenv func(string) string) (*exe
 	return cmd, nil
 }
 
-// listen reads up to the result and notes the stages.
 func listen(from io.Reader, fail *Error) (last message, err error) {
 	limited := &io.LimitedReader{R: from, N: answerLimit}
 	lines := json.NewDecoder(limited)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// descend threads the token chain through an instruction whose computations exchange.
+// descend passes the token through an instruction whose computations exchange.
 func (r *rewriter) descend(c *computation, in *instruction, after int64) (last int64, err error) {
 	switch in.opcode {
 	case "call":
@@ -30,7 +30,7 @@ func (r *rewriter) descend(c *computation, in *instruction, after int64) (last i
 	return r.loop(c, in, after)
 }
 
-// calling replaces a call of a result by one of (result, token).
+// calling makes a call return (result, token).
 func (r *rewriter) calling(c *computation, in *instruction, operands, computations []int64) (last int64) {
 	made := c.add(in.opcode, in.name, tupleOf(in.shape, token), operands, nil)
 	made.inherit(in, computations)
@@ -42,13 +42,12 @@ func (r *rewriter) calling(c *computation, in *instruction, operands, computatio
 func (in *instruction) inherit(from *instruction, computations []int64) {
 	in.called, in.control = computations, from.control
 	for _, f := range from.rest {
-		if f.number != fieldOriginalValue { // it has the form of the shape
+		if f.number != fieldOriginalValue {
 			in.rest = append(in.rest, f)
 		}
 	}
 }
 
-// loop adds a token to the loop's tuple.
 func (r *rewriter) loop(c *computation, in *instruction, after int64) (last int64, err error) {
 	if len(in.called) != 2 || len(in.operands) != 1 {
 		return 0, fmt.Errorf("%w: the loop %s of %s calls %d computations", errMalformed, in.name, c.name, len(in.called))
@@ -70,7 +69,6 @@ func (r *rewriter) loop(c *computation, in *instruction, after int64) (last int6
 	return c.shortened(in, made.id), nil
 }
 
-// extended appends a token to a tuple.
 func (c *computation) extended(tuple, last int64) int64 {
 	of := c.byID[tuple]
 	shapes := append(slices.Clone(of.shape.tuple), token)
@@ -85,7 +83,7 @@ func (c *computation) extended(tuple, last int64) int64 {
 	return c.add("tuple", of.name, tupleOf(shapes...), append(elements, last), nil).id
 }
 
-// shortened replaces an instruction by another tuple without its last element, a token, which it returns.
+// shortened replaces an instruction by another tuple without its last element, a token, and returns that.
 func (c *computation) shortened(in *instruction, of int64) (last int64) {
 	var elements []int64
 	for i, s := range in.shape.tuple {
@@ -96,7 +94,6 @@ func (c *computation) shortened(in *instruction, of int64) (last int64) {
 	return last
 }
 
-// reform makes a computation take and return a token.
 func (r *rewriter) reform(id int64, as form) error {
 	switch before := r.forms[id]; before {
 	case as:
@@ -141,7 +138,7 @@ func (r *rewriter) reform(id int64, as form) error {
 	if as == tested {
 		return nil
 	}
-	// The chain depends on the order of instructions.
+	// chain depends on the order.
 	if err := c.sort(); err != nil {
 		return err
 	}
@@ -157,8 +154,8 @@ func (r *rewriter) reform(id int64, as form) error {
 	return nil
 }
 
-// loopByTest handles a loop over a single array, or whose condition exchanges. A condition cannot return a token, so it
-// is called before the loop and at the end of the body, and the loop carries its result.
+// loopByTest handles a loop over one array, or whose condition exchanges. A condition returns no token, so it is called
+// before the loop and at the body's end, and the loop carries its result.
 func (r *rewriter) loopByTest(c *computation, in *instruction, after int64) (last int64, err error) {
 	for _, id := range in.called {
 		if err := r.reform(id, called); err != nil {

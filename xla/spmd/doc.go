@@ -1,9 +1,8 @@
-// Package spmd turns a program that XLA partitioned into the program of one process of several. Its exchanges become
-// calls of handlers in a fixed order.
+// Package spmd turns a program that XLA partitioned into that of one process of several, with exchanges as calls of
+// handlers.
 //
-// [Partition] runs XLA's partitioner on a graph with shardings, which yields one program with collective instructions
-// such as all-reduce. [Rewrite] replaces each by a custom call. A plugin compiles and runs the result without knowing
-// of other processes.
+// [Partition] runs XLA's partitioner, which yields one program with collective instructions such as all-reduce.
+// [Rewrite] replaces these by custom calls, so the plugin need not know other processes.
 //
 // # The calls
 //
@@ -17,16 +16,16 @@
 //	lazo.all_to_all          [n] + a shape  the same shape
 //	lazo.collective_permute  any shape      the same shape; zeros where nobody sends
 //
-// lazo.rank takes nothing and returns the process's partition number as u32[], without a token. All ranks therefore
-// compile one program, and equal computations are bit-identical.
+// lazo.rank takes nothing and returns the process's partition as u32[], without a token. All ranks therefore compile
+// one program, and equal computations are bit-identical.
 //
-// The attributes are site, the call's number in the program; groups, all groups of group_size partitions in sequence;
-// op of reductions (0 sum, 1 product, 2 min, 3 max, 4 and, 5 or); and pairs of collective_permute, alternating source
-// and target. pred has min, max, and, or; integers all; complex dtypes sum and product; other floats all but and, or.
+// The attributes are site, the call's number; groups, all groups of group_size partitions in sequence; op of reductions
+// (0 sum, 1 product, 2 min, 3 max, 4 and, 5 or); and pairs of collective_permute, alternating source and target. pred
+// has min, max, and, or; integers all; complex dtypes sum and product; other floats all but and, or.
 //
 // # The order
 //
-// XLA's CPU runs independent calls concurrently, in an order that differs between runs and processes, so exchanges
-// would be mismatched. Therefore a token passes from each call to the next, through loops, calls and branches.
-// Independent sums become one call. An unknown construct is an error ([ErrUnsupported]).
+// XLA's CPU runs independent calls concurrently, in varying order, which would mismatch exchanges. A token therefore
+// passes from call to call, through loops, calls and branches. Independent sums become one call. An unknown construct
+// is [ErrUnsupported].
 package spmd

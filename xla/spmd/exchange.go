@@ -18,10 +18,10 @@ const (
 	Rank              = "lazo.rank"
 )
 
-// operations maps the reducing opcode to the attribute op.
+// operations maps opcodes to the attribute op.
 var operations = map[string]int64{"add": 0, "multiply": 1, "minimum": 2, "maximum": 3, "and": 4, "or": 5}
 
-// types are the supported dtypes by XLA's number.
+// types are by XLA's number.
 var types = map[int64]struct {
 	name       string
 	bytes      int64
@@ -39,15 +39,14 @@ const (
 	floats   = "add multiply minimum maximum"
 )
 
-// exchange is a collective instruction.
 type exchange struct {
 	in     *instruction
 	target string
 	op     int64
 	groups groups
 	pairs  []int64
-	axis   int64 // gathered, scattered or divided
-	tuple  bool  // the result is a tuple with an array per operand
+	axis   int64 // gathered or divided
+	tuple  bool  // returns an array per operand
 	arrays []shape
 }
 
@@ -61,7 +60,7 @@ func isExchange(opcode string) bool {
 	return false
 }
 
-// known are the supported fields. Another one may change the exchange.
+// known fields: another one may change the exchange.
 var known = []protowire.Number{
 	fieldMetadata, fieldDimensions, fieldBackendConfig, fieldAllReduceID, fieldReplicaGroups, fieldPairs, fieldConstrainLayout,
 	fieldFrontendAttributes, fieldGlobalIDs, fieldStatistics, fieldDeviceList, fieldOriginalValue, fieldIotaGroups, fieldMeshGroups,
@@ -127,7 +126,6 @@ func (r *rewriter) exchange(c *computation, in *instruction) (x *exchange, err e
 
 type refusal func(format string, args ...any) error
 
-// reduction reads the reducing computation.
 func (r *rewriter) reduction(x *exchange, refuse refusal) error {
 	if x.target != AllReduce && x.target != ReduceScatter {
 		if len(x.in.called) > 0 {
@@ -163,7 +161,6 @@ func (r *rewriter) reduction(x *exchange, refuse refusal) error {
 	return nil
 }
 
-// permutation reads the pairs.
 func (r *rewriter) permutation(x *exchange, refuse refusal) error {
 	from, to := map[int64]bool{}, map[int64]bool{}
 	for _, f := range x.in.rest {
@@ -195,7 +192,6 @@ func (r *rewriter) permutation(x *exchange, refuse refusal) error {
 	return nil
 }
 
-// members reads the groups.
 func (r *rewriter) members(x *exchange, refuse refusal) error {
 	lists, err := x.in.groups()
 	if err != nil {
@@ -204,7 +200,7 @@ func (r *rewriter) members(x *exchange, refuse refusal) error {
 	global, _ := x.in.find(fieldGlobalIDs)
 	reduces := x.in.opcode != "all-to-all" && x.in.opcode != "collective-broadcast"
 	if reduces && global.value == 0 {
-		// These are groups of replicas. The one replica has all partitions.
+		// The one replica has all partitions.
 		for _, list := range lists {
 			if len(list) > 1 || list[0] != 0 {
 				return refuse("its groups %v are of replicas; expected one replica", lists)
@@ -239,7 +235,6 @@ func (r *rewriter) members(x *exchange, refuse refusal) error {
 	return nil
 }
 
-// shapes checks the results against the operands.
 func (r *rewriter) shapes(x *exchange, refuse refusal) error {
 	if x.in.opcode == "all-gather" || x.in.opcode == "reduce-scatter" || x.in.opcode == "all-to-all" {
 		axes, err := x.in.numbers(fieldDimensions)

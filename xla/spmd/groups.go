@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// groups are partitions that exchange with each other: groups of one size in sequence.
+// groups are groups of one size in sequence.
 type groups struct {
 	members []int64
 	size    int64
@@ -15,7 +15,7 @@ type groups struct {
 
 func (g groups) String() string { return fmt.Sprint(g.size, g.members) }
 
-// groups returns an instruction's groups, from any of the fields; nil for none.
+// groups returns nil for none.
 func (in *instruction) groups() (lists [][]int64, err error) {
 	sources := 0
 	for _, f := range in.rest {
@@ -54,7 +54,6 @@ func (in *instruction) groups() (lists [][]int64, err error) {
 	return lists, nil
 }
 
-// listIn reads a repeated number.
 func listIn(message field, number protowire.Number) (list []int64, err error) {
 	data, err := message.bytes()
 	if err != nil {
@@ -103,7 +102,7 @@ func deviceList(message field) (lists [][]int64, err error) {
 // most limits the memory that a broken module can take.
 const most = 1 << 20
 
-// iotaGroups divides 0, 1, … into groups after a reshape and a transpose.
+// iotaGroups divides 0, 1, … after a reshape and a transpose.
 func iotaGroups(message field) ([][]int64, error) {
 	reshape, err := listIn(message, fieldReshape)
 	if err != nil {
@@ -134,7 +133,7 @@ func iotaGroups(message field) ([][]int64, error) {
 	return slices.Collect(slices.Chunk(list, int(size[0]))), nil
 }
 
-// transposed reshapes list to axes, transposes and flattens it. A nil list is 0, 1, ….
+// transposed reshapes list, nil for 0, 1, …, transposes and flattens it.
 func transposed(list, axes, order []int64) ([]int64, error) {
 	n := int64(1)
 	for _, a := range axes {
@@ -171,7 +170,6 @@ func transposed(list, axes, order []int64) ([]int64, error) {
 	return out, nil
 }
 
-// meshGroups returns the groups along axes, or parts of axes, of a mesh.
 func meshGroups(message field) ([][]int64, error) {
 	data, err := message.bytes()
 	if err != nil {
@@ -202,7 +200,7 @@ func meshGroups(message field) ([][]int64, error) {
 	if len(sizes) == 0 {
 		return nil, nil
 	}
-	// Each mesh axis becomes its named parts and the remainders between them.
+	// Each axis becomes its named parts and the rest between them.
 	var axes, order, rest []int64
 	place := make([]int64, len(along))
 	for i, size := range sizes {
@@ -258,7 +256,7 @@ func meshGroups(message field) ([][]int64, error) {
 	return slices.Collect(slices.Chunk(list, int(group))), nil
 }
 
-// axisPart is a part of a mesh axis. before is the product of the parts left of it; size 0 is the whole axis.
+// axisPart is a part of an axis. before is the product of the sizes left of it; size 0 is the whole axis.
 type axisPart struct{ axis, before, size int64 }
 
 func mesh(message field) (sizes, ids []int64, err error) {

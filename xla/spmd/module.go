@@ -15,13 +15,13 @@ type module struct {
 	byID         map[int64]*computation
 	rest         []field
 	frames       []byte // StackFrameIndexProto
-	next         int64  // next free id; 0 if ids are per computation
+	next         int64  // next free id; 0: per computation
 }
 
 type computation struct {
 	name         string
 	id, root     int64
-	last         int64 // highest instruction id
+	last         int64 // highest id
 	instructions []*instruction
 	byID         map[int64]*instruction
 	rest         []field
@@ -36,7 +36,7 @@ type instruction struct {
 	control      []int64 // predecessors
 	called       []int64 // computations
 	channel      int64
-	rest         []field // other fields; a new instruction has extra
+	rest         []field // of a new instruction: extra
 	extra        []byte
 }
 
@@ -68,7 +68,7 @@ func parseModule(message []byte) (*module, error) {
 				err = fmt.Errorf("%w: the module has a schedule: expected one that is not compiled yet", errMalformed)
 			}
 		case fieldOutputSharding, fieldParameterShardings, fieldDeviceAssignment, fieldAutoPartitioning, fieldModuleID:
-			// Fields of many devices or of a compilation do not fit the result: one device, all compilations.
+			// Fields of many devices or of one compilation are dropped.
 		default:
 			m.rest = append(m.rest, f)
 		}
@@ -153,7 +153,7 @@ func parseInstruction(message []byte) (*instruction, error) {
 			in.called, err = f.appendTo(in.called)
 		case fieldChannel:
 			in.channel, err = f.number64()
-		case fieldSharding: // of many devices
+		case fieldSharding:
 		default:
 			in.rest = append(in.rest, f)
 		}
@@ -161,8 +161,7 @@ func parseInstruction(message []byte) (*instruction, error) {
 	return in, err
 }
 
-// check verifies references and finds the numbering: newer XLA puts the computation's id above the low 32 bits, older
-// XLA numbers through the module.
+// check finds the numbering: newer XLA puts the computation's id above 32 bits, older XLA numbers through the module.
 func (m *module) check() error {
 	own, last := true, int64(0)
 	for _, c := range m.computations {
@@ -200,7 +199,6 @@ func (m *module) check() error {
 	return nil
 }
 
-// add makes an instruction with extra fields as bytes.
 func (c *computation) add(opcode, name string, s shape, operands []int64, extra []byte) *instruction {
 	in := &instruction{opcode: opcode, shape: s, operands: operands, extra: extra}
 	if c.in.next > 0 {
@@ -223,7 +221,6 @@ func (m *module) addComputation(name string) *computation {
 	return c
 }
 
-// find returns the last such field, as in protocol buffers.
 func (in *instruction) find(number protowire.Number) (found field, ok bool) {
 	for _, f := range in.rest {
 		if f.number == number {
@@ -242,7 +239,7 @@ func (in *instruction) numbers(number protowire.Number) (list []int64, err error
 	return list, err
 }
 
-// become replaces an instruction but keeps its id and name, so its users stay unchanged.
+// become keeps id and name, so users stay unchanged.
 func (in *instruction) become(opcode string, operands []int64, extra []byte) {
 	metadata, has := in.find(fieldMetadata)
 	in.opcode, in.operands, in.extra = opcode, operands, extra
@@ -252,7 +249,7 @@ func (in *instruction) become(opcode string, operands []int64, extra []byte) {
 	}
 }
 
-// sorted is a stable topological sort.
+// sorted is a topological sort.
 func sorted[T any](list []T, uses func(T) []T, key func(T) int64, name func(T) string) ([]T, error) {
 	const (
 		begun = 1
@@ -300,7 +297,6 @@ func (c *computation) sort() (err error) {
 	return err
 }
 
-// sort puts called computations before their callers.
 func (m *module) sort() (err error) {
 	m.computations, err = sorted(m.computations, func(c *computation) (uses []*computation) {
 		for _, in := range c.instructions {
@@ -351,7 +347,7 @@ func (c *computation) programShape() (out []byte) {
 	return out
 }
 
-// parameters returns the parameters in order. A missing number shortens the list.
+// parameters ends at a missing number.
 func (c *computation) parameters() (list []*instruction) {
 	byNumber := map[int64]*instruction{}
 	for _, in := range c.instructions {
@@ -397,7 +393,7 @@ func (in *instruction) marshal() []byte {
 	return out
 }
 
-// where returns the origin in the metadata, " (dot.1, model.go:33)", or "".
+// where returns " (dot.1, model.go:33)" from the metadata, or "".
 func (m *module) where(in *instruction) string {
 	data, _ := in.find(fieldMetadata)
 	fields, err := fieldsOf(data.data)
@@ -432,7 +428,7 @@ func (m *module) where(in *instruction) string {
 	return " (" + op + file + ")"
 }
 
-// frame resolves a stack frame, numbered from 1.
+// frame numbers begin with 1.
 func (m *module) frame(number int64) (file string, line int64) {
 	at := func(message []byte, list protowire.Number, n int64) field {
 		fields, err := fieldsOf(message)

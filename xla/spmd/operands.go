@@ -30,7 +30,6 @@ func (x *exchange) sides() (into, from []shape) {
 	return into, from
 }
 
-// give makes the call's operands.
 func (x *exchange) give(c *computation, into []shape) (operands []int64) {
 	switch {
 	case x.in.opcode == "all-to-all" && x.tuple:
@@ -48,7 +47,7 @@ func (x *exchange) give(c *computation, into []shape) (operands []int64) {
 	return x.in.operands
 }
 
-// divide divides an axis and moves the parts first: [parts, …].
+// divide moves the parts first: [parts, …].
 func (c *computation) divide(id int64, s shape, axis, parts int64) *instruction {
 	cut := array(s.element, slices.Concat(s.dims[:axis], []int64{parts, s.dims[axis] / parts}, s.dims[axis+1:])...)
 	made := c.add("reshape", "parts", cut, []int64{id}, nil)
@@ -64,7 +63,7 @@ func (c *computation) divide(id int64, s shape, axis, parts int64) *instruction 
 	return c.add("transpose", "parts_first", cut.inOrder(order), []int64{made.id}, appendNumbers(nil, fieldDimensions, order))
 }
 
-// join undoes divide, except for a last reshape that the caller adds.
+// join undoes divide, except for a last reshape.
 func (c *computation) join(id int64, parts shape, axis int64) (operand int64) {
 	if axis == 0 {
 		return id
@@ -92,10 +91,9 @@ func (c *computation) element(of, at int64, s shape, name string) *instruction {
 	return c.add("get-tuple-element", name, s, []int64{of}, appendNumber(nil, fieldTupleIndex, at))
 }
 
-// take replaces the exchange by the call's results from at on, under its old id.
+// take replaces the exchange by the results from at on.
 func (x *exchange) take(c *computation, call, at int64, from []shape) {
 	size := x.groups.size
-	// result is an instruction to be made.
 	type result struct {
 		opcode  string
 		operand int64
@@ -120,7 +118,7 @@ func (x *exchange) take(c *computation, call, at int64, from []shape) {
 			all := c.element(call, at+int64(i), s, "parts").id
 			whole := x.arrays[i].inRows()
 			switch x.in.opcode {
-			case "collective-broadcast": // that of the group's first member
+			case "collective-broadcast": // of the first member
 				all = c.slice(all, s, 0, array(s.element, append([]int64{1}, whole.dims...)...)).id
 			default:
 				if x.target == AllGather {
@@ -143,7 +141,6 @@ func (x *exchange) take(c *computation, call, at int64, from []shape) {
 	x.in.become("tuple", parts, nil)
 }
 
-// slice takes index i of the first axis.
 func (c *computation) slice(of int64, s shape, i int64, part shape) *instruction {
 	var extra []byte
 	for axis, length := range s.dims {

@@ -10,12 +10,11 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// partitioner is XLA's pass.
 const partitioner = "spmd-partitioning"
 
-// Partition returns a StableHLO program as XLA's partitioner divides it: a serialized HloModuleProto with collective
+// Partition returns a StableHLO program after XLA's partitioner: a serialized HloModuleProto with collective
 // instructions, equal for all partitions; see [Rewrite]. options need SPMD and at least two Partitions, and client that
-// many devices. The rest of the compilation is discarded.
+// many devices.
 //
 // The plugin writes the module into a private temporary folder, which Partition removes.
 func Partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions) (module []byte, err error) {
@@ -30,7 +29,7 @@ func partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions,
 	if !options.SPMD || options.Partitions < 2 || options.Replicas > 1 {
 		return nil, fmt.Errorf("%w: %d replicas of %d partitions (SPMD: %v): expected one of two partitions or more, with SPMD", pjrt.ErrInvalidArgument, max(options.Replicas, 1), options.Partitions, options.SPMD)
 	}
-	dir, err := os.MkdirTemp("", "lazo-partition-*") // of mode 0700
+	dir, err := os.MkdirTemp("", "lazo-partition-*") // mode 0700
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +74,7 @@ func partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions,
 	return module, err
 }
 
-// cheap minimizes the work after the partitioner without changing its module.
+// cheap shortens the work after the partitioner.
 var cheap = map[string]any{
 	"xla_backend_optimization_level":    0,
 	"xla_llvm_disable_expensive_passes": true,

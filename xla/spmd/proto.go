@@ -8,8 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Field numbers of XLA's hlo.proto and xla_data.proto. Plugins write groups of devices in four places, depending on
-// their version.
+// Field numbers of XLA's hlo.proto and xla_data.proto. Versions of plugins write groups in four places.
 const (
 	// HloProto
 	fieldModule = 1
@@ -141,15 +140,14 @@ const (
 	fieldDestination = 2
 )
 
-// errMalformed reports bytes that are no valid module.
 var errMalformed = errors.New("malformed module")
 
 type field struct {
 	number protowire.Number
 	kind   protowire.Type
 	raw    []byte // with its tag
-	value  uint64 // of a number
-	data   []byte // of a text or message
+	value  uint64
+	data   []byte
 }
 
 // fieldsOf shares the message's memory.
@@ -178,7 +176,6 @@ func fieldsOf(message []byte) (fields []field, err error) {
 	return fields, nil
 }
 
-// number64 returns the value of a number.
 func (f field) number64() (int64, error) {
 	if f.kind != protowire.VarintType {
 		return 0, fmt.Errorf("%w: field %d is no number", errMalformed, f.number)
@@ -193,7 +190,6 @@ func (f field) bytes() ([]byte, error) {
 	return f.data, nil
 }
 
-// appendTo appends the field's numbers, packed or single.
 func (f field) appendTo(list []int64) ([]int64, error) {
 	if f.kind == protowire.VarintType {
 		return append(list, int64(f.value)), nil
@@ -220,7 +216,6 @@ func appendBytes[T ~string | ~[]byte](to []byte, number protowire.Number, v T) [
 	return append(protowire.AppendVarint(protowire.AppendTag(to, number, protowire.BytesType), uint64(len(v))), v...)
 }
 
-// appendNumbers writes packed numbers; nothing for none.
 func appendNumbers(to []byte, number protowire.Number, list []int64) []byte {
 	if len(list) == 0 {
 		return to
@@ -234,14 +229,13 @@ func appendNumbers(to []byte, number protowire.Number, list []int64) []byte {
 
 // shape is an array, a token or a tuple.
 type shape struct {
-	element int64 // XLA's PrimitiveType
+	element int64
 	dims    []int64
 	dynamic bool
 	tuple   []shape
 	raw     []byte // bytes read; nil if new
 }
 
-// XLA's PrimitiveType.
 const (
 	typeTuple = 13
 	typeToken = 17
@@ -295,7 +289,6 @@ func parseShape(message []byte, depth int) (s shape, err error) {
 	return s, err
 }
 
-// marshal writes the bytes read, or a row-major shape.
 func (s shape) marshal() []byte {
 	if s.raw != nil {
 		return s.raw
@@ -316,7 +309,6 @@ func (s shape) marshal() []byte {
 	return appendBytes(out, fieldLayout, appendNumbers(nil, fieldMinorToMajor, minorFirst))
 }
 
-// inRows is the row-major array.
 func (s shape) inRows() shape { return array(s.element, s.dims...) }
 
 func (s shape) elements() int64 {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ErrUnsupported reports an unknown exchange or construct around one. Left unchanged it would yield wrong results.
+// ErrUnsupported reports an unknown exchange, or construct around one, which would yield wrong results.
 var ErrUnsupported = errors.New("the exchange is not supported")
 
-// Summary describes the exchanges of a rewritten program.
+// Summary describes a rewritten program.
 type Summary struct {
 	// Exchanges counts the collective instructions.
 	Exchanges int
@@ -22,17 +22,17 @@ type Summary struct {
 type Call struct {
 	Site         int64    // attribute site; index in [Summary.Calls]
 	Target       string   // handler, such as [AllReduce]
-	Instructions []string // those it replaces, with source lines if known
+	Instructions []string // replaced ones, with lines if known
 	Arrays       int      // number of operands
-	InPlace      int      // operands overwritten by their sums
-	Bytes        int64    // of all operands
+	InPlace      int      // overwritten by their sums
+	Bytes        int64    // of operands
 	GroupSize    int      // 0 for pairs
-	Computation  string   // its computation; a loop's runs repeatedly
+	Computation  string   // may be a loop's, run repeatedly
 }
 
-// Rewrite turns the result of [Partition] into the program of each of ranks processes, one per partition. Both are
-// serialized HloModuleProtos; the result is equal for all ranks. Each exchange becomes a typed custom call (see the
-// package), and tokens fix their order. An unknown exchange is an error that names it and matches [ErrUnsupported].
+// Rewrite turns the result of [Partition] into the program of each of ranks processes, one per partition: the same
+// serialized HloModuleProto for all. Exchanges become typed custom calls (see the package), in an order fixed by
+// tokens. An unknown exchange is an [ErrUnsupported] that names it.
 func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, err error) {
 	if ranks < 1 || ranks > most {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite for %d ranks: expected 1 to %d", ranks, most)
@@ -52,23 +52,23 @@ type rewriter struct {
 	*module
 	ranks     int
 	exchanges map[*instruction]*exchange
-	holds     map[int64]bool // computations with exchanges, also indirectly
-	forms     map[int64]form // of computations with a token
+	holds     map[int64]bool // also indirectly
+	forms     map[int64]form // with a token
 	found     Summary
 }
 
-// form is how a computation takes and returns a token.
+// form is a computation's way to take and return a token.
 type form string
 
 const (
-	carried  form = "the body of a loop"      // one more element in its tuple
-	tested   form = "the condition of a loop" // the same, but returns none
+	carried  form = "the body of a loop"      // one more element
+	tested   form = "the condition of a loop" // the same, returns none
 	called   form = "a call"                  // one more parameter; returns (result, token)
 	branched form = "a branch"                // takes (parameter, token); returns (result, token)
 )
 
 func (r *rewriter) rewrite() error {
-	if err := r.module.sort(); err != nil { // called computations first
+	if err := r.module.sort(); err != nil {
 		return err
 	}
 	for _, c := range r.computations {
@@ -110,8 +110,8 @@ func (r *rewriter) calls(called *computation) bool {
 	return false
 }
 
-// read finds a computation's exchanges. The partition number comes from a handler: a constant would make programs, and
-// possibly sums, differ between ranks.
+// read takes the partition number from a handler: a constant would make programs, and possibly sums, differ between
+// ranks.
 func (r *rewriter) read(c *computation) error {
 	for _, in := range c.instructions {
 		inner := slices.ContainsFunc(in.called, func(id int64) bool { return r.holds[id] })
@@ -145,17 +145,15 @@ func (r *rewriter) read(c *computation) error {
 	return nil
 }
 
-// link is an element of the chain: exchanges in one call, or an instruction whose computations exchange.
+// link is a joined call, or an instruction whose computations exchange.
 type link struct {
 	depth  int
 	key    string
 	joined []*instruction
 }
 
-// chain orders a computation's exchanges, from the token after to the returned one.
-//
-// The order is by depth, the number of exchanges on the longest path before. Those of equal depth are independent, so
-// sums of one kind are joined; none waits for a greater depth.
+// chain orders a computation's exchanges, from the token after to the returned one, by depth: the number of exchanges
+// on the longest path before. Equal depths are independent, so sums of one kind are joined.
 func (r *rewriter) chain(c *computation, after int64) (last int64, err error) {
 	depths := make(map[int64]int, len(c.instructions))
 	var links []*link
@@ -199,7 +197,6 @@ func (r *rewriter) chain(c *computation, after int64) (last int64, err error) {
 	return last, nil
 }
 
-// kinds returns the distinct dtypes.
 func (x *exchange) kinds() (list []int64) {
 	for _, s := range x.arrays {
 		if !slices.Contains(list, s.element) {
@@ -209,7 +206,6 @@ func (x *exchange) kinds() (list []int64) {
 	return list
 }
 
-// call replaces joined exchanges by one call.
 func (r *rewriter) call(c *computation, joined []*instruction, after int64) (last int64, err error) {
 	first := r.exchanges[joined[0]]
 	call := Call{Site: int64(len(r.found.Calls)), Target: first.target, GroupSize: int(first.groups.size), Computation: c.name}
@@ -268,14 +264,13 @@ func (r *rewriter) call(c *computation, joined []*instruction, after int64) (las
 	return c.element(made.id, int64(len(given)), token, "token").id, nil
 }
 
-// inPlaceAbove is the size in bytes above which a sum overwrites its operand, saving MPI's copy and memory. For small
-// arrays, a copy that XLA may insert costs more.
+// inPlaceAbove is the size in bytes above which a sum overwrites its operand, saving MPI's copy. For less, a copy that
+// XLA may insert costs more.
 const inPlaceAbove = 64 << 10
 
 // typedFFI is XLA's API_VERSION_TYPED_FFI.
 const typedFFI = 4
 
-// numbers formats an MLIR array.
 func numbers(list []int64) string {
 	if len(list) == 0 {
 		return "array<i64>"
