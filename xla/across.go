@@ -41,8 +41,8 @@ func Across(job *dist.Job) Option {
 	}
 }
 
-// WithStore replaces [dist.Job.Store], by which the GPU plugins of a job ([Across]) find each other, until the runtime
-// is closed. It is an error for CPUs and TPUs.
+// WithStore replaces [dist.Job.Store], by which the GPU plugins of a job ([Across]) find each other. It must work until
+// the runtime is closed. It is an error for CPUs and TPUs.
 func WithStore(store dist.Store) Option {
 	return func(o *options) {
 		if store == nil {
@@ -73,8 +73,8 @@ func (r *Runtime) across() *across {
 	return nil
 }
 
-// Local returns the devices of a mesh that this process has: n, from first on. Programs take and return only their
-// values.
+// Local returns the devices of a mesh that this process has: n devices, beginning with index first. Programs take and
+// return only their values.
 func (r *Runtime) Local(m Mesh) (first, n int) {
 	n = m.Devices()
 	if a := r.across(); a != nil && n > 1 {

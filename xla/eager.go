@@ -50,8 +50,8 @@ type eagerProgram struct {
 // mostPrograms limits memory: about 120 kB each on the CPU. A training step needs up to 200.
 const mostPrograms = 1024
 
-// NewEager makes an Eager. [Go], which runs only whole graphs, is [ErrUnimplemented]; a described machine is
-// [ErrNotRun].
+// NewEager makes an Eager. It fails with [ErrUnimplemented] for [Go], which runs only whole graphs, and with
+// [ErrNotRun] for a described machine.
 func NewEager(on *Runtime, options EagerOptions) (*Eager, error) {
 	if d, ok := on.Backend.(*described); ok {
 		return nil, fmt.Errorf("xla: eager: %w: %s runs no operations: compile whole steps for it, by strategies.Jit or strategies.DataParallel", ErrNotRun, d.name)

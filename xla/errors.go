@@ -87,15 +87,15 @@ type Code = pjrt.Code
 // Error is a failure to build, compile or run a program. It matches [ErrOutOfMemory] or another error of that group, if
 // one fits.
 type Error struct {
-	// Code is the plugin's, 0 without one, InvalidArgument if lazo refuses an operation.
+	// Code is the plugin's status, 0 without one, InvalidArgument for an operation that lazo refuses.
 	Code Code
 	// Message is from the plugin, at most 2 KB, or the graph function.
 	Message string
 	// Context is the failed action, or "".
 	Context string
-	// Where is the user's line, "package/file.go:12", or "".
+	// Where is the line of the user's code, "package/file.go:12", or "".
 	Where string
-	// Operation and Operands could not be built or compiled. They may be empty.
+	// Operation and Operands are what could not be built or compiled, if known.
 	Operation string
 	Operands  []shapes.Shape
 	// Memory is the need of a program that did not fit, or "".

@@ -25,8 +25,8 @@ type Cost struct {
 	BytesAccessed   float64 // read and written by all operations
 	// Source is who counted.
 	Source CostSource
-	// Uncounted lists operations without FLOPs, and Unknown loops of unknown length, counted once, with their lines.
-	// Plugins report neither.
+	// Uncounted lists operations whose FLOPs are missing, and Unknown loops of unknown length, counted once, with their
+	// lines. Plugins report neither.
 	Uncounted, Unknown []string
 }
 

@@ -64,7 +64,7 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 
 // CompileStableHLO compiles a text for the first device; on a described machine ([OpenTopology]), for
 // mhlo.num_partitions devices. built describes the inputs; without InPlace, tf.aliasing_output counts. Its Outputs and
-// Block are ignored. [Go] is [ErrUnimplemented].
+// Block are ignored. [Go] fails with [ErrUnimplemented].
 //
 // If ctx ends, a described machine's compiler ends, and the error is the cause; others run to their end.
 //

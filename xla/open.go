@@ -228,7 +228,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 // Plugin returns the opened plugin.
 func (r *Runtime) Plugin() Plugin { return r.plugin }
 
-// Logger returns the logger of [Log].
+// Logger returns the logger of [Log], never nil.
 func (r *Runtime) Logger() *slog.Logger { return r.log }
 
 // Description returns one line about the plugin and its devices.
@@ -278,8 +278,8 @@ func (r *Runtime) Close() error {
 // Finalize is GoMLX's name for [Runtime.Close].
 func (r *Runtime) Finalize() { _ = r.Close() }
 
-// NumDevices counts the devices of all processes ([Across]), 0 after Close. A [compute.DeviceNum] counts this
-// process's.
+// NumDevices counts the devices of all processes ([Across]), 0 after Close. A [compute.DeviceNum] counts those of this
+// process.
 func (r *Runtime) NumDevices() int {
 	if r.closed.Load() {
 		return 0

@@ -24,7 +24,7 @@ type Program struct {
 	took  time.Duration
 	text  string
 	block int
-	// devices are this process's.
+	// devices counts those of this process.
 	devices int
 	across  *across // nil for one process
 	mode    runMode
@@ -117,8 +117,8 @@ func (p *Program) compile(c *capture, g *graph.Graph) error {
 	return nil
 }
 
-// Block returns the most runs of the graph that the program makes at once. It is 1 for convolutions on the CPU, where
-// XLA's loops are 2 to 25 times slower, for graphs without InPlace and Host, and without XLA.
+// Block returns how many runs of the graph the program makes at once, at most. It is 1 for convolutions on the CPU,
+// where XLA's loops are 2 to 25 times slower, for graphs without InPlace and Host, and for backends other than XLA.
 //
 // A block's inputs from the host and its outputs are stacked on a new first axis of this length.
 func (p *Program) Block() int { return p.block }
@@ -139,8 +139,8 @@ func (p *Program) Placement() Placement { return p.place }
 func (p *Program) StableHLO() string { return p.text }
 
 // Run runs the program once and waits. inputs has a buffer per input, nil for those from the host. host has slices of
-// elements, in the order of [Built].Host. Both go device after device. The run puts the new buffers of [Built].InPlace
-// into inputs and uses up the old ones. The caller owns the outputs.
+// elements, in the order of [Built].Host. Over several devices, both lists are ordered device after device. The run
+// puts the new buffers of [Built].InPlace into inputs and uses up the old ones. The caller owns the outputs.
 //
 // A failed run leaves the inputs valid, unless the error wraps [ErrInputsLost]. The first run, which fails if memory is
 // short, copies up to 256 MiB per device to avoid this.
@@ -157,7 +157,7 @@ func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Bu
 // returns. On the CPU only blocks on one device outlast Start: copying a batch costs more than it gains, and waiting
 // runs could fill all threads.
 //
-// The processes of a job compare alike before a run across them.
+// alike lists what the processes of a job compare before a run across them.
 func (p *Program) Start(inputs []compute.Buffer, host []any, n int, alike ...Alike) (outputs []compute.Buffer, running *Running, err error) {
 	mode := p.mode
 	if mode == goOnCopied && p.block > 1 {
@@ -209,7 +209,7 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode, a
 	return outputs, running, nil
 }
 
-// counted adds the number of runs, the last input of a block, without a buffer.
+// counted adds the last input of a block, the number of runs, which has no buffer.
 func (p *Program) counted(l *lists, inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
 	l.inputs, l.host = l.inputs[:0], l.host[:0]
 	for d := range devices {
@@ -230,7 +230,8 @@ func part[T any](list []T, d, devices int) []T {
 	return list[d*n : (d+1)*n]
 }
 
-// goOnBytes of batches are needed for Start on the CPU to return early. Below, waking a thread costs more.
+// goOnBytes is the least size of a block's batches for which Start returns early on the CPU. For less, waking a thread
+// costs more.
 const goOnBytes = 32 << 10
 
 // Close waits for runs and frees the program. Later use is [ErrClosed].

@@ -72,7 +72,7 @@ func (p Plugin) String() string {
 var pluginName = regexp.MustCompile(`^[a-zA-Z0-9_]+$`)
 
 // Find finds a plugin without loading it: see [Open]. It uses only the option [Root]. A missing plugin is a
-// [*NotFoundError], one that others may change [ErrPluginInsecure] (docs/security.md).
+// [*NotFoundError]; one that others may change matches [ErrPluginInsecure] (docs/security.md).
 func Find(plugin string, opts ...Option) (Plugin, error) {
 	o, err := newOptions(opts)
 	if err != nil {

@@ -37,8 +37,8 @@ const (
 	idleText = 1 << 20
 )
 
-// KeepPrograms sets how many closed programs a runtime keeps for models of the same structure, by default 12. Texts
-// over 1 MiB are never kept. Open programs are always shared; for later processes see [CompileCache].
+// KeepPrograms sets how many closed programs a runtime keeps for models of the same structure: by default 12, 0 for
+// none. Texts over 1 MiB are never kept. Open programs are always shared; for later processes see [CompileCache].
 func KeepPrograms(n int) Option {
 	return func(o *options) {
 		if n < 0 {

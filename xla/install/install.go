@@ -85,7 +85,7 @@ type Options struct {
 	SHA256   string                                       // of From, in hex: allows a file outside the table
 	IndexURL string                                       // custom package index ("simple" pages, https); digests still apply
 	Force    bool                                         // install even if intact
-	Probe    func(ctx context.Context, path string) error // must succeed before the library is installed
+	Probe    func(ctx context.Context, path string) error // must succeed before the library is installed; nil: none
 	Progress func(Event)
 	HTTP     *http.Client // nil: TLS 1.2 or newer, proxy from the environment
 	// IdleTimeout and TotalTimeout limit a download; 0: 30 s without a byte, 1 h.

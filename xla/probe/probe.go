@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// DefaultTimeout applies without a deadline.
+// DefaultTimeout limits a check whose context has no deadline.
 const DefaultTimeout = 60 * time.Second
 
 // answerLimit is in bytes.

@@ -22,12 +22,12 @@ type Summary struct {
 type Call struct {
 	Site         int64    // attribute site; index in [Summary.Calls]
 	Target       string   // handler, such as [AllReduce]
-	Instructions []string // replaced ones, with lines if known
+	Instructions []string // replaced instructions, with source lines if known
 	Arrays       int      // number of operands
-	InPlace      int      // overwritten by their sums
-	Bytes        int64    // of operands
-	GroupSize    int      // 0 for pairs
-	Computation  string   // may be a loop's, run repeatedly
+	InPlace      int      // operands that their sums overwrite
+	Bytes        int64    // of all operands
+	GroupSize    int      // partitions per group; 0 for pairs
+	Computation  string   // its computation; a loop's runs repeatedly
 }
 
 // Rewrite turns the result of [Partition] into the program of each of ranks processes, one per partition: the same
