@@ -165,7 +165,6 @@ func (a *across) own() int { return len(a.ids[0]) }
 
 func (a *across) devices() int { return len(a.ids) * a.own() }
 
-// id works for devices of all processes.
 func (a *across) id(n compute.DeviceNum) (int, error) {
 	if n < 0 || int(n) >= a.devices() {
 		return 0, fmt.Errorf("xla: device %d: all processes have %d", n, a.devices())

@@ -70,7 +70,6 @@ func (b *byMPI) open(library *pjrt.Plugin, plugin Plugin, options map[string]any
 	return made, ids, err
 }
 
-// compile compiles the same text in all processes.
 func (b *byMPI) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	module, err := b.divided(text, options)
 	if err != nil {

@@ -133,7 +133,6 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 	return nil, err
 }
 
-// othersFault is another process's error.
 type othersFault struct{ text string }
 
 func (f *othersFault) Error() string { return f.text }

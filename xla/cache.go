@@ -68,6 +68,7 @@ func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, l
 	for _, d := range client.AddressableDevices() {
 		devices = append(devices, fmt.Sprint(d.ID(), d.Kind()))
 	}
+	// XLA divides CPU work by the number of processors.
 	opened.on = fmt.Sprintf("%+v\n%v\n%v\n%s\n%s\n%s %s %d\n%s\n%s", from.file, from.environment, options, client.Platform(), client.PlatformVersion(),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(devices, "\n"), processor())
 	return opened, nil

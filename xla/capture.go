@@ -117,7 +117,6 @@ type placed struct {
 	splits  []Split
 }
 
-// Parameter applies the placement.
 func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	if sharding == nil && len(f.program.place.Mesh.Axes) > 0 {
 		split := f.program.place.split(name, shape)

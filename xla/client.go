@@ -35,7 +35,6 @@ type client struct {
 
 var _ machine = (*client)(nil)
 
-// machine compiles programs.
 type machine interface {
 	compute.Backend
 	kind() string
@@ -54,7 +53,6 @@ func (c *client) Description() string {
 
 func (c *client) NumDevices() int { return len(c.devices) }
 
-// DeviceDescription returns the plugin's description.
 func (c *client) DeviceDescription(n compute.DeviceNum) string {
 	d, err := c.device(n)
 	if err != nil {
@@ -183,7 +181,6 @@ func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 // Backend returns the [Runtime], which GoMLX's tensors compare.
 func (b *buffer) Backend() compute.Backend { return b.of.runtime }
 
-// Finalize frees the value.
 func (b *buffer) Finalize() error { return b.Close() }
 
 func (b *buffer) Shape() (shapes.Shape, error) { return toGoMLX(b.Buffer.Shape()), nil }

@@ -93,7 +93,6 @@ func closeAll(list []*pjrt.Buffer) error {
 	return errors.Join(errs...)
 }
 
-// setConstants sets them for all runs of a call.
 func (c *call) setConstants() error {
 	first, n := c.executable.module.Constants()
 	c.constants = n

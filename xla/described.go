@@ -59,7 +59,6 @@ func (d *described) device(n compute.DeviceNum) error {
 	return nil
 }
 
-// DeviceDescription returns the plugin's description.
 func (d *described) DeviceDescription(n compute.DeviceNum) string {
 	if err := d.device(n); err != nil {
 		return err.Error()
@@ -107,7 +106,6 @@ func (d *described) abstract(n compute.DeviceNum, shape shapes.Shape) (*abstract
 
 func (b *abstract) Backend() compute.Backend { return b.of.runtime }
 
-// Finalize frees the value.
 func (b *abstract) Finalize() error {
 	switch {
 	case b.of.closed.Load():
@@ -147,7 +145,6 @@ func (b *abstract) notRun() error {
 		b.shape, ErrNotRun, b.of.name)
 }
 
-// BufferFromFlatData keeps the shape.
 func (d *described) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
 	s := fromGoMLX(shape)
 	var err error

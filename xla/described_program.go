@@ -307,7 +307,6 @@ func (e describedExecutable) Outputs() (outputs []shapes.Shape) {
 	return outputs
 }
 
-// Execute frees donated inputs.
 func (e describedExecutable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) (made []compute.Buffer, err error) {
 	parameters, outputs, err := e.p.parts()
 	if err != nil {

@@ -177,7 +177,6 @@ func (e *Eager) execute(m *hlo.Module, operands []compute.Buffer) ([]compute.Buf
 	return outputs, e.evict()
 }
 
-// evict frees the least recently used program.
 func (e *Eager) evict() error {
 	if len(e.programs) <= e.keep {
 		return nil

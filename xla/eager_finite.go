@@ -47,7 +47,6 @@ func (e *NotFiniteError) Error() string {
 	return text
 }
 
-// finiteness is a value's worst element.
 type finiteness uint8
 
 const (

@@ -26,7 +26,6 @@ var environmentPrefixes = []string{
 	"ONEDNN_", "DNNL_", "LLVM_", "MLIR_", "EIGEN_", "OMP_", "HWLOC_",
 }
 
-// environmentOf reads what the plugin would.
 func environmentOf(path string) (e environment, err error) {
 	set := pjrt.Environment(path, os.Getenv)
 	for _, entry := range os.Environ() {

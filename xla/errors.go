@@ -253,7 +253,6 @@ func (f *failedWork) Error() string {
 	return "xla: " + f.what + ": " + strings.TrimPrefix(strings.TrimPrefix(f.err.Error(), "xla: "), "pjrt: ")
 }
 
-// Point returns the message without what was being done.
 func (f *failedWork) Point() string { return graphs.Point(f.err) }
 
 func (f *failedWork) Unwrap() error { return f.err }

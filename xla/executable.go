@@ -43,7 +43,7 @@ func baseOptions(kind string) pjrt.CompileOptions {
 		// XNNPACK caches packed weights by address. After an update in place, a test step would silently use old ones.
 		// Nor is it faster (docs/maintain/performance.md).
 		options.Debug["xla_cpu_use_xnnpack"] = false
-		// The default ignores NaN.
+		// By default, max and min over an axis ignore NaN.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
 		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it returned wrong numbers and
 		// crashed in plugins of PJRT API 0.112 and 0.115 (docs/plugins.md).
@@ -134,10 +134,8 @@ func forDevices(options *pjrt.CompileOptions, m *hlo.Module, devices int, id fun
 	return nil
 }
 
-// StableHLO returns the text given to the plugin.
 func (e *executable) StableHLO() string { return e.text }
 
-// Finalize frees the program.
 func (e *executable) Finalize() { _ = e.close() }
 
 func (e *executable) close() error {

@@ -204,7 +204,7 @@ func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) 
 	return (&executable{of: c, module: m, pjrt: compiled}).newCalls(*built, Placement{})
 }
 
-// allToGoMLX recovers dtypes that GoMLX lacks.
+// allToGoMLX returns GoMLX's panic about an unknown dtype as an error.
 func allToGoMLX(list []pjrt.Shape) (all []shapes.Shape, err error) {
 	err = graphs.Catch(func() {
 		for _, s := range list {

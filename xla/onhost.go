@@ -54,7 +54,6 @@ func (h *onHost) copyTo(to []byte) error {
 	return err
 }
 
-// CopyToDevice copies from the host.
 func (h *onHost) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 	return h.of.BufferFromFlatData(n, h.flat, h.shape)
 }
@@ -66,7 +65,6 @@ type read struct {
 	slice  reflect.Type
 }
 
-// readsOf returns the readable outputs in order.
 func (e *executable) readsOf(b Built) (reads []read) {
 	at := 0
 	for i, o := range e.module.Outputs {

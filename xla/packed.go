@@ -38,7 +38,6 @@ func unpack(apart, packed []byte, bits int) {
 	}
 }
 
-// pack clears unused bits.
 func pack(packed, apart []byte, bits int) {
 	each, mask := 8/bits, byte(1<<bits-1)
 	clear(packed)

@@ -280,7 +280,6 @@ func lost(err error) error {
 	return err
 }
 
-// hostBytes are sent to a device by a run.
 func (c *calls) hostBytes() (sum int) {
 	for _, s := range c.shapes {
 		n, _ := s.Size() // checked by newCalls

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// shared has programs by everything that decides compilation: models of the same structure share one, also after a
+// shared has programs, keyed by all that decides compilation: models of the same structure share one, also after a
 // Close.
 type shared struct {
 	mu   sync.Mutex

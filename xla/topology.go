@@ -200,7 +200,6 @@ func product(dims []int64) int64 {
 //go:embed gpus.tsv
 var gpus string
 
-// gpu is a row of gpus.tsv.
 type gpu struct {
 	kind, name   string
 	major, minor int
@@ -226,7 +225,6 @@ func DeviceKinds() (kinds []string) {
 	return kinds
 }
 
-// target is XLA's GpuTargetConfigProto.
 func (g gpu) target() string {
 	f := g.fields
 	feature := "NONE"
