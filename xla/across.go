@@ -24,17 +24,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Across opens the runtime for all processes of a job: a program over a mesh of [Runtime.NumDevices] devices runs in
-// each process on that one's own, and exchanges with the others. A job of one process changes nothing; a nil one is an
-// error.
+// Across opens the runtime for all processes of a job. Over a mesh of [Runtime.NumDevices] devices, each process runs a
+// program on its own devices; those of rank 0 come first. One process changes nothing; a nil job is an error.
 //
-// On the CPU each process is one device, XLA's partitioner divides the program as it does for several devices of one
-// process, and the exchange goes by MPI. On accelerators each process has the devices that its plugin lets it use, all
-// processes as many, and XLA's own collectives exchange (NCCL, the links of TPUs): the processes of a GPU's plugin find
-// each other by the job's store, or by that of [WithStore]. Open then waits for all processes, and its error is that of
-// all. The devices of rank 0 are the first of the mesh, then come those of rank 1.
+// On the CPU each process is one device, and MPI exchanges values. On accelerators each process has equally many
+// devices, and XLA's collectives exchange values (NCCL, TPU links); Open then waits for all processes, and fails in all
+// if it fails in one.
 //
-// All processes make the same programs and run them in the same order: what differs is [ErrDisagree].
+// All processes must make and run the same programs in the same order: differences are [ErrDisagree].
 func Across(job *dist.Job) Option {
 	return func(o *options) {
 		if job == nil {
@@ -44,8 +41,8 @@ func Across(job *dist.Job) Option {
 	}
 }
 
-// WithStore has the processes of a job ([Across]) find each other by this store in place of [dist.Job.Store]. It is for
-// plugins of GPUs: CPUs exchange by MPI, and TPUs know their neighbours. It must work until the runtime is closed.
+// WithStore replaces [dist.Job.Store], by which the GPU plugins of a job ([Across]) find each other. It must work until
+// the runtime is closed. It is an error for CPUs and TPUs.
 func WithStore(store dist.Store) Option {
 	return func(o *options) {
 		if store == nil {
@@ -55,10 +52,10 @@ func WithStore(store dist.Store) Option {
 	}
 }
 
-// ErrDisagree: the processes of a job compile or run different programs.
+// ErrDisagree reports that the processes of a job compile or run different programs.
 var ErrDisagree = dist.ErrDisagree
 
-// Job is the job whose processes the runtime was opened across; nil for a process alone.
+// Job returns the job given to [Across], nil for a single process.
 func (r *Runtime) Job() *dist.Job {
 	if a := r.across(); a != nil {
 		return a.job
@@ -66,7 +63,6 @@ func (r *Runtime) Job() *dist.Job {
 	return nil
 }
 
-// across is nil for a process alone.
 func (r *Runtime) across() *across {
 	if r == nil {
 		return nil
@@ -77,8 +73,8 @@ func (r *Runtime) across() *across {
 	return nil
 }
 
-// Local are the devices of a mesh that this process has: n from the first on. Without [Across] it has them all.
-// Programs take and give the values of these alone.
+// Local returns the devices of a mesh that this process has: n devices, beginning with index first. Programs take and
+// return only their values.
 func (r *Runtime) Local(m Mesh) (first, n int) {
 	n = m.Devices()
 	if a := r.across(); a != nil && n > 1 {
@@ -87,12 +83,10 @@ func (r *Runtime) Local(m Mesh) (first, n int) {
 	return 0, n
 }
 
-// apart are the runtimes of this process without [Across] beside its job, or those with it.
 var apart struct{ across, told atomic.Bool }
 
-// tellApart says once, at rank 0, that each rank of a job is about to train for itself: a program that forgot [Across]
-// would go on to the end, and show nothing but one of its models. Once a runtime was opened across the job, another one
-// is the rank's own. Where one rank alone forgets it the others wait for it: the message of that has it as the cause.
+// tellApart warns once, at rank 0, that each rank trains alone: nothing else shows that a program forgot [Across]. If
+// only one rank forgets it, its note explains the others' failure. Further runtimes after one with Across are intended.
 func tellApart(o *options) {
 	job := joined.Now()
 	if o.job != nil {
@@ -118,31 +112,27 @@ func tellApart(o *options) {
 	fmt.Fprintf(os.Stderr, "lazo: %s (%d processes)\n", text, job.Size())
 }
 
-// across is what a client has for a job of several processes.
 type across struct {
 	job *dist.Job
 	by  exchange
-	// ids are those of the devices of each rank: one rank's behind another's, they are the mesh.
+	// ids has the device IDs of each rank. Concatenated, they are the mesh.
 	ids      [][]int
 	compiles sync.Mutex
-	// A program at a time: two that exchange at once would meet each other's messages.
+	// Two programs that exchange at once would receive each other's messages.
 	runs   sync.Mutex
-	number atomic.Int64 // of programs that were begun
+	number atomic.Int64
 }
 
-// exchange is how the programs of several processes exchange values: by calls of MPI that lazo puts into them
-// ([byMPI]), or by the plugin's own collectives ([byPlugin]).
+// exchange is done by inserted MPI calls ([byMPI]) or the plugin's collectives ([byPlugin]).
 type exchange interface {
-	// open makes the client of this process, and gives the IDs of the devices of each rank, as programs name them.
+	// open makes the client and returns each rank's device IDs.
 	open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error)
-	// compile compiles a program of all processes for the devices of this one.
 	compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error)
 	close() error
 }
 
 var _, _ exchange = (*byMPI)(nil), (*byPlugin)(nil)
 
-// newAcross is nil for one process.
 func newAcross(library *pjrt.Plugin, plugin Plugin, o *options) (*across, error) {
 	if o.job == nil || o.job.Size() == 1 {
 		return nil, nil
@@ -160,7 +150,6 @@ func newAcross(library *pjrt.Plugin, plugin Plugin, o *options) (*across, error)
 	return &across{job: o.job, by: by}, nil
 }
 
-// open makes the client.
 func (a *across) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, err error) {
 	if a == nil {
 		return newClient(library, plugin, options, nil)
@@ -172,13 +161,10 @@ func (a *across) open(library *pjrt.Plugin, plugin Plugin, options map[string]an
 	return made, nil
 }
 
-// own is how many devices each process has.
 func (a *across) own() int { return len(a.ids[0]) }
 
-// devices are how many all processes have.
 func (a *across) devices() int { return len(a.ids) * a.own() }
 
-// id is that of a device of the mesh, in this process or another.
 func (a *across) id(n compute.DeviceNum) (int, error) {
 	if n < 0 || int(n) >= a.devices() {
 		return 0, fmt.Errorf("xla: device %d: all processes have %d", n, a.devices())
@@ -186,7 +172,6 @@ func (a *across) id(n compute.DeviceNum) (int, error) {
 	return a.ids[int(n)/a.own()][int(n)%a.own()], nil
 }
 
-// compile compiles a program that is divided over all processes, for the devices of this one.
 func (a *across) compile(c *client, name, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	a.compiles.Lock()
 	defer a.compiles.Unlock()
@@ -197,11 +182,10 @@ func (a *across) compile(c *client, name, text string, options pjrt.CompileOptio
 	return a.by.compile(c, text, options)
 }
 
-// compileLimit is how long the processes wait for one that compiles.
+// compileLimit is the time that processes wait for one that compiles.
 const compileLimit = 30 * time.Minute
 
-// same tells whether all processes are about to do the same thing; text is that of a program, and is compared where it
-// is not.
+// same returns an error unless all processes do the same; text is a program, or "".
 func same(job *dist.Job, what, text string, key programKey) error {
 	equal, err := job.Same(what, int64(binary.LittleEndian.Uint64(key[:])))
 	if equal || err != nil {
@@ -210,7 +194,6 @@ func same(job *dist.Job, what, text string, key programKey) error {
 	return disagree(job, what, text)
 }
 
-// disagree is the error of processes that are about to do different things.
 func disagree(job *dist.Job, what, text string) error {
 	zero, err := job.Broadcast([]byte(text))
 	if err != nil {
@@ -226,7 +209,7 @@ func disagree(job *dist.Job, what, text string) error {
 	var list bytes.Buffer
 	for rank, other := range all {
 		if slices.ContainsFunc(all[:rank], func(said []byte) bool { return bytes.Equal(said, other) }) {
-			continue // it stands behind the first that says so
+			continue
 		}
 		ranks := fmt.Sprint("rank ", rank)
 		for also := rank + 1; also < len(all); also++ {
@@ -239,8 +222,6 @@ func disagree(job *dist.Job, what, text string) error {
 	return fmt.Errorf("%w: they differ in what they are about to do:%s", ErrDisagree, list.String())
 }
 
-// firstDifference is the first line of a program that is another one than at rank 0, from a little before where they
-// part.
 func firstDifference(zero, own string) string {
 	a, b := strings.Split(zero, "\n"), strings.Split(own, "\n")
 	for i := range min(len(a), len(b)) {
@@ -252,13 +233,13 @@ func firstDifference(zero, own string) string {
 	return fmt.Sprintf("the program has %d lines, that of rank 0 %d", len(b), len(a))
 }
 
-// The signature of a program is one line, which may have thousands of characters before the first that differs.
+// Characters shown before the difference and in total: a signature may have thousands.
 const (
-	beforeParting = 60  // characters of a line that are shown before the first that differs
-	atParting     = 200 // and all in all
+	beforeParting = 60
+	atParting     = 200
 )
 
-// partings are two texts, quoted, around the first character in which they differ; … stands for what is left out.
+// partings quotes two texts around their first difference.
 func partings(a, b string) (string, string) {
 	x, y := []rune(a), []rune(b)
 	same := 0
@@ -280,25 +261,24 @@ func partings(a, b string) (string, string) {
 	return quoted(x), quoted(y)
 }
 
-// Alike is what all processes of a job must have alike for a run, beside the program ([Program.Start]).
+// Alike is a value that must be equal in all processes of a run ([Program.Start]).
 type Alike struct {
 	What string // in messages: "the next batches"
-	// Sums are checksums of its parts, the same where these are alike; all processes have equally many.
+	// Sums has a checksum per part, equally many in all processes.
 	Sums []int64
-	// Parts says what each of the Sums is of. It is called where they are not the same.
+	// Parts describes the parts, in order. It is called if a checksum differs.
 	Parts func() []Part
-	// Err is the error of a run where they are not; it comes with the ranks and the parts that differ.
+	// Err is wrapped by the run's error, which names the ranks and parts that differ.
 	Err error
 }
 
-// Part is a part of what all processes must have alike, in messages.
+// Part describes a part of an [Alike] in messages.
 type Part struct {
-	Name string // "field \"x\"", behind "differs in"
-	Is   string // what this process has, "" where that is not for messages: "1,000 examples"
+	Name string // "field \"x\"", after "differs in"
+	Is   string // this process's value: "1,000 examples"; may be ""
 }
 
-// enter begins a run of a program when no other is under way, and looks that all processes begin the same one, with
-// what is to be alike: one message for both.
+// enter excludes other programs, and compares the program and alike with all processes in one message.
 func (a *across) enter(p *Program, runs int, alike []Alike) (leave func(), err error) {
 	a.runs.Lock()
 	if err := a.sameRun(p, runs, alike); err != nil {
@@ -338,7 +318,6 @@ func (a *across) sameRun(p *Program, runs int, alike []Alike) error {
 	return nil
 }
 
-// unlike is the error of processes that do not have x alike, with the ranks and the parts that differ from rank 0's.
 func unlike(job *dist.Job, x Alike) error {
 	type part struct {
 		Part

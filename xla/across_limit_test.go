@@ -9,8 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// XLA's CPU refuses a program over more devices with words that say nothing of how many there may be, and rank 0 needs
-// half a minute until then.
+// XLA's CPU refuses a program over more devices without naming the limit, and rank 0 needs half a minute until then.
 func TestRankLimit(t *testing.T) {
 	require.NoError(t, xla.RankLimit(2))
 	require.NoError(t, xla.RankLimit(2048))
@@ -19,7 +18,7 @@ func TestRankLimit(t *testing.T) {
 	require.ErrorContains(t, err, "2048 devices at most")
 }
 
-// Lines that are the same for thousands of characters, as signatures of large models are, are shown where they part.
+// Long equal beginnings of lines, such as signatures of large models, are shortened around the difference.
 func TestFirstDifference(t *testing.T) {
 	long := strings.Repeat("%p: tensor<8x8xf32>, ", 200)
 	zero, own := "module\n  "+long+"tensor<9xf32>"+long, "module\n  "+long+"tensor<10xf32>"+long

@@ -12,21 +12,20 @@ import (
 	"github.com/lazo-ml/lazo/xla/spmd"
 )
 
-// byMPI is the exchange of CPUs: each process has one device, and its part of a program calls MPI.
+// byMPI is the exchange of CPUs: a process is one device, and its part of a program calls MPI.
 type byMPI struct {
 	job *dist.Job
-	// divide makes the client whose devices stand for all processes: XLA's partitioner wants them. Only rank 0 does.
+	// divide makes a client with a device per process. Only rank 0 calls it.
 	divide  func() (*pjrt.Client, error)
 	divider *pjrt.Client
 }
 
-// handlers are the plugins, by their paths, that know MPI's calls: they keep them until the process ends.
+// handlers are the plugins, by path, that have MPI's calls until the process ends.
 var handlers = struct {
 	sync.Mutex
 	of map[string]bool
 }{of: map[string]bool{}}
 
-// rankLimit is an error for more processes than a program can be divided over: rank 0 has a device for each.
 func rankLimit(ranks int) error {
 	if ranks > maxCPUDevices {
 		return fmt.Errorf("%w: XLA's CPU plugin divides a program over %d devices at most: start fewer processes", ErrUnimplemented, maxCPUDevices)
@@ -34,7 +33,6 @@ func rankLimit(ranks int) error {
 	return nil
 }
 
-// newByMPI prepares the plugin.
 func newByMPI(library *pjrt.Plugin, plugin Plugin, o *options) (*byMPI, error) {
 	world := o.job.MPI()
 	switch {
@@ -63,7 +61,7 @@ func newByMPI(library *pjrt.Plugin, plugin Plugin, o *options) (*byMPI, error) {
 	}}, nil
 }
 
-// open numbers the devices by rank, as those of the divider are.
+// open numbers devices by rank, like the divider.
 func (b *byMPI) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error) {
 	for rank := range b.job.Size() {
 		ids = append(ids, []int{rank})
@@ -72,7 +70,6 @@ func (b *byMPI) open(library *pjrt.Plugin, plugin Plugin, options map[string]any
 	return made, ids, err
 }
 
-// compile compiles this process's part of the program, the same text in all of them.
 func (b *byMPI) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	module, err := b.divided(text, options)
 	if err != nil {
@@ -90,8 +87,6 @@ func (b *byMPI) compile(c *client, text string, options pjrt.CompileOptions) (*p
 	})
 }
 
-// divided has rank 0 divide the program, and hands its result to all: XLA's partitioner runs once, and all have the
-// same.
 func (b *byMPI) divided(text string, options pjrt.CompileOptions) ([]byte, error) {
 	const failed, made = 0, 1
 	var message []byte

@@ -16,15 +16,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// byPlugin is the exchange of accelerators: the plugin's own collectives, in programs that are compiled for the devices
-// of all processes.
+// byPlugin is the exchange of accelerators, by the plugin's collectives.
 type byPlugin struct {
 	job   *dist.Job
-	store dist.Store // nil: the plugin's processes find each other without
+	store dist.Store // nil: the plugin needs none
 	end   context.CancelFunc
 }
 
-// Options by which a plugin is told its process; it then asks the store for the others.
+// Options that identify the process to a plugin.
 const (
 	optionNode  = "node_id"
 	optionNodes = "num_nodes"
@@ -46,24 +45,23 @@ func newByPlugin(plugin Plugin, o *options) (*byPlugin, error) {
 	return b, nil
 }
 
-// openLimit is how long the processes wait for one that opens its plugin.
+// openLimit is the time that processes wait for one that opens its plugin.
 const openLimit = 10 * time.Minute
 
-// opened is what a process says of its client.
 type opened struct {
-	Failed string // why it has none
-	Gave   bool   // it gave up, because another failed
-	Own    []int  // IDs of its devices
-	All    []int  // of all that it knows of
+	Failed string
+	Gave   bool  // gave up after another failed
+	Own    []int // device IDs
+	All    []int // IDs of known devices
 }
 
-// open makes the client together with the other processes. Where one fails all do, with its error.
+// open fails in all processes if it fails in one.
 func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pjrt.Client, [][]int, error) {
 	what := fmt.Sprintf("open the plugin %q, of PJRT API %s", plugin.Kind, plugin.API)
 	if err := same(b.job, what, "", sha256.Sum256([]byte(what))); err != nil {
 		return nil, nil, err
 	}
-	// A name that no other opening of a runtime has, so that none sees the keys of another.
+	// A unique prefix separates the keys of different openings.
 	prefix, err := b.job.Broadcast(fmt.Appendf(nil, "xla/%s/", rand.Text()))
 	if err != nil {
 		return nil, nil, err
@@ -96,7 +94,6 @@ func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]
 	return made, ids, err
 }
 
-// client makes this process's.
 func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[string]any, prefix string) (*pjrt.Client, error) {
 	if b.store == nil {
 		b.end = func() {}
@@ -109,7 +106,7 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 	all[optionNode], all[optionNodes] = int64(b.job.Rank()), int64(b.job.Size())
 	ctx, cancel := context.WithCancelCause(context.Background())
 	b.end = func() { cancel(nil) }
-	// Those that wait in the plugin for a process that failed would wait for minutes.
+	// Otherwise processes would wait minutes in the plugin for one that failed.
 	failed := prefix + "failed"
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
@@ -126,7 +123,7 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 		return nil, fmt.Errorf("%w (%w)", fault, err)
 	}
 	b.end()
-	// A context of its own: the one above ends where the wait for this very key hears of it.
+	// Not ctx: the goroutine above cancels it when it reads this key.
 	telling, told := context.WithTimeout(context.Background(), askLimit)
 	defer told()
 	putErr := b.store.Put(telling, failed, fmt.Appendf(nil, "rank %d: %v", b.job.Rank(), err))
@@ -136,12 +133,10 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 	return nil, err
 }
 
-// othersFault is why another process has no client.
 type othersFault struct{ text string }
 
 func (f *othersFault) Error() string { return f.text }
 
-// together gives the devices of each rank, the same on all ranks.
 func (b *byPlugin) together(own opened) ([][]int, error) {
 	text, err := json.Marshal(own)
 	if err != nil {
@@ -157,7 +152,7 @@ func (b *byPlugin) together(own opened) ([][]int, error) {
 			return nil, fmt.Errorf("what rank %d says of its devices: %w", rank, err)
 		}
 	}
-	for _, gave := range []bool{false, true} { // first who failed, not who gave up
+	for _, gave := range []bool{false, true} { // first failures, then those that gave up
 		for rank, one := range all {
 			if one.Failed != "" && one.Gave == gave {
 				return nil, fmt.Errorf("rank %d: %s", rank, strings.TrimPrefix(one.Failed, "xla: "))
@@ -167,8 +162,7 @@ func (b *byPlugin) together(own opened) ([][]int, error) {
 	return byRank(all)
 }
 
-// byRank are the devices of each rank. Each must be of one rank, known to all, and each rank must have as many, so that
-// those of a rank are a run of the mesh.
+// byRank requires that each device has one rank, all processes know it, and ranks have equally many.
 func byRank(all []opened) (ids [][]int, err error) {
 	var list []int
 	var text strings.Builder
@@ -198,8 +192,8 @@ func byRank(all []opened) (ids [][]int, err error) {
 	return ids, nil
 }
 
-// compile compiles together with the other processes, or has all load what they have kept: XLA's compiler for GPUs has
-// the processes measure kernels for each other, so that one which compiles alone would wait.
+// compile compiles in all processes or loads in all: XLA's GPU compiler measures kernels in all, so one alone would
+// wait.
 func (b *byPlugin) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	kept := c.cache.find(c.client, text, options)
 	missing := []int64{0}
@@ -224,14 +218,13 @@ func (b *byPlugin) close() error {
 	return nil
 }
 
-// keyValues is a store as a plugin asks it.
 type keyValues struct {
 	store  dist.Store
 	prefix string
-	ctx    context.Context // of all requests
+	ctx    context.Context
 }
 
-// askLimit is how long a request may take that waits for nobody.
+// askLimit limits requests that wait for no process.
 const askLimit = time.Minute
 
 func (k *keyValues) Get(key string, timeout time.Duration) ([]byte, error) {

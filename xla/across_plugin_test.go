@@ -25,10 +25,10 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// fakeVariable has the path of the fake plugin, which stands for that of an accelerator.
+// fakeVariable has the path of the fake plugin, which replaces that of an accelerator.
 const fakeVariable = "LAZO_TEST_FAKE"
 
-// overFake are the options of ranks that open the fake plugin.
+// overFake returns options of ranks that open the fake plugin.
 func overFake(t *testing.T, env ...string) func(*launch.Options) {
 	t.Helper()
 	if ranks.Inside(t) {
@@ -61,7 +61,7 @@ func openFake(t *testing.T, job *dist.Job, options ...xla.Option) *xla.Runtime {
 	return r
 }
 
-// overAll places x on all devices, a part on each, and anything else whole.
+// overAll shards x over all devices and replicates everything else.
 func overAll(r *xla.Runtime) xla.Placement {
 	return xla.Placement{
 		Mesh: xla.Mesh{Axes: []xla.MeshAxis{{Name: "data", Size: r.NumDevices()}}},
@@ -74,7 +74,7 @@ func overAll(r *xla.Runtime) xla.Placement {
 	}
 }
 
-// sumProgram has each device's four numbers added up over all.
+// sumProgram adds up each device's four numbers over all devices.
 func sumProgram(r *xla.Runtime) (*xla.Program, error) {
 	n := r.NumDevices()
 	return r.CompileOver(overAll(r), "sum", func(g *graph.Graph) xla.Built {
@@ -83,7 +83,7 @@ func sumProgram(r *xla.Runtime) (*xla.Program, error) {
 	})
 }
 
-// numbers are those that a device of the mesh has.
+// numbers are the values of a device of the mesh.
 func numbers(device int) []float32 {
 	list := make([]float32, 4)
 	for i := range list {
@@ -92,7 +92,7 @@ func numbers(device int) []float32 {
 	return list
 }
 
-// runSum puts this process's part, runs the sum and looks at what its devices have.
+// runSum puts this process's part, runs the sum and checks its devices' results.
 func runSum(t *testing.T, r *xla.Runtime, p *xla.Program) {
 	t.Helper()
 	first, own := r.Local(p.Placement().Mesh)
@@ -129,8 +129,7 @@ func runSum(t *testing.T, r *xla.Runtime, p *xla.Program) {
 	}
 }
 
-// The devices of all processes are one mesh, whatever numbers they have, of which each process puts, runs and fetches
-// its own part.
+// The devices of all processes are one mesh, whatever their IDs. Each process puts, runs and fetches its own part.
 func TestAcross_accelerators(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -164,7 +163,7 @@ func TestAcross_accelerators(t *testing.T) {
 			require.Equal(t, same.StableHLO(), p.StableHLO(), "the program that a described machine of as many devices compiles")
 			require.NoError(t, described.Close())
 
-			// The plugin is told which device has which part, by the devices' numbers.
+			// The plugin receives each part's device by ID.
 			placed, err := r.CompileOver(place, "place", func(g *graph.Graph) xla.Built {
 				x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 4*r.NumDevices()))
 				return xla.Built{Outputs: []*graph.Node{graph.AddScalar(x, 1)}, InPlace: map[int]int{0: 0}}
@@ -186,7 +185,7 @@ func TestAcross_accelerators(t *testing.T) {
 			}
 			require.NoError(t, placed.Close())
 
-			// A state that all devices have, written in place by what the batch's parts add up to.
+			// A replicated state is updated in place by the sum of the batch's parts.
 			step, err := r.CompileOver(place, "step", func(g *graph.Graph) xla.Built {
 				w := graph.Parameter(g, "w", four)
 				x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 4*r.NumDevices()))
@@ -221,7 +220,7 @@ func TestAcross_accelerators(t *testing.T) {
 			require.NoError(t, p.Close())
 			require.NoError(t, step.Close())
 
-			// A second runtime beside the first: its processes find each other by keys of their own.
+			// The processes of a second runtime find each other by separate keys.
 			second := openFake(t, job)
 			p, err = sumProgram(second)
 			require.NoError(t, err)
@@ -231,7 +230,7 @@ func TestAcross_accelerators(t *testing.T) {
 	}
 }
 
-// What an earlier start has left in a store is not seen, and the store is the one that was given.
+// Keys of an earlier start in a store are ignored, and the given store is used.
 func TestAcross_staleKeys(t *testing.T) {
 	t.Parallel()
 	if !ranks.Over(t, 2, overFake(t)) {
@@ -256,7 +255,7 @@ func TestAcross_staleKeys(t *testing.T) {
 	}
 }
 
-// countingStore notes the keys that are put.
+// countingStore records the keys that are put.
 type countingStore struct {
 	dist.Store
 	put []string
@@ -267,7 +266,7 @@ func (c *countingStore) Put(ctx context.Context, key string, value []byte) error
 	return c.Store.Put(ctx, key, value)
 }
 
-// Where one process cannot open its plugin no other waits for it in vain, and all say why.
+// If one process cannot open its plugin, no other waits in vain, and all report why.
 func TestAcross_aProcessFails(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ env, says string }{
@@ -293,7 +292,7 @@ func TestAcross_aProcessFails(t *testing.T) {
 	}
 }
 
-// A process that dies before its topology is known ends the job, in the time of any other.
+// A process that dies before its topology is known ends the job, as quickly as at any other time.
 func TestAcross_aProcessDies(t *testing.T) {
 	t.Parallel()
 	if ranks.Inside(t) {
@@ -310,7 +309,7 @@ func TestAcross_aProcessDies(t *testing.T) {
 	require.Less(t, time.Since(start), 30*time.Second)
 }
 
-// Processes with other numbers of devices, and programs that differ, are refused on all of them.
+// Different numbers of devices and different programs are refused by all processes.
 func TestAcross_acceleratorsDisagree(t *testing.T) {
 	t.Parallel()
 	if !ranks.Over(t, 2, overFake(t)) {
@@ -333,7 +332,7 @@ func TestAcross_acceleratorsDisagree(t *testing.T) {
 	require.ErrorContains(t, err, "compile of1")
 }
 
-// The processes load what they have kept, or all compile.
+// The processes load from their caches, or all compile.
 func TestAcross_cache(t *testing.T) {
 	t.Parallel()
 	if !ranks.Over(t, 2, overFake(t)) {

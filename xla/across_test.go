@@ -19,7 +19,7 @@ import (
 
 func withoutMPI(o *launch.Options) { o.NoMPI, o.Mpirun = true, "" }
 
-// A process of a job that opens a runtime for itself alone says so once, to the log where there is one.
+// A process of a job that opens a runtime without Across warns once, in the log if there is one.
 func TestAcross_forgotten(t *testing.T) {
 	for _, where := range []string{"standard error", "log"} {
 		t.Run(where, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAcross_forgotten(t *testing.T) {
 	}
 }
 
-// Where one rank alone forgets Across, the others wait for it: the message of the job's end has the cause.
+// If one rank forgets Across, the others wait for it, and the job's last message has the cause.
 func TestAcross_forgottenByOne(t *testing.T) {
 	if !ranks.Inside(t) {
 		said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, "LAZO_DEADLINE=2s") })
@@ -75,7 +75,7 @@ func TestAcross_forgottenByOne(t *testing.T) {
 	require.NoError(t, job.Barrier("the first program"))
 }
 
-// What was noted of a rank is in the message of calls that differ, and is taken back once it opens one across the job.
+// A rank's note is in the message of mismatched calls, and is withdrawn once the rank opens a runtime across the job.
 func TestAcross_forgottenUntilTheEnd(t *testing.T) {
 	if !ranks.Over(t, 2) {
 		return
@@ -100,7 +100,7 @@ func TestAcross_forgottenUntilTheEnd(t *testing.T) {
 	require.NoError(t, job.Close())
 }
 
-// Ranks without MPI have nothing by which a program could exchange.
+// Ranks without MPI cannot exchange.
 func TestF63_noMPI(t *testing.T) {
 	if !ranks.Inside(t) {
 		said, err := ranks.Start(t, 2, withoutMPI)

@@ -1,7 +1,7 @@
 package xla
 
-// WidestHead is what a device of a compute capability has of cuDNN's attention.
+// WidestHead returns the largest head width of cuDNN's attention at a compute capability.
 var WidestHead = widestHead
 
-// SetWidestHead has a runtime lower as if its devices were CUDA's.
+// SetWidestHead makes a runtime lower as for CUDA devices.
 func SetWidestHead(r *Runtime, widest int) { r.Backend.(*client).widestHead = widest }

@@ -14,15 +14,15 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Which heads cuDNN takes is a matter of the device.
+// The heads that cuDNN accepts depend on the device.
 func TestWidestHead(t *testing.T) {
 	for capability, want := range map[any]int{"7.5": 0, "8.0": 128, "8.9": 128, "9.0": 256, "10.3": 128, "12.0": 128, "gfx942": 0, "": 0, nil: 0} {
 		assert.Equal(t, want, xla.WidestHead(capability), "compute capability %v", capability)
 	}
 }
 
-// Attention of a compiled program is cuDNN's where the devices have it: the CPU, told that it has, asks for the
-// function. A program that was only lowered is for any device.
+// Compiled attention is cuDNN's where the devices have it: the CPU, configured so, asks for the function. A program
+// that was only lowered is for any device.
 func TestAttentionOfDevices(t *testing.T) {
 	runtime := plugintest.CPU(t)
 	build := func(kind dtypes.DType) func(g *graph.Graph) xla.Built {

@@ -22,16 +22,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// CompileCache keeps compiled programs in a folder, so that a later process loads in milliseconds what takes a second
-// to compile. The key is the program's text, how it is compiled, the plugin's file, what the plugin read of the
-// environment (XLA_FLAGS, or the file that it names, and like variables), the client's options, the devices and the
-// processors: with any of these changed, a program is compiled anew. The folder takes at most limit bytes (0: 1 GiB),
-// for a moment more while several processes write; what was used longest ago goes first. An entry that is damaged, or
-// that the plugin does not take, is passed over with a warning (see [Log]) and replaced. dir is made if it is missing;
-// "" is lazo's folder in the user's cache.
+// CompileCache keeps compiled programs in a folder: loading takes milliseconds, compiling a second. The key is the
+// program, compile and client options, the plugin's file, its environment (such as XLA_FLAGS, or the file that it
+// names), the devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed, and
+// concurrent processes may exceed it briefly. Damaged or refused entries are replaced with a warning (see [Log]). dir
+// is created; "" is in the user's cache.
 //
-// A compiled program is code: the folder must be the user's own, and each entry in it (docs/security.md). A folder that
-// others may write to is an error of Open, an entry of others is passed over as a damaged one is.
+// A compiled program is code (docs/security.md): a folder that others may write to is an error of Open; their entries
+// count as damaged.
 func CompileCache(dir string, limit int64) Option {
 	return func(o *options) {
 		if limit < 0 {
@@ -41,20 +39,19 @@ func CompileCache(dir string, limit int64) Option {
 	}
 }
 
-// linkedCache is the folder of a program's compile cache when it gives none. Only the linker sets it (-X), for the
-// programs that tests start: internal/plugintest.Program.
+// linkedCache is the default folder. Only the linker sets it (-X), for tests: internal/plugintest.Program.
 var linkedCache string
 
 type cache struct {
 	dir   string
 	limit int64
-	// on is what all programs of a runtime have in common.
+	// on is the part of the key that programs share.
 	on   string
 	log  *slog.Logger
 	hits atomic.Int64
 
 	lock sync.Mutex
-	room int64 // bytes that may be written before the folder is counted again
+	room int64 // bytes until the next count of the folder
 }
 
 const (
@@ -62,7 +59,6 @@ const (
 	cacheSuffix = ".xla"
 )
 
-// open makes the folder, and the part of the key that all programs share.
 func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, log *slog.Logger) (*cache, error) {
 	opened, err := c.folder(log)
 	if err != nil {
@@ -72,13 +68,12 @@ func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, l
 	for _, d := range client.AddressableDevices() {
 		devices = append(devices, fmt.Sprint(d.ID(), d.Kind()))
 	}
-	// XLA divides work for the CPU by the number of processors.
+	// XLA divides CPU work by the number of processors.
 	opened.on = fmt.Sprintf("%+v\n%v\n%v\n%s\n%s\n%s %s %d\n%s\n%s", from.file, from.environment, options, client.Platform(), client.PlatformVersion(),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(devices, "\n"), processor())
 	return opened, nil
 }
 
-// folder makes the folder.
 func (c *cache) folder(log *slog.Logger) (*cache, error) {
 	opened := &cache{dir: c.dir, limit: c.limit, log: log}
 	if opened.dir == "" {
@@ -97,8 +92,7 @@ func (c *cache) folder(log *slog.Logger) (*cache, error) {
 	return opened, nil
 }
 
-// processor is what a program compiled for this one may use. Where that cannot be read, programs of other machines are
-// not used.
+// processor is the host's name where /proc/cpuinfo is missing, so that machines share nothing.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -123,7 +117,7 @@ func (c *cache) file(program string, options pjrt.CompileOptions) string {
 	return filepath.Join(c.dir, fmt.Sprintf("%x", key.Sum(nil))+cacheSuffix)
 }
 
-// compile loads a program from the cache, or has it compiled and puts it there. A nil cache compiles.
+// A nil cache compiles.
 func (c *cache) compile(client *pjrt.Client, program string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*pjrt.Executable, fromCache, error) {
 	if e := c.find(client, program, options); e != nil {
 		return e, cacheHit, nil
@@ -131,7 +125,6 @@ func (c *cache) compile(client *pjrt.Client, program string, options pjrt.Compil
 	return c.fill(program, options, compile)
 }
 
-// find loads a program from the cache; nil if it has none.
 func (c *cache) find(client *pjrt.Client, program string, options pjrt.CompileOptions) *pjrt.Executable {
 	if c == nil {
 		return nil
@@ -148,7 +141,6 @@ func (c *cache) find(client *pjrt.Client, program string, options pjrt.CompileOp
 	return nil
 }
 
-// fill has a program compiled and puts it into the cache.
 func (c *cache) fill(program string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*pjrt.Executable, fromCache, error) {
 	e, err := compile()
 	if c == nil {
@@ -162,7 +154,6 @@ func (c *cache) fill(program string, options pjrt.CompileOptions, compile func()
 	return e, cacheMiss, nil
 }
 
-// used notes that an entry was of use.
 func (c *cache) used(name string) {
 	c.hits.Add(1)
 	now := time.Now()
@@ -177,10 +168,9 @@ func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error)
 	return client.Load(compiled)
 }
 
-// read gives what was kept under a name, if it is whole.
 func (c *cache) read(name string) ([]byte, error) {
 	const head = len(cacheMagic) + sha256.Size
-	entry, err := owners.ReadFile(name, int64(head)+min(c.limit, math.MaxInt64-int64(head)-1)) // keep writes no longer one
+	entry, err := owners.ReadFile(name, int64(head)+min(c.limit, math.MaxInt64-int64(head)-1))
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +184,7 @@ func (c *cache) read(name string) ([]byte, error) {
 	return compiled, nil
 }
 
-// entryDigest is that of an entry's bytes and of the key that it answers to, which is its name: a file that was renamed
-// or copied must not run as another program.
+// entryDigest includes the key: a renamed file must not run as another program.
 func entryDigest(name string, compiled []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(filepath.Base(name)))
@@ -203,7 +192,6 @@ func entryDigest(name string, compiled []byte) []byte {
 	return h.Sum(nil)
 }
 
-// keep writes a program as an entry, whole or not at all, and keeps the folder within its limit.
 func (c *cache) keep(e *pjrt.Executable, name string) error {
 	compiled, err := e.Serialize()
 	if err != nil {
@@ -227,9 +215,8 @@ func (c *cache) write(name string, compiled []byte) error {
 	return nil
 }
 
-// trim removes what was used longest ago until the folder fits its limit; the newest stays. To count thousands of
-// entries takes 10 ms and more, so an eighth of what is free may be written before the next count: other processes
-// write too.
+// trim removes the least recently used entries, except newest. Counting thousands takes 10 ms, so an eighth of the free
+// room is filled before the next count.
 func (c *cache) trim(newest string) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -240,7 +227,7 @@ func (c *cache) trim(newest string) error {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() || filepath.Ext(entry.Name()) != cacheSuffix {
-			continue // gone meanwhile, or not ours
+			continue
 		}
 		files, total = append(files, info), total+info.Size()
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// addTo compiles x += n, in place, and runs it on 1, 2 three times: often enough that the state is written over.
+// addTo compiles x += n in place and runs it three times on 1, 2: often enough to overwrite the state.
 func addTo(t *testing.T, r *xla.Runtime, n float64) []float32 {
 	t.Helper()
 	shape := shapes.Make(dtypes.Float32, 2)
@@ -67,12 +67,12 @@ func TestCompileCache(t *testing.T) {
 	require.Zero(t, xla.CacheHits(other), "other devices")
 }
 
-// What does not fit is passed over with a warning, and replaced.
+// Damaged entries are skipped with a warning, and replaced.
 func TestCompileCache_damage(t *testing.T) {
 	for _, row := range []struct {
 		name, warning string
 		change        func([]byte) []byte
-		size          int64 // up to which zeros follow
+		size          int64 // zeros are appended up to this size
 	}{
 		{"a flipped bit", "digest", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, 0},
 		{"cut short", "digest", func(b []byte) []byte { return b[:len(b)-1] }, 0},
@@ -102,7 +102,7 @@ func TestCompileCache_damage(t *testing.T) {
 	}
 }
 
-// An entry answers to the key that it was made for alone: under another's name it is passed over.
+// An entry is valid under its own key only: under another's name it is skipped.
 func TestCompileCache_entriesOfOtherNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "compiled")
 	first := plugintest.Uncached(t, xla.CompileCache(dir, 0))

@@ -11,15 +11,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// capture is a backend that compiles a graph with the program's placement and [Built]: GoMLX's graphs know nothing of
-// values written in place, of blocks, and of parameters that are divided over devices.
+// capture applies a program's placement and [Built], unknown to GoMLX's graphs.
 type capture struct {
 	*Runtime
 	program *Program
-	lower   *hlo.Builder // nil before Builder, and where the plugin has another
+	lower   *hlo.Builder // nil before Builder, and for other plugins
 }
 
-// BeginTrace, TraceBody and EndTrace are the builder's: see [hlo.Builder.BeginTrace].
+// BeginTrace is [hlo.Builder.BeginTrace].
 func (c *capture) BeginTrace(whole bool) { c.traced(func(b *hlo.Builder) { b.BeginTrace(whole) }) }
 func (c *capture) TraceBody()            { c.traced((*hlo.Builder).TraceBody) }
 func (c *capture) EndTrace()             { c.traced((*hlo.Builder).EndTrace) }
@@ -34,7 +33,7 @@ func (c *capture) Builder(name string) compute.Builder {
 	on, ok := c.Runtime.Backend.(machine)
 	if !ok || c.closed.Load() {
 		if c.program.place.Mesh.Devices() > 1 {
-			panic(fmt.Errorf("%v runs on one device", c.plugin)) // GoMLX asks for no error here; Compile recovers it
+			panic(fmt.Errorf("%v runs on one device", c.plugin)) // Compile recovers it
 		}
 		return c.Runtime.Builder(name)
 	}
@@ -42,7 +41,6 @@ func (c *capture) Builder(name string) compute.Builder {
 	return c.program.builder(c.lower)
 }
 
-// builder makes a builder that places the values of the program's graph.
 func (p *Program) builder(b *hlo.Builder) compute.Builder {
 	if len(p.place.Mesh.Axes) > 0 {
 		if err := b.DistributedAutoSharding(p.place.Mesh.gomlx()); err != nil {
@@ -66,7 +64,7 @@ func (c *capture) takeModule(on machine, m *hlo.Module) (compute.Executable, err
 		m = scanned
 	}
 	if d, ok := on.(*described); ok && d.planned != "" {
-		p.built.Block = 1 // a single step is planned
+		p.built.Block = 1 // a plan has a single step
 	}
 	if p.built.Block > 1 && len(p.built.InPlace)+len(p.built.Host) > 0 && !(on.kind() == CPU && m.Ops[compute.OpTypeConvGeneral] > 0) {
 		steps, err := m.Steps(p.built.Block, p.built.Host...)
@@ -112,15 +110,13 @@ type placedBuilder struct {
 
 func (b *placedBuilder) Main() compute.Function { return b.main }
 
-// placed is the main function of a program's graph.
 type placed struct {
 	*hlo.Function
 	builder *hlo.Builder
 	program *Program
-	splits  []Split // of the parameters
+	splits  []Split
 }
 
-// Parameter places a parameter as the program's placement says.
 func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	if sharding == nil && len(f.program.place.Mesh.Axes) > 0 {
 		split := f.program.place.split(name, shape)
@@ -130,7 +126,7 @@ func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.Sh
 	return f.Function.Parameter(name, shape, sharding)
 }
 
-// Return places an output that replaces a parameter as that parameter is, and all others whole on each device.
+// Return places an output like the parameter that it replaces, and others whole.
 func (f *placed) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	p := f.program
 	for output, input := range p.built.InPlace {

@@ -22,28 +22,28 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// childName is the argv[0] under which this test binary does a task in a process of its own: what a plugin reads of the
-// environment it reads once, and a crash ends more than a test.
+// childName is the argv[0] under which this test binary does a task in a child process: a plugin reads its environment
+// once per process, and a crash would end the tests.
 const childName = "xla_test: child"
 
-// task is what a child does after it opened the plugin.
+// task is a child's work after it has opened the plugin.
 type task struct {
 	Root, Cache string
-	// Set is the value that XLA_FLAGS gets after Open, before a second Open; "" for neither.
+	// Set is the value of XLA_FLAGS before a second Open; "" for no second Open.
 	Set string
-	// Program is the file of a program without inputs to compile and run, "" for one that asks whether NaN is NaN.
+	// Program is the file of a program without inputs to compile and run; "" for a program that compares NaN with NaN.
 	Program string
-	// Bytes is of how many bytes an array is put on the device, in parts.
+	// Bytes is the size of an array to put on the device, in parts.
 	Bytes int
 }
 
-// outcome is what a child says.
+// outcome is a child's report.
 type outcome struct {
 	Error                  string
-	Flags, Damaged, Memory bool // what errors.Is says of it
+	Flags, Damaged, Memory bool // results of errors.Is
 	Hits, Devices          int
 	Flag                   float32 // 1: NaN is NaN
-	Addresses              int     // the most bytes of addresses that the process had at once
+	Addresses              int     // peak of address space in bytes
 }
 
 func (o *outcome) note(err error) {
@@ -68,8 +68,7 @@ func child() {
 	os.Exit(0)
 }
 
-// addresses are the most bytes of addresses that this process had at once, which ulimit -v limits; 0 where the system
-// does not say.
+// addresses returns this process's peak of address space in bytes, which ulimit -v limits; 0 if unknown.
 func addresses() (bytes int) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -147,14 +146,14 @@ func (do task) run(o *outcome) error {
 	return err
 }
 
-// result is a child's end: its outcome, if it came to one.
+// result is the end of a child, with its outcome if there is one.
 type result struct {
 	outcome
 	code   int // -1: a signal
 	stderr string
 }
 
-// command is a child that does a task with variables of its own, NAME=value, under a shell's words before exec, if any.
+// command returns a child that does a task with extra variables NAME=value. shell, if any, is run before exec.
 func (do task) command(t *testing.T, shell string, env ...string) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(do)
@@ -183,7 +182,7 @@ func (do task) inChild(t *testing.T, shell string, env ...string) result {
 	return r
 }
 
-// spoke tells that a child did its work, or ended with an error or a message: not without a word.
+// spoke returns an error if the child ended without finishing its work, an error or a message.
 func (r result) spoke() error {
 	if r.code != 0 && len(bytes.TrimSpace([]byte(r.stderr))) == 0 {
 		return fmt.Errorf("it ended with status %d and said nothing", r.code)

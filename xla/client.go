@@ -18,7 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// client is a PJRT client as a GoMLX backend.
 type client struct {
 	runtime *Runtime
 	plugin  Plugin
@@ -26,23 +25,20 @@ type client struct {
 	devices []*pjrt.Device
 	cache   *cache // nil: none
 	shared  shared
-	across  *across // nil for a process alone
+	across  *across // nil for a single process
 	log     *slog.Logger
 	closed  atomic.Bool
 	closing sync.Once
 
-	widestHead int // of attention by cuDNN; 0: none
+	widestHead int // 0: no cuDNN attention
 }
 
 var _ machine = (*client)(nil)
 
-// machine is what programs are compiled for: the devices of a client, or those that are described.
 type machine interface {
 	compute.Backend
 	kind() string
-	// builder makes one for the machine's devices.
 	builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder
-	// prepare makes a program of a module that was built for it.
 	prepare(p *Program, m *hlo.Module) (compute.Executable, error)
 }
 
@@ -57,7 +53,6 @@ func (c *client) Description() string {
 
 func (c *client) NumDevices() int { return len(c.devices) }
 
-// DeviceDescription is the plugin's description of a device.
 func (c *client) DeviceDescription(n compute.DeviceNum) string {
 	d, err := c.device(n)
 	if err != nil {
@@ -87,9 +82,8 @@ func builderFor(name, kind string, widestHead int, compile func(*hlo.Module) (co
 	return hlo.New(name, compile).ForCPU(kind == CPU).ForGPU(kind == CUDA).ForTPU(kind == TPU).ForCUDA(widestHead).Apart()
 }
 
-// widestHead is the largest width of a head for which cuDNN has flash attention, forwards and backwards, on a CUDA
-// device of such a compute capability, "9.0"; 0 for none. It is careful, since the user did not ask for cuDNN, and a
-// head that cuDNN refuses would be a program that does not compile.
+// widestHead is the largest head width with cuDNN flash attention and gradient at a compute capability ("9.0"), or 0.
+// It is conservative: a head that cuDNN refuses does not compile.
 func widestHead(capability any) int {
 	var major, minor int
 	text, _ := capability.(string)
@@ -121,7 +115,6 @@ func (c *client) device(n compute.DeviceNum) (*pjrt.Device, error) {
 	return c.devices[n], nil
 }
 
-// buffer is a value on a device as GoMLX knows it.
 type buffer struct {
 	*pjrt.Buffer
 	of *client
@@ -140,11 +133,11 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 	return ours, nil
 }
 
-// copier is a value whose memory is the host's: an output that its run has read, or one of the Go backend.
+// copier is a value in the host's memory.
 type copier interface{ copyTo(memory []byte) error }
 
-// ToHost copies a value of a runtime into memory of exactly its bytes: row after row, in the host's byte order. One of
-// a described machine has none: [ErrNotRun].
+// ToHost copies a value into memory of its exact size, row-major, in the host's byte order. For a described machine it
+// is [ErrNotRun].
 func ToHost(b compute.Buffer, memory []byte) error {
 	if a, ok := b.(*abstract); ok && a != nil {
 		return a.notRun()
@@ -159,7 +152,7 @@ func ToHost(b compute.Buffer, memory []byte) error {
 	return ours.ToHost(memory)
 }
 
-// wrap makes values of GoMLX's kind; a nil pointer stays out of the interface.
+// wrap keeps a nil pointer out of the interface.
 func (c *client) wrap(b *pjrt.Buffer, err error) (compute.Buffer, error) {
 	if err != nil {
 		return nil, err
@@ -167,7 +160,6 @@ func (c *client) wrap(b *pjrt.Buffer, err error) (compute.Buffer, error) {
 	return &buffer{b, c}, nil
 }
 
-// wrapAll makes values of GoMLX's kind of what a run gave, one device after the other.
 func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 	n := 0
 	for _, part := range made {
@@ -186,10 +178,9 @@ func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 	return all
 }
 
-// Backend is the [Runtime]: GoMLX's tensors compare the backend that they are on with the one where they are wanted.
+// Backend returns the [Runtime], which GoMLX's tensors compare.
 func (b *buffer) Backend() compute.Backend { return b.of.runtime }
 
-// Finalize frees the value.
 func (b *buffer) Finalize() error { return b.Close() }
 
 func (b *buffer) Shape() (shapes.Shape, error) { return toGoMLX(b.Buffer.Shape()), nil }
@@ -259,7 +250,7 @@ func (c *client) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.
 	return c.wrap(d.Put(pjrt.Array{Shape: s, Data: memory}))
 }
 
-// HasSharedBuffers is false: a tensor that GoMLX writes to while a program reads it is a fault without an error.
+// HasSharedBuffers is false: GoMLX could silently write to a tensor that a program reads.
 func (c *client) HasSharedBuffers() bool { return false }
 
 var errNotShared = errors.New("xla: this runtime has no shared buffers")
@@ -268,17 +259,16 @@ func (c *client) NewSharedBuffer(compute.DeviceNum, shapes.Shape) (compute.Buffe
 	return nil, nil, errNotShared
 }
 
-// toGoMLX and fromGoMLX translate shapes. The numbers of the types are the same in both.
+// toGoMLX relies on equal numbers of dtypes.
 func toGoMLX(s pjrt.Shape) shapes.Shape { return shapes.Make(dtypes.DType(s.DType), s.Dims...) }
 
 func fromGoMLX(s shapes.Shape) pjrt.Shape {
 	return pjrt.Shape{DType: pjrt.DType(s.DType), Dims: s.Dimensions}
 }
 
-// memoryOf is the memory of a slice of the elements of an array.
 func memoryOf(flat any, shape pjrt.Shape) ([]byte, error) {
 	if flat == nil && slices.Contains(shape.Dims, 0) {
-		return []byte{}, nil // as GoMLX's FromRaw gives an array without elements
+		return []byte{}, nil // like GoMLX's FromRaw
 	}
 	v := reflect.ValueOf(flat)
 	want := dtypes.DType(shape.DType)

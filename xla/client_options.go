@@ -12,18 +12,15 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// cpuDevices is the option of the CPU plugin that says how many devices the host is divided into.
 const cpuDevices = "cpu_device_count"
 
-// maxCPUDevices is up to how many there may be, in one process or one in each of several: XLA's CPU takes a device with
-// a higher number for one of another process, and refuses programs on it.
+// maxCPUDevices is over all processes: XLA's CPU attributes higher numbers to another process.
 const maxCPUDevices = 2048
 
-// forcedFlag is XLA's own way to ask for devices of the CPU. The plugin takes it and makes its default of devices all
-// the same.
+// forcedFlag is accepted by the plugin without effect.
 const forcedFlag = "--xla_force_host_platform_device_count="
 
-// forcedDevices is how many devices flags ask for, 1 if they do not; of several flags the last counts.
+// forcedDevices returns the number in the last such flag, by default 1.
 func forcedDevices(flags string) (n int64, err error) {
 	n = 1
 	for _, flag := range strings.Fields(flags) {
@@ -38,14 +35,12 @@ func forcedDevices(flags string) (n int64, err error) {
 	return n, nil
 }
 
-// ClientOption passes a named option to the plugin's client. Values are string,
-// bool, int, int64, []int64, float32 or float64; names are the plugin's own,
-// such as "cpu_device_count" (int64, from 1 to 2048), which lazo sets to what XLA_FLAGS says by
-// --xla_force_host_platform_device_count, else to 1, if it is not given.
-// A name that the plugin does not know is an error of [Open] that matches [ErrInvalidArgument].
+// ClientOption passes an option to the plugin's client: a string, bool, int, int64, []int64, float32 or float64. For
+// example, "cpu_device_count" (int64, 1 to 2048) is by default --xla_force_host_platform_device_count of XLA_FLAGS, or
+// 1. An unknown name is an [ErrInvalidArgument] of [Open].
 func ClientOption(name string, value any) Option {
 	if list, ok := value.([]int64); ok {
-		value = slices.Clone(list) // the caller's may change before Open
+		value = slices.Clone(list) // the caller may change it
 	}
 	return func(o *options) {
 		switch v := value.(type) {
@@ -61,23 +56,21 @@ func ClientOption(name string, value any) Option {
 			o.err = fmt.Errorf("xla: client option %q has a value of type %T, expected string, bool, int64, []int64 or float32", name, value)
 		}
 		if n, whole := value.(int64); name == cpuDevices && o.err == nil && (!whole || n < 1 || n > maxCPUDevices) {
-			// The plugin would end the process on a string, say nothing of why it has no device on -1, and take minutes
-			// over 1e5.
+			// The plugin crashes on a string, hides its reason on -1, and takes minutes for 1e5.
 			o.err = fmt.Errorf("xla: client option %q is %v, expected a whole number from 1 to %d", name, value, maxCPUDevices)
 		}
 		o.client[name] = value
 	}
 }
 
-// clientOptions are the names that the plugins which lazo installs take. Those of other versions may take more.
+// clientOptions are those of installed plugins. Other versions may accept more.
 var clientOptions = map[string][]string{
 	CPU: {cpuDevices},
 	CUDA: {"abort_collectives_on_failure", "allocator", "collective_memory_size", "enable_mock_nccl", "memory_fraction", "mock_gpu_topology",
 		"node_id", "num_nodes", "partition_index", "platform_name", "preallocate", "should_stage_host_to_device_transfers", "use_tfrt_gpu_client", "visible_devices"},
 }
 
-// newClient makes a client, and refuses options that the plugin would ignore. The plugins refuse what they do not know,
-// all but that of the CPU up to some version: it is asked whether it does, by a name that none has.
+// newClient refuses unknown options. Some CPU plugins ignore them: an invented name tests this.
 func newClient(library *pjrt.Plugin, plugin Plugin, options map[string]any, store pjrt.KeyValueStore) (*pjrt.Client, error) {
 	known := clientOptions[plugin.Kind]
 	var unknown []string

@@ -10,10 +10,9 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// TestR17_unknownClientOptions: the CPU plugin passes over names that it does not know; Open says so, and what there
-// is.
+// TestR17_unknownClientOptions: the CPU plugin ignores unknown names; Open reports them, with the known ones.
 func TestR17_unknownClientOptions(t *testing.T) {
-	plugintest.Uncached(t) // the library has been loaded, and its counts stand
+	plugintest.Uncached(t) // the loaded library keeps its counts
 	before := pjrt.Live()
 	for _, opts := range [][]xla.Option{
 		{xla.ClientOption("cpu_device_countt", 4)},

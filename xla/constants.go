@@ -9,13 +9,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// constants are the large ones of a program ([hlo.Builder.Apart]), on the devices that it has run on.
+// constants are a program's large constants ([hlo.Builder.Apart]) by device.
 type constants struct {
 	mu sync.Mutex
 	on map[*pjrt.Device][]*pjrt.Buffer
 }
 
-// placeConstants copies them to the devices of a program that is bound to these, and frees the host's memory for them.
+// placeConstants frees the host's copy, except for portable programs.
 func (e *executable) placeConstants() error {
 	if _, n := e.module.Constants(); n == 0 || e.portable {
 		return nil
@@ -29,7 +29,6 @@ func (e *executable) placeConstants() error {
 	return nil
 }
 
-// withoutConstants is a module without the host's memory for large constants.
 func withoutConstants(m *hlo.Module) *hlo.Module {
 	first, n := m.Constants()
 	if n == 0 {
@@ -43,7 +42,6 @@ func withoutConstants(m *hlo.Module) *hlo.Module {
 	return &less
 }
 
-// constantsOn gives the constants on a device, in the order of their places, and copies them there if need be.
 func (e *executable) constantsOn(d *pjrt.Device) ([]*pjrt.Buffer, error) {
 	first, n := e.module.Constants()
 	if n == 0 {
@@ -69,7 +67,6 @@ func (e *executable) constantsOn(d *pjrt.Device) ([]*pjrt.Buffer, error) {
 	return placed, nil
 }
 
-// runsOn are the devices of a run, in their order; on is that of a portable program.
 func (e *executable) runsOn(on *pjrt.Device) []*pjrt.Device {
 	if on != nil {
 		return []*pjrt.Device{on}
@@ -96,7 +93,6 @@ func closeAll(list []*pjrt.Buffer) error {
 	return errors.Join(errs...)
 }
 
-// setConstants sets the constants as arguments of a call, for all its runs.
 func (c *call) setConstants() error {
 	first, n := c.executable.module.Constants()
 	c.constants = n
@@ -117,7 +113,6 @@ func (c *call) setConstants() error {
 	return nil
 }
 
-// callersParameters are the parameters that the caller of a program sets: all but the large constants.
 func callersParameters(m *hlo.Module) []hlo.Parameter {
 	first, n := m.Constants()
 	if n == 0 {

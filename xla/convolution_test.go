@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// A convolution of few input channels is written as a sum of products for XLA's CPU where that is faster, and nowhere
-// else. Whole numbers come out exactly, as Go adds them up.
+// For XLA's CPU, a convolution of few input channels is a sum of products where that is faster. Integers are exact, as
+// added up in Go.
 func TestConvGeneral_fewChannels(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, row := range []struct {
@@ -73,14 +73,14 @@ func TestConvGeneral_fewChannels(t *testing.T) {
 			require.Equal(t, convolved(a, row.x, k, row.kernel, row.paddings), run())
 			k[0] = float32(math.NaN())
 			got := run()
-			for i := range got { // the first output channel has a NaN in each number, the others in none
+			for i := range got { // NaN everywhere in the first output channel, nowhere in the others
 				require.Equal(t, i%row.kernel[last] == 0, math.IsNaN(float64(got[i])), "number %d: %v", i, got[i])
 			}
 		})
 	}
 }
 
-// convolved adds up one number after the other.
+// convolved is a direct sum.
 func convolved(x []float32, dims []int, k []float32, kernel []int, paddings [][2]int) []float32 {
 	last := len(dims) - 1
 	out := append([]int{dims[0]}, dims[1:last]...)

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/cost"
 )
 
-// squared multiplies a matrix with itself as often as an argument says.
+// squared squares a matrix as often as an argument says.
 const squared = `module @squared {
   func.func public @main(%n: tensor<i32>, %x: tensor<8x8xf32>) -> tensor<8x8xf32> {
     %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -32,7 +32,7 @@ const squared = `module @squared {
 }
 `
 
-// lazo counts a loop as often as it runs, and says where nobody knows how often that is.
+// lazo counts a loop as often as it runs, and reports loops of unknown length.
 func TestCost_loops(t *testing.T) {
 	r := plugintest.CPU(t)
 	const once = 2*8*8*8 + 2 // a product, a step of the counter and a comparison
@@ -60,7 +60,7 @@ func TestCost_loops(t *testing.T) {
 		} else {
 			require.Equal(t, counted, told, name)
 		}
-		if row.unknown > 0 { // the caller's to change
+		if row.unknown > 0 { // the caller may change it
 			counted.Unknown[0] = "mine"
 			again, err := xla.CostFromHLO(p)
 			require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestCost_loops(t *testing.T) {
 	}
 }
 
-// Where the plugin reckons nothing, what it writes decides.
+// If the plugin reports no cost, its text decides.
 func TestCost_fromHLO(t *testing.T) {
 	const text = "HloModule m\n\nENTRY %main (x: f32[64]) -> f32[64] {\n  %x = f32[64]{0} parameter(0)\n  %e = f32[64]{0} exponential(%x)\n" +
 		"  %y = f32[64]{0} custom-call(%e), custom_call_target=\"mine\"\n  ROOT %z = f32[64]{0} negate(%y)\n}\n"

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestR20_F45_crashesSpeak: a process that a program, or a variable, crashes inside XLA ends with an error or a
+// TestR20_F45_crashesSpeak: a process that crashes inside XLA, by a program or a variable, ends with an error or a
 // message.
 func TestR20_F45_crashesSpeak(t *testing.T) {
 	function := func(body string) string {

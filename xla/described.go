@@ -16,11 +16,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// ErrNotRun: a number was asked for on a described machine ([OpenTopology]), which runs nothing.
+// ErrNotRun reports that a described machine ([OpenTopology]) has no numbers.
 var ErrNotRun = errors.New("a described machine has no values")
 
-// described is a machine that is described and need not be there, as a GoMLX backend: it compiles, in a child process,
-// and its values have a shape and no memory.
+// described is a backend for devices that need not be present.
 type described struct {
 	runtime    *Runtime
 	plugin     Plugin
@@ -28,14 +27,14 @@ type described struct {
 	machine    aot.Machine
 	about      *aot.Description
 	limit      time.Duration // of one compilation
-	cache      *cache        // nil: none
+	cache      *cache
 	log        *slog.Logger
 	widestHead int
-	ctx        context.Context // ends with Close, and compilations with it
+	ctx        context.Context // ends with Close, as do compilations
 	end        context.CancelFunc
-	compiling  gate.Gate // a compiler takes gigabytes: one at a time
+	compiling  gate.Gate // one at a time: a compiler takes gigabytes
 	closed     atomic.Bool
-	planned    string // the file for the first training step, under lazo plan; "" otherwise
+	planned    string // file for the first training step, under lazo plan
 }
 
 var _ machine = (*described)(nil)
@@ -60,7 +59,6 @@ func (d *described) device(n compute.DeviceNum) error {
 	return nil
 }
 
-// DeviceDescription is the plugin's description of a device.
 func (d *described) DeviceDescription(n compute.DeviceNum) string {
 	if err := d.device(n); err != nil {
 		return err.Error()
@@ -84,7 +82,6 @@ func (d *described) builder(name string, compile func(*hlo.Module) (compute.Exec
 	return builderFor(name, d.plugin.Kind, d.widestHead, compile)
 }
 
-// abstract is a value that has a shape and no memory.
 type abstract struct {
 	of    *described
 	shape shapes.Shape
@@ -109,7 +106,6 @@ func (d *described) abstract(n compute.DeviceNum, shape shapes.Shape) (*abstract
 
 func (b *abstract) Backend() compute.Backend { return b.of.runtime }
 
-// Finalize gives the value up.
 func (b *abstract) Finalize() error {
 	switch {
 	case b.of.closed.Load():
@@ -132,7 +128,7 @@ func (b *abstract) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 	return b.of.put(n, b.shape)
 }
 
-// put is abstract, without a nil pointer in the interface.
+// put keeps a nil pointer out of the interface.
 func (d *described) put(n compute.DeviceNum, shape shapes.Shape) (compute.Buffer, error) {
 	b, err := d.abstract(n, shape)
 	if err != nil {
@@ -149,7 +145,6 @@ func (b *abstract) notRun() error {
 		b.shape, ErrNotRun, b.of.name)
 }
 
-// BufferFromFlatData keeps the shape.
 func (d *described) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
 	s := fromGoMLX(shape)
 	var err error

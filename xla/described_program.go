@@ -19,20 +19,20 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// describedProgram is a program for a described machine. It is compiled when somebody asks what the compiler makes of
-// it, or for the first run as a step: a compilation takes up to minutes, and programs of initial values need none.
+// describedProgram is compiled when it is inspected or runs as a step: this takes up to minutes, and programs of
+// initial values do not need it.
 type describedProgram struct {
 	of      *described
-	module  *hlo.Module // without the memory of large constants; nil of a program that came as text
+	module  *hlo.Module // without memory of large constants; nil for a text
 	name    string
 	text    string
 	options pjrt.CompileOptions
 	built   Built
 
-	once   gate.Gate // one compiles, the others wait for its report
+	once   gate.Gate // one compiles, others wait
 	mu     sync.Mutex
 	report *aot.Report
-	err    error // of the compilation, which is not tried again
+	err    error // of the compilation, which is not repeated
 }
 
 var (
@@ -40,7 +40,6 @@ var (
 	_ analysed = (*describedProgram)(nil)
 )
 
-// program checks what can be checked without compiling.
 func (d *described) program(m *hlo.Module) (*describedProgram, error) {
 	if d.closed.Load() {
 		return nil, errClosed
@@ -67,7 +66,7 @@ func (d *described) prepare(p *Program, m *hlo.Module) (compute.Executable, erro
 	return describedExecutable{made}, nil
 }
 
-// compiled gives the compiler's report. A compilation that the context ended is none: the next call begins anew.
+// compiled starts again after a cancelled compilation.
 func (p *describedProgram) compiled(ctx context.Context) (*aot.Report, error) {
 	if err := p.once.Change(ctx); err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func (p *describedProgram) compiled(ctx context.Context) (*aot.Report, error) {
 	return report, nil
 }
 
-// compile asks the cache, and then the compiler, which ends with the context and with the runtime.
+// compile ends with the context or the runtime.
 func (d *described) compile(ctx context.Context, text string, options pjrt.CompileOptions) (*aot.Report, fromCache, error) {
 	var name string
 	if d.cache != nil {
@@ -142,7 +141,7 @@ func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) (
 	if err != nil {
 		return nil, nil, err
 	}
-	fromHost := map[int]int{} // by the places of the caller's inputs, among which large constants are not counted
+	fromHost := map[int]int{} // indices without large constants
 	first, constants := 0, 0
 	if p.module != nil {
 		first, constants = p.module.Constants()
@@ -169,7 +168,7 @@ func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) (
 			return nil, nil, fmt.Errorf("input %d: %w", i, err)
 		}
 	}
-	// What is replaced has the shape of what replaces it, so it stays.
+	// A replaced input keeps its shape.
 	var made []compute.Buffer
 	for n := range devices {
 		for i, shape := range outputs {
@@ -186,7 +185,6 @@ func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) (
 	return made, nil, nil
 }
 
-// accepts tells why a value cannot be an input of this shape on a device.
 func (d *described) accepts(input compute.Buffer, want shapes.Shape, on compute.DeviceNum) error {
 	b, ok := input.(*abstract)
 	switch {
@@ -202,7 +200,7 @@ func (d *described) accepts(input compute.Buffer, want shapes.Shape, on compute.
 	return nil
 }
 
-// parts are the shapes of the caller's inputs and of the outputs on each device.
+// parts has the shapes on each device.
 func (p *describedProgram) parts() (parameters, outputs []shapes.Shape, err error) {
 	if p.module == nil {
 		return p.reported()
@@ -224,7 +222,7 @@ func (p *describedProgram) parts() (parameters, outputs []shapes.Shape, err erro
 	return parameters, outputs, nil
 }
 
-// reported are the shapes that the compiler tells, for a program that came as text.
+// reported has the compiler's shapes, for a text.
 func (p *describedProgram) reported() (parameters, outputs []shapes.Shape, err error) {
 	report, err := p.compiled(context.Background())
 	if err != nil {
@@ -279,7 +277,6 @@ func (p *describedProgram) optimized() (string, error) {
 	return report.HLO, nil
 }
 
-// took is how long the compiler took, 0 before it was asked.
 func (p *describedProgram) took() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -289,7 +286,7 @@ func (p *describedProgram) took() time.Duration {
 	return p.report.Took
 }
 
-// describedExecutable is a program as GoMLX's graphs run it: nothing is compiled, and the outputs have their shapes.
+// describedExecutable returns outputs without compiling.
 type describedExecutable struct{ p *describedProgram }
 
 var _ compute.Executable = describedExecutable{}
@@ -310,7 +307,6 @@ func (e describedExecutable) Outputs() (outputs []shapes.Shape) {
 	return outputs
 }
 
-// Execute gives outputs of their shapes; what is donated is used up.
 func (e describedExecutable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) (made []compute.Buffer, err error) {
 	parameters, outputs, err := e.p.parts()
 	if err != nil {
@@ -351,7 +347,6 @@ func (e describedExecutable) Execute(inputs []compute.Buffer, donate []bool, on 
 	return made, err
 }
 
-// report gives the compiler's report that was kept under a name, nil if there is none that can be used.
 func (c *cache) report(name string) *aot.Report {
 	kept, err := c.read(name)
 	report := new(aot.Report)

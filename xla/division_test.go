@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Integers divided by a constant with a 0 in it are refused where that is written. XLA's folding of such a quotient
-// ends the process; so what only comes to 0 is hidden from it, and gives what a 0 gives at run time.
+// Integer division by a constant that contains 0 is refused at its line, since XLA's constant folding would end the
+// process. A divisor that only evaluates to 0 is hidden from the folding, and yields the result of run time.
 func TestR20_integersDividedByConstantZero(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, row := range []struct {

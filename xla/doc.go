@@ -1,10 +1,9 @@
-// Package xla opens PJRT plugins and gives each as a GoMLX backend.
+// Package xla opens PJRT plugins as GoMLX backends.
 //
-// Nothing is downloaded unless [InstallIfMissing] asks for it. Opening a plugin sets the environment variables that
-// [pjrt.Environment] lists, where the user has not set them.
+// It downloads nothing without [InstallIfMissing]. Opening a plugin sets the variables of [pjrt.Environment], unless
+// the user has.
 //
-// The plugin for the CPU and Go's runtime take up to 3 GiB of addresses for the smallest program, nearly all of them
-// never touched: under less (ulimit -v) an error, or the last message of Go's runtime, of cgo or of XLA, says that
-// there was no memory. A process that passes a cgroup's limit of memory is killed by the kernel without a message; lazo
-// doctor shows both limits, and [Program.Memory] what a program needs.
+// The CPU plugin and Go's runtime reserve up to 3 GiB of addresses. A lower limit (ulimit -v) ends in an error, or a
+// message of Go's runtime, cgo or XLA. Over a cgroup's limit, the kernel kills the process without a message. lazo
+// doctor shows both limits, [Program.Memory] a program's need.
 package xla

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// The product whose sides are changed for the CPU is the product that was asked for.
+// A product whose sides are swapped for the CPU has the same result.
 func TestCompile_productWithChangedSides(t *testing.T) {
 	const m, k, n = 3, 16, 128
 	r := plugintest.CPU(t)
@@ -27,7 +27,7 @@ func TestCompile_productWithChangedSides(t *testing.T) {
 	require.Contains(t, p.StableHLO(), "optimization_barrier")
 	numbers := func(rows int) (values []float32) {
 		for i := range rows * n {
-			values = append(values, float32(i*7%13-6)) // small whole numbers: every order of adding up gives the same
+			values = append(values, float32(i*7%13-6)) // small integers: exact in any order
 		}
 		return values
 	}

@@ -15,46 +15,43 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// Eager runs graph functions operation by operation: an operation runs as soon as the function
-// adds it, so that [Value] can read it while the function is still at work. It is for looking into a model, not for
-// training it: each operation is a call of the device, and all values of a run stay in memory until its end.
+// Eager runs each operation of a graph function when it is added, so that [Value] can read it. It is for inspecting a
+// model, not for training: each operation is a device call, and all values stay in memory until the run ends.
 //
-// Each operation is compiled alone, once for its kind, shapes and attributes; the 1,024 programs used last are kept
-// until Close. It may be used by several goroutines.
+// Each operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may
+// share it.
 type Eager struct {
 	runtime *Runtime
 	on      *client
 	options EagerOptions
-	keep    int // so many programs
+	keep    int
 
 	mu       sync.Mutex
-	programs map[string]*eagerProgram // by the program's text
+	programs map[string]*eagerProgram
 	uses     int64
 	compiled int
 	took     time.Duration
 }
 
-// EagerOptions are what an [Eager] can do besides.
+// EagerOptions are options of an [Eager].
 type EagerOptions struct {
-	// CheckFinite ends a run at the first operation that makes NaN or an infinity, with a [*NotFiniteError]. It costs a
-	// second program for each operation.
+	// CheckFinite ends a run with a [*NotFiniteError] at the first NaN or infinity. It doubles the number of programs.
 	CheckFinite bool
 }
 
-// ErrNoValue: a node has no value that could be read.
+// ErrNoValue reports that a node has no readable value.
 var ErrNoValue = errors.New("the node has no value")
 
-// eagerProgram is the program of one operation.
 type eagerProgram struct {
 	executable *executable
-	used       int64 // when
+	used       int64
 }
 
-// mostPrograms is how many programs are kept, of some 120 kB each on the CPU. A training step needs one or two hundred;
-// data of ever new shapes needs ever new ones.
+// mostPrograms limits memory: about 120 kB each on the CPU. A training step needs up to 200.
 const mostPrograms = 1024
 
-// NewEager fails with [ErrUnimplemented] for the Go backend, which runs whole graphs only.
+// NewEager makes an Eager. It fails with [ErrUnimplemented] for [Go], which runs only whole graphs, and with
+// [ErrNotRun] for a described machine.
 func NewEager(on *Runtime, options EagerOptions) (*Eager, error) {
 	if d, ok := on.Backend.(*described); ok {
 		return nil, fmt.Errorf("xla: eager: %w: %s runs no operations: compile whole steps for it, by strategies.Jit or strategies.DataParallel", ErrNotRun, d.name)
@@ -66,21 +63,21 @@ func NewEager(on *Runtime, options EagerOptions) (*Eager, error) {
 	return &Eager{runtime: on, on: c, options: options, keep: mostPrograms, programs: map[string]*eagerProgram{}}, nil
 }
 
-// Compiled is how many programs were compiled so far.
+// Compiled returns how many programs were compiled.
 func (e *Eager) Compiled() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.compiled
 }
 
-// CompileTime is how long the plugin took to compile them.
+// CompileTime returns the total compile time.
 func (e *Eager) CompileTime() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.took
 }
 
-// Close frees the compiled programs; the Eager can still be used and compiles again.
+// Close frees the compiled programs. The Eager stays usable and compiles again.
 func (e *Eager) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,9 +89,9 @@ func (e *Eager) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run calls build with a new graph that runs its operations as they come, and gives the values of the nodes that it
-// returns, nil for a nil node; they are the caller's. inputs has the values of the graph's parameters by their names;
-// they stay as they are. After an error nothing is left of the run. Nodes must not be used after it.
+// Run calls build with an eager graph and returns the values of build's nodes, nil for nil, which the caller owns.
+// inputs are the graph's parameters by name; they stay unchanged. After an error nothing is left. Nodes are invalid
+// after Run.
 func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g *graph.Graph) []*graph.Node) (outputs []compute.Buffer, err error) {
 	if e.runtime.closed.Load() {
 		return nil, during(errClosed, "run %s", name)
@@ -104,7 +101,7 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 	if caught := graphs.Catch(func() { outputs, err = r.take(build(g)) }); caught != nil {
 		err = caught
 		if first := (*NotFiniteError)(nil); errors.As(err, &first) {
-			err = first // the error around it only says that the operation was refused
+			err = first // the outer error adds nothing
 		}
 	}
 	g.Finalize()
@@ -122,8 +119,7 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 	return outputs, nil
 }
 
-// Value copies the value of a node to the host while the function that builds the graph is at work in [Eager.Run]. It
-// fails with [ErrNoValue] in a graph that is compiled as a whole, and after the run.
+// Value copies a node's value to the host, within the build function of [Eager.Run]. Elsewhere it is [ErrNoValue].
 func Value(n *graph.Node) (*tensors.Tensor, error) {
 	if n == nil || n.Graph() == nil {
 		return nil, fmt.Errorf("xla: %w: it is nil", ErrNoValue)
@@ -157,7 +153,6 @@ func Value(n *graph.Node) (*tensors.Tensor, error) {
 	return t, nil
 }
 
-// execute compiles a module, unless that was done, and runs it.
 func (e *Eager) execute(m *hlo.Module, operands []compute.Buffer) ([]compute.Buffer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -182,7 +177,6 @@ func (e *Eager) execute(m *hlo.Module, operands []compute.Buffer) ([]compute.Buf
 	return outputs, e.evict()
 }
 
-// evict frees the program that was used longest ago, if there are too many.
 func (e *Eager) evict() error {
 	if len(e.programs) <= e.keep {
 		return nil
@@ -198,7 +192,6 @@ func (e *Eager) evict() error {
 	return p.executable.close()
 }
 
-// simple runs a program of one input and one output.
 func (e *Eager) simple(name string, shape shapes.Shape, build func(f compute.Function, x compute.Value) (compute.Value, error), of compute.Buffer) (compute.Buffer, error) {
 	var outputs []compute.Buffer
 	b := hlo.New(name, func(m *hlo.Module) (_ compute.Executable, err error) {
@@ -223,7 +216,7 @@ func (e *Eager) simple(name string, shape shapes.Shape, build func(f compute.Fun
 	return outputs[0], nil
 }
 
-// IsEager tells whether a graph is run operation by operation, so that [Value] can read its nodes.
+// IsEager reports whether [Value] can read the graph's nodes.
 func IsEager(g *graph.Graph) bool {
 	_, eager := g.Backend().(*eagerRun)
 	return eager

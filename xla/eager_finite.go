@@ -14,22 +14,18 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// NotFiniteError is the first operation of a run that made NaN or an infinity ([EagerOptions].CheckFinite). An infinity
-// that is only handed on, as that of a mask, is none; NaN from infinities is.
-//
-// One switch looks for both, because in a training step an infinity is nearly always NaN an operation later.
+// NotFiniteError is the first operation that made NaN or an infinity ([EagerOptions].CheckFinite). Passing on an
+// infinity, such as a mask's, is allowed; NaN from infinities is not.
 type NotFiniteError struct {
-	// Op is the operation's name ("Log"), or "Parameter" if the value came in so; Parameter is that one's name.
+	// Op is "Log", for example, or "Parameter" with its name in Parameter.
 	Op        string
 	Parameter string
-	// NaN tells NaN from an infinity.
-	NaN      bool
-	Operands []shapes.Shape
-	Output   shapes.Shape
-	// Where is the line of the user's code that asked for the operation, as "package/file.go:12". It is "" for what
-	// lazo adds, as gradients; From tells where these belong.
+	NaN       bool
+	Operands  []shapes.Shape
+	Output    shapes.Shape
+	// Where is the user's line, "package/file.go:12", or "" for what lazo adds, such as gradients: see From.
 	Where string
-	// From are the other lines of the user's code that the operands come from.
+	// From lists the lines that made the operands.
 	From []string
 }
 
@@ -51,7 +47,6 @@ func (e *NotFiniteError) Error() string {
 	return text
 }
 
-// finiteness is the worst that a value has in it.
 type finiteness uint8
 
 const (
@@ -60,14 +55,13 @@ const (
 	notANumber
 )
 
-// check looks at what an operation made.
 func (r *eagerRun) check(o hlo.Single, outputs []compute.Buffer) error {
 	worst, line := finite, o.Where
 	var operands []shapes.Shape
 	for i, b := range o.Operands {
 		worst = max(worst, r.state[b])
 		operands = append(operands, o.Module.Parameters[i].Shape)
-		line = cmp.Or(line, r.lines[b]) // what a gradient makes belongs where its operand does
+		line = cmp.Or(line, r.lines[b]) // a gradient belongs to its operand's line
 	}
 	for i, b := range outputs {
 		shape := o.Module.Outputs[i].Shape
@@ -90,7 +84,7 @@ func (r *eagerRun) check(o hlo.Single, outputs []compute.Buffer) error {
 	return nil
 }
 
-// note keeps what errors need about a value that was not made by an operation. A constant may be infinite.
+// note allows an infinite constant.
 func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
 	if r.eager.options.CheckFinite {
 		r.lines[b] = r.places.Here()
@@ -99,7 +93,7 @@ func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
 	return err
 }
 
-// finiteness asks the device, so that one byte travels and not the whole value.
+// finiteness transfers one byte.
 func (e *Eager) finiteness(b compute.Buffer, shape shapes.Shape) (finiteness, error) {
 	if !shape.DType.IsFloat() && !shape.DType.IsComplex() || shape.Size() == 0 {
 		return finite, nil
@@ -120,7 +114,6 @@ func (e *Eager) finiteness(b compute.Buffer, shape shapes.Shape) (finiteness, er
 	return finiteness(flat[0]), err
 }
 
-// checks builds the program that finds a value's [finiteness], and keeps the first error.
 type checks struct {
 	compute.Function
 	err error
@@ -141,7 +134,7 @@ func (c *checks) two(f func(x, y compute.Value) (compute.Value, error), x, y com
 	return c.do(func() (compute.Value, error) { return f(x, y) })
 }
 
-// worst is 1 for each element that is not finite and 1 more if it is NaN, and of all elements the largest.
+// worst is 1 if not finite, 2 if NaN.
 func (c *checks) worst(x compute.Value) compute.Value {
 	number := func(truth compute.Value) compute.Value {
 		return c.do(func() (compute.Value, error) { return c.ConvertDType(truth, dtypes.Uint8) })

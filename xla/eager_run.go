@@ -15,14 +15,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// eagerRun is the backend of a graph that runs its operations as they come.
 type eagerRun struct {
 	*Runtime
 	eager   *Eager
 	builder *eagerBuilder
 	inputs  map[string]compute.Buffer
-	made    []compute.Buffer // the run's own
-	// For CheckFinite: the operation behind each value, and the user's line that made it.
+	made    []compute.Buffer // owned by the run
+	// For CheckFinite: finiteness and user's line.
 	state  map[compute.Buffer]finiteness
 	lines  map[compute.Buffer]string
 	places graphs.Places
@@ -34,7 +33,6 @@ func (r *eagerRun) Builder(name string) compute.Builder {
 	return r.builder
 }
 
-// operation runs one operation.
 func (r *eagerRun) operation(o hlo.Single) ([]compute.Buffer, error) {
 	outputs, err := r.eager.execute(o.Module, o.Operands)
 	if err != nil {
@@ -47,7 +45,7 @@ func (r *eagerRun) operation(o hlo.Single) ([]compute.Buffer, error) {
 	return outputs, r.check(o, outputs)
 }
 
-// buffer finds the value of a node. GoMLX does not show the operation behind a node, but it hands it to the builder.
+// buffer finds a node's value, which GoMLX only passes to the builder.
 func (r *eagerRun) buffer(n *graph.Node) (compute.Buffer, error) {
 	if of, ok := n.Graph().Backend().(*eagerRun); !ok || of != r {
 		return nil, fmt.Errorf("it is of another graph, %q", n.Graph().Name())
@@ -56,7 +54,6 @@ func (r *eagerRun) buffer(n *graph.Node) (compute.Buffer, error) {
 	return r.builder.Value(r.builder.main.last)
 }
 
-// take gives the values of nodes away.
 func (r *eagerRun) take(nodes []*graph.Node) ([]compute.Buffer, error) {
 	outputs := make([]compute.Buffer, len(nodes))
 	taken := map[compute.Buffer]bool{}
@@ -68,7 +65,7 @@ func (r *eagerRun) take(nodes []*graph.Node) ([]compute.Buffer, error) {
 			continue
 		}
 		b, err := r.buffer(n)
-		if err == nil && taken[b] { // an input, or an output twice
+		if err == nil && taken[b] {
 			b, err = r.copy(b)
 		}
 		if err != nil {
@@ -117,15 +114,14 @@ type eagerBuilder struct {
 
 func (b *eagerBuilder) Main() compute.Function { return b.main }
 
-// eagerMain gives a graph its parameters and constants as values.
 type eagerMain struct {
 	*hlo.Function
 	builder *hlo.Builder
 	run     *eagerRun
-	last    compute.Value // what Identity was called with
+	last    compute.Value
 }
 
-// Identity hands on what it got: see [eagerRun.buffer].
+// Identity serves [eagerRun.buffer].
 func (f *eagerMain) Identity(x compute.Value) (compute.Value, error) {
 	f.last = x
 	return x, nil
@@ -155,7 +151,7 @@ func (f *eagerMain) Parameter(name string, shape shapes.Shape, sharding *compute
 	return f.builder.Known(compute.OpTypeParameter, shape, v)
 }
 
-// Constant puts values on the device: to compile a program for each of them would be a waste.
+// Constant avoids compiling a program for each.
 func (f *eagerMain) Constant(flat any, dims ...int) (compute.Value, error) {
 	t := reflect.TypeOf(flat)
 	if t == nil || t.Kind() != reflect.Slice {

@@ -52,7 +52,7 @@ func TestEager_readsValuesOnTheWay(t *testing.T) {
 		require.Equal(t, []float32{1, 2, 3}, value(t, x))
 		sum := graph.ReduceAllSum(x)
 		require.Equal(t, float32(6), value(t, sum))
-		if value(t, sum).(float32) > 5 { // what is built may depend on what came out
+		if value(t, sum).(float32) > 5 { // the graph may depend on a value
 			x = graph.Neg(x)
 		}
 		require.Equal(t, []bool{true, false}, value(t, graph.Const(g, []bool{true, false})))
@@ -85,7 +85,7 @@ func TestEager_readsValuesOnTheWay(t *testing.T) {
 	require.Equal(t, before, pjrt.Live())
 }
 
-// A program is compiled for each operation, shape and attribute, once; the oldest go first.
+// A program is compiled once for each operation, shape and attribute; the oldest are freed first.
 func TestEager_compilesOnce(t *testing.T) {
 	e := newEager(t, plugintest.Uncached(t), xla.EagerOptions{})
 	before := pjrt.Live().Executables
@@ -151,7 +151,7 @@ func TestEager_errors(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := e.Run("step", map[string]compute.Buffer{"x": x}, func(g *graph.Graph) []*graph.Node {
-				graph.Exp(graph.Const(g, float32(2))) // something that has to go again
+				graph.Exp(graph.Const(g, float32(2))) // forces an eviction
 				row.build(g)
 				return []*graph.Node{other}
 			})
@@ -193,7 +193,7 @@ func TestEager_closedRuntime(t *testing.T) {
 	require.ErrorIs(t, look(e, func(*graph.Graph) {}), xla.ErrClosed)
 }
 
-// A device of several runs all on its first.
+// With several devices, everything runs on the first.
 func TestEager_severalDevices(t *testing.T) {
 	e := newEager(t, plugintest.Uncached(t, xla.ClientOption("cpu_device_count", 2)), xla.EagerOptions{CheckFinite: true})
 	require.NoError(t, look(e, func(g *graph.Graph) {

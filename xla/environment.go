@@ -12,23 +12,20 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// xlaFlags is the variable with XLA's own options.
 const xlaFlags = "XLA_FLAGS"
 
-// environment is what a plugin reads of its process's environment: it may change what programs compute.
+// environment may change what programs compute.
 type environment struct {
-	flags string   // what XLA_FLAGS says, or the file that it names
+	flags string   // XLA_FLAGS, or content of its file
 	other []string // NAME=value, sorted
 }
 
-// The beginnings of the names of variables that plugins read, or what they are made of: one that changes nothing costs
-// a compilation, one that is missing here would give a program of other numbers.
+// A superfluous prefix costs a compilation; a missing one could load a program with other results.
 var environmentPrefixes = []string{
 	"XLA_", "TF_", "TSL_", "PJRT_", "NPROC", "LIBTPU_", "TPU_", "MEGASCALE_", "CUDA_", "CUDNN_", "CUBLAS", "NVIDIA_", "NCCL_", "ROCM_", "HIP_",
 	"ONEDNN_", "DNNL_", "LLVM_", "MLIR_", "EIGEN_", "OMP_", "HWLOC_",
 }
 
-// environmentOf reads what the plugin at path would read if it started now.
 func environmentOf(path string) (e environment, err error) {
 	set := pjrt.Environment(path, os.Getenv)
 	for _, entry := range os.Environ() {
@@ -38,7 +35,7 @@ func environmentOf(path string) (e environment, err error) {
 		}
 	}
 	for name, value := range set {
-		// Where plugins are looked for, and what they log, decides nothing.
+		// These do not affect programs.
 		if name == xlaFlags || name == SearchPathVariable || strings.HasPrefix(name, "TF_CPP_") {
 			continue
 		}
@@ -50,16 +47,15 @@ func environmentOf(path string) (e environment, err error) {
 	if e.flags, err = readFlags(set[xlaFlags]); err != nil {
 		return environment{}, err
 	}
-	if strings.Contains(e.flags, "xla_flags_reset") { // the plugin would read them anew for each program
+	if strings.Contains(e.flags, "xla_flags_reset") {
 		return environment{}, fmt.Errorf("%w: xla_flags_reset is not supported: programs that are compiled once and shared must mean the same", ErrFlags)
 	}
 	return e, nil
 }
 
-// flagsLimit is more than all flags of XLA together.
 const flagsLimit = 1 << 20
 
-// readFlags gives the flags themselves: a value that does not begin with "-" names a file that has them.
+// readFlags reads a file if value does not begin with "-".
 func readFlags(value string) (string, error) {
 	if value == "" || strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "-") {
 		return value, nil
@@ -79,13 +75,11 @@ func readFlags(value string) (string, error) {
 	return "", fmt.Errorf("%w: %.200q begins with no \"-\", so it names a file: %w", ErrFlags, value, err)
 }
 
-// String is the whole environment, for keys.
 func (e environment) String() string {
 	return fmt.Sprintf("%q %q", e.flags, e.other)
 }
 
-// options is a digest of the variables that hold options: a plugin may end the process for an option that it does not
-// know.
+// options is a digest: plugins may crash on unknown options.
 func (e environment) options() string {
 	all := []string{e.flags}
 	for _, entry := range e.other {
@@ -96,8 +90,7 @@ func (e environment) options() string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", all)))
 }
 
-// origin is a plugin's file and the environment that it read, as they were when this process started it: neither is
-// read again.
+// origin is a plugin as this process first opened it.
 type origin struct {
 	file        identity
 	environment environment
@@ -108,8 +101,7 @@ var started struct {
 	plugins map[string]origin
 }
 
-// originOf gives the origin of the plugin at path: the present one if the process has not started it yet. The plugin
-// would ignore flags that changed since, so they are an error.
+// originOf refuses changed flags, which the plugin would ignore.
 func originOf(path string) (origin, error) {
 	now, err := environmentOf(path)
 	if err != nil {
@@ -135,7 +127,7 @@ func originOf(path string) (origin, error) {
 	return started.plugins[path], nil
 }
 
-// userFlags leaves out what lazo adds for CUDA.
+// userFlags excludes what lazo adds for CUDA.
 func userFlags(flags string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(flags), func(f string) bool { return strings.HasPrefix(f, "--xla_gpu_cuda_data_dir=") }), " ")
 }

@@ -14,8 +14,8 @@ import (
 
 const fastMath = "--xla_cpu_enable_fast_math=true --xla_cpu_fast_math_honor_nans=false"
 
-// TestR01_F44_theCacheKnowsTheEnvironment: what a plugin reads of the environment is part of the key, be it inline or
-// in the file that XLA_FLAGS names. Each value is tried in two processes: the first finds nothing, the second its own.
+// TestR01_F44_theCacheKnowsTheEnvironment: the environment that a plugin reads is part of the key, inline or in the
+// file that XLA_FLAGS names. Each value is tried in two processes: the first finds nothing, the second its own program.
 func TestR01_F44_theCacheKnowsTheEnvironment(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "compiled")
 	file := filepath.Join(t.TempDir(), "flags")
@@ -41,7 +41,7 @@ func TestR01_F44_theCacheKnowsTheEnvironment(t *testing.T) {
 			*hits += got.Hits
 		}
 	}
-	// A file with what was given inline before means the same.
+	// A file with the flags given inline before is the same.
 	require.NoError(t, os.WriteFile(file, []byte(fastMath), 0o600))
 	require.Equal(t, 1, task{Cache: cache}.inChild(t, "", "XLA_FLAGS="+file).Hits)
 	require.Zero(t, across)
@@ -49,7 +49,7 @@ func TestR01_F44_theCacheKnowsTheEnvironment(t *testing.T) {
 	t.Logf("F44: %d environments: %d hits across values, %d of their own", len(rows), across, own)
 }
 
-// TestR01_flagsThatChangeLater: the plugin reads them once, so a change is an error and not passed over.
+// TestR01_flagsThatChangeLater: the plugin reads flags once, so a change is an error and not ignored.
 func TestR01_flagsThatChangeLater(t *testing.T) {
 	got := task{Set: fastMath}.inChild(t, "", "XLA_FLAGS=--xla_cpu_enable_fast_math=false")
 	require.Zero(t, got.code, got.stderr)
@@ -57,8 +57,8 @@ func TestR01_flagsThatChangeLater(t *testing.T) {
 	require.Regexp(t, `^xla: open /.*: the plugin does not take these XLA_FLAGS: they are "--xla_cpu_enable_fast_math=true .*", and were "--xla_cpu_enable_fast_math=false" when this process opened the plugin first`, got.Error)
 }
 
-// TestFlags_devicesOfTheHost: XLA's flag for the count of devices counts where no client option says another; the
-// plugin passes over it.
+// TestFlags_devicesOfTheHost: XLA's flag for the number of devices applies unless a client option sets it; the plugin
+// ignores it.
 func TestFlags_devicesOfTheHost(t *testing.T) {
 	got := task{}.inChild(t, "", "XLA_FLAGS=--xla_force_host_platform_device_count=2 --xla_force_host_platform_device_count=3")
 	require.Zero(t, got.code, got.stderr)
@@ -66,7 +66,7 @@ func TestFlags_devicesOfTheHost(t *testing.T) {
 	require.Equal(t, 3, got.Devices)
 }
 
-// TestR22_unknownFlags: what XLA would end the process for is an error of Open, whichever plugin it is.
+// TestR22_unknownFlags: flags for which XLA would end the process are an error of Open, for each plugin.
 func TestR22_unknownFlags(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "none")
 	for _, row := range []struct{ flags, want string }{

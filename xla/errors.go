@@ -18,36 +18,34 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// What can be wrong with a plugin. An error of [Open] that is about the plugin
-// matches one of these; most are a [*NotFoundError], a [*probe.Error] or a
-// [*pjrt.ABIError] as well, which say more.
+// Errors of [Open] about a plugin. Most are also a [*NotFoundError], a [*probe.Error] or a [*pjrt.ABIError].
 var (
 	ErrPluginNotFound = errors.New("no PJRT plugin found")
 	ErrPluginDamaged  = probe.ErrDamaged
-	ErrPluginInsecure = owners.ErrUnsafe // others may have written it, or may replace it: docs/security.md
+	ErrPluginInsecure = owners.ErrUnsafe // others may change or replace it: docs/security.md
 	ErrABI            = pjrt.ErrABI
 	ErrNoDevice       = probe.ErrNoDevice
 	ErrTimeout        = probe.ErrTimeout
-	// ErrFlags: the plugin does not take what XLA_FLAGS says.
+	// ErrFlags reports that the plugin refuses XLA_FLAGS.
 	ErrFlags = probe.ErrFlags
 )
 
-// What can happen while programs are built, compiled and run. An [*Error] matches the one that fits, if any.
+// Errors of building, compiling and running programs. An [*Error] matches at most one.
 var (
-	// ErrOutOfMemory: the device or the host had no room. A smaller batch may fit.
+	// ErrOutOfMemory reports too little memory, on the device or the host. A smaller batch may fit.
 	ErrOutOfMemory = pjrt.ErrOutOfMemory
-	// ErrInvalidArgument: an operation does not take operands of these shapes or types, or a run not these inputs.
+	// ErrInvalidArgument reports a wrong shape or dtype.
 	ErrInvalidArgument = pjrt.ErrInvalidArgument
-	// ErrUnimplemented: the backend or the device lacks the operation.
+	// ErrUnimplemented reports an operation that the backend or device lacks.
 	ErrUnimplemented = errors.New("operation not implemented")
-	// ErrDeviceLost: the device stopped answering. What was on it is gone; open
-	// a new runtime, or a new process, and restore.
+	// ErrDeviceLost reports a device that stopped answering and lost its values. Open a new runtime or process, and
+	// restore.
 	ErrDeviceLost = errors.New("device lost")
-	// ErrDeadline: something that is waited for, such as another process, did not come in time.
+	// ErrDeadline reports that something awaited, such as a process, is late.
 	ErrDeadline = pjrt.ErrDeadline
-	// ErrClosed: a runtime, or one of its programs or buffers, was used after its Close.
+	// ErrClosed reports a use after Close.
 	ErrClosed = pjrt.ErrClosed
-	// ErrBusy: another goroutine uses a value in a way that excludes all others.
+	// ErrBusy reports that another goroutine uses a value exclusively.
 	ErrBusy = pjrt.ErrBusy
 )
 
@@ -56,11 +54,11 @@ var (
 	errProgramClosed = fmt.Errorf("xla: the program is %w", ErrClosed)
 )
 
-// NotFoundError lists where a plugin was looked for. It matches [ErrPluginNotFound].
+// NotFoundError lists where a plugin was searched. It matches [ErrPluginNotFound].
 type NotFoundError struct {
-	Plugin  string   // as asked for
-	Tried   []string // every place, in order
-	Install string   // the command that installs it, "" if lazo has none
+	Plugin  string
+	Tried   []string
+	Install string // command that installs it, or ""
 }
 
 func (e *NotFoundError) Error() string {
@@ -73,7 +71,7 @@ func (e *NotFoundError) Error() string {
 		fmt.Fprintf(&text, "\n  install  %s", e.Install)
 		fmt.Fprintf(&text, "\n  or use the plugin %q: GoMLX's pure-Go backend, slower and with fewer operations", Go)
 	} else if pluginName.MatchString(e.Plugin) {
-		known := slices.DeleteFunc(install.Kinds(), func(kind string) bool { // what only compiles, and MPI
+		known := slices.DeleteFunc(install.Kinds(), func(kind string) bool { // only for compiling, and MPI
 			return strings.Contains(kind, "_") || !slices.Contains([]string{CPU, CUDA, TPU}, platform(kind))
 		})
 		fmt.Fprintf(&text, "\n  known    %s, %s, or the path of a library", strings.Join(known, ", "), Go)
@@ -81,29 +79,28 @@ func (e *NotFoundError) Error() string {
 	return text.String()
 }
 
-// Is makes errors.Is(err, ErrPluginNotFound) hold.
 func (e *NotFoundError) Is(target error) bool { return target == ErrPluginNotFound }
 
 // Code is PJRT's status code, the same as Abseil's and gRPC's.
 type Code = pjrt.Code
 
-// Error is a failure to build, compile or run a program. It matches [ErrOutOfMemory] or one of its neighbours where one
-// fits.
+// Error is a failure to build, compile or run a program. It matches [ErrOutOfMemory] or another error of that group, if
+// one fits.
 type Error struct {
-	// Code is what the plugin reported; 0 where it was not asked. An operation that lazo refuses is an InvalidArgument.
+	// Code is the plugin's status, 0 without one, InvalidArgument for an operation that lazo refuses.
 	Code Code
-	// Message is the plugin's own words, at most 2 KB, or those of the graph function that failed.
+	// Message is from the plugin, at most 2 KB, or the graph function.
 	Message string
-	// Context is what was being done, "" if not known.
+	// Context is the failed action, or "".
 	Context string
-	// Where is the line of the user's own code, as "package/file.go:12", "" if not known.
+	// Where is the line of the user's code, "package/file.go:12", or "".
 	Where string
-	// Operation and Operands are what could not be built or compiled, "" and none if not known.
+	// Operation and Operands are what could not be built or compiled, if known.
 	Operation string
 	Operands  []shapes.Shape
-	// Memory is what a program that found no room needs, "" if not known.
+	// Memory is the need of a program that did not fit, or "".
 	Memory string
-	Err    error // the error as it came
+	Err    error // original error
 }
 
 func (e *Error) Error() string {
@@ -114,7 +111,7 @@ func (e *Error) Error() string {
 	return text + e.said(e.Message)
 }
 
-// Point is the message without what was being done, for an error that wraps this one and says that itself.
+// Point returns the message without Context, for wrapping.
 func (e *Error) Point() string { return e.said(graphs.Bare(e.Message)) }
 
 func (e *Error) said(message string) string {
@@ -138,10 +135,10 @@ func (e *Error) said(message string) string {
 	return text
 }
 
-// Unwrap gives the error as it came.
+// Unwrap returns the original error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes errors.Is hold for the sentinel that fits.
+// Is matches the sentinel that fits.
 func (e *Error) Is(target error) bool {
 	if target == syscall.ENOSPC {
 		return e.kind() == errDiskFull
@@ -149,7 +146,7 @@ func (e *Error) Is(target error) bool {
 	return target != nil && target == e.kind()
 }
 
-// refused tells an operation that did not get as far as the plugin; the message says it all.
+// refused reports whether the plugin was not reached.
 func (e *Error) refused() bool { return !errors.As(e.Err, new(*pjrt.Error)) }
 
 func shapeList(list []shapes.Shape) string {
@@ -160,8 +157,7 @@ func shapeList(list []shapes.Shape) string {
 	return strings.Join(texts, ", ")
 }
 
-// Some failures arrive as INTERNAL: the CPU plugin words a lack of memory, CUDA gives the driver's
-// name for them.
+// Some failures have the code INTERNAL.
 var (
 	memoryNames = []string{"Out of memory allocating", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation"}
 	lostNames   = []string{
@@ -170,7 +166,7 @@ var (
 	}
 )
 
-// errDiskFull is the kind of an error that matches [syscall.ENOSPC].
+// errDiskFull matches [syscall.ENOSPC].
 var errDiskFull = errors.New("a disk is full, probably that of the folder for temporary files, which compilers write into: make room, or set $TMPDIR")
 
 func (e *Error) kind() error {
@@ -199,9 +195,8 @@ func (e *Error) kind() error {
 
 const messageLimit = 2 << 10
 
-// WrapError turns an error that came out of GoMLX or the binding into an [*Error] with all that is known: what PJRT
-// reported, an operation that was refused, a panic of a graph function. Any other error, and nil, comes back as it is;
-// so does an error that was wrapped before.
+// WrapError turns PJRT's errors, refused operations and panics of graph functions into an [*Error]. It returns others,
+// nil and an Error unchanged.
 func WrapError(err error) error {
 	if err == nil || errors.As(err, new(*Error)) {
 		return err
@@ -212,7 +207,7 @@ func WrapError(err error) error {
 	var refused *hlo.Error
 	switch {
 	case errors.As(err, &reported):
-		if errors.As(err, &refused) { // an operation that ran alone
+		if errors.As(err, &refused) {
 			e.Operation, e.Operands = refused.Operation.String(), refused.Operands
 		}
 		e.Code, e.Message = reported.Code, strings.TrimSpace(reported.Message)
@@ -228,12 +223,11 @@ func WrapError(err error) error {
 	case !errors.As(err, &caught):
 		return err
 	}
-	// The line stands at the front of the message.
 	e.Message = strings.Replace(err.Error(), e.Where+": ", "", min(len(e.Where), 1))
 	return e
 }
 
-// during adds what was being done when err came up. The message has the package's prefix once.
+// during avoids a second "xla: ".
 func during(err error, format string, args ...any) error {
 	what := fmt.Sprintf(format, args...)
 	if errors.Is(err, ErrInputsLost) {
@@ -249,7 +243,7 @@ func during(err error, format string, args ...any) error {
 	return &outer
 }
 
-// failedWork is an error that says nothing of a program.
+// failedWork is not about a program.
 type failedWork struct {
 	what string
 	err  error
@@ -259,7 +253,6 @@ func (f *failedWork) Error() string {
 	return "xla: " + f.what + ": " + strings.TrimPrefix(strings.TrimPrefix(f.err.Error(), "xla: "), "pjrt: ")
 }
 
-// Point is the message without what was being done.
 func (f *failedWork) Point() string { return graphs.Point(f.err) }
 
 func (f *failedWork) Unwrap() error { return f.err }

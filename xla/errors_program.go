@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// located adds to an error of compiling which operation it is about, and the line of the user's code that made it.
+// located adds the operation and the user's line.
 func located(m *hlo.Module, err error) error {
 	err = WrapError(err)
 	var e *Error
@@ -31,8 +31,7 @@ func (p *Program) explained(err error) error {
 	return err
 }
 
-// explained adds to an error of running for which there was no room what the program needs, and says it plainly if the
-// whole runtime is closed.
+// explained adds the need of memory, or names a closed runtime.
 func (e *executable) explained(err error) error {
 	if errors.Is(err, ErrClosed) && e.of.closed.Load() {
 		return errClosed
@@ -44,7 +43,6 @@ func (e *executable) explained(err error) error {
 	return err
 }
 
-// memoryText is the program's need of memory, and the largest values in it, one in a line.
 func (e *executable) memoryText() string {
 	var lines []string
 	if _, text := e.needs(); text != "" {
@@ -74,8 +72,7 @@ func (e *executable) memoryText() string {
 	return strings.Join(lines, "\n")
 }
 
-// needs is what the compiler reckons of the memory of a run, in bytes and in words; 0 and "" where it does not. It is
-// the sum of the parts: the peak that the CPU plugin tells leaves temporary values out.
+// needs sums the parts: the CPU plugin's peak omits temporary values.
 func (e *executable) needs() (bytes int64, text string) {
 	m, err := e.pjrt.Memory()
 	if err != nil {
@@ -86,7 +83,6 @@ func (e *executable) needs() (bytes int64, text string) {
 		byteText(bytes), byteText(m.Arguments), byteText(m.Outputs), byteText(m.Aliased), byteText(m.Temporary))
 }
 
-// byteText writes a number of bytes for people.
 func byteText(n int64) string {
 	const unit = 1 << 10
 	if n < 10*unit {

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// The plugin's own words about a text that it does not take lead to the line here that asked for the operation. The
-// builder lets nothing through that the plugin refuses, so the text is spoilt on its way.
+// The plugin's message about a refused text leads to the line here that asked for the operation. The builder passes
+// nothing that the plugin refuses, so the test corrupts the text.
 func TestLocated(t *testing.T) {
 	r, err := Open(t.Context(), CPU)
 	require.NoError(t, err)

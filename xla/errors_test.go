@@ -69,7 +69,7 @@ func TestWrapError(t *testing.T) {
 	assert.Less(t, len(long.Error()), 2200)
 }
 
-// during is how the binding says what was being done: its prefix stays the only one.
+// during is an error as the binding wraps it: its prefix appears once.
 type during struct{ err *pjrt.Error }
 
 func (d during) Error() string {
@@ -77,7 +77,7 @@ func (d during) Error() string {
 }
 func (d during) Unwrap() error { return d.err }
 
-// The real thing: a program that asks for 16 TiB.
+// A program asks for 16 TiB.
 func TestOutOfMemory(t *testing.T) {
 	runtime := plugintest.Uncached(t)
 	builder := runtime.Builder("huge")

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Instructions are the instructions of a program as the devices run it: for each its operation, such as "all-reduce",
-// and the numbers that XLA gives to the types of its elements (xla_data.proto: 11 is F32, 12 F64, 5 S64, 8 U32).
+// Instructions returns the instructions of a compiled program: each with its operation, such as "all-reduce", and XLA's
+// numbers of its dtypes (xla_data.proto: 11 is F32, 12 F64, 5 S64, 8 U32).
 func Instructions(p *Program) ([]Instruction, error) {
 	code, format, err := p.runs.(*calls).executable.pjrt.OptimizedProgram()
 	switch {
@@ -31,16 +31,16 @@ func Instructions(p *Program) ([]Instruction, error) {
 	return all, nil
 }
 
-// WrittenFor has the runtime write programs as for a plugin of another kind; it runs them as before.
+// WrittenFor makes the runtime write programs as for another kind of plugin; it runs them unchanged.
 func WrittenFor(r *Runtime, kind string) { r.Backend.(*client).plugin.Kind = kind }
 
-// Instruction is one of a compiled program.
+// Instruction is an instruction of a compiled program.
 type Instruction struct {
 	Op    string
 	Types []uint64
 }
 
-// protoTypes are the types of a shape, or of the parts of a tuple.
+// protoTypes returns the dtypes of a shape, or of a tuple's parts.
 func protoTypes(shape []byte) (types []uint64) {
 	for _, part := range protoFields(shape, 4) {
 		types = append(types, protoTypes(part)...)
@@ -57,7 +57,7 @@ func protoTypes(shape []byte) (types []uint64) {
 	return types
 }
 
-// protoFields are the messages at a path of field numbers.
+// protoFields returns the messages at a path of field numbers.
 func protoFields(message []byte, path ...protowire.Number) (found [][]byte) {
 	if len(path) == 0 {
 		return [][]byte{message}
@@ -74,8 +74,8 @@ func protoFields(message []byte, path ...protowire.Number) (found [][]byte) {
 	return found
 }
 
-// RankLimit is how many processes a runtime is refused for.
+// RankLimit is the limit of processes.
 var RankLimit = rankLimit
 
-// FirstDifference says in which line two programs differ.
+// FirstDifference describes the line in which two programs differ.
 var FirstDifference = firstDifference

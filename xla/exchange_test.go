@@ -20,7 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// gathered are metrics of each form: sums, moments, extremes, bins that are fewer than the examples and more.
+// gathered has metrics of each form: sums, moments, extremes, fewer bins than examples and more.
 func gathered() metrics.Collection {
 	both, scored, curve := []string{"a", "b"}, []string{"labels", "scores"}, []string{"truth", "a"}
 	c := metrics.Collection{
@@ -48,7 +48,7 @@ func gathered() metrics.Collection {
 	return c
 }
 
-// gatheredFields are what the metrics take of n examples.
+// gatheredFields returns the fields that the metrics take, for n examples.
 func gatheredFields(n int) (names []string, of []shapes.Shape) {
 	return []string{"weights", "labels", "truth", "a", "b", "scores"}, []shapes.Shape{
 		shapes.Make(dtypes.Bool, n), shapes.Make(dtypes.Int32, n), shapes.Make(dtypes.Int32, n),
@@ -56,8 +56,8 @@ func gatheredFields(n int) (names []string, of []shapes.Shape) {
 	}
 }
 
-// GPUs gather what metrics have on each, and reduce no numbers of 64 bits on their way; the figures are those of one
-// device. A TPU's compiler and the CPU's reduce them exactly as they are.
+// GPUs gather metrics from all devices, because they do not reduce 64-bit numbers; results equal those of one device.
+// The compilers for TPUs and CPUs reduce them exactly.
 func TestCompileOver_gathersWideNumbers(t *testing.T) {
 	const s64, u64, f64, examples = 5, 9, 12, 64
 	c := gathered()
@@ -189,7 +189,7 @@ func drawn[T any](n int, draw func() T) []T {
 	return list
 }
 
-// partOf is what a device has of a slice.
+// partOf returns a device's part of a slice.
 func partOf(slice any, device, devices int) any {
 	v := reflect.ValueOf(slice)
 	n := v.Len() / devices

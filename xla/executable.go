@@ -14,13 +14,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// executable is a compiled module as GoMLX's graphs run it. [Program] runs it in ways that GoMLX does not know.
 type executable struct {
 	of     *client
 	module *hlo.Module
-	text   string // the module's
+	text   string
 	pjrt   *pjrt.Executable
-	shared *sharedProgram // pjrt, if others may use it too
+	shared *sharedProgram
 	took   time.Duration
 	// portable programs run on any one device.
 	portable  bool
@@ -31,7 +30,6 @@ type executable struct {
 var _ compute.Executable = (*executable)(nil)
 
 func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
-	// A program of one device without an assignment may be run on any of several devices.
 	e, err := c.compileFor(m, len(c.devices) > 1 && m.Devices.Count() == 1 && m.Devices.Assignment == nil, false)
 	if err != nil {
 		return nil, err
@@ -39,25 +37,22 @@ func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 	return e, nil
 }
 
-// baseOptions are what every program for a platform is compiled with.
 func baseOptions(kind string) pjrt.CompileOptions {
 	options := pjrt.CompileOptions{Debug: map[string]any{}}
 	if kind == CPU {
-		// XNNPACK keeps a packed copy of a product's right side, and uses it for a later run with a right side
-		// at the same address. What is written in place stays where it is: a test step would go on with the weights of
-		// its first runs, with no error. (Nor is it faster: docs/maintain/performance.md.)
+		// XNNPACK caches packed weights by address. After an update in place, a test step would silently use old ones.
+		// Nor is it faster (docs/maintain/performance.md).
 		options.Debug["xla_cpu_use_xnnpack"] = false
-		// The plugin's own default lets a maximum or minimum over an axis pass over NaN, and so hides one.
+		// By default, max and min over an axis ignore NaN.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
-		// YNNPACK, which newer plugins have beside XNNPACK, computes single products (4) and convolutions (5) alone, and
-		// keeps no copies. Joined with sums and what stands around them it gave wrong numbers without an error, in plugins
-		// of PJRT API 0.112 and 0.115, and ended the process (docs/plugins.md).
+		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it returned wrong numbers and
+		// crashed in plugins of PJRT API 0.112 and 0.115 (docs/plugins.md).
 		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
 	}
 	return options
 }
 
-// compileFor compiles a module, unless it may be shared and there is one of the same text.
+// compileFor may share a program of the same text.
 func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, error) {
 	options := baseOptions(c.plugin.Kind)
 	options.Portable = portable
@@ -111,15 +106,13 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 	return e, nil
 }
 
-// compileText compiles a text, or has it from the cache.
 func (c *client) compileText(text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	return c.cache.compile(c.client, text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
 }
 
-// exchanges tells whether a module is divided over several processes.
+// exchanges reports whether m is sharded over processes.
 func (c *client) exchanges(m *hlo.Module) bool { return c.across != nil && m.Devices.Count() > 1 }
 
-// forDevices says for which of so many devices a module is compiled; id gives the ID of one.
 func forDevices(options *pjrt.CompileOptions, m *hlo.Module, devices int, id func(compute.DeviceNum) (int, error)) error {
 	n := m.Devices.Count()
 	if n > devices {
@@ -141,10 +134,8 @@ func forDevices(options *pjrt.CompileOptions, m *hlo.Module, devices int, id fun
 	return nil
 }
 
-// StableHLO is the program as it was given to the plugin.
 func (e *executable) StableHLO() string { return e.text }
 
-// Finalize frees the program.
 func (e *executable) Finalize() { _ = e.close() }
 
 func (e *executable) close() error {
@@ -169,8 +160,8 @@ func (e *executable) Outputs() (outputs []shapes.Shape) {
 	return outputs
 }
 
-// Execute runs the program and waits. Inputs and outputs are those of one device after the other. What the program
-// writes over is copied first unless it is donated; what is donated is freed.
+// Execute runs the program and waits, device after device. It copies what the program overwrites unless donated, and
+// frees what is donated.
 func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := e.module.Devices.Count()
 	if e.of.exchanges(e.module) {

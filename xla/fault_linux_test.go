@@ -22,8 +22,8 @@ import (
 
 const limitedChild = "LAZO_XLA_TEST_LIMITED"
 
-// F17: under a real limit of memory, which leaves a program more and more, until it has enough: whichever of its pieces
-// finds no room, the inputs are left. 16 TiB are refused before anything was taken.
+// F17: under a real memory limit that rises until the program fits, the inputs stay valid, whichever allocation fails.
+// 16 TiB are refused before any allocation.
 func TestF17_memoryLimit(t *testing.T) {
 	if os.Getenv(limitedChild) != "" {
 		limited(t)
@@ -79,7 +79,7 @@ func limited(t *testing.T) {
 	}
 }
 
-// limit lets the process have so many bytes more of address space; -1 for any number.
+// limit lets the process allocate this many more bytes of address space; -1 removes the limit.
 func limit(t *testing.T, more int) {
 	t.Helper()
 	var now unix.Rlimit

@@ -32,7 +32,7 @@ func greedy(g *graph.Graph) xla.Built {
 	return xla.Built{Outputs: []*graph.Node{graph.Add(x, graph.ReduceAllMax(graph.Dot(square, column).Product()))}, InPlace: map[int]int{0: 0}}
 }
 
-// F17, F18: a run that finds no room says what it needs, and leaves its inputs and nothing else.
+// F17, F18: a run without enough memory reports its need, and leaves its inputs and nothing else.
 func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
 	r := plugintest.Uncached(t, xla.KeepPrograms(0))
 	before := pjrt.Live()
@@ -59,8 +59,8 @@ func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
 	t.Logf("F17: %d of %d failed runs left the inputs; F18: 0 objects left; %v", runs, runs, err)
 }
 
-// F17: a program's first run copies what it is to write over, later ones write in place. That is what leaves the inputs
-// of a first run that finds no room, whenever it fails: without it they are lost in some runs and not in others.
+// F17: a program's first run copies what it overwrites; later runs write in place. Without the copy, a first run that
+// fails would sometimes lose its inputs.
 func TestF17_theFirstRunCopies(t *testing.T) {
 	r := plugintest.Uncached(t)
 	p, err := r.Compile("plus one", plusOne)
@@ -82,7 +82,7 @@ func TestF17_theFirstRunCopies(t *testing.T) {
 	t.Log("F17: the first run wrote elsewhere, the second in place")
 }
 
-// F17: what cannot be built is a typed error with operation, shapes and line, said once, and leaves nothing.
+// F17: an invalid graph is a typed error with operation, shapes and line, reported once, and leaves nothing.
 func TestF17_buildErrors(t *testing.T) {
 	r := plugintest.Uncached(t)
 	before := pjrt.Live()
@@ -124,7 +124,7 @@ func TestF17_buildErrors(t *testing.T) {
 	require.Equal(t, before, pjrt.Live())
 }
 
-// F41: what is used after Close is an error that says so.
+// F41: a use after Close is an error that names it.
 func TestF41_useAfterClose(t *testing.T) {
 	r, err := xla.Open(t.Context(), xla.CPU)
 	require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestF41_useAfterClose(t *testing.T) {
 	t.Logf("F41: %d calls after Close: ErrClosed each", len(rows)+3)
 }
 
-// F41: a runtime that is closed under running programs.
+// F41: a runtime is closed while programs run.
 func TestF41_closeWhileItRuns(t *testing.T) {
 	const rounds, runs = 30, 40
 	done, refused := 0, 0

@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// What plugins are told of a machine: the table of GPUs can be read, and a TPU's child asks no metadata server.
+// Descriptions for plugins: the table of GPUs can be read, and a TPU's child asks no metadata server.
 func TestDescribe(t *testing.T) {
 	require.Equal(t, []string{"a100", "h100"}, xla.DeviceKinds())
 	for _, kind := range xla.DeviceKinds() {

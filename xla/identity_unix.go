@@ -17,5 +17,5 @@ func identityOf(path string) (identity, error) {
 		return identity{}, fmt.Errorf("xla: %w", &os.PathError{Op: "stat", Path: path, Err: err})
 	}
 	return identity{Path: path, Size: s.Size, Modified: time.Unix(s.Mtim.Unix()).UnixNano(), Changed: time.Unix(s.Ctim.Unix()).UnixNano(),
-		Device: uint64(s.Dev), Inode: uint64(s.Ino), MinMinor: pjrt.MinMinor}, nil // the types differ between systems
+		Device: uint64(s.Dev), Inode: uint64(s.Ino), MinMinor: pjrt.MinMinor}, nil // types differ between systems
 }

@@ -16,38 +16,34 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Cost is what one run of a program takes on one device. It is counted from the optimized program, before anything ran:
-// good to compare programs, not to predict time. Compare costs of one Source: of a loop, a plugin counts the body once,
-// however often it runs, and lazo as often as the program says that it runs. How many steps a run of a program of
-// blocks ([Program.Block]) makes, the program does not say, so it has the cost of about one step with either.
+// Cost is the cost of one run on one device, counted from the optimized program. It compares programs and does not
+// predict time. Compare only costs of one Source: a plugin counts a loop's body once, lazo as often as it runs, if
+// known. A block ([Program.Block]) costs about one step.
 type Cost struct {
 	FLOPs           float64 // floating-point operations
-	Transcendentals float64 // exp, log, tanh and their like, which are not among the FLOPs
+	Transcendentals float64 // exp, log, tanh and similar, not in FLOPs
 	BytesAccessed   float64 // read and written by all operations
-	// Source says who counted.
+	// Source is who counted.
 	Source CostSource
-	// Uncounted are the operations whose FLOPs lazo does not know, which are missing above, and Unknown the loops
-	// of which the program does not say how often they run, each of which counts once; with their lines. A plugin
-	// tells neither.
+	// Uncounted lists operations whose FLOPs are missing, and Unknown loops of unknown length, counted once, with their
+	// lines. Plugins report neither.
 	Uncounted, Unknown []string
 }
 
-// CostSource says who counted a [Cost].
+// CostSource is who counted a [Cost].
 type CostSource string
 
 const (
-	// FromPlugin is what the plugin reckons.
+	// FromPlugin is the plugin's estimate.
 	FromPlugin CostSource = "plugin"
-	// FromHLO is what lazo counts from the text of the optimized program ([cost.Count]).
+	// FromHLO is lazo's count ([cost.Count]).
 	FromHLO CostSource = "hlo"
 )
 
-// Memory is the memory in bytes that a program needs on its device. A run takes Arguments + Outputs - Aliased +
-// Temporary; Peak is the plugin's own count, from which that of the CPU leaves Temporary out. What a plugin
-// does not tell is 0: that of the CPU counts no Code.
+// Memory is a program's memory on its device in bytes. A run takes Arguments + Outputs - Aliased + Temporary. Peak is
+// the plugin's, on the CPU without Temporary. Unknown values are 0, such as Code on the CPU.
 type Memory = pjrt.ProgramMemory
 
-// analysed is what a compiler tells of a program.
 type analysed interface {
 	cost() (map[string]any, error)
 	memory() (Memory, error)
@@ -72,9 +68,8 @@ func (c *calls) optimized() (string, error) {
 	return c.executable.of.optimized(c.executable.text, c.executable.options)
 }
 
-// Prepare compiles a program for a described machine ([OpenTopology]) now, which takes up to minutes, and which else
-// its Cost, Memory, Optimized or first run would do. The context ends the compiler: the error is its cause then, and
-// whoever asks next compiles anew. Any other program is compiled already.
+// Prepare compiles a program for a described machine ([OpenTopology]), which may take minutes. Otherwise its first use
+// does. If ctx ends, the error is its cause, and the next call starts again. Other programs are compiled already.
 func (p *Program) Prepare(ctx context.Context) error {
 	if err := p.uses.Read(ctx); err != nil {
 		return p.unusable(err, "prepare")
@@ -88,7 +83,6 @@ func (p *Program) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// unusable is the error of a program that could not be entered.
 func (p *Program) unusable(err error, what string) error {
 	if errors.Is(err, gate.ErrClosed) {
 		err = errProgramClosed
@@ -96,20 +90,18 @@ func (p *Program) unusable(err error, what string) error {
 	return during(err, "%s %s", what, p.name)
 }
 
-// Cost is what a run costs, as the plugin reckons, and where it does not, as CUDA's for a described machine, as lazo
-// counts from [Program.Optimized], which compiles a program whose devices are there once more; see [Cost].Source. It is
-// [ErrUnimplemented], with the cause, where the plugin reckons nothing and writes no optimized program, or one that
-// lazo cannot read, and for the plugin [Go].
+// Cost returns the cost of a run, from the plugin or else from [Program.Optimized], which compiles again; see
+// [Cost].Source. It is [ErrUnimplemented] if neither is available, as for [Go].
 func (p *Program) Cost() (Cost, error) { return ask(p, "cost", p.cost) }
 
 func (p *Program) cost(of analysed) (Cost, error) {
 	values, err := of.cost()
 	number := func(name string) float64 {
-		x, _ := values[name].(float32) // what is 0 is left out
+		x, _ := values[name].(float32) // XLA omits 0
 		return float64(x)
 	}
 	switch {
-	case err == nil && len(values) > 0 && min(number("flops"), number("transcendentals"), number("bytes accessed")) >= 0: // -1 is what XLA does not know
+	case err == nil && len(values) > 0 && min(number("flops"), number("transcendentals"), number("bytes accessed")) >= 0: // -1 is unknown
 		return Cost{FLOPs: number("flops"), Transcendentals: number("transcendentals"), BytesAccessed: number("bytes accessed"), Source: FromPlugin}, nil
 	case err != nil && !errors.Is(WrapError(err), ErrUnimplemented):
 		return Cost{}, err
@@ -117,7 +109,6 @@ func (p *Program) cost(of analysed) (Cost, error) {
 	return p.costFromHLO(of)
 }
 
-// costFromHLO is lazo's own count, which is made once.
 func (p *Program) costFromHLO(of analysed) (Cost, error) {
 	p.counting.Lock()
 	defer p.counting.Unlock()
@@ -138,16 +129,16 @@ func (p *Program) costFromHLO(of analysed) (Cost, error) {
 	return c, nil
 }
 
-// Memory asks the compiler what memory a run needs; [ErrUnimplemented] where the plugin does not reckon.
+// Memory returns the memory of a run, [ErrUnimplemented] if unknown.
 func (p *Program) Memory() (Memory, error) { return ask(p, "memory", analysed.memory) }
 
-// Optimized is the program as XLA has it after its passes, for one device: HLO as text, in a form that is XLA's own and
-// may change with the plugin. A program whose devices are there is compiled once more for it. [ErrUnimplemented] where
-// the plugin writes none, as the plugin [Go], and for a program divided over several processes ([Across]).
+// Optimized returns XLA's optimized HLO for one device, in a text form that depends on the plugin. It compiles again,
+// except for a described machine. It is [ErrUnimplemented] for [Go], plugins that write no text, and programs over
+// several processes ([Across]).
 func (p *Program) Optimized() (string, error) { return ask(p, "optimized program", analysed.optimized) }
 
-// Signature gives the shapes of the inputs and outputs, as the compiled program has them; those that are replaced and
-// those from the host are among them. [ErrUnimplemented] for a backend that is not XLA.
+// Signature returns the shapes of all inputs and outputs, including [Built].Host and InPlace. It is [ErrUnimplemented]
+// without XLA.
 func (p *Program) Signature() (inputs, outputs []shapes.Shape, err error) {
 	_, err = ask(p, "signature", func(of analysed) (struct{}, error) {
 		inputs, outputs, err = of.signature()
@@ -156,7 +147,6 @@ func (p *Program) Signature() (inputs, outputs []shapes.Shape, err error) {
 	return inputs, outputs, err
 }
 
-// ask asks for something that the compiler tells of the program.
 func ask[T any](p *Program, what string, question func(analysed) (T, error)) (said T, err error) {
 	if p.uses.Read(context.Background()) != nil {
 		return said, during(errProgramClosed, "%s of %s", what, p.name)
@@ -172,7 +162,7 @@ func ask[T any](p *Program, what string, question func(analysed) (T, error)) (sa
 	return said, nil
 }
 
-// Optimized compiles a program and gives it as XLA has it after its optimizations: see [Program.Optimized].
+// Optimized compiles StableHLO text and returns its optimized form: see [Program.Optimized].
 func (r *Runtime) Optimized(name, stablehlo string) (string, error) {
 	text, err := r.optimized(name, stablehlo)
 	if err != nil {
@@ -195,8 +185,7 @@ func (r *Runtime) optimized(name, stablehlo string) (string, error) {
 
 var errNoText = fmt.Errorf("%w: the plugin wrote no text into the folder for temporary files: see whether there is room ($TMPDIR), if it should have", ErrUnimplemented)
 
-// optimized has XLA dump what it makes, and takes the one file: the plugin itself gives only a protocol buffer, and
-// nothing that prints it. The program is compiled past the cache.
+// optimized lets XLA dump the text, since the plugin returns only a protocol buffer.
 func (c *client) optimized(text string, options pjrt.CompileOptions) (hlo string, err error) {
 	dir, err := os.MkdirTemp("", "lazo-hlo-*")
 	if err != nil {
@@ -216,7 +205,7 @@ func (c *client) optimized(text string, options pjrt.CompileOptions) (hlo string
 	return hlo, err
 }
 
-// StableHLOVersion is the version of StableHLO that the plugin reads, "1.13.3"; "" if it tells none.
+// StableHLOVersion returns the version that the plugin reads, "1.13.3", or "".
 func (r *Runtime) StableHLOVersion() string {
 	c, ok := r.Backend.(*client)
 	if !ok {

@@ -2,10 +2,10 @@ package xla
 
 import "github.com/gomlx/compute/shapes"
 
-// CostFromHLO is the cost of a program as lazo counts it, whatever the plugin reckons.
+// CostFromHLO returns lazo's count, whatever the plugin reports.
 func CostFromHLO(p *Program) (Cost, error) { return ask(p, "cost", p.costFromHLO) }
 
-// CostOf is the cost of a program whose plugin reckons nothing, and writes this text or gives this error.
+// CostOf returns the cost of a program whose plugin reports none, and writes this text or returns this error.
 func CostOf(text string, err error) (Cost, error) {
 	p := &Program{name: "program"}
 	return p.cost(told{text, err})

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// product multiplies two matrices, n by n; the second is replaced by the exponential of the result.
+// product multiplies two n by n matrices; the exponential of the result replaces the second.
 func product(n int) func(g *graph.Graph) xla.Built {
 	return func(g *graph.Graph) xla.Built {
 		s := shapes.Make(dtypes.Float32, n, n)
@@ -61,7 +61,7 @@ func TestCostAndMemory(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// Lower gives the text that Compile compiles, on every backend; what is compiled of text is the same program.
+// On each backend, Lower returns the text that Compile compiles; a program compiled from that text is the same.
 func TestLower(t *testing.T) {
 	r := plugintest.Uncached(t)
 	p, err := r.Compile("product", product(4))

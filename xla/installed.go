@@ -12,14 +12,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// installable tells whether lazo has a plugin of this name to install.
 func installable(name string) bool { return slices.Contains(install.Kinds(), name) }
 
 func installCommand(name string) string {
 	return "go run github.com/lazo-ml/lazo/cmd/lazo install " + name
 }
 
-// findInstalled looks among the plugins that lazo installed.
 func findInstalled(name, root string, missing *NotFoundError) (Plugin, error) {
 	found, err := install.Find(name, root)
 	if name == CUDA && errors.Is(err, install.ErrNotInstalled) {
@@ -37,7 +35,6 @@ func findInstalled(name, root string, missing *NotFoundError) (Plugin, error) {
 	return fromInstall(found), nil
 }
 
-// installError says how to mend what is damaged.
 func installError(err error, name string) error {
 	if errors.Is(err, install.ErrDamaged) {
 		return fmt.Errorf("%w: %w: to mend it: %s", ErrPluginDamaged, err, installCommand(name))
@@ -70,8 +67,7 @@ func installNow(ctx context.Context, name string, o *options, try func(context.C
 	return fromInstall(p), nil
 }
 
-// Probe tells whether the plugin at path works, by trying it in a child process.
-// It is what install.Options.Probe is made for.
+// Probe checks the plugin at path in a child process, for install.Options.Probe.
 func Probe(ctx context.Context, path string) error {
 	_, err := probe.Run(ctx, path)
 	return err

@@ -15,11 +15,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// Newer plugins for the CPU leave products and sums to YNNPACK, and have computed wrong numbers, or died, where it is
-// given them joined with what stands around them. Each program here is one of these, held against Go's computation.
+// Newer CPU plugins leave products and sums to YNNPACK. Fused with neighbouring operations, it has computed wrong
+// numbers or crashed. Each program here is such a case, compared with Go's computation.
 
-// TestProgram_sumOfSquaredProducts: of each of many rows, the sum of the squares of a small product. From 16,385 rows
-// of float64 and 32,769 of float32 on, the last rows were those of others (jaxlib 0.10.2).
+// TestProgram_sumOfSquaredProducts: for each of many rows, the sum of squares of a small product. From 16,385 rows of
+// float64 and 32,769 of float32 on, the last rows had other rows' values (jaxlib 0.10.2).
 func TestProgram_sumOfSquaredProducts(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
@@ -62,8 +62,8 @@ func TestProgram_sumOfSquaredProducts(t *testing.T) {
 	}
 }
 
-// TestProgram_productWithARepeatedNumber: the sum along rows of E·C·E by elements, C being one number everywhere, as
-// in the gradient of a sum. It was off by its own size and more (jaxlib 0.11.2).
+// TestProgram_productWithARepeatedNumber: row sums of the elementwise E·C·E, where C is constant, as in the gradient of
+// a sum. The error was larger than the value (jaxlib 0.11.2).
 func TestProgram_productWithARepeatedNumber(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, dims := range [][]int{{5, 60, 60}, {60, 60}, {1, 60, 60}, {3, 7, 16, 16}, {64, 8, 8}, {2, 130, 130}} {
@@ -111,8 +111,8 @@ func TestProgram_productWithARepeatedNumber(t *testing.T) {
 	}
 }
 
-// TestProgram_sumOfProductsOfManyAxes: arrays of seven and eight axes, multiplied by elements and summed over one. The
-// process died of it (jaxlib 0.10.2 to 0.11.0).
+// TestProgram_sumOfProductsOfManyAxes: arrays of seven and eight axes, multiplied elementwise and summed over one. The
+// process crashed (jaxlib 0.10.2 to 0.11.0).
 func TestProgram_sumOfProductsOfManyAxes(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, row := range []struct {

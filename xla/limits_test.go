@@ -8,14 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// memoryLimits are limits of addresses, as ulimit -v sets them, in percent of those that the task takes without a
-// limit: how many those are, some gigabytes, depends on the plugin and on the machine's processors. The first ends Go's
-// own runtime, the next the loading of the plugin, those below 100 the start of its threads, compilations and buffers.
-// Under the last the task is done. The nightly form has more.
+// memoryLimits are address limits (ulimit -v) in percent of the task's need without a limit, which is some gigabytes
+// and depends on plugin and processors. The first ends Go's runtime, the next the loading of the plugin, the others
+// below 100 the start of its threads, compilations and buffers. The last suffices. The nightly form has more.
 var memoryLimits = []int{10, 45, 75, 80, 84, 87, 90, 95, 120}
 
-// TestF52_memoryLimits: a process that may not have the memory it needs ends with an error or a message, wherever it
-// comes to the limit; and the limit is not taken for damage.
+// TestF52_memoryLimits: a process without enough memory ends with an error or a message, at any point; and the limit is
+// not reported as damage.
 func TestF52_memoryLimits(t *testing.T) {
 	do := task{Bytes: 256 << 20}
 	free := do.inChild(t, "", "A=")
@@ -23,7 +22,7 @@ func TestF52_memoryLimits(t *testing.T) {
 	require.Empty(t, free.Error, "without a limit")
 	require.Greater(t, free.Addresses, do.Bytes, "of the task without a limit, read from VmPeak in /proc/self/status")
 	done, errors, messages := 0, 0, 0
-	for _, known := range []bool{false, true} { // whether the plugin was probed before
+	for _, known := range []bool{false, true} { // the plugin was probed before
 		for _, percent := range memoryLimits {
 			env := "A="
 			if !known {

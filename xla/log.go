@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// Log sets where Open and what it opens say what they do: a plugin was installed or opened, a program compiled or
-// loaded from the cache (level Info), a cached program passed over (Warn). nil, the default, is nowhere: lazo itself
-// writes nothing to the standard streams, but for one line where a process of a job opens a runtime without [Across].
+// Log sets the logger. Level Info has plugins that are installed or opened and programs that are compiled or loaded,
+// Warn refused cache entries. nil, the default, discards all. lazo writes nothing to the standard streams, except one
+// line if a process of a job opens a runtime without [Across].
 //
-// XLA's own log, in C++, goes to stderr, and has errors only (of a plugin for the CPU: what ends the process) unless
-// the environment variable TF_CPP_MIN_LOG_LEVEL says 2 (errors too), 1 (warnings too) or 0 (all) before the first
-// plugin is opened; TF_CPP_MAX_VLOG_LEVEL above 0 makes it speak at length.
+// XLA's C++ log goes to stderr, by default with errors only (fatal ones on the CPU). TF_CPP_MIN_LOG_LEVEL, set before
+// the first Open, is 2 for errors, 1 for warnings or 0 for all; TF_CPP_MAX_VLOG_LEVEL above 0 adds detail.
 func Log(logger *slog.Logger) Option {
 	return func(o *options) {
 		if logger != nil {
@@ -20,13 +19,12 @@ func Log(logger *slog.Logger) Option {
 	}
 }
 
-// logOpened says which plugin was opened.
 func logOpened(log *slog.Logger, p Plugin, devices int, start time.Time) {
 	log.Info("xla: plugin opened", "plugin", p.Name, "kind", p.Kind, "path", p.Path, "version", p.Version, "api", p.API,
 		"source", string(p.Source), "devices", devices, "took", time.Since(start))
 }
 
-// fromCache says whether a program came from the compile cache; a shared one is not looked for there.
+// fromCache is the cache's part in a compilation; shared programs bypass it.
 type fromCache string
 
 const (
@@ -36,7 +34,6 @@ const (
 	cacheShared fromCache = "shared"
 )
 
-// logCompiled says that a program is ready, what it took and how much memory a run needs.
 func logCompiled(log *slog.Logger, name string, from fromCache, took time.Duration, bytes int64) {
 	log.Info("xla: program compiled", "program", name, "cache", string(from), "took", took, "bytes", bytes)
 }

@@ -51,8 +51,8 @@ $`},
 
 const quietChild = "LAZO_TEST_QUIET"
 
-// With defaults a program that opens, compiles, runs and fails writes nothing to its standard streams; XLA's log can be
-// made to speak.
+// By default, a program that opens, compiles, runs and fails writes nothing to its standard streams; XLA's log can be
+// enabled.
 func TestQuiet(t *testing.T) {
 	if os.Getenv(quietChild) != "" {
 		runQuietly(t)

@@ -19,9 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Lower builds a graph as [Runtime.Compile] does and gives its program in StableHLO, without compiling it; so it works
-// on the plugin [Go] too. The program is that of one run: [Built].Block is not looked at. It is written for any reader
-// of StableHLO: see [hlo.Builder.Plain].
+// Lower returns a graph's StableHLO without compiling it, also with [Go]. It ignores [Built].Block, and writes for any
+// reader of StableHLO: see [hlo.Builder.Plain].
 func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Module, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "lower %s", name)
@@ -40,7 +39,6 @@ func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Mod
 	return l.module, nil
 }
 
-// lowering is a backend that keeps the program and compiles nothing.
 type lowering struct {
 	*capture
 	module *hlo.Module
@@ -56,7 +54,6 @@ func (l *lowering) Builder(name string) compute.Builder {
 	return l.program.builder(l.lower)
 }
 
-// lowered is what a graph takes for its executable.
 type lowered struct{ *executable }
 
 func (lowered) Finalize() {}
@@ -65,17 +62,13 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 	return nil, fmt.Errorf("xla: run %s: it was only lowered: use Compile", l.module.Name)
 }
 
-// CompileStableHLO compiles a program that is there as text, for the first device; for a described machine
-// ([OpenTopology]) for as many as the text says that it is divided over (mhlo.num_partitions). [Built] says what its
-// inputs are, and may be empty: with no InPlace it is as the text says (tf.aliasing_output). Outputs and Block are not
-// looked at.
+// CompileStableHLO compiles a text for the first device; on a described machine ([OpenTopology]), for
+// mhlo.num_partitions devices. built describes the inputs; without InPlace, tf.aliasing_output counts. Its Outputs and
+// Block are ignored. [Go] fails with [ErrUnimplemented].
 //
-// The context ends the compiler of a described machine, and the error is its cause then. A compiler of devices that are
-// there cannot be ended: one that has begun comes to its end.
+// If ctx ends, a described machine's compiler ends, and the error is the cause; others run to their end.
 //
-// A program is code: XLA checks its text, but a text made to harm may crash the process, which says so, or take all
-// memory: try it in a child process, as the command lazo hlo does. The plugin [Go] cannot compile text:
-// [ErrUnimplemented].
+// A malicious text may crash the process or exhaust memory: try it in a child process, like lazo hlo.
 func (r *Runtime) CompileStableHLO(ctx context.Context, name, text string, built Built) (*Program, error) {
 	p, err := r.compileText(ctx, name, text, built)
 	if err != nil {
@@ -114,14 +107,13 @@ func (r *Runtime) compileText(ctx context.Context, name, text string, built Buil
 	return nil, fmt.Errorf("%w: the plugin %s takes no StableHLO", ErrUnimplemented, r.plugin.Kind)
 }
 
-// textOptions are those of a program that came as text: it is for the first device.
 func (c *client) textOptions() pjrt.CompileOptions {
 	options := baseOptions(c.plugin.Kind)
 	options.Devices = []int{c.devices[0].ID()}
 	return options
 }
 
-// textProgram compiles a text at once, since only the compiler knows its inputs and outputs.
+// textProgram compiles at once: only the compiler knows inputs and outputs.
 func (d *described) textProgram(ctx context.Context, name, text string, built *Built) (*describedProgram, error) {
 	options := baseOptions(d.plugin.Kind)
 	partitions, err := partitionsOf(text)
@@ -152,7 +144,6 @@ func (d *described) textProgram(ctx context.Context, name, text string, built *B
 
 var partitionsPattern = regexp.MustCompile(`mhlo\.num_partitions = (\d+)`)
 
-// partitionsOf is over how many devices a text says that it is divided.
 func partitionsOf(text string) (int, error) {
 	head, _, _ := strings.Cut(text, "\n")
 	found := partitionsPattern.FindStringSubmatch(head)
@@ -166,7 +157,6 @@ func partitionsOf(text string) (int, error) {
 	return n, nil
 }
 
-// checkBuilt holds what a caller says of a text's inputs against what the compiler found.
 func checkBuilt(built *Built, donated map[int]int, parameters int) error {
 	if built.InPlace == nil {
 		built.InPlace = donated
@@ -184,7 +174,6 @@ func checkBuilt(built *Built, donated map[int]int, parameters int) error {
 	return nil
 }
 
-// textCall makes a program that can be run from a text; only the plugin knows its inputs and outputs.
 func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) (*calls, error) {
 	m := &hlo.Module{Name: name}
 	parameters, err := compiled.Parameters()
@@ -215,7 +204,7 @@ func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) 
 	return (&executable{of: c, module: m, pjrt: compiled}).newCalls(*built, Placement{})
 }
 
-// allToGoMLX translates shapes of a text, which may have types that GoMLX has not.
+// allToGoMLX returns GoMLX's panic about an unknown dtype as an error.
 func allToGoMLX(list []pjrt.Shape) (all []shapes.Shape, err error) {
 	err = graphs.Catch(func() {
 		for _, s := range list {

@@ -9,26 +9,24 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Mesh is a grid of devices with named axes: the first devices of a runtime, the last axis running fastest. The zero
-// Mesh is the first device alone.
+// Mesh is a grid of the first devices with named axes, the last varying fastest. The zero Mesh is the first device.
 type Mesh struct{ Axes []MeshAxis }
 
-// MeshAxis is an axis of a mesh: its name, such as "data" or "model", and how many devices lie along it.
+// MeshAxis is a named axis, such as "data" or "model".
 type MeshAxis struct {
 	Name string
 	Size int
 }
 
-// Split says how the axes of an array are divided over a mesh: for each one the axes of the mesh that it is cut along,
-// the first the coarsest. An axis without any, or beyond the list, is whole; so nil is an array of which each device
-// has all.
+// Split lists, for each axis of an array, the mesh axes that shard it, coarsest first. Axes with none or after the
+// list's end are whole; nil replicates the array.
 type Split [][]string
 
-// Placement is where a program runs, and how its inputs lie there.
+// Placement is where a program runs and how its inputs are sharded.
 type Placement struct {
 	Mesh Mesh
-	// Split is how a parameter of the graph is divided; nil divides none. Values that replace a parameter lie as it
-	// does, and all other outputs are whole on each device.
+	// Split shards parameters; nil replicates all. Outputs are sharded like the parameter that they replace; others are
+	// replicated.
 	Split func(parameter string, shape shapes.Shape) Split
 }
 
@@ -39,7 +37,7 @@ func (p Placement) split(parameter string, shape shapes.Shape) Split {
 	return p.Split(parameter, shape)
 }
 
-// Devices is how many devices the mesh has.
+// Devices returns the mesh's number of devices.
 func (m Mesh) Devices() int {
 	n := 1
 	for _, a := range m.Axes {
@@ -48,7 +46,6 @@ func (m Mesh) Devices() int {
 	return n
 }
 
-// check tells what is wrong with a mesh for a runtime of so many devices.
 func (m Mesh) check(devices int) error {
 	for i, a := range m.Axes {
 		switch {
@@ -75,10 +72,10 @@ func (m Mesh) size(axis string) (int, error) {
 	return 0, fmt.Errorf("the mesh has no axis %q", axis)
 }
 
-// ErrUneven: an axis cannot be divided into equal parts.
+// ErrUneven reports an axis that cannot be divided equally.
 var ErrUneven = errors.New("the axis cannot be divided into equal parts")
 
-// Part is the shape of what each device has of an array.
+// Part returns the shape of a device's part of an array.
 func (m Mesh) Part(shape shapes.Shape, split Split) (shapes.Shape, error) {
 	if len(split) > shape.Rank() {
 		return shapes.Invalid(), fmt.Errorf("xla: split %v has more axes than %s", split, shape)
@@ -104,7 +101,7 @@ func (m Mesh) Part(shape shapes.Shape, split Split) (shapes.Shape, error) {
 	return part, nil
 }
 
-// Start is where the part of a device begins in the whole array, for each of its axes.
+// Start returns the index in the array where a device's part begins.
 func (m Mesh) Start(device int, part shapes.Shape, split Split) []int {
 	start := make([]int, part.Rank())
 	for i, names := range split {
@@ -118,7 +115,7 @@ func (m Mesh) Start(device int, part shapes.Shape, split Split) []int {
 	return start
 }
 
-// along is the size of an axis and a device's place on it.
+// along returns an axis's size and a device's index on it.
 func (m Mesh) along(device int, axis string) (size, place int) {
 	for _, a := range slices.Backward(m.Axes) {
 		if a.Name == axis {
@@ -129,7 +126,6 @@ func (m Mesh) along(device int, axis string) (size, place int) {
 	return 1, 0
 }
 
-// meshName is what a mesh is called in a program's text.
 const meshName = "mesh"
 
 func (m Mesh) gomlx() compute.Mesh {
@@ -140,7 +136,7 @@ func (m Mesh) gomlx() compute.Mesh {
 	return mesh
 }
 
-// gomlx says for every axis how it is divided: Shardy would decide what is left open.
+// gomlx specifies every axis: Shardy would choose for others.
 func (s Split) gomlx(rank int) *compute.ShardingSpec {
 	spec := &compute.ShardingSpec{Mesh: meshName, Axes: make([][]string, rank)}
 	copy(spec.Axes, s)

@@ -46,7 +46,7 @@ func TestMesh_Part(t *testing.T) {
 	}
 }
 
-// The parts of all devices cover an array, each element as often as there are devices with the same part.
+// The parts of all devices cover an array, each element once per device with the same part.
 func TestMesh_law(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mesh := xla.Mesh{}

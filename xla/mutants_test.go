@@ -14,9 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// What mutants found untested, behaviour by behaviour.
+// Tests of behaviours that mutants found untested.
 
-// identity compiles x as GoMLX's own backends do.
+// identity compiles x by GoMLX's own executor.
 func identity(t *testing.T, r *xla.Runtime, shape shapes.Shape) compute.Executable {
 	t.Helper()
 	builder := r.Builder("identity")
@@ -30,7 +30,7 @@ func identity(t *testing.T, r *xla.Runtime, shape shapes.Shape) compute.Executab
 	return e
 }
 
-// What is given to a program by GoMLX's interface and does not belong there is an error that names it.
+// A wrong argument, passed through GoMLX's interface, is an error that names it.
 func TestExecute_whatDoesNotBelong(t *testing.T) {
 	cpu := plugintest.Uncached(t, xla.ClientOption("cpu_device_count", 2))
 	plain := plugintest.Go(t)
@@ -51,7 +51,7 @@ func TestExecute_whatDoesNotBelong(t *testing.T) {
 	require.Error(t, err, "another graph's value")
 }
 
-// A value that was freed is not mistaken for a runtime that is closed.
+// A freed value is not reported as a closed runtime.
 func TestRun_aFreedValue(t *testing.T) {
 	r := plugintest.Uncached(t)
 	p, err := r.Compile("plus one", plusOne)
@@ -65,14 +65,14 @@ func TestRun_aFreedValue(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// Two steps are a block too.
+// A block may have two steps.
 func TestCompile_aBlockOfTwo(t *testing.T) {
 	p := accumulating(t, plugintest.Uncached(t), 2)
 	require.Equal(t, 2, p.Block())
 	require.NoError(t, p.Close())
 }
 
-// An output that is no input is handed on as it is, which compiles and copies nothing.
+// An output that is not an input is returned unchanged, without compiling or copying.
 func TestEager_copiesOnlyWhatIsTaken(t *testing.T) {
 	r := plugintest.Uncached(t)
 	e := newEager(t, r, xla.EagerOptions{})

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// A NaN among the numbers is the maximum and the minimum of them, as in JAX: it does not vanish.
+// The maximum and minimum of numbers with a NaN are NaN, as in JAX.
 func TestReduceMax_ofNaN(t *testing.T) {
 	r := plugintest.CPU(t)
 	nan := float32(math.NaN())

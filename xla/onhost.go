@@ -10,18 +10,17 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// onHost is an output that its run has read: see [Built].Read. A buffer on the device would have to be made, kept,
-// fetched and freed, which together take as long as a third of a small step.
+// onHost is an output of [Built].Read. A device buffer would cost up to a third of a small step.
 type onHost struct {
 	of    *client
 	shape shapes.Shape
-	flat  any // its elements
+	flat  any
 }
 
 var _ compute.Buffer = (*onHost)(nil)
 
-// OnHost gives the elements of an output that its run has read ([Built].Read), as a slice that is nobody else's; ok
-// is false for any other value. There is nothing to free in it.
+// OnHost returns the elements of an output of [Built].Read, as a slice that the caller owns. ok is false for other
+// values.
 func OnHost(b compute.Buffer) (flat any, ok bool) {
 	h, ok := b.(*onHost)
 	if !ok || h == nil {
@@ -55,20 +54,17 @@ func (h *onHost) copyTo(to []byte) error {
 	return err
 }
 
-// CopyToDevice makes a value on a device, the first one too, where this one is not.
 func (h *onHost) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 	return h.of.BufferFromFlatData(n, h.flat, h.shape)
 }
 
-// read is an output that a run reads.
 type read struct {
-	output int // its place among the program's
-	at     int // its place among those that take no input's
+	output int // among outputs
+	at     int // among outputs that replace no input
 	shape  shapes.Shape
-	slice  reflect.Type // of its elements
+	slice  reflect.Type
 }
 
-// readsOf are the outputs that a run on one device can read, in the order of their places. Others come as buffers.
 func (e *executable) readsOf(b Built) (reads []read) {
 	at := 0
 	for i, o := range e.module.Outputs {

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Outputs that the host alone looks at come with the run, in their places, and as nothing that a program takes.
+// Outputs for the host come with the run, at their indices, and no program accepts them.
 func TestProgram_outputsThatARunReads(t *testing.T) {
 	r := plugintest.CPU(t)
 	p, err := r.Compile("read", func(g *graph.Graph) xla.Built {

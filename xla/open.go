@@ -21,7 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Option changes what [Open] and [Find] do.
+// Option is an option of [Open] and [Find].
 type Option func(*options)
 
 type options struct {
@@ -30,22 +30,20 @@ type options struct {
 	progress func(string)
 	client   map[string]any
 	cache    *cache
-	programs int           // how many are kept, see KeepPrograms
+	programs int           // see KeepPrograms
 	limit    time.Duration // see CompileTimeout
 	log      *slog.Logger
-	job      *dist.Job  // see Across
-	store    dist.Store // see WithStore
+	job      *dist.Job
+	store    dist.Store
 	err      error
 }
 
-// Root sets the folder that plugins are installed into, in place of
-// install.DefaultRoot.
+// Root sets the folder of installed plugins, instead of install.DefaultRoot.
 func Root(dir string) Option {
 	return func(o *options) { o.root = dir }
 }
 
-// InstallIfMissing lets Open download and install the plugin if it is found
-// nowhere. progress, which may be nil, is called with lines for the user.
+// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user, and may be nil.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(o *options) { o.install, o.progress = true, progress }
 }
@@ -69,42 +67,34 @@ func newOptions(opts []Option) (*options, error) {
 	return o, o.err
 }
 
-// Runtime is a client of an opened plugin, and a GoMLX backend. It may be used by any number of goroutines, and so may
-// the programs and the values that are made with it; a program has what it replaces alone (see [Program]). Close waits
-// for the calls that are under way, and later use is [ErrClosed].
+// Runtime is an opened plugin with its devices, and a GoMLX backend. Goroutines may share it and its programs and
+// values (see [Program]).
 type Runtime struct {
 	compute.Backend
 	plugin Plugin
 	log    *slog.Logger
 	closed atomic.Bool
-	uses   gate.Gate // entered for the Go backend alone: a PJRT client counts its users itself
+	uses   gate.Gate // for the Go backend: a PJRT client counts its users
 }
 
 var _ compute.Backend = (*Runtime)(nil)
 
-// Open finds a plugin and makes a client of it. plugin is the path of a library,
-// or a name: [CPU], [CUDA], [TPU], another plugin's name, or [Go].
+// Open finds and opens a plugin. plugin is the path of a library, or a name: [CPU], [CUDA], [TPU], another plugin's, or
+// [Go].
 //
-// A name is looked for in the folders of $PJRT_PLUGIN_LIBRARY_PATH, then among
-// the plugins that lazo installed. A plugin is first probed in a child process,
-// once for each state of its file and each XLA_FLAGS; what lazo installed has its digests checked again when its files
-// look changed, and once after each start of the machine. That, and an
-// installation, are what ctx can end.
+// A name is searched in $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins. A child process probes the plugin,
+// once per state of its file and XLA_FLAGS. Digests of installed files are verified when they look changed, and once
+// per boot. ctx can end this and an installation.
 //
-// A plugin reads the environment when the process opens it first. XLA_FLAGS
-// that it does not take, or that changed since, are an error: [ErrFlags].
+// A plugin reads the environment once per process: XLA_FLAGS that it refuses, or that changed since, are [ErrFlags].
 //
-// Each call makes a client of its own, with its own devices' memory: on a GPU,
-// open once. The library itself is loaded once and stays loaded.
+// Each call makes a client with its own device memory: on a GPU, open once. The library stays loaded. A CPU plugin
+// keeps memory for later runs, at most as much as is in use, until a program or the runtime is closed
+// ([pjrt.Plugin.KeepBlocks]).
 //
-// A plugin for the CPU keeps the memory that a program's run has used for the next run, up to as much again as is in
-// use at once; it is given back when a program or the runtime is closed ([pjrt.Plugin.KeepBlocks]).
+// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are [pjrt.ErrNoCgo].
 //
-// In a program that was built without cgo, [CPU] opens [Go], and a line on slog's default logger reports that; any
-// other plugin is [pjrt.ErrNoCgo].
-//
-// Under lazo plan it gives the described machine that is planned for, whatever plugin but [Go] is named: see
-// [ErrPlanned].
+// Under lazo plan, all but [Go] open the plan's described machine: see [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {
 	if err := shield.Context(ctx); err != nil {
 		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
@@ -140,11 +130,9 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	return load(found, o)
 }
 
-// reportGo makes that line one for each process.
 var reportGo sync.Once
 
-// withoutCgo returns the plugin to open where the program may have been built without cgo. Plugins need cgo, so [CPU]
-// is [Go] there, and one line on slog's default logger reports it.
+// withoutCgo replaces [CPU] by [Go] in programs without cgo, and warns once.
 func withoutCgo(plugin string, cgo bool) (string, error) {
 	switch {
 	case cgo || plugin == Go:
@@ -166,8 +154,8 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	if o.job != nil && o.job.Size() > 1 {
 		return nil, fmt.Errorf("xla: open %q across %d processes: %w: expected %q, %q or %q", Go, o.job.Size(), ErrUnimplemented, CPU, CUDA, TPU)
 	}
-	// One operation at a time: in parallel, products of matrices wait for workers of a pool that such waiting products
-	// have filled, for ever (seen on two cores).
+	// In parallel, matrix products deadlock, waiting for workers of a pool full of waiting products (seen on two
+	// cores).
 	start := time.Now()
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
@@ -179,7 +167,6 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	return r, nil
 }
 
-// load makes the client, in this process.
 func load(plugin Plugin, o *options) (*Runtime, error) {
 	start := time.Now()
 	for name, value := range pjrt.Environment(plugin.Path, os.Getenv) {
@@ -197,7 +184,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	}
 	plugin.API = library.Version().String()
 	if _, set := o.client[cpuDevices]; plugin.Kind == CPU && !set {
-		// The plugin's own default is four devices, and a thread for each of them to work in, also on two cores.
+		// The plugin's default is four devices with a thread each, even on two cores.
 		if o.client[cpuDevices], err = forcedDevices(from.environment.flags); err != nil {
 			return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, err)
 		}
@@ -238,19 +225,18 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	return c.runtime, nil
 }
 
-// Plugin says which plugin this is and where it came from.
+// Plugin returns the opened plugin.
 func (r *Runtime) Plugin() Plugin { return r.plugin }
 
-// Logger is where what uses the runtime logs: what [Log] set, or one that discards all.
+// Logger returns the logger of [Log], never nil.
 func (r *Runtime) Logger() *slog.Logger { return r.log }
 
-// Description is one line about the plugin and its devices.
+// Description returns one line about the plugin and its devices.
 func (r *Runtime) Description() string {
 	return fmt.Sprintf("%v, %d device(s)", r.plugin, r.NumDevices())
 }
 
-// Devices describes each device of this process, in the order of their numbers. It is empty
-// after Close.
+// Devices describes each device of this process; none after Close.
 func (r *Runtime) Devices() []string {
 	if r.closed.Load() {
 		return nil
@@ -262,8 +248,7 @@ func (r *Runtime) Devices() []string {
 	return described
 }
 
-// DeviceMemory asks for the state of a device's memory. It fails with [ErrUnimplemented] where the plugin keeps no
-// count, as that of the CPU.
+// DeviceMemory returns a device's memory statistics, [ErrUnimplemented] where there are none, as on the CPU.
 func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
 	c, ok := r.Backend.(*client)
 	if !ok {
@@ -277,8 +262,8 @@ func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
 	return stats, WrapError(err)
 }
 
-// Close waits for the calls that are under way, and releases the client. Buffers and programs made with it are of no
-// use any more, and say so ([ErrClosed]). A second Close does nothing, and returns after the first.
+// Close waits for calls in progress and releases the client. Later use of its buffers and programs is [ErrClosed]. A
+// second Close returns after the first.
 func (r *Runtime) Close() error {
 	r.closed.Store(true)
 	return r.uses.Close(func() error {
@@ -293,8 +278,8 @@ func (r *Runtime) Close() error {
 // Finalize is GoMLX's name for [Runtime.Close].
 func (r *Runtime) Finalize() { _ = r.Close() }
 
-// NumDevices is the number of devices, of all processes ([Across]), 0 after Close. The numbers that values are put to
-// ([compute.DeviceNum]) count those of this process alone.
+// NumDevices counts the devices of all processes ([Across]), 0 after Close. A [compute.DeviceNum] counts those of this
+// process.
 func (r *Runtime) NumDevices() int {
 	if r.closed.Load() {
 		return 0
@@ -305,11 +290,10 @@ func (r *Runtime) NumDevices() int {
 	return r.Backend.NumDevices()
 }
 
-// IsFinalized tells whether Close was called.
+// IsFinalized reports whether Close was called.
 func (r *Runtime) IsFinalized() bool { return r.closed.Load() }
 
-// Builder starts a new program. After Close every operation of the builder, and
-// its compilation, fail with [ErrClosed].
+// Builder starts a program.
 func (r *Runtime) Builder(name string) compute.Builder {
 	if r.closed.Load() {
 		return closedBuilder{notimplemented.Builder{ErrFn: func(compute.OpType) error { return errClosed }}}
@@ -317,10 +301,10 @@ func (r *Runtime) Builder(name string) compute.Builder {
 	return r.Backend.Builder(name)
 }
 
-// BufferFromFlatData copies a slice to a device. After Close it fails with [ErrClosed].
+// BufferFromFlatData copies a slice to a device.
 func (r *Runtime) BufferFromFlatData(device compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
 	if r.closed.Load() {
-		return nil, errClosed // GoMLX's own backend would dereference nil here
+		return nil, errClosed // GoMLX's backend would dereference nil
 	}
 	return r.Backend.BufferFromFlatData(device, flat, shape)
 }

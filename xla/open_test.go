@@ -50,7 +50,7 @@ func TestDeviceCount(t *testing.T) {
 	}
 }
 
-// A library from elsewhere is probed the first time, and again when it changed.
+// A library from elsewhere is probed the first time, and again after a change.
 func TestForeignLibraryIsProbedOnce(t *testing.T) {
 	path := plugintest.Uncached(t).Plugin().Path
 	emptyHome(t)
@@ -67,7 +67,7 @@ func TestForeignLibraryIsProbedOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, records, 1)
 
-	// change rewrites a field of the record, and the platforms of its reports. If the record is used, its kind shows.
+	// change rewrites a field of the record, and the reports' platforms, which show whether the record is used.
 	change := func(part, field string, value any) {
 		data, err := os.ReadFile(records[0])
 		require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestForeignLibraryIsProbedOnce(t *testing.T) {
 	assert.Equal(t, xla.CPU, open().Kind)
 }
 
-// TestR22_eachFlagsAreProbedOnce: an installed plugin is, too.
+// TestR22_eachFlagsAreProbedOnce: also for an installed plugin.
 func TestR22_eachFlagsAreProbedOnce(t *testing.T) {
 	do := task{Root: filepath.Dir(strings.Split(plugintest.Uncached(t).Plugin().Path, "/pjrt-")[0])}
 	emptyHome(t)
@@ -166,12 +166,12 @@ func TestOpenGo(t *testing.T) {
 	require.ErrorIs(t, xla.WrapError(err), xla.ErrUnimplemented)
 }
 
-// The words of the random state that the generator does not use are kept, not what lay in memory.
+// Unused words of the random state are kept, not overwritten by uninitialized memory.
 func TestOpenGo_randomStateIsDefined(t *testing.T) {
 	runtime := plugintest.Go(t)
 	exec, err := graph.NewExec(runtime, func(state *graph.Node) []*graph.Node {
 		next, values := graph.RNGStateSplit(state)
-		return []*graph.Node{next, values, graph.Identity(state)} // state is still needed: next has other memory
+		return []*graph.Node{next, values, graph.Identity(state)} // state is still needed: next has separate memory
 	})
 	require.NoError(t, err)
 	defer exec.Finalize()

@@ -8,10 +8,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Elements of less than a byte lie side by side in GoMLX's memory, the first in the lowest bits; PJRT has each in a
-// byte of its own on the host, in the byte's low bits.
+// GoMLX packs elements of less than a byte, the first lowest. PJRT's host form has a byte per element.
 
-// packedBits is how many bits an element has that lies beside others in a byte; 0 for all other types.
 func packedBits(s pjrt.Shape) int {
 	switch s.DType {
 	case pjrt.Int4, pjrt.Uint4:
@@ -22,7 +20,6 @@ func packedBits(s pjrt.Shape) int {
 	return 0
 }
 
-// packedOf checks the memory of an array of such elements.
 func packedOf(flat any, s pjrt.Shape, bits int) ([]byte, error) {
 	packed, ok := flat.([]byte)
 	if !ok {
@@ -34,7 +31,6 @@ func packedOf(flat any, s pjrt.Shape, bits int) ([]byte, error) {
 	return packed, nil
 }
 
-// unpack gives each element a byte.
 func unpack(apart, packed []byte, bits int) {
 	each, mask := 8/bits, byte(1<<bits-1)
 	for i := range apart {
@@ -42,7 +38,6 @@ func unpack(apart, packed []byte, bits int) {
 	}
 }
 
-// pack puts elements side by side; what is over in the last byte is zero.
 func pack(packed, apart []byte, bits int) {
 	each, mask := 8/bits, byte(1<<bits-1)
 	clear(packed)

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// Elements of less than a byte keep their order and their bits on the way to the device and back.
+// Elements of less than a byte keep their order and bits on the way to the device and back.
 func TestBuffers_packed(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, row := range []struct {

@@ -9,8 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// plainGo is GoMLX's backend in Go with one fault mended, and with values that say that they belong to the runtime:
-// GoMLX's tensors hold that against the backend that they are wanted on.
+// plainGo fixes RNGBitGenerator. Its values name the runtime, which GoMLX's tensors compare.
 type plainGo struct {
 	compute.Backend
 	runtime *Runtime
@@ -111,7 +110,7 @@ func (b plainGoBuilder) Compile() (compute.Executable, error) {
 	return plainGoExecutable{e, b.of}, nil
 }
 
-// plainGoFunction mends RNGBitGenerator. The backend knows its own functions only, so arguments are unwrapped.
+// plainGoFunction unwraps arguments: the backend accepts only its own functions.
 type plainGoFunction struct{ compute.Function }
 
 func mended(f compute.Function, err error) (compute.Function, error) {
@@ -146,8 +145,7 @@ func (f plainGoFunction) If(pred compute.Value, yes, no compute.Function) ([]com
 	return f.Function.If(pred, unwrapped(yes), unwrapped(no))
 }
 
-// RNGBitGenerator keeps the words of the state that the generator does not use. GoMLX's operation writes the two that
-// it uses, and leaves in the others whatever lay in memory: equal runs would have states that differ.
+// RNGBitGenerator keeps unused words of the state. GoMLX leaves them uninitialized, so equal runs would differ.
 func (f plainGoFunction) RNGBitGenerator(state compute.Value, shape shapes.Shape) (newState, values compute.Value, err error) {
 	const used = 2
 	whole, err := f.Shape(state)

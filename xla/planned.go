@@ -11,11 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/planned"
 )
 
-// ErrPlanned: the program is being planned (lazo plan), so its first training step was written down, and nothing runs.
+// ErrPlanned reports that lazo plan has recorded the first training step: nothing runs.
 var ErrPlanned = errors.New("the step was written down for lazo plan, which wants no more of this program: nothing runs")
 
-// openPlanned gives the machine that lazo plan asks for in place of any other, if it asks; nil if it does not. Options
-// are for the machine that the program would have had, and are not looked at.
+// openPlanned opens the machine of lazo plan, if any. It ignores options.
 func openPlanned(ctx context.Context, plugin string) (*Runtime, error) {
 	value, set := os.LookupEnv(planned.Variable)
 	if !set || plugin == Go {
@@ -33,13 +32,12 @@ func openPlanned(ctx context.Context, plugin string) (*Runtime, error) {
 	return r, nil
 }
 
-// plannedStep writes the program down if it is what is to be planned: one that replaces values and takes others from
-// the host, and is no test. With nothing to be planned it does nothing.
+// plannedStep records a program with InPlace and Host that is not a test.
 func (p *describedProgram) plannedStep(name string) error {
 	if p.of.planned == "" || len(p.built.InPlace) == 0 || len(p.built.Host) == 0 || p.module == nil || strings.HasPrefix(name, "test") {
 		return nil
 	}
-	if _, err := os.Stat(p.of.planned); err == nil { // the program went on: its first step is what is planned
+	if _, err := os.Stat(p.of.planned); err == nil { // recorded before
 		return ErrPlanned
 	}
 	s := planned.Step{Name: name, Text: p.text, Batch: slices.Clone(p.built.Host), Where: map[int]string{}}

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Under lazo plan any plugin is the described machine, and the first training step is written down in place of run.
+// Under lazo plan each plugin is the described machine, and the first training step is recorded instead of run.
 func TestOpen_planned(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "step")
 	order, err := planned.Order{Plugin: plugintest.Fake(t), Topology: "fake:4", File: file}.Environment()

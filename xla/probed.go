@@ -14,32 +14,28 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// identity tells whether a library is the file that was looked at before.
+// identity is a state of a library's file.
 type identity struct {
 	Path                    string
-	Size, Modified, Changed int64 // bytes, Unix nanoseconds; no program can set the time of the last change back
+	Size, Modified, Changed int64 // bytes, Unix ns; programs cannot set Changed back
 	Device, Inode           uint64
-	MinMinor                int // the API rule that it was held against
+	MinMinor                int // API rule checked
 }
 
-// probed is the record of a library that was whole and passed a probe.
 type probed struct {
 	File identity
-	// Installed is the stamp of all files of a plugin that lazo installed.
+	// Installed is the stamp of an installed plugin.
 	Installed string
-	// Boot is the start of the machine since which no file had to be read from the disk again: what rots on it behind the
-	// file system's back changes no time.
+	// Boot is there because corruption on disk changes no file time.
 	Boot string
-	// Reports are those of the options in the environment that it was probed with.
+	// Reports are by environment.options.
 	Reports map[string]probe.Report
 }
 
-// optionsLimit is how many options of the environment are kept of a library.
 const optionsLimit = 64
 
-// probeOnce sees to it that a plugin can be opened here and now: that what lazo installed is whole, by its digests,
-// once for each state of its files and each start of the machine; and that the plugin works, in a child process, once
-// for each such state and each XLA_FLAGS. The records lie in the user's cache folder; without one, each call does both.
+// probeOnce verifies an installed plugin once per file state and boot, and probes it once per options too. Without a
+// user's cache it does so each time.
 func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, error) {
 	file, err := identityOf(plugin.Path)
 	if err != nil {
@@ -76,13 +72,11 @@ func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, e
 	return report, nil
 }
 
-// boot names the start of the machine, "" where the system does not say it.
 func boot() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(id)
 }
 
-// cacheFile is where the record of the library at path lies, "" for nowhere.
 func cacheFile(path string) string {
 	dir, err := owners.Cache()
 	if err != nil {
@@ -91,7 +85,6 @@ func cacheFile(path string) string {
 	return filepath.Join(dir, "lazo", "probe", fmt.Sprintf("%x.json", sha256.Sum256([]byte(path))))
 }
 
-// probedLimit is more than the reports of all options that are kept of a library.
 const probedLimit = 1 << 20
 
 func readProbed(name string) (known probed, ok bool) {
@@ -99,7 +92,7 @@ func readProbed(name string) (known probed, ok bool) {
 	return known, err == nil && json.Unmarshal(data, &known) == nil
 }
 
-// writeProbed does its best: a record that cannot be kept costs a probe next time.
+// writeProbed ignores errors, which cost a later probe.
 func writeProbed(name string, record probed) {
 	data, err := json.Marshal(record)
 	if err != nil || name == "" || os.MkdirAll(filepath.Dir(name), 0o750) != nil {
@@ -108,7 +101,7 @@ func writeProbed(name string, record probed) {
 	_ = writeWhole(name, data)
 }
 
-// writeWhole writes a file whole or not at all.
+// writeWhole is atomic.
 func writeWhole(name string, parts ...[]byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(name), ".lazo-*")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
-// TestR23_F51_installedPluginRots: an installed plugin whose bits changed, with the size, the time and the inode that
-// its receipt has, is a typed error of Open and not a crash.
+// TestR23_F51_installedPluginRots: an installed plugin with changed bits, but the size, time and inode of its receipt,
+// is a typed error of Open and not a crash.
 func TestR23_F51_installedPluginRots(t *testing.T) {
 	installed := plugintest.Uncached(t).Plugin().Path
 	emptyHome(t)

@@ -15,22 +15,21 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// runner is how a program runs: on PJRT, or on another backend.
 type runner interface {
 	run(inputs []compute.Buffer, host []any, mode runMode) (outputs []compute.Buffer, running *Running, err error)
 	close() error
 }
 
-// runMode says whether a run is over when it is started, and whether it reads the host's memory itself or a copy.
+// runMode is whether a run may outlast its start, and how it reads the host's memory.
 type runMode int
 
 const (
-	waitForEnd runMode = iota // it reads the memory itself
-	goOnCopied                // it reads a copy, and may go on
-	goOnShared                // it reads the memory itself, and may go on
+	waitForEnd runMode = iota // directly
+	goOnCopied                // from a copy, may outlast
+	goOnShared                // directly, may outlast
 )
 
-// Running is a run that may go on. Nil stands for one that is over. It may be used by any number of goroutines.
+// Running is a run that may be in progress; nil has ended. Goroutines may share it.
 type Running struct {
 	program   string
 	mu        sync.Mutex // guards the rest
@@ -39,8 +38,8 @@ type Running struct {
 	err       error
 }
 
-// Wait waits for the end of the run and tells what went wrong, if anything. Each run is to be waited for; a second Wait
-// gives the same. What the run was to write over is lost if it fails: the error then wraps [ErrInputsLost].
+// Wait waits for the run and returns its error. It must be called for each run, and may be repeated. A failed run loses
+// the inputs that it replaces: the error wraps [ErrInputsLost].
 func (r *Running) Wait() error {
 	if r == nil {
 		return nil
@@ -63,13 +62,13 @@ func (r *Running) Wait() error {
 	return r.err
 }
 
-// Over tells whether the run has ended, well or not.
+// Over reports whether the run has ended.
 func (r *Running) Over() bool {
 	if r == nil {
 		return true
 	}
 	if !r.mu.TryLock() {
-		return false // a Wait is under way
+		return false // a Wait is in progress
 	}
 	defer r.mu.Unlock()
 	if r.execution == nil {
@@ -83,37 +82,33 @@ func (r *Running) Over() bool {
 	return true
 }
 
-// calls runs a program of PJRT, for any number of goroutines: each run has a call of its own, and there are as many
-// calls as there were runs at the same time.
+// calls runs a PJRT program with as many calls as concurrent runs.
 type calls struct {
 	executable *executable
 	devices    int
 	options    pjrt.CallOptions
 	shapes     []pjrt.Shape // of a device's host inputs
-	reads      []read       // of the outputs that no input makes place for, those that a run reads, by their places
-	copyFirst  bool         // a first run copies what it is to write over
-	ranOnce    atomic.Bool  // a run has come to its end
+	reads      []read
+	copyFirst  bool
+	ranOnce    atomic.Bool
 
 	mu   sync.Mutex
-	idle []*call // the last one used is taken first: most of its arguments are set already
+	idle []*call // a stack: the last has most arguments set
 }
 
-// call is one call of C, whatever the number of its inputs.
 type call struct {
 	*calls
 	call      *pjrt.Call
-	set       []*pjrt.Buffer // what the call has as arguments, device after device
-	constants int            // how many parameters are large constants
-	memory    [][]byte       // of the host inputs, device after device, for the time of a run
-	into      [][]byte       // where outputs are read to, for the time of a run
-	keeps     bool           // it copies what it is to write over
+	set       []*pjrt.Buffer // arguments, device after device
+	constants int
+	memory    [][]byte // during a run
+	into      [][]byte // during a run
+	keeps     bool     // copies what it replaces
 }
 
-// copiedAtFirst is the most bytes that a first run copies before it writes over them. Of more, the copy itself would be
-// the first thing that does not fit into memory.
+// copiedAtFirst limits a first run's copies, which could themselves not fit.
 const copiedAtFirst = 256 << 20
 
-// inPlaceBytes is how many bytes the program writes over on a device.
 func (e *executable) inPlaceBytes(b Built) (sum int, err error) {
 	for _, input := range b.InPlace {
 		part, err := e.module.Parameters[input].Part()
@@ -147,7 +142,7 @@ func (e *executable) newCalls(b Built, place Placement) (*calls, error) {
 		return nil, err
 	}
 	c.copyFirst = written <= copiedAtFirst
-	one, err := c.take() // so that its errors come now
+	one, err := c.take()
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +150,6 @@ func (e *executable) newCalls(b Built, place Placement) (*calls, error) {
 	return c, nil
 }
 
-// take gives a call that is not in use.
 func (c *calls) take() (one *call, err error) {
 	c.mu.Lock()
 	if last := len(c.idle) - 1; last >= 0 {
@@ -211,7 +205,7 @@ func (c *call) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %d: %w", i, err)
 		}
-		// On each device the caller's inputs stand before the constants.
+		// The caller's inputs come before the constants.
 		if at := i/callers*n + i%callers; c.set[at] != b.Buffer {
 			if err := c.call.Set(i/callers, i%callers, b.Buffer); err != nil {
 				return nil, nil, err
@@ -237,11 +231,10 @@ func (c *call) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute
 		return nil, nil, c.executable.explained(lost(err))
 	}
 	c.ranOnce.Store(true)
-	// A buffer that is replaced stays the same buffer, so inputs already has the new values.
+	// Replaced buffers keep their identity, so inputs is up to date.
 	return c.executable.of.wrapAll(made), running, nil
 }
 
-// runReading makes a run on one device that reads outputs.
 func (c *call) runReading() ([]compute.Buffer, *Running, error) {
 	values := make([]onHost, len(c.reads))
 	c.into = c.into[:0]
@@ -280,7 +273,6 @@ func (c *call) start(mode runMode) (outputs [][]*pjrt.Buffer, running *Running, 
 	return outputs, &Running{execution: x, replaces: len(c.options.InPlace) > 0}, nil
 }
 
-// lost marks an error of PJRT that says that arguments were lost.
 func lost(err error) error {
 	if errors.Is(err, pjrt.ErrArgumentsLost) {
 		return fmt.Errorf("%w: %w", ErrInputsLost, err)
@@ -288,16 +280,15 @@ func lost(err error) error {
 	return err
 }
 
-// hostBytes is how many bytes a run sends to a device.
 func (c *calls) hostBytes() (sum int) {
 	for _, s := range c.shapes {
-		n, _ := s.Size() // it was checked when the call was made
+		n, _ := s.Size() // checked by newCalls
 		sum += n
 	}
 	return sum
 }
 
-// close is to be called when no run goes on: see [Program.Close].
+// close requires that no run is in progress.
 func (c *calls) close() error {
 	var errs []error
 	for _, one := range c.idle {
@@ -307,8 +298,7 @@ func (c *calls) close() error {
 	return errors.Join(append(errs, c.executable.close())...)
 }
 
-// plain runs a program of another backend, which knows no inputs that are replaced in place. Its runs wait for each
-// other.
+// plain replaces nothing in place. Its runs are sequential.
 type plain struct {
 	on    *Runtime
 	exec  compute.Executable

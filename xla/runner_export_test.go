@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute"
 )
 
-// Address is where the memory of a buffer lies.
+// Address returns the address of a buffer's memory.
 func Address(of compute.Buffer) (unsafe.Pointer, error) {
 	b, err := bufferOf(of)
 	if err != nil {

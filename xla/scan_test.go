@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// next is a step of a generation: the token that a table says comes after one, and how sure it is; what is left of the
-// noise is added to the table's row.
+// next is a step of a generation: a table's next token and its confidence. The step's noise is added to the table's
+// row.
 func next(scan xla.Scan) func(g *graph.Graph) xla.Built {
 	return func(g *graph.Graph) xla.Built {
 		table := graph.Parameter(g, "table", shapes.Make(dtypes.Float32, 5, 5))
@@ -27,7 +27,7 @@ func next(scan xla.Scan) func(g *graph.Graph) xla.Built {
 	}
 }
 
-// A scan gives what as many runs of the graph give, one after the other.
+// A scan returns the results of as many sequential runs of the graph.
 func TestScan(t *testing.T) {
 	const length = 12
 	r := plugintest.Uncached(t)

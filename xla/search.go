@@ -12,49 +12,46 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Names of plugins. Other names are looked for in the search path only.
+// Names of plugins. Others are searched in the search path only.
 const (
 	CPU  = "cpu"
 	CUDA = "cuda"
 	TPU  = "tpu"
-	Go   = "go" // GoMLX's pure-Go backend: no plugin at all
+	Go   = "go" // GoMLX's pure-Go backend, without a plugin
 )
 
-// SearchPathVariable names the environment variable with the folders, separated
-// as in PATH, that are searched for a plugin before lazo's own. go-xla reads the
-// same one.
+// SearchPathVariable names the variable with folders, separated as in PATH, that are searched before lazo's. go-xla
+// reads it too.
 const SearchPathVariable = "PJRT_PLUGIN_LIBRARY_PATH"
 
-// Source says how a plugin was found.
+// Source is where a plugin was found.
 type Source string
 
-// Where plugins come from.
 const (
-	FromPath    Source = "path"                   // given by its path
-	FromSearch  Source = "$" + SearchPathVariable // in a folder of the search path
-	FromInstall Source = "lazo install"           // in lazo's own folder, digest known
-	BuiltIn     Source = "built in"               // [Go]
+	FromPath    Source = "path" // given by path
+	FromSearch  Source = "$" + SearchPathVariable
+	FromInstall Source = "lazo install" // in lazo's folder, digest known
+	BuiltIn     Source = "built in"     // [Go]
 )
 
 // Plugin is a plugin that was found.
 type Plugin struct {
-	// Name is what it is asked for by, such as "cuda12" or "cpu106"; "" if by its path.
+	// Name is the name asked for, such as "cuda12"; "" for a path.
 	Name string
-	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. A library
-	// that lazo did not install says which it is when it is opened; until then
-	// Kind is a guess from its name, "" if it has none.
+	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. For a foreign library that is not open it is
+	// guessed, or "".
 	Kind string
 	Path string // absolute, "" for [Go]
-	// Version is the version of the package that lazo installed, "" otherwise.
+	// Version is the installed package's version, or "".
 	Version string
-	// API is the version of PJRT's C API, "0.81", "" as long as it is not known.
+	// API is PJRT's C API version, "0.81", or "".
 	API    string
 	Source Source
 
-	stamp string // of all files of what lazo installed
+	stamp string // of installed files
 }
 
-// String describes the plugin in one line.
+// String returns a one-line description.
 func (p Plugin) String() string {
 	if p.Kind == Go {
 		return "go (GoMLX's pure-Go backend, without XLA)"
@@ -74,10 +71,8 @@ func (p Plugin) String() string {
 
 var pluginName = regexp.MustCompile(`^[a-zA-Z0-9_]+$`)
 
-// Find looks for a plugin and loads nothing: see [Open] for the places and their
-// order. Only the option [Root] matters here. A plugin that is nowhere gives a
-// [*NotFoundError]; one that others may have written or may replace matches
-// [ErrPluginInsecure] (docs/security.md).
+// Find finds a plugin without loading it: see [Open]. It uses only the option [Root]. A missing plugin is a
+// [*NotFoundError]; one that others may change matches [ErrPluginInsecure] (docs/security.md).
 func Find(plugin string, opts ...Option) (Plugin, error) {
 	o, err := newOptions(opts)
 	if err != nil {
@@ -107,8 +102,7 @@ func find(plugin string, o *options) (Plugin, error) {
 	return findInstalled(plugin, o.root, missing)
 }
 
-// platform takes off a name what it says beside the platform: "cuda12" and "cuda_compile" are "cuda", "cpu106" is
-// "cpu".
+// platform of "cuda12" and "cuda_compile" is "cuda".
 func platform(name string) string {
 	name, _, _ = strings.Cut(name, "_")
 	return strings.TrimRight(name, "0123456789")
@@ -119,8 +113,7 @@ func findPath(path string) (Plugin, error) {
 	if err != nil {
 		return Plugin{}, fmt.Errorf("xla: plugin %q: %w", path, err)
 	}
-	// Resolved, because libraries beside it are found from its real place. To load it would run the code of any user
-	// who can change or replace it, or a link on the way.
+	// Resolved, because it finds other libraries from its real folder, and who can change it or a link could run code.
 	resolved, err := owners.Resolve(absolute)
 	if errors.Is(err, os.ErrNotExist) {
 		return Plugin{}, &NotFoundError{Plugin: path, Tried: []string{absolute}}
@@ -131,8 +124,7 @@ func findPath(path string) (Plugin, error) {
 	return Plugin{Path: resolved, Source: FromPath}, nil
 }
 
-// patterns are the file names under which plugins are shipped. None is loaded to
-// find out what it is: that would run its constructors.
+// patterns identify plugins without running their constructors.
 func patterns(name string) []string {
 	stems := []string{
 		"pjrt_c_api_" + name + "_*plugin*", "pjrt_plugin_" + name, "pjrt-plugin-" + name,
@@ -151,8 +143,7 @@ func patterns(name string) []string {
 	return all
 }
 
-// searchPath gives the first match in the search path's folders, "" if none. A match that is not the user's own is an
-// error.
+// searchPath returns "" for none. A match that others may change is an error.
 func searchPath(name string, missing *NotFoundError) (string, error) {
 	folders := filepath.SplitList(os.Getenv(SearchPathVariable))
 	if len(folders) == 0 {

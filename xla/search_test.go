@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// offline counts what would go out to the network, and lets nothing out.
+// offline counts and blocks network requests.
 func offline(t *testing.T) *atomic.Int64 {
 	t.Helper()
 	var calls atomic.Int64
@@ -32,7 +32,7 @@ func offline(t *testing.T) *atomic.Int64 {
 	return &calls
 }
 
-// emptyHome gives the process a home with nothing in it, and no search path.
+// emptyHome sets an empty home folder and no search path.
 func emptyHome(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
@@ -87,7 +87,7 @@ func TestF22_PluginMissing(t *testing.T) {
 	t.Logf("F22: %d cases, each in at most %v, %d network calls, %d files written", len(rows), longest.Round(time.Microsecond), calls.Load(), len(left))
 }
 
-// Only who asks for an installation gets one, and is told.
+// Open installs only if asked to, and reports it.
 func TestInstallIfMissing(t *testing.T) {
 	calls := offline(t)
 	home := emptyHome(t)

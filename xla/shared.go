@@ -11,41 +11,34 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// shared are the programs of a client, so that one text is compiled once, however many models have it as their step: a
-// second model of the same structure, another seed, a state that moved. The key is all that decides what the plugin
-// makes.
-//
-// The last ones that are no longer in use are kept, for programs that close one model before they make the next.
+// shared has programs, keyed by all that decides compilation: models of the same structure share one, also after a
+// Close.
 type shared struct {
 	mu   sync.Mutex
 	of   map[programKey]*sharedProgram
-	idle []*sharedProgram // in the order in which they were given back
-	keep int              // how many may be idle
+	idle []*sharedProgram // first closed first
+	keep int
 	hits atomic.Int64
 }
 
 type programKey [sha256.Size]byte
 
-// sharedProgram is a program that several may use.
 type sharedProgram struct {
 	*pjrt.Executable
 	key  programKey
-	text int // its length
-	uses int // how many use it
+	text int
+	uses int
 }
 
 const (
-	// idlePrograms is how many are kept: the training, the test and the prediction step of a few models.
+	// idlePrograms suffices for the steps of a few models.
 	idlePrograms = 12
-	// idleText is the length of the longest text that is kept: a longer one may have large constants, and the memory
-	// for them.
+	// idleText excludes large constants.
 	idleText = 1 << 20
 )
 
-// KeepPrograms sets how many compiled programs that were closed a runtime keeps, 12 without it, so that a model of the
-// same structure as one that was closed compiles nothing; 0 keeps none. (Two that are open share their programs in any
-// case.) One with a text longer than 1 MiB, because of constants, is never kept. For later processes there is
-// [CompileCache].
+// KeepPrograms sets how many closed programs a runtime keeps for models of the same structure: by default 12, 0 for
+// none. Texts over 1 MiB are never kept. Open programs are always shared; for later processes see [CompileCache].
 func KeepPrograms(n int) Option {
 	return func(o *options) {
 		if n < 0 {
@@ -59,8 +52,7 @@ func keyOf(text string, options pjrt.CompileOptions) programKey {
 	return sha256.Sum256(fmt.Appendf(nil, "%+v\n%s", options, text))
 }
 
-// program gives the program of a text, and has it compiled if there is none. Two that are compiled at once by different
-// goroutines become one: the first that is ready.
+// program compiles outside the lock; of two results the first is shared.
 func (s *shared) program(text string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*sharedProgram, error) {
 	key := keyOf(text, options)
 	s.mu.Lock()
@@ -86,7 +78,7 @@ func (s *shared) program(text string, options pjrt.CompileOptions, compile func(
 	return p, nil
 }
 
-// use gives a program that is there already, nil if there is none. The lock is held.
+// use requires the lock.
 func (s *shared) use(key programKey) *sharedProgram {
 	p := s.of[key]
 	if p == nil {
@@ -100,14 +92,13 @@ func (s *shared) use(key programKey) *sharedProgram {
 	return p
 }
 
-// giveBack is the Close of one user of a program.
 func (s *shared) giveBack(p *sharedProgram) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.uses--; p.uses > 0 {
 		return nil
 	}
-	pjrt.FreeBlocks() // a program that is only kept needs no memory
+	pjrt.FreeBlocks() // an idle program needs no memory
 	gone := []*sharedProgram{p}
 	if p.text <= idleText {
 		s.idle, gone = append(s.idle, p), nil
@@ -127,7 +118,7 @@ func (s *shared) free(gone []*sharedProgram) error {
 	return errors.Join(errs...)
 }
 
-// close frees what is not in use, and has the rest freed when it is given back.
+// close leaves programs in use, which giveBack frees.
 func (s *shared) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

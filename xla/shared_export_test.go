@@ -1,7 +1,6 @@
 package xla
 
-// SharedPrograms is how many programs a runtime took from those that were there, how many it has, and how many of these
-// nobody uses.
+// SharedPrograms returns how often a runtime shared a program, how many it has, and how many of these are idle.
 func SharedPrograms(r *Runtime) (hits, all, idle int) {
 	s := &r.Backend.(*client).shared
 	s.mu.Lock()

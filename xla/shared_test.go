@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// One text is compiled once, whether the first program of it is open or was closed.
+// A text is compiled once, whether its first program is open or closed.
 func TestSharedPrograms(t *testing.T) {
 	var log bytes.Buffer
 	r := plugintest.Uncached(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))), xla.KeepPrograms(2))
@@ -29,7 +29,7 @@ func TestSharedPrograms(t *testing.T) {
 	}
 	require.Equal(t, 1, compiled())
 	require.Equal(t, 2, strings.Count(log.String(), "cache=shared"))
-	for n := range 4 { // the oldest of the idle ones goes
+	for n := range 4 { // the oldest idle one is freed
 		addTo(t, r, float64(n))
 	}
 	hits, all, idle := xla.SharedPrograms(r)
@@ -39,8 +39,8 @@ func TestSharedPrograms(t *testing.T) {
 	t.Log("3 programs of one text: 1 compilation")
 }
 
-// Programs that share what was compiled share nothing else: each has its own inputs in place, its own first run, its
-// own Close, also when they run at the same time.
+// Programs of one compilation share nothing else: each has its own inputs in place, first run and Close, also when they
+// run concurrently.
 func TestSharedPrograms_apart(t *testing.T) {
 	before := pjrt.Live().Executables
 	r := plugintest.Uncached(t)
@@ -77,7 +77,7 @@ func TestSharedPrograms_apart(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{all, idle})
 }
 
-// The runtime's Close frees what is kept.
+// The runtime's Close frees idle programs.
 func TestSharedPrograms_close(t *testing.T) {
 	before := pjrt.Live().Executables
 	r, err := xla.Open(t.Context(), xla.CPU)
@@ -91,7 +91,7 @@ func TestSharedPrograms_close(t *testing.T) {
 	require.ErrorContains(t, err, "the number must not be negative, got -1")
 }
 
-// atOnce runs f n times, at the same time.
+// atOnce runs f n times concurrently.
 func atOnce(n int, f func(i int) error) error {
 	var all sync.WaitGroup
 	errs := make([]error, n)

@@ -19,23 +19,23 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// soakRuns is how many runs each row of the soak makes; the nightly form makes ten times as many.
+// soakRuns is the number of runs in each row; the nightly form makes ten times as many.
 var soakRuns = 100_000
 
-// maxGrowth is by how much the resident memory may grow between the first tenth of a soak and its end.
+// maxGrowth limits the growth of resident memory between the first tenth of a soak and its end.
 const maxGrowth = 8 << 20
 
-// footprint is what a process holds that could leak.
+// footprint has the resources of a process that could leak.
 type footprint struct {
 	pjrt.Counts
 	goroutines int
-	resident   int64 // bytes; 0 where the system does not tell
-	heap       int64 // bytes of Go's memory in use; the C library's is the rest of resident
+	resident   int64 // bytes; 0 if unknown
+	heap       int64 // bytes of Go's memory; the C library's is the rest of resident
 }
 
 func takeFootprint(t *testing.T) footprint {
 	t.Helper()
-	debug.FreeOSMemory() // the first collection runs finalizers, whose garbage is the second one's
+	debug.FreeOSMemory() // the first collection runs finalizers, the second frees their garbage
 	debug.FreeOSMemory()
 	var m goruntime.MemStats
 	goruntime.ReadMemStats(&m)
@@ -49,7 +49,7 @@ func takeFootprint(t *testing.T) footprint {
 	return f
 }
 
-// accumulating compiles a + x in the place of a, with the sum of both as a further output, as a program or as a block.
+// accumulating compiles a + x in place of a, with the sum of both as another output, as a program or a block.
 func accumulating(t *testing.T, r *xla.Runtime, block int) *xla.Program {
 	t.Helper()
 	p, err := r.Compile("accumulate", func(g *graph.Graph) xla.Built {
@@ -62,18 +62,18 @@ func accumulating(t *testing.T, r *xla.Runtime, block int) *xla.Program {
 	return p
 }
 
-// Nothing is left after many runs of programs, blocks, and graphs as GoMLX itself runs them, with runs that fail in
-// between: objects of PJRT, C memory of the binding, goroutines, and no memory that nobody counts.
+// Many runs of programs, blocks and GoMLX's own graphs, some of which fail, leak nothing: no PJRT objects, C memory,
+// goroutines or uncounted memory.
 func TestF18_soak(t *testing.T) {
 	runs := soakRuns
-	if testing.Short() { // under the race detector, whose own memory says nothing
+	if testing.Short() { // the race detector's own memory distorts the result
 		runs = 2_000
 	}
 	for _, row := range []struct {
 		name string
-		// prepare gives what makes a number of runs, and what closes it.
+		// prepare returns a function that makes runs, and one that closes everything.
 		prepare   func(t *testing.T, r *xla.Runtime) (run func(runs int), closeAll func() error)
-		collected bool // whether some is left to the garbage collector
+		collected bool // some memory waits for the garbage collector
 	}{
 		{"program", func(t *testing.T, r *xla.Runtime) (func(int), func() error) { return programs(t, r, 1) }, false},
 		{"blocks of 10, started", func(t *testing.T, r *xla.Runtime) (func(int), func() error) { return programs(t, r, 10) }, false},
@@ -84,11 +84,11 @@ func TestF18_soak(t *testing.T) {
 			r := plugintest.Uncached(t, xla.KeepPrograms(0))
 			before := takeFootprint(t)
 			run, closeAll := row.prepare(t, r)
-			run(runs / 10) // all is compiled, and pools and caches have the size that they come to
+			run(runs / 10) // everything is compiled; pools and caches are full
 			warm := takeFootprint(t)
 			run(runs)
 			hot := takeFootprint(t)
-			if hot.resident-warm.resident >= maxGrowth { // what leaks grows as much again; what the plugin's threads take once, late on a busy machine, does not
+			if hot.resident-warm.resident >= maxGrowth { // a leak grows again; a late one-time allocation of the plugin's threads does not
 				warm = hot
 				run(runs)
 				hot = takeFootprint(t)
@@ -109,7 +109,7 @@ func TestF18_soak(t *testing.T) {
 	}
 }
 
-// programs runs a program, or starts blocks of it, each before the end of the one before.
+// programs runs a program, or starts each block before the previous one ends.
 func programs(t *testing.T, r *xla.Runtime, block int) (run func(int), closeAll func() error) {
 	p := accumulating(t, r, block)
 	state, err := r.BufferFromFlatData(0, []float32{1, 2, 3}, shapes.Make(dtypes.Float32, 3))
@@ -151,12 +151,12 @@ func programs(t *testing.T, r *xla.Runtime, block int) (run func(int), closeAll 
 		}
 }
 
-// mostWaiting is how many buffers may wait for the collector. Each has some 4.5 KB of C's memory, whose peak glibc
-// keeps: on a busy machine, where the collector is late, thousands of them were the 9 MB that this row once grew by,
-// and all 10,000 are 45 MB (GOGC=off); 1,500,000 runs with few waiting were 1 MB.
+// mostWaiting limits the buffers that wait for the collector. Each has 4.5 KB of C memory, whose peak glibc keeps: with
+// a late collector, thousands of them made this row grow by 9 MB, and 10,000 make it 45 MB (GOGC=off). 1,500,000 runs
+// with few waiting made 1 MB.
 const mostWaiting = 200
 
-// execs runs a graph for inputs of three shapes. Few tensors are left to the collector, and few at a time.
+// execs runs a graph for inputs of three shapes. Few tensors wait for the collector at a time.
 func execs(t *testing.T, r *xla.Runtime) (run func(int), closeAll func() error) {
 	e, err := graph.NewExec(r, func(x *graph.Node) *graph.Node {
 		return graph.Add(graph.ReduceAllSum(x), graph.Scalar(x.Graph(), x.DType(), 1))

@@ -13,9 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// A program that reads what another one writes in place sees what is there now. XNNPACK, to which the CPU plugin leaves
-// products, keeps a packed copy of weights by their address: a test step gave the figures of weights that had long
-// gone.
+// A program sees what another one has written in place. XNNPACK, to which the CPU plugin leaves products, caches packed
+// weights by address: a test step had results of old weights.
 func TestProgram_readsWhatAnotherWroteInPlace(t *testing.T) {
 	r, err := xla.Open(context.Background(), "cpu")
 	require.NoError(t, err)

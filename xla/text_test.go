@@ -15,8 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// large is a constant of 1.2 MB whose element i is first+i, and text how many bytes a program may have that does not
-// have it inside.
+// large is a constant of 1.2 MB whose element i is first+i; text is the size limit in bytes of a program without it.
 const (
 	large    = 300_000
 	longText = 10_000
@@ -30,17 +29,17 @@ func largeConstant(first float32) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(flat, large)
 }
 
-// A large constant is no part of the program's text, which XLA would read in seconds and keep; whichever way the
-// program is run, it is there, and it goes with the program.
+// R40: a large constant is not part of the program's text, which XLA would take seconds to read. It is there however
+// the program runs, and is freed with it.
 func TestR40_largeConstantsStayOutOfTheProgram(t *testing.T) {
 	r := plugintest.Uncached(t, xla.ClientOption("cpu_device_count", 2))
 	before := pjrt.Live()
 	scalar := shapes.Make(dtypes.Float32)
 	constants := []*tensors.Tensor{largeConstant(0), largeConstant(1000)}
-	// step adds elements 10 and 299,999 of the constant to the state, and gives the first of an unused one nobody.
+	// step adds elements 10 and 299,999 of the constant to the state, and does not use the first element of another.
 	step := func(c *tensors.Tensor, change func(*xla.Built)) func(g *graph.Graph) xla.Built {
 		return func(g *graph.Graph) xla.Built {
-			graph.Neg(graph.Const(g, largeConstant(7))) // leads nowhere
+			graph.Neg(graph.Const(g, largeConstant(7))) // unused
 			k := graph.Const(g, c)
 			state := graph.Parameter(g, "state", scalar) // after the constant
 			x := graph.Parameter(g, "x", scalar)
@@ -100,7 +99,7 @@ func TestR40_largeConstantsStayOutOfTheProgram(t *testing.T) {
 	}
 	require.NoError(t, scan.Close())
 
-	// By GoMLX's own executor, on the device that it is run on, and in a closure.
+	// GoMLX's own executor, on its device, and in a closure.
 	exec, err := graph.NewExec(r, func(x *graph.Node) *graph.Node {
 		g := x.Graph()
 		done := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {

@@ -21,15 +21,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
-// ErrCompilerCrash: the compiler of a described machine ended its process, which is a child of this one.
+// ErrCompilerCrash reports that a described machine's compiler ended its child process.
 var ErrCompilerCrash = aot.ErrCrash
 
-// compileTimeout is the limit of a compilation for a described machine, where none is given.
 const compileTimeout = 10 * time.Minute
 
-// CompileTimeout sets how long one compilation for a described machine ([OpenTopology]) may take, 10 minutes without
-// it. A longer one is ended and is [ErrDeadline]. [Open] takes no notice of it: a compilation in this process cannot be
-// ended.
+// CompileTimeout limits each compilation for a described machine ([OpenTopology]), by default to 10 minutes: longer is
+// [ErrDeadline]. [Open] ignores it.
 func CompileTimeout(limit time.Duration) Option {
 	return func(o *options) {
 		if limit <= 0 {
@@ -39,19 +37,16 @@ func CompileTimeout(limit time.Duration) Option {
 	}
 }
 
-// OpenTopology describes a machine whose devices need not be there: programs can be compiled for it, and not be run.
-// plugin is [TPU], [CUDA] or the path of such a plugin, found as [Open] finds it. topology is, for a TPU, libtpu's name
-// of the generation and the grid of chips, "v5e:4x4"; for CUDA the kind of device and how many slices, hosts and
-// devices of a host there are, "h100:1x1x8" (the kinds stand in [DeviceKinds]).
+// OpenTopology describes a machine for which programs can be compiled but not run. plugin is [TPU], [CUDA] or a path,
+// found as in [Open]. topology is, for a TPU, libtpu's generation and grid of chips, "v5e:4x4"; for CUDA a kind of
+// [DeviceKinds], slices, hosts and devices per host, "h100:1x1x8".
 //
-// What the runtime gives is a GoMLX backend as any other: it has the described devices, strategies and states work on
-// it, and a [Program] tells its Cost, Memory and Optimized form. But a value has a shape and no memory, and what asks
-// for its numbers gets [ErrNotRun]. A program is compiled when it is first asked or run.
+// The runtime is a GoMLX backend on which strategies and states work. A [Program] is compiled at its first use, and
+// reports its Cost, Memory and Optimized form. Values have shapes only: reading one is [ErrNotRun].
 //
-// The plugin is loaded in child processes alone, one for each compilation, because compilers end their process for what
-// they do not take ([ErrCompilerCrash]) or take long ([CompileTimeout]). Of a TPU's plugin they ask no metadata server.
-// [CompileCache] keeps what the compiler reports, too. [ClientOption] passes further options to the plugin's
-// description, such as "num_slices" of libtpu's or "target_config" of CUDA's. See docs/maintain/targets.md.
+// Each compilation loads the plugin in a child process, since compilers may end their process ([ErrCompilerCrash]) or
+// take long ([CompileTimeout]). It asks no metadata server of a TPU. [CompileCache] keeps reports. [ClientOption] adds
+// options such as libtpu's "num_slices" or CUDA's "target_config". See docs/maintain/targets.md.
 func OpenTopology(ctx context.Context, plugin, topology string, opts ...Option) (*Runtime, error) {
 	r, err := openTopology(ctx, plugin, topology, opts)
 	if err != nil {
@@ -104,7 +99,7 @@ func openTopology(ctx context.Context, plugin, topology string, opts []Option) (
 	return d.runtime, nil
 }
 
-// findCompiler finds a plugin, which for CUDA may be one without the libraries that running needs.
+// findCompiler accepts a CUDA plugin without the libraries for running.
 func findCompiler(ctx context.Context, plugin string, o *options) (Plugin, error) {
 	if plugin == Go || plugin == CPU {
 		return Plugin{}, fmt.Errorf("%w: %q describes no machine: expected %q, %q or the path of such a plugin", ErrUnimplemented, plugin, TPU, CUDA)
@@ -131,7 +126,6 @@ func findCompiler(ctx context.Context, plugin string, o *options) (Plugin, error
 	return Plugin{}, missing
 }
 
-// kindOf is the platform of a plugin by the name of its file, "" if it says none.
 func kindOf(path string) string {
 	for _, kind := range []string{TPU, CUDA} {
 		for _, pattern := range patterns(kind) {
@@ -143,10 +137,9 @@ func kindOf(path string) string {
 	return ""
 }
 
-// cudaCompile is the kind of installation that has of CUDA what compiling needs.
+// cudaCompile can only compile.
 const cudaCompile = "cuda_compile"
 
-// machineOf says how the plugin is asked for the machine.
 func machineOf(plugin Plugin, topology string, client map[string]any) (aot.Machine, error) {
 	m := aot.Machine{Plugin: plugin.Path, Name: topology, Options: maps.Clone(client)}
 	switch plugin.Kind {
@@ -158,8 +151,7 @@ func machineOf(plugin Plugin, topology string, client map[string]any) (aot.Machi
 	return m, nil
 }
 
-// describeTPU sets what libtpu needs to describe a machine that is not there: its variables, in the child alone, and
-// how the chips lie where the name does not say it.
+// describeTPU sets the child's variables, and chips_per_host_bounds if needed.
 func describeTPU(m *aot.Machine) error {
 	generation, grid, ok := strings.Cut(m.Name, ":")
 	dims, err := gridOf(grid)
@@ -167,12 +159,12 @@ func describeTPU(m *aot.Machine) error {
 		return fmt.Errorf("%w: expected a generation and a grid of chips, as \"v5e:4x4\" or \"v5p:2x2x4\"", ErrInvalidArgument)
 	}
 	m.Environment = append(m.Environment,
-		// Each may be set by a machine that has TPUs; what is described is not that machine.
+		// Those of a machine with TPUs may differ.
 		"TPU_SKIP_MDS_QUERY=1", "TPU_WORKER_HOSTNAMES=localhost", "TPU_WORKER_ID=0", "ALLOW_MULTIPLE_LIBTPU_LOAD=1",
 		fmt.Sprintf("TPU_ACCELERATOR_TYPE=%s-%d", generation, product(dims)))
 	const perHost = "chips_per_host_bounds"
 	if _, set := m.Options[perHost]; !set && product(dims) < chipsOfHost {
-		// libtpu takes a host to have four chips at least.
+		// libtpu assumes at least four chips per host.
 		bounds := []int64{1, 1, 1}
 		copy(bounds, dims)
 		m.Options[perHost] = bounds
@@ -180,7 +172,6 @@ func describeTPU(m *aot.Machine) error {
 	return nil
 }
 
-// chipsOfHost is how many chips libtpu expects of a host.
 const chipsOfHost = 4
 
 // gridOf reads "4x4".
@@ -209,26 +200,24 @@ func product(dims []int64) int64 {
 //go:embed gpus.tsv
 var gpus string
 
-// gpu is a kind of device of the table.
 type gpu struct {
 	kind, name   string
 	major, minor int
-	fields       []string // from the table's multiprocessors on
+	fields       []string
 }
 
 func gpuTable() (table []gpu) {
 	for _, line := range strings.Split(gpus, "\n") {
 		if f := strings.Split(line, "\t"); len(f) == 12 && !strings.HasPrefix(line, "#") {
 			g := gpu{kind: f[0], name: f[1], fields: f[3:]}
-			_, _ = fmt.Sscanf(f[2], "%d.%d", &g.major, &g.minor) // a test holds that the table can be read
+			_, _ = fmt.Sscanf(f[2], "%d.%d", &g.major, &g.minor) // a test checks the table
 			table = append(table, g)
 		}
 	}
 	return table
 }
 
-// DeviceKinds are the kinds of CUDA's devices that [OpenTopology] has descriptions of. Others can be described by the
-// option "target_config": see [ClientOption].
+// DeviceKinds returns CUDA devices for [OpenTopology]. Others need the option "target_config": see [ClientOption].
 func DeviceKinds() (kinds []string) {
 	for _, g := range gpuTable() {
 		kinds = append(kinds, g.kind)
@@ -236,7 +225,6 @@ func DeviceKinds() (kinds []string) {
 	return kinds
 }
 
-// target is the device as XLA's GpuTargetConfigProto, as text.
 func (g gpu) target() string {
 	f := g.fields
 	feature := "NONE"
@@ -285,8 +273,7 @@ func describeGPU(m *aot.Machine) error {
 	return nil
 }
 
-// Topology is the name of the machine that the runtime was opened with ([OpenTopology]), "v5e:4x4"; "" where the
-// devices are there ([Open]).
+// Topology returns [OpenTopology]'s topology, "v5e:4x4"; "" after [Open].
 func (r *Runtime) Topology() string {
 	if d, ok := r.Backend.(*described); ok {
 		return d.name
@@ -294,8 +281,7 @@ func (r *Runtime) Topology() string {
 	return ""
 }
 
-// Abstract makes a value of a described machine, which has a shape and nothing else, without memory on the host to copy
-// it from. It fails where the devices are there.
+// Abstract makes a value of a described machine from its shape. It fails after [Open].
 func (r *Runtime) Abstract(device compute.DeviceNum, shape shapes.Shape) (compute.Buffer, error) {
 	d, ok := r.Backend.(*described)
 	if !ok {
@@ -304,8 +290,8 @@ func (r *Runtime) Abstract(device compute.DeviceNum, shape shapes.Shape) (comput
 	return d.put(device, shape)
 }
 
-// DeviceAttributes are what the plugin tells of a device, described or there, by names of its own: "coords",
-// "compute_capability". Values are string, int64, []int64, float32 or bool.
+// DeviceAttributes returns a device's attributes by the plugin's names, such as "coords". Values are string, int64,
+// []int64, float32 or bool.
 func (r *Runtime) DeviceAttributes(n compute.DeviceNum) (map[string]any, error) {
 	switch on := r.Backend.(type) {
 	case *described:
@@ -324,8 +310,7 @@ func (r *Runtime) DeviceAttributes(n compute.DeviceNum) (map[string]any, error) 
 	return nil, fmt.Errorf("xla: attributes of a device: %w: %s has no devices of its own", ErrUnimplemented, r.plugin.Kind)
 }
 
-// PlatformVersion is the plugin's text about the version of its platform, which may have several lines; "" of the
-// plugin [Go].
+// PlatformVersion returns the plugin's version text, perhaps of several lines; "" for [Go].
 func (r *Runtime) PlatformVersion() string {
 	switch on := r.Backend.(type) {
 	case *described:
@@ -336,8 +321,7 @@ func (r *Runtime) PlatformVersion() string {
 	return ""
 }
 
-// openDescribed makes the folder, and the part of the key that all programs for the machine share. The processors of
-// this machine are no part of it: they decide nothing.
+// openDescribed omits this machine's processors, which do not matter.
 func (c *cache) openDescribed(d *described, log *slog.Logger) (*cache, error) {
 	opened, err := c.folder(log)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 var four = shapes.Make(dtypes.Float32, 4)
 
-// increment adds 1 to a value in place, and gives its sum with a batch.
+// increment adds 1 to a value in place, and returns its sum with a batch.
 func increment(t *testing.T, r *xla.Runtime) *xla.Program {
 	t.Helper()
 	p, err := r.Compile("increment", func(g *graph.Graph) xla.Built {
@@ -33,7 +33,7 @@ func increment(t *testing.T, r *xla.Runtime) *xla.Program {
 	return p
 }
 
-// A described machine compiles, once and when it is asked, and gives values of the right shapes.
+// A described machine compiles once, when a program is inspected, and returns values of the right shapes.
 func TestOpenTopology(t *testing.T) {
 	before := pjrt.Live()
 	r := plugintest.Described(t, 4)
@@ -110,7 +110,7 @@ func TestOpenTopology(t *testing.T) {
 	require.Equal(t, before, pjrt.Live(), "the plugin is loaded in child processes alone")
 }
 
-// GoMLX's own executables compile nothing: they are what initial values are made with.
+// GoMLX's own executables compile nothing: they make initial values.
 func TestOpenTopology_gomlx(t *testing.T) {
 	r := plugintest.Described(t, 1)
 	made, err := graph.CallOnce(r, func(x *graph.Node) *graph.Node { return graph.ReduceSum(x, 0) }, tensors.FromValue([][]float32{{1, 2}, {3, 4}}))
@@ -119,7 +119,7 @@ func TestOpenTopology_gomlx(t *testing.T) {
 	require.ErrorIs(t, made.ToLocal(), xla.ErrNotRun)
 }
 
-// A program over several devices takes and gives each device's part.
+// A program over several devices takes and returns each device's part.
 func TestOpenTopology_mesh(t *testing.T) {
 	r := plugintest.Described(t, 4)
 	place := xla.Placement{Mesh: xla.Mesh{Axes: []xla.MeshAxis{{Name: "data", Size: 4}}}, Split: func(string, shapes.Shape) xla.Split { return xla.Split{{"data"}} }}
@@ -149,7 +149,7 @@ func TestOpenTopology_mesh(t *testing.T) {
 	require.ErrorIs(t, err, xla.ErrClosed)
 }
 
-// What ends or delays the compiler is an error here.
+// A compiler that fails or hangs is an error.
 func TestOpenTopology_compilerFails(t *testing.T) {
 	r := plugintest.Described(t, 1, xla.CompileTimeout(2*time.Second))
 	t.Setenv("TMPDIR", t.TempDir())
@@ -177,7 +177,7 @@ func TestOpenTopology_compilerFails(t *testing.T) {
 	require.Empty(t, left, "what compilers left")
 }
 
-// Close ends the compilations that are under way.
+// Close ends compilations in progress.
 func TestOpenTopology_close(t *testing.T) {
 	library := plugintest.Fake(t)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -229,7 +229,7 @@ func TestCompileStableHLO_context(t *testing.T) {
 	}
 }
 
-// The context of Prepare ends the compiler, and is no answer of it: the next one compiles anew.
+// The context of Prepare ends the compiler; the next call compiles again.
 func TestProgram_Prepare(t *testing.T) {
 	r := plugintest.Described(t, 1)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -247,7 +247,7 @@ func TestProgram_Prepare(t *testing.T) {
 	slow := xla.DescribedText(r, "hang")
 	waits, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error)
-	for range 2 { // one has the compiler, and one waits for it
+	for range 2 { // one has the compiler, one waits
 		go func() { done <- slow.Prepare(waits) }()
 	}
 	require.Eventually(t, func() bool { // the folder of its child

@@ -15,8 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// giveAway makes a file, folder or link another user's, which only root can; for others, what everybody may write to
-// does.
+// giveAway changes the owner of a file, folder or link, which only root can; other users make it writable for all.
 func giveAway(t *testing.T, path string) {
 	t.Helper()
 	if os.Geteuid() == 0 {
@@ -29,8 +28,8 @@ func giveAway(t *testing.T, path string) {
 	require.NoError(t, os.Chmod(path, 0o777)) //#nosec
 }
 
-// What others wrote or may replace is not loaded, wherever it is named: no plugin by its path or found in the search
-// path, or by a link; no CUDA of others beside a plugin.
+// A file that others wrote or may replace is not loaded, wherever it is named: a plugin by path, search path or link;
+// CUDA of others next to a plugin.
 func TestR50_othersPluginIsNotLoaded(t *testing.T) {
 	emptyHome(t)
 	for _, row := range []struct {
@@ -82,7 +81,7 @@ func TestR50_othersPluginIsNotLoaded(t *testing.T) {
 	require.NotContains(t, pjrt.Environment(library, none), "XLA_FLAGS")
 }
 
-// Nor is a compiled program of others, and a pipe in its place holds nothing up.
+// A compiled program of others is not loaded either, and a pipe in its place does not block.
 func TestR50_othersCompiledProgramIsNotLoaded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "compiled")
 	open := func() (*xla.Runtime, *bytes.Buffer) {

@@ -17,26 +17,24 @@ import (
 	"github.com/lazo-ml/lazo/internal/fetch"
 )
 
-// Limits on what a wheel may hold. The largest wheel in the table has 132 members and unpacks to four times its size.
+// Limits of a wheel. The table's largest has 132 members and unpacks to four times its size.
 const (
 	maxMembers   = 10_000
-	maxDirectory = 1 << 20  // bytes that reading the list of members may take, so that a long one costs no memory
-	maxRatio     = 20       // unpacked to packed, over the whole archive,
-	ratioSlack   = 16 << 20 // above so many bytes, which any archive may have
+	maxDirectory = 1 << 20  // bytes of the list of members
+	maxRatio     = 20       // of the whole archive,
+	ratioSlack   = 16 << 20 // beyond these bytes
 	maxUnpacked  = 8 << 30
 )
 
-// fileRecord is what the receipt says about a file.
 type fileRecord struct {
-	Path   string `json:"path"` // below the version's folder, with slashes
+	Path   string `json:"path"` // slash path in the version's folder
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 	MTime  int64  `json:"mtime_ns"`
 	Inode  uint64 `json:"inode"`
 }
 
-// extract writes the members of the wheel that match a pattern below tree. The whole archive is judged before the first
-// byte is written: one member out of order refuses it all.
+// extract judges the whole archive before it writes anything.
 func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root) ([]fileRecord, error) {
 	file, err := os.Open(wheel)
 	if err != nil {
@@ -71,7 +69,6 @@ func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root
 	return records, nil
 }
 
-// rationed stops the reading of a list of members that is longer than any honest one.
 type rationed struct {
 	file io.ReaderAt
 	left int64 // negative: no limit
@@ -87,13 +84,12 @@ func (r *rationed) ReadAt(p []byte, offset int64) (int, error) {
 	return r.file.ReadAt(p, offset)
 }
 
-// judge looks at every member, wanted or not.
 func judge(members []*zip.File, packed int64, patterns []string) error {
 	if len(members) > maxMembers {
 		return fmt.Errorf("%d members, the limit is %d", len(members), maxMembers)
 	}
 	most := min(packed*maxRatio+ratioSlack, maxUnpacked)
-	files := make(map[string]string, len(members)) // by folded name
+	files := make(map[string]string, len(members)) // by lower-case name
 	folders := make(map[string]string)
 	var unpacked int64
 	for _, m := range members {
@@ -108,15 +104,14 @@ func judge(members []*zip.File, packed int64, patterns []string) error {
 		if m.Method != zip.Store && m.Method != zip.Deflate || m.Flags&1 != 0 {
 			return fmt.Errorf("%q is packed by method %d, flags %#x", m.Name, m.Method, m.Flags)
 		}
-		// A sum of sizes near 2^64 must not wrap around.
+		// The sum must not overflow.
 		if m.UncompressedSize64 > maxUnpacked {
 			return fmt.Errorf("%q unpacks to %d bytes, the limit is %d", m.Name, m.UncompressedSize64, int64(maxUnpacked))
 		}
 		if unpacked += int64(m.UncompressedSize64); unpacked > most {
 			return fmt.Errorf("unpacks to more than %d bytes, out of %d", most, packed)
 		}
-		// Upper and lower case are one on some file systems, so two such names are one file, unless neither is written:
-		// Open MPI's wheel has a compiler mpicc and one mpiCC.
+		// Names that differ in case may be one file. Unwanted members may: Open MPI has mpicc and mpiCC.
 		above := name
 		if !folder {
 			above = path.Dir(name)
@@ -144,7 +139,6 @@ func judge(members []*zip.File, packed int64, patterns []string) error {
 	return nil
 }
 
-// checkName takes only clean relative paths with slashes.
 func checkName(name string) error {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\:\x00") || len(name) > 1024 {
 		return fmt.Errorf("%.200q is not a clean relative path", name)
@@ -188,11 +182,10 @@ func unpack(ctx context.Context, member *zip.File, tree *os.Root) (fileRecord, e
 	if path.Base(path.Dir(member.Name)) == "bin" { // programs, such as CUDA's assembler
 		mode = 0o755
 	}
-	// Package zip holds the member to its declared size, which was judged.
+	// Package zip enforces the declared size.
 	return writeFile(ctx, tree, member.Name, mode, source)
 }
 
-// writeFile writes a new file below tree, synced, with the folders above it.
 func writeFile(ctx context.Context, tree *os.Root, name string, mode fs.FileMode, source io.Reader) (fileRecord, error) {
 	if err := tree.MkdirAll(path.Dir(name), 0o750); err != nil {
 		return fileRecord{}, err
@@ -225,7 +218,6 @@ func writeFile(ctx context.Context, tree *os.Root, name string, mode fs.FileMode
 	return record, out.Close()
 }
 
-// contextReader ends a long copy when its context ends.
 type contextReader struct {
 	ctx    context.Context
 	source io.Reader

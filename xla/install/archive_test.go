@@ -19,13 +19,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// member is what goes into an archive; what is left out is as in an honest one.
+// member is a file of an archive; missing fields are as in an honest one.
 type member struct {
 	name   string
 	data   []byte
 	mode   fs.FileMode
 	method uint16
-	edit   func(h *zip.FileHeader) // of what stands in the archive, the data being packed already
+	edit   func(h *zip.FileHeader) // of the header in the archive, after packing
 }
 
 func archiveOf(members ...member) []byte {
@@ -66,10 +66,10 @@ func archiveOf(members ...member) []byte {
 	return buffer.Bytes()
 }
 
-// hostile are built once: the large ones take a while.
+// hostile is built once: the large ones take a while.
 var hostile = sync.OnceValue(buildHostile)
 
-// buildHostile makes archives that hold the wanted library "lib/a.so" and something that no honest wheel has.
+// buildHostile makes archives with the wanted library "lib/a.so" and something suspicious.
 func buildHostile() map[string][]byte {
 	good := member{name: "lib/a.so", data: []byte("library")}
 	with := func(members ...member) []byte { return archiveOf(append([]member{good}, members...)...) }
@@ -138,14 +138,14 @@ func buildHostile() map[string][]byte {
 	}
 }
 
-// must is for the building of archives in memory, which cannot fail.
+// must is for building archives in memory, which cannot fail.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// promise makes the end of a zip tell of members that are not there.
+// promise makes the end of a zip list members that are missing.
 func promise(archive []byte) []byte {
 	archive = bytes.Clone(archive)
 	end := archive[len(archive)-22:]
@@ -179,7 +179,7 @@ func TestF26_HostileArchives(t *testing.T) {
 	t.Logf("F26: %d of %d hostile archives refused, 0 files outside the target", refused, len(archives))
 }
 
-// Two names that differ by case alone are refused where one of them is to be written, and only there.
+// Names that differ only in case are refused if one of them is to be written.
 func TestExtract_caseOfWhatIsNotWritten(t *testing.T) {
 	wheel := filepath.Join(t.TempDir(), "x.whl")
 	beside := []member{{name: "lib/a.so", data: []byte("library")}, {name: "bin/mpicc", data: []byte("C")}, {name: "bin/mpiCC", data: []byte("C++")}}
@@ -288,7 +288,8 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// No bytes at all make extract write outside its target, panic, or fail with another error than that of a bad archive.
+// For any bytes, extract does not write outside its target, panic, or fail with an error other than that of a bad
+// archive.
 func FuzzExtract(f *testing.F) {
 	for _, archive := range hostile() {
 		if len(archive) < 10_000 {

@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
-// The table says what may be installed; Find looks for what is, and reads no network.
+// The table lists what may be installed; Find finds what is, without the network.
 func ExampleFind() {
 	fmt.Println(install.Kinds())
 	root, err := os.MkdirTemp("", "example-*") // "" is the folder of lazo install

@@ -14,15 +14,14 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// Find returns the installed plugin of a kind, or, where there is none, that of another kind which is the same build,
-// as "cpu" and "cpu106" are on Linux on x86-64: the Kind of what it returns says which. root "" is DefaultRoot(). Files
-// with another size, time or inode than the receipt has are read and compared by SHA-256, which takes a second for a
-// large library; otherwise no file is opened. The errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
+// Find returns the installed plugin of a kind, or of another kind with the same build, such as "cpu" for "cpu106" on
+// linux/amd64. root "" is DefaultRoot(). Files whose size, time or inode differ from the receipt are verified by
+// SHA-256 (a second for a large library). Errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
 func Find(kind, root string) (Plugin, error) {
 	return find(context.Background(), kind, root, Options{}, quick)
 }
 
-// Check is Find, but reads every file of the plugin.
+// Check is Find, but verifies all files.
 func Check(ctx context.Context, kind, root string) (Plugin, error) {
 	return find(ctx, kind, root, Options{}, full)
 }
@@ -44,7 +43,7 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 	if err != nil {
 		return Plugin{}, err
 	}
-	// An installation may replace the version between two looks at it; then the receipt is another one too.
+	// Retry if an installation replaced the receipt.
 	for {
 		r, err := readReceipt(folder)
 		if errors.Is(err, ErrNotInstalled) {
@@ -69,8 +68,7 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 	}
 }
 
-// twin is the folder of another kind, in which the very wheels are installed that the table has for this kind; "" if
-// there is none.
+// twin returns the folder of a kind with the same wheels.
 func twin(kind, root string, table []Wheel) string {
 	rows, err := wheelsFor(kind, table)
 	if err != nil {
@@ -89,7 +87,6 @@ func twin(kind, root string, table []Wheel) string {
 		if err != nil {
 			continue
 		}
-		// A bare library stands for its wheel, where the plugin has only one.
 		bare := len(rows) == 1 && slices.Equal(r.Wheels, []string{rows[0].LibrarySHA256}) && r.file(r.Library).SHA256 == rows[0].LibrarySHA256
 		if bare || slices.Equal(r.Wheels, wheels) {
 			return folder
@@ -98,7 +95,7 @@ func twin(kind, root string, table []Wheel) string {
 	return ""
 }
 
-// checkMode wants a file or folder, no link, of the user's own.
+// checkMode refuses links and files of others.
 func checkMode(path string, dir bool) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -110,17 +107,15 @@ func checkMode(path string, dir bool) error {
 	return owners.Own(path, info)
 }
 
-// stamp takes down what changes when a file is replaced or written.
 func stamp(info fs.FileInfo) fileRecord {
 	record := fileRecord{Size: info.Size(), MTime: info.ModTime().UnixNano()}
 	record.Inode = inode(info)
 	return record
 }
 
-// lockPause is short beside any installation, and long beside a system call.
 const lockPause = 50 * time.Millisecond
 
-// lock waits for the lock file. The lock ends with the process that holds it, however that ends.
+// lock ends with its process.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o640)
 	if err != nil {

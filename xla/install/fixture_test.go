@@ -46,14 +46,14 @@ func sum(data []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// noise is what no packer makes smaller.
+// noise returns incompressible bytes.
 func noise(seed uint64, n int) []byte {
 	bytes := make([]byte, n)
 	rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(bytes)
 	return bytes
 }
 
-// pack makes a wheel of a library and the odds and ends of a real one.
+// pack makes a wheel of a library and the other files of a real one.
 func pack(t testing.TB, lib []byte) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -71,7 +71,7 @@ func pack(t testing.TB, lib []byte) []byte {
 	return buffer.Bytes()
 }
 
-// toy is a row of a table, and the wheel that it pins.
+// toy is a row of a table, with its wheel.
 type toy struct {
 	Wheel
 	lib, wheel []byte
@@ -87,14 +87,14 @@ func newToy(t testing.TB, version string, lib []byte) toy {
 	}}
 }
 
-// index is a package index on a local TLS server. It serves its wheels, or what answer says.
+// index is a package index on a local TLS server. It serves its wheels, or answer's handler.
 type index struct {
 	*httptest.Server
 	downloads atomic.Int64
 	other     atomic.Pointer[http.HandlerFunc]
 }
 
-// answer replaces what is served for a wheel; nil: the wheel.
+// answer replaces what is served for a wheel; nil restores the wheel.
 func (x *index) answer(h http.HandlerFunc) {
 	if h == nil {
 		x.other.Store(nil)
@@ -141,7 +141,7 @@ func (x *index) options(root string, table ...toy) Options {
 	return o
 }
 
-// tidy fails if the folder of the plugin holds anything but what an installed plugin, or none, consists of.
+// tidy fails if the folder of the plugin has files that do not belong to an installed plugin, or to none.
 func tidy(t testing.TB, root string, installed bool) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, "toy"))
@@ -164,13 +164,13 @@ func tidy(t testing.TB, root string, installed bool) {
 	}
 }
 
-// A child process installs by an order in its environment.
+// A child process installs according to an order in its environment.
 const orderVariable = "LAZO_INSTALL_TEST_ORDER"
 
 type order struct {
 	Root, IndexURL, Certificate string
 	Table                       []Wheel
-	Archives                    []string // extract each of these in place of an installation
+	Archives                    []string // extracted instead of an installation
 	FileLimit                   uint64   // bytes, 0: none
 }
 

@@ -17,45 +17,41 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Errors that a caller can act on. Those of a failed download are the ones of the file system, the context, and package
-// internal/fetch; their texts say what to do.
+// Errors that a caller can act on. Texts of other errors, such as failed downloads, say what to do.
 var (
-	// ErrUnknownKind: no plugin of this name in the table.
+	// ErrUnknownKind reports a plugin that is not in the table.
 	ErrUnknownKind = errors.New("unknown plugin")
-	// ErrNoWheel: the table has the plugin, but not for this operating system and processor.
+	// ErrNoWheel reports a plugin without a wheel for this platform.
 	ErrNoWheel = errors.New("no wheel for this platform")
-	// ErrNotInstalled: there is nothing at the root; Install puts it there.
+	// ErrNotInstalled reports that nothing is installed.
 	ErrNotInstalled = errors.New("not installed")
-	// ErrDamaged: what is installed is not what was installed; Install mends it.
+	// ErrDamaged reports changed files. Install fixes them.
 	ErrDamaged = errors.New("damaged")
-	// ErrUnsafe: a file or folder of the plugin, or one on the way there, belongs to others or can be written by them,
-	// so its code cannot be trusted: docs/security.md.
+	// ErrUnsafe reports a file or folder that others may change: docs/security.md.
 	ErrUnsafe = owners.ErrUnsafe
-	// ErrUnknownWheel: a local file that is not in the table, without its digest given.
+	// ErrUnknownWheel reports a file outside the table, without Options.SHA256.
 	ErrUnknownWheel = errors.New("not in the table of known wheels")
-	// ErrArchive: a wheel with members that no honest wheel has, or without those that the table names.
+	// ErrArchive reports suspicious or missing members of a wheel.
 	ErrArchive = errors.New("refused archive")
-	// ErrNotFound: the package index does not have the wheel.
+	// ErrNotFound reports that the package index lacks the wheel.
 	ErrNotFound = errors.New("not in the package index")
 )
 
-// Plugin is an installed plugin, or an implementation of MPI.
+// Plugin is an installed plugin or MPI implementation.
 type Plugin struct {
 	Kind     string // "cpu", "cpu106", "cpu81", "cuda", "cuda12", "cuda_compile", "tpu", "mpi", "mpich"
-	Version  string // of the package that it came in; "" for a bare library
-	API      string // version of PJRT's C API, as in "0.81"; "" of MPI, and if the file is not in the table
+	Version  string // package's; "" for a bare library
+	API      string // PJRT's C API, "0.81"; "" for MPI or if unknown
 	Path     string // of the library, absolute
 	SHA256   string // of the library, lower-case hex
-	Licence  string // of the package, as in the table
-	Platform string // operating system and processor, as in "linux/amd64"
-	Stamp    string // changes when a file of the plugin was written to or replaced, whatever time it bears
-	// Successor is the version that [Install] would put in this one's place, "" if this is what the table has, or a file
-	// without a version. Until Install is called, what is installed stays in use.
+	Licence  string
+	Platform string // "linux/amd64"
+	Stamp    string // changes with any file, even if its time is reset
+	// Successor is the version that [Install] would replace this one with, or "".
 	Successor string
 }
 
-// Launcher is the program that starts processes with an implementation of MPI, mpirun, as [MPI] and [MPICH] have it;
-// "" of a plugin. It finds what it needs from its own place.
+// Launcher returns the path of mpirun for [MPI] and [MPICH], otherwise "". mpirun finds its files relative to itself.
 func (p Plugin) Launcher() string {
 	if p.Kind != MPI && p.Kind != MPICH {
 		return ""
@@ -63,14 +59,14 @@ func (p Plugin) Launcher() string {
 	return filepath.Join(filepath.Dir(filepath.Dir(p.Path)), "bin", "mpirun")
 }
 
-// Stage says what an installation is doing.
+// Stage is a stage of an installation.
 type Stage string
 
-// The stages, in their order. For a plugin of several wheels all but the last come once for each.
+// Stages. Resolve, Download and Extract occur per wheel.
 const (
-	Resolve  Stage = "resolve"  // asking the package index for the address
-	Download Stage = "download" // Done and Total count bytes of the wheel
-	Verify   Stage = "verify"   // reading a local file
+	Resolve  Stage = "resolve"  // asking the package index
+	Download Stage = "download" // Done and Total are bytes
+	Verify   Stage = "verify"   // reading local files
 	Extract  Stage = "extract"
 	Probe    Stage = "probe"
 )
@@ -82,24 +78,24 @@ type Event struct {
 	Done, Total int64
 }
 
-// Options change how Install works. The zero value downloads from the public index into DefaultRoot.
+// Options configure Install. The zero value downloads from the public index into DefaultRoot.
 type Options struct {
-	Root     string                                       // where plugins lie; "": DefaultRoot()
-	From     string                                       // a wheel, a bare library, or a folder with the wheels: nothing is downloaded
-	SHA256   string                                       // of From, in hex: allows a file that is not in the table
-	IndexURL string                                       // a package index of one's own ("simple" pages, https); digests stay pinned
-	Force    bool                                         // install again even if it is installed and intact
-	Probe    func(ctx context.Context, path string) error // tries the library before it becomes the installed one; nil: no try
-	Progress func(Event)                                  // nil: silent
-	HTTP     *http.Client                                 // nil: TLS 1.2 or newer, proxy from the environment
-	// IdleTimeout and TotalTimeout bound each download; 0: 30 s without a byte, 1 h.
+	Root     string                                       // "": DefaultRoot()
+	From     string                                       // wheel, library, or folder of wheels, instead of a download
+	SHA256   string                                       // of From, in hex: allows a file outside the table
+	IndexURL string                                       // custom package index ("simple" pages, https); digests still apply
+	Force    bool                                         // install even if intact
+	Probe    func(ctx context.Context, path string) error // must succeed before the library is installed; nil: none
+	Progress func(Event)
+	HTTP     *http.Client // nil: TLS 1.2 or newer, proxy from the environment
+	// IdleTimeout and TotalTimeout limit a download; 0: 30 s without a byte, 1 h.
 	IdleTimeout, TotalTimeout time.Duration
 
-	table   []Wheel                                            // tests: in place of plugins.tsv
-	resolve func(ctx context.Context, w Wheel) (string, error) // tests: in place of the index
+	table   []Wheel
+	resolve func(ctx context.Context, w Wheel) (string, error)
 }
 
-// DefaultRoot is the folder that plugins go to if none is given: lazo's own below the user's data folder.
+// DefaultRoot returns lazo's folder in the user's data folder.
 func DefaultRoot() (string, error) {
 	home, err := owners.Home()
 	if err != nil {
@@ -111,9 +107,8 @@ func DefaultRoot() (string, error) {
 	return filepath.Join(home, ".local", "share", "lazo", "pjrt"), nil
 }
 
-// Install makes the plugin of the given kind the installed one, and returns it. If it is there already, intact and of
-// the version in the table, nothing is done. Several processes may call it at once: one works, the others wait and find
-// it done. On an error, what was installed before still is.
+// Install installs a plugin and returns it. If the table's version is installed and intact, it changes nothing. Of
+// concurrent processes one works and the others wait. An error leaves the previous installation.
 func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) {
 	defer func() {
 		if err != nil {
@@ -149,7 +144,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 
 	keep := ""
 	if old, err := readReceipt(folder); err == nil {
-		keep = old.Dir // even if damaged: it might do, as long as there is nothing better
+		keep = old.Dir // even if damaged, until there is a better one
 		if !o.Force && slices.Equal(old.Wheels, digests(pieces)) && old.verify(ctx, folder, table, full) == nil {
 			sweep(folder, keep)
 			return old.plugin(folder, table), nil
@@ -167,8 +162,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 	return fresh.plugin(folder, table), nil
 }
 
-// layDown brings all the pieces into a new folder, complete, checked and tried, and describes it. The folder is not the
-// installed one before its receipt is written.
+// layDown makes a verified and probed folder, which is not installed without a receipt.
 func layDown(ctx context.Context, kind, folder string, pieces []piece, o Options) (_ *receipt, err error) {
 	work, err := os.MkdirTemp(folder, workPrefix)
 	if err != nil {
@@ -229,7 +223,7 @@ const (
 	dirPrefix  = "pjrt-"
 )
 
-// sweep removes what killed installations and older versions left in folder; nothing else that may lie there.
+// sweep removes leftovers and older versions only.
 func sweep(folder, keep string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {
@@ -242,7 +236,6 @@ func sweep(folder, keep string) {
 	}
 }
 
-// word makes a version fit to be part of a file name.
 func word(version string) string {
 	version = cmp.Or(version, "local")
 	return strings.Map(func(r rune) rune {

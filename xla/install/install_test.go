@@ -62,7 +62,7 @@ func TestInstall(t *testing.T) {
 	tidy(t, o.Root, true)
 }
 
-// Kinds are versions beside each other: one takes nothing of another, and goes alone.
+// Kinds are installed next to each other: each has its own files, and is removed alone.
 func TestInstallKindsBesideEachOther(t *testing.T) {
 	one, two := newToy(t, "1.0", noise(1, 1000)), newToy(t, "2.0", noise(2, 1000))
 	two.Kind = "toy2"
@@ -85,7 +85,7 @@ func TestInstallKindsBesideEachOther(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// One build under two names is found under both, wherever it was installed; another build is not.
+// A build with two names is found by both, wherever it was installed; another build is not.
 func TestFind_sameBuild(t *testing.T) {
 	one, two := newToy(t, "1.0", noise(1, 1000)), newToy(t, "2.0", noise(2, 1000))
 	again := one
@@ -109,7 +109,7 @@ func TestFind_sameBuild(t *testing.T) {
 				_, err = find(t.Context(), "toy2", o.Root, o, d)
 				require.ErrorIs(t, err, ErrNotInstalled)
 			}
-			// Under its own name it is looked for first, and what is damaged is no installation of another name.
+			// Its own name is searched first, and a damaged file does not count under another name.
 			require.NoError(t, os.WriteFile(p.Path, []byte("short"), 0o644))
 			_, err = find(t.Context(), "toy1", o.Root, o, quick)
 			require.ErrorIs(t, err, ErrDamaged)
@@ -176,7 +176,7 @@ func TestUpgrade(t *testing.T) {
 				require.NoFileExists(t, before.Path)
 			} else {
 				require.Contains(t, err.Error(), "install: toy: ")
-				before.Successor = "2.0" // the only thing that is another
+				before.Successor = "2.0" // the only difference
 				require.Equal(t, before, found)
 			}
 			tidy(t, root, true)
@@ -414,7 +414,7 @@ func TestDefaultRoot(t *testing.T) {
 	}
 }
 
-// Nothing is put into the folder that one happens to be in.
+// Nothing is written to the current folder.
 func TestR51_relativeHome(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("HOME", "some/where")

@@ -32,7 +32,7 @@ func TestF25_EightAtOnce(t *testing.T) {
 		out, err := child.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, child.Start())
-		_, err = bufio.NewReaderSize(out, 16).ReadString('\n') // it is up
+		_, err = bufio.NewReaderSize(out, 16).ReadString('\n') // it has started
 		require.NoError(t, err)
 		children = append(children, child)
 	}
@@ -113,7 +113,7 @@ func TestF25_KilledAnywhere(t *testing.T) {
 	t.Logf("F25: %d kills %v: 0 wrong files, old version kept %d times, new one already there %d times, 0 files left after the next run", kills, place, old, fresh)
 }
 
-// killAfter runs the child, kills it a little after a random one of its events, and says which.
+// killAfter runs the child, kills it shortly after a random event, and returns that event.
 func killAfter(t *testing.T, child *exec.Cmd, random *rand.Rand) string {
 	t.Helper()
 	out, err := child.StdoutPipe()

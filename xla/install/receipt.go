@@ -26,7 +26,7 @@ const (
 	receiptLimit  = 1 << 20
 )
 
-// receipt says which version is the installed one, and how its files looked when they were known to be right.
+// receipt has the installed version and its verified files.
 type receipt struct {
 	Format   int          `json:"format"`
 	Kind     string       `json:"kind"`
@@ -34,9 +34,9 @@ type receipt struct {
 	API      string       `json:"pjrt_api"`
 	Platform string       `json:"platform"`
 	Licence  string       `json:"licence"`
-	Dir      string       `json:"dir"`     // beside the receipt
-	Library  string       `json:"library"` // one of Files
-	Wheels   []string     `json:"wheels"`  // SHA-256 of each
+	Dir      string       `json:"dir"`     // next to the receipt
+	Library  string       `json:"library"` // in Files
+	Wheels   []string     `json:"wheels"`  // SHA-256
 	Files    []fileRecord `json:"files"`
 }
 
@@ -57,7 +57,7 @@ func (r *receipt) plugin(folder string, table []Wheel) Plugin {
 	}
 }
 
-// successor is the version of the table's rows, if they are others than those that were installed.
+// successor is the table's version, if its wheels differ.
 func (r *receipt) successor(table []Wheel) string {
 	rows, err := wheelsFor(r.Kind, table)
 	if err != nil || r.Version == "" {
@@ -70,7 +70,7 @@ func (r *receipt) successor(table []Wheel) string {
 		}
 		same = same && slices.Contains(r.Wheels, w.SHA256)
 		if w.Library != "" && slices.Contains(r.Wheels, w.LibrarySHA256) {
-			return "" // installed from the bare library
+			return "" // a bare library
 		}
 	}
 	if same {
@@ -102,7 +102,7 @@ func readReceipt(folder string) (*receipt, error) {
 	return r, nil
 }
 
-// parseReceipt takes nothing that layDown would not have written: what it names is opened, and run.
+// parseReceipt accepts only what layDown writes: its files are run.
 func parseReceipt(text []byte) (*receipt, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -133,7 +133,6 @@ func parseReceipt(text []byte) (*receipt, error) {
 	return &r, nil
 }
 
-// write makes r's version the installed one, by one rename.
 func (r *receipt) write(folder string) (err error) {
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
@@ -171,14 +170,13 @@ func (r *receipt) write(folder string) (err error) {
 type depth bool
 
 const (
-	quick depth = false // a file with the size, time and inode of the receipt counts as unchanged
+	quick depth = false // size, time and inode suffice
 	full  depth = true  // every byte is read
 )
 
-// verify tells whether what lies in folder is what the receipt says, and the library what the table says.
 func (r *receipt) verify(ctx context.Context, folder string, table []Wheel, d depth) error {
 	for _, w := range table {
-		// Of whatever kind: a wheel may have been another one's when it was installed.
+		// Of all kinds: the wheel's may have changed.
 		pinned := w.LibrarySHA256 != "" && slices.Contains(r.Wheels, w.SHA256)
 		if got := r.file(r.Library).SHA256; pinned && got != w.LibrarySHA256 {
 			return fmt.Errorf("%w: the receipt in %s gives its library the SHA-256 %s, want %s", ErrDamaged, folder, got, w.LibrarySHA256)
@@ -215,7 +213,7 @@ func (r *receipt) verify(ctx context.Context, folder string, table []Wheel, d de
 	return nil
 }
 
-// stamp is of the files as they are now. It has the time of the last change too, which no program can set back.
+// stamp includes the change time, which programs cannot reset.
 func (r *receipt) stamp(folder string) string {
 	all := sha256.New()
 	for _, f := range r.Files {
@@ -224,7 +222,6 @@ func (r *receipt) stamp(folder string) string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// readBack reads each file from the disk again, and syncs the folders that hold them.
 func readBack(ctx context.Context, dir string, files []fileRecord) error {
 	for _, f := range files {
 		if ctx.Err() != nil {

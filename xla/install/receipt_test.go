@@ -34,7 +34,7 @@ func TestFind(t *testing.T) {
 	chmod := func(mode os.FileMode, path func(place) string) func(*testing.T, place) {
 		return func(t *testing.T, at place) { require.NoError(t, os.Chmod(path(at), mode)) }
 	}
-	// Only root can give something away; for others, what everybody may write to does.
+	// Only root can change the owner; other users make the file writable for all.
 	giveAway := func(path func(place) string) func(*testing.T, place) {
 		if os.Geteuid() != 0 {
 			return chmod(0o757, path)
@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(at.p.Path, same, 0o644))
 			require.NoError(t, os.Chtimes(at.p.Path, time.Time{}, info.ModTime()))
-		}, nil, ErrDamaged}, // what the quick look trades for its speed
+		}, nil, ErrDamaged}, // missed by the quick check
 		{"cut", func(t *testing.T, at place) { require.NoError(t, os.Truncate(at.p.Path, 4999)) }, ErrDamaged, ErrDamaged},
 		{"removed", func(t *testing.T, at place) { require.NoError(t, os.Remove(at.p.Path)) }, ErrDamaged, ErrDamaged},
 		{"header removed", func(t *testing.T, at place) {
@@ -131,7 +131,7 @@ func TestFind(t *testing.T) {
 				}
 			}
 			if test.quick == ErrUnsafe {
-				return // a person has to look at that
+				return // needs a person
 			}
 			_, err = Install(t.Context(), "toy", o)
 			require.NoError(t, err, "an installation mends it")
@@ -141,7 +141,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestTableMovesOn: what is installed stays in use, and is held against its row, which is another kind's now, until
+// TestTableMovesOn: an installed version stays in use, and is checked against its row, whose kind has changed, until
 // Install is called.
 func TestTableMovesOn(t *testing.T) {
 	one, two := newToy(t, "1.0", noise(1, 5000)), newToy(t, "2.0", noise(2, 5000))
@@ -184,7 +184,7 @@ func TestTableMovesOn(t *testing.T) {
 	require.Empty(t, p.Successor, "the library of the table, without its wheel")
 }
 
-// Whoever looks while versions are replaced sees one of them, whole.
+// A reader sees one complete version while versions are replaced.
 func TestFindDuringInstall(t *testing.T) {
 	one := newToy(t, "1.0", noise(1, 5000))
 	wheel := filepath.Join(t.TempDir(), "x.whl")
@@ -231,7 +231,7 @@ func TestCheckEndsWithContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// The folder of a kind may hold what is not ours: it stays.
+// Foreign files in the folder of a kind stay.
 func TestForeignFilesStay(t *testing.T) {
 	one := newToy(t, "1.0", noise(1, 5000))
 	x := serve(t, one)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// row writes a wheel as it stands in plugins.tsv.
+// row returns a wheel's line of plugins.tsv.
 func (w Wheel) row() string {
 	fields := []string{w.Kind, w.Platform, w.Package, w.Version, w.File, strconv.FormatInt(w.Size, 10), w.SHA256,
 		strings.Join(w.Members, ","), w.Library, w.LibrarySHA256, w.API, w.Licence}
@@ -24,7 +24,7 @@ func (w Wheel) row() string {
 	return strings.Join(fields, "\t") + "\n"
 }
 
-// The script runs in a copy of the tree with a table of toys, and a go command that only tells how it was called.
+// The script runs in a copy of the tree, with a table of toys and a go command that only prints its arguments.
 func TestScript(t *testing.T) {
 	one, other := newToy(t, "1.0", noise(1, 5000)), newToy(t, "2.0", noise(2, 5000))
 	one.Kind = "cpu"

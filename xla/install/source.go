@@ -25,11 +25,11 @@ const (
 	pageLimit    = 16 << 20
 )
 
-// piece is a wheel, or a bare library, and where it comes from.
+// piece is a wheel or bare library.
 type piece struct {
 	Wheel
-	local string // path on this machine; "": download it
-	bare  bool   // local is the library itself
+	local string // "": download it
+	bare  bool   // local is the library
 }
 
 func digests(pieces []piece) []string {
@@ -40,7 +40,6 @@ func digests(pieces []piece) []string {
 	return list
 }
 
-// plan decides what to install from where, and checks local files against the digest that they must have.
 func plan(kind string, table []Wheel, o Options) ([]piece, error) {
 	rows, err := wheelsFor(kind, table)
 	if err != nil && !(errors.Is(err, ErrNoWheel) && o.From != "" && o.SHA256 != "") {
@@ -71,7 +70,6 @@ func plan(kind string, table []Wheel, o Options) ([]piece, error) {
 	return planFile(kind, from, rows, o.SHA256)
 }
 
-// planFolder takes the wheels of the table, by name, from a folder.
 func planFolder(from string, rows []Wheel, digest string) ([]piece, error) {
 	if digest != "" {
 		return nil, fmt.Errorf("%s is a folder: a digest (--sha256) can only be given for one file", from)
@@ -86,7 +84,7 @@ func planFolder(from string, rows []Wheel, digest string) ([]piece, error) {
 	return pieces, errors.Join(missing...)
 }
 
-// planFile takes one file: a wheel or library of the table under any name, or what the caller vouches for.
+// planFile takes a file of the table under any name, or of the given digest.
 func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
 	_, got, err := fetch.Digest(from)
 	if err != nil {
@@ -116,7 +114,7 @@ func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
 	if len(rows) != 1 {
 		return nil, fmt.Errorf("%s: %w: the table does not say which of its files to take here, so unpack it and give the library", from, ErrUnknownWheel)
 	}
-	// Another version of a wheel in the table: the same members, but nothing is known of the library in it.
+	// Another version: the same members, an unknown library.
 	w := rows[0]
 	w.File, w.SHA256, w.LibrarySHA256, w.API, w.Version = name, got, "", "", ""
 	if part := strings.Split(name, "-"); len(part) > 1 {
@@ -125,7 +123,6 @@ func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
 	return []piece{{Wheel: w, local: from}}, nil
 }
 
-// layDown brings what is needed of the piece below tree, and removes the wheel if it was downloaded.
 func (p piece) layDown(ctx context.Context, folder string, tree *os.Root, o Options) ([]fileRecord, error) {
 	wheel := p.local
 	if wheel == "" {
@@ -181,7 +178,7 @@ func (o Options) client() fetch.Client {
 	return fetch.Client{HTTP: o.HTTP, IdleTimeout: o.IdleTimeout, TotalTimeout: o.TotalTimeout}
 }
 
-// askPublicIndex learns a wheel's address from the page that go-xla would ask, by the client's own means.
+// askPublicIndex asks the page that go-xla uses.
 func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	page, err := publicPage(w.Package)
 	if err != nil {
@@ -198,8 +195,7 @@ func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	return address(&info, w)
 }
 
-// publicPage is where go-xla asks about a package. Only its error says that: for a name that no address can have, it
-// sends nothing.
+// publicPage reads go-xla's error about an impossible name, which sends nothing.
 func publicPage(name string) (string, error) {
 	const impossible = "\x7f"
 	_, err := installer.GetPipInfo(impossible)
@@ -210,7 +206,6 @@ func publicPage(name string) (string, error) {
 	return strings.Replace(where.URL, impossible, url.PathEscape(name), 1), nil
 }
 
-// page reads a page of an index about a wheel's package.
 func (o Options) page(ctx context.Context, address string, w Wheel, advice string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, indexTimeout, fmt.Errorf("no answer within %v: %w", indexTimeout, fetch.ErrTimeout))
 	defer cancel()
@@ -226,8 +221,6 @@ func (o Options) page(ctx context.Context, address string, w Wheel, advice strin
 	return text, nil
 }
 
-// address finds a wheel in what the index tells about its package. Mirrors that stand in for the public index give
-// addresses relative to its pages.
 func address(info *installer.PipPackageInfo, w Wheel) (string, error) {
 	base, err := url.Parse(info.Info.ProjectURL)
 	if err != nil {
@@ -243,7 +236,6 @@ func address(info *installer.PipPackageInfo, w Wheel) (string, error) {
 
 var href = regexp.MustCompile(`(?i)<a\s[^>]*href\s*=\s*["']([^"']+)["']`)
 
-// askIndex looks a wheel's address up in the page of its package below IndexURL.
 func (o Options) askIndex(ctx context.Context, w Wheel) (string, error) {
 	page, err := fetch.Parse(strings.TrimSuffix(o.IndexURL, "/") + "/" + w.Package + "/")
 	if err != nil {

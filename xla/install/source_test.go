@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The public index is asked by the client that was given, and its answer, if it is none, does not fill the screen.
+// The given client asks the public index, and an answer that is not an index is shortened in the error.
 func TestR51_publicIndexByTheClientGiven(t *testing.T) {
 	one := newToy(t, "1.0", noise(1, 1000))
 	x := serve(t, one)

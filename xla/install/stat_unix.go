@@ -12,7 +12,7 @@ import (
 
 const noFollow = unix.O_NOFOLLOW
 
-// inode returns the number of the file on its disk, or 0 if it is unknown.
+// inode returns 0 if unknown.
 func inode(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Ino)
@@ -20,7 +20,7 @@ func inode(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// stateOf returns a text that changes when the file does.
+// stateOf changes with the file.
 func stateOf(path string) string {
 	var s unix.Stat_t
 	err := unix.Lstat(path, &s)

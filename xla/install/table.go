@@ -13,38 +13,38 @@ import (
 //go:embed plugins.tsv
 var plugins string
 
-// Wheel is a row of the table: one file of a package index, and what is taken out of it.
+// Wheel is a row of the table: a file of a package index.
 type Wheel struct {
-	Kind     string // plugin that it is a part of
+	Kind     string // plugin it belongs to
 	Platform string // GOOS/GOARCH
-	Package  string // name in the package index
+	Package  string // in the package index
 	Version  string
-	File     string // exact file name
+	File     string // exact name
 	Size     int64  // bytes
 	SHA256   string // lower-case hex
-	// Members are the files to take, as path.Match patterns; each must match something.
+	// Members are path.Match patterns of needed files; each must match.
 	Members []string
-	// Library is the member that is loaded, with its own digest, and the version of its PJRT API ("" of [MPI] and
-	// [MPICH]); "" in wheels that only hold what the library needs.
+	// Library is the member to load, with its digest and PJRT API version, if it has one. All are "" for wheels of
+	// dependencies.
 	Library, LibrarySHA256, API string
 	Licence                     string
 }
 
-// Table returns the wheels that can be installed, all platforms.
+// Table returns the wheels of all platforms.
 func Table() ([]Wheel, error) { return parseTable(plugins) }
 
-// Kinds returns the names of the plugins in the table, in its order: without [MPI] and [MPICH].
+// Kinds returns the table's plugins in order, without [MPI] and [MPICH].
 func Kinds() []string {
-	table, _ := Table() // a test holds that the table can be read
+	table, _ := Table()
 	return slices.DeleteFunc(kinds(table), func(kind string) bool {
 		return !slices.ContainsFunc(table, func(w Wheel) bool { return w.Kind == kind && w.API != "" })
 	})
 }
 
-// Kinds of the table that are no plugins: implementations of MPI, each with its launcher (see [Plugin.Launcher]).
+// MPI implementations in the table: see [Plugin.Launcher].
 const (
-	MPI   = "mpi"   // Open MPI
-	MPICH = "mpich" // MPICH
+	MPI   = "mpi" // Open MPI
+	MPICH = "mpich"
 )
 
 func kinds(table []Wheel) []string {
@@ -57,7 +57,7 @@ func kinds(table []Wheel) []string {
 	return names
 }
 
-// parseTable reads rows of twelve fields separated by tabs; "-" is an empty field, # starts a comment line.
+// parseTable reads twelve tab-separated fields per row; "-" is empty.
 func parseTable(text string) ([]Wheel, error) {
 	var table []Wheel
 	for i, line := range strings.Split(text, "\n") {
@@ -120,7 +120,6 @@ func (o Options) wheels() ([]Wheel, error) {
 	return Table()
 }
 
-// wheelsFor returns the rows of a kind for the running platform: at least one.
 func wheelsFor(kind string, table []Wheel) ([]Wheel, error) {
 	if !slices.Contains(kinds(table), kind) {
 		return nil, fmt.Errorf("%w %q: the known ones are %s", ErrUnknownKind, kind, strings.Join(kinds(table), ", "))

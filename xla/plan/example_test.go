@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/plan"
 )
 
-// A step that [managed.Stepper.Export] wrote, on four TPUs and on eight GPUs that need not be there. It needs their
+// A step that [managed.Stepper.Export] wrote, on four TPUs and on eight GPUs that need not be present. It needs their
 // compilers: lazo install tpu, lazo install cuda_compile.
 func ExampleStep_For() {
 	program, err := export.Load("exported/train")

@@ -14,33 +14,32 @@ import (
 //go:embed machines.tsv
 var machinesText string
 
-// Machine is a kind of device: what its vendor says of one. A figure that is 0 or missing is not published, and no
-// estimate is made of it. The source of each stands in the package's file machines.tsv.
+// Machine has a vendor's figures of a kind of device. 0 or a missing key is unpublished, and not estimated.
 type Machine struct {
 	// Kind is its name in a [Target]: "v5e", "h100".
 	Kind string
-	// Plugin compiles for it: "tpu" or "cuda".
+	// Plugin is "tpu" or "cuda".
 	Plugin string
-	// Memory is the device's, in bytes.
+	// Memory is in bytes.
 	Memory int64
-	// Bandwidth is how many bytes a second go from and to memory.
+	// Bandwidth is of memory, in bytes per second.
 	Bandwidth float64
-	// Matrix are floating-point operations a second in products, by the type of the operands ("bf16"); Vector are those
-	// of other operations on float32.
+	// Matrix has FLOPs per second of matrix products by dtype of operands ("bf16"); Vector those of other float32
+	// operations.
 	Matrix map[string]float64
 	Vector float64
-	// Links is how many bytes a second a device sends to others of its host or slice.
+	// Links is a device's bytes per second within its host or slice.
 	Links float64
-	// Host is how many devices a host has, and Network how many bytes a second go to other hosts, for each device.
+	// Host is the devices per host, Network the bytes per second of each to other hosts.
 	Host    int
 	Network float64
-	// Sources says where each figure is from, by its name in machines.tsv.
+	// Sources has the figures' sources by name in machines.tsv.
 	Sources map[string]string
 }
 
-// Machines are all kinds that there are figures of.
+// Machines returns all known kinds.
 func Machines() []Machine {
-	machines, _ := parseMachines(machinesText) // a test holds that the file can be read
+	machines, _ := parseMachines(machinesText)
 	return machines
 }
 
@@ -90,12 +89,12 @@ func parseMachines(text string) ([]Machine, error) {
 	return all, nil
 }
 
-// described tells whether the compiler can be told of such a device: libtpu knows its own, of GPUs there is a table.
+// described reports whether the compiler knows the device.
 func (m Machine) described() bool {
 	return m.Plugin != "cuda" || slices.Contains(xla.DeviceKinds(), m.Kind)
 }
 
-// peak is the rate of products of operands of a type, and the type that it is the rate of.
+// peak returns the rate of products, and the dtype that it is for.
 func (m Machine) peak(dtype string) (rate float64, of string) {
 	if strings.HasPrefix(dtype, "f8") {
 		dtype = "f8"
@@ -103,28 +102,28 @@ func (m Machine) peak(dtype string) (rate float64, of string) {
 	if rate := m.Matrix[dtype]; rate > 0 {
 		return rate, dtype
 	}
-	// A TPU multiplies float32 as bfloat16, unless a program asks for more.
+	// A TPU multiplies float32 as bfloat16 by default.
 	if dtype == "f32" && m.Plugin == "tpu" {
 		return m.Matrix["bf16"], "bf16"
 	}
 	return 0, dtype
 }
 
-// Target is a machine of several devices of a kind.
+// Target is several devices of one kind.
 type Target struct {
 	Machine Machine
-	// Name is what it was asked for as, "h100:64".
+	// Name is ParseTarget's, "h100:64".
 	Name string
-	// Grid is how its devices lie: chips along the axes of a slice (TPU), or slices, hosts and the devices of one.
+	// Grid is the chips along each axis (TPU), or slices, hosts and devices per host (GPU).
 	Grid []int
-	// Plugin is the path of the library that compiles, "" for the one that is installed.
+	// Plugin is the path of the compiling library, "" for the installed one.
 	Plugin string
 }
 
-// Compiler is the plugin that compiles for it: Plugin, or else that of its machine, for [xla.OpenTopology].
+// Compiler returns the plugin for [xla.OpenTopology]: Plugin, or the machine's.
 func (t Target) Compiler() string { return cmp.Or(t.Plugin, t.Machine.Plugin) }
 
-// Topology is the target's name for [xla.OpenTopology]: "v5e:4x4", "h100:1x8x8".
+// Topology returns [xla.OpenTopology]'s: "v5e:4x4", "h100:1x8x8".
 func (t Target) Topology() string {
 	text := make([]string, len(t.Grid))
 	for i, n := range t.Grid {
@@ -133,7 +132,7 @@ func (t Target) Topology() string {
 	return t.Machine.Kind + ":" + strings.Join(text, "x")
 }
 
-// Hosts is how many hosts its devices are in, where they are a GPU's; 1 for a slice of TPUs, whose links pass hosts by.
+// Hosts counts hosts of GPUs. It is 1 for TPUs, whose links bypass hosts.
 func (t Target) Hosts() int {
 	if t.Machine.Plugin == "cuda" && len(t.Grid) == 3 {
 		return t.Grid[0] * t.Grid[1]
@@ -141,18 +140,15 @@ func (t Target) Hosts() int {
 	return 1
 }
 
-// flat are the kinds of TPUs that lie in a plane, of flatMost chips along an axis at most.
+// flat TPUs have two axes of at most flatMost chips.
 var flat = map[string]bool{"v5e": true, "v6e": true}
 
 const flatMost = 16
 
-// maxDevices is far more than any machine has.
 const maxDevices = 1 << 20
 
-// ParseTarget reads a kind of device and how many there are: "v5e:4x4" is a slice of TPUs by the grid of its chips,
-// "h100:1x8x8" slices, hosts and GPUs of a host, "h100:8" and "h100:64" hosts of eight (of as many as the vendor
-// builds), and a number of devices below that one host. Kinds are those of [Machines], of GPUs
-// those alone that [xla.DeviceKinds] describes to the compiler.
+// ParseTarget reads a kind of [Machines] and its devices: a TPU slice by its grid of chips, "v5e:4x4"; slices, hosts
+// and GPUs per host, "h100:1x8x8"; full hosts of GPUs or part of one, "h100:64". GPUs must be in [xla.DeviceKinds].
 func ParseTarget(name string) (Target, error) {
 	kind, grid, found := strings.Cut(name, ":")
 	machines := Machines()
@@ -197,7 +193,7 @@ func ParseTarget(name string) (Target, error) {
 	return t, nil
 }
 
-// Sized is the target with another number of devices: a grid of chips as square as may be, or hosts of GPUs.
+// Sized returns the target with another number of devices, as square as possible for TPUs.
 func (t Target) Sized(devices int) (Target, error) {
 	if devices < 1 || devices > maxDevices {
 		return Target{}, fmt.Errorf("plan: %d devices, expected 1 to %d", devices, maxDevices)
@@ -208,7 +204,7 @@ func (t Target) Sized(devices int) (Target, error) {
 	return ParseTarget(t.Machine.Kind + ":" + gridOf(t.Machine.Kind, devices))
 }
 
-// gridOf is a grid of so many devices for a kind of TPU: two axes, or three where its slices are cubes.
+// gridOf has three axes for kinds with cubic slices.
 func gridOf(kind string, devices int) string {
 	chips, axes := devices, 2
 	switch kind {
@@ -230,7 +226,7 @@ func gridOf(kind string, devices int) string {
 		rest /= factor
 	}
 	slices.Sort(dims)
-	if axes == 3 { // small cubes are written with the single layer last
+	if axes == 3 { // small cubes: the single layer last
 		slices.SortStableFunc(dims, func(a, b int) int {
 			if a == 1 || b == 1 {
 				return b - a

@@ -14,48 +14,47 @@ import (
 	"github.com/lazo-ml/lazo/xla/cost"
 )
 
-// Report is what a step will cost on a machine. All figures are of one device and one step unless they say otherwise.
+// Report is the cost of a step, per device unless noted.
 type Report struct {
-	// Program and Target are their names; Devices is how many the step was compiled for.
+	// Program and Target are names; Devices is the number compiled for.
 	Program, Target string
 	Devices         int
-	// Division says in words how the step is divided over the devices.
+	// Division describes how the step is sharded.
 	Division string
-	// Batch is how many examples a step has, over all devices; 0 if nothing says so.
+	// Batch is the examples per step of all devices, 0 if unknown.
 	Batch int
 
 	Fit      Fit
 	Memory   xla.Memory
-	Counts   *cost.Counts // nil where the step does not fit, and nothing was compiled
+	Counts   *cost.Counts // nil if the compiler refused the step
 	Estimate Estimate
 
-	// Compiled is how long the compiler took, and Compiler which it was.
+	// Compiled is the compile time, Compiler the compiler's version.
 	Compiled time.Duration
 	Compiler string
 }
 
-// Fit says whether a step fits into a device's memory.
+// Fit is whether a step fits into a device's memory.
 type Fit struct {
 	Fits bool
-	// Needs and Has are bytes of a device: what the step takes, and what there is.
+	// Needs and Has are a device's bytes.
 	Needs, Has int64
-	// By says who decided: the compiler, or the sum of the program's memory against the machine's figure.
+	// By is who decided: the compiler, or the program's memory against the device's.
 	By string
 }
 
-// Over is by how many bytes a step does not fit; negative where room is left.
+// Over returns the missing bytes, negative if there is room.
 func (f Fit) Over() int64 { return f.Needs - f.Has }
 
-// Estimate is of the time of a step: from the largest of its parts, as if all went on at once, to their sum, by what
-// the machine's vendor says it does at best. It is an estimate: it knows nothing of latencies, of kernels that do not
-// reach the peak, nor of the host, so a step may take longer than either.
+// Estimate is a range of a step's time at peak rates. It ignores latencies, slower kernels and the host, so a step may
+// exceed High.
 type Estimate struct {
-	// Compute, Memory and Links are the times that the products of matrices, the traffic of memory and the exchange take
-	// at the machine's peak rates; 0 where there is nothing to do, or the vendor publishes no rate.
+	// Compute, Memory and Links are the times of computation, memory traffic and exchange; 0 for no work or no
+	// published rate.
 	Compute, Memory, Links time.Duration
-	// Low is the largest of the three, as if all went on at once, and High their sum, as if one came behind the other.
+	// Low is their largest (full overlap), High their sum.
 	Low, High time.Duration
-	// Missing says which figures an estimate would need and does not have.
+	// Missing lists figures that are not in the estimate.
 	Missing []string
 }
 
@@ -86,7 +85,7 @@ func estimate(t Target, c *cost.Counts) Estimate {
 	if sent := c.Sent(); sent > 0 {
 		rate := t.Machine.Links
 		if t.Hosts() > 1 {
-			// A ring through hosts enters and leaves each host once, over all of its network cards.
+			// A ring enters and leaves each host once, over all its network cards.
 			within := t.Grid[2]
 			if network := t.Machine.Network * float64(within); network == 0 || rate == 0 {
 				rate = 0
@@ -108,7 +107,7 @@ func estimate(t Target, c *cost.Counts) Estimate {
 	return e
 }
 
-// seconds are a duration; one too long for it is the longest.
+// seconds saturates.
 func seconds(s float64) time.Duration {
 	if s > 1e9 {
 		return time.Duration(1 << 62)
@@ -121,7 +120,6 @@ var (
 	usedOf      = regexp.MustCompile(`Used ([0-9.]+)([KMGT]?) of ([0-9.]+)([KMGT]?) hbm`)
 )
 
-// unfit reads the error of a compiler that found that a program does not fit.
 func unfit(err error) (Fit, bool) {
 	if !errors.Is(err, xla.ErrOutOfMemory) {
 		return Fit{}, false
@@ -138,7 +136,7 @@ func unfit(err error) (Fit, bool) {
 	return Fit{}, false
 }
 
-// binary reads XLA's sizes: "15.75" and "G" are 15.75 GiB.
+// binary reads "15.75", "G" as 15.75 GiB.
 func binary(number, unit string) (int64, error) {
 	x, err := strconv.ParseFloat(number, 64)
 	shift := map[string]int{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]

@@ -73,7 +73,7 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// What libtpu says of a program that is too large, word for word.
+// libtpu's messages about programs that are too large, verbatim.
 func TestUnfit(t *testing.T) {
 	for text, want := range map[string]Fit{
 		"RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO temporaries (20.88G) exceeds available HBM (15.75G). HLO module: jit__lambda.": {Needs: 22419729285, Has: 16911433728, By: "the compiler"},
@@ -99,19 +99,19 @@ func TestEstimate(t *testing.T) {
 	c := &cost.Counts{Matrix: map[string]float64{"bf16": 197e9}, Bytes: 819e6, Exchanged: []cost.Exchange{{Kind: "all-reduce", Axes: "data", Group: 4, Sent: 100e6}}, Devices: 4}
 	e := estimate(at("v5e:2x2"), c)
 	require.Equal(t, Estimate{Compute: time.Millisecond, Memory: time.Millisecond, Links: 500 * time.Microsecond, Low: time.Millisecond, High: 2500 * time.Microsecond}, e)
-	// A TPU multiplies float32 as bfloat16, and it is said.
+	// A TPU multiplies float32 as bfloat16, which is reported.
 	c.Matrix = map[string]float64{"f32": 197e9}
 	e = estimate(at("v5e:2x2"), c)
 	require.Equal(t, time.Millisecond, e.Compute)
 	require.Equal(t, []string{"the rate of f32 products on v5e: that of bf16 is taken"}, e.Missing)
-	// What nobody publishes is left out, and it is said.
+	// An unpublished rate is left out and reported.
 	c.Matrix, c.Vector = map[string]float64{"c64": 1e12}, 1e9
 	e = estimate(at("v4:2x2x1"), c)
 	require.Zero(t, e.Compute+e.Links)
 	require.Equal(t, []string{"the rate of c64 products on v4: they are not in the estimate",
 		"the rate of operations that are no products on v4: they count by their memory alone",
 		"the speed of the links of v4: the exchange is not in the estimate"}, e.Missing)
-	// Through several hosts the slower of the links and a host's network cards decides.
+	// Over several hosts, the slower of links and a host's network cards decides.
 	c = &cost.Counts{Matrix: map[string]float64{}, Exchanged: []cost.Exchange{{Kind: "all-reduce", Axes: "data", Group: 64, Sent: 450e6}}}
 	require.Equal(t, time.Millisecond, estimate(at("h100:8"), c).Links)
 	require.Equal(t, 1125*time.Microsecond, estimate(at("h100:64"), c).Links)
@@ -138,9 +138,9 @@ func TestStep_divided(t *testing.T) {
 	require.Equal(t, 32, batch)
 	require.Equal(t, "data parallel: 8 examples on each of 4 devices, all of the state on each", division)
 	golden.Equal(t, "testdata/divided.mlir", text)
-	require.Equal(t, strings.Count(stablehlo, "\n"), strings.Count(text, "\n")) // so the lines are those of the program
+	require.Equal(t, strings.Count(stablehlo, "\n"), strings.Count(text, "\n")) // line numbers stay valid
 
-	// One device changes nothing, and what is divided already stays so.
+	// One device changes nothing, nor is a sharded program changed.
 	same, _, _, division, err := s.divided(1)
 	require.NoError(t, err)
 	require.Equal(t, stablehlo, same)

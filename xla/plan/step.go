@@ -17,22 +17,20 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Step is a program to be planned, in StableHLO, and what is known of its inputs.
+// Step is a StableHLO program to plan.
 type Step struct {
 	Name string
 	Text string
-	// Batch are the places of the inputs that hold examples, along their first axis: those are divided over the devices.
-	// Without any, a program is for one device, unless its text says how it is divided (sdy.mesh), as that of
-	// [xla.Program.StableHLO] does.
+	// Batch has the indices of inputs whose first axis, of examples, is sharded. Without any, the program is for one
+	// device, unless its text has shardings (sdy.mesh), like [xla.Program.StableHLO].
 	Batch []int
-	// Inputs are names of the inputs, for the list of the largest values; nil for none.
+	// Inputs are names for the largest values, or nil.
 	Inputs []string
-	// Where gives the line of the user's code for a line of the text, "" where it knows none; nil knows none.
+	// Where maps a line of the text to the user's, or ""; it may be nil.
 	Where func(line int) string
 }
 
-// StepOf is the program of an exported folder, whose manifest says which inputs are the batch. size is that of the
-// batch, 0 for the one that it was exported with: others are there if it was exported with sizes.
+// StepOf returns an exported program. size is the batch size: 0 for the default, or another that it was exported with.
 func StepOf(p *export.Program, size int) (Step, error) {
 	s := Step{Name: p.Name, Text: p.Text}
 	for i, in := range p.Inputs {
@@ -55,13 +53,11 @@ func StepOf(p *export.Program, size int) (Step, error) {
 	return s, nil
 }
 
-// For plans a step for a target: it is compiled for the described machine, in a child process, and what the compiler
-// made is counted. Options are those of [xla.OpenTopology], as [xla.CompileTimeout]. A step that does not fit is no
-// error: the report says by how much. The plugin that compiles must be installed (lazo install tpu, lazo install
-// cuda_compile).
+// For plans a step for a target: it compiles in a child process and counts the result. Options are those of
+// [xla.OpenTopology], such as [xla.CompileTimeout]. A step that does not fit is reported, not an error. The compiling
+// plugin must be installed (lazo install tpu, lazo install cuda_compile).
 //
-// Over several devices a step is divided by data: each device has an equal part of the batch, and all of the state. A
-// batch that cannot be divided so is an error that wraps [xla.ErrUneven].
+// Devices share the batch equally and replicate the state. A batch that they do not divide wraps [xla.ErrUneven].
 func (s Step) For(ctx context.Context, t Target, options ...xla.Option) (*Report, error) {
 	r, err := s.plan(ctx, t, options)
 	if err != nil {
@@ -99,10 +95,9 @@ func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Repo
 	return r, nil
 }
 
-// clientShare of a GPU's memory is what a client of CUDA's plugin takes when nothing else is asked for.
+// clientShare of a GPU's memory is what CUDA clients take by default.
 const clientShare = 0.75
 
-// fill asks the compiled program.
 func (r *Report) fill(program *xla.Program, mesh []cost.Axis, t Target) (err error) {
 	hlo, err := program.Optimized()
 	if err != nil {
@@ -117,7 +112,7 @@ func (r *Report) fill(program *xla.Program, mesh []cost.Axis, t Target) (err err
 	r.Compiled = program.CompileTime()
 	r.Fit = Fit{Needs: r.Memory.Arguments + r.Memory.Outputs - r.Memory.Aliased + r.Memory.Temporary, Has: t.Machine.Memory}
 	if t.Machine.Plugin == "tpu" {
-		// Its compiler refuses what does not fit.
+		// The TPU compiler refuses what does not fit.
 		r.Fit.Fits, r.Fit.By = true, "the compiler"
 	} else {
 		r.Fit.Fits, r.Fit.By = r.Fit.Needs <= r.Fit.Has, "arguments + outputs - in place + temporary against the device's memory"
@@ -129,7 +124,6 @@ func (r *Report) fill(program *xla.Program, mesh []cost.Axis, t Target) (err err
 	return nil
 }
 
-// name gives the values the user's lines and names.
 func (s Step) name(values []cost.Value) {
 	for i := range values {
 		v := &values[i]
@@ -153,8 +147,6 @@ var (
 	tensorShape = regexp.MustCompile(`tensor<((?:\d+x)*)[a-zA-Z]`)
 )
 
-// divided is the text for so many devices, the axes that it is divided along, the size of the batch and how that is
-// done, in words.
 func (s Step) divided(devices int) (text string, mesh []cost.Axis, batch int, division string, err error) {
 	rows, err := s.rows()
 	if err != nil {
@@ -193,7 +185,6 @@ func (s Step) divided(devices int) (text string, mesh []cost.Axis, batch int, di
 	return text, []cost.Axis{{Name: "data", Size: devices}}, rows, fmt.Sprintf("data parallel: %d examples on each of %d devices, all of the state on each", rows/devices, devices), err
 }
 
-// signature finds the inputs of the main function, as text, and where they stand.
 func (s Step) signature() (inputs []string, start, end int, err error) {
 	at := mainLine.FindStringIndex(s.Text)
 	if at == nil {
@@ -210,7 +201,6 @@ func (s Step) signature() (inputs []string, start, end int, err error) {
 	return inputs, at[1], end, err
 }
 
-// rows is the size of the batch.
 func (s Step) rows() (int, error) {
 	inputs, _, _, err := s.signature()
 	if err != nil {
@@ -231,7 +221,6 @@ func (s Step) rows() (int, error) {
 	return dims[0], nil
 }
 
-// dimensions are those of the first tensor in a text.
 func dimensions(text string) ([]int, error) {
 	found := tensorShape.FindStringSubmatch(text)
 	if found == nil {
@@ -240,8 +229,7 @@ func dimensions(text string) ([]int, error) {
 	return brackets.Numbers(strings.TrimSuffix(strings.ReplaceAll(found[1], "x", ","), ","))
 }
 
-// overData writes the shardings of data parallelism into the text: the batch is cut along its first axis, everything
-// else is whole on each device. No line is added, so that lines of the program stay where they are.
+// overData adds data-parallel shardings, but no lines, so line numbers stay valid.
 func (s Step) overData(devices, rows int) (string, error) {
 	inputs, start, end, err := s.signature()
 	if err != nil {
@@ -315,14 +303,14 @@ func (s Step) overData(devices, rows int) (string, error) {
 
 var statement = regexp.MustCompile(`^ *(?:%[\w:#]+(?:, *%[\w:#]+)* = )?"?(?:stablehlo|func\.call)`)
 
-// located gives each statement the number of its line as a name: XLA loses the lines of a program that it divides, and
-// keeps names. above is how many lines stand above the text.
+// located names statements by line: XLA keeps names of a sharded program, but not lines. above is the lines before
+// text.
 func located(text string, above int) string {
-	if strings.Contains(text, " loc(") { // it has places of its own
+	if strings.Contains(text, " loc(") { // it has locations
 		return text
 	}
 	lines := strings.SplitAfter(text, "\n")
-	ends := map[int][]int{} // of statements, by the line that they end in
+	ends := map[int][]int{} // by last line
 	var at brackets.Nesting
 	type open struct{ line, depth int }
 	var stack []open
@@ -347,7 +335,6 @@ func located(text string, above int) string {
 	return strings.Join(lines, "")
 }
 
-// sharded is an input or output with its sharding among its attributes.
 func sharded(text string, rank int, cut bool) string {
 	axes := make([]string, rank)
 	for i := range axes {

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/cost"
 )
 
-// WriteTable writes a report as a table for people.
+// WriteTable writes a report as a table.
 func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
@@ -69,7 +69,6 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return t.Flush()
 }
 
-// kinds are the FLOPs by what they are.
 func kinds(c *cost.Counts) string {
 	var list []string
 	for _, dtype := range slices.Sorted(maps.Keys(c.Matrix)) {
@@ -82,7 +81,7 @@ func kinds(c *cost.Counts) string {
 	return strings.Join(list, ", ")
 }
 
-// Bytes writes a number of bytes: "1.50 GiB".
+// Bytes formats bytes: "1.50 GiB".
 func Bytes(n float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	i := 0
@@ -95,7 +94,6 @@ func Bytes(n float64) string {
 	return fmt.Sprintf("%.2f %s", n, units[i])
 }
 
-// short writes a large number: "1.50 G".
 func short(n float64) string {
 	units := []string{"", " K", " M", " G", " T", " P", " E"}
 	i := 0
@@ -108,7 +106,6 @@ func short(n float64) string {
 	return fmt.Sprintf("%.2f%s", n, units[i])
 }
 
-// brief writes a duration with three digits.
 func brief(d time.Duration) string {
 	switch {
 	case d >= 100*time.Second:
@@ -123,7 +120,7 @@ func brief(d time.Duration) string {
 	return d.String()
 }
 
-// WriteGrowth writes reports on machines of different sizes as one table, a line each.
+// WriteGrowth writes a table of reports for machines of different sizes.
 func WriteGrowth(w io.Writer, reports []*Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "target\tdevices\tmemory\tof\tFLOPs a device\ta device sends\testimate from\tto\tcompiled in\t")

@@ -11,10 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// childName is the argv[0] that turns a program into a check of argv[1].
+// childName is the argv[0] of a check of argv[1].
 const childName = "lazo: plugin probe"
 
-// message is one line from the child: the stage it enters, or its last word.
 type message struct {
 	Stage   Stage    `json:",omitempty"`
 	Report  *Report  `json:",omitempty"`
@@ -29,7 +28,7 @@ func init() {
 	if err != nil {
 		os.Exit(2)
 	}
-	// A hanging library must not outlive a parent that was killed.
+	// A hanging library must not outlive a killed parent.
 	time.AfterFunc(time.Duration(millis)*time.Millisecond+time.Second, func() { os.Exit(3) })
 	pjrt.DieBySignal()
 	answers := json.NewEncoder(os.NewFile(3, "answers"))
@@ -51,7 +50,7 @@ func check(path string, enter func(Stage)) (report Report, err error) {
 	enter(StageClient)
 	plugin, err := pjrt.Load(path)
 	if errors.Is(err, pjrt.ErrNoTable) {
-		return report, err // the table lacks a function
+		return report, err
 	}
 	if err != nil {
 		return report, fmt.Errorf("%w: %w", ErrNoDevice, err)
@@ -85,7 +84,6 @@ const addition = `module @probe {
   }
 }`
 
-// add computes a + b on the first device.
 func add(client *pjrt.Client, a, b float32) (float32, error) {
 	program, err := client.Compile([]byte(addition), pjrt.CompileOptions{})
 	if err != nil {
@@ -108,5 +106,5 @@ func add(client *pjrt.Client, a, b float32) (float32, error) {
 	if err := run.Outputs[0][0].ToHost(pjrt.Bytes(sum)); err != nil {
 		return 0, err
 	}
-	return sum[0], run.Await() // the child ends now: nothing needs to be closed
+	return sum[0], run.Await() // the child ends: no Close
 }

@@ -1,7 +1,5 @@
-// Package probe finds out whether a PJRT plugin works, in a child process, so that a damaged library can never end the
-// program that asks.
+// Package probe checks a PJRT plugin in a child process, which a damaged library may crash.
 //
-// The child is the program's own binary, started once more: a program that links this package needs no other file. Its
-// init function sees a reserved argv[0], does the check in place of the program, and exits before main runs. Other
-// packages' init functions may run in the child too.
+// The child is the program's own binary: for a reserved argv[0], an init function does the check and exits before main.
+// Other packages' init functions may run in it too.
 package probe

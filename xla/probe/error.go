@@ -10,40 +10,38 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Kinds of failure. [Error.Kind] is one of these, [pjrt.ErrNotFound],
-// [pjrt.ErrOutOfMemory] or [pjrt.ErrABI].
+// Kinds of failure. [Error.Kind] is one of these, [pjrt.ErrNotFound], [pjrt.ErrOutOfMemory] or [pjrt.ErrABI].
 var (
-	// ErrDamaged: the file is no working PJRT plugin for this machine.
+	// ErrDamaged reports a file that is no plugin for this machine.
 	ErrDamaged = errors.New("the plugin is damaged or made for another machine")
-	// ErrNoDevice: the plugin loads, but finds no device that computes.
+	// ErrNoDevice reports that no device computes.
 	ErrNoDevice = errors.New("the plugin loads but gives no usable device")
-	// ErrTimeout: no answer before the deadline.
+	// ErrTimeout reports no answer before the deadline.
 	ErrTimeout = errors.New("the plugin did not answer in time")
-	// ErrFlags: the plugin works, but not with what the variable XLA_FLAGS says.
+	// ErrFlags reports a plugin that works only without XLA_FLAGS.
 	ErrFlags = errors.New("the plugin does not take these XLA_FLAGS")
-	// ErrUnknown: the check itself could not be made.
+	// ErrUnknown reports a failure of the check itself.
 	ErrUnknown = errors.New("the plugin could not be checked")
 )
 
-// Stage is how far a check came.
+// Stage is a stage of a check.
 type Stage string
 
-// The stages in their order.
+// Stages, in order.
 const (
-	StageStart  Stage = "start"  // starting the child
-	StageLoad   Stage = "load"   // loading the library, reading its API version
-	StageClient Stage = "client" // starting the plugin, making a client
-	StageRun    Stage = "run"    // computing on the first device
+	StageStart  Stage = "start"
+	StageLoad   Stage = "load" // including the API version
+	StageClient Stage = "client"
+	StageRun    Stage = "run" // adding on the first device
 )
 
-// Error says at which stage a plugin failed and why. It matches its Kind and
-// what Cause wraps, among others pjrt's sentinels and [*pjrt.ABIError].
+// Error reports where and why a plugin failed. It matches Kind and what Cause wraps, such as [*pjrt.ABIError].
 type Error struct {
 	Path  string
 	Stage Stage
 	Kind  error
 	Cause error
-	// Stderr is the end of what the plugin printed, at most 2 KB.
+	// Stderr is the end of its output, at most 2 KB.
 	Stderr string
 }
 
@@ -58,17 +56,16 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives Kind and Cause to errors.Is and errors.As.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Cause} }
 
-// failure is an error on its way from the child to the parent.
+// failure is sent to the parent.
 type failure struct {
-	Code    string // key of causes, "" if none fits
+	Code    string // of causes, or ""
 	Text    string
 	Version *pjrt.Version // with code "abi"
 }
 
-// causes are the errors that keep their identity on the way.
+// causes keep their identity.
 var causes = []struct {
 	code string
 	err  error
@@ -96,7 +93,6 @@ func newFailure(err error) *failure {
 	return f
 }
 
-// fill completes e with what the child said.
 func (f *failure) fill(e *Error) {
 	text := strings.TrimPrefix(f.Text, "pjrt: "+e.Path+": ")
 	e.Kind, e.Cause = ErrDamaged, errors.New(text)
@@ -111,7 +107,7 @@ func (f *failure) fill(e *Error) {
 	}
 }
 
-// remote is an error of the child: its text, and the sentinel that it matched.
+// remote is an error of the child.
 type remote struct {
 	text string
 	is   error
@@ -120,7 +116,6 @@ type remote struct {
 func (r *remote) Error() string        { return r.text }
 func (r *remote) Is(target error) bool { return target == r.is }
 
-// noMemory are the last words of a process that had no more memory: of Go's runtime, of cgo, of XLA.
 var noMemory = regexp.MustCompile(`(?i)out of memory|failed to reserve|cannot allocate memory|bad_alloc|pthread_create failed|thread \S* ?creation|Resource temporarily unavailable`)
 
 func cut(text string) string {

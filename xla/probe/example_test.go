@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// A library that is no plugin ends the child at most, and never this program.
+// A library that is no plugin can end the child, but never this program.
 func ExampleRun() {
 	plugin, err := install.Find("cpu", "")
 	if err != nil {

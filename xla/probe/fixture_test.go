@@ -22,8 +22,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// helperName is the argv[0] under which this test binary probes argv[1] and
-// prints what came out, as another user or as a process to be killed.
+// helperName is the argv[0] under which this test binary probes argv[1] and prints the result, as another user or as a
+// process to be killed.
 const helperName = "probe_test: helper"
 
 type outcome struct {
@@ -75,14 +75,14 @@ func build(t *testing.T, source string) string {
 	return output
 }
 
-// table is a plugin whose API table says what it is told, and no more.
+// table is a plugin with only an API table of this size and version.
 func table(size, major, minor int) string {
 	return fmt.Sprintf(`#include <stddef.h>
 struct { size_t size; void *ext; size_t vsize; void *vext; int major, minor; char rest[4096]; } api = {%d, 0, 24, 0, %d, %d};
 void *GetPjrtApi(void) { return &api; }`, size, major, minor)
 }
 
-// constructor is a plugin that runs body as soon as it is loaded.
+// constructor is a plugin that runs body when it is loaded.
 func constructor(body string) string {
 	return `#include <fcntl.h>
 #include <signal.h>
@@ -94,8 +94,7 @@ __attribute__((constructor)) static void load(void) { ` + body + ` }
 void *GetPjrtApi(void) { return 0; }`
 }
 
-// wrapper is a plugin that hands on the table of the one at path, as version
-// major.minor and with size bytes more.
+// wrapper is a plugin that returns the table of the one at path, as version major.minor and larger by more bytes.
 func wrapper(path string, major, minor, more int) string {
 	return fmt.Sprintf(`#include <dlfcn.h>
 #include <stddef.h>
@@ -110,7 +109,7 @@ void *GetPjrtApi(void) {
 }`, path, more, major, minor)
 }
 
-// patched is a copy of a small library with one byte changed.
+// patched copies a small library with one byte changed.
 func patched(t *testing.T, library string, offset int, value byte) string {
 	t.Helper()
 	data, err := os.ReadFile(library)
@@ -121,7 +120,7 @@ func patched(t *testing.T, library string, offset int, value byte) string {
 	return name
 }
 
-// private copies a large library to a place where it may be damaged.
+// private copies a large library to be damaged.
 func private(t *testing.T, library string) (name string, size int64) {
 	t.Helper()
 	from, err := os.Open(library)
@@ -136,7 +135,7 @@ func private(t *testing.T, library string) (name string, size int64) {
 	return name, size
 }
 
-// section gives the place of a part of a library.
+// section returns a section of a library.
 func section(t *testing.T, library, name string) *elf.Section {
 	t.Helper()
 	file, err := elf.Open(library)
@@ -147,14 +146,14 @@ func section(t *testing.T, library, name string) *elf.Section {
 	return found
 }
 
-// noChildren fails if a child process, alive or dead, was left behind.
+// noChildren fails if a child process, alive or dead, is left.
 func noChildren(t *testing.T) {
 	t.Helper()
 	pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 	require.ErrorIs(t, err, syscall.ECHILD, "process %d was left", pid)
 }
 
-// gone tells whether the process has ended; a dead one that nobody waited for counts.
+// gone reports whether the process has ended, even if no process waited for it.
 func gone(pid string) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 	return err != nil || strings.Contains(string(stat), ") Z ")

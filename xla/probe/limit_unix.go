@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addressLimit returns how many bytes of addresses this process may have (ulimit -v).
+// addressLimit is ulimit -v, in bytes.
 func addressLimit() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// What the child writes may come from a library gone wild.
+// The child's output may come from a corrupted library.
 func FuzzListen(f *testing.F) {
 	f.Add([]byte(`{"Stage":"load"}` + "\n" + `{"Report":{"Platform":"cpu"}}`))
 	f.Add([]byte(`{"Stage":"load"}{"Failure":{"Code":"abi","Text":"x","Version":{"Minor":3}}}`))

@@ -16,30 +16,25 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// DefaultTimeout ends a check when the context sets no deadline.
+// DefaultTimeout limits a check whose context has no deadline.
 const DefaultTimeout = 60 * time.Second
 
-// answerLimit bounds what the child may say, in bytes.
+// answerLimit is in bytes.
 const answerLimit = 1 << 20
 
-// Report is what a working plugin says of itself.
+// Report describes a plugin.
 type Report struct {
 	Version         pjrt.Version
 	Platform        string // "cpu", "cuda", "tpu", …
 	PlatformVersion string
-	Devices         []string // one description for each device
+	Devices         []string // descriptions
 }
 
-// Run loads the plugin at path in a child process, makes a client, lists the
-// devices and adds two numbers on the first. It ends when ctx does, after
-// [DefaultTimeout] at the latest if ctx has no deadline, and takes the child
-// and its process group with it.
+// Run loads the plugin at path in a child process, makes a client, lists devices and adds two numbers on the first.
+// When ctx ends, or after [DefaultTimeout] without a deadline, it kills the child's process group.
 //
-// A plugin that fails is tried again without XLA_FLAGS, where they are set: if
-// it works then, the error is [ErrFlags].
-//
-// Errors are of type [*Error], except when ctx was cancelled: then ctx's error
-// is wrapped.
+// [ErrFlags] means that the plugin works without XLA_FLAGS. Errors are [*Error]; the error of a cancelled ctx is
+// wrapped.
 func Run(ctx context.Context, path string) (Report, error) {
 	report, output, err := run(ctx, path, os.Getenv)
 	if failed := (*Error)(nil); os.Getenv(flags) != "" && errors.As(err, &failed) {
@@ -61,7 +56,6 @@ func Run(ctx context.Context, path string) (Report, error) {
 
 const flags = "XLA_FLAGS"
 
-// explain makes a sentence of what XLA said of its flags.
 func explain(said []string) string {
 	text := strings.Join(said, "; ")
 	if _, names, ok := strings.Cut(text, "in "+flags+": "); ok && strings.HasPrefix(text, "Unknown flag") {
@@ -70,7 +64,6 @@ func explain(said []string) string {
 	return text
 }
 
-// run is one check, in an environment as getenv has it.
 func run(ctx context.Context, path string, getenv func(string) string) (Report, *child.Tail, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -96,12 +89,12 @@ func run(ctx context.Context, path string, getenv func(string) string) (Report, 
 		fail.Cause = err
 		return Report{}, &stderr, fail
 	}
-	// A process that outlives the child may hold the pipe open.
+	// A process that outlives the child may hold the pipe.
 	stop := context.AfterFunc(ctx, func() { _ = reader.SetReadDeadline(time.Now()) })
 	last, readErr := listen(reader, fail)
 	stop()
 	if !errors.Is(readErr, io.EOF) {
-		_ = cmd.Cancel() // it has given its answer, or writes on without being read
+		_ = cmd.Cancel() // it has answered, or writes too much
 	}
 	waitErr := cmd.Wait()
 	if last.Report != nil {
@@ -128,7 +121,6 @@ func run(ctx context.Context, path string, getenv func(string) string) (Report, 
 	return Report{}, &stderr, fail
 }
 
-// command is the child: this binary under the reserved name.
 func command(ctx context.Context, path string, getenv func(string) string) (*exec.Cmd, error) {
 	deadline, _ := ctx.Deadline()
 	cmd, err := child.Command(ctx, childName, path, strconv.FormatInt(time.Until(deadline).Milliseconds(), 10))
@@ -139,7 +131,7 @@ func command(ctx context.Context, path string, getenv func(string) string) (*exe
 	for name, value := range pjrt.Environment(path, getenv) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	// What is wrong with a flag stands in XLA's log as an error, and this process may have been made to log less.
+	// A lower level could suppress XLA's errors about flags.
 	const level = "TF_CPP_MIN_LOG_LEVEL"
 	if said := getenv(level); said != "0" && said != "1" {
 		cmd.Env = append(cmd.Env, level+"=2")
@@ -147,7 +139,6 @@ func command(ctx context.Context, path string, getenv func(string) string) (*exe
 	return cmd, nil
 }
 
-// listen reads the child's lines up to the last one, and notes the stages.
 func listen(from io.Reader, fail *Error) (last message, err error) {
 	limited := &io.LimitedReader{R: from, N: answerLimit}
 	lines := json.NewDecoder(limited)

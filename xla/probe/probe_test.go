@@ -39,8 +39,7 @@ func TestCancelled(t *testing.T) {
 	noChildren(t)
 }
 
-// wantTyped is the claim of F23: this process lives, the error is typed and
-// names the file, nothing is left.
+// wantTyped checks F23: this process lives, the error is typed and names the file, and nothing is left.
 func wantTyped(t *testing.T, path string, err error) *probe.Error {
 	t.Helper()
 	var typed *probe.Error
@@ -115,11 +114,11 @@ func TestF23_DamagedPlugins(t *testing.T) {
 	t.Logf("F23: %d cases, %d typed errors, 0 deaths of this process, %d temporary files left", len(rows), typed, len(left))
 }
 
-// Root reads every file, so root asks as another user.
+// Root can read every file, so the test probes as another user.
 func TestF23_UnreadablePlugin(t *testing.T) {
 	path := build(t, table(pjrt.MinTableSize, pjrt.Major, pjrt.MinMinor))
 	for dir := filepath.Dir(path); dir != filepath.Clean(os.TempDir()); dir = filepath.Dir(dir) {
-		require.NoError(t, os.Chmod(dir, 0o755)) // the file is to be reached, and not read
+		require.NoError(t, os.Chmod(dir, 0o755)) // the file is reachable, but not readable
 	}
 	require.NoError(t, os.Chmod(path, 0))
 	cmd := helper(path)
@@ -135,8 +134,8 @@ func TestF23_UnreadablePlugin(t *testing.T) {
 	t.Logf("F23: 1 case: %s", got.Text)
 }
 
-// A hanging library, alone or with a process that holds on to everything that
-// the child was given, is ended at the deadline, with all it started.
+// A hanging library, also with a process that holds the child's files, is ended at the deadline with everything it
+// started.
 func TestF23_HangingPlugins(t *testing.T) {
 	rows := []struct{ name, body string }{
 		{"constructor", `for (;;) pause();`},
@@ -157,7 +156,7 @@ func TestF23_HangingPlugins(t *testing.T) {
 			assert.Equal(t, probe.ErrTimeout, failure.Kind)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			if pid, err := os.ReadFile(pidFile); err == nil {
-				if strings.Contains(row.name, "left the group") { // beyond our reach: only Run's return is claimed
+				if strings.Contains(row.name, "left the group") { // cannot be killed: only Run's return is checked
 					number, err := strconv.Atoi(string(pid))
 					require.NoError(t, err)
 					require.NoError(t, syscall.Kill(number, syscall.SIGKILL))
@@ -191,7 +190,7 @@ func TestF23_ParentKilled(t *testing.T) {
 func TestF23_TruncatedPlugin(t *testing.T) {
 	path, size := private(t, cpuPlugin(t))
 	sizes := []int64{size - 1, size - 1<<20, 240_000_000, 100_000_000, 1_000_000, 4096, 64, 1}
-	for _, n := range sizes { // from long to short, so that one copy serves all
+	for _, n := range sizes { // descending, so that one copy serves all
 		require.NoError(t, os.Truncate(path, n))
 		_, err := probe.Run(t.Context(), path)
 		failure := wantTyped(t, path, err)
@@ -200,8 +199,8 @@ func TestF23_TruncatedPlugin(t *testing.T) {
 	t.Logf("F23: %d truncations of a library of %d bytes: all typed errors, 0 deaths of this process", len(sizes), size)
 }
 
-// One bit of the real library is flipped at a time. Most bits matter to nobody;
-// the claim is that this process lives and that an error is typed.
+// One bit of the real library is flipped at a time. Most bits have no effect; the test checks that this process lives
+// and that errors are typed.
 func TestF23_FlippedBits(t *testing.T) {
 	path, size := private(t, cpuPlugin(t))
 	file, err := os.OpenFile(path, os.O_RDWR, 0)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// descend leads the chain through an instruction that calls computations with exchanges.
+// descend passes the token through an instruction whose computations exchange.
 func (r *rewriter) descend(c *computation, in *instruction, after int64) (last int64, err error) {
 	switch in.opcode {
 	case "call":
@@ -30,7 +30,7 @@ func (r *rewriter) descend(c *computation, in *instruction, after int64) (last i
 	return r.loop(c, in, after)
 }
 
-// calling makes an instruction that gives a tuple of a result and a token of one that gave the result.
+// calling makes a call return (result, token).
 func (r *rewriter) calling(c *computation, in *instruction, operands, computations []int64) (last int64) {
 	made := c.add(in.opcode, in.name, tupleOf(in.shape, token), operands, nil)
 	made.inherit(in, computations)
@@ -38,17 +38,16 @@ func (r *rewriter) calling(c *computation, in *instruction, operands, computatio
 	return c.element(made.id, 1, token, "token").id
 }
 
-// inherit gives an instruction what another one had beside its shape, its operands and what it called.
+// inherit copies all but shape, operands and called computations.
 func (in *instruction) inherit(from *instruction, computations []int64) {
 	in.called, in.control = computations, from.control
 	for _, f := range from.rest {
-		if f.number != fieldOriginalValue { // it has the form of the shape
+		if f.number != fieldOriginalValue {
 			in.rest = append(in.rest, f)
 		}
 	}
 }
 
-// loop leads the chain through a loop: its tuple has one element more.
 func (r *rewriter) loop(c *computation, in *instruction, after int64) (last int64, err error) {
 	if len(in.called) != 2 || len(in.operands) != 1 {
 		return 0, fmt.Errorf("%w: the loop %s of %s calls %d computations", errMalformed, in.name, c.name, len(in.called))
@@ -70,7 +69,6 @@ func (r *rewriter) loop(c *computation, in *instruction, after int64) (last int6
 	return c.shortened(in, made.id), nil
 }
 
-// extended is a tuple with a token behind its elements.
 func (c *computation) extended(tuple, last int64) int64 {
 	of := c.byID[tuple]
 	shapes := append(slices.Clone(of.shape.tuple), token)
@@ -85,8 +83,7 @@ func (c *computation) extended(tuple, last int64) int64 {
 	return c.add("tuple", of.name, tupleOf(shapes...), append(elements, last), nil).id
 }
 
-// shortened makes of an instruction, which gave a tuple, the tuple of all elements but the last of another one; and
-// gives that last one, a token.
+// shortened replaces an instruction by another tuple without its last element, a token, and returns that.
 func (c *computation) shortened(in *instruction, of int64) (last int64) {
 	var elements []int64
 	for i, s := range in.shape.tuple {
@@ -97,7 +94,6 @@ func (c *computation) shortened(in *instruction, of int64) (last int64) {
 	return last
 }
 
-// reform has a computation take a token and give it back.
 func (r *rewriter) reform(id int64, as form) error {
 	switch before := r.forms[id]; before {
 	case as:
@@ -142,7 +138,7 @@ func (r *rewriter) reform(id int64, as form) error {
 	if as == tested {
 		return nil
 	}
-	// The chain goes by where instructions stand.
+	// chain depends on the order.
 	if err := c.sort(); err != nil {
 		return err
 	}
@@ -158,8 +154,8 @@ func (r *rewriter) reform(id int64, as form) error {
 	return nil
 }
 
-// loopByTest leads the chain through a loop whose condition exchanges, or which is over one array. A condition gives no
-// token back, so it becomes a call before the loop and one at the end of its body, and the loop carries what it found.
+// loopByTest handles a loop over one array, or whose condition exchanges. A condition returns no token, so it is called
+// before the loop and at the body's end, and the loop carries its result.
 func (r *rewriter) loopByTest(c *computation, in *instruction, after int64) (last int64, err error) {
 	for _, id := range in.called {
 		if err := r.reform(id, called); err != nil {

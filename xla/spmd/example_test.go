@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/spmd"
 )
 
-// The sum of all numbers of an array of which each of two partitions has one half.
+// The sum of an array of which each of two partitions has one half.
 const sum = `module @sum {
   sdy.mesh @mesh = <["data"=2]>
   func.func public @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}]>}) -> tensor<f32> {

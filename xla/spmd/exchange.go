@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The handlers that calls name.
+// Handlers of calls.
 const (
 	AllReduce         = "lazo.all_reduce"
 	AllGather         = "lazo.all_gather"
@@ -18,10 +18,10 @@ const (
 	Rank              = "lazo.rank"
 )
 
-// operations are the numbers of the attribute op, by the opcode of the computation that an exchange reduces by.
+// operations maps opcodes to the attribute op.
 var operations = map[string]int64{"add": 0, "multiply": 1, "minimum": 2, "maximum": 3, "and": 4, "or": 5}
 
-// types are the number types that are exchanged: their names, bytes, and which of the operations they have.
+// types are by XLA's number.
 var types = map[int64]struct {
 	name       string
 	bytes      int64
@@ -39,20 +39,18 @@ const (
 	floats   = "add multiply minimum maximum"
 )
 
-// exchange is what a collective instruction asks for.
 type exchange struct {
 	in     *instruction
 	target string
 	op     int64
 	groups groups
 	pairs  []int64
-	axis   int64 // that is gathered, scattered or divided
-	tuple  bool  // the instruction's result is a tuple of as many arrays as it has operands
+	axis   int64 // gathered or divided
+	tuple  bool  // returns an array per operand
 	arrays []shape
 }
 
-// isExchange tells whether an opcode may be that of an exchange between partitions. Those that are not known are
-// among them.
+// isExchange includes unknown exchanges.
 func isExchange(opcode string) bool {
 	for _, prefix := range []string{"all-", "collective-", "ragged-", "reduce-scatter", "send", "recv", "async-"} {
 		if strings.HasPrefix(opcode, prefix) {
@@ -62,15 +60,13 @@ func isExchange(opcode string) bool {
 	return false
 }
 
-// known are the fields of a collective instruction whose meaning is known here: another one may change what is
-// exchanged with whom.
+// known fields: another one may change the exchange.
 var known = []protowire.Number{
 	fieldMetadata, fieldDimensions, fieldBackendConfig, fieldAllReduceID, fieldReplicaGroups, fieldPairs, fieldConstrainLayout,
 	fieldFrontendAttributes, fieldGlobalIDs, fieldStatistics, fieldDeviceList, fieldOriginalValue, fieldIotaGroups, fieldMeshGroups,
 	fieldPrecision, fieldResultAccuracy,
 }
 
-// exchange reads a collective instruction.
 func (r *rewriter) exchange(c *computation, in *instruction) (x *exchange, err error) {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s %s of %s%s: %s", ErrUnsupported, in.opcode, in.name, c.name, r.where(in), fmt.Sprintf(format, args...))
@@ -128,10 +124,8 @@ func (r *rewriter) exchange(c *computation, in *instruction) (x *exchange, err e
 	return x, r.shapes(x, refuse)
 }
 
-// refusal makes an error about an instruction.
 type refusal func(format string, args ...any) error
 
-// reduction reads by what an exchange reduces.
 func (r *rewriter) reduction(x *exchange, refuse refusal) error {
 	if x.target != AllReduce && x.target != ReduceScatter {
 		if len(x.in.called) > 0 {
@@ -167,7 +161,6 @@ func (r *rewriter) reduction(x *exchange, refuse refusal) error {
 	return nil
 }
 
-// permutation reads who sends to whom.
 func (r *rewriter) permutation(x *exchange, refuse refusal) error {
 	from, to := map[int64]bool{}, map[int64]bool{}
 	for _, f := range x.in.rest {
@@ -199,7 +192,6 @@ func (r *rewriter) permutation(x *exchange, refuse refusal) error {
 	return nil
 }
 
-// members reads who exchanges with whom.
 func (r *rewriter) members(x *exchange, refuse refusal) error {
 	lists, err := x.in.groups()
 	if err != nil {
@@ -208,7 +200,7 @@ func (r *rewriter) members(x *exchange, refuse refusal) error {
 	global, _ := x.in.find(fieldGlobalIDs)
 	reduces := x.in.opcode != "all-to-all" && x.in.opcode != "collective-broadcast"
 	if reduces && global.value == 0 {
-		// The groups are of replicas, of which there is one: each group stands for all its partitions.
+		// The one replica has all partitions.
 		for _, list := range lists {
 			if len(list) > 1 || list[0] != 0 {
 				return refuse("its groups %v are of replicas; expected one replica", lists)
@@ -243,7 +235,6 @@ func (r *rewriter) members(x *exchange, refuse refusal) error {
 	return nil
 }
 
-// shapes compares the results of an exchange with what follows from its operands.
 func (r *rewriter) shapes(x *exchange, refuse refusal) error {
 	if x.in.opcode == "all-gather" || x.in.opcode == "reduce-scatter" || x.in.opcode == "all-to-all" {
 		axes, err := x.in.numbers(fieldDimensions)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Line gives the calls of a module, computation by computation, in the order of their tokens. It fails if they are
-// not in one chain, or if anything of an exchange was left.
+// Line returns the calls of a module, computation by computation, in the order of their tokens. It fails if they are
+// not in one chain, or if part of an exchange remains.
 func Line(t testing.TB, rewritten []byte) (line []string) {
 	t.Helper()
 	m, err := parseModule(rewritten)
@@ -61,8 +61,7 @@ func Line(t testing.TB, rewritten []byte) (line []string) {
 	return line
 }
 
-// Loops counts the loops of a module that carry a token; it fails if the shapes of one differ from those of its
-// computations.
+// Loops counts a module's loops with a token; it fails if a loop's shapes differ from those of its computations.
 func Loops(t testing.TB, rewritten []byte) (loops int) {
 	t.Helper()
 	m, err := parseModule(rewritten)
@@ -85,7 +84,7 @@ func Loops(t testing.TB, rewritten []byte) (loops int) {
 	return loops
 }
 
-// Copies are the arrays of more than so many bytes that a compiled program copies, by the names of the copies.
+// Copies returns the names of copies of arrays larger than above bytes in a compiled program.
 func Copies(t testing.TB, compiled []byte, above int64) (names []string) {
 	t.Helper()
 	fields, err := fieldsOf(compiled) // HloModuleProtoWithConfig
@@ -112,5 +111,5 @@ func Copies(t testing.TB, compiled []byte, above int64) (names []string) {
 	return names
 }
 
-// PartitionWith is [Partition] with other debug options than the cheap ones.
+// PartitionWith is [Partition] with debug options in place of cheap.
 var PartitionWith = partition

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// groups are partitions that exchange with each other: so many groups of one size, one behind the other.
+// groups are groups of one size in sequence.
 type groups struct {
 	members []int64
 	size    int64
@@ -15,7 +15,7 @@ type groups struct {
 
 func (g groups) String() string { return fmt.Sprint(g.size, g.members) }
 
-// groups are the lists of partitions that an instruction names, by whichever field; nil for none.
+// groups returns nil for none.
 func (in *instruction) groups() (lists [][]int64, err error) {
 	sources := 0
 	for _, f := range in.rest {
@@ -54,7 +54,6 @@ func (in *instruction) groups() (lists [][]int64, err error) {
 	return lists, nil
 }
 
-// listIn is the repeated number in a message.
 func listIn(message field, number protowire.Number) (list []int64, err error) {
 	data, err := message.bytes()
 	if err != nil {
@@ -85,7 +84,7 @@ func deviceList(message field) (lists [][]int64, err error) {
 			one, err = listIn(f, fieldReplicas)
 			lists = append(lists, one)
 		case fieldListIota:
-			// Older plugins write the groups both ways at once.
+			// Older plugins write both forms.
 			var found [][]int64
 			if found, err = iotaGroups(f); err == nil && len(found) > 0 {
 				if len(lists) > 0 && !slices.EqualFunc(lists, found, slices.Equal[[]int64]) {
@@ -100,10 +99,10 @@ func deviceList(message field) (lists [][]int64, err error) {
 	return lists, err
 }
 
-// most is how many partitions a list may have: a million, so that a broken module does not take all memory.
+// most limits the memory that a broken module can take.
 const most = 1 << 20
 
-// iotaGroups are the numbers 0, 1, …, laid out over axes, with the axes in another order, cut into groups.
+// iotaGroups divides 0, 1, … after a reshape and a transpose.
 func iotaGroups(message field) ([][]int64, error) {
 	reshape, err := listIn(message, fieldReshape)
 	if err != nil {
@@ -134,7 +133,7 @@ func iotaGroups(message field) ([][]int64, error) {
 	return slices.Collect(slices.Chunk(list, int(size[0]))), nil
 }
 
-// transposed lays numbers out over axes, puts the axes in another order, and reads the numbers again. nil are 0, 1, ….
+// transposed reshapes list, nil for 0, 1, …, transposes and flattens it.
 func transposed(list, axes, order []int64) ([]int64, error) {
 	n := int64(1)
 	for _, a := range axes {
@@ -171,7 +170,6 @@ func transposed(list, axes, order []int64) ([]int64, error) {
 	return out, nil
 }
 
-// meshGroups are those that lie along some axes, or parts of axes, of a mesh of devices.
 func meshGroups(message field) ([][]int64, error) {
 	data, err := message.bytes()
 	if err != nil {
@@ -202,7 +200,7 @@ func meshGroups(message field) ([][]int64, error) {
 	if len(sizes) == 0 {
 		return nil, nil
 	}
-	// Each axis of the mesh is laid out as those of its parts that are named, and what lies between them.
+	// Each axis becomes its named parts and the rest between them.
 	var axes, order, rest []int64
 	place := make([]int64, len(along))
 	for i, size := range sizes {
@@ -258,7 +256,7 @@ func meshGroups(message field) ([][]int64, error) {
 	return slices.Collect(slices.Chunk(list, int(group))), nil
 }
 
-// axisPart is a part of an axis of a mesh: so many, size, behind the product of what is left of it; 0 is the whole.
+// axisPart is a part of an axis. before is the product of the sizes left of it; size 0 is the whole axis.
 type axisPart struct{ axis, before, size int64 }
 
 func mesh(message field) (sizes, ids []int64, err error) {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// made is a module that a test builds: build fills the entry computation and gives its root.
+// made returns a module: build fills the entry computation and returns its root.
 func made(build func(m *module, c *computation) (root int64)) []byte {
 	m := &module{byID: map[int64]*computation{}}
 	c := m.addComputation("main")
@@ -27,7 +27,7 @@ func (c *computation) parameter(n int64, s shape) int64 {
 	return c.add("parameter", "p", s, nil, appendNumber(nil, fieldParameterNumber, n)).id
 }
 
-// by is a computation that reduces.
+// by makes a reducing computation.
 func (m *module) by(opcode string, element int64) int64 {
 	c := m.addComputation(opcode)
 	a, b := c.parameter(0, array(element)), c.parameter(1, array(element))
@@ -59,8 +59,7 @@ func (c *computation) tuple(ids ...int64) int64 {
 	return c.add("tuple", "results", tupleOf(shapes...), ids, nil).id
 }
 
-// Sums of one kind that do not need each other are one call; all others are calls of their own, those that need no
-// other first.
+// Independent sums of one kind are one call; all other exchanges have separate calls, those without dependencies first.
 func TestRewrite_joins(t *testing.T) {
 	module := made(func(m *module, c *computation) int64 {
 		add, most, wide := m.by("add", f32), m.by("maximum", f32), m.by("add", f64)
@@ -186,7 +185,7 @@ func TestRewrite_refuses(t *testing.T) {
 	}
 }
 
-// Groups are read from each place where versions of XLA have put them.
+// Groups are read from each place where versions of XLA write them.
 func TestGroups(t *testing.T) {
 	iota8 := func(groups, size int64, axes, order []int64) []byte {
 		list := appendNumber(appendNumber(nil, fieldGroupCount, groups), fieldGroupSize, size)
@@ -252,7 +251,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// What is not known here keeps its bytes, where it is no part of an exchange; shardings go.
+// Unknown fields outside of exchanges keep their bytes; shardings are removed.
 func TestRewrite_keepsWhatItDoesNotKnow(t *testing.T) {
 	module := made(func(m *module, c *computation) int64 {
 		a := c.add("parameter", "a", array(f32, 4), nil, appendBytes(appendNumber(nil, fieldParameterNumber, 0), 901, "of an instruction"))
@@ -269,7 +268,7 @@ func TestRewrite_keepsWhatItDoesNotKnow(t *testing.T) {
 	require.False(t, bytes.Contains(rewritten, []byte("of many devices")))
 }
 
-// many has all that the rewriting knows: sums that are joined, each kind of exchange, a loop, a call and a conditional.
+// many has everything that is rewritten: joined sums, each kind of exchange, a loop, a call and a conditional.
 func many() []byte {
 	return made(func(m *module, c *computation) int64 {
 		add := m.by("add", f32)
@@ -328,8 +327,8 @@ func TestRewrite_many(t *testing.T) {
 	require.Equal(t, 2, Loops(t, rewritten))
 	m, err := parseModule(rewritten)
 	require.NoError(t, err)
-	// In the entry the chain goes through seven exchanges, a call, the two branches of one conditional, a loop, a test
-	// and the loop that it is of.
+	// In the entry, the chain has seven exchanges, a call, the two branches of a conditional, a loop, a loop's test and
+	// that loop.
 	entry, taken := m.byID[m.entry], map[int64]int{}
 	for _, in := range entry.instructions {
 		for _, id := range in.operands {
@@ -346,7 +345,7 @@ func TestRewrite_many(t *testing.T) {
 	require.Equal(t, 1, twice, "by the branches")
 }
 
-// A module that is cut off, or has a bit changed, is an error or another module; never a panic.
+// A module that is truncated, or has a changed bit, is an error or another module, never a panic.
 func TestRewrite_broken(t *testing.T) {
 	module := many()
 	refused := 0

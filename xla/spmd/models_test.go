@@ -23,7 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// sample is a step of a model that is divided over devices.
+// sample is a step of a model that is sharded over devices.
 type sample struct {
 	build    managed.Build
 	batch    data.Batch
@@ -32,7 +32,7 @@ type sample struct {
 	options  strategies.Parallel
 }
 
-// samples are steps whose programs have exchanges of each kind that the strategies come to.
+// samples are steps whose programs have each kind of exchange that the strategies use.
 func samples(t testing.TB, devices int) map[string]sample {
 	batch := func(dims ...int) data.Batch {
 		b, err := managed.ZeroBatch(data.X([]float32(nil), append([]int{16}, dims...)...), data.Y([]float32(nil), 16, 1))
@@ -95,7 +95,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 		"sort": {batch: batch(8), build: layer(func(s *model.Scope, x *graph.Node) *graph.Node {
 			return graph.Add(x, graph.Sort(graph.StopGradient(x), 0, true))
 		})},
-		// How long it goes on, all examples decide: the condition of the loop exchanges too.
+		// All examples decide the loop's length: its condition exchanges too.
 		"while": {batch: batch(8), build: func(b *managed.Builder) {
 			x := b.Field("x")
 			zero := graph.ScalarZero(x.Graph(), x.DType())
@@ -110,7 +110,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 	return all
 }
 
-// transformer is a block of attention and a layer on each place, and the logits of tokens.
+// transformer has a block of attention, a layer at each position, and logits of tokens.
 func transformer(b *managed.Builder) {
 	scope := b.Scope()
 	embedding := nn.Embedding{Vocabulary: 64, Width: 32}
@@ -121,8 +121,7 @@ func transformer(b *managed.Builder) {
 	b.Loss("loss", graph.Neg(graph.ReduceAllMean(graph.Mul(logits, graph.OneHot(b.Field("y"), 64, dtypes.Float32)))))
 }
 
-// programs are the StableHLO texts of the samples of these names, or of all, over so many devices. No device is needed
-// for them.
+// programs returns the StableHLO texts of the named samples, or of all, over this many devices. It needs no device.
 func programs(t *testing.T, devices int, names ...string) map[string]string {
 	r := plugintest.Described(t, devices)
 	texts := map[string]string{}

@@ -7,29 +7,27 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// module is an HloModuleProto. What it does not name keeps its bytes.
+// module is an HloModuleProto. Other fields keep their bytes.
 type module struct {
 	name         string
 	entry        int64
 	computations []*computation
 	byID         map[int64]*computation
 	rest         []field
-	frames       []byte // the StackFrameIndexProto
-	next         int64  // the first instruction's number that is free, where numbers are the module's; 0 where they are a computation's
+	frames       []byte // StackFrameIndexProto
+	next         int64  // next free id; 0: per computation
 }
 
-// computation is an HloComputationProto.
 type computation struct {
 	name         string
 	id, root     int64
-	last         int64 // the highest number of an instruction
+	last         int64 // highest id
 	instructions []*instruction
 	byID         map[int64]*instruction
 	rest         []field
 	in           *module
 }
 
-// instruction is an HloInstructionProto.
 type instruction struct {
 	name, opcode string
 	id           int64
@@ -38,7 +36,7 @@ type instruction struct {
 	control      []int64 // predecessors
 	called       []int64 // computations
 	channel      int64
-	rest         []field // all other fields, in their order; an instruction that was made here has its own in extra
+	rest         []field // of a new instruction: extra
 	extra        []byte
 }
 
@@ -70,7 +68,7 @@ func parseModule(message []byte) (*module, error) {
 				err = fmt.Errorf("%w: the module has a schedule: expected one that is not compiled yet", errMalformed)
 			}
 		case fieldOutputSharding, fieldParameterShardings, fieldDeviceAssignment, fieldAutoPartitioning, fieldModuleID:
-			// They speak of many devices, and the result is for one; or of one compilation, and the result is that of all.
+			// Fields of many devices or of one compilation are dropped.
 		default:
 			m.rest = append(m.rest, f)
 		}
@@ -155,7 +153,7 @@ func parseInstruction(message []byte) (*instruction, error) {
 			in.called, err = f.appendTo(in.called)
 		case fieldChannel:
 			in.channel, err = f.number64()
-		case fieldSharding: // of many devices
+		case fieldSharding:
 		default:
 			in.rest = append(in.rest, f)
 		}
@@ -163,13 +161,12 @@ func parseInstruction(message []byte) (*instruction, error) {
 	return in, err
 }
 
-// check looks whether what instructions name is there, and how they are numbered: newer versions of XLA put the
-// number of the computation above 32 bits of its own, older ones count through the module.
+// check finds the numbering: newer XLA puts the computation's id above 32 bits, older XLA numbers through the module.
 func (m *module) check() error {
 	own, last := true, int64(0)
 	for _, c := range m.computations {
 		seen := map[int64]bool{}
-		if c.id < 0 || c.id >= 1<<31-1<<10 { // new ones get the numbers behind
+		if c.id < 0 || c.id >= 1<<31-1<<10 { // leaves ids for new computations
 			return fmt.Errorf("%w: the computation %s has the number %d", errMalformed, c.name, c.id)
 		}
 		for _, in := range c.instructions {
@@ -202,7 +199,6 @@ func (m *module) check() error {
 	return nil
 }
 
-// add makes an instruction. extra are its other fields, as bytes.
 func (c *computation) add(opcode, name string, s shape, operands []int64, extra []byte) *instruction {
 	in := &instruction{opcode: opcode, shape: s, operands: operands, extra: extra}
 	if c.in.next > 0 {
@@ -210,12 +206,11 @@ func (c *computation) add(opcode, name string, s shape, operands []int64, extra 
 	} else {
 		in.id = max(c.id<<32, c.last+1)
 	}
-	in.name = fmt.Sprintf("%s.lazo.%d.%d", name, c.id, in.id&(1<<32-1)) // the module has each name once
+	in.name = fmt.Sprintf("%s.lazo.%d.%d", name, c.id, in.id&(1<<32-1)) // names are unique per module
 	c.last, c.instructions, c.byID[in.id] = in.id, append(c.instructions, in), in
 	return in
 }
 
-// addComputation makes a computation without instructions.
 func (m *module) addComputation(name string) *computation {
 	c := &computation{byID: map[int64]*instruction{}, in: m}
 	for _, other := range m.computations {
@@ -226,7 +221,6 @@ func (m *module) addComputation(name string) *computation {
 	return c
 }
 
-// find gives the field of a number, the last one of several as protocol buffers have it.
 func (in *instruction) find(number protowire.Number) (found field, ok bool) {
 	for _, f := range in.rest {
 		if f.number == number {
@@ -236,7 +230,6 @@ func (in *instruction) find(number protowire.Number) (found field, ok bool) {
 	return found, ok
 }
 
-// numbers are those of a repeated field.
 func (in *instruction) numbers(number protowire.Number) (list []int64, err error) {
 	for _, f := range in.rest {
 		if f.number == number && err == nil {
@@ -246,8 +239,7 @@ func (in *instruction) numbers(number protowire.Number) (list []int64, err error
 	return list, err
 }
 
-// become makes another instruction of one, under its number and name: what uses it uses the new one, and needs no
-// change.
+// become keeps id and name, so users stay unchanged.
 func (in *instruction) become(opcode string, operands []int64, extra []byte) {
 	metadata, has := in.find(fieldMetadata)
 	in.opcode, in.operands, in.extra = opcode, operands, extra
@@ -257,7 +249,7 @@ func (in *instruction) become(opcode string, operands []int64, extra []byte) {
 	}
 }
 
-// sorted puts what is used before what uses it, and keeps the order else.
+// sorted is a topological sort.
 func sorted[T any](list []T, uses func(T) []T, key func(T) int64, name func(T) string) ([]T, error) {
 	const (
 		begun = 1
@@ -295,7 +287,6 @@ func sorted[T any](list []T, uses func(T) []T, key func(T) int64, name func(T) s
 	return out, nil
 }
 
-// sort puts the instructions in an order in which operands stand before their users.
 func (c *computation) sort() (err error) {
 	c.instructions, err = sorted(c.instructions, func(in *instruction) (uses []*instruction) {
 		for _, id := range slices.Concat(in.operands, in.control) {
@@ -306,7 +297,6 @@ func (c *computation) sort() (err error) {
 	return err
 }
 
-// sort puts the computations in an order in which those that are called stand before those that call them.
 func (m *module) sort() (err error) {
 	m.computations, err = sorted(m.computations, func(c *computation) (uses []*computation) {
 		for _, in := range c.instructions {
@@ -345,7 +335,6 @@ func (c *computation) marshal() []byte {
 	return appendNumber(out, fieldRoot, c.root)
 }
 
-// programShape is what the computation takes and gives, as its parameters and its root have it.
 func (c *computation) programShape() (out []byte) {
 	parameters := c.parameters()
 	for _, p := range parameters {
@@ -358,8 +347,7 @@ func (c *computation) programShape() (out []byte) {
 	return out
 }
 
-// parameters are those of the computation by their numbers; nil stands nowhere, since a number that misses leaves the
-// list at those before it.
+// parameters ends at a missing number.
 func (c *computation) parameters() (list []*instruction) {
 	byNumber := map[int64]*instruction{}
 	for _, in := range c.instructions {
@@ -375,7 +363,6 @@ func (c *computation) parameters() (list []*instruction) {
 	return list
 }
 
-// parameter is the number of a parameter.
 func (in *instruction) parameter() int64 {
 	number, _ := in.find(fieldParameterNumber)
 	if fields, err := fieldsOf(in.extra); err == nil {
@@ -406,7 +393,7 @@ func (in *instruction) marshal() []byte {
 	return out
 }
 
-// where says where an instruction comes from, as its metadata have it: "(dot.1, model.go:33)", "" for nothing.
+// where returns " (dot.1, model.go:33)" from the metadata, or "".
 func (m *module) where(in *instruction) string {
 	data, _ := in.find(fieldMetadata)
 	fields, err := fieldsOf(data.data)
@@ -441,7 +428,7 @@ func (m *module) where(in *instruction) string {
 	return " (" + op + file + ")"
 }
 
-// frame is the place of a stack frame; numbers begin with 1.
+// frame numbers begin with 1.
 func (m *module) frame(number int64) (file string, line int64) {
 	at := func(message []byte, list protowire.Number, n int64) field {
 		fields, err := fieldsOf(message)

@@ -2,7 +2,7 @@ package spmd
 
 import "slices"
 
-// sides are the arrays that the call of an exchange takes, and those that it gives.
+// sides returns the shapes that a call takes and returns.
 func (x *exchange) sides() (into, from []shape) {
 	size := x.groups.size
 	if x.in.opcode == "all-to-all" && x.tuple {
@@ -30,7 +30,6 @@ func (x *exchange) sides() (into, from []shape) {
 	return into, from
 }
 
-// give makes what the call takes of the exchange's operands.
 func (x *exchange) give(c *computation, into []shape) (operands []int64) {
 	switch {
 	case x.in.opcode == "all-to-all" && x.tuple:
@@ -48,7 +47,7 @@ func (x *exchange) give(c *computation, into []shape) (operands []int64) {
 	return x.in.operands
 }
 
-// divide makes [parts, …] of an array: its axis cut into so many parts, which come first.
+// divide moves the parts first: [parts, …].
 func (c *computation) divide(id int64, s shape, axis, parts int64) *instruction {
 	cut := array(s.element, slices.Concat(s.dims[:axis], []int64{parts, s.dims[axis] / parts}, s.dims[axis+1:])...)
 	made := c.add("reshape", "parts", cut, []int64{id}, nil)
@@ -64,7 +63,7 @@ func (c *computation) divide(id int64, s shape, axis, parts int64) *instruction 
 	return c.add("transpose", "parts_first", cut.inOrder(order), []int64{made.id}, appendNumbers(nil, fieldDimensions, order))
 }
 
-// join undoes divide; the instruction that it gives is not made yet: its opcode is reshape, and its operand is given.
+// join undoes divide, except for a last reshape.
 func (c *computation) join(id int64, parts shape, axis int64) (operand int64) {
 	if axis == 0 {
 		return id
@@ -80,7 +79,6 @@ func (c *computation) join(id int64, parts shape, axis int64) (operand int64) {
 	return c.add("transpose", "parts_in", parts.inOrder(order), []int64{id}, appendNumbers(nil, fieldDimensions, order)).id
 }
 
-// inOrder is the array with its axes in another order.
 func (s shape) inOrder(order []int64) shape {
 	moved := array(s.element)
 	for _, axis := range order {
@@ -89,15 +87,13 @@ func (s shape) inOrder(order []int64) shape {
 	return moved
 }
 
-// element takes one of a tuple.
 func (c *computation) element(of, at int64, s shape, name string) *instruction {
 	return c.add("get-tuple-element", name, s, []int64{of}, appendNumber(nil, fieldTupleIndex, at))
 }
 
-// take makes of what the call gives, from its result at on, what the exchange gave, under the number that it had.
+// take replaces the exchange by the results from at on.
 func (x *exchange) take(c *computation, call, at int64, from []shape) {
 	size := x.groups.size
-	// Each result is an instruction that is still to be made: its opcode, its operand and its other fields.
 	type result struct {
 		opcode  string
 		operand int64
@@ -122,7 +118,7 @@ func (x *exchange) take(c *computation, call, at int64, from []shape) {
 			all := c.element(call, at+int64(i), s, "parts").id
 			whole := x.arrays[i].inRows()
 			switch x.in.opcode {
-			case "collective-broadcast": // what the first one of the group has
+			case "collective-broadcast": // of the first member
 				all = c.slice(all, s, 0, array(s.element, append([]int64{1}, whole.dims...)...)).id
 			default:
 				if x.target == AllGather {
@@ -145,7 +141,6 @@ func (x *exchange) take(c *computation, call, at int64, from []shape) {
 	x.in.become("tuple", parts, nil)
 }
 
-// slice takes the part i of the first axis.
 func (c *computation) slice(of int64, s shape, i int64, part shape) *instruction {
 	var extra []byte
 	for axis, length := range s.dims {

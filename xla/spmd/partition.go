@@ -10,16 +10,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// partitioner is XLA's pass that divides a program.
 const partitioner = "spmd-partitioning"
 
-// Partition gives the program that one partition of a StableHLO program runs, as XLA's partitioner makes it: a
-// serialized HloModuleProto with collective instructions, the same for all partitions; see [Rewrite]. options have SPMD
-// and two Partitions or more, and the client has as many devices. What the compiler makes of the module behind the
-// partitioner is thrown away, and is made as cheaply as it can be.
+// Partition returns a StableHLO program after XLA's partitioner: a serialized HloModuleProto with collective
+// instructions, equal for all partitions; see [Rewrite]. options need SPMD and at least two Partitions, and client that
+// many devices.
 //
-// The plugin writes the module into a folder of the system's temporary ones, which nobody else may read, and which is
-// removed.
+// The plugin writes the module into a private temporary folder, which Partition removes.
 func Partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions) (module []byte, err error) {
 	module, err = partition(client, program, options, cheap)
 	if err != nil {
@@ -28,12 +25,11 @@ func Partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions)
 	return module, nil
 }
 
-// partition is Partition with some debug options.
 func partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions, more map[string]any) (module []byte, err error) {
 	if !options.SPMD || options.Partitions < 2 || options.Replicas > 1 {
 		return nil, fmt.Errorf("%w: %d replicas of %d partitions (SPMD: %v): expected one of two partitions or more, with SPMD", pjrt.ErrInvalidArgument, max(options.Replicas, 1), options.Partitions, options.SPMD)
 	}
-	dir, err := os.MkdirTemp("", "lazo-partition-*") // of mode 0700
+	dir, err := os.MkdirTemp("", "lazo-partition-*") // mode 0700
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +74,7 @@ func partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions,
 	return module, err
 }
 
-// cheap are the options by which the compiler does least behind the partitioner, whose module they do not change.
+// cheap shortens the work after the partitioner.
 var cheap = map[string]any{
 	"xla_backend_optimization_level":    0,
 	"xla_llvm_disable_expensive_passes": true,

@@ -27,15 +27,15 @@ import (
 	"github.com/lazo-ml/lazo/xla/spmd"
 )
 
-// A process that is a rank finds in its environment the test that it is to run its part of, and a folder with the
-// programs, where it leaves a file when it passed.
+// Environment of a rank: the test to run its part of, and a folder with the programs, where it leaves a file when it
+// passes.
 const (
 	rankTest   = "LAZO_TEST_RANK_OF"
 	rankFolder = "LAZO_TEST_FOLDER"
 )
 
-// onRanks runs part on each of so many ranks: this test once more, as the processes of a job. All must pass. prepare
-// puts files into the job's folder.
+// onRanks runs part on each rank: this test again, as the processes of a job. All must pass. prepare puts files into
+// the job's folder.
 func onRanks(t *testing.T, ranks int, prepare func(folder string), part func(t *testing.T, w *mpi.World, folder string)) {
 	t.Helper()
 	switch os.Getenv(rankTest) {
@@ -60,7 +60,7 @@ func onRanks(t *testing.T, ranks int, prepare func(folder string), part func(t *
 	words := strings.Fields(os.Getenv("LAZO_TEST_MPIRUN"))
 	if len(words) == 0 {
 		words = []string{"mpirun"}
-		if library, err := install.Find("mpi", ""); err == nil { // that of make setup
+		if library, err := install.Find("mpi", ""); err == nil { // installed by make setup
 			words[0] = filepath.Join(filepath.Dir(filepath.Dir(library.Path)), "bin", "mpirun")
 		}
 		mpirun, err := exec.LookPath(words[0])
@@ -78,7 +78,7 @@ func onRanks(t *testing.T, ranks int, prepare func(folder string), part func(t *
 		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", // as in a container
 		"OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", // more ranks than processors
 		"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none", "OMPI_MCA_mpi_yield_when_idle=1")
-	if filepath.IsAbs(words[0]) { // its library lies beside it
+	if filepath.IsAbs(words[0]) { // its library is next to it
 		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(words[0])+":"+os.Getenv("PATH"))
 	}
 	out, err := cmd.CombinedOutput()
@@ -117,14 +117,14 @@ func join(t testing.TB) *mpi.World {
 	return joined.world
 }
 
-// parameter is what a program's text says of one of its parameters.
+// parameter is a parameter in a program's text.
 type parameter struct {
 	dtype string
 	dims  []int
-	cut   [][]string // the axes of the mesh along which each axis is cut
+	cut   [][]string // mesh axes that shard each axis
 }
 
-// program is a StableHLO program with parameters that lie on a mesh.
+// program is a StableHLO program with parameters on a mesh.
 type program struct {
 	text       string
 	axes       []string
@@ -187,7 +187,7 @@ var elementTypes = map[string]pjrt.DType{
 	"complex<f32": pjrt.Complex64, "complex<f64": pjrt.Complex128,
 }
 
-// argument is what a device has of a parameter: a part of numbers that all processes draw alike.
+// argument returns a device's part of a parameter. All processes draw the same numbers.
 func (p program) argument(t testing.TB, number, device int) pjrt.Array {
 	one := p.parameters[number]
 	dtype, ok := elementTypes[one.dtype]
@@ -218,7 +218,7 @@ func (p program) argument(t testing.TB, number, device int) pjrt.Array {
 			t.Fatalf("no numbers of type %s", one.dtype)
 		}
 	}
-	// The place of the device along each axis of the mesh.
+	// The index of the device on each axis of the mesh.
 	place, left := map[string]int{}, device
 	for i, axis := range slices.Backward(p.axes) {
 		place[axis], left = left%p.sizes[i], left/p.sizes[i]
@@ -251,7 +251,7 @@ func (p program) argument(t testing.TB, number, device int) pjrt.Array {
 	return pjrt.Array{Shape: pjrt.Shape{DType: dtype, Dims: shape}, Data: data}
 }
 
-// run gives the bytes of each output of each device.
+// run returns the bytes of each output of each device.
 func run(t testing.TB, e *pjrt.Executable, arguments [][]pjrt.Array) (outputs [][][]byte) {
 	t.Helper()
 	var buffers [][]*pjrt.Buffer
@@ -284,15 +284,15 @@ func run(t testing.TB, e *pjrt.Executable, arguments [][]pjrt.Array) (outputs []
 	return outputs
 }
 
-// expectation is a program for some ranks, and what as many devices of one process make of it.
+// expectation is a program for ranks, with the result of as many devices in one process.
 type expectation struct {
-	Module    []byte         // as XLA divided it
+	Module    []byte         // as XLA partitioned it
 	Arguments [][]pjrt.Array // of each device
 	Outputs   [][][]byte     // of each device
 	Types     []pjrt.DType   // of the outputs
 }
 
-// expect runs programs on devices of this process, and writes what is expected of ranks into a folder.
+// expect runs programs on devices of this process, and writes the expectations of the ranks into a folder.
 func expect(t *testing.T, folder string, devices int, texts map[string]string) {
 	client := openCPU(t, devices)
 	options := pjrt.CompileOptions{Partitions: devices, SPMD: true, Shardy: true}
@@ -356,7 +356,7 @@ func compare(t *testing.T, w *mpi.World, folder string) {
 			} else {
 				largest = max(largest, difference(t, x.Types[i], want, got[i]))
 			}
-			// What all devices have alike, all ranks have alike.
+			// Outputs that are equal on all devices are equal on all ranks.
 			if alike := !slices.ContainsFunc(x.Outputs, func(of [][]byte) bool { return !bytes.Equal(of[i], want) }); alike {
 				all, err := w.AllGather(got[i])
 				require.NoError(t, err)
@@ -374,7 +374,7 @@ func compare(t *testing.T, w *mpi.World, folder string) {
 	}
 }
 
-// difference is the largest one of two arrays of floats, relative to numbers above 1.
+// difference returns the largest difference of two arrays of floats, relative for numbers above 1.
 func difference(t testing.TB, dtype pjrt.DType, a, b []byte) (largest float64) {
 	size := dtype.Size()
 	number := func(data []byte, i int) float64 {
@@ -393,16 +393,16 @@ func difference(t testing.TB, dtype pjrt.DType, a, b []byte) (largest float64) {
 	return largest
 }
 
-// smallest are the samples that are compiled quickly, and have between them each kind of call.
+// smallest are samples that compile quickly, and together have each kind of call.
 var smallest = []string{"fsdp", "tensor", "batch norm", "metrics", "while"}
 
-// The steps of models on two processes have the bits of two devices in one process.
+// The steps of models on two processes are bit-identical to two devices in one process.
 func TestModels_onTwoRanks(t *testing.T) {
 	onRanks(t, 2, func(folder string) { expect(t, folder, 2, programs(t, 2, smallest...)) }, compare)
 }
 
-// Large sums are written over their operands: neither MPI nor XLA copies them, the program has no memory for both, and
-// the bits are those of two devices.
+// Large sums overwrite their operands: neither MPI nor XLA copies them, the program has no memory for both, and results
+// are bit-identical to two devices.
 func TestLargeSums_areInPlace(t *testing.T) {
 	onRanks(t, 2, func(folder string) { expect(t, folder, 2, programs(t, 2, "wide")) }, func(t *testing.T, w *mpi.World, folder string) {
 		x := expected(t, filepath.Join(folder, "wide.expected"))
@@ -425,8 +425,8 @@ func TestLargeSums_areInPlace(t *testing.T) {
 	})
 }
 
-// Six exchanges that do not need each other, and are too different to be made at once, have one order on all ranks: XLA
-// would else run them side by side.
+// Six independent exchanges, too different to be joined, have one order on all ranks: otherwise XLA would run them
+// concurrently.
 func TestSixSums_haveOneOrder(t *testing.T) {
 	onRanks(t, 2, func(folder string) {
 		text, err := os.ReadFile("testdata/six_sums.mlir")
@@ -447,7 +447,7 @@ func TestSixSums_haveOneOrder(t *testing.T) {
 	})
 }
 
-// Each kind of exchange does over MPI what it does in one process.
+// Each kind of exchange has the same result over MPI as in one process.
 func TestEachKind_onTwoRanks(t *testing.T) {
 	onRanks(t, 2, func(folder string) {
 		texts := map[string]string{}
@@ -460,7 +460,7 @@ func TestEachKind_onTwoRanks(t *testing.T) {
 	}, compare)
 }
 
-// Each rank divides a program by itself, and all come to the same bytes.
+// If each rank partitions a program by itself, all get the same bytes.
 func TestPartition_onTwoRanks(t *testing.T) {
 	onRanks(t, 2, func(string) {}, func(t *testing.T, w *mpi.World, _ string) {
 		for _, name := range []string{"division", "each_kind", "loop", "six_sums"} {
@@ -474,7 +474,7 @@ func TestPartition_onTwoRanks(t *testing.T) {
 	})
 }
 
-// What is saved behind the partitioner changes nothing of what it makes.
+// The options in cheap do not change the partitioner's result.
 func TestPartition_isThatOfAFullCompilation(t *testing.T) {
 	client := openCPU(t, 2)
 	options := pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true}
@@ -491,7 +491,7 @@ func TestPartition_isThatOfAFullCompilation(t *testing.T) {
 		require.NoError(t, err)
 		both[1], err = spmd.PartitionWith(client, []byte(text), options, nil)
 		require.NoError(t, err)
-		for i := range both { // without the number of the compilation
+		for i := range both { // without the compilation's ID
 			both[i], _, err = spmd.Rewrite(both[i], 2)
 			require.NoError(t, err)
 		}
@@ -527,7 +527,7 @@ var loadCPU = sync.OnceValues(func() (*pjrt.Plugin, error) {
 	return pjrt.Load(plugin.Path)
 })
 
-// openCPU makes a client with so many devices, closed with the test.
+// openCPU makes a client with this many devices, closed with the test.
 func openCPU(t testing.TB, devices int) *pjrt.Client {
 	t.Helper()
 	p, err := loadCPU()

@@ -8,8 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The numbers of the fields that are read or written, from XLA's hlo.proto and xla_data.proto. The groups of devices
-// have stood in four places; plugins of different versions write different ones.
+// Field numbers of XLA's hlo.proto and xla_data.proto. Versions of plugins write groups in four places.
 const (
 	// HloProto
 	fieldModule = 1
@@ -141,19 +140,17 @@ const (
 	fieldDestination = 2
 )
 
-// errMalformed: the bytes are no module.
 var errMalformed = errors.New("malformed module")
 
-// field is a field of a message as it was read.
 type field struct {
 	number protowire.Number
 	kind   protowire.Type
 	raw    []byte // with its tag
-	value  uint64 // of a number
-	data   []byte // of what has a length
+	value  uint64
+	data   []byte
 }
 
-// fieldsOf reads the fields of a message. They share its memory.
+// fieldsOf shares the message's memory.
 func fieldsOf(message []byte) (fields []field, err error) {
 	for len(message) > 0 {
 		number, kind, size := protowire.ConsumeTag(message)
@@ -179,7 +176,6 @@ func fieldsOf(message []byte) (fields []field, err error) {
 	return fields, nil
 }
 
-// number is the value of a field that is a number.
 func (f field) number64() (int64, error) {
 	if f.kind != protowire.VarintType {
 		return 0, fmt.Errorf("%w: field %d is no number", errMalformed, f.number)
@@ -187,7 +183,6 @@ func (f field) number64() (int64, error) {
 	return int64(f.value), nil
 }
 
-// bytes are those of a field that has a length: a text or a message.
 func (f field) bytes() ([]byte, error) {
 	if f.kind != protowire.BytesType {
 		return nil, fmt.Errorf("%w: field %d has no length", errMalformed, f.number)
@@ -195,7 +190,6 @@ func (f field) bytes() ([]byte, error) {
 	return f.data, nil
 }
 
-// appendTo adds what a repeated number holds here, packed or alone.
 func (f field) appendTo(list []int64) ([]int64, error) {
 	if f.kind == protowire.VarintType {
 		return append(list, int64(f.value)), nil
@@ -222,7 +216,6 @@ func appendBytes[T ~string | ~[]byte](to []byte, number protowire.Number, v T) [
 	return append(protowire.AppendVarint(protowire.AppendTag(to, number, protowire.BytesType), uint64(len(v))), v...)
 }
 
-// appendNumbers writes a repeated number, packed; nothing for none.
 func appendNumbers(to []byte, number protowire.Number, list []int64) []byte {
 	if len(list) == 0 {
 		return to
@@ -234,16 +227,15 @@ func appendNumbers(to []byte, number protowire.Number, list []int64) []byte {
 	return appendBytes(to, number, packed)
 }
 
-// shape is an XLA shape: an array, a token or a tuple.
+// shape is an array, a token or a tuple.
 type shape struct {
-	element int64 // XLA's PrimitiveType
+	element int64
 	dims    []int64
 	dynamic bool
 	tuple   []shape
-	raw     []byte // as it was read; nil of a new one
+	raw     []byte // bytes read; nil if new
 }
 
-// XLA's PrimitiveType of what is no array, and of a rank.
 const (
 	typeTuple = 13
 	typeToken = 17
@@ -257,7 +249,7 @@ func array(element int64, dims ...int64) shape { return shape{element: element, 
 
 func tupleOf(parts ...shape) shape { return shape{element: typeTuple, tuple: parts} }
 
-// deepest is how deep tuples may lie in each other.
+// deepest limits nested tuples.
 const deepest = 64
 
 func parseShape(message []byte, depth int) (s shape, err error) {
@@ -297,7 +289,6 @@ func parseShape(message []byte, depth int) (s shape, err error) {
 	return s, err
 }
 
-// marshal writes the shape: as it was read, or in rows.
 func (s shape) marshal() []byte {
 	if s.raw != nil {
 		return s.raw
@@ -318,7 +309,6 @@ func (s shape) marshal() []byte {
 	return appendBytes(out, fieldLayout, appendNumbers(nil, fieldMinorToMajor, minorFirst))
 }
 
-// inRows is the array in rows, the last axis running fastest.
 func (s shape) inRows() shape { return array(s.element, s.dims...) }
 
 func (s shape) elements() int64 {

@@ -7,35 +7,32 @@ import (
 	"strings"
 )
 
-// ErrUnsupported: the program has an exchange, or a form around one, that is not known here. Left as it is it would
-// give wrong numbers, so there is no program then.
+// ErrUnsupported reports an unknown exchange, or construct around one, which would yield wrong results.
 var ErrUnsupported = errors.New("the exchange is not supported")
 
-// Summary says what a rewritten program exchanges.
+// Summary describes a rewritten program.
 type Summary struct {
-	// Exchanges is how many collective instructions there were.
+	// Exchanges counts the collective instructions.
 	Exchanges int
-	// Calls are those of the handlers, by their sites.
+	// Calls are in the order of Site.
 	Calls []Call
 }
 
 // Call is a call of a handler.
 type Call struct {
-	Site         int64    // its attribute site, and its place in [Summary.Calls]
-	Target       string   // the handler, such as [AllReduce]
-	Instructions []string // what it stands for, with their lines where the program has them
-	Arrays       int      // that it takes
-	InPlace      int      // of them, whose sums are written over them
-	Bytes        int64    // of them
-	GroupSize    int      // how many partitions exchange with each other; 0 for pairs
-	Computation  string   // in which it stands: that of a loop runs more than once
+	Site         int64    // attribute site; index in [Summary.Calls]
+	Target       string   // handler, such as [AllReduce]
+	Instructions []string // replaced instructions, with source lines if known
+	Arrays       int      // number of operands
+	InPlace      int      // operands that their sums overwrite
+	Bytes        int64    // of all operands
+	GroupSize    int      // partitions per group; 0 for pairs
+	Computation  string   // its computation; a loop's runs repeatedly
 }
 
-// Rewrite makes of one partition's program, as [Partition] gives it, the program that each of so many processes runs,
-// one for each partition. Both are serialized HloModuleProtos; the result is for one partition, and the same for all
-// ranks. Each exchange in it is a typed custom call (see the package), and a chain of tokens has all ranks make them in
-// one order; all else stays as it is. If an exchange is not known here, the error matches [ErrUnsupported] and names
-// it.
+// Rewrite turns the result of [Partition] into the program of each of ranks processes, one per partition: the same
+// serialized HloModuleProto for all. Exchanges become typed custom calls (see the package), in an order fixed by
+// tokens. An unknown exchange is an [ErrUnsupported] that names it.
 func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, err error) {
 	if ranks < 1 || ranks > most {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite for %d ranks: expected 1 to %d", ranks, most)
@@ -51,28 +48,27 @@ func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, er
 	return m.marshal(), r.found, nil
 }
 
-// rewriter rewrites a module.
 type rewriter struct {
 	*module
 	ranks     int
 	exchanges map[*instruction]*exchange
-	holds     map[int64]bool // computations that exchange, by themselves or by what they call
-	forms     map[int64]form // of computations that were given a token
+	holds     map[int64]bool // also indirectly
+	forms     map[int64]form // with a token
 	found     Summary
 }
 
-// form is how a computation takes a token and gives it back.
+// form is a computation's way to take and return a token.
 type form string
 
 const (
-	carried  form = "the body of a loop"      // its tuple has one element more
-	tested   form = "the condition of a loop" // likewise; it gives none back
-	called   form = "a call"                  // a parameter more; a tuple of the result and the token
-	branched form = "a branch"                // a tuple of the parameter and the token; likewise
+	carried  form = "the body of a loop"      // one more element
+	tested   form = "the condition of a loop" // the same, returns none
+	called   form = "a call"                  // one more parameter; returns (result, token)
+	branched form = "a branch"                // takes (parameter, token); returns (result, token)
 )
 
 func (r *rewriter) rewrite() error {
-	if err := r.module.sort(); err != nil { // those that are called stand first
+	if err := r.module.sort(); err != nil {
 		return err
 	}
 	for _, c := range r.computations {
@@ -103,7 +99,6 @@ func (r *rewriter) rewrite() error {
 	return r.module.sort()
 }
 
-// calls tells whether an instruction calls a computation.
 func (r *rewriter) calls(called *computation) bool {
 	for _, c := range r.computations {
 		for _, in := range c.instructions {
@@ -115,8 +110,8 @@ func (r *rewriter) calls(called *computation) bool {
 	return false
 }
 
-// read finds the exchanges of a computation, and asks a handler for the number of the partition. It is no constant:
-// with one, the compiler would make other programs for other ranks, and sums of the same numbers could have other bits.
+// read takes the partition number from a handler: a constant would make programs, and possibly sums, differ between
+// ranks.
 func (r *rewriter) read(c *computation) error {
 	for _, in := range c.instructions {
 		inner := slices.ContainsFunc(in.called, func(id int64) bool { return r.holds[id] })
@@ -150,18 +145,15 @@ func (r *rewriter) read(c *computation) error {
 	return nil
 }
 
-// link is a piece of the chain of tokens: exchanges that are made at once, or one instruction that calls computations
-// with some.
+// link is a joined call, or an instruction whose computations exchange.
 type link struct {
 	depth  int
 	key    string
 	joined []*instruction
 }
 
-// chain puts all that exchanges in a computation into one order, from a token on, and gives the last token.
-//
-// The order is that of depth: how many of them lie before one on the longest way to it. What has one depth does not
-// need each other, so sums of one kind can be made at once; and none waits for one of a greater depth.
+// chain orders a computation's exchanges, from the token after to the returned one, by depth: the number of exchanges
+// on the longest path before. Equal depths are independent, so sums of one kind are joined.
 func (r *rewriter) chain(c *computation, after int64) (last int64, err error) {
 	depths := make(map[int64]int, len(c.instructions))
 	var links []*link
@@ -205,7 +197,6 @@ func (r *rewriter) chain(c *computation, after int64) (last int64, err error) {
 	return last, nil
 }
 
-// kinds are the types of the arrays, each once.
 func (x *exchange) kinds() (list []int64) {
 	for _, s := range x.arrays {
 		if !slices.Contains(list, s.element) {
@@ -215,7 +206,6 @@ func (x *exchange) kinds() (list []int64) {
 	return list
 }
 
-// call makes one call of exchanges of one kind.
 func (r *rewriter) call(c *computation, joined []*instruction, after int64) (last int64, err error) {
 	first := r.exchanges[joined[0]]
 	call := Call{Site: int64(len(r.found.Calls)), Target: first.target, GroupSize: int(first.groups.size), Computation: c.name}
@@ -274,14 +264,13 @@ func (r *rewriter) call(c *computation, joined []*instruction, after int64) (las
 	return c.element(made.id, int64(len(given)), token, "token").id, nil
 }
 
-// inPlaceAbove is the size in bytes above which a sum is written over its operand. Elsewhere MPI would copy the operand
-// first, and the program need memory for both; a small array costs less than the copy that XLA may put before the call.
+// inPlaceAbove is the size in bytes above which a sum overwrites its operand, saving MPI's copy. For less, a copy that
+// XLA may insert costs more.
 const inPlaceAbove = 64 << 10
 
 // typedFFI is XLA's API_VERSION_TYPED_FFI.
 const typedFFI = 4
 
-// numbers is a list as MLIR's text has it.
 func numbers(list []int64) string {
 	if len(list) == 0 {
 		return "array<i64>"

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/spmd"
 )
 
-// partition gives the module of a program in testdata, for so many partitions.
+// partition returns the module of a program in testdata for this many partitions.
 func partition(t testing.TB, name string, partitions int) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".mlir"))
