@@ -12,10 +12,10 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Error is an operation that a [Builder] refused.
+// Error reports an operation that a [Builder] refused.
 type Error struct {
 	Operation compute.OpType
-	// Operands are the shapes of its operands; none where an operand is no value of the builder's.
+	// Operands has the operands' shapes. It is empty if an operand is not a value of the builder.
 	Operands []shapes.Shape
 	Err      error
 }
@@ -27,7 +27,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("hlo: %s(%s): %v", e.Operation, shapeList(e.Operands), e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 func shapeList(list []shapes.Shape) string {
@@ -38,23 +38,23 @@ func shapeList(list []shapes.Shape) string {
 	return strings.Join(texts, ", ")
 }
 
-// Operation is one of GoMLX's operations in a module.
+// Operation is a GoMLX operation in a module.
 type Operation struct {
 	Kind              compute.OpType
 	Operands, Outputs []shapes.Shape
-	// Where is the line of the user's code that asked for it, as "package/file.go:12"; "" for what lazo adds, as
-	// gradients.
+	// Where is the line of the user's code that asked for the operation, as "package/file.go:12". It is "" for
+	// operations that lazo adds, for example gradients.
 	Where string
 
-	end int // the number that follows the last of its values
+	end int // the number after its last value
 }
 
 func (o Operation) String() string { return fmt.Sprintf("%s(%s)", o.Kind, shapeList(o.Operands)) }
 
-// source is the text of a module's operations, and which of them wrote what, in their order. A module that runs another
-// one many times has that one's.
+// source maps the text of a module to its operations, in their order. A module that repeats another one has that one's
+// source.
 type source struct {
-	bodies     []string // of functions; each number of a value is in one of them
+	bodies     []string // of functions; a value's number is in only one of them
 	operations []Operation
 }
 
@@ -64,7 +64,7 @@ type written struct {
 	in *Function
 }
 
-// noted keeps an operation; its statements are the last ones of the function.
+// noted records an operation whose statements are the last ones of the function.
 func (f *Function) noted(kind compute.OpType, operands, results []*value) {
 	b := f.b
 	if n := len(f.text.Statements); n > 0 {
@@ -85,14 +85,14 @@ func shapesOf(values []*value) []shapes.Shape {
 }
 
 var (
-	// The plugin gets no file name, so it writes "-".
+	// The plugin has no file name and writes "-".
 	linePattern  = regexp.MustCompile(`(?m)^-:(\d+):\d+: error`)
 	valuePattern = regexp.MustCompile(`^ *%(\d+)[ ,]`)
 	codePattern  = regexp.MustCompile("opcode `([a-z0-9-]+)`")
 )
 
-// Locate finds the operation that a plugin's message about the module's text is about: by the line in it, or else as
-// the only operation of the name in it.
+// Locate finds the operation that a plugin's error message refers to: by the line in the message, or by an opcode that
+// only one operation has.
 func (m *Module) Locate(words string) (Operation, bool) {
 	s := m.source
 	if s == nil {
@@ -129,8 +129,8 @@ func (m *Module) Locate(words string) (Operation, bool) {
 	return s.operations[at[0]], true
 }
 
-// Lines are the operations that wrote the lines of the module's text, by the lines' numbers; the first is 1. A line
-// without a value of its own belongs to the statement above it.
+// Lines maps the lines of [Module.Text], counted from 1, to the operations that wrote them. A line that defines no
+// value belongs to the statement above it.
 func (m *Module) Lines() map[int]Operation {
 	if m.source == nil {
 		return nil
@@ -158,7 +158,7 @@ func (m *Module) Lines() map[int]Operation {
 	return all
 }
 
-// operationAt is the operation that wrote a line. A line without a value of its own belongs to the statement above it.
+// operationAt returns the operation that wrote a line of body; see Lines.
 func (s *source) operationAt(body string, line int) (int, bool) {
 	lines := strings.Split(body, "\n")
 	for ; line >= 0; line-- {
@@ -173,7 +173,8 @@ func (s *source) operationAt(body string, line int) (int, bool) {
 	return 0, false
 }
 
-// Largest are the n operations with the largest outputs, the largest first. Those of one kind and shapes count once.
+// Largest returns up to n operations with the largest outputs, in decreasing order. Adjacent ones with the same kind,
+// operand shapes and line count once.
 func (m *Module) Largest(n int) []Operation {
 	if m.source == nil {
 		return nil

@@ -12,25 +12,26 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Single is one operation as a program of its own, with the values of its operands.
+// Single is one operation as a program, with the values of its operands.
 type Single struct {
 	Kind compute.OpType
-	// Module has a parameter for each operand, and behind these one for each value that its closures take from outside.
-	// Operations of the same kind, shapes, attributes and functions have the same text.
+	// Module has one parameter per operand, then one per value that the operation's closures capture. Operations of the
+	// same kind, shapes, attributes and functions have the same text.
 	Module   *Module
 	Operands []compute.Buffer
-	// Where is the line of the user's code that asked for it; "" for what lazo adds, as gradients.
+	// Where is the line of the user's code that asked for the operation, "" for operations that lazo adds, for example
+	// gradients.
 	Where string
 }
 
-// eager is the state of a builder that runs each operation as it comes.
+// eager is the state of a builder that runs each operation when it is added.
 type eager struct {
 	run    func(Single) ([]compute.Buffer, error)
 	values map[*value]compute.Buffer
-	taken  []*value // captured by closures, where their names have their places
+	taken  []*value // captured by closures; outer's names have the indices
 }
 
-// outer is the name of a value of main in closures.
+// outer returns the name of a value of main in closures.
 func (e *eager) outer(o *op) string {
 	i := slices.Index(e.taken, o.value)
 	if i < 0 {
@@ -39,16 +40,16 @@ func (e *eager) outer(o *op) string {
 	return fmt.Sprintf("outer%d", i)
 }
 
-// NewEager starts a program that runs each operation as it is added: run gets it with the values of its operands, and
-// returns those of its outputs. Parameters and constants come by [Builder.Known] and [Builder.KnownConstant] in place
-// of Parameter and Constant, and there is nothing to Compile. It runs on one device.
+// NewEager returns a builder that runs each operation when it is added. run receives the operation with the values of
+// its operands, and returns the values of its outputs. [Builder.Known] and [Builder.KnownConstant] replace Parameter
+// and Constant, and there is no Compile. Operations run on one device.
 func NewEager(name string, run func(Single) ([]compute.Buffer, error)) *Builder {
 	b := New(name, nil)
 	b.eager = &eager{run: run, values: map[*value]compute.Buffer{}}
 	return b
 }
 
-// Known adds a value that is there already, to a builder of [NewEager].
+// Known adds an existing value to a builder of [NewEager].
 func (b *Builder) Known(kind compute.OpType, shape shapes.Shape, v compute.Buffer) (compute.Value, error) {
 	if b.eager == nil {
 		return nil, fmt.Errorf("hlo: %s: builder %q does not run its operations; make it with NewEager", kind, b.name)
@@ -64,7 +65,7 @@ func (b *Builder) Known(kind compute.OpType, shape shapes.Shape, v compute.Buffe
 	return &op{in: b.main, value: in}, nil
 }
 
-// KnownConstant is [Builder.Known] for a constant with these values.
+// KnownConstant is [Builder.Known] for a constant; flat has its values.
 func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) (compute.Value, error) {
 	x, err := b.Known(compute.OpTypeConstant, shape, v)
 	if err == nil {
@@ -73,7 +74,7 @@ func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) 
 	return x, err
 }
 
-// Value gives what an operation of a builder of [NewEager] came to. The buffer stays the runner's.
+// Value returns the buffer of a value, for builders of [NewEager]. The function run owns the buffer.
 func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	ops, err := b.known([]compute.Value{x})
 	if err != nil {
@@ -85,7 +86,7 @@ func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	return b.eager.values[ops[0].value], nil
 }
 
-// alone wraps a lowering: the operation is written into a program of its own, and run.
+// alone wraps a lowering: it writes the operation into its own program and runs that.
 func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	where := b.places.Here()
 	return func(operands []*value) ([]*value, error) {
@@ -99,7 +100,7 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 		b.main.text = stablehlo.New(m.Name).Main() // lowerings write there
 		flow := slices.Contains([]compute.OpType{compute.OpTypeCall, compute.OpTypeWhile, compute.OpTypeIf, compute.OpTypeSort}, kind)
 		if flow {
-			b.main.text = b.root.Closure() // so that its values have other numbers than those inside
+			b.main.text = b.root.Closure() // so that its values are numbered apart from those of the closures
 		}
 		inputs, values := make([]*value, len(operands)), make([]compute.Buffer, len(operands))
 		known := map[*value]compute.Buffer{}
@@ -117,7 +118,7 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 		if err != nil {
 			return nil, err
 		}
-		// What only hands its operand on, as Identity does, needs no program.
+		// An operation that returns its operand, such as Identity, needs no program.
 		made := false
 		for _, v := range results {
 			m.Outputs = append(m.Outputs, Output{Shape: shapeOf(v)})
@@ -153,11 +154,11 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	}
 }
 
-// numbered are the names that depend on what else a builder has.
+// numbered matches names that depend on the builder's other operations.
 var numbered = regexp.MustCompile(`(%|%outer|%arg|@f)(\d+)\b`)
 
-// renumber makes the text of a module with closures or functions depend on its operation alone. What these capture of
-// main becomes parameters; it appends their values.
+// renumber makes the text of a module with closures or functions depend only on its operation. It turns captured values
+// of main into parameters and appends their buffers to values.
 func (e *eager) renumber(m *Module, values []compute.Buffer) []compute.Buffer {
 	names := map[string]string{}
 	rename := func(text string) string {
