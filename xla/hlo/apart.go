@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// largest is the size in bytes of the largest constant in the program's text. XLA needs about 17 times a constant's
-// size to parse it, and keeps much of that memory.
+// largest is the size in bytes of the largest constant in the text: XLA needs about 17 times a constant's size to parse
+// it.
 const largest = 1 << 20
 
 // Apart keeps constants above 1 MiB out of the program's text, and returns b. They become parameters after all others;
@@ -22,8 +22,8 @@ func (b *Builder) Apart() *Builder {
 	return b
 }
 
-// home returns the function that gets a large constant as a parameter, or nil if the constant stays in the text: called
-// functions cannot see main's parameters.
+// home returns the function that gets a large constant as a parameter, nil to keep it in the text: called functions
+// cannot see main's parameters.
 func (f *Function) home(flat any) *Function {
 	for f.parent != nil {
 		f = f.parent
@@ -37,10 +37,9 @@ func (f *Function) home(flat any) *Function {
 
 var constantPattern = regexp.MustCompile(`%k(\d+)\b`)
 
-// constantApart turns a constant into a parameter. addConstants replaces its name in the text.
 func (f *Function) constantApart(flat any, shape shapes.Shape) (*value, error) {
 	p := Parameter{Name: fmt.Sprintf("#constant%d", len(f.b.constants)), Shape: shape, Value: bytes.Clone(bytesOf(flat))}
-	if len(f.b.meshes) > 0 { // replicated: Shardy would choose if nothing were specified
+	if len(f.b.meshes) > 0 { // else Shardy would choose
 		var err error
 		whole := &compute.ShardingSpec{Mesh: f.b.meshes[0].Name(), Axes: make([][]string, shape.Rank())}
 		if p.split, err = f.b.sharding(whole, shape, false); err != nil {
@@ -54,7 +53,6 @@ func (f *Function) constantApart(flat any, shape shapes.Shape) (*value, error) {
 	return v, err
 }
 
-// addConstants appends the large constants that the program uses to the parameters.
 func (m *Module) addConstants(all []Parameter) {
 	place := map[string]int{}
 	m.body = constantPattern.ReplaceAllStringFunc(m.body, func(name string) string {

@@ -24,10 +24,10 @@ func (b *Builder) ForCUDA(widestHead int) *Builder {
 // attention, which does not store the scores. The state is the log-sum-exp of each row of scores: float32 of shape
 // [batch, heads, time].
 //
-// It needs a builder with [Builder.ForCUDA], float16 or bfloat16, head widths that are a multiple of 8 up to the
-// devices' limit, one device, and a bias that does not depend on inputs. Key and value may have fewer heads than the
-// query. All else, for example masks, returns compute.ErrNotImplemented, and GoMLX's attention layer then uses other
-// operations. No GPU has run these calls; tests compare them with JAX's text (testdata/attention.py).
+// It needs [Builder.ForCUDA], float16 or bfloat16, head widths that are a multiple of 8 up to the limit, one device,
+// and a bias that does not depend on inputs. Key and value may have fewer heads than the query. All else, for example
+// masks, returns compute.ErrNotImplemented; GoMLX's attention layer then uses other operations. No GPU has run these
+// calls; tests compare them with JAX's text.
 func (f *Function) FusedScaledDotProductAttention(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 ) (output compute.Value, statesForVJP []compute.Value, err error) {
@@ -52,8 +52,7 @@ func (f *Function) FusedScaledDotProductAttentionVJP(
 	return out[0], out[1], out[2], nil
 }
 
-// flash writes a cuDNN call: the gradient's if last is given. cuDNN takes the bias between the operands and last, and
-// the lengths at the end.
+// flash writes a cuDNN call, the gradient's if last is given. cuDNN's operands end with the bias, last and the lengths.
 func (f *Function) flash(
 	kind compute.OpType, layout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig, operands []compute.Value, last ...compute.Value,
 ) ([]compute.Value, error) {
@@ -86,7 +85,7 @@ func (f *Function) flash(
 			d := dims(v)
 			return like(v, d[0], d[heads], d[time], d[3])
 		}
-		// The result's shape is [batch, heads, time, width]; its memory has the query's layout.
+		// Memory has the query's layout, whatever the order of the axes.
 		var order []int
 		if heads == 2 {
 			order = []int{3, 1, 2, 0}
@@ -115,7 +114,7 @@ func (f *Function) flash(
 		if err != nil {
 			return nil, err
 		}
-		out = slices.Clone(out[:kept]) // the statement keeps the slice
+		out = slices.Clone(out[:kept])
 		for i := range ordered {
 			if out[i], err = transpose(out[i], []int{0, heads, time, 3}); err != nil {
 				return nil, err
@@ -125,9 +124,8 @@ func (f *Function) flash(
 	})
 }
 
-// noFlash returns the feature of an attention that cuDNN does not support, or "". The gradient's limits count too,
-// because GoMLX asks for the gradient of every accepted call. GoMLX asks for no gradient of a bias, so a bias that may
-// be trainable is refused.
+// noFlash returns what cuDNN does not support, or "". The gradient's limits count too: GoMLX asks for the gradient of
+// every accepted call. It asks for none of a bias, so a bias that may be trainable is refused.
 func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledDotProductAttentionConfig, v, bias, lengths []*value) string {
 	t, time, heads := v[0].Shape().DType, layout.SeqAxis(), layout.HeadsAxis()
 	switch {
@@ -150,7 +148,7 @@ func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledD
 		return "no elements, or keys of other batches and widths than the queries, or of heads that do not divide theirs"
 	case q[3]%8 != 0 || q[3] > f.b.widestHead:
 		return fmt.Sprintf("heads of width %d, but multiples of 8 up to %d", q[3], f.b.widestHead)
-	case o.Causal && q[time] != k[time]: // GoMLX does not define the mask for this case
+	case o.Causal && q[time] != k[time]: // GoMLX defines no mask for this
 		return "a causal mask for more or fewer keys than queries"
 	case math.IsNaN(o.Scale) || math.IsInf(o.Scale, 0):
 		return "a scale that is not finite"
@@ -174,14 +172,13 @@ func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledD
 	return ""
 }
 
-// fixed reports whether a value depends on no input.
 func (f *Function) fixed(v *value) bool {
 	needed := map[*value]bool{v: true}
 	for _, s := range slices.Backward(f.text.Statements) {
 		if !slices.ContainsFunc(s.Outputs, func(v *value) bool { return needed[v] }) {
 			continue
 		}
-		if len(s.FunctionParameters) > 0 { // closures capture values that are not in Inputs
+		if len(s.FunctionParameters) > 0 { // closures capture values
 			return false
 		}
 		for _, v := range s.Outputs {
@@ -194,7 +191,6 @@ func (f *Function) fixed(v *value) bool {
 	return len(needed) == 0
 }
 
-// flashConfig returns XLA's GpuBackendConfig for a cuDNN call, in JSON. time and heads are axes of query and key.
 func flashConfig(query, key *value, time, heads int, o compute.ScaledDotProductAttentionConfig, back bool) string {
 	q, k, mask := dims(query), dims(key), "NO_MASK"
 	switch {
@@ -210,15 +206,15 @@ func flashConfig(query, key *value, time, heads int, o compute.ScaledDotProductA
 		fmt.Fprintf(&products, `"%s_dot_dimension_numbers":{"lhs_contracting_dimensions":["%d"],"rhs_contracting_dimensions":["%d"],`+
 			`"lhs_batch_dimensions":["0","%d"],"rhs_batch_dimensions":["0","%d"]},`, name, left, right, leftHeads, heads)
 	}
-	// Scores and their gradients have shape [batch, heads, queries, keys].
+	// Scores have shape [batch, heads, queries, keys].
 	if back {
-		product("bmm1_grad_gemm1", 2, 1, time)  // key's gradient: d(scores) by query
-		product("bmm1_grad_gemm2", 3, 1, time)  // query's gradient: d(scores) by key
-		product("bmm2_grad_gemm1", 2, 1, time)  // value's gradient: scores by d(output)
-		product("bmm2_grad_gemm2", 3, heads, 3) // d(scores): d(output) by value
+		product("bmm1_grad_gemm1", 2, 1, time)  // key's gradient
+		product("bmm1_grad_gemm2", 3, 1, time)  // query's gradient
+		product("bmm2_grad_gemm1", 2, 1, time)  // value's gradient
+		product("bmm2_grad_gemm2", 3, heads, 3) // scores' gradient
 	} else {
-		product("bmm1", 3, heads, 3) // query by key
-		product("bmm2", 3, 1, time)  // scores by value
+		product("bmm1", 3, heads, 3)
+		product("bmm2", 3, 1, time)
 	}
 	return fmt.Sprintf(`{"operation_queue_id":"0","cudnn_fmha_backend_config":{`+
 		`"algorithm":{"algo_id":"0","math_type":"TENSOR_OP_MATH","tuning_knobs":{"17":"1","24":"0"},"is_cudnn_frontend":true,"workspace_size":"0"},`+

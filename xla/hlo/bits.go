@@ -10,8 +10,7 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// convert converts each element. It splits complex values first: XLA's constant folding of a conversion from complex to
-// real ends the process.
+// convert splits complex values first: XLA's constant folding of a conversion from complex to real ends the process.
 func convert(v *value, to dtypes.DType) (*value, error) {
 	if v.Shape().DType == to {
 		return v, nil
@@ -59,8 +58,8 @@ func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value,
 	})
 }
 
-// withoutParts returns x in a form that StableHLO can cast: bools as bytes, complex numbers with their parts on a new
-// last axis.
+// withoutParts returns a value that StableHLO can cast: bools as bytes, complex numbers with their parts on a new last
+// axis.
 func withoutParts(x *value) (*value, error) {
 	switch classOf(x) {
 	case boolean:
@@ -76,7 +75,6 @@ func withoutParts(x *value) (*value, error) {
 	return x, nil
 }
 
-// withParts casts x to the target dtype and the output's dimensions.
 func withParts(f *Function, x *value, target dtypes.DType, output []int) (*value, error) {
 	switch classes[target] {
 	case boolean:
@@ -97,7 +95,6 @@ func withParts(f *Function, x *value, target dtypes.DType, output []int) (*value
 	return cast(x, target, output)
 }
 
-// cast is StableHLO's bitcast, with reshapes for the axis that it adds or removes.
 func cast(x *value, to dtypes.DType, output []int) (*value, error) {
 	have, want := x.Shape().DType.Bits(), to.Bits()
 	var err error
@@ -119,7 +116,6 @@ func cast(x *value, to dtypes.DType, output []int) (*value, error) {
 	return reshape(x, output...)
 }
 
-// unsignedBits returns the bits of integers or floats as unsigned integers.
 func unsignedBits(x *value) (*value, error) {
 	if classOf(x)&(boolean|unsigned) != 0 {
 		return x, nil
@@ -131,9 +127,8 @@ func unsignedOf(bytes int) dtypes.DType {
 	return map[int]dtypes.DType{1: dtypes.Uint8, 2: dtypes.Uint16, 4: dtypes.Uint32, 8: dtypes.Uint64}[bytes]
 }
 
-// ordered maps floats to signed integers of the same order, -NaN first and NaN last: it takes the bits, and inverts all
-// but the sign of negative numbers. XLA folds StableHLO's own total-order comparison wrongly for NaN constants, and its
-// CPU lacks it for 16 bits.
+// ordered maps floats to integers of the same order, -NaN first and NaN last, by inverting all but the sign of negative
+// numbers. XLA folds StableHLO's total-order comparison wrongly for NaN constants, and its CPU lacks it for 16 bits.
 func (f *Function) ordered(v *value) (*value, error) {
 	c, size := &chain{}, v.Shape().DType.Size()
 	as := map[int]dtypes.DType{2: dtypes.Int16, 4: dtypes.Int32, 8: dtypes.Int64}[size]

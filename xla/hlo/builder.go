@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 	"github.com/gomlx/go-xla/types/shardy"
 
-	_ "github.com/lazo-ml/lazo/internal/autodiff" // every program that builds graphs has lazo's gradient rules
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // for lazo's gradient rules
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
@@ -28,31 +28,31 @@ type Builder struct {
 	name     string
 	compile  func(*Module) (compute.Executable, error)
 	main     *Function
-	root     *stablehlo.Function // numbers the values of all functions
+	root     *stablehlo.Function // numbers all values
 	compiled bool
 
-	functions  []*Function // made by NewFunction
+	functions  []*Function // of NewFunction
 	parameters []Parameter
 	inPlace    map[int]int
 	devices    Devices
 	meshes     []*shardy.DeviceMesh
-	cut        map[*value]cuts // values with a sharded first axis
+	cut        map[*value]cuts // sharded first axes
 	cpu, gpu   bool
 	tpu        bool
 	plain      bool
 	apart      bool
 	constants  []Parameter
 	widestHead int    // see ForCUDA
-	eager      *eager // nil for a builder that compiles
+	eager      *eager // nil: compile
 	places     graphs.Places
 	written    []written
 	zeros      map[*value]int // see literal
 	padded     map[*value]parts
-	traces     []trace         // in progress, the innermost last
-	left       map[*value]bool // values of finished traces
-	fixed      map[*value]bool // constants, and values computed from them alone
+	traces     []trace         // in progress
+	left       map[*value]bool // of finished traces
+	fixed      map[*value]bool // constants and values of constants
 	instead    map[*value]*op  // see Instead
-	numbers    int             // count of values so far
+	numbers    int             // values so far
 }
 
 var _ compute.Builder = (*Builder)(nil)
@@ -83,21 +83,18 @@ func (b *Builder) ForTPU(tpu bool) *Builder {
 	return b
 }
 
-// value is a value in the program's text. For packed integers it may be bytes.
 type value = stablehlo.Value
 
-// op is a value as GoMLX holds it.
 type op struct {
 	in    *Function
 	value *value
-	again attribute // value is a value in the program's text.
-	takes []taken   // values that its operation's closures capture
+	again attribute // a constant scalar's text, for other functions: GoMLX makes one
+	takes []taken   // captured by its closures
 }
 
 // Name returns the name given to [New].
 func (b *Builder) Name() string { return b.name }
 
-// open returns an error if the builder was compiled.
 func (b *Builder) open() error {
 	if b.compiled {
 		return fmt.Errorf("builder %q: %w", b.name, ErrCompiled)
@@ -114,7 +111,6 @@ func (b *Builder) OpShape(x compute.Value) (shapes.Shape, error) {
 	return shapeOf(ops[0].value), nil
 }
 
-// known checks that the operands are from this builder.
 func (b *Builder) known(operands []compute.Value) ([]*op, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -133,7 +129,6 @@ func (b *Builder) known(operands []compute.Value) ([]*op, error) {
 	return ops, nil
 }
 
-// values returns the operands as values of f. It returns an error if f has returned or cannot see one of them.
 func (f *Function) values(operands []compute.Value) ([]*value, error) {
 	ops, err := f.b.known(operands)
 	if err != nil {
@@ -151,8 +146,8 @@ func (f *Function) values(operands []compute.Value) ([]*value, error) {
 	return values, nil
 }
 
-// value returns an operand as a value of f. A closure captures values of other functions; region checks later whether
-// they are visible. A constant scalar is repeated in f.
+// value returns an operand as a value of f. A closure captures values of other functions; region checks later that they
+// are visible.
 func (f *Function) value(o *op) (*value, error) {
 	if f.b.left[o.value] {
 		return nil, ErrTraced
@@ -173,8 +168,7 @@ func (f *Function) value(o *op) (*value, error) {
 	if f.b.eager != nil && o.in == f.b.main {
 		name = f.b.eager.outer(o)
 	}
-	// go-xla lets a closure capture only its ancestors' values, and fixes the ancestors too early. The text needs only
-	// the name.
+	// go-xla allows only ancestors' values, and fixes the ancestors too early. The text needs only the name.
 	alias, err := f.text.NamedInput(name, o.value.Shape())
 	if err != nil {
 		return nil, err
@@ -184,11 +178,11 @@ func (f *Function) value(o *op) (*value, error) {
 	return alias, nil
 }
 
-// lowering writes the statements of an operation and returns its outputs.
+// lowering writes the statements of an operation.
 type lowering func(operands []*value) ([]*value, error)
 
-// emit adds an operation to the program; all operations pass here. It checks the operands, records the operation, and
-// turns panics of the shape inference in go-xla and GoMLX into errors. A failed operation leaves no statements.
+// emit adds an operation; all operations pass here. The shape inference of go-xla and GoMLX may panic. A failed
+// operation leaves no statements.
 func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower lowering) ([]*op, error) {
 	text, before, written := f.text, len(f.text.Statements), len(f.b.written)
 	values, err := f.values(operands)
@@ -201,9 +195,9 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 		lower = f.b.alone(kind, lower)
 	}
 	defer func(called []*Function, takes []taken) { f.called, f.takes = called, takes }(f.called, f.takes)
-	f.called, f.takes = nil, nil // value may emit a captured constant during another operation
+	f.called, f.takes = nil, nil // a captured constant is emitted within another operation
 	var results []*value
-	// A copy, because a lowering may replace operands, and the error shows the caller's.
+	// A copy: the error shows the caller's operands.
 	if caught := graphs.Catch(func() { results, err = lower(slices.Clone(values)) }); caught != nil {
 		err = caught
 	}
@@ -227,7 +221,6 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 	return ops, nil
 }
 
-// emitList is emit with GoMLX's types.
 func (f *Function) emitList(kind compute.OpType, operands []compute.Value, lower lowering) ([]compute.Value, error) {
 	ops, err := f.emit(kind, operands, lower)
 	if err != nil {
@@ -240,7 +233,6 @@ func (f *Function) emitList(kind compute.OpType, operands []compute.Value, lower
 	return list, nil
 }
 
-// emitOne is emit for one output.
 func (f *Function) emitOne(kind compute.OpType, operands []compute.Value, lower func(operands []*value) (*value, error)) (compute.Value, error) {
 	ops, err := f.emit(kind, operands, func(operands []*value) ([]*value, error) {
 		v, err := lower(operands)
@@ -329,7 +321,7 @@ func (b *Builder) module() (*Module, error) {
 	m.source.bodies = append(m.source.bodies, m.body)
 	from := 0
 	for _, w := range b.written {
-		used := w.end == from // no statements: a parameter
+		used := w.end == from // a parameter
 		for ; from < w.end; from++ {
 			used = used || live[from]
 		}
@@ -356,8 +348,7 @@ func Capabilities() compute.Capabilities {
 	return c
 }
 
-// missing lists the operations without a method, those with dynamic output shapes, and those that GoMLX composes from
-// others.
+// missing lists operations without a method, with dynamic output shapes, or composed by GoMLX.
 var missing = []compute.OpType{
 	compute.OpTypeDot, compute.OpTypeSelectAndScatterSum, compute.OpTypeCollectiveBroadcast, compute.OpTypeAllGather,
 	compute.OpTypeCapturedValue, compute.OpTypeBlockForDotGeneral,

@@ -23,7 +23,6 @@ func (f *Function) AllReduce(operands []compute.Value, reductionType compute.Red
 		if err := checkGroups(replicaGroups, f.b.devices.Count()); err != nil {
 			return nil, err
 		}
-		// A statement takes operands of one dtype.
 		results := make([]*value, len(v))
 		for i := range v {
 			if results[i] != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// parts returns the real and the imaginary part.
 func (c *chain) parts(x *value) (re, im *value) {
 	return c.one(stablehlo.Real, x), c.one(stablehlo.Imag, x)
 }

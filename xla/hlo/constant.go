@@ -16,10 +16,9 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// attribute is the text of a StableHLO attribute.
 type attribute string
 
-// ToStableHLO implements go-xla's interface of attributes.
+// ToStableHLO returns the attribute's text, for go-xla.
 func (a attribute) ToStableHLO() string { return string(a) }
 
 func integers(list []int) attribute {
@@ -64,7 +63,6 @@ func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
 	return made, err
 }
 
-// constantAgain repeats another function's constant scalar in f.
 func (f *Function) constantAgain(o *op) (*value, error) {
 	made, err := f.emitOne(compute.OpTypeConstant, nil, func([]*value) (*value, error) {
 		v, err := scalar(f.text, o.value.Shape().DType, 0)
@@ -80,8 +78,8 @@ func (f *Function) constantAgain(o *op) (*value, error) {
 	return made.(*op).value, nil
 }
 
-// literal records the index of the first 0 of a constant, -1 if there is none, for integers (a possible divisor) and
-// scalars (a possible fill value of Pad).
+// literal records the index of the first 0, or -1, of constants that are integers (possible divisors) or scalars
+// (possible fill values).
 func (b *Builder) literal(v *value, flat any) {
 	if classOf(v)&integer == 0 && v.Shape().Rank() > 0 {
 		return
@@ -96,7 +94,6 @@ func (b *Builder) literal(v *value, flat any) {
 	}
 }
 
-// sameLiteral copies the record of literal from other to v.
 func (b *Builder) sameLiteral(v, other *value) {
 	if zero, ok := b.zeros[other]; ok {
 		b.zeros[v] = zero
@@ -131,11 +128,11 @@ func (f *Function) lengths(list []int, dimensions ...int) (*value, error) {
 	return constant(f.text, lengths, xlashapes.Make(dtypes.Int32, dimensions...))
 }
 
-// longest is the number of values that are written as readable text.
+// longest is the most values that are written as readable text.
 const longest = 16
 
 func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, error) {
-	if shape.Size() == 0 { // XLA cannot parse go-xla's text for these
+	if shape.Size() == 0 { // XLA cannot parse go-xla's text
 		zero, err := scalar(f, shape.DType, 0)
 		if err != nil {
 			return nil, err
@@ -146,10 +143,10 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	if err != nil {
 		return nil, err
 	}
-	// go-xla keeps the caller's slice and writes it at the end. Write the text before the caller changes the values.
+	// go-xla would write the caller's slice at the end, when it may have changed.
 	attributes := f.Statements[len(f.Statements)-1].Attributes
-	// Long and complex constants are written as bytes: go-xla writes infinite and NaN complex parts in double
-	// precision, which XLA cannot parse. Bools would be bit-packed in a form that depends on XLA's version.
+	// go-xla writes infinite and NaN complex parts in double precision, which XLA cannot parse. Packed bools depend on
+	// XLA's version.
 	if shape.Size() > longest && shape.DType != dtypes.Bool || shape.DType.IsComplex() {
 		attributes["value"] = attribute(fmt.Sprintf("dense<\"0x%s\"> : %s", hex.EncodeToString(bytesOf(flat)), shape.ToStableHLO()))
 		return v, nil
@@ -162,19 +159,17 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	return v, nil
 }
 
-// bytesOf returns the memory of a slice of numbers. XLA's text is little-endian, as are Go's platforms that XLA
-// supports.
+// bytesOf returns the memory of a slice; XLA's platforms are little-endian.
 func bytesOf(slice any) []byte {
 	v := reflect.ValueOf(slice)
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
-// scalar writes a constant of rank 0; x is an int, int64 or float64.
+// scalar writes x, an int, int64 or float64.
 func scalar(f *stablehlo.Function, t dtypes.DType, x any) (*value, error) {
 	return f.ConstantFromFlatAndShape(xlashapes.CastAsDType(x, t), xlashapes.Make(t))
 }
 
-// full returns an array filled with x.
 func full(f *stablehlo.Function, shape xlashapes.Shape, x any) (*value, error) {
 	v, err := scalar(f, shape.DType, x)
 	if err != nil || shape.Rank() == 0 {

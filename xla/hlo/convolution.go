@@ -87,10 +87,8 @@ func (f *Function) ConvGeneral(
 	})
 }
 
-// fewTerms reports whether XLA's CPU is faster with a sum of shifted products than with its own convolution, which is
-// slow for few output channels (YNNPACK does not take them) and for batches of one input channel. See
-// docs/maintain/performance.md, "Convolutions of few channels". Channels must be the last axis, over which the
-// generated loop runs.
+// fewTerms reports whether XLA's CPU is faster with a sum of shifted products. Its convolution is slow for few output
+// channels and for batches of one input channel: docs/maintain/performance.md, "Convolutions of few channels".
 func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	n := input.Shape().Rank()
 	last := n - 1
@@ -111,9 +109,9 @@ func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	return terms > 1 && terms <= most && (outputs < wide || channels == 1 && dims(input)[0] >= batch)
 }
 
-// convolveByTerms adds up one term per position and input channel of the kernel: the shifted input times the kernel's
-// numbers for all output channels. XLA fuses the sum into one loop, but would repeat that loop in each use. Dividing by
-// a 1 that XLA cannot fold makes the sum too expensive to repeat.
+// convolveByTerms adds up, for each position and input channel of the kernel, the shifted input times the kernel's
+// numbers. XLA would repeat the fused sum in each use. Dividing by a 1 that XLA cannot fold makes the sum too expensive
+// to repeat.
 func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*value, error) {
 	c := &chain{}
 	last := input.Shape().Rank() - 1
@@ -126,7 +124,7 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	if c.err != nil {
 		return nil, c.err
 	}
-	k, out, kept := dims(kernel), slices.Clone(dims(padded)), make([]int, last) // kept: all axes but the channels
+	k, out, kept := dims(kernel), slices.Clone(dims(padded)), make([]int, last) // kept: not the channels
 	for i := range kept {
 		kept[i] = i
 		if i > 0 {
@@ -134,7 +132,6 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 		}
 	}
 	out[last] = k[last]
-	// part slices an array and broadcasts it over the output's axes that it lacks.
 	part := func(v *value, from, to []int, axes []int) *value {
 		v = c.do(func() (*value, error) { return stablehlo.Slice(v, from, to, nil) })
 		of := make([]int, len(axes))
@@ -146,7 +143,7 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	}
 	var sum *value
 	for at := range kernel.Shape().Size() / k[last] {
-		place := make([]int, last) // position in the kernel, with the input channel
+		place := make([]int, last)
 		for i := last - 1; i >= 0; i-- {
 			place[i], at = at%k[i], at/k[i]
 		}
@@ -173,8 +170,8 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	return c.two(stablehlo.Divide, sum, one), c.err
 }
 
-// convolveGroups convolves each group separately. XLA's partitioner has no rule for groups of several channels and
-// would give each device all examples, except on TPUs.
+// convolveGroups convolves each group separately: XLA's partitioner, except for TPUs, gives each device all examples of
+// grouped convolutions.
 func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, groups int, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	c := &chain{}
 	group := func(v *value, axis, i int) *value {
@@ -190,7 +187,7 @@ func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, group
 	return c.do(func() (*value, error) { return stablehlo.Concatenate(axes.OutputChannels, all...) }), c.err
 }
 
-// convolveParts convolves complex numbers by real and imaginary parts: cuDNN has only real convolutions.
+// convolveParts serves cuDNN, which has only real convolutions.
 func convolveParts(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	c := &chain{}
 	a, b := c.parts(input)
@@ -200,15 +197,14 @@ func convolveParts(input, kernel *value, convolve func(input, kernel *value) (*v
 	return c.two(stablehlo.Complex, re, im), c.err
 }
 
-// digitBits is the number of bits of an integer that one float64 convolution handles. Sums stay exact:
-// 2^(2·digitBits)·mostTerms is 2^53.
+// digitBits is the number of bits per float64 convolution. Sums stay exact: 2^(2·digitBits)·mostTerms is 2^53.
 const (
 	digitBits = 16
 	mostTerms = 1 << 21
 )
 
-// convolveIntegers convolves integers as float64, digit by digit: cuDNN has few integer convolutions. Overflow wraps
-// around, as on XLA's CPU.
+// convolveIntegers convolves integers as float64 digits: cuDNN has few integer convolutions. Overflow wraps around, as
+// on XLA's CPU.
 func (f *Function) convolveIntegers(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	t := input.Shape().DType
 	c := &chain{}

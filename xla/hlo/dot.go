@@ -27,7 +27,7 @@ func (f *Function) DotGeneral(
 		if err := sameType(v...); err != nil {
 			return nil, err
 		}
-		if classes[sum] != classes[dtype] || sum.Bits() <= dtype.Bits() { // else the dot accumulates in the larger dtype
+		if classes[sum] != classes[dtype] || sum.Bits() <= dtype.Bits() { // else the dot accumulates in sum
 			for i := range v {
 				var err error
 				if v[i], err = convert(v[i], sum); err != nil {
@@ -47,7 +47,7 @@ func (f *Function) DotGeneral(
 	})
 }
 
-// crossedFirst reports whether the first axis of lhs is also the first axis of the product.
+// crossedFirst reports whether lhs and the product have the same first axis.
 func crossedFirst(l side) bool {
 	if len(l.batch) > 0 {
 		return l.batch[0] == 0
@@ -55,7 +55,6 @@ func crossedFirst(l side) bool {
 	return !slices.Contains(l.contracting, 0)
 }
 
-// side lists the contracting and batch axes of an operand.
 type side struct{ contracting, batch []int }
 
 func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType) (*value, error) {
@@ -66,8 +65,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		return nil, err
 	}
 	if len(l.contracting) == 0 && len(l.batch) == lhs.Shape().Rank() && len(r.batch) == rhs.Shape().Rank() {
-		// Without sums and crossed axes this is an elementwise product. XLA's CPU folds such a dot of constants wrongly
-		// if the axes are out of order.
+		// An elementwise product. XLA's CPU folds such dots of constants wrongly if the axes are out of order.
 		c := &chain{}
 		in := func(v *value, order []int) *value {
 			return c.convert(c.do(func() (*value, error) { return transpose(v, order) }), sum)
@@ -95,7 +93,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).OutputDType(sum).Done()
 }
 
-// dotAsProducts writes a dot as a product and a sum: XLA's TPU backend has no dot of 64-bit integers.
+// dotAsProducts serves TPUs, which have no dot of 64-bit integers.
 func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dtypes.DType) (*value, error) {
 	rest := func(v *value, s side) (axes []int) {
 		for axis := range v.Shape().Rank() {
@@ -148,17 +146,16 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 }
 
 // packsLess reports whether XLA's CPU computes a product of two matrices faster if the operands are swapped and the
-// result is transposed. XLA copies ("packs") operands into blocks before it multiplies. The copy is slow where it reads
-// a matrix across its rows.
+// result is transposed. XLA packs operands into blocks before it multiplies, which is slow across the rows of a matrix.
 //
-//   - x·yᵀ, the gradient of a dense layer's input, becomes (y·xᵀ)ᵀ. XLA packs the right operand across its rows, so the
-//     smaller matrix should be the right one. The rule needs at least 128 terms in the sum, and a y with at least 4 times
-//     the rows of x.
-//   - xᵀ·y, the gradient of a dense layer's weights, becomes (yᵀ·x)ᵀ, which avoids packing the columns of x. The rule
-//     needs either a y with 2 to 32 columns and fewer than x, or a sum of at least 512 terms and an x with at least 4
-//     times the columns of y.
+//   - x·yᵀ (gradient of a dense layer's input) becomes (y·xᵀ)ᵀ: XLA packs the right operand across its rows, so the
+//     smaller matrix should be on the right. This needs a sum of at least 128 terms, and a y with at least 4 times the
+//     rows of x.
+//   - xᵀ·y (gradient of a dense layer's weights) becomes (yᵀ·x)ᵀ, which avoids packing the columns of x. This needs a y
+//     with 2 to 32 columns and fewer than x, or a sum of at least 512 terms and an x with at least 4 times the columns of
+//     y.
 //
-// docs/maintain/performance.md has the times.
+// Times are in docs/maintain/performance.md.
 func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	const longSum, longColumns, muchLarger, few = 128, 512, 4, 32
 	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || len(l.contracting) != 1 {
@@ -175,7 +172,7 @@ func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	return false
 }
 
-// kept returns v after an optimization barrier, which others must reach too.
+// kept returns v after a barrier that the others reach too.
 func kept(v *value, others ...*value) (*value, error) {
 	same, err := stablehlo.OptimizationBarrier(append([]*value{v}, others...)...)
 	if err != nil {

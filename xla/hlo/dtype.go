@@ -11,7 +11,6 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// class is a set of kinds of dtypes.
 type class uint8
 
 const (
@@ -43,8 +42,7 @@ func (c class) String() string {
 }
 
 // classes lists the supported dtypes. Packed integers can be moved, cast and converted, but not computed with: XLA's
-// CPU computes 14 for 7+7 in int4. Floats of 8 and 4 bits are missing because GoMLX has no Go type and go-xla no name
-// for them.
+// CPU computes 7+7=14 in int4. GoMLX and go-xla lack floats of 8 and 4 bits.
 var classes = map[dtypes.DType]class{
 	dtypes.Bool: boolean,
 	dtypes.Int8: signed, dtypes.Int16: signed, dtypes.Int32: signed, dtypes.Int64: signed,
@@ -56,7 +54,6 @@ var classes = map[dtypes.DType]class{
 
 func classOf(v *value) class { return classes[v.Shape().DType] }
 
-// need returns an error if an operand's dtype is not in c.
 func (c class) need(values ...*value) error {
 	for i, v := range values {
 		if classOf(v)&c == 0 {
@@ -66,22 +63,19 @@ func (c class) need(values ...*value) error {
 	return nil
 }
 
-// withPacked lists the operations that take packed integers unchanged.
 var withPacked = []compute.OpType{
 	compute.OpTypeIdentity, compute.OpTypeConvertDType, compute.OpTypeBitcast, compute.OpTypeCall, compute.OpTypeWhile,
 	compute.OpTypeOptimizationBarrier, compute.OpTypeSchedulingBarrier, compute.OpTypeDynamicShape, compute.OpTypeDynamicDimensionSize,
 }
 
-// asBytes lists the operations that move elements, with the index of the moved operand. Packed integers are converted
-// to bytes for them: XLA's CPU ends the process when it concatenates or transposes int4.
+// asBytes lists the operations that move elements, with the index of the moved operand. They move packed integers as
+// bytes: XLA's CPU ends the process when it concatenates or transposes int4.
 var asBytes = map[compute.OpType]int{
 	compute.OpTypeReshape: 0, compute.OpTypeTranspose: 0, compute.OpTypeReverse: 0, compute.OpTypeBroadcastInDim: 0,
 	compute.OpTypeSlice: 0, compute.OpTypeConcatenate: 0, compute.OpTypePad: 0, compute.OpTypeWhere: 1, compute.OpTypeGather: 0,
 	compute.OpTypeDynamicSlice: 0, compute.OpTypeDynamicUpdateSlice: 0,
 }
 
-// unpacking wraps a lowering: operations that move packed integers get bytes, operations that compute with them get an
-// error.
 func unpacking(kind compute.OpType, lower lowering) lowering {
 	return func(operands []*value) ([]*value, error) {
 		first := slices.IndexFunc(operands, func(v *value) bool { return classOf(v) == packed })
@@ -103,7 +97,7 @@ func unpacking(kind compute.OpType, lower lowering) lowering {
 			}
 			var err error
 			if wide[i], err = convert(v, bytes); err == nil {
-				wide[i], err = kept(wide[i]) // XLA would move the conversions across the operation
+				wide[i], err = kept(wide[i]) // else XLA moves the conversions across the operation
 			}
 			if err != nil {
 				return nil, err
@@ -122,7 +116,6 @@ func unpacking(kind compute.OpType, lower lowering) lowering {
 	}
 }
 
-// sameType returns an error if the operands' dtypes differ.
 func sameType(values ...*value) error {
 	for i, v := range values {
 		if v.Shape().DType != values[0].Shape().DType {
@@ -154,7 +147,7 @@ func checkShape(s shapes.Shape) error {
 	return checkType(s.DType)
 }
 
-// maxSize is the largest size of a value in bytes. XLA ends the process if a number of elements overflows.
+// maxSize is the most bytes of a value: XLA ends the process if a number of elements overflows.
 const maxSize = 1 << 62
 
 func checkSizes(values []*value) error {
@@ -181,12 +174,11 @@ func shapeOf(v *value) shapes.Shape {
 
 func dims(v *value) []int { return v.Shape().Dimensions }
 
-// like returns a shape with v's dtype and these dimensions.
 func like(v *value, dimensions ...int) xlashapes.Shape {
 	return xlashapes.Make(v.Shape().DType, dimensions...)
 }
 
-// lowest and highest return the limits of a dtype, infinities for floats, as arguments of scalar.
+// lowest and highest return a dtype's limits for scalar; infinities for floats.
 func lowest(t dtypes.DType) any {
 	switch classes[t] {
 	case float:
@@ -209,7 +201,7 @@ func highest(t dtypes.DType) any {
 
 func scalarShape(t dtypes.DType) shapes.Shape { return shapes.Make(t) }
 
-// placeShape is a shape for indices of elements along an axis.
+// placeShape is for indices of elements.
 func placeShape(dimensions []int) shapes.Shape {
 	t := dtypes.Int32
 	for _, dim := range dimensions {

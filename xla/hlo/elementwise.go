@@ -17,7 +17,6 @@ type unary struct {
 	lower func(x *value) (*value, error)
 }
 
-// unaries lists the elementwise operations of one operand that are one statement.
 var unaries = map[compute.OpType]unary{
 	compute.OpTypeNeg:        {signed | float | complexes, stablehlo.Negate},
 	compute.OpTypeCeil:       {float, stablehlo.Ceil},
@@ -53,7 +52,6 @@ func (f *Function) unary(kind compute.OpType, x compute.Value) (compute.Value, e
 	return f.each(kind, rule.takes, x, rule.lower)
 }
 
-// each emits an elementwise operation of one operand.
 func (f *Function) each(kind compute.OpType, takes class, x compute.Value, lower func(x *value) (*value, error)) (compute.Value, error) {
 	return f.emitOne(kind, []compute.Value{x}, func(v []*value) (*value, error) {
 		if err := takes.need(v...); err != nil {
@@ -66,11 +64,10 @@ func (f *Function) each(kind compute.OpType, takes class, x compute.Value, lower
 type binary struct {
 	takes class
 	lower func(lhs, rhs *value) (*value, error)
-	total bool // floats are compared in total order
-	cuts  bool // integers are divided: the divisor must not be a constant 0
+	total bool // total order of floats
+	cuts  bool // divides: see divisor
 }
 
-// binaries lists the elementwise operations of two operands.
 var binaries = map[compute.OpType]binary{
 	compute.OpTypeAdd:                  {takes: number, lower: stablehlo.Add},
 	compute.OpTypeSub:                  {takes: number, lower: stablehlo.Subtract},
@@ -109,7 +106,6 @@ func compares(direction types.ComparisonDirection, takes class, total bool) bina
 	return binary{takes: takes, lower: func(lhs, rhs *value) (*value, error) { return compare(lhs, rhs, direction) }, total: total}
 }
 
-// compare selects the kind of comparison for the dtype.
 func compare(lhs, rhs *value, direction types.ComparisonDirection) (*value, error) {
 	switch classOf(lhs) {
 	case signed:
@@ -160,9 +156,8 @@ func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Valu
 	})
 }
 
-// divisor prepares a divisor of integers. It refuses constants with a 0. Other divisors get a barrier, because XLA's
-// constant folding of an integer division by 0 ends the process and some divisors fold to 0 (1-1, x-x, x·0). At run
-// time x/0 is -1 and x%0 is x on all devices.
+// divisor refuses constant integers with a 0. Other integer divisors get a barrier: XLA's constant folding of a
+// division by 0 ends the process, and 1-1, x-x and x·0 fold to 0. At run time x/0 is -1 and x%0 is x on all devices.
 func (b *Builder) divisor(v *value) (*value, error) {
 	if classOf(v)&integer == 0 {
 		return v, nil
@@ -179,8 +174,7 @@ func (b *Builder) divisor(v *value) (*value, error) {
 	return nil, fmt.Errorf("element %d of the constant divisor is 0, which integers have no quotient for: put another number there, and choose with Where", zero)
 }
 
-// common returns the dimensions to which both operands are broadcast. Only scalars and axes of dimension 1 are
-// broadcast.
+// common returns the dimensions to which both operands are broadcast.
 func common(lhs, rhs []int) ([]int, error) {
 	if len(lhs) == 0 {
 		return rhs, nil
@@ -203,7 +197,6 @@ func common(lhs, rhs []int) ([]int, error) {
 	return both, nil
 }
 
-// broadcast repeats a scalar, or axes of dimension 1.
 func broadcast(v *value, dimensions []int) (*value, error) {
 	if slices.Equal(dims(v), dimensions) {
 		return v, nil

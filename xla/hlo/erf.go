@@ -78,7 +78,6 @@ func (f *Function) erf64(x *value) (*value, error) {
 	return c.choose(c.compare(distance, one, types.CompareLE), inner, outer), c.err
 }
 
-// polynomial evaluates by Horner's method.
 func (f *Function) polynomial(c *chain, x *value, coefficients []float64) *value {
 	sum := f.like(c, x, coefficients[0])
 	for _, n := range coefficients[1:] {

@@ -10,15 +10,13 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Reductions of 64-bit numbers over a sharded axis avoid an all-reduce on GPUs: version 0.12.0.1 of the CUDA plugin
-// ended the process at one over 64 devices. Each device reduces its part, the results are gathered, and each device
-// reduces them in the same order. CPUs and TPUs keep the all-reduce: it is exact and faster on a CPU, and XLA itself
-// rewrites it for a TPU, where a float64 is two float32.
+// Reductions of 64-bit numbers over a sharded axis avoid all-reduces on GPUs: version 0.12.0.1 of the CUDA plugin ended
+// the process at one over 64 devices. Each device reduces its part, gathers all results, and reduces them in the same
+// order. A CPU's all-reduce is exact and faster; for TPUs, XLA itself rewrites it.
 
-// cuts are the mesh axes over which a value's first axis is sharded.
+// cuts are the mesh axes over which a first axis is sharded.
 type cuts []string
 
-// parts returns the number of parts of the first axis.
 func (b *Builder) parts(c cuts) int {
 	n := 1
 	for _, name := range c {
@@ -31,7 +29,6 @@ func (b *Builder) parts(c cuts) int {
 	return n
 }
 
-// cutBy records the sharding of a parameter's first axis.
 func (b *Builder) cutBy(split *shardy.ShardingSpec, v *value) {
 	if split == nil || len(split.Axes) == 0 || len(b.meshes) != 1 || v.Shape().Rank() == 0 {
 		return
@@ -45,13 +42,13 @@ func (b *Builder) cutBy(split *shardy.ShardingSpec, v *value) {
 	}
 }
 
-// keepCuts guesses from its length which results have an operand's sharded first axis. A wrong guess costs an exchange
-// or leaves the reduction to XLA; the result stays correct, because Shardy decides the sharding.
+// keepCuts guesses by length which results keep a sharded first axis. A wrong guess costs an exchange or a skipped one,
+// not correctness: Shardy decides the sharding.
 func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 	switch {
 	case len(b.cut) == 0:
 		return
-	case kind == compute.OpTypeWhile: // results match operands by index; a stack has another first axis
+	case kind == compute.OpTypeWhile: // a stack has another first axis
 		for i, v := range operands {
 			b.keepCut(v, results[i])
 		}
@@ -70,7 +67,7 @@ func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 			}
 			same := dims(result)[0] == dims(v)[0]
 			if kind == compute.OpTypeReshape {
-				same = dims(result)[0]%b.parts(c) == 0 // examples may be split or merged within a device
+				same = dims(result)[0]%b.parts(c) == 0 // merged or split within a device
 			}
 			if same {
 				b.cut[result] = c
@@ -79,24 +76,22 @@ func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 	}
 }
 
-// ownCuts lists the operations that call keepCut themselves.
+// ownCuts lists the operations that call keepCut.
 var ownCuts = map[compute.OpType]bool{compute.OpTypeDotGeneral: true, compute.OpTypeConvGeneral: true, compute.OpTypeTranspose: true}
 
-// keepCut records that a result has the first axis of an operand.
 func (b *Builder) keepCut(operand, result *value) {
 	if c, divided := b.cut[operand]; divided && result != operand {
 		b.cut[result] = c
 	}
 }
 
-// joins reports whether axes of the values may be merged. Merging keeps a sharding of the first axis and loses one of
-// another axis, so that all devices get all examples. In a scan the axis of the examples is the second one, of which
-// nothing is known.
+// joins reports whether axes may be merged. A merge keeps a sharding of the first axis and loses one of another axis,
+// so that all devices get all examples. In a scan the examples are on the second axis, of which nothing is known.
 func (b *Builder) joins(values ...*value) bool {
 	return len(b.meshes) == 0 || slices.ContainsFunc(values, func(v *value) bool { return b.cut[v] != nil })
 }
 
-// exchanged returns the sharding of v's first axis, and whether a reduction over it must gather.
+// exchanged returns the sharding of v's first axis, and whether a reduction must gather.
 func (f *Function) exchanged(v *value) (cuts, bool) {
 	t := v.Shape().DType
 	c, divided := f.b.cut[v]
@@ -104,7 +99,7 @@ func (f *Function) exchanged(v *value) (cuts, bool) {
 	return c, divided && v.Shape().Size() > 0 && dims(v)[0]%f.b.parts(c) == 0
 }
 
-// apart reshapes v to [parts, first/parts, …], sharded over the parts.
+// apart reshapes v to [parts, first/parts, …].
 func (f *Function) apart(v *value, c cuts) (*value, error) {
 	n := f.b.parts(c)
 	apart, err := stablehlo.Reshape(v, like(v, slices.Concat([]int{n, dims(v)[0] / n}, dims(v)[1:])...))
@@ -114,7 +109,6 @@ func (f *Function) apart(v *value, c cuts) (*value, error) {
 	return apart, err
 }
 
-// behindParts shifts axes by 1 for the leading axis of parts.
 func behindParts(axes []int) []int {
 	moved := make([]int, len(axes))
 	for i, axis := range axes {
@@ -123,7 +117,6 @@ func behindParts(axes []int) []int {
 	return moved
 }
 
-// reduceParts reduces over axes of which the first is sharded.
 func (f *Function) reduceParts(rule reduction, v *value, c cuts, over []int) (*value, error) {
 	k := &chain{}
 	v = k.do(func() (*value, error) { return f.apart(v, c) })
@@ -137,7 +130,6 @@ func (f *Function) reduceParts(rule reduction, v *value, c cuts, over []int) (*v
 	return f.reduceExchanged(k, rule, v, c)
 }
 
-// reduceExchanged gathers [parts, …] on each device and reduces over the parts.
 func (f *Function) reduceExchanged(k *chain, rule reduction, v *value, c cuts) (*value, error) {
 	v = k.do(func() (*value, error) { return f.everywhere(v, c) })
 	return k.do(func() (*value, error) {
@@ -149,7 +141,7 @@ func (f *Function) reduceExchanged(k *chain, rule reduction, v *value, c cuts) (
 	}), k.err
 }
 
-// scatterParts scatters each device's updates into an array of its own, and reduces these arrays.
+// scatterParts scatters each device's updates separately, then reduces.
 func (f *Function) scatterParts(
 	rule reduction, operand, indices, updates *value, c cuts, vectorAxis int, windowAxes, insertedAxes, indexedAxes []int,
 ) (*value, error) {
@@ -178,7 +170,6 @@ func (f *Function) scatterParts(
 	return rule.join(operand, sum)
 }
 
-// everywhere replicates a value whose first axis is sharded.
 func (f *Function) everywhere(v *value, c cuts) (*value, error) {
 	f.divide(v, c)
 	same, err := stablehlo.CustomCallV2("Sharding", "", []*value{v}, nil, []xlashapes.Shape{v.Shape()}, nil)
@@ -189,7 +180,7 @@ func (f *Function) everywhere(v *value, c cuts) (*value, error) {
 	return same[0], nil
 }
 
-// divide sets the sharding of v's first axis on the statement that made v; nil means replicated.
+// divide sets the sharding of v's first axis; nil means replicated.
 func (f *Function) divide(v *value, c cuts) {
 	axes := slices.Repeat([]string{"{}"}, v.Shape().Rank())
 	if len(c) > 0 {

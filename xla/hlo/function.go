@@ -23,23 +23,23 @@ type Function struct {
 	notimplemented.Function
 	b      *Builder
 	name   string
-	parent *Function // of a closure
+	parent *Function
 
-	// text has the statements. All functions of a program share one numbering of values: a closure can be placed in any
-	// of them, and a number identifies the operation that wrote a statement.
+	// All functions of a program share one numbering of values: a closure can be anywhere, and a number identifies its
+	// operation.
 	text     *stablehlo.Function
 	outputs  []*value
 	returned bool
-	in, out  []*shardy.ShardingSpec // shardings of parameters and outputs; nil: unspecified
+	in, out  []*shardy.ShardingSpec // nil: unspecified
 
-	uses     []*Function        // closures of its statements, and functions that it calls
+	uses     []*Function        // closures and called functions
 	called   []*Function        // by the statement in progress
-	takes    []taken            // captured by the closures of that statement
-	captured []*op              // by a closure, from other functions
+	takes    []taken            // by that statement's closures
+	captured []*op              // by a closure
 	params   []*op              // of a closure
 	choices  []compute.Function // true branches of its Ifs
 	branch   bool
-	aliases  map[*value]*value // captured value → its value in this function
+	aliases  map[*value]*value // captured → own value
 }
 
 var _ compute.Function = (*Function)(nil)
@@ -139,7 +139,7 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 				return nil, fmt.Errorf("parameter %d has the name %q already", i, name)
 			}
 		}
-		// The name in the text is the index: names of variables may differ only in characters that MLIR does not allow.
+		// Names of variables may differ only in characters that MLIR does not allow.
 		v, err := f.text.NamedInput(parameterName(len(f.b.parameters)), toXLA(shape))
 		if err != nil {
 			return nil, err
@@ -183,7 +183,7 @@ func (f *Function) finish(outputs []compute.Value, shardings []*compute.Sharding
 		}
 	}
 	if f.parent != nil {
-		err = f.text.Return(results...) // definition writes the return of other functions
+		err = f.text.Return(results...)
 	}
 	f.outputs, f.out, f.returned, f.text.Outputs = results, splits, err == nil, results
 	return err
@@ -206,7 +206,7 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 		if len(v) > 0 {
 			return stablehlo.Call(callee.text, v...)
 		}
-		// go-xla finds the caller through an operand; this one is removed below.
+		// go-xla finds the caller through an operand, which is removed below.
 		none, err := scalar(f.text, dtypes.Bool, 0)
 		if err != nil {
 			return nil, err
@@ -244,13 +244,11 @@ func (f *Function) While(cond, body compute.Function, initialState ...compute.Va
 	})
 }
 
-// Branch marks the closure that has o as a parameter as a branch. A While with this closure as its body becomes a
-// stablehlo.case: it runs one of the true branches of the closure's Ifs once, and returns its outputs. The first input,
-// an int32 scalar, selects the branch; a number out of range selects the last one. In contrast to an If, XLA does not
-// turn a case into a select that computes both.
+// Branch marks the closure of parameter o as a branch. A While with this closure as its body becomes a stablehlo.case:
+// it runs one of the true branches of the closure's Ifs. The first input, an int32 scalar, selects it; a number out of
+// range selects the last one. XLA may turn an If, but not a case, into a select that computes both.
 func (o *op) Branch() { o.in.branch = true }
 
-// chosen writes the case of a branch.
 func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value, error) {
 	given, err := f.b.known(inputs)
 	if err == nil && (len(c.choices) == 0 || len(given) != len(c.params)) {
@@ -280,7 +278,7 @@ func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value,
 			}
 			gives = shapesOf(regions[i].Outputs)
 		}
-		// go-xla has no case: write an If and change it.
+		// go-xla has no case.
 		yes, err := f.text.NamedInput("yes", toXLA(shapes.Make(dtypes.Bool)))
 		if err != nil {
 			return nil, err
@@ -325,7 +323,6 @@ func (f *Function) If(pred compute.Value, trueBranch, falseBranch compute.Functi
 	})
 }
 
-// finished checks that an argument is a function of this builder that has returned.
 func (f *Function) finished(role string, argument compute.Function) (*Function, error) {
 	g, ok := argument.(*Function)
 	switch {
@@ -339,8 +336,7 @@ func (f *Function) finished(role string, argument compute.Function) (*Function, 
 	return g, nil
 }
 
-// region prepares a closure as part of the statement that f writes next. takes and gives are the required shapes of its
-// parameters and outputs; nil gives allows any.
+// region prepares a closure for the next statement of f. takes and gives are the required shapes; nil gives allows any.
 func (f *Function) region(role string, argument compute.Function, takes, gives []shapes.Shape) (*stablehlo.Function, error) {
 	c, err := f.finished(role, argument)
 	if err != nil {
@@ -391,7 +387,7 @@ func sameShapes(a string, have []shapes.Shape, b string, want []shapes.Shape) er
 	return nil
 }
 
-// reach collects all functions that list needs, directly and indirectly, and returns those that are called.
+// reach visits all functions that list needs and returns those that are called.
 func reach(list []*Function, seen map[*Function]bool) (called []*Function) {
 	for _, f := range list {
 		if seen[f] {
@@ -406,7 +402,6 @@ func reach(list []*Function, seen map[*Function]bool) (called []*Function) {
 	return called
 }
 
-// definition returns the text of a function that others call.
 func (f *Function) definition(live map[int]bool) (string, error) {
 	body, err := bodyText(f.live(live), f.outputs)
 	inputs, outputs := make([]string, len(f.text.Inputs)), make([]string, len(f.outputs))
@@ -431,10 +426,10 @@ func definitions(called []*Function, live map[int]bool) ([]string, error) {
 	return texts, nil
 }
 
-// live returns the statements that lead to the function's outputs, and adds the numbers of their values to numbers. The
-// rest is dropped: GoMLX differentiates an operation for all operands, needed or not.
+// live returns the statements that lead to the outputs, and notes their values in numbers. GoMLX differentiates for all
+// operands, needed or not.
 func (f *Function) live(numbers map[int]bool) []*stablehlo.Statement {
-	used := map[string]bool{} // by name: a captured value has another *value inside a closure
+	used := map[string]bool{} // by name: closures have aliases
 	var keep func(s *stablehlo.Statement)
 	keep = func(s *stablehlo.Statement) {
 		for _, v := range s.Inputs {

@@ -37,7 +37,7 @@ func (f *Function) Gather(
 	})
 }
 
-// vectors checks indices. If vectorAxis is the rank, it adds an axis of 1: each index is a vector of its own.
+// vectors adds an axis of 1 to the indices if vectorAxis is the rank.
 func vectors(indices *value, vectorAxis int) (*value, error) {
 	if err := integer.need(indices); err != nil {
 		return nil, fmt.Errorf("indices: %w", err)
@@ -176,7 +176,7 @@ func (f *Function) DynamicUpdateSlice(operand, update compute.Value, startIndice
 	})
 }
 
-// places returns the start of a slice as one scalar per axis, all of one dtype, as StableHLO requires.
+// places returns the start of a slice as one scalar per axis, all of one dtype.
 func places(x *value, starts []*value) ([]*value, error) {
 	rank := x.Shape().Rank()
 	if len(starts) == 1 && slices.Equal(dims(starts[0]), []int{rank}) {

@@ -6,7 +6,7 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// parts lists the values that an array has along an axis, in order. Elsewhere the array is 0.
+// parts lists the values along an axis, in order. Elsewhere the array is 0.
 type parts struct {
 	axis int
 	list []part
@@ -19,7 +19,6 @@ type part struct {
 
 func (p part) end(axis int) int { return p.start + dims(p.value)[axis] }
 
-// notePadded records the operand of a Pad with 0s on one axis.
 func (b *Builder) notePadded(v, x, fill *value, before, behind, between []int) {
 	zero, known := b.zeros[fill]
 	if !known || zero != 0 || b.eager != nil {
@@ -40,9 +39,9 @@ func (b *Builder) notePadded(v, x, fill *value, before, behind, between []int) {
 	}
 }
 
-// joined writes the sum of two arrays as one concatenation, if their nonzero parts do not overlap; otherwise it returns
-// nil. Gradients of slices, such as the gates of an LSTM, are such sums. XLA would decide for each element of a sum of
-// Pads which operand it is in.
+// joined writes the sum of two arrays as a concatenation if their nonzero parts do not overlap; otherwise it returns
+// nil. Gradients of slices, such as an LSTM's gates, are such sums. XLA would test for each element of a sum of Pads
+// which operand it is in.
 func (f *Function) joined(lhs, rhs *value) (*value, error) {
 	a, ok := f.b.padded[lhs]
 	b, also := f.b.padded[rhs]

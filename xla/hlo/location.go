@@ -46,25 +46,22 @@ type Operation struct {
 	// operations that lazo adds, for example gradients.
 	Where string
 
-	end int // the number after its last value
+	end int // number after its last value
 }
 
 func (o Operation) String() string { return fmt.Sprintf("%s(%s)", o.Kind, shapeList(o.Operands)) }
 
-// source maps the text of a module to its operations, in their order. A module that repeats another one has that one's
-// source.
+// source lists the operations in the order of their values.
 type source struct {
-	bodies     []string // of functions; a value's number is in only one of them
+	bodies     []string // texts of functions
 	operations []Operation
 }
 
-// written is an operation with its function.
 type written struct {
 	Operation
 	in *Function
 }
 
-// noted records an operation whose statements are the last ones of the function.
 func (f *Function) noted(kind compute.OpType, operands, results []*value) {
 	b := f.b
 	if n := len(f.text.Statements); n > 0 {
@@ -85,7 +82,7 @@ func shapesOf(values []*value) []shapes.Shape {
 }
 
 var (
-	// The plugin has no file name and writes "-".
+	// The plugin writes "-" for the file name.
 	linePattern  = regexp.MustCompile(`(?m)^-:(\d+):\d+: error`)
 	valuePattern = regexp.MustCompile(`^ *%(\d+)[ ,]`)
 	codePattern  = regexp.MustCompile("opcode `([a-z0-9-]+)`")
@@ -158,7 +155,6 @@ func (m *Module) Lines() map[int]Operation {
 	return all
 }
 
-// operationAt returns the operation that wrote a line of body; see Lines.
 func (s *source) operationAt(body string, line int) (int, bool) {
 	lines := strings.Split(body, "\n")
 	for ; line >= 0; line-- {

@@ -29,8 +29,8 @@ type Module struct {
 	Devices Devices
 
 	meshes    []*shardy.DeviceMesh
-	functions []string // texts of the functions that body calls
-	body      string   // statements of main, with its return
+	functions []string // texts of called functions
+	body      string   // statements of main
 	source    *source  // nil after Without
 }
 
@@ -132,7 +132,7 @@ func (m *Module) Text() string {
 	return text.String()
 }
 
-// function writes the program as a function. A private one has no aliases and shardings; its caller declares them.
+// function writes the program as a function. The caller of a private one declares its aliases and shardings.
 func (m *Module) function(visibility, name string) string {
 	var inputs, outputs []string
 	over := map[int]int{}
@@ -159,7 +159,6 @@ func (m *Module) function(visibility, name string) string {
 	return functionText(visibility, name, inputs, outputs, m.body)
 }
 
-// attributes returns the attributes of a function's parameter or output.
 func attributes(split *shardy.ShardingSpec, shape xlashapes.Shape, more ...string) string {
 	if split != nil {
 		more = append([]string{"sdy.sharding = " + split.ToValueAttribute(shape)}, more...)
@@ -174,7 +173,6 @@ func functionText(visibility, name string, inputs, outputs []string, body string
 	return fmt.Sprintf("  func.func %s @%s(%s) -> (%s) {\n%s  }\n", visibility, name, strings.Join(inputs, ", "), strings.Join(outputs, ", "), body)
 }
 
-// bodyText writes statements and the return of their function.
 func bodyText(statements []*stablehlo.Statement, results []*value) (string, error) {
 	var text bytes.Buffer
 	for _, s := range statements {
@@ -214,7 +212,7 @@ func (m *Module) Unused() (places []int) {
 func (m *Module) Without(unused ...int) (*Module, error) {
 	all := m.Unused()
 	less := m.clone()
-	less.Parameters, less.source = nil, nil // the lines have other numbers
+	less.Parameters, less.source = nil, nil // lines changed
 	now := map[string]string{}
 	place := map[int]int{}
 	for i, p := range m.Parameters {
@@ -237,7 +235,6 @@ func (m *Module) Without(unused ...int) (*Module, error) {
 	return less, nil
 }
 
-// clone returns a copy with its own lists and maps.
 func (m *Module) clone() *Module {
 	c := *m
 	c.Parameters, c.Outputs, c.functions = slices.Clone(m.Parameters), slices.Clone(m.Outputs), slices.Clone(m.functions)

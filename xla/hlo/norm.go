@@ -9,8 +9,6 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// features checks the operands of a normalization: one float dtype, one number per feature in perFeature, x's shape in
-// likeX.
 func features(axis int, x *value, perFeature []*value, likeX ...*value) error {
 	if err := float.need(x); err != nil {
 		return err
@@ -72,11 +70,11 @@ func (f *Function) BatchNormGradient(operand, scale, mean, variance, gradOutput 
 	})
 }
 
-// perFeature computes with the features of x, in float32 or wider.
+// perFeature computes in float32 or wider.
 type perFeature struct {
 	chain
 	f    *Function
-	x    *value // in the dtype of the computation
+	x    *value // in that dtype
 	axis int
 	n    float64 // elements per feature
 }
@@ -95,12 +93,10 @@ func (p *perFeature) wide(v *value) *value {
 	return v
 }
 
-// spread broadcasts one number per feature to x's shape.
 func (p *perFeature) spread(of *value) *value {
 	return p.do(func() (*value, error) { return stablehlo.BroadcastInDim(of, p.x.Shape(), []int{p.axis}) })
 }
 
-// sum adds up each feature.
 func (p *perFeature) sum(v *value) *value {
 	return p.do(func() (*value, error) {
 		neutral, join, err := p.f.function(sums, v)
@@ -120,18 +116,15 @@ func (p *perFeature) sum(v *value) *value {
 	})
 }
 
-// times multiplies by a constant.
 func (p *perFeature) times(v *value, number float64) *value {
 	return p.two(stablehlo.Multiply, v, p.f.like(&p.chain, v, number))
 }
 
-// deviation returns sqrt(variance + epsilon).
 func (p *perFeature) deviation(variance *value, epsilon float32) *value {
 	return p.one(stablehlo.Sqrt, p.two(stablehlo.Add, variance, p.f.like(&p.chain, variance, float64(epsilon))))
 }
 
-// normOver writes out [Function.BatchNormForTraining] with XLA's formulas. XLA does not partition its own
-// normalization: each device would get all examples.
+// normOver writes out [Function.BatchNormForTraining] with XLA's formulas: XLA would not partition its own.
 func (f *Function) normOver(x, scale, offset *value, epsilon float32, axis int) (normalized, mean, variance *value, err error) {
 	p := f.perFeature(x, axis)
 	mean = p.times(p.sum(p.x), 1/p.n)
@@ -143,12 +136,11 @@ func (f *Function) normOver(x, scale, offset *value, epsilon float32, axis int) 
 	return p.convert(normalized, t), p.convert(mean, t), p.convert(variance, t), p.err
 }
 
-// normGradientOver writes out [Function.BatchNormGradient], for the same reason.
 func (f *Function) normGradientOver(x, scale, mean, variance, v *value, epsilon float32, axis int) (ofX, ofScale, ofOffset *value, err error) {
 	p := f.perFeature(x, axis)
 	v = p.wide(v)
 	deviation := p.deviation(p.wide(variance), epsilon)
-	off := p.two(stablehlo.Divide, p.two(stablehlo.Subtract, p.x, p.spread(p.wide(mean))), p.spread(deviation)) // normalized x
+	off := p.two(stablehlo.Divide, p.two(stablehlo.Subtract, p.x, p.spread(p.wide(mean))), p.spread(deviation))
 	ofOffset, ofScale = p.sum(v), p.sum(p.two(stablehlo.Multiply, v, off))
 	ofX = p.two(stablehlo.Subtract, v, p.spread(p.times(ofOffset, 1/p.n)))
 	ofX = p.two(stablehlo.Subtract, ofX, p.two(stablehlo.Multiply, off, p.spread(p.times(ofScale, 1/p.n))))

@@ -11,11 +11,10 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// reduction reduces many elements to one.
 type reduction struct {
 	takes class
 	join  func(lhs, rhs *value) (*value, error)
-	// neutral returns the neutral element of join.
+	// neutral is join's neutral element.
 	neutral func(t dtypes.DType) any
 }
 
@@ -41,7 +40,6 @@ var reductions = map[compute.OpType]reduction{
 	compute.OpTypeReduceLogicalXor: {boolean, stablehlo.Xor, always(0)},
 }
 
-// reductionOf maps GoMLX's reductions of windows and collective operations.
 func reductionOf(kind compute.ReduceOpType) (reduction, error) {
 	switch kind {
 	case compute.ReduceOpSum:
@@ -56,7 +54,6 @@ func reductionOf(kind compute.ReduceOpType) (reduction, error) {
 	return reduction{}, fmt.Errorf("reduction %d, expected sum, product, max or min", int(kind))
 }
 
-// function writes the neutral element of a reduction, and its function of two scalars.
 func (f *Function) function(r reduction, of *value) (neutral *value, join *stablehlo.Function, err error) {
 	if err := r.takes.need(of); err != nil {
 		return nil, nil, err
@@ -88,7 +85,7 @@ func (f *Function) reduce(kind compute.OpType, x compute.Value, axes []int) (com
 			return nil, err
 		}
 		over := slices.Clone(axes)
-		if len(over) == 0 { // GoMLX: no axes mean all
+		if len(over) == 0 { // as in GoMLX
 			for axis := range rank {
 				over = append(over, axis)
 			}
@@ -105,7 +102,7 @@ func (f *Function) reduce(kind compute.OpType, x compute.Value, axes []int) (com
 	})
 }
 
-// reduceOver reduces over sorted axes.
+// reduceOver needs sorted axes.
 func (f *Function) reduceOver(v, neutral *value, join *stablehlo.Function, over []int) (*value, error) {
 	if axis := over[0]; f.b.cpu && len(over) > 1 && sideBySide(over) && v.Shape().Size() >= fewElements && f.b.joins(v) {
 		var err error
@@ -117,7 +114,6 @@ func (f *Function) reduceOver(v, neutral *value, join *stablehlo.Function, over 
 	return stablehlo.Reduce(v, neutral, join, over...)
 }
 
-// sideBySide reports whether axes are consecutive.
 func sideBySide(axes []int) bool {
 	for i, axis := range axes {
 		if axis != axes[0]+i {
@@ -127,11 +123,11 @@ func sideBySide(axes []int) bool {
 	return true
 }
 
-// fewElements is the size below which all forms of a reduction cost about the same.
+// fewElements: smaller reductions cost about the same in all forms.
 const fewElements = 4096
 
-// joinAxes merges n adjacent axes, with a barrier so that XLA does not split them again. XLA's CPU reduces over several
-// axes element by element, 2 to 30 times as slowly as over one: docs/maintain/performance.md.
+// joinAxes merges adjacent axes, with a barrier against a split. XLA's CPU reduces over several axes 2 to 30 times as
+// slowly as over one: docs/maintain/performance.md.
 func joinAxes(v *value, first, n int) (*value, error) {
 	from := dims(v)
 	size := 1
@@ -241,8 +237,7 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType
 	})
 }
 
-// picking writes the function that selects the better of two (element, index) pairs. The result does not depend on the
-// order of evaluation.
+// picking writes the choice between two (element, index) pairs. It does not depend on the order of evaluation.
 func (f *Function) picking(t, places dtypes.DType, better types.ComparisonDirection) (*stablehlo.Function, error) {
 	closure := f.text.Closure()
 	var in [4]*value // lhs, its index, rhs, its index
@@ -268,7 +263,7 @@ func (f *Function) picking(t, places dtypes.DType, better types.ComparisonDirect
 	return closure, closure.Return(element, place)
 }
 
-// chain writes statements in sequence and keeps the first error.
+// chain keeps the first error.
 type chain struct{ err error }
 
 func (c *chain) do(f func() (*value, error)) *value {
@@ -300,7 +295,6 @@ func (c *chain) convert(v *value, to dtypes.DType) *value {
 	return c.do(func() (*value, error) { return convert(v, to) })
 }
 
-// like returns an array of x's shape, filled with n.
 func (f *Function) like(c *chain, x *value, n any) *value {
 	return c.do(func() (*value, error) { return full(f.text, x.Shape(), n) })
 }

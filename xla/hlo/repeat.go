@@ -42,7 +42,6 @@ func (m *Module) Scan(length int, carry map[int]int, each ...int) (*Module, erro
 	return looped, nil
 }
 
-// checkRepeat checks the arguments of a loop.
 func (m *Module) checkRepeat(k int, carry map[int]int, each []int) error {
 	if k < 1 || k > 1<<30 {
 		return fmt.Errorf("length %d, expected from 1 to %d", k, 1<<30)
@@ -71,8 +70,8 @@ func (m *Module) checkRepeat(k int, carry map[int]int, each []int) error {
 	return nil
 }
 
-// repeat writes the loop. Its carried values are the counter, the number of runs, all parameters, and the stacked
-// outputs, in this order.
+// repeat writes the loop. It carries the counter, the number of runs, all parameters, and the stacked outputs, in this
+// order.
 func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Module, error) {
 	if err := m.checkRepeat(k, carry, each); err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 		}
 		initial, w.types = append(initial, "%"+parameterName(i)), append(w.types, typeText(p.Shape))
 	}
-	place := make([]int, len(m.Outputs)) // index of each output among the carried values
+	place := make([]int, len(m.Outputs)) // among the carried values
 	for i, o := range m.Outputs {
 		if parameter, ok := carry[i]; ok {
 			place[i] = 2 + parameter
@@ -139,7 +138,7 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 	return looped, nil
 }
 
-// loopText writes the statements of a loop that carries values of these types.
+// loopText writes a loop with carried values of these types.
 type loopText struct {
 	text  strings.Builder
 	k     int
@@ -156,7 +155,6 @@ func (w *loopText) arguments(prefix string) string {
 	return strings.Join(list, ", ")
 }
 
-// body writes one run: it slices the stacked parameters, calls the step, and stores its outputs.
 func (w *loopText) body(m *Module, step string, each, place []int) {
 	w.line("      %%one = stablehlo.constant dense<1> : tensor<i32>")
 	w.line("      %%start = stablehlo.constant dense<0> : tensor<i32>")
@@ -197,7 +195,6 @@ func (w *loopText) body(m *Module, step string, each, place []int) {
 	w.line("      stablehlo.return %s : %s", strings.Join(next, ", "), strings.Join(w.types, ", "))
 }
 
-// indexText returns the start indices of run %b0 in a stacked array.
 func indexText(s shapes.Shape) (names, types string) {
 	rest := s.Rank() - 1
 	return "%b0" + strings.Repeat(", %start", rest), "tensor<i32>" + strings.Repeat(", tensor<i32>", rest)
@@ -207,7 +204,6 @@ func stacked(s shapes.Shape, k int) shapes.Shape {
 	return shapes.Shape{DType: s.DType, Dimensions: append([]int{k}, s.Dimensions...)}
 }
 
-// stackedSplit adds a first axis that is not sharded.
 func stackedSplit(split *shardy.ShardingSpec) *shardy.ShardingSpec {
 	if split == nil {
 		return nil

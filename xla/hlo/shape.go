@@ -13,7 +13,6 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// checkAxes checks that axes are in range and distinct.
 func checkAxes(name string, axes []int, rank int) error {
 	for i, axis := range axes {
 		if axis < 0 || axis >= rank {
@@ -68,7 +67,7 @@ func (f *Function) Iota(shape shapes.Shape, iotaAxis int) (compute.Value, error)
 			return nil, fmt.Errorf("type of elements %s, expected numbers", shape.DType)
 		}
 		counted := toXLA(shape)
-		if shape.DType.IsComplex() { // XLA ends the process for a complex iota
+		if shape.DType.IsComplex() { // XLA ends the process
 			counted.DType = counted.DType.RealDType()
 		}
 		v, err := f.text.Iota(counted, iotaAxis)
@@ -105,7 +104,7 @@ func (f *Function) BroadcastInDim(x compute.Value, outputShape shapes.Shape, bro
 		if err := checkShape(outputShape); err != nil {
 			return nil, err
 		}
-		if dtype := x.(*op).value.Shape().DType; outputShape.DType != dtype { // from may be bytes for a packed dtype
+		if dtype := x.(*op).value.Shape().DType; outputShape.DType != dtype { // from may be bytes
 			return nil, fmt.Errorf("output shape %s, expected elements of type %s", outputShape, dtype)
 		}
 		if !slices.IsSorted(broadcastAxes) {
@@ -217,8 +216,7 @@ func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis
 	})
 }
 
-// always returns a condition that is true but that XLA cannot fold: x·0 is 0 or NaN, where x is the first element of an
-// array.
+// always returns a true condition that XLA cannot fold: x·0 is 0 or NaN, where x is an element.
 func (f *Function) always(c *chain, of *value) *value {
 	limits := slices.Repeat([]int{1}, of.Shape().Rank())
 	first := c.do(func() (*value, error) { return stablehlo.Slice(of, make([]int, len(limits)), limits, nil) })
@@ -228,9 +226,8 @@ func (f *Function) always(c *chain, of *value) *value {
 	return c.two(stablehlo.Or, c.compare(product, zero, types.CompareEQ), c.compare(product, product, types.CompareNE))
 }
 
-// behind returns x after other is computed. XLA's CPU removes barriers before it merges equal operations, so a value
-// that is recomputed to save memory would be merged with the first one. There behind selects x by a condition that is
-// always true.
+// behind returns x after other is computed. XLA's CPU drops barriers before it merges equal operations, so a
+// recomputation (rematerialization) would be merged away. There behind selects x by always.
 func (f *Function) behind(x, other *value) (*value, error) {
 	if !f.b.cpu || classOf(other) != float || slices.Contains(dims(other), 0) {
 		return kept(x, other)

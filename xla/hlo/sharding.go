@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// undecided returns an error if the devices were chosen or assigned already.
 func (b *Builder) undecided() error {
 	switch {
 	case b.compiled:
@@ -94,8 +93,8 @@ func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	return nil
 }
 
-// sharding converts GoMLX's sharding to Shardy's. Axes without a name are whole. An axis that does not divide evenly is
-// an error for an input; for an output it is left whole, as XLA does.
+// sharding converts GoMLX's sharding to Shardy's. An axis that does not divide evenly is an error for an input, and
+// whole for an output, as in XLA.
 func (b *Builder) sharding(spec *compute.ShardingSpec, shape shapes.Shape, output bool) (*shardy.ShardingSpec, error) {
 	if spec == nil {
 		return nil, nil

@@ -24,14 +24,12 @@ type Single struct {
 	Where string
 }
 
-// eager is the state of a builder that runs each operation when it is added.
 type eager struct {
 	run    func(Single) ([]compute.Buffer, error)
 	values map[*value]compute.Buffer
-	taken  []*value // captured by closures; outer's names have the indices
+	taken  []*value // captured, in the order of outer's names
 }
 
-// outer returns the name of a value of main in closures.
 func (e *eager) outer(o *op) string {
 	i := slices.Index(e.taken, o.value)
 	if i < 0 {
@@ -86,7 +84,6 @@ func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	return b.eager.values[ops[0].value], nil
 }
 
-// alone wraps a lowering: it writes the operation into its own program and runs that.
 func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	where := b.places.Here()
 	return func(operands []*value) ([]*value, error) {
@@ -97,10 +94,10 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 			return nil, fmt.Errorf("for %d devices, expected 1: operation by operation there is one", b.devices.Count())
 		}
 		m := &Module{Name: kind.String(), Ops: map[compute.OpType]int{kind: 1}, Devices: b.devices.clone(), meshes: b.meshes}
-		b.main.text = stablehlo.New(m.Name).Main() // lowerings write there
+		b.main.text = stablehlo.New(m.Name).Main() // for lowerings
 		flow := slices.Contains([]compute.OpType{compute.OpTypeCall, compute.OpTypeWhile, compute.OpTypeIf, compute.OpTypeSort}, kind)
 		if flow {
-			b.main.text = b.root.Closure() // so that its values are numbered apart from those of the closures
+			b.main.text = b.root.Closure() // numbered apart from closures
 		}
 		inputs, values := make([]*value, len(operands)), make([]compute.Buffer, len(operands))
 		known := map[*value]compute.Buffer{}
@@ -118,7 +115,7 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 		if err != nil {
 			return nil, err
 		}
-		// An operation that returns its operand, such as Identity, needs no program.
+		// Identity, for example, needs no program.
 		made := false
 		for _, v := range results {
 			m.Outputs = append(m.Outputs, Output{Shape: shapeOf(v)})
@@ -154,11 +151,11 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	}
 }
 
-// numbered matches names that depend on the builder's other operations.
+// numbered matches names that depend on other operations.
 var numbered = regexp.MustCompile(`(%|%outer|%arg|@f)(\d+)\b`)
 
-// renumber makes the text of a module with closures or functions depend only on its operation. It turns captured values
-// of main into parameters and appends their buffers to values.
+// renumber makes the text depend only on its operation. Captured values of main become parameters; their buffers are
+// appended to values.
 func (e *eager) renumber(m *Module, values []compute.Buffer) []compute.Buffer {
 	names := map[string]string{}
 	rename := func(text string) string {

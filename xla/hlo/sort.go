@@ -50,8 +50,8 @@ func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, in
 	})
 }
 
-// inTotalOrder returns a comparator's statements with float comparisons in total order, since ordinary comparisons with
-// NaN leave its neighbours in any order. A comparison of a value with itself tests for NaN and is unchanged.
+// inTotalOrder compares floats in total order: ordinary comparisons with NaN leave its neighbours in any order. A
+// comparison of a value with itself, a test for NaN, is unchanged.
 func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	statements = slices.Clone(statements)
 	for i, s := range statements {
@@ -71,7 +71,7 @@ func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	return statements
 }
 
-// unsignedNaN clears the sign of NaNs. On x86 0/0 has a sign, which would sort it before all numbers.
+// unsignedNaN clears the sign of NaNs: x86's 0/0 would come before all numbers.
 func unsignedNaN(v *value) (*value, error) {
 	if classOf(v) != float {
 		return v, nil

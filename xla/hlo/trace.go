@@ -11,10 +11,10 @@ import (
 // ErrTraced reports that a value from the traced body of a loop or a branch was used outside the body.
 var ErrTraced = errors.New("the value was made in the body of a loop or of a branch and is not there outside of it: have the body return it")
 
-// trace records which values a body computes. The body is traced in main and then written again in its own function, so
-// its values in main must not be used.
+// trace records the values of a body. The body is traced in main and written again in a function, so its values in main
+// must not be used.
 type trace struct {
-	open, whole bool // open: barriers are parameters
+	open, whole bool // open: in BeginTrace
 	values      map[*value]bool
 }
 
@@ -39,7 +39,6 @@ func (b *Builder) EndTrace() {
 	b.traces = b.traces[:last]
 }
 
-// trace records the results of an operation.
 func (b *Builder) trace(kind compute.OpType, operands []compute.Value, results []*op) {
 	if len(results) > 0 && len(results[0].takes) > 0 {
 		operands = append(slices.Clone(operands), results[0].Captured()...)
@@ -71,17 +70,16 @@ func (b *Builder) trace(kind compute.OpType, operands []compute.Value, results [
 	}
 }
 
-// hands reports whether o is an operand that its operation returns unchanged, such as Identity.
+// hands reports whether o is an operand, returned unchanged.
 func (o *op) hands(operand compute.Value) bool {
 	of, ok := operand.(*op)
 	return ok && of.value == o.value
 }
 
-// taken is the value that a closure captured, and its replacement in an operation: see Instead.
+// taken is a captured value and its replacement: see Instead.
 type taken struct{ made, now *op }
 
-// Captured returns the values that the operation's closures capture. They are not operands, so a graph does not show
-// them.
+// Captured returns the values that the operation's closures capture. A graph does not show them: they are not operands.
 func (o *op) Captured() []compute.Value {
 	list := make([]compute.Value, len(o.takes))
 	for i, t := range o.takes {
@@ -90,8 +88,8 @@ func (o *op) Captured() []compute.Value {
 	return list
 }
 
-// Instead makes the operation's closures capture to[i] in place of from[i] when the operation is written again, until
-// end is called. A loop's body is traced with other values than it has in the loop.
+// Instead makes the operation's closures capture to[i] in place of from[i] when it is written again, until end is
+// called. A body is traced with other values than it has in its loop.
 func (o *op) Instead(from, to []compute.Value) (end func()) {
 	b := o.in.b
 	before := b.instead
@@ -105,7 +103,6 @@ func (o *op) Instead(from, to []compute.Value) (end func()) {
 	return func() { b.instead = before }
 }
 
-// renamed returns a copy of a closure's statements with some inputs replaced by name.
 func renamed(statements []*stablehlo.Statement, names map[string]*value) []*stablehlo.Statement {
 	list := make([]*stablehlo.Statement, len(statements))
 	for i, s := range statements {

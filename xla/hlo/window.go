@@ -118,7 +118,7 @@ func orStrides(strides, window []int) []int {
 	return slices.Clone(strides)
 }
 
-// selectBehindUnits adds axes of length 1 until two axes have no window: TPUs need these innermost.
+// selectBehindUnits appends axes until two have no window: TPUs need these innermost.
 func (f *Function) selectBehindUnits(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
 	free := 0
 	for i := range window {
@@ -141,12 +141,11 @@ func (f *Function) selectBehindUnits(better types.ComparisonDirection, operand, 
 	return c.do(func() (*value, error) { return reshape(result, dims(operand)...) }), c.err
 }
 
-// mostTaps limits the window of 64-bit numbers on a TPU, because the program grows with it.
+// mostTaps limits windows, because the program grows with them.
 const mostTaps = 256
 
-// selectByTaps is a select-and-scatter of 64-bit numbers, which XLA's TPU backend lacks. It compares each position of
-// the window (a tap) with the best so far, then adds to each tap the elements of source whose windows chose it. The
-// first of equal elements in row-major order wins.
+// selectByTaps serves 64-bit numbers on TPUs, where XLA has no select-and-scatter. It finds the best position (tap) of
+// each window, then adds to each tap the elements of source whose windows chose it. The first of equal elements wins.
 func (f *Function) selectByTaps(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
 	taps := 1
 	for _, n := range window {
@@ -174,7 +173,6 @@ func (f *Function) selectByTaps(better types.ComparisonDirection, operand, sourc
 	if c.err != nil {
 		return nil, c.err
 	}
-	// at returns the first element of a tap and the limits of its slice.
 	at := func(tap int) (starts, limits []int) {
 		starts, limits = make([]int, rank), make([]int, rank)
 		for axis := rank - 1; axis >= 0; axis-- {
