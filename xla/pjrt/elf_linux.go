@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// checkFormat reads the ELF headers: a whole shared library for this processor.
-// A library that was cut short has lost its section headers, which come last.
+// checkFormat checks for a shared library of this processor. A truncated file lacks its section headers, which come
+// last.
 func checkFormat(file io.ReaderAt, size int64) error {
 	library, err := elf.NewFile(file)
 	if err != nil {

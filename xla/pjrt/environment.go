@@ -10,20 +10,19 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Environment gives the variables to set before the plugin at path is loaded.
-// A value that the user has set, as seen through getenv, is kept.
+// Environment returns the variables to set before loading the plugin at path. getenv returns the user's values, which
+// are kept.
 //
-//   - TF_CPP_MIN_LOG_LEVEL=2: errors only; XLA's start-up chatter goes to stderr. For a CPU plugin 3, what ends the
-//     process: PJRT API 0.106 logs an error for each program that it loads from a cache, of features of the processor
-//     that are hints to its compiler. Errors of calls are not logged but returned.
-//   - XLA_FLAGS: for a CUDA plugin, where ptxas and libdevice lie beside it.
-//   - TPU_SKIP_MDS_QUERY=1 and TPU_WORKER_HOSTNAMES=localhost: for libtpu on a machine that has no TPU. It would ask the
-//     cloud's metadata server for minutes, over the network, before it says that there is none.
+//   - TF_CPP_MIN_LOG_LEVEL=2 limits XLA's log on stderr to errors. It is 3 (fatal errors) for a CPU plugin: PJRT API
+//     0.106 logs an error about processor features for each program from a cache. Errors of calls are returned, not
+//     logged.
+//   - XLA_FLAGS, for a CUDA plugin with ptxas and libdevice next to it, has their folder.
+//   - TPU_SKIP_MDS_QUERY=1 and TPU_WORKER_HOSTNAMES=localhost, for libtpu on a machine without TPU, avoid minutes of
+//     queries to the cloud's metadata server.
 func Environment(path string, getenv func(string) string) map[string]string {
 	return environment("/", path, getenv)
 }
 
-// environment is that of the machine whose files lie below root.
 func environment(root, path string, getenv func(string) string) map[string]string {
 	set := map[string]string{}
 	if strings.Contains(filepath.Base(path), "libtpu") && !mayHaveTPU(root) {
@@ -49,9 +48,8 @@ func environment(root, path string, getenv func(string) string) map[string]strin
 	return set
 }
 
-// mayHaveTPU tells whether the machine whose files lie below root may have a TPU: a device node of one, or a device of
-// Google's on the PCI bus that is no disk or network card of its virtual machines. Where there is no PCI bus to be
-// seen, as in some containers, it may have one.
+// mayHaveTPU looks for a TPU's device node, or for a PCI device of Google's that is neither disk nor network card. It
+// returns true if there is no PCI bus to see, as in some containers.
 func mayHaveTPU(root string) bool {
 	for _, nodes := range []string{"dev/accel*", "dev/vfio/[0-9]*"} {
 		if found, err := filepath.Glob(filepath.Join(root, nodes)); err != nil || len(found) > 0 {
@@ -79,9 +77,8 @@ func mayHaveTPU(root string) bool {
 	return false
 }
 
-// cudaDataDir finds the folder with nvvm/libdevice near a CUDA plugin, "" if
-// there is none: CUDA's wheels put it in nvidia/cu13 or nvidia/cuda_nvcc, beside
-// the plugin or up to two levels above. XLA runs the programs in there, so others' do not count.
+// cudaDataDir returns the folder with nvvm/libdevice, or "". CUDA's wheels have it in nvidia/cu13 or nvidia/cuda_nvcc,
+// next to the plugin or up to two levels above. XLA runs programs of this folder, so other users must not own them.
 func cudaDataDir(path string) string {
 	if !strings.Contains(strings.ToLower(filepath.Base(path)), "cuda") {
 		return ""
