@@ -146,7 +146,7 @@ func (s *shape) layout(text string) error {
 	return nil
 }
 
-// bitsOf has the bits of an element in memory.
+// bitsOf has the size of an element in bits.
 var bitsOf = map[string]int{
 	"pred": 8, "s1": 1, "s2": 2, "s4": 4, "s8": 8, "s16": 16, "s32": 32, "s64": 64, "u1": 1, "u2": 2, "u4": 4, "u8": 8, "u16": 16, "u32": 32, "u64": 64,
 	"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "c64": 64, "c128": 128, "token": 0, "opaque": 0,

@@ -25,7 +25,7 @@ type liveness struct {
 	stack map[*computation]bool
 }
 
-// peak has the live values at a computation's peak, without its parameters.
+// peak has the live values at a computation's peak; arguments only of the entry.
 type peak struct {
 	bytes  float64
 	values []*memoryBuffer
@@ -143,7 +143,7 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 	return best, nil
 }
 
-// replaced gives aliased outputs no memory.
+// replaced removes the memory of aliased outputs.
 func (l *liveness) replaced(c *computation, buffers map[*instruction][]*memoryBuffer) {
 	outputs := buffers[c.root]
 	for output, parameter := range l.m.aliased {

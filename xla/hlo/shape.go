@@ -226,8 +226,8 @@ func (f *Function) always(c *chain, of *value) *value {
 	return c.two(stablehlo.Or, c.compare(product, zero, types.CompareEQ), c.compare(product, product, types.CompareNE))
 }
 
-// behind returns x after other is computed. XLA's CPU drops barriers before it merges equal operations, so a
-// recomputation (rematerialization) would be merged away. There behind selects x by always.
+// Returns x after other is computed. XLA's CPU drops barriers before it merges equal operations, so a recomputation
+// (rematerialization) would be merged away. There, x is selected by always.
 func (f *Function) behind(x, other *value) (*value, error) {
 	if !f.b.cpu || classOf(other) != float || slices.Contains(dims(other), 0) {
 		return kept(x, other)
