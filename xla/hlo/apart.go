@@ -11,19 +11,17 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// largest is the size in bytes of the largest constant in the text: XLA needs about 17 times a constant's size to parse
-// it.
+// largest is the most bytes of a constant in the text: XLA needs 17 times as much to parse it.
 const largest = 1 << 20
 
-// Apart keeps constants above 1 MiB out of the program's text, and returns b. They become parameters after all others;
-// the caller feeds their [Parameter.Value].
+// Apart makes constants above 1 MiB parameters, after all others, and returns b. The caller feeds their
+// [Parameter.Value].
 func (b *Builder) Apart() *Builder {
 	b.apart = true
 	return b
 }
 
-// home returns the function that gets a large constant as a parameter, nil to keep it in the text: called functions
-// cannot see main's parameters.
+// home returns the function that gets a large constant as a parameter, or nil: called functions cannot see main's.
 func (f *Function) home(flat any) *Function {
 	for f.parent != nil {
 		f = f.parent
@@ -66,7 +64,7 @@ func (m *Module) addConstants(all []Parameter) {
 	})
 }
 
-// Constants returns the index of the first parameter that is a large constant, and their number. They are consecutive.
+// Constants returns the index of the first parameter that is a large constant, and their number.
 func (m *Module) Constants() (first, n int) {
 	first = len(m.Parameters)
 	for i, p := range m.Parameters {

@@ -13,21 +13,20 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// ForCUDA declares that the program is for XLA's CUDA backend, and returns b. widestHead is the largest head width that
-// cuDNN's flash attention supports on the devices, or 0 if they lack it.
+// ForCUDA declares that the program is for XLA's CUDA backend, and returns b. widestHead is the largest head width of
+// cuDNN's flash attention on the devices, or 0.
 func (b *Builder) ForCUDA(widestHead int) *Builder {
 	b.widestHead = widestHead
 	return b
 }
 
 // FusedScaledDotProductAttention computes softmax(query·keyᵀ·scale + bias)·value for each head with cuDNN's flash
-// attention, which does not store the scores. The state is the log-sum-exp of each row of scores: float32 of shape
-// [batch, heads, time].
+// attention. The state is the log-sum-exp of each row of scores: float32 of shape [batch, heads, time].
 //
-// It needs [Builder.ForCUDA], float16 or bfloat16, head widths that are a multiple of 8 up to the limit, one device,
-// and a bias that does not depend on inputs. Key and value may have fewer heads than the query. All else, for example
-// masks, returns compute.ErrNotImplemented; GoMLX's attention layer then uses other operations. No GPU has run these
-// calls; tests compare them with JAX's text.
+// It needs [Builder.ForCUDA], float16 or bfloat16, a head width that is a multiple of 8, one device, and a bias that
+// does not depend on inputs. Key and value may have fewer heads than the query. All else, for example masks, returns
+// compute.ErrNotImplemented; GoMLX then uses other operations. No GPU has run these calls; tests compare them with
+// JAX's text.
 func (f *Function) FusedScaledDotProductAttention(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 ) (output compute.Value, statesForVJP []compute.Value, err error) {
@@ -38,8 +37,8 @@ func (f *Function) FusedScaledDotProductAttention(
 	return out[0], out[1:], nil
 }
 
-// FusedScaledDotProductAttentionVJP returns the gradients of [Function.FusedScaledDotProductAttention] for query, key
-// and value. It has the same limits.
+// FusedScaledDotProductAttentionVJP returns the gradients of [Function.FusedScaledDotProductAttention], with the same
+// limits.
 func (f *Function) FusedScaledDotProductAttentionVJP(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 	output compute.Value, statesForVJP []compute.Value, dOutput compute.Value,
@@ -52,7 +51,7 @@ func (f *Function) FusedScaledDotProductAttentionVJP(
 	return out[0], out[1], out[2], nil
 }
 
-// flash writes a cuDNN call, the gradient's if last is given. cuDNN's operands end with the bias, last and the lengths.
+// flash writes a cuDNN call, the gradient's if last is given. The operands end with bias, last and lengths.
 func (f *Function) flash(
 	kind compute.OpType, layout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig, operands []compute.Value, last ...compute.Value,
 ) ([]compute.Value, error) {
@@ -85,7 +84,7 @@ func (f *Function) flash(
 			d := dims(v)
 			return like(v, d[0], d[heads], d[time], d[3])
 		}
-		// Memory has the query's layout, whatever the order of the axes.
+		// Memory has the query's layout in any case.
 		var order []int
 		if heads == 2 {
 			order = []int{3, 1, 2, 0}
@@ -124,8 +123,8 @@ func (f *Function) flash(
 	})
 }
 
-// noFlash returns what cuDNN does not support, or "". The gradient's limits count too: GoMLX asks for the gradient of
-// every accepted call. It asks for none of a bias, so a bias that may be trainable is refused.
+// noFlash returns what cuDNN or its gradient does not support, or "": GoMLX asks for the gradient of every accepted
+// call, but for none of a bias.
 func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledDotProductAttentionConfig, v, bias, lengths []*value) string {
 	t, time, heads := v[0].Shape().DType, layout.SeqAxis(), layout.HeadsAxis()
 	switch {

@@ -23,7 +23,7 @@ var (
 	ErrForeignOp = errors.New("the operand is not of this builder")
 )
 
-// Builder collects the operations of one program. It is not safe for concurrent use, and ends with Compile.
+// Builder collects the operations of one program until Compile. It is not safe for concurrent use.
 type Builder struct {
 	name     string
 	compile  func(*Module) (compute.Executable, error)
@@ -64,8 +64,8 @@ func New(name string, compile func(*Module) (compute.Executable, error)) *Builde
 	return b
 }
 
-// ForCPU sets whether the program is for XLA's CPU backend only, and returns b. Operations then have the form that is
-// fastest there.
+// ForCPU sets whether the program is only for XLA's CPU backend, and returns b. Operations then have the fastest form
+// for it.
 func (b *Builder) ForCPU(cpu bool) *Builder {
 	b.cpu = cpu
 	return b
@@ -77,7 +77,7 @@ func (b *Builder) ForGPU(gpu bool) *Builder {
 	return b
 }
 
-// ForTPU sets whether the program is for XLA's TPU backend, which lacks some forms of operations, and returns b.
+// ForTPU sets whether the program is for XLA's TPU backend, which lacks some operations, and returns b.
 func (b *Builder) ForTPU(tpu bool) *Builder {
 	b.tpu = tpu
 	return b
@@ -146,8 +146,7 @@ func (f *Function) values(operands []compute.Value) ([]*value, error) {
 	return values, nil
 }
 
-// value returns an operand as a value of f. A closure captures values of other functions; region checks later that they
-// are visible.
+// value returns o as a value of f. A closure captures other functions' values; region checks that they are visible.
 func (f *Function) value(o *op) (*value, error) {
 	if f.b.left[o.value] {
 		return nil, ErrTraced
@@ -168,7 +167,7 @@ func (f *Function) value(o *op) (*value, error) {
 	if f.b.eager != nil && o.in == f.b.main {
 		name = f.b.eager.outer(o)
 	}
-	// go-xla allows only ancestors' values, and fixes the ancestors too early. The text needs only the name.
+	// go-xla allows only ancestors' values, and fixes these too early.
 	alias, err := f.text.NamedInput(name, o.value.Shape())
 	if err != nil {
 		return nil, err
@@ -181,8 +180,8 @@ func (f *Function) value(o *op) (*value, error) {
 // lowering writes the statements of an operation.
 type lowering func(operands []*value) ([]*value, error)
 
-// emit adds an operation; all operations pass here. The shape inference of go-xla and GoMLX may panic. A failed
-// operation leaves no statements.
+// emit adds an operation; all operations pass here. go-xla's and GoMLX's shape inference may panic. A failed operation
+// leaves no statements.
 func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower lowering) ([]*op, error) {
 	text, before, written := f.text, len(f.text.Statements), len(f.b.written)
 	values, err := f.values(operands)
@@ -246,9 +245,9 @@ func (f *Function) emitOne(kind compute.OpType, operands []compute.Value, lower 
 
 func parameterName(i int) string { return fmt.Sprintf("p%d", i) }
 
-// InPlace lets an output overwrite the memory of a parameter, so the caller loses that input. output is an index into
-// main's outputs, parameter an index in the order of [Function.Parameter]. Each may be used once. Compile returns an
-// error if the shapes differ.
+// InPlace lets an output of main overwrite a parameter's memory, so the caller loses that input. Parameters are
+// numbered in the order of [Function.Parameter]. Each output and parameter may be used once. Compile returns an error
+// if the shapes differ.
 func (b *Builder) InPlace(output, parameter int) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: in place: builder %q: %w", b.name, ErrCompiled)
@@ -333,8 +332,7 @@ func (b *Builder) module() (*Module, error) {
 	return m, err
 }
 
-// Capabilities lists the supported operations and dtypes. GoMLX composes the missing operations from others. Shapes are
-// static.
+// Capabilities lists the supported operations and dtypes. GoMLX composes most others. Shapes are static.
 func Capabilities() compute.Capabilities {
 	c := compute.Capabilities{Operations: map[compute.OpType]bool{}, Functions: true, DTypes: map[dtypes.DType]bool{}}
 	for kind := compute.OpTypeInvalid + 1; kind < compute.OpTypeLast; kind++ {

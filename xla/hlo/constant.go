@@ -29,7 +29,7 @@ func integers(list []int) attribute {
 	return attribute("array<i64: " + text + ">")
 }
 
-// Constant copies flat, a slice, into the program. The number of elements must match dims; no dims mean a scalar.
+// Constant copies the slice flat into the program. No dims mean a scalar.
 func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
 	home := f.home(flat)
 	if home != nil {
@@ -78,8 +78,8 @@ func (f *Function) constantAgain(o *op) (*value, error) {
 	return made.(*op).value, nil
 }
 
-// literal records the index of the first 0, or -1, of constants that are integers (possible divisors) or scalars
-// (possible fill values).
+// literal records the index of the first 0, or -1, of integer constants (possible divisors) and scalars (possible fill
+// values).
 func (b *Builder) literal(v *value, flat any) {
 	if classOf(v)&integer == 0 && v.Shape().Rank() > 0 {
 		return
@@ -143,10 +143,10 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	if err != nil {
 		return nil, err
 	}
-	// go-xla would write the caller's slice at the end, when it may have changed.
+	// go-xla would write the slice at the end, when it may have changed.
 	attributes := f.Statements[len(f.Statements)-1].Attributes
-	// go-xla writes infinite and NaN complex parts in double precision, which XLA cannot parse. Packed bools depend on
-	// XLA's version.
+	// go-xla writes infinite and NaN complex parts as float64, which XLA cannot parse. Packed bools depend on XLA's
+	// version.
 	if shape.Size() > longest && shape.DType != dtypes.Bool || shape.DType.IsComplex() {
 		attributes["value"] = attribute(fmt.Sprintf("dense<\"0x%s\"> : %s", hex.EncodeToString(bytesOf(flat)), shape.ToStableHLO()))
 		return v, nil

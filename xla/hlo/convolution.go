@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// ConvGeneral convolves over one or more spatial axes. Nil strides and dilations mean 1, nil paddings 0. A group count
-// below 1 means 1. At least one of the two group counts must be 1.
+// ConvGeneral convolves over one or more spatial axes. Nil strides and dilations mean 1, nil paddings 0, group counts
+// below 1 mean 1. At least one group count must be 1.
 func (f *Function) ConvGeneral(
 	input, kernel compute.Value, axes compute.ConvolveAxesConfig,
 	strides []int, paddings [][2]int, inputDilations, kernelDilations []int,
@@ -87,8 +87,8 @@ func (f *Function) ConvGeneral(
 	})
 }
 
-// fewTerms reports whether XLA's CPU is faster with a sum of shifted products. Its convolution is slow for few output
-// channels and for batches of one input channel: docs/maintain/performance.md, "Convolutions of few channels".
+// fewTerms reports whether XLA's CPU is faster with a sum of shifted products: docs/maintain/performance.md,
+// "Convolutions of few channels".
 func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	n := input.Shape().Rank()
 	last := n - 1
@@ -109,9 +109,8 @@ func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	return terms > 1 && terms <= most && (outputs < wide || channels == 1 && dims(input)[0] >= batch)
 }
 
-// convolveByTerms adds up, for each position and input channel of the kernel, the shifted input times the kernel's
-// numbers. XLA would repeat the fused sum in each use. Dividing by a 1 that XLA cannot fold makes the sum too expensive
-// to repeat.
+// convolveByTerms adds up the shifted input times the kernel's numbers, for each position and input channel of the
+// kernel. XLA would repeat the fused sum in each use; dividing it by a 1 that XLA cannot fold prevents that.
 func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*value, error) {
 	c := &chain{}
 	last := input.Shape().Rank() - 1
@@ -170,8 +169,8 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	return c.two(stablehlo.Divide, sum, one), c.err
 }
 
-// convolveGroups convolves each group separately: XLA's partitioner, except for TPUs, gives each device all examples of
-// grouped convolutions.
+// convolveGroups convolves each group separately: XLA's partitioner, except for TPUs, would give each device all
+// examples.
 func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, groups int, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	c := &chain{}
 	group := func(v *value, axis, i int) *value {
@@ -203,8 +202,8 @@ const (
 	mostTerms = 1 << 21
 )
 
-// convolveIntegers convolves integers as float64 digits: cuDNN has few integer convolutions. Overflow wraps around, as
-// on XLA's CPU.
+// convolveIntegers convolves integers as float64 digits, because cuDNN has few integer convolutions. Overflow wraps
+// around.
 func (f *Function) convolveIntegers(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	t := input.Shape().DType
 	c := &chain{}

@@ -11,9 +11,9 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// DotGeneral multiplies lhs and rhs and sums over the contracting axes. The output's axes are the batch axes, the other
-// axes of lhs, then the other axes of rhs. The sum is computed in config.AccumulatorDType and converted to
-// config.OutputDType; both default to the operands' dtype.
+// DotGeneral multiplies lhs and rhs and sums over the contracting axes. The output has the batch axes, the other axes
+// of lhs, then those of rhs. It accumulates in config.AccumulatorDType and returns config.OutputDType; both default to
+// the operands' dtype.
 func (f *Function) DotGeneral(
 	lhs compute.Value, lhsContractingAxes, lhsBatchAxes []int,
 	rhs compute.Value, rhsContractingAxes, rhsBatchAxes []int, config compute.DotGeneralConfig,
@@ -65,7 +65,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		return nil, err
 	}
 	if len(l.contracting) == 0 && len(l.batch) == lhs.Shape().Rank() && len(r.batch) == rhs.Shape().Rank() {
-		// An elementwise product. XLA's CPU folds such dots of constants wrongly if the axes are out of order.
+		// An elementwise product. XLA's CPU folds such a dot of constants wrongly if the axes are out of order.
 		c := &chain{}
 		in := func(v *value, order []int) *value {
 			return c.convert(c.do(func() (*value, error) { return transpose(v, order) }), sum)
@@ -145,14 +145,13 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 	return stablehlo.Reduce(products, zero, add, over...)
 }
 
-// packsLess reports whether XLA's CPU computes a product of two matrices faster if the operands are swapped and the
-// result is transposed. XLA packs operands into blocks before it multiplies, which is slow across the rows of a matrix.
+// packsLess reports whether XLA's CPU is faster if the operands are swapped and the product is transposed. XLA packs
+// operands into blocks first, which is slow across the rows of a matrix.
 //
-//   - x·yᵀ (gradient of a dense layer's input) becomes (y·xᵀ)ᵀ: XLA packs the right operand across its rows, so the
-//     smaller matrix should be on the right. This needs a sum of at least 128 terms, and a y with at least 4 times the
-//     rows of x.
+//   - x·yᵀ (gradient of a dense layer's input) becomes (y·xᵀ)ᵀ: the right operand is packed across its rows, so it should
+//     be the smaller one. This needs a sum of 128 terms or more, and a y with at least 4 times the rows of x.
 //   - xᵀ·y (gradient of a dense layer's weights) becomes (yᵀ·x)ᵀ, which avoids packing the columns of x. This needs a y
-//     with 2 to 32 columns and fewer than x, or a sum of at least 512 terms and an x with at least 4 times the columns of
+//     with 2 to 32 columns and fewer than x, or a sum of 512 terms or more and an x with at least 4 times the columns of
 //     y.
 //
 // Times are in docs/maintain/performance.md.
@@ -172,7 +171,7 @@ func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	return false
 }
 
-// kept returns v after a barrier that the others reach too.
+// kept returns v after a barrier for v and the others.
 func kept(v *value, others ...*value) (*value, error) {
 	same, err := stablehlo.OptimizationBarrier(append([]*value{v}, others...)...)
 	if err != nil {

@@ -156,8 +156,8 @@ func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Valu
 	})
 }
 
-// divisor refuses constant integers with a 0. Other integer divisors get a barrier: XLA's constant folding of a
-// division by 0 ends the process, and 1-1, x-x and x·0 fold to 0. At run time x/0 is -1 and x%0 is x on all devices.
+// divisor refuses constant integers with a 0. Others get a barrier: XLA's folding of a division by 0 ends the process,
+// and 1-1, x-x and x·0 fold to 0. At run time x/0 is -1 and x%0 is x on all devices.
 func (b *Builder) divisor(v *value) (*value, error) {
 	if classOf(v)&integer == 0 {
 		return v, nil
@@ -229,8 +229,7 @@ func (f *Function) Sign(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// IsFinite reports for each element whether it is neither infinite nor NaN. Both parts of a complex number must be
-// finite.
+// IsFinite reports for each element whether it, or both parts of a complex number, is neither infinite nor NaN.
 func (f *Function) IsFinite(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeIsFinite, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
@@ -278,8 +277,8 @@ func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Valu
 	})
 }
 
-// ConvertDType converts each element. A conversion to bool is true for all but 0. Other conversions from complex
-// numbers take the real part.
+// ConvertDType converts each element. To bool, all but 0 become true. Otherwise complex numbers lose their imaginary
+// part.
 func (f *Function) ConvertDType(x compute.Value, dtype dtypes.DType) (compute.Value, error) {
 	return f.each(compute.OpTypeConvertDType, any_, x, func(x *value) (*value, error) {
 		if err := checkType(dtype); err != nil {

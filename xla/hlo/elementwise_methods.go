@@ -2,8 +2,8 @@ package hlo
 
 import "github.com/gomlx/compute"
 
-// These methods are the operations of the tables unaries and binaries; see [compute.StandardOps]. The operands of
-// binary operations are broadcast: a scalar to any shape, a dimension of 1 to the other's.
+// The operations of the tables unaries and binaries; see [compute.StandardOps]. Operands are broadcast: a scalar to any
+// shape, a dimension of 1 to the other's.
 
 func (f *Function) Neg(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeNeg, x) }
 func (f *Function) Ceil(x compute.Value) (compute.Value, error) {

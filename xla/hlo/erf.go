@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// Plain restricts the program to StableHLO for readers other than XLA, and returns b. It writes out Erf, which is in
+// Plain restricts the program to StableHLO, for readers other than XLA, and returns b. It writes out Erf, which is in
 // another dialect (CHLO).
 func (b *Builder) Plain() *Builder {
 	b.plain = true

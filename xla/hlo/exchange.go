@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Reductions of 64-bit numbers over a sharded axis avoid all-reduces on GPUs: version 0.12.0.1 of the CUDA plugin ended
-// the process at one over 64 devices. Each device reduces its part, gathers all results, and reduces them in the same
-// order. A CPU's all-reduce is exact and faster; for TPUs, XLA itself rewrites it.
+// Reductions of 64-bit numbers over a sharded axis avoid all-reduces on GPUs: one over 64 devices ended the process
+// with CUDA plugin 0.12.0.1. Each device reduces its part, gathers all results, and reduces them in the same order. A
+// CPU's all-reduce is exact and faster; for TPUs, XLA itself rewrites it.
 
 // cuts are the mesh axes over which a first axis is sharded.
 type cuts []string
@@ -42,8 +42,8 @@ func (b *Builder) cutBy(split *shardy.ShardingSpec, v *value) {
 	}
 }
 
-// keepCuts guesses by length which results keep a sharded first axis. A wrong guess costs an exchange or a skipped one,
-// not correctness: Shardy decides the sharding.
+// keepCuts guesses by length which results keep a sharded first axis. Shardy decides the sharding: a wrong guess does
+// not change results.
 func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 	switch {
 	case len(b.cut) == 0:
@@ -85,8 +85,8 @@ func (b *Builder) keepCut(operand, result *value) {
 	}
 }
 
-// joins reports whether axes may be merged. A merge keeps a sharding of the first axis and loses one of another axis,
-// so that all devices get all examples. In a scan the examples are on the second axis, of which nothing is known.
+// joins reports whether axes may be merged. A merge loses the sharding of all but the first axis, so that all devices
+// get all examples. In a scan the examples are on the second axis, of which nothing is known.
 func (b *Builder) joins(values ...*value) bool {
 	return len(b.meshes) == 0 || slices.ContainsFunc(values, func(v *value) bool { return b.cut[v] != nil })
 }

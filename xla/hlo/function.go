@@ -16,17 +16,15 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Function is the main function of a program, a function for [Function.Call], or a closure. It takes parameters and
-// operations until its Return. Operations that GoMLX composes from others, such as most fused ones, return
-// compute.ErrNotImplemented.
+// Function is the main function of a program, a function for [Function.Call], or a closure. Its Return ends it.
+// Operations that GoMLX composes from others return compute.ErrNotImplemented.
 type Function struct {
 	notimplemented.Function
 	b      *Builder
 	name   string
 	parent *Function
 
-	// All functions of a program share one numbering of values: a closure can be anywhere, and a number identifies its
-	// operation.
+	// All functions of a program share one numbering of values, which identifies operations.
 	text     *stablehlo.Function
 	outputs  []*value
 	returned bool
@@ -63,8 +61,7 @@ func notImplemented(kind compute.OpType) error {
 // Main returns the program's main function, a *[Function].
 func (b *Builder) Main() compute.Function { return b.main }
 
-// NewFunction returns a function for [Function.Call]. It can use only its own parameters. The name must be new in the
-// program.
+// NewFunction returns a function for [Function.Call]. It sees only its own parameters. The name must be new.
 func (b *Builder) NewFunction(name string) (compute.Function, error) {
 	err := b.open()
 	switch {
@@ -84,7 +81,7 @@ func (b *Builder) NewFunction(name string) (compute.Function, error) {
 }
 
 // Closure returns a function for [Function.While], [Function.If] or [Function.Sort]. It can use values of the function
-// that has this operation, even if that is not f: GoMLX makes all closures in main.
+// with this operation, not only of f: GoMLX makes all closures in main.
 func (f *Function) Closure() (compute.Function, error) {
 	if err := f.b.open(); err != nil {
 		return nil, fmt.Errorf("hlo: closure: %w", err)
@@ -98,7 +95,7 @@ func (f *Function) Name() string { return f.name }
 // Builder returns the builder of the program.
 func (f *Function) Builder() compute.Builder { return f.b }
 
-// Parent returns the function in which a closure was made, nil for others.
+// Parent returns the function that made a closure, nil for others.
 func (f *Function) Parent() compute.Function {
 	if f.parent == nil {
 		return nil
@@ -116,8 +113,8 @@ func (f *Function) String() string {
 	return fmt.Sprintf("function %q", f.name)
 }
 
-// Parameter adds an input. Inputs are fed in the order of their addition. With a nil sharding, an input of main is
-// whole on each device. Parameters of closures take no sharding.
+// Parameter adds an input. Inputs are fed in this order. With a nil sharding, an input of main is whole on each device.
+// Closures take no shardings.
 func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	made, err := f.emitOne(compute.OpTypeParameter, nil, func([]*value) (*value, error) {
 		if err := checkShape(shape); err != nil {
@@ -154,7 +151,7 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 	return made, err
 }
 
-// Return ends the function with at least one output. shardings is nil or has one entry per output, each possibly nil.
+// Return ends the function with one output or more. shardings is nil or has one entry per output, possibly nil.
 // Closures take no shardings.
 func (f *Function) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	if err := f.finish(outputs, shardings); err != nil {
@@ -222,7 +219,7 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 	})
 }
 
-// While repeats body, which maps a state to the next state, while cond of the state is true. It returns the last state.
+// While maps the state by body while cond of it is true, and returns the last state.
 func (f *Function) While(cond, body compute.Function, initialState ...compute.Value) ([]compute.Value, error) {
 	if c, ok := body.(*Function); ok && c != nil && c.branch {
 		return f.chosen(c, initialState)
@@ -244,9 +241,9 @@ func (f *Function) While(cond, body compute.Function, initialState ...compute.Va
 	})
 }
 
-// Branch marks the closure of parameter o as a branch. A While with this closure as its body becomes a stablehlo.case:
-// it runs one of the true branches of the closure's Ifs. The first input, an int32 scalar, selects it; a number out of
-// range selects the last one. XLA may turn an If, but not a case, into a select that computes both.
+// Branch marks the closure of parameter o as a branch. A While with this body becomes a stablehlo.case, which XLA, in
+// contrast to an If, never turns into a select of all branches. It runs one true branch of the closure's Ifs: that of
+// its first input, an int32 scalar, or the last one if the number is out of range.
 func (o *op) Branch() { o.in.branch = true }
 
 func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value, error) {
@@ -336,7 +333,7 @@ func (f *Function) finished(role string, argument compute.Function) (*Function, 
 	return g, nil
 }
 
-// region prepares a closure for the next statement of f. takes and gives are the required shapes; nil gives allows any.
+// region prepares a closure for the next statement of f. A nil gives allows any outputs.
 func (f *Function) region(role string, argument compute.Function, takes, gives []shapes.Shape) (*stablehlo.Function, error) {
 	c, err := f.finished(role, argument)
 	if err != nil {
@@ -387,7 +384,7 @@ func sameShapes(a string, have []shapes.Shape, b string, want []shapes.Shape) er
 	return nil
 }
 
-// reach visits all functions that list needs and returns those that are called.
+// reach visits all functions that list needs and returns the called ones.
 func reach(list []*Function, seen map[*Function]bool) (called []*Function) {
 	for _, f := range list {
 		if seen[f] {
@@ -426,7 +423,7 @@ func definitions(called []*Function, live map[int]bool) ([]string, error) {
 	return texts, nil
 }
 
-// live returns the statements that lead to the outputs, and notes their values in numbers. GoMLX differentiates for all
+// live returns the statements that lead to the outputs, and notes their values' numbers. GoMLX differentiates for all
 // operands, needed or not.
 func (f *Function) live(numbers map[int]bool) []*stablehlo.Statement {
 	used := map[string]bool{} // by name: closures have aliases

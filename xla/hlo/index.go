@@ -136,8 +136,8 @@ func (f *Function) scatter(
 	})
 }
 
-// DynamicSlice takes a slice of operand at computed indices: one scalar per axis, or one vector for all axes. The start
-// is clamped so that the slice fits.
+// DynamicSlice takes a slice at computed indices: one scalar per axis, or one vector. The start is clamped so that the
+// slice fits.
 func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Value, sliceDims []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicSlice, append([]compute.Value{operand}, startIndices...), func(v []*value) (*value, error) {
 		x := v[0]
@@ -155,7 +155,7 @@ func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Va
 	})
 }
 
-// DynamicUpdateSlice writes update over a slice of operand. startIndices are as in [Function.DynamicSlice].
+// DynamicUpdateSlice writes update at startIndices, as in [Function.DynamicSlice].
 func (f *Function) DynamicUpdateSlice(operand, update compute.Value, startIndices []compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicUpdateSlice, append([]compute.Value{operand, update}, startIndices...), func(v []*value) (*value, error) {
 		x, update := v[0], v[1]
@@ -176,7 +176,7 @@ func (f *Function) DynamicUpdateSlice(operand, update compute.Value, startIndice
 	})
 }
 
-// places returns the start of a slice as one scalar per axis, all of one dtype.
+// places returns one scalar per axis, all of one dtype.
 func places(x *value, starts []*value) ([]*value, error) {
 	rank := x.Shape().Rank()
 	if len(starts) == 1 && slices.Equal(dims(starts[0]), []int{rank}) {

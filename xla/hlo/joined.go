@@ -39,9 +39,8 @@ func (b *Builder) notePadded(v, x, fill *value, before, behind, between []int) {
 	}
 }
 
-// joined writes the sum of two arrays as a concatenation if their nonzero parts do not overlap; otherwise it returns
-// nil. Gradients of slices, such as an LSTM's gates, are such sums. XLA would test for each element of a sum of Pads
-// which operand it is in.
+// joined writes a sum of arrays with disjoint nonzero parts as a concatenation, or returns nil. Gradients of slices,
+// such as an LSTM's gates, are such sums. XLA would test for each element which Pad it is in.
 func (f *Function) joined(lhs, rhs *value) (*value, error) {
 	a, ok := f.b.padded[lhs]
 	b, also := f.b.padded[rhs]

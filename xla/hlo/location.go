@@ -15,7 +15,7 @@ import (
 // Error reports an operation that a [Builder] refused.
 type Error struct {
 	Operation compute.OpType
-	// Operands has the operands' shapes. It is empty if an operand is not a value of the builder.
+	// Operands has the operands' shapes, none if an operand is not the builder's.
 	Operands []shapes.Shape
 	Err      error
 }
@@ -42,8 +42,8 @@ func shapeList(list []shapes.Shape) string {
 type Operation struct {
 	Kind              compute.OpType
 	Operands, Outputs []shapes.Shape
-	// Where is the line of the user's code that asked for the operation, as "package/file.go:12". It is "" for
-	// operations that lazo adds, for example gradients.
+	// Where is the line of the user's code, as "package/file.go:12", or "" for lazo's own operations, for example
+	// gradients.
 	Where string
 
 	end int // number after its last value
@@ -88,8 +88,7 @@ var (
 	codePattern  = regexp.MustCompile("opcode `([a-z0-9-]+)`")
 )
 
-// Locate finds the operation that a plugin's error message refers to: by the line in the message, or by an opcode that
-// only one operation has.
+// Locate finds the operation of a plugin's error message: by its line, or by an opcode that only one operation has.
 func (m *Module) Locate(words string) (Operation, bool) {
 	s := m.source
 	if s == nil {
@@ -126,8 +125,8 @@ func (m *Module) Locate(words string) (Operation, bool) {
 	return s.operations[at[0]], true
 }
 
-// Lines maps the lines of [Module.Text], counted from 1, to the operations that wrote them. A line that defines no
-// value belongs to the statement above it.
+// Lines maps the lines of [Module.Text], from 1, to their operations. A line without a value belongs to the statement
+// above it.
 func (m *Module) Lines() map[int]Operation {
 	if m.source == nil {
 		return nil
@@ -169,7 +168,7 @@ func (s *source) operationAt(body string, line int) (int, bool) {
 	return 0, false
 }
 
-// Largest returns up to n operations with the largest outputs, in decreasing order. Adjacent ones with the same kind,
+// Largest returns up to n operations with the largest outputs, in decreasing order. Adjacent ones of the same kind,
 // operand shapes and line count once.
 func (m *Module) Largest(n int) []Operation {
 	if m.source == nil {

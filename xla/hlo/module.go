@@ -16,12 +16,12 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Module is a program that is ready to be compiled. Its fields must not be changed.
+// Module is a program, ready to be compiled. Do not change its fields.
 type Module struct {
 	Name       string
 	Parameters []Parameter
 	Outputs    []Output
-	// InPlace maps the index of an output to the index of the parameter that it overwrites.
+	// InPlace maps an output to the parameter that it overwrites, by indices.
 	InPlace map[int]int
 	// Ops counts GoMLX's operations in the program, with parameters and constants.
 	Ops map[compute.OpType]int
@@ -39,7 +39,7 @@ type Parameter struct {
 	Name  string
 	Shape shapes.Shape
 	split *shardy.ShardingSpec // nil: unspecified
-	// Value has the bytes of a large constant, see [Builder.Apart]; nil for other parameters.
+	// Value has the bytes of a large constant ([Builder.Apart]), else nil.
 	Value []byte
 }
 
@@ -84,14 +84,14 @@ func (o Output) Part() (shapes.Shape, error) {
 	return part, nil
 }
 
-// Devices describes the devices of a program. At most one of Replicas and Partitions is above 1.
+// Devices has the devices of a program. At most one of Replicas and Partitions is above 1.
 type Devices struct {
-	// Replicas is the number of devices that run the same program on their own inputs (GoMLX's SPMD). 0 means 1.
+	// Replicas run the same program on their own inputs (GoMLX's SPMD). 0 means 1.
 	Replicas int
-	// Partitions is the number of devices over which XLA's Shardy partitions the program, by the shardings of inputs
-	// and outputs. 0 means no partitioning.
+	// Partitions are the parts into which XLA's Shardy divides the program, by the shardings of inputs and outputs. 0
+	// means none.
 	Partitions int
-	// Assignment lists a device for each replica or partition; nil leaves the choice to the runtime.
+	// Assignment has a device per replica or partition; nil leaves the choice to the runtime.
 	Assignment []compute.DeviceNum
 }
 
@@ -132,7 +132,7 @@ func (m *Module) Text() string {
 	return text.String()
 }
 
-// function writes the program as a function. The caller of a private one declares its aliases and shardings.
+// function writes the program. The caller of a private function declares its aliases and shardings.
 func (m *Module) function(visibility, name string) string {
 	var inputs, outputs []string
 	over := map[int]int{}
@@ -207,8 +207,8 @@ func (m *Module) Unused() (places []int) {
 	return places
 }
 
-// Without returns a copy without some of the [Module.Unused] parameters. It returns an error if the program uses one of
-// them or overwrites it in place.
+// Without returns a copy without some [Module.Unused] parameters. It returns an error if the program uses or overwrites
+// one of them.
 func (m *Module) Without(unused ...int) (*Module, error) {
 	all := m.Unused()
 	less := m.clone()

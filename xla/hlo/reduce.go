@@ -127,7 +127,7 @@ func sideBySide(axes []int) bool {
 const fewElements = 4096
 
 // joinAxes merges adjacent axes, with a barrier against a split. XLA's CPU reduces over several axes 2 to 30 times as
-// slowly as over one: docs/maintain/performance.md.
+// slowly: docs/maintain/performance.md.
 func joinAxes(v *value, first, n int) (*value, error) {
 	from := dims(v)
 	size := 1
@@ -141,7 +141,7 @@ func joinAxes(v *value, first, n int) (*value, error) {
 	return kept(joined)
 }
 
-// ReduceSum adds up over axes. No axes mean all axes, here and in the other reductions.
+// ReduceSum adds up over axes. In all reductions, no axes mean all axes.
 func (f *Function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceSum, x, axes)
 }
@@ -191,8 +191,8 @@ func (f *Function) ReduceLogicalXor(x compute.Value, axes ...int) (compute.Value
 	return f.reduce(compute.OpTypeReduceLogicalXor, x, axes)
 }
 
-// ArgMinMax returns the index of the minimum or maximum along an axis, and removes the axis. The first of equal
-// elements counts; the first NaN precedes all others.
+// ArgMinMax returns the index of the minimum or maximum along an axis, which is removed. The first of equal elements
+// counts; the first NaN precedes all others.
 func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType, isMin bool) (compute.Value, error) {
 	return f.each(compute.OpTypeArgMinMax, real|boolean, x, func(x *value) (*value, error) {
 		if shapeOf(x).DType == dtypes.Bool { // XLA has no order of bools

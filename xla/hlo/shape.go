@@ -96,8 +96,8 @@ func reshape(v *value, dimensions ...int) (*value, error) {
 	return stablehlo.Reshape(v, like(v, dimensions...))
 }
 
-// BroadcastInDim maps axis i of x to axis broadcastAxes[i] of the output, in increasing order. It repeats x along the
-// other axes, and where x has dimension 1.
+// BroadcastInDim maps axis i of x to axis broadcastAxes[i] of the output, in increasing order, and repeats along other
+// axes and dimensions of 1.
 func (f *Function) BroadcastInDim(x compute.Value, outputShape shapes.Shape, broadcastAxes []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeBroadcastInDim, []compute.Value{x}, func(v []*value) (*value, error) {
 		from := shapeOf(v[0])
@@ -190,8 +190,8 @@ func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (comput
 	})
 }
 
-// Pad inserts the scalar fillValue before, after and between the elements of each axis. Negative padding before or
-// after removes elements. Axes without a config are unchanged.
+// Pad inserts the scalar fillValue before, after and between the elements of each axis. Negative padding removes
+// elements. Other axes are unchanged.
 func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis) (compute.Value, error) {
 	return f.emitOne(compute.OpTypePad, []compute.Value{x, fillValue}, func(v []*value) (*value, error) {
 		rank := v[0].Shape().Rank()
@@ -216,7 +216,7 @@ func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis
 	})
 }
 
-// always returns a true condition that XLA cannot fold: x·0 is 0 or NaN, where x is an element.
+// always returns a true condition that XLA cannot fold: x·0 is 0 or NaN.
 func (f *Function) always(c *chain, of *value) *value {
 	limits := slices.Repeat([]int{1}, of.Shape().Rank())
 	first := c.do(func() (*value, error) { return stablehlo.Slice(of, make([]int, len(limits)), limits, nil) })
@@ -226,8 +226,8 @@ func (f *Function) always(c *chain, of *value) *value {
 	return c.two(stablehlo.Or, c.compare(product, zero, types.CompareEQ), c.compare(product, product, types.CompareNE))
 }
 
-// Returns x after other is computed. XLA's CPU drops barriers before it merges equal operations, so a recomputation
-// (rematerialization) would be merged away. There, x is selected by always.
+// Returns x after other is computed. XLA's CPU drops barriers before it merges equal operations, which would undo
+// rematerialization. There, x is selected by always.
 func (f *Function) behind(x, other *value) (*value, error) {
 	if !f.b.cpu || classOf(other) != float || slices.Contains(dims(other), 0) {
 		return kept(x, other)

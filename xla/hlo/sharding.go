@@ -35,8 +35,8 @@ func (b *Builder) DistributedSPMD(numDevices int) error {
 	return nil
 }
 
-// DistributedAutoSharding makes XLA's Shardy partition the program over the devices of the meshes. Call it before
-// adding a parameter with a sharding.
+// DistributedAutoSharding makes XLA's Shardy partition the program over the meshes. Call it before adding parameters
+// with shardings.
 func (b *Builder) DistributedAutoSharding(meshes ...compute.Mesh) error {
 	err := b.undecided()
 	if err == nil && len(meshes) == 0 {
@@ -93,8 +93,8 @@ func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	return nil
 }
 
-// sharding converts GoMLX's sharding to Shardy's. An axis that does not divide evenly is an error for an input, and
-// whole for an output, as in XLA.
+// sharding converts to Shardy. An axis that does not divide evenly is an error for an input, and whole for an output,
+// as in XLA.
 func (b *Builder) sharding(spec *compute.ShardingSpec, shape shapes.Shape, output bool) (*shardy.ShardingSpec, error) {
 	if spec == nil {
 		return nil, nil

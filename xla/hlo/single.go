@@ -15,12 +15,11 @@ import (
 // Single is one operation as a program, with the values of its operands.
 type Single struct {
 	Kind compute.OpType
-	// Module has one parameter per operand, then one per value that the operation's closures capture. Operations of the
-	// same kind, shapes, attributes and functions have the same text.
+	// Module has one parameter per operand, then one per captured value. Operations of the same kind, shapes,
+	// attributes and functions have the same text.
 	Module   *Module
 	Operands []compute.Buffer
-	// Where is the line of the user's code that asked for the operation, "" for operations that lazo adds, for example
-	// gradients.
+	// Where is the line of the user's code, or "" for lazo's own operations, for example gradients.
 	Where string
 }
 
@@ -38,9 +37,9 @@ func (e *eager) outer(o *op) string {
 	return fmt.Sprintf("outer%d", i)
 }
 
-// NewEager returns a builder that runs each operation when it is added. run receives the operation with the values of
-// its operands, and returns the values of its outputs. [Builder.Known] and [Builder.KnownConstant] replace Parameter
-// and Constant, and there is no Compile. Operations run on one device.
+// NewEager returns a builder that runs each operation when it is added, on one device. run receives the operation with
+// its operands and returns its outputs. [Builder.Known] and [Builder.KnownConstant] replace Parameter and Constant. Do
+// not call Compile.
 func NewEager(name string, run func(Single) ([]compute.Buffer, error)) *Builder {
 	b := New(name, nil)
 	b.eager = &eager{run: run, values: map[*value]compute.Buffer{}}
@@ -72,7 +71,7 @@ func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) 
 	return x, err
 }
 
-// Value returns the buffer of a value, for builders of [NewEager]. The function run owns the buffer.
+// Value returns the buffer of a value of a [NewEager] builder. It belongs to run.
 func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	ops, err := b.known([]compute.Value{x})
 	if err != nil {
@@ -154,8 +153,7 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 // numbered matches names that depend on other operations.
 var numbered = regexp.MustCompile(`(%|%outer|%arg|@f)(\d+)\b`)
 
-// renumber makes the text depend only on its operation. Captured values of main become parameters; their buffers are
-// appended to values.
+// renumber makes the text depend only on its operation. Captured values of main become parameters.
 func (e *eager) renumber(m *Module, values []compute.Buffer) []compute.Buffer {
 	names := map[string]string{}
 	rename := func(text string) string {

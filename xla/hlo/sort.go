@@ -13,11 +13,11 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// Sort sorts all inputs along an axis by the comparator, which takes a pair of elements of each input (lhs0, rhs0,
-// lhs1, rhs1, …) and reports whether lhs comes first. The documentation of compute describes another order of
-// parameters; GoMLX and its other backends use this one. The comparator must not capture values.
+// Sort sorts all inputs along an axis. comparator takes a pair of elements of each input (lhs0, rhs0, lhs1, rhs1, …)
+// and reports whether lhs comes first. (compute documents another order; GoMLX and its backends use this one.) It must
+// not capture values.
 //
-// Floats are compared in total order: -0 before 0, and NaNs of either sign after +Inf.
+// Floats are in total order: -0 before 0, and NaNs of either sign after +Inf.
 func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, inputs ...compute.Value) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeSort, inputs, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
@@ -50,8 +50,8 @@ func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, in
 	})
 }
 
-// inTotalOrder compares floats in total order: ordinary comparisons with NaN leave its neighbours in any order. A
-// comparison of a value with itself, a test for NaN, is unchanged.
+// inTotalOrder changes float comparisons to total order, since NaN would leave its neighbours in any order. x == x, a
+// test for NaN, is unchanged.
 func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	statements = slices.Clone(statements)
 	for i, s := range statements {

@@ -8,18 +8,18 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// ErrTraced reports that a value from the traced body of a loop or a branch was used outside the body.
+// ErrTraced reports a value of a loop's or a branch's traced body that is used outside the body.
 var ErrTraced = errors.New("the value was made in the body of a loop or of a branch and is not there outside of it: have the body return it")
 
-// trace records the values of a body. The body is traced in main and written again in a function, so its values in main
-// must not be used.
+// trace has the values of a body. The body is traced in main and written again in a function, so main must not use
+// them.
 type trace struct {
 	open, whole bool // open: in BeginTrace
 	values      map[*value]bool
 }
 
-// BeginTrace starts the trace of a body. Until [Builder.TraceBody], each OptimizationBarrier is a parameter of the
-// body. Values that depend on a parameter belong to the body; if whole is set, all values but constants do.
+// BeginTrace starts the trace of a body. Until [Builder.TraceBody], each OptimizationBarrier is a parameter. Values
+// that depend on one belong to the body; if whole is set, all values but constants do.
 func (b *Builder) BeginTrace(whole bool) {
 	b.traces = append(b.traces, trace{true, whole, map[*value]bool{}})
 }
@@ -27,7 +27,7 @@ func (b *Builder) BeginTrace(whole bool) {
 // TraceBody ends the parameters.
 func (b *Builder) TraceBody() { b.traces[len(b.traces)-1].open = false }
 
-// EndTrace ends the body. A later use of the body's values returns [ErrTraced].
+// EndTrace ends the body. Later use of its values returns [ErrTraced].
 func (b *Builder) EndTrace() {
 	last := len(b.traces) - 1
 	if b.left == nil {
@@ -79,7 +79,7 @@ func (o *op) hands(operand compute.Value) bool {
 // taken is a captured value and its replacement: see Instead.
 type taken struct{ made, now *op }
 
-// Captured returns the values that the operation's closures capture. A graph does not show them: they are not operands.
+// Captured returns the values that the operation's closures capture. They are not operands of the graph's node.
 func (o *op) Captured() []compute.Value {
 	list := make([]compute.Value, len(o.takes))
 	for i, t := range o.takes {
@@ -89,7 +89,7 @@ func (o *op) Captured() []compute.Value {
 }
 
 // Instead makes the operation's closures capture to[i] in place of from[i] when it is written again, until end is
-// called. A body is traced with other values than it has in its loop.
+// called.
 func (o *op) Instead(from, to []compute.Value) (end func()) {
 	b := o.in.b
 	before := b.instead
