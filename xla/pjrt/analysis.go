@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// OptimizedProgram returns the program that the plugin runs, and its format: "hlo" is a serialized HloModuleProto.
+// OptimizedProgram returns the program that the plugin runs, and its format, "hlo" for a serialized HloModuleProto.
 func (e *Executable) OptimizedProgram() (program []byte, format string, err error) {
 	err = e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {
 		program, format, err = p.optimizedProgram(e.pair)
@@ -39,8 +39,7 @@ func (p *Plugin) optimizedProgram(executable unsafe.Pointer) (program []byte, fo
 	return program, goString(code.format, code.format_size), nil
 }
 
-// Fingerprint is equal for executables of the same program, options and compiler. It returns [ErrUnimplemented] if the
-// plugin has none.
+// Fingerprint is equal for the same program, options and compiler; [ErrUnimplemented] if the plugin has none.
 func (e *Executable) Fingerprint() (string, error) {
 	var text string
 	err := e.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -54,7 +53,7 @@ func (e *Executable) Fingerprint() (string, error) {
 	return text, err
 }
 
-// Serialize returns the executable in the plugin's own format, for [Client.Load].
+// Serialize returns the executable in the plugin's format, for [Client.Load].
 func (e *Executable) Serialize() ([]byte, error) {
 	var serialized []byte
 	err := e.with(func(p *Plugin, api *C.lazo_Api) error {

@@ -12,15 +12,13 @@ import (
 )
 
 // KeepBlocks makes the plugin reuse freed memory blocks of 1 MiB and more. XLA's CPU plugin allocates intermediate
-// values and outputs in each run. malloc returns large blocks to the kernel, so each run would touch all pages for the
-// first time, a quarter of a transformer step's time.
+// values and outputs in each run, and malloc returns large blocks to the kernel: page faults took a quarter of a
+// transformer's step.
 //
-// The blocks kept amount to at most the largest total in use at once. They are freed if unused, after long
-// compilations, with a client, by [FreeBlocks], and before malloc fails. Only the plugin's references to malloc are
-// redirected, not those of other libraries or of Go.
+// The blocks kept are at most the largest total in use at once. They are freed if unused, after long compilations, with
+// a client, by [FreeBlocks], and before malloc fails. Only the plugin's references to malloc are redirected.
 //
-// It returns [ErrUnimplemented] on systems other than Linux and for plugins without such references; the plugin then
-// works more slowly.
+// It returns [ErrUnimplemented] on other systems than Linux and for plugins without such references.
 func (p *Plugin) KeepBlocks() error {
 	switch n := C.lazo_keep_blocks(unsafe.Pointer(p.api.Error_Destroy)); {
 	case n > 0:
@@ -35,20 +33,20 @@ func (p *Plugin) KeepBlocks() error {
 
 var blocksKept atomic.Bool
 
-// longCompile is the compile time from which trim, some milliseconds, is worth its time.
+// longCompile is the compile time from which trim pays.
 const longCompile = 100 * time.Millisecond
 
-// afterCompile trims after a long compilation, which leaves tens of megabytes of free memory.
+// afterCompile frees the tens of megabytes that a compilation leaves.
 func afterCompile(took time.Duration) {
 	if took >= longCompile && blocksKept.Load() {
 		trim()
 	}
 }
 
-// FreeBlocks frees all blocks that [Plugin.KeepBlocks] keeps. It takes microseconds.
+// FreeBlocks frees all blocks of [Plugin.KeepBlocks], in microseconds.
 func FreeBlocks() { C.lazo_free_blocks(0) }
 
-// trim also makes malloc return free memory to the kernel, which takes milliseconds.
+// trim also returns malloc's free memory to the kernel, in milliseconds.
 func trim() { C.lazo_free_blocks(1) }
 
 // blockCounts counts blocks of 1 MiB and more.

@@ -10,8 +10,8 @@ import (
 
 // Buffer is an array on a device. The caller that receives it closes it.
 //
-// A [Call] that replaces an argument changes the array that its Buffer holds. A run deletes the array of a donated
-// argument; the Buffer must still be closed.
+// A [Call] may replace the array that a Buffer holds. A run deletes the array of a donated argument; the Buffer must
+// still be closed.
 type Buffer struct {
 	*object
 	shape  Shape
@@ -58,7 +58,7 @@ func (b *Buffer) Size() (int64, error) {
 	return int64(args.on_device_size_in_bytes), err
 }
 
-// Ready returns an event for the end of the array's computation. A failed computation is the event's error.
+// Ready returns an event for the end of the array's computation, with its error.
 func (b *Buffer) Ready() (*Event, error) {
 	var event *Event
 	err := b.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -72,7 +72,7 @@ func (b *Buffer) Ready() (*Event, error) {
 	return event, err
 }
 
-// Delete frees the array's memory as soon as no program needs it. The Buffer must still be closed.
+// Delete frees the array as soon as no program needs it. The Buffer must still be closed.
 func (b *Buffer) Delete() error {
 	return b.with(func(p *Plugin, api *C.lazo_Api) error {
 		args := C.lazo_Buffer_Delete_Args{buffer: b.ptr}
@@ -113,5 +113,5 @@ func (b *Buffer) CopyTo(device *Device) (*Buffer, error) {
 	return copied, err
 }
 
-// Close releases the buffer. Its memory is freed when no program and no [View] needs it.
+// Close releases the buffer. The memory is freed when no program and no [View] needs it.
 func (b *Buffer) Close() error { return closeNow(b) }

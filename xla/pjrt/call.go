@@ -11,10 +11,10 @@ import (
 	"unsafe"
 )
 
-// Call is a program with its arguments, for repeated runs. A run is one C call, whatever the number of arguments.
+// Call is a program with its arguments, for repeated runs of one C call each.
 //
-// A Call owns neither its buffers nor its program. Several Calls can share buffers: a run that replaces a buffer in one
-// replaces it in all.
+// A Call owns neither its buffers nor its program. Several Calls can share buffers: a run of one replaces a buffer in
+// all.
 type Call struct {
 	*object
 	run     launch
@@ -32,10 +32,10 @@ var callKind = &kind{name: "call", live: &live.calls, free: func(o *object) erro
 	return err
 }}
 
-// keptBytes is the largest host input that keeps its buffer between runs: copying it is faster than a new buffer.
+// keptBytes is the largest host input whose buffer is kept: copying is faster than a new buffer.
 const keptBytes = 16 << 10
 
-// NewCall prepares runs of the program on its devices. A portable program has none and returns [ErrInvalidArgument].
+// NewCall prepares runs of the program. A portable program returns [ErrInvalidArgument].
 func (e *Executable) NewCall(options CallOptions) (*Call, error) {
 	if err := e.use(); err != nil {
 		return nil, err
@@ -113,7 +113,6 @@ func (e *Executable) newCall(options CallOptions) (*Call, error) {
 	return collect(c), nil
 }
 
-// prepareHost fills in PJRT's arguments for host inputs, except the address.
 func (c *Call) prepareHost() {
 	dims := unsafe.Slice(c.run.c.host_dims, len(c.host)*maxDims)
 	for h, input := range c.host {
@@ -129,7 +128,7 @@ func (c *Call) prepareHost() {
 	}
 }
 
-// keepHost makes the buffers that small host inputs reuse. Donated arguments get a new buffer in each run.
+// keepHost makes the kept buffers of host inputs. Donated arguments need a new buffer in each run.
 func (c *Call) keepHost(donated map[int]int) error {
 	zeros := make([]byte, keptBytes)
 	p := c.run.of.client.plugin
@@ -152,7 +151,7 @@ func (c *Call) hostArgs() []C.lazo_Client_BufferFromHostBuffer_Args {
 	return unsafe.Slice(c.run.c.host, len(c.run.devices)*len(c.host))
 }
 
-// Set sets an argument for the following runs, on a device by its index in [Executable.Devices].
+// Set sets an argument of the following runs. device is an index of [Executable.Devices].
 func (c *Call) Set(device, argument int, b *Buffer) error {
 	if err := c.useAlone(); err != nil {
 		return err
@@ -176,8 +175,8 @@ func (c *Call) set(device, argument int, b *Buffer) error {
 	return nil
 }
 
-// KeepArguments sets whether following runs copy donated arguments. A failed [Call.Run] then loses nothing, but a run
-// needs memory for both copies.
+// KeepArguments sets whether following runs copy donated arguments, which needs more memory. A failed [Call.Run] then
+// loses nothing.
 func (c *Call) KeepArguments(keep bool) error {
 	if err := c.useAlone(); err != nil {
 		return err
@@ -192,16 +191,16 @@ func (c *Call) KeepArguments(keep bool) error {
 }
 
 // Run runs the program and waits for its end. host has the memory of the host inputs, device after device; it is not
-// used after Run. Run returns, for each device, the outputs that replace no argument. The caller owns them.
+// used after Run. Run returns, by device, the outputs that replace no argument. The caller owns them.
 //
-// A [*RunError] lists the arguments that were lost. [ErrBusy] and [ErrClosed] mean that nothing was done.
+// A [*RunError] lists the lost arguments. [ErrBusy] and [ErrClosed] mean that nothing was done.
 func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
 	return c.RunInto(nil, host...)
 }
 
-// RunInto is Run that copies the outputs of [CallOptions].Read to memory, in the same C call, and makes no Buffers of
-// them. memory has one slice for each, device after device, of exactly the output's size. The copies are row-major. If
-// memory is empty it is Run. An error of the copy is a [*RunError] with Ran set.
+// RunInto is Run that copies the outputs of [CallOptions].Read to memory and makes no Buffers of them. memory has one
+// slice for each, device after device, of exactly the output's size, row-major. If memory is empty it is Run. An error
+// of the copy is a [*RunError] with Ran set.
 func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 	x, err := c.start(C.LAZO_RUN, host, memory)
 	if err != nil {
@@ -210,12 +209,12 @@ func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 	return x.Outputs, nil
 }
 
-// Start is Run without the wait. It copies the host inputs. Replaced arguments hold the outputs at once, and other runs
-// can follow. A later error is that of the events and buffers; the replaced arguments are then lost.
+// Start is Run without the wait. It copies the host inputs. Replaced arguments hold the outputs at once, for further
+// runs. A later error is that of the events and buffers; replaced arguments are then lost.
 func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_START, host, nil) }
 
-// StartShared is Start without the copy of host inputs, on devices that can use host memory. The memory must not be
-// changed before the run ends ([Execution.Await]).
+// StartShared is Start without the copy, on devices that can use host memory. Do not change the memory before the run
+// ends ([Execution.Await]).
 func (c *Call) StartShared(host ...[]byte) (*Execution, error) {
 	return c.start(C.LAZO_STAY, host, nil)
 }
@@ -276,8 +275,8 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 	return c.run.results(until)
 }
 
-// point stores a pinned Go address in C memory as a number. A pointer store would make Go's collector look at the old
-// value, which may be freed memory, and end the process.
+// point stores a pinned Go address as a number. A pointer store would show Go's collector the old value, which may be
+// freed memory, and end the process.
 func point(place *unsafe.Pointer, to *byte) {
 	*(*uintptr)(unsafe.Pointer(place)) = uintptr(unsafe.Pointer(to))
 }

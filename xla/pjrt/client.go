@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// Client is a connection to the devices of a plugin. It owns all objects made with it.
+// Client is a connection to a plugin's devices. It owns all objects made with it.
 type Client struct {
 	plugin *Plugin
 	ptr    unsafe.Pointer
@@ -30,9 +30,9 @@ type Client struct {
 	first  *object
 }
 
-// NewClient creates a client. options are the plugin's own, such as "cpu_device_count"; values are string, int64,
-// []int64, float32 or bool. store connects the clients of several processes, if the options ask for it (GPU plugins:
-// "node_id" and "num_nodes"). It may be nil, and is used until Close.
+// NewClient creates a client. options are the plugin's, such as "cpu_device_count", of type string, int64, []int64,
+// float32 or bool. store connects the clients of several processes, if the options ask for it (GPU plugins: "node_id"
+// and "num_nodes"). It may be nil, and is used until Close.
 func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -120,17 +120,17 @@ func (c *Client) Platform() string { return c.name }
 // PlatformVersion returns the plugin's text about the platform's version.
 func (c *Client) PlatformVersion() string { return c.text }
 
-// ProcessIndex returns this process's index among the connected ones, 0 for a single process.
+// ProcessIndex returns this process's index, 0 for a single process.
 func (c *Client) ProcessIndex() int { return c.index }
 
 // Devices returns the devices of all processes.
 func (c *Client) Devices() []*Device { return append([]*Device{}, c.all...) }
 
-// AddressableDevices returns the devices of this process, which can hold buffers and run programs.
+// AddressableDevices returns this process's devices, which can hold buffers and run programs.
 func (c *Client) AddressableDevices() []*Device { return append([]*Device{}, c.local...) }
 
-// Close closes all objects made with the client, waits for running calls, and frees the client. Later uses return
-// [ErrClosed]. A second Close waits for the first and returns [ErrClosed].
+// Close closes all objects of the client, waits for running calls, and frees the client. Later uses, and a second Close
+// (after the first), return [ErrClosed].
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {

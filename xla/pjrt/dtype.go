@@ -6,10 +6,10 @@ import (
 	"unsafe"
 )
 
-// DType is the dtype of an array. The values are those of PJRT_Buffer_Type and of GoMLX.
+// DType is an array's dtype, numbered as PJRT_Buffer_Type and GoMLX's dtypes.
 type DType int
 
-// The dtypes. On the host, an element of less than a byte takes the low bits of a byte.
+// The dtypes. On the host, elements of less than a byte take the low bits of one.
 const (
 	Invalid DType = iota
 	Bool
@@ -46,7 +46,7 @@ const (
 // maxDims is the largest rank in lazo.
 const maxDims = 64 // LAZO_MAX_DIMS
 
-// dtypes has, by DType: the name in StableHLO, the bytes per element on the host, the number in XLA's protocol buffers.
+// dtypes has the name in StableHLO, the bytes per element on the host, and the number in XLA's protocol buffers.
 var dtypes = []struct {
 	name      string
 	size      int
@@ -81,7 +81,7 @@ func (d DType) packed() bool {
 	return slices.Contains([]DType{Int4, Uint4, Int2, Uint2, F4E2M1FN}, d)
 }
 
-// Shape is the dtype and the dimensions of an array. Do not change a Shape that others use.
+// Shape is the dtype and the dimensions of an array. Do not change a shared Shape.
 type Shape struct {
 	DType DType
 	Dims  []int // none for a scalar
@@ -101,7 +101,7 @@ func (s Shape) Equal(other Shape) bool {
 	return s.DType == other.DType && slices.Equal(s.Dims, other.Dims)
 }
 
-// Size returns the bytes of a row-major array on the host. It returns an error for invalid shapes.
+// Size returns the bytes of the array on the host, or an error for invalid shapes.
 func (s Shape) Size() (int, error) {
 	size := s.DType.Size()
 	if size == 0 || len(s.Dims) > maxDims {

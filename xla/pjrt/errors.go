@@ -71,13 +71,13 @@ var codeErrors = map[Code]error{
 var (
 	// ErrClosed reports a use after Close, of the value or of its client.
 	ErrClosed = errors.New("closed")
-	// ErrBusy reports a buffer that a run replaces and that has another user, or a Call that is running.
+	// ErrBusy reports a buffer in use that a run replaces, or a Call that is running.
 	ErrBusy = errors.New("in use by another call")
 	// ErrHandlerTaken reports another handler of this name ([Plugin.RegisterHandler]).
 	ErrHandlerTaken = errors.New("another handler was registered under this name")
 )
 
-// Error is an error of the plugin. errors.Is matches it with [ErrOutOfMemory] and similar errors, by its code.
+// Error is an error of the plugin. errors.Is matches [ErrOutOfMemory] and similar errors by its code.
 type Error struct {
 	Call    string // such as "PJRT_Client_Compile"
 	Code    Code
@@ -88,8 +88,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("pjrt: %s: %v: %s", e.Call, e.Code, e.Message)
 }
 
-// DiskFull reports whether a disk was full, for example that of a compiler's temporary files. CUDA reports the code of
-// out-of-memory for it.
+// DiskFull reports whether a disk was full, for example a compiler's temporary folder. CUDA then has the code of
+// out-of-memory.
 func (e *Error) DiskFull() bool { return strings.Contains(e.Message, "No space left on device") }
 
 // Is matches the error of the code, or only [syscall.ENOSPC] if a disk was full.

@@ -70,8 +70,7 @@ func (e *Event) Ready() (bool, error) {
 	return bool(args.is_ready), firstError(err, e.done())
 }
 
-// OnReady calls f once, in its own goroutine, with the error of the work when it has ended. That may be at once, and
-// happens even after Close.
+// OnReady calls f once, in its own goroutine, with the error of the work when it has ended, even after Close.
 func (e *Event) OnReady(f func(error)) error {
 	if err := e.use(); err != nil {
 		return err
@@ -97,7 +96,7 @@ func (p *Plugin) onReady(event unsafe.Pointer, f func(error)) error {
 	return nil
 }
 
-// lazoReady runs on a thread of the plugin, which it must not hold up.
+// lazoReady must not hold up the plugin's thread.
 //
 //export lazoReady
 func lazoReady(raw, cell unsafe.Pointer) {
@@ -107,6 +106,6 @@ func lazoReady(raw, cell unsafe.Pointer) {
 	go w.call(err)
 }
 
-// Close releases the event; the work continues. Close waits and returns the work's error for a copy to the host, and
-// for a run that uses host memory or replaces arguments.
+// Close releases the event. For a copy to the host, and for a run that uses host memory or replaces arguments, it waits
+// and returns the work's error.
 func (e *Event) Close() error { return closeNow(e) }

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Executable is a compiled program on its devices. The caller that receives it closes it; running executions still end
+// Executable is a compiled program on its devices. The caller that receives it closes it; running executions end
 // normally.
 type Executable struct {
 	*object
@@ -27,7 +27,7 @@ type Executable struct {
 	signatureErr error
 }
 
-// In executableKind, ptr is PJRT's loaded executable and pair the executable that describes it.
+// ptr is PJRT's loaded executable, pair the executable that describes it.
 var executableKind = &kind{name: "executable", live: &live.executables, free: func(o *object) error {
 	p := o.client.plugin
 	var err error
@@ -48,8 +48,8 @@ func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, e
 	return c.compile(program, formatMLIR, encoded)
 }
 
-// CompileHLO compiles a serialized HloModuleProto, as dumped before or between XLA's first passes
-// (xla_dump_hlo_as_proto in [CompileOptions].Debug). Plugins may end the process for the output of the last passes.
+// CompileHLO compiles a serialized HloModuleProto from before or between XLA's first passes (debug option
+// xla_dump_hlo_as_proto). Plugins may end the process for later ones.
 func (c *Client) CompileHLO(module []byte, options CompileOptions) (*Executable, error) {
 	if len(module) == 0 {
 		return nil, fmt.Errorf("pjrt: compile: %w: the module is empty", ErrInvalidArgument)
@@ -108,7 +108,7 @@ func pinnedProgram(program []byte, format string, pin *runtime.Pinner) *C.lazo_P
 	return code
 }
 
-// Load loads the output of [Executable.Serialize], from the same plugin and the same kind of device.
+// Load loads the output of [Executable.Serialize], of the same plugin and kind of device.
 func (c *Client) Load(serialized []byte) (*Executable, error) {
 	if err := c.use(); err != nil {
 		return nil, err
@@ -199,16 +199,16 @@ func (e *Executable) Name() string { return e.name }
 // Outputs returns the shapes of the outputs on each device.
 func (e *Executable) Outputs() []Shape { return append([]Shape{}, e.outputs...) }
 
-// Devices returns the devices of this process that run the program, none for a portable program.
+// Devices returns this process's devices of the program, none for a portable program.
 func (e *Executable) Devices() []*Device { return append([]*Device{}, e.devices...) }
 
-// Parameters returns the shapes of the arguments on each device, from the optimized program.
+// Parameters returns the shapes of the arguments on each device, as in the optimized program.
 func (e *Executable) Parameters() ([]Shape, error) {
 	s, err := e.entry()
 	return append([]Shape{}, s.parameters...), err
 }
 
-// Donated maps each output that overwrites an argument to that argument. A run consumes the argument.
+// Donated maps outputs to the arguments that they overwrite. A run consumes these.
 func (e *Executable) Donated() (map[int]int, error) {
 	s, err := e.entry()
 	donated := map[int]int{}

@@ -34,7 +34,7 @@ func (e *Executable) newRun(devices []*Device, args, hosts int) (launch, error) 
 
 func (r launch) free() { free(unsafe.Pointer(r.c)) }
 
-// failure returns the error of the last run, with the lost arguments.
+// failure returns the last run's error, with the lost arguments.
 func (r launch) failure() error {
 	p := r.of.client.plugin
 	cause := p.failure(runCalls[r.c.failed], r.c.error)
@@ -59,8 +59,8 @@ func (r launch) failure() error {
 	return e
 }
 
-// results wraps the outputs that replace no argument, and the events. On an error it closes all of them. until has what
-// each device uses until its event; it may be nil.
+// results wraps the outputs that replace no argument, and the events, or closes all of them on an error. until has what
+// each device uses until its event, or is nil.
 func (r launch) results(until []*held) (*Execution, error) {
 	x := &Execution{Outputs: make([][]*Buffer, len(r.devices))}
 	client, outs := r.of.client, len(r.of.outputs)
@@ -104,7 +104,7 @@ func (r launch) results(until []*held) (*Execution, error) {
 	return x, nil
 }
 
-// checkArgument checks a buffer's client, device and, if the plugin reports it, shape.
+// checkArgument checks a buffer's client, device and shape.
 func (e *Executable) checkArgument(b *Buffer, index int, on *Device) error {
 	if b == nil {
 		return fmt.Errorf("pjrt: run %s: argument %d: %w: there is no buffer", e.name, index, ErrInvalidArgument)
@@ -136,11 +136,11 @@ func (e *Executable) checkCount(args int) error {
 	return err
 }
 
-// Execute starts the program on its devices. args has the arguments for each device. Donated arguments
-// ([Executable.Donated]) are consumed; their Buffers must still be closed.
+// Execute starts the program. args has the arguments for each device. Donated arguments ([Executable.Donated]) are
+// consumed; their Buffers must still be closed.
 //
-// If the program does not start, the error is a [*RunError], or names a wrong argument, and then nothing was done.
-// Later errors are those of the events and outputs.
+// If the program does not start, the error is a [*RunError], or names a wrong argument. Later errors are those of the
+// events and outputs.
 func (e *Executable) Execute(args [][]*Buffer, options ExecuteOptions) (*Execution, error) {
 	if err := e.use(); err != nil {
 		return nil, err

@@ -11,18 +11,18 @@ import (
 	"unsafe"
 )
 
-// handlers has the registered handlers, which stay for the life of the process.
+// handlers stay for the life of the process.
 type handlers struct {
 	sync.Mutex
 	byTarget map[[2]string]unsafe.Pointer // by name and platform
 }
 
 // RegisterHandler registers a C function for custom calls with the target name and API version 4 (typed FFI), for the
-// life of the process. XLA calls it on its own threads. handler is an XLA_FFI_Handler (xla/ffi/api/c_api.h) that
-// answers queries for its metadata. platform is the plugin's name, "Host" for CPUs.
+// life of the process. It runs on XLA's threads. handler is an XLA_FFI_Handler (xla/ffi/api/c_api.h) that answers
+// queries for its metadata. platform is the plugin's name, "Host" for CPUs.
 //
-// Registering the same handler again does nothing. Another handler of the same name returns [ErrHandlerTaken], since
-// the plugin would silently keep the first. A plugin without the FFI extension returns [ErrUnimplemented].
+// The same handler may be registered again. Another one of that name returns [ErrHandlerTaken], which the plugin would
+// ignore. A plugin without the FFI extension returns [ErrUnimplemented].
 func (p *Plugin) RegisterHandler(name, platform string, handler unsafe.Pointer) error {
 	if name == "" || platform == "" || handler == nil {
 		return fmt.Errorf("pjrt: register the handler %q for %q: %w: it needs a name, a platform and a function", name, platform, ErrInvalidArgument)
@@ -60,7 +60,6 @@ func (p *Plugin) RegisterHandler(name, platform string, handler unsafe.Pointer) 
 	return nil
 }
 
-// extension returns an extension of the API, or nil.
 func (p *Plugin) extension(number C.int) *C.lazo_Extension_Base {
 	for e := (*C.lazo_Extension_Base)(p.api.head.extension_start); e != nil; e = e.next {
 		if e._type == number {

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// Put copies an array to the device. It does not use a.Data after it returns.
+// Put copies an array to the device. a.Data is not used later.
 func (d *Device) Put(a Array) (*Buffer, error) {
 	made, err := d.put(a, false)
 	if err != nil {
@@ -19,9 +19,9 @@ func (d *Device) Put(a Array) (*Buffer, error) {
 }
 
 // Share puts an array on the device without a copy, if the device can use host memory and the data is aligned to 64
-// bytes; otherwise it copies. Until release is called, the data must not be changed, and memory outside Go's heap must
-// not be freed. Share calls release once in its own goroutine, when the buffer is freed or the copy is done. A failed
-// Share does not call it.
+// bytes; otherwise it copies. Until release is called, do not change the data, and do not free memory outside Go's
+// heap. release is called once, in its own goroutine, when the buffer is freed or the copy is done; never if Share
+// fails.
 func (d *Device) Share(a Array, release func()) (*Buffer, error) {
 	var pin runtime.Pinner
 	if len(a.Data) > 0 {
@@ -89,7 +89,7 @@ func numbers(memory []C.int64_t, list []int) *C.int64_t {
 	return &memory[0]
 }
 
-// ToHost waits for the array and copies it to dst, row-major. dst must have exactly the array's size.
+// ToHost waits for the array and copies it to dst, row-major, which must have exactly its size.
 func (b *Buffer) ToHost(dst []byte) error {
 	if err := b.checkRoom(dst); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (b *Buffer) ToHost(dst []byte) error {
 	return firstError(err, b.done())
 }
 
-// StartToHost is [Buffer.ToHost] without the wait. dst must not be used before the event.
+// StartToHost is [Buffer.ToHost] without the wait. Do not use dst before the event.
 func (b *Buffer) StartToHost(dst []byte) (*Event, error) {
 	if err := b.checkRoom(dst); err != nil {
 		return nil, err
@@ -146,11 +146,10 @@ func (b *Buffer) checkRoom(dst []byte) error {
 // View is a buffer's memory, for devices that share memory with the host.
 type View struct {
 	*object
-	// Data is the row-major array, valid until Close. Do not write to it while a program may read it.
+	// Data is the row-major array, until Close. Do not write to it while a program may read it.
 	Data []byte
 }
 
-// In viewKind, ptr is the buffer's, which the view uses.
 var viewKind = &kind{name: "view", live: &live.views, free: func(o *object) error {
 	p := o.client.plugin
 	args := C.lazo_Buffer_DecreaseExternalReferenceCount_Args{buffer: o.ptr}
@@ -160,8 +159,8 @@ var viewKind = &kind{name: "view", live: &live.views, free: func(o *object) erro
 	return firstError(err, o.of.done())
 }}
 
-// View waits for the array and returns its memory without a copy. It returns [ErrUnimplemented] if the array is not in
-// host memory. An open view keeps the array: it is not freed, and a run that would replace it returns [ErrBusy].
+// View waits for the array and returns its memory without a copy; [ErrUnimplemented] if it is not in host memory. While
+// the view is open, the array is not freed, and a run that would replace it returns [ErrBusy].
 func (b *Buffer) View() (*View, error) {
 	need, err := b.shape.Size()
 	if err != nil {
@@ -181,7 +180,7 @@ func (b *Buffer) View() (*View, error) {
 	return collect(&View{o, unsafe.Slice((*byte)(data), need)}), nil
 }
 
-// expose waits for the array and returns its address, with an external reference that viewKind drops.
+// expose waits for the array and returns its address, with an external reference.
 func (b *Buffer) expose(need int) (unsafe.Pointer, error) {
 	p := b.client.plugin
 	ready, err := b.Ready()

@@ -28,7 +28,7 @@ func (p *Plugin) dropError(raw unsafe.Pointer) {
 	C.lazo_invoke(p.api.Error_Destroy, unsafe.Pointer(&args))
 }
 
-// invoke calls a function of the table. The first word of args is their size.
+// invoke calls a function of the table. args begins with its size.
 func invoke[T any](p *Plugin, call string, function C.lazo_function, args *T) error {
 	if function == nil {
 		return &Error{Call: "PJRT_" + call, Code: Unimplemented, Message: "the plugin's table has no such function"}

@@ -37,7 +37,7 @@ func (k *keyValues) free() {
 	}
 }
 
-// newCell stores a handle of value in C memory for a plugin.
+// newCell stores a handle of value in C memory.
 func newCell(value any) (*C.uintptr_t, error) {
 	cell := (*C.uintptr_t)(allocate(C.sizeof_uintptr_t))
 	if cell == nil {
@@ -103,7 +103,7 @@ func lazoPut(args *C.lazo_KeyValuePutCallback_Args) unsafe.Pointer {
 	return cError(err, args.callback_error)
 }
 
-// called calls the store of a cell and turns panics into errors, since they must not reach the plugin's frames.
+// called turns panics of the store into errors, since they must not reach the plugin's frames.
 func called(cell unsafe.Pointer, f func(KeyValueStore) error) error {
 	err := shield.Do(func() error { return f(cgo.Handle(*(*C.uintptr_t)(cell)).Value().(KeyValueStore)) })
 	if errors.As(err, new(*shield.Panic)) {

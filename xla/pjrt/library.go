@@ -30,11 +30,11 @@ import (
 // Cgo reports whether this program was built with cgo and can load plugins.
 const Cgo = true
 
-// Inspect loads the library at path and returns the version of its API table. The library stays loaded: XLA plugins do
-// not survive unloading.
+// Inspect loads the library at path and returns the version of its API table. The library stays loaded, because XLA
+// plugins do not survive unloading.
 //
-// For an unsupported version it returns the version and an [*ABIError]. Other errors match [ErrNotFound],
-// [ErrNotLoadable], [ErrOutOfMemory], [ErrNoSymbol] or [ErrNoTable]. A damaged library may crash or hang the process.
+// An unsupported version is returned with an [*ABIError]. Other errors match [ErrNotFound], [ErrNotLoadable],
+// [ErrOutOfMemory], [ErrNoSymbol] or [ErrNoTable]. A damaged library may crash or hang the process.
 func Inspect(path string) (Version, error) {
 	if err := checkFile(path); err != nil {
 		return Version{}, err
@@ -47,7 +47,6 @@ func Inspect(path string) (Version, error) {
 	return v, v.Check(path)
 }
 
-// open loads the library, if needed, and returns its API table.
 func open(path string) (*C.lazo_pjrt_table, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
@@ -81,6 +80,6 @@ func versionOf(table *C.lazo_pjrt_table) Version {
 	return v
 }
 
-// DieBySignal makes fatal signals end this process at once, without a Go panic, traces or a core file. A process that
-// tries a plugin calls it, so that its parent sees the cause in the exit status.
+// DieBySignal makes fatal signals end this process at once, without panic, trace or core file, so that the parent of a
+// process that tries a plugin sees the cause in its exit status.
 func DieBySignal() { C.lazo_die_by_signal() }

@@ -6,13 +6,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// signature has the parameters and aliases of an optimized program.
 type signature struct {
 	parameters []Shape
 	donated    map[int]int // output → overwritten parameter
 }
 
-// Numbers of the fields that are read, from XLA's hlo.proto and xla_data.proto.
+// Fields that are read, from XLA's hlo.proto and xla_data.proto.
 const (
 	fieldModule = 1 // HloModuleProtoWithConfig
 
@@ -116,7 +115,7 @@ func appendNumbers(to []int, value uint64, data []byte) ([]int, error) {
 	return to, nil
 }
 
-// eachField calls f with each field of a message: value for numbers, data for fields with a length.
+// eachField calls f with value for numbers, data for fields with a length.
 func eachField(message []byte, f func(number protowire.Number, value uint64, data []byte) error) error {
 	for len(message) > 0 {
 		number, kind, size := protowire.ConsumeTag(message)

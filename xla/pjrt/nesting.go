@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// maxNesting limits nested brackets. MLIR's parser and XLA's passes are recursive: 1,000 to 2,000 levels overflow the
-// CPU plugin's stack of 8 MB and end the process.
+// maxNesting limits nested brackets: 1,000 to 2,000 levels overflow the CPU plugin's stack of 8 MB in recursive parsers
+// and passes, which ends the process.
 const maxNesting = 256
 
-// checkNesting refuses text that is nested too deeply. It skips bytecode.
+// checkNesting refuses deeply nested text. It skips bytecode.
 func checkNesting(program []byte) error {
 	if bytes.HasPrefix(program, []byte("ML\xefR")) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/gate"
 )
 
-// object is a plugin's pointer with a count of its users. Uses never wait. Close keeps new users out; the last user
+// object is a plugin's pointer with a count of its users, which never wait. Close keeps new users out; the last user
 // frees the pointer.
 type object struct {
 	*kind
@@ -20,11 +20,10 @@ type object struct {
 	ptr        unsafe.Pointer
 	client     *Client
 	pair       unsafe.Pointer // freed with ptr, or nil
-	held       *held          // used by the plugin while the object lives, or nil
-	of         *object        // used by this object until it is freed, or nil
+	held       *held          // used until the object is freed, or nil
+	of         *object        // used until this one is freed, or nil
 	prev, next *object        // client's list, under its mutex
-	// refer guards a buffer's external references: the plugin's list of them is not thread-safe. A race left a
-	// reference without end or ended the process.
+	// refer guards a buffer's external references: the plugin's list has no lock, and a race ended the process.
 	refer sync.Mutex
 }
 
@@ -39,7 +38,7 @@ const (
 	aloneFlag  = 1 << 61 // one exclusive user, which may change ptr
 )
 
-// newObject adds o to the client. If the client is closed, it frees o and returns [ErrClosed].
+// newObject adds o to the client, or frees it and returns [ErrClosed].
 func newObject(c *Client, o *object) (*object, error) {
 	o.client = c
 	if !c.adopt(o) {
@@ -103,7 +102,7 @@ func (o *object) refusal(state int64) error {
 	return fmt.Errorf("pjrt: %s: %w", o.name, ErrBusy)
 }
 
-// closedBefore is the [ErrClosed] of an object whose client was closed.
+// closedBefore is the [ErrClosed] after the client's Close.
 type closedBefore struct{}
 
 func (closedBefore) Error() string { return gate.ErrOwnerClosed.Error() }
@@ -111,7 +110,6 @@ func (closedBefore) Is(target error) bool {
 	return target == ErrClosed || target == gate.ErrOwnerClosed
 }
 
-// close frees the object, at once or after its last user.
 func (o *object) close() error {
 	for {
 		s := o.state.Load()
@@ -138,15 +136,14 @@ func (o *object) destroy() error {
 
 func (o *object) self() *object { return o }
 
-// collect lets the garbage collector close forgotten wrappers. SetFinalizer costs a tenth of AddCleanup, which costs
-// more than a small program. An object does not point to its wrapper, so there are no cycles.
+// collect lets the garbage collector close forgotten wrappers. SetFinalizer costs a tenth of AddCleanup. There are no
+// cycles: objects do not point to wrappers.
 func collect[W interface{ self() *object }](wrapper W) W {
 	runtime.SetFinalizer(wrapper, finalize[W])
 	return wrapper
 }
 
-// closeNow closes a wrapper and keeps it reachable meanwhile: its finalizer could otherwise close it first, and Close
-// would return ErrClosed.
+// closeNow keeps the wrapper reachable: its finalizer could otherwise close it first, and Close would return ErrClosed.
 func closeNow[W interface{ self() *object }](wrapper W) error {
 	err := wrapper.self().close()
 	runtime.KeepAlive(wrapper)

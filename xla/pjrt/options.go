@@ -9,10 +9,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// CompileOptions sets the devices and options of a compilation. The zero value compiles one program for the first
-// device.
+// CompileOptions has the devices and options of a compilation. The zero value is one program for the first device.
 type CompileOptions struct {
-	// Replicas run the same program on their own data. Partitions are the parts of one program. 0 means 1.
+	// Replicas run the same program on their own data, Partitions are the parts of one program. 0 means 1.
 	Replicas, Partitions int
 	// Devices has device IDs, as Replicas rows of Partitions each. If empty, the plugin chooses.
 	Devices []int
@@ -25,7 +24,7 @@ type CompileOptions struct {
 	Debug map[string]any
 }
 
-// Numbers of the fields that are written, from XLA's compile_options.proto and xla_data.proto.
+// Fields that are written, from XLA's compile_options.proto and xla_data.proto.
 const (
 	// CompileOptionsProto
 	fieldBuildOptions = 3

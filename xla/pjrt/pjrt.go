@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// The supported versions of PJRT's C API: major version 0, from the oldest tested minor version. Newer minor versions
-// only extend the table.
+// The supported versions of PJRT's C API: major version 0, from the oldest tested minor version. Newer ones only extend
+// the table.
 const (
 	Major    = 0
 	MinMinor = 81
-	// MinTableSize is the size of the 0.81 table in bytes. Shorter tables lack functions that lazo calls.
+	// MinTableSize is the size of the 0.81 table in bytes. lazo calls all its functions.
 	MinTableSize = 984
 )
 
@@ -63,8 +63,7 @@ func (v Version) Check(path string) error {
 	return nil
 }
 
-// checkFile checks the file without running it: dlopen's messages are unclear, and a truncated file loads and crashes
-// later.
+// checkFile checks the file first: dlopen's messages are unclear, and a truncated library crashes later.
 func checkFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -75,7 +74,7 @@ func checkFile(path string) error {
 	case !info.Mode().IsRegular(): // opening a pipe would block
 		return fmt.Errorf("pjrt: %s: %w: it is not a regular file (%s)", path, ErrNotLoadable, info.Mode().Type())
 	}
-	file, err := os.Open(path) // the caller vouches for the path; see probe and xla
+	file, err := os.Open(path) // the caller vouches for the path
 	if err != nil {
 		return fmt.Errorf("pjrt: %s: %w: %w", path, ErrNotLoadable, err)
 	}

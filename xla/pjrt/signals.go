@@ -10,14 +10,13 @@ import (
 	"unsafe"
 )
 
-// WithoutSignals runs f on a thread that blocks signals; C threads that f starts inherit this. Load a plugin and create
-// its client this way. oneDNN's AVX-512 kernel temporarily points its stack register into malloc's memory. A signal at
-// that moment, such as a tick of Go's CPU profiler, would write its frame over other data, because XLA's threads have
-// no signal stack.
+// WithoutSignals runs f on a thread that blocks signals, as do the C threads that f starts. Load a plugin and create
+// its client this way. oneDNN's AVX-512 kernel temporarily points the stack register into malloc's memory; a signal at
+// that moment, such as a tick of Go's CPU profiler, would overwrite other data, because XLA's threads have no signal
+// stack.
 //
-// Signals of faults are not blocked: the kernel would end the process without a message. Go's handler prints nothing
-// for threads that Go did not make, so crash.c installs a handler that writes a line. A stack overflow on a thread of
-// XLA's stays silent.
+// Signals of faults are not blocked: the kernel would end the process silently. So would Go's handler on threads that
+// Go did not make, so crash.c installs one that writes a line. A stack overflow on XLA's threads stays silent.
 func WithoutSignals(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -28,7 +27,7 @@ func WithoutSignals(f func()) {
 	f()
 }
 
-// compiling is [WithoutSignals] for a compilation. crash.c's line then names the program.
+// compiling is [WithoutSignals] that lets crash.c's line name the program.
 func compiling(program []byte, f func()) {
 	name := programName(program)
 	number := C.lazo_begin((*C.char)(unsafe.Pointer(unsafe.StringData(name))), C.size_t(len(name)))

@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// Topology is a machine described by a plugin. Its devices need not be present: programs can be compiled for it, but
-// not run. The caller that receives it closes it. It is safe for concurrent use.
+// Topology is a machine described by a plugin, with devices that need not be present. Programs can be compiled for it,
+// but not run. The caller that receives it closes it. It is safe for concurrent use.
 type Topology struct {
 	plugin  *Plugin
 	name    string
@@ -26,8 +26,8 @@ type Topology struct {
 	ptr unsafe.Pointer
 }
 
-// NewTopology describes a machine. name and options are the plugin's own: libtpu takes names such as "v5e:4x4", the
-// CUDA plugin an option "target_config". Values of options are string, int64, []int64, float32 or bool.
+// NewTopology describes a machine. name and options are the plugin's: libtpu takes names such as "v5e:4x4", the CUDA
+// plugin an option "target_config". Options are string, int64, []int64, float32 or bool.
 func (p *Plugin) NewTopology(name string, options map[string]any) (*Topology, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -105,7 +105,7 @@ func (t *Topology) Attributes() map[string]any {
 
 // Compile compiles StableHLO, as text or MLIR bytecode, for the described devices.
 //
-// The compiler may end the process for an unsupported program: compile new programs in a child process.
+// An unsupported program may end the process: compile new programs in a child process.
 func (t *Topology) Compile(program []byte, options CompileOptions) (*Compiled, error) {
 	encoded, err := checked(program, options)
 	if err != nil {

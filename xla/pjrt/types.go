@@ -33,7 +33,7 @@ type MemoryStats struct {
 	Allocations             int64 // a count
 }
 
-// ProgramMemory is a program's memory in bytes on each device. Aliased counts arguments that are also outputs.
+// ProgramMemory is a program's memory in bytes on each device. Aliased counts arguments that are outputs.
 type ProgramMemory struct {
 	Code, Arguments, Outputs, Aliased, Temporary, Peak               int64
 	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64
@@ -45,25 +45,25 @@ type Compiled struct {
 	Parameters, Outputs []Shape // on each device
 	// Donated maps each output that overwrites an argument to that argument.
 	Donated map[int]int
-	// Optimized is the program as the devices would run it, in Format: see [Executable.OptimizedProgram].
+	// Optimized is the optimized program, in Format: see [Executable.OptimizedProgram].
 	Optimized []byte
 	Format    string
-	// Cost has the compiler's estimates of a run, nil if the plugin has none.
+	// Cost has the compiler's estimates of a run, or nil.
 	Cost map[string]any
-	// Memory is the compiler's estimate of a device's memory, nil if the plugin has none.
+	// Memory is the compiler's estimate of a device's memory, or nil.
 	Memory *ProgramMemory
-	// Fingerprint is equal for the same program, options and compiler; "" if the plugin has none.
+	// Fingerprint is equal for the same program, options and compiler; "" if there is none.
 	Fingerprint string
 }
 
 // CallOptions describes a [Call].
 type CallOptions struct {
-	// InPlace maps outputs to arguments of the same shape. After a run, the argument's Buffer holds the output. If the
-	// program donates the argument, this needs no copy and no memory.
+	// InPlace maps outputs to arguments of the same shape, whose Buffers hold them after a run. If the program donates
+	// the argument, this needs no copy and no memory.
 	InPlace map[int]int
 	// Host lists arguments that each run receives as host memory.
 	Host []HostInput
-	// Read lists outputs that [Call.RunInto] copies to the host. They must not be in InPlace.
+	// Read lists outputs, not in InPlace, that [Call.RunInto] copies to the host.
 	Read []int
 }
 
@@ -79,7 +79,7 @@ type ExecuteOptions struct {
 	Keep []int
 	// Device is the device of a portable program.
 	Device *Device
-	// LaunchID, if not 0, is equal for the runs on several processes that belong together.
+	// LaunchID, if not 0, identifies the runs on several processes that belong together.
 	LaunchID int
 }
 
@@ -92,11 +92,10 @@ var ErrArgumentsLost = errors.New("arguments were lost")
 // RunError reports a failed run. The outputs of the run are freed.
 type RunError struct {
 	Program string
-	// Lost lists the arguments that were deleted, because the program had begun to overwrite them. All others are
-	// unchanged.
+	// Lost lists the arguments that the program had begun to overwrite. All others are unchanged.
 	Lost []Argument
-	// Ran reports that the program succeeded and its replacements took place, but a later step failed: a copy to the
-	// host or the release of memory.
+	// Ran reports that the program succeeded and replaced arguments, but a copy to the host or the release of memory
+	// failed.
 	Ran bool
 	Err error
 }
@@ -130,7 +129,7 @@ func (e *RunError) Is(target error) bool { return target == ErrArgumentsLost && 
 type Array struct {
 	Shape
 	Data []byte // see [Bytes]
-	// Strides has the distance in bytes between elements along each dimension. If empty, the array is row-major.
+	// Strides has the bytes between elements of each dimension. If empty, the array is row-major.
 	Strides []int
 }
 
@@ -167,8 +166,8 @@ func (a Array) check() error {
 
 // KeyValueStore connects the clients of several processes. A plugin calls it concurrently from its threads.
 //
-// The plugin receives an error's code: that of an [*Error], of an error such as [ErrKeyNotFound], or of context's
-// errors; otherwise UNKNOWN.
+// The plugin receives the code of an [*Error], of an error such as [ErrKeyNotFound], or of context's errors; otherwise
+// UNKNOWN.
 type KeyValueStore interface {
 	// Get waits for the key. It returns [ErrDeadline] after the timeout.
 	Get(key string, timeout time.Duration) ([]byte, error)
@@ -229,8 +228,7 @@ func (x *Execution) Close() error {
 	return first
 }
 
-// Counts has the numbers of this package's objects in the process. After Close of all that a program made, each is back
-// at its old value.
+// Counts has the numbers of this package's objects in the process. After Close, a program's objects are not counted.
 type Counts struct {
 	Clients, Buffers, Executables, Events, Views int64
 	Topologies                                   int64
