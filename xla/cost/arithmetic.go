@@ -135,7 +135,7 @@ func (c *counter) arithmetic(t *tally, i *instruction, opcode string) error {
 	return nil
 }
 
-// contraction returns the number of terms in each sum of a product.
+// contraction returns the terms in each sum of a product.
 func contraction(lhs shape, axes string) (float64, error) {
 	list, err := brackets.Numbers(axes)
 	if err != nil {
@@ -161,7 +161,7 @@ var silent = map[string]bool{
 
 var contracting = regexp.MustCompile(`"lhs_contracting_dimensions":\[([0-9",]*)\]`)
 
-// custom counts calls of vendors' libraries, if the instruction has enough information.
+// custom counts calls of vendors' libraries.
 func (c *counter) custom(t *tally, i *instruction) error {
 	target := strings.Trim(i.attributes["custom_call_target"], `"`)
 	first := i.shape
@@ -185,7 +185,7 @@ func (c *counter) custom(t *tally, i *instruction) error {
 		t.matrix[i.operands[0].shape.dtype] += 2 * first.elements() * float64(dims[len(dims)-1])
 		return nil
 	case strings.HasPrefix(target, "__cudnn$conv") && len(i.operands) >= 2:
-		// Gradients have the products of the convolution, with the arrays in other roles.
+		// Gradients permute the arrays of the convolution.
 		input, kernel, output := i.operands[0].shape, i.operands[1].shape, first
 		switch target {
 		case "__cudnn$convBackwardInput":

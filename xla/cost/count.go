@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// tally is the cost of a computation on one device.
 type tally struct {
 	matrix          map[string]float64 // FLOPs of products and convolutions, by dtype
 	vector          float64            // other FLOPs
@@ -45,21 +44,20 @@ func (t *tally) flops() float64 {
 	return sum
 }
 
-// counter walks over a module and counts each computation once.
+// counter counts each computation once.
 type counter struct {
 	m     *module
 	mesh  []Axis
 	done  map[countKey]*tally
 	stack map[*computation]bool
-	// begins has the computations that start an asynchronous collective; first has, by channel, the first computation
-	// with a collective that starts in none.
+	// begins has the computations with an asynchronous start; first has each channel's first computation without one.
 	begins map[*computation]bool
 	first  map[string]*computation
 }
 
 type countKey struct {
 	of *computation
-	// inside a fusion, where values are not in memory
+	// a fusion's values are not in memory
 	inside bool
 }
 
@@ -86,14 +84,14 @@ func (c *counter) computation(of *computation, inside bool) (*tally, error) {
 	return t, nil
 }
 
-// transcendental operations are counted separately, by element: their FLOPs depend on the device.
+// transcendental operations count separately, since their FLOPs depend on the device.
 var transcendental = map[string]bool{
 	"erf": true, "exponential": true, "log": true, "logistic": true, "power": true, "sqrt": true, "cbrt": true, "rsqrt": true, "tanh": true, "sine": true,
 	"cosine": true, "tan": true, "exponential-minus-one": true, "log-plus-one": true, "atan2": true, "acos": true, "acosh": true, "asin": true, "asinh": true,
 	"atan": true, "atanh": true, "cosh": true, "sinh": true,
 }
 
-// elementwise operations count 1 per element of any dtype, as in XLA.
+// elementwise operations count 1 per element, as in XLA.
 var elementwise = map[string]bool{
 	"abs": true, "add": true, "and": true, "ceil": true, "clamp": true, "compare": true, "complex": true, "convert": true, "count-leading-zeros": true,
 	"divide": true, "floor": true, "imag": true, "is-finite": true, "maximum": true, "minimum": true, "multiply": true, "negate": true, "not": true, "or": true,
@@ -159,7 +157,6 @@ func (c *counter) instruction(t *tally, of *computation, i *instruction, inside 
 	return c.arithmetic(t, i, opcode)
 }
 
-// calls counts the computations that an instruction calls once.
 func (c *counter) calls(t *tally, i *instruction, inside bool, attribute string) error {
 	called, err := c.m.called(i, attribute)
 	if err != nil {
@@ -199,7 +196,7 @@ func (c *counter) branches(t *tally, i *instruction, inside bool) error {
 	return nil
 }
 
-// loop counts the body and the condition for each trip, or for one trip if the number is unknown.
+// loop counts body and condition per trip, or once if the number is unknown.
 func (c *counter) loop(t *tally, i *instruction, inside bool) error {
 	body, err := c.m.called(i, "body")
 	if err != nil {
@@ -231,7 +228,7 @@ func (c *counter) loop(t *tally, i *instruction, inside bool) error {
 	return nil
 }
 
-// each returns the cost of an operation for one element.
+// each returns an operation's cost for one element.
 func (c *counter) each(i *instruction, attribute string) (*tally, error) {
 	called, err := c.m.called(i, attribute)
 	if err != nil {

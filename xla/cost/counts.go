@@ -10,15 +10,15 @@ import (
 
 // Counts is the cost of one run of a program on one device, counted from its HLO.
 type Counts struct {
-	// Matrix has the FLOPs of matrix products and convolutions, by the dtype of their operands ("f32", "bf16"); a
-	// multiplication and an addition are 2. Vector has all others, 1 per element of a result, with comparisons,
-	// conversions and integers, as in XLA's analysis.
+	// Matrix has the FLOPs of matrix products and convolutions, by operand dtype ("f32", "bf16"); a multiplication and
+	// an addition are 2. Vector has all others, 1 per element of a result, with comparisons, conversions and integers,
+	// as in XLA's analysis.
 	Matrix map[string]float64
 	Vector float64
-	// Transcendentals counts elements of exp, log, tanh and similar operations, which are not in the FLOPs.
+	// Transcendentals counts elements of exp, log, tanh and so on; FLOPs does not.
 	Transcendentals float64
-	// Bytes counts reads and writes of device memory. A fusion reads the parts of its operands that it uses, and writes
-	// its results.
+	// Bytes counts reads and writes of device memory. A fusion reads the parts of operands that it uses, and writes its
+	// results.
 	Bytes float64
 	// Exchanged lists the exchanges between devices, the largest first.
 	Exchanged []Exchange
@@ -78,13 +78,13 @@ const (
 // Value is an array in a device's memory.
 type Value struct {
 	Kind ValueKind
-	// Name is the HLO instruction that makes the value. Operation is the program's name for it, or "".
+	// Name is the HLO instruction that makes the value, Operation the program's name for it, or "".
 	Name, Operation string
 	// Argument is the index of an argument.
 	Argument int
 	Shape    string // on one device, such as "f32[128,512]"
 	Bytes    int64  // with the layout's padding
-	// Where is the line of the user's code, or "program:12" for a line of the StableHLO program; "" if unknown.
+	// Where is the user's line, or "program:12" for a line of the StableHLO program; "" if unknown.
 	Where string
 	// Line is the line of the StableHLO program, from 1; 0 if unknown.
 	Line int
@@ -92,9 +92,9 @@ type Value struct {
 
 const largestValues = 10
 
-// Count reads an optimized program, the text of xla.Program.Optimized, and counts the cost of one run on one device.
-// mesh has the axes over which the program was partitioned, to name exchanges; it may be nil. If the text is not HLO,
-// the error is a [FormatError].
+// Count reads an optimized program (xla.Program.Optimized) and counts one run on one device. mesh has the axes over
+// which the program was partitioned, to name exchanges; it may be nil. If the text is not HLO, the error is a
+// [FormatError].
 //
 // A conditional counts as its more expensive branch. Uncounted and Unknown list what HLO does not specify.
 func Count(text string, mesh []Axis) (*Counts, error) {

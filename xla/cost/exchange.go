@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
-// Axis is an axis of the mesh over which a program is partitioned: its name, such as "data", and its number of devices.
-// The last axis of a mesh varies fastest.
+// Axis is an axis of the mesh over which a program is partitioned: its name, such as "data", and number of devices. The
+// last axis varies fastest.
 type Axis struct {
 	Name string
 	Size int
@@ -22,14 +22,13 @@ var collectives = map[string]bool{
 	"collective-broadcast": true,
 }
 
-// exchangeKey identifies collectives of one kind over the same axes.
 type exchangeKey struct {
 	kind  string
 	axes  string // mesh axes, joined by ",", or ""
 	group int    // devices per group
 }
 
-// exchange counts a collective. A fusion of an all-reduce and a slice is a reduce-scatter.
+// exchange counts a collective. An all-reduce fused with a slice is a reduce-scatter.
 func (c *counter) exchange(t *tally, of *computation, i *instruction, kind string) error {
 	if divided(i) && !c.begins[of] && c.first[i.attributes["channel_id"]] != of {
 		return nil
@@ -52,8 +51,8 @@ func (c *counter) exchange(t *tally, of *computation, i *instruction, kind strin
 	return nil
 }
 
-// asynchronous finds the copies of a collective that count. TPU's compiler divides an overlapped collective over
-// several fusions with a copy each. The copy next to "AsyncCollectiveStart" counts, or else the first of the channel.
+// asynchronous finds the collectives that count. TPU's compiler copies an overlapped collective into several fusions.
+// The copy next to "AsyncCollectiveStart" counts, or else the channel's first.
 func (c *counter) asynchronous() {
 	c.begins, c.first = map[*computation]bool{}, map[string]*computation{}
 	started := map[string]bool{}
@@ -89,7 +88,7 @@ var (
 
 const maxDevices = 1 << 20
 
-// groups returns the number of devices in a group, and the mesh axes of the groups.
+// groups returns the devices per group, and the groups' mesh axes.
 func (c *counter) groups(i *instruction, kind string) (size int, axes string, err error) {
 	all := c.m.partitions * c.m.replicas
 	if kind == "collective-permute" {
@@ -100,7 +99,7 @@ func (c *counter) groups(i *instruction, kind string) (size int, axes string, er
 		return 2, c.pairAxes(pairs), nil
 	}
 	text := i.attributes["replica_groups"]
-	if devices := i.attributes["device_ids"]; devices != "" { // of a mesh; after a comma, so parsed as an attribute
+	if devices := i.attributes["device_ids"]; devices != "" { // parsed as an attribute, after a comma
 		text += ", device_ids=" + devices
 	}
 	if text == "" || text == "{}" {
@@ -151,7 +150,7 @@ func lists(text string) ([][]int, error) {
 	return all, nil
 }
 
-// iota parses "[groups,size]<=[dims]T(order)": an array of devices, transposed and divided into rows.
+// iota parses "[groups,size]<=[dims]T(order)", a transposed array of devices in rows.
 func iota(m []string) ([][]int, error) {
 	groups, err := strconv.Atoi(m[1])
 	if err != nil {
@@ -171,7 +170,7 @@ func iota(m []string) ([][]int, error) {
 	return slices.Collect(slices.Chunk(flat, size)), nil
 }
 
-// ordered parses dims, "4,2", and an order of axes, "1,0" or "", for transposed.
+// ordered parses dims, "4,2", and an order of axes, "1,0" or "".
 func ordered(of, as string) ([]int, error) {
 	dims, err := brackets.Numbers(of)
 	if err != nil {
@@ -193,7 +192,7 @@ func ordered(of, as string) ([]int, error) {
 	return transposed(dims, order)
 }
 
-// transposed returns the numbers of an array of dims in the order of transposed axes.
+// transposed returns an array's numbers in another order of axes.
 func transposed(dims, order []int) ([]int, error) {
 	if len(order) != len(dims) {
 		return nil, fmt.Errorf("%d axes in the order %v", len(dims), order)
@@ -222,8 +221,8 @@ func transposed(dims, order []int) ([]int, error) {
 
 var meshAxis = regexp.MustCompile(`^'?([^'=]+)'?=(\d+)$`)
 
-// named parses groups along axes of a mesh in the text, "mesh['a'=2,'b'=4] {'b'}". "device_ids=([4,2]T(1,0))" or
-// "device_ids=(0,2,1,3)" renumbers its devices.
+// named parses groups along axes of a mesh, "mesh['a'=2,'b'=4] {'b'}", whose devices "device_ids=([4,2]T(1,0))" or
+// "device_ids=(0,2,1,3)" renumbers.
 func named(mesh, devices, along string) ([][]int, error) {
 	var dims []int
 	places := map[string]int{}
@@ -318,7 +317,7 @@ func (c *counter) along(groups [][]int) string {
 	return ""
 }
 
-// normal sorts groups, since their order has no meaning.
+// normal sorts groups: their order has no meaning.
 func normal(groups [][]int) [][]int {
 	all := make([][]int, len(groups))
 	for i, g := range groups {
@@ -355,7 +354,7 @@ func (c *counter) pairAxes(pairs [][]int) string {
 	return strings.Join(names, ",")
 }
 
-// sent returns the bytes that a device of a ring sends for operands of this size.
+// sent returns the bytes that a device of a ring sends.
 func (k exchangeKey) sent(bytes float64) float64 {
 	n := float64(k.group)
 	switch {

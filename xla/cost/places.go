@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// sections are the tables of stack frames before the computations.
+// sections are the tables of stack frames.
 var sections = map[string]bool{"FileNames": true, "FunctionNames": true, "FileLocations": true, "StackFrames": true}
 
-// places has the source lines of instructions. Newer versions of XLA write tables, older ones the file and the line.
+// places has source lines. Newer versions of XLA write tables, older ones the file and the line.
 type places struct {
 	files     map[int]string
 	locations map[int]place
@@ -38,7 +38,6 @@ var (
 	sourceName      = regexp.MustCompile(`\bop_name="([^"]*)"`)
 )
 
-// table reads a table up to the empty line after it.
 func (r *reader) table(section string) error {
 	for {
 		line, found := r.statement(false)
@@ -84,7 +83,7 @@ func (r *reader) table(section string) error {
 	}
 }
 
-// of returns the source line of an instruction; line is 0 if unknown.
+// of returns an instruction's source line, 0 if unknown.
 func (p places) of(i *instruction) (at place, name string) {
 	metadata := i.attributes["metadata"]
 	if metadata == "" {
@@ -113,7 +112,7 @@ func (p places) of(i *instruction) (at place, name string) {
 	return at, name
 }
 
-// String returns a source line. XLA writes "-" for the StableHLO program, which has no file name.
+// String returns a line. XLA writes "-" for the StableHLO program.
 func (p place) String() string {
 	switch {
 	case p.line == 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
-// shape is the shape of an array or a tuple.
+// shape is that of an array or a tuple.
 type shape struct {
 	parts  []shape
 	tuple  bool
@@ -146,7 +146,7 @@ func (s *shape) layout(text string) error {
 	return nil
 }
 
-// bitsOf has the size of an element in bits.
+// bitsOf has an element's size in bits.
 var bitsOf = map[string]int{
 	"pred": 8, "s1": 1, "s2": 2, "s4": 4, "s8": 8, "s16": 16, "s32": 32, "s64": 64, "u1": 1, "u2": 2, "u4": 4, "u8": 8, "u16": 16, "u32": 32, "u64": 64,
 	"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "c64": 64, "c128": 128, "token": 0, "opaque": 0,
@@ -160,7 +160,6 @@ func (s shape) sum(of func(shape) float64) (sum float64) {
 	return sum
 }
 
-// elements counts the elements of an array or of all parts of a tuple.
 func (s shape) elements() float64 {
 	if s.tuple {
 		return s.sum(shape.elements)
@@ -183,7 +182,7 @@ func (s shape) bytes() float64 {
 	return math.Ceil(s.elements() * float64(bitsOf[s.dtype]) / 8)
 }
 
-// allocated returns the size in memory: a tiled layout pads to whole tiles.
+// allocated returns the size in memory, where tiles are padded.
 func (s shape) allocated() float64 {
 	if s.tuple {
 		return s.sum(shape.allocated)
@@ -193,7 +192,7 @@ func (s shape) allocated() float64 {
 		return s.bytes()
 	}
 	elements := 1.0
-	for i, axis := range s.order { // a tile's last number is for the minor axis
+	for i, axis := range s.order { // the last of a tile is for the minor axis
 		d := s.dims[axis]
 		if i < n {
 			if t := s.tile[n-1-i]; t > 0 {

@@ -17,7 +17,7 @@ const (
 	maxElements = 1 << 50 // of an array
 )
 
-// FormatError reports text that this package cannot read as HLO.
+// FormatError reports text that is not HLO.
 type FormatError struct {
 	Line int // from 1
 	Err  error
@@ -39,7 +39,7 @@ type module struct {
 	places       places
 }
 
-// computation is a function of a module. In a scheduled module, the instructions have the order of execution.
+// computation is a function. If the module is scheduled, instructions are in the order of execution.
 type computation struct {
 	name         string
 	line         int
@@ -70,7 +70,6 @@ func read(text string) (*module, error) {
 	return r.m, nil
 }
 
-// reader reads lines, and statements of several lines.
 type reader struct {
 	text string
 	at   int
@@ -79,7 +78,7 @@ type reader struct {
 	m    *module
 }
 
-// statement returns the next line. If whole is set, it includes the lines up to the closing bracket.
+// statement returns a line. If whole is set, it continues to the closing bracket.
 func (r *reader) statement(whole bool) (string, bool) {
 	if r.at >= len(r.text) {
 		return "", false
@@ -161,8 +160,7 @@ func (r *reader) header(text string) error {
 
 var aliasPattern = regexp.MustCompile(`\{([0-9, ]*)\}: *\((\d+), *\{([0-9, ]*)\}`)
 
-// aliases parses "{ {0}: (3, {}, may-alias), ... }". It skips nested tuples, which lazo does not write; their values
-// then count twice.
+// aliases parses "{ {0}: (3, {}, may-alias), ... }". Values of nested tuples, which lazo does not write, count twice.
 func aliases(text string) (map[int]int, error) {
 	found := map[int]int{}
 	for _, part := range aliasPattern.FindAllStringSubmatch(text, -1) {
@@ -183,7 +181,6 @@ func aliases(text string) (map[int]int, error) {
 	return found, nil
 }
 
-// computation reads a computation after its first line.
 func (r *reader) computation(line string) error {
 	entry := strings.HasPrefix(line, "ENTRY ")
 	name := strings.TrimPrefix(line, "ENTRY ")
@@ -336,7 +333,7 @@ func (c *computation) finish(operands map[*instruction][]string) error {
 	return nil
 }
 
-// elementOf creates the instructions of "tuple#1#0", XLA's short form for an element of a tuple.
+// elementOf creates the instructions of "tuple#1#0", an element of a tuple.
 func (c *computation) elementOf(name string, line int) (*instruction, []*instruction) {
 	parts := strings.Split(name, "#")
 	of := c.named[parts[0]]
@@ -389,7 +386,7 @@ func (c *computation) ordered() error {
 	return nil
 }
 
-// called returns the computations of an attribute, "%a" or "{%a, %b}".
+// called returns an attribute's computations, "%a" or "{%a, %b}".
 func (m *module) called(i *instruction, attribute string) ([]*computation, error) {
 	value, found := i.attributes[attribute]
 	if !found {

@@ -15,7 +15,7 @@ func operandBytes(i *instruction) float64 {
 	return sum
 }
 
-// instructionBytes returns the memory traffic of an instruction outside of fusions.
+// instructionBytes returns the memory traffic outside of fusions.
 func instructionBytes(i *instruction) float64 {
 	written := 0.0
 	for _, r := range results(i) {
@@ -38,11 +38,10 @@ func instructionBytes(i *instruction) float64 {
 	return operandBytes(i) + written
 }
 
-// taking operations read only a part of their first operand.
+// taking operations read a part of their first operand.
 var taking = map[string]bool{"dynamic-slice": true, "slice": true, "gather": true}
 
-// results returns the arrays that an instruction makes, without the operands and contexts in the tuple of an
-// asynchronous start.
+// results returns the arrays that an instruction makes, without operands and contexts of an asynchronous start.
 func results(i *instruction) []shape {
 	leaves := i.shape.leaves()
 	if !strings.HasSuffix(i.opcode, "-start") || !i.shape.tuple {
@@ -54,7 +53,7 @@ func results(i *instruction) []shape {
 	return leaves[operandLeaves(i):]
 }
 
-// operandLeaves returns the number of operands at the front of an instruction's tuple.
+// operandLeaves returns the number of operands at the front of a tuple.
 func operandLeaves(i *instruction) int {
 	leaves := i.shape.leaves()
 	n := 0
@@ -72,8 +71,7 @@ func operandLeaves(i *instruction) int {
 	return n
 }
 
-// fusionBytes returns the memory traffic of a fusion: the used parts of its operands, and the results or the parts
-// written in place.
+// fusionBytes returns the traffic of a fusion: the used parts of operands, and results or parts written in place.
 func (c *counter) fusionBytes(i *instruction) (float64, error) {
 	called, err := c.m.called(i, "calls")
 	if err != nil {
@@ -114,7 +112,6 @@ func (c *counter) fusionBytes(i *instruction) (float64, error) {
 	return sum, nil
 }
 
-// roots returns the results of a fusion.
 func roots(root *instruction) []*instruction {
 	for root.opcode == "bitcast" && len(root.operands) == 1 {
 		root = root.operands[0]
@@ -132,7 +129,7 @@ func roots(root *instruction) []*instruction {
 	return all
 }
 
-// partRead returns the bytes of a parameter that a fusion reads, if all users read parts.
+// partRead returns the bytes read of a parameter, if all users read parts.
 func partRead(p *instruction, users map[*instruction][]*instruction) (float64, bool) {
 	var sum float64
 	todo := slices.Clone(users[p])

@@ -8,8 +8,7 @@ import (
 
 var knownTrips = regexp.MustCompile(`"known_trip_count":\{"n":"?(\d+)`)
 
-// trips returns a loop's number of trips, from XLA's annotation or from a condition that compares a counter with a
-// constant.
+// trips returns a loop's trips, from XLA's annotation or from a comparison of a counter with a constant.
 func trips(i *instruction, body, condition *computation) (float64, bool) {
 	if found := knownTrips.FindStringSubmatch(i.attributes["backend_config"]); found != nil {
 		n, err := strconv.ParseFloat(found[1], 64)
@@ -52,7 +51,6 @@ func trips(i *instruction, body, condition *computation) (float64, bool) {
 	return math.Max(0, math.Ceil(float64(limit-start)/float64(step))), true
 }
 
-// compared returns the comparison of a condition, and its operands.
 func compared(root *instruction) (*instruction, []*instruction) {
 	if root.opcode == "compare" {
 		return root, root.operands
@@ -68,7 +66,7 @@ func through(i *instruction) *instruction {
 	return i
 }
 
-// element returns the index of the loop's value that an instruction reads.
+// element returns the index of the loop's value that i reads.
 func element(i *instruction, of *computation) (int, bool) {
 	i = through(i)
 	if i.opcode != "get-tuple-element" || len(i.operands) != 1 || i.operands[0].opcode != "parameter" || i.operands[0] != of.parameters[0] {

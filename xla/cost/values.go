@@ -17,21 +17,21 @@ type memoryBuffer struct {
 	last     int // last instruction that uses it
 }
 
-// liveness finds the peak of memory in scheduled computations. It models the compiler's assignment, to find the values
-// at the peak; the compiler itself reports the amount.
+// liveness finds the values at the peak of memory in scheduled computations. It models the compiler's assignment; the
+// compiler reports only the amount.
 type liveness struct {
 	m     *module
 	done  map[*computation]peak
 	stack map[*computation]bool
 }
 
-// peak has the live values at a computation's peak; arguments only of the entry.
+// peak has the live values at the peak, arguments only of the entry.
 type peak struct {
 	bytes  float64
 	values []*memoryBuffer
 }
 
-// inner returns the largest peak of the computations that an instruction calls in sequence.
+// inner returns the largest peak of an instruction's computations.
 func (l *liveness) inner(i *instruction) (most peak, err error) {
 	var attributes []string
 	switch i.opcode {
@@ -97,7 +97,7 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 	if entry {
 		l.replaced(c, buffers)
 	}
-	// Usage changes at the start of a value and after its last use.
+	// Usage changes at a value's start and after its last use.
 	ends := make([][]*memoryBuffer, len(c.instructions)+1)
 	begins := make([][]*memoryBuffer, len(c.instructions))
 	for _, b := range all {
@@ -153,7 +153,7 @@ func (l *liveness) replaced(c *computation, buffers map[*instruction][]*memoryBu
 	}
 }
 
-// buffers assigns memory to each instruction's arrays. Renamed and updated values share their operand's memory.
+// buffers assigns memory to arrays. Renamed and updated values share their operand's.
 func (l *liveness) buffers(c *computation, entry bool) (map[*instruction][]*memoryBuffer, []*memoryBuffer, error) {
 	of, all := make(map[*instruction][]*memoryBuffer, len(c.instructions)), []*memoryBuffer(nil)
 	for _, i := range c.instructions {
@@ -188,7 +188,7 @@ func (l *liveness) buffers(c *computation, entry bool) (map[*instruction][]*memo
 		case i.opcode == "copy-done", i.opcode == "async-done" && len(i.operands) == 1 && !i.operands[0].shape.tuple:
 			copy(list, taken(0))
 		case strings.HasSuffix(i.opcode, "-done") && len(i.operands) == 1:
-			// A start returns a tuple of operands and results, or only results.
+			// A start returns operands and results, or only results.
 			if from := taken(0); i.operands[0].shape.tuple && len(i.operands[0].shape.parts) > 1 && !sameShape(i.operands[0].shape, i.shape) {
 				copy(list, part(from, max(operandLeaves(i.operands[0]), len(i.operands[0].shape.parts[0].leaves())), len(leaves)))
 			} else {
@@ -238,7 +238,7 @@ func part(list []*memoryBuffer, start, n int) []*memoryBuffer {
 	return list[start:min(start+n, len(list))]
 }
 
-// inPlace assigns an operand's memory to results of a fusion that update or alias it.
+// inPlace shares an operand's memory with a fusion's results that update or alias it.
 func (l *liveness) inPlace(i *instruction, list []*memoryBuffer, of map[*instruction][]*memoryBuffer) error {
 	called, err := l.m.called(i, "calls")
 	if err != nil || len(called) != 1 {
@@ -275,7 +275,6 @@ func (l *liveness) inPlace(i *instruction, list []*memoryBuffer, of map[*instruc
 	return nil
 }
 
-// largest returns the n largest values at the peak.
 func (m *module) largest(n int) ([]Value, error) {
 	l := &liveness{m: m, done: map[*computation]peak{}, stack: map[*computation]bool{}}
 	p, err := l.computation(m.entry, true)

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// windowAxis is one axis of a window.
 type windowAxis struct {
 	size, stride                 int
 	low, high                    int // padding, possibly negative
 	windowDilation, baseDilation int
 }
 
-// window parses "size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=2x2 rhs_dilate=1x1 rhs_reversal=1x1". A reversal does not
+// window parses "size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=2x2 rhs_dilate=1x1 rhs_reversal=1x1". Reversals do not
 // change counts.
 func window(text string) ([]windowAxis, error) {
 	text = strings.Trim(text, "{} ")
@@ -76,11 +75,10 @@ func windowSize(i *instruction) (float64, error) {
 	return size, nil
 }
 
-// maxPositions limits the loops of positions; real convolutions need far less.
+// maxPositions limits the loops of positions.
 const maxPositions = 1 << 28
 
-// positions counts the pairs of output and window position that meet an element of the base, neither padding nor
-// dilation.
+// positions counts pairs of output and window position on an element of the base, neither padding nor dilation.
 func (a windowAxis) positions(base, output int) (float64, error) {
 	if float64(a.size)*float64(output) <= 0 || base <= 0 {
 		return 0, nil
@@ -120,7 +118,7 @@ func (a windowAxis) positions(base, output int) (float64, error) {
 	return count, nil
 }
 
-// labels has the axes of a convolution's arrays by name.
+// labels has axes by name.
 type labels struct{ input, kernel, output map[byte]int }
 
 // dimLabels parses "b01f_01io->b01f".
@@ -157,7 +155,7 @@ func has(places map[byte]int, names string) bool {
 	return true
 }
 
-// convolution returns 2 FLOPs for each product of a kernel and an input element, without padding.
+// convolution returns 2 FLOPs per product of a kernel and an input element, without padding.
 func convolution(i *instruction, input, kernel, output shape) (float64, error) {
 	l, err := dimLabels(i.attributes["dim_labels"])
 	if err != nil {
@@ -196,7 +194,7 @@ func convolution(i *instruction, input, kernel, output shape) (float64, error) {
 		}
 		return float64(s.dims[at])
 	}
-	// The kernel has the input features of one group.
+	// input features of one group
 	products := size(kernel, l.kernel, 'i') * size(output, l.output, 'f') * size(input, l.input, 'b') / batches
 	for k, a := range axes {
 		name := byte('0' + k)

@@ -16,9 +16,9 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Load reads a folder written by [Program.Write]. It does not trust the folder: it checks sizes before it allocates
-// memory, all checksums, and the manifest. Wrong content returns [ErrDamaged] or [ErrNewer]. [Program.Compile] checks
-// the program's text. Nothing checks what the program computes: compile only programs from people whose code you trust.
+// Load reads a folder written by [Program.Write] and does not trust it: it checks sizes before it allocates memory, all
+// checksums, and the manifest. Wrong content returns [ErrDamaged] or [ErrNewer]. [Program.Compile] checks the text.
+// Nothing checks what the program computes: compile only programs from people whose code you trust.
 func Load(dir string) (*Program, error) {
 	p, err := load(dir)
 	if err != nil {
@@ -176,7 +176,6 @@ func verify(on vfs.FS, name string, want file) error {
 	return nil
 }
 
-// readTensors reads a file with exactly the wanted tensors.
 func readTensors(on vfs.FS, name string, want map[string]Value) (map[string]*tensors.Tensor, error) {
 	f, err := on.Open(name)
 	if err != nil {
@@ -230,7 +229,7 @@ func tensorsOf(f vfs.File, want map[string]Value) (map[string]*tensors.Tensor, e
 	return values, nil
 }
 
-// checkBools refuses bytes other than 0 and 1, which are undefined as Go bools.
+// checkBools refuses bytes that are not valid Go bools.
 func checkBools(t *tensors.Tensor, name string) error {
 	var wrong error
 	err := t.ConstBytes(func(data []byte) {

@@ -87,7 +87,7 @@ func decodeValues(values []value) ([]Value, error) {
 	return decoded, nil
 }
 
-// sumOf returns the content of manifest.sha256: a file cannot contain its own checksum.
+// sumOf returns the content of manifest.sha256.
 func sumOf(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }
@@ -136,7 +136,7 @@ func parseManifest(text []byte) (*manifest, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("not UTF-8")
 	}
-	// Check the format first, since another one may differ in all else. Unmarshal also refuses text after the object.
+	// Another format may differ in all else. Unmarshal also refuses text after the object.
 	var head struct {
 		Format int `json:"format"`
 	}
@@ -183,7 +183,6 @@ func (m *manifest) checkFiles() error {
 	return nil
 }
 
-// sizedName and sizeIn convert a batch size to the program's file name and back.
 func sizedName(size int) string { return fmt.Sprintf("program-%d.mlir", size) }
 
 func sizeIn(name string) (size int, ok bool) {

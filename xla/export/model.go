@@ -31,8 +31,8 @@ type Model struct {
 
 var errClosed = fmt.Errorf("the model is %w", xla.ErrClosed)
 
-// Compile compiles the program for the first device and copies its weights there. It checks that the compiled program
-// has the declared inputs and outputs. It returns [ErrNoWeights] if the program has state but no weights.
+// Compile compiles the program for the first device, checks its inputs and outputs, and copies the weights there. It
+// returns [ErrNoWeights] for state without weights.
 func (p *Program) Compile(on *xla.Runtime) (*Model, error) {
 	m, err := p.compile(on)
 	if err != nil {
@@ -131,11 +131,10 @@ func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, 
 }
 
 // Run runs the program once. batch has a tensor for each input of role Batch, by name; outputs has one for each output
-// that is not state, on the host. Replaced state is replaced. If a run fails, the state is unchanged, unless the error
-// wraps [xla.ErrInputsLost].
+// that is not state, on the host. If a run fails, the state is unchanged, unless the error wraps [xla.ErrInputsLost].
 //
-// With [Program.Sizes], a batch may have from 1 example up to the largest size. It runs in the next size, padded with
-// copies of the last example; the outputs of the padding are removed.
+// With [Program.Sizes], a batch may have from 1 example up to the largest size. It is padded to the next size with
+// copies of the last example; their outputs are removed.
 func (m *Model) Run(batch map[string]*tensors.Tensor) (outputs map[string]*tensors.Tensor, err error) {
 	if outputs, err = m.run(batch); err != nil {
 		return nil, fmt.Errorf("export: run %s: %w", m.program.Name, err)
@@ -205,7 +204,6 @@ func (m *Model) fill(batch map[string]*tensors.Tensor) (filled map[string]*tenso
 	return filled, rows, size, nil
 }
 
-// runOn runs the program with the batch on the device.
 func (m *Model) runOn(program *xla.Program, batch map[string]*tensors.Tensor) (made []compute.Buffer, err error) {
 	if m.uses.Enter(context.Background(), m.replaces) != nil {
 		return nil, errClosed

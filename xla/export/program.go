@@ -39,7 +39,7 @@ type Value struct {
 	Name  string
 	Role  Role
 	Shape shapes.Shape
-	// Replaces is the input that an output of role State replaces: of role State and the same shape.
+	// Replaces is the input of role State and the same shape that an output of role State replaces.
 	Replaces string
 	// Fields names the numbers of a Log, in order.
 	Fields []string
@@ -51,8 +51,8 @@ type Program struct {
 	Text            string // StableHLO
 	StableHLO       string // version of StableHLO, such as "1.13.3", or ""
 	Inputs, Outputs []Value
-	// Sizes has texts of the program for other batch sizes, by size. The batch is the first axis of the inputs of role
-	// Batch and of all outputs.
+	// Sizes has texts of the program by other batch sizes. The batch is the first axis of the inputs of role Batch and
+	// of all outputs.
 	Sizes map[int]string
 	// Weights has the values of all inputs of role State, by name, or is nil.
 	Weights map[string]*tensors.Tensor
@@ -62,7 +62,7 @@ type Program struct {
 	Lazo string
 }
 
-// Example is one run of a program on its weights: inputs of role Batch, and outputs, by name.
+// Example has inputs of role Batch and outputs of one run on the program's weights, by name.
 type Example struct{ Inputs, Outputs map[string]*tensors.Tensor }
 
 // Limits for writing and reading.
@@ -152,7 +152,6 @@ func checkReplaced(outputs []Value, inputs map[string]Value) error {
 	return nil
 }
 
-// inputs returns the inputs of a role, by name.
 func (p *Program) inputs(role Role) map[string]Value {
 	kept := map[string]Value{}
 	for _, v := range p.Inputs {
@@ -163,7 +162,7 @@ func (p *Program) inputs(role Role) map[string]Value {
 	return kept
 }
 
-// checkTensors checks that values has exactly the wanted tensors.
+// checkTensors checks for exactly the wanted tensors.
 func checkTensors(what string, values map[string]*tensors.Tensor, want map[string]Value) error {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		t, ok := values[name]

@@ -13,8 +13,8 @@ import (
 
 const maxSizes = 64
 
-// checkSizes checks that the program may have several batch sizes: all batch inputs and outputs have one row per
-// example, and padding has no effect on state or logs.
+// checkSizes checks that batch inputs and outputs have one row per example, and that padding affects neither state nor
+// logs.
 func (p *Program) checkSizes() error {
 	if len(p.Sizes) == 0 {
 		return nil
@@ -62,7 +62,6 @@ func withRows(s shapes.Shape, rows int) shapes.Shape {
 	return s
 }
 
-// rows returns the size of the program's own batch.
 func (p *Program) rows() int {
 	for _, v := range p.Inputs {
 		if v.Role == Batch {

@@ -18,8 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Write writes the program into a new folder, atomically. After success the folder is durable; after an error there is
-// none. An existing folder returns fs.ErrExist. A killed process leaves a folder .export-… next to it.
+// Write writes the program into a new folder, atomically and durably. After an error there is no folder. An existing
+// folder returns fs.ErrExist. A killed process leaves a folder .export-… next to it.
 func (p *Program) Write(dir string) error {
 	err := p.check()
 	if err == nil {
@@ -119,7 +119,6 @@ func (p *Program) fill(on vfs.FS, dir string) error {
 	return on.SyncDir(dir)
 }
 
-// all returns the example's tensors by their names in the file.
 func (e *Example) all() map[string]*tensors.Tensor {
 	all := map[string]*tensors.Tensor{}
 	for name, t := range e.Inputs {
@@ -131,7 +130,7 @@ func (e *Example) all() map[string]*tensors.Tensor {
 	return all
 }
 
-// createFile writes a durable file and returns its size and checksum.
+// createFile writes a durable file.
 func createFile(on vfs.FS, path string, write func(io.Writer) error) (file, error) {
 	f, err := on.Create(path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Device is a device of a client, without a Close.
+// Device is a device of a client. It lives as long as the client and has no Close.
 type Device struct {
 	client      *Client
 	ptr         unsafe.Pointer

@@ -21,8 +21,8 @@ type handlers struct {
 // life of the process. It runs on XLA's threads. handler is an XLA_FFI_Handler (xla/ffi/api/c_api.h) that answers
 // queries for its metadata. platform is the plugin's name, "Host" for CPUs.
 //
-// The same handler may be registered again. Another one of that name returns [ErrHandlerTaken], which the plugin would
-// ignore. A plugin without the FFI extension returns [ErrUnimplemented].
+// The same handler may be registered again. Another one of that name returns [ErrHandlerTaken]; the plugin itself would
+// silently keep the first. A plugin without the FFI extension returns [ErrUnimplemented].
 func (p *Plugin) RegisterHandler(name, platform string, handler unsafe.Pointer) error {
 	if name == "" || platform == "" || handler == nil {
 		return fmt.Errorf("pjrt: register the handler %q for %q: %w: it needs a name, a platform and a function", name, platform, ErrInvalidArgument)

@@ -12,7 +12,7 @@ import (
 const (
 	Major    = 0
 	MinMinor = 81
-	// MinTableSize is the size of the 0.81 table in bytes. lazo calls all its functions.
+	// MinTableSize is the size of the 0.81 table in bytes. A shorter table lacks functions that lazo calls.
 	MinTableSize = 984
 )
 
