@@ -22,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Library is a loaded MPI library. It stays for the life of the process.
+// Library is an MPI library, loaded for the life of the process.
 type Library struct {
 	path    string
 	text    string
@@ -30,20 +30,20 @@ type Library struct {
 	table   C.lazo_mpi
 }
 
-// opened is the only library of the process: two would mix, because their parts find each other by global symbols.
+// opened is the process's only library: two would mix, since their parts find each other by global symbols.
 var opened struct {
 	sync.Mutex
 	library *Library
 	begun   bool // lazo initialized MPI
 }
 
-// Open loads the MPI library at path. If path is empty, Open searches: the file in LAZO_MPI, the launcher's folder,
-// LD_LIBRARY_PATH, the folders of mpirun or mpiexec in PATH, system folders. It takes the first library that fits the
-// launcher. A process has one library: opening the same file again returns it, another file returns [ErrTwice].
+// Open loads the MPI library at path, or else the first one that fits the launcher: the file in LAZO_MPI, in the
+// launcher's folder, in LD_LIBRARY_PATH, next to mpirun or mpiexec in PATH, or in system folders. A process has one
+// library: the same file returns it again, another file returns [ErrTwice].
 //
 // The file and its parent folders must belong to the user or to root, else Open returns [ErrNotFound] with the reason.
-// A library of another implementation than the launcher's, or of another major version of Open MPI, returns
-// [ErrLauncher]: MPI_Init would end the process or start a job for each process.
+// It returns [ErrLauncher] for another implementation, or major version of Open MPI, than the launcher's: MPI_Init
+// would end the process or start a job for each process.
 func Open(path string) (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -75,7 +75,7 @@ func Open(path string) (*Library, error) {
 	return l, nil
 }
 
-// load loads a library and reads its version, which MPI allows before MPI_Init.
+// load reads the version too, which MPI allows before MPI_Init.
 func load(file string) (*Library, error) {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))
@@ -133,7 +133,7 @@ func (l *Library) implementation() (name, version string) {
 // Flavour returns the library's binary interface.
 func (l *Library) Flavour() Flavour { return l.flavour }
 
-// words returns MPI's text for an error, or nil.
+// words returns MPI's error, or nil.
 func (l *Library) words(r C.lazo_result, format string, args ...any) error {
 	if r.name == nil {
 		return nil
@@ -143,7 +143,7 @@ func (l *Library) words(r C.lazo_result, format string, args ...any) error {
 	return fmt.Errorf("mpi: %s: %s: %s", fmt.Sprintf(format, args...), C.GoString(r.name), C.GoString(&text[0]))
 }
 
-// check returns an error if the library does not fit the launcher.
+// check returns an error if l does not fit the launcher.
 func (by launcher) check(l *Library) error {
 	name, version := l.implementation()
 	major, _, _ := strings.Cut(version, ".")

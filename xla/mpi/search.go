@@ -103,8 +103,8 @@ func search(by launcher, getenv func(string) string, root fs.FS) (string, error)
 // rooted converts an absolute path for fs.FS.
 func rooted(path string) string { return strings.TrimPrefix(filepath.Clean(path), "/") }
 
-// inspect reports whether a library is Open MPI's, and its major version or "", without loading it. Open MPI's
-// dependencies were renamed in version 5.
+// inspect reports whether a library is Open MPI's, and its major version or "", by its dependencies, which version 5
+// renamed.
 func inspect(root fs.FS, path string) (open bool, major string) {
 	opened, err := root.Open(rooted(path))
 	if err != nil {
@@ -137,7 +137,7 @@ func inspect(root fs.FS, path string) (open bool, major string) {
 	return open, major
 }
 
-// isABI reports by its name whether a library has the MPI 5 ABI.
+// isABI checks a library's name for the MPI 5 ABI.
 func isABI(path string) bool {
 	if file, err := elf.Open(path); err == nil {
 		defer file.Close()

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// World is this process's membership of an MPI job. It is safe for concurrent use, but collective methods run one at a
-// time, and all ranks must call them in the same order.
+// World is this process's membership of an MPI job. It is safe for concurrent use. Collective methods run one at a
+// time; all ranks must call them in the same order.
 type World struct {
 	library  *Library
 	place    C.lazo_place
@@ -26,11 +26,10 @@ type World struct {
 	left     chan C.lazo_result // result of the finalization
 }
 
-// Init initializes MPI, with separate communicators for programs and for the host. It waits for all ranks. Without a
-// launcher the job has size 1. A second Init in a process returns [ErrTwice], a library without thread support
-// [ErrThreads].
+// Init initializes MPI, with separate communicators for programs and the host, and waits for all ranks. Without a
+// launcher the job has size 1. A second Init returns [ErrTwice], a library without threads [ErrThreads].
 //
-// MPI may end the process if its initialization fails.
+// If MPI cannot start, it may end the process.
 func (l *Library) Init() (*World, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -79,8 +78,8 @@ func (w *World) LocalRank() int { return int(w.place.local_rank) }
 // LocalSize returns the number of processes of this machine.
 func (w *World) LocalSize() int { return int(w.place.local_size) }
 
-// Warnings returns sentences about what slows the job, with advice: a process bound to fewer processors than its share,
-// or more processes than processors.
+// Warnings returns sentences with advice if this process is bound to fewer processors than its share, or if there are
+// more processes than processors.
 func (w *World) Warnings() []string { return append([]string{}, w.warnings...) }
 
 // enter begins a call. The caller unlocks w.mu.
@@ -98,7 +97,7 @@ func (w *World) said(what string, r C.lazo_result) error {
 	return w.library.words(r, "rank %d of %d: %s", w.Rank(), w.Size(), what)
 }
 
-// Max sets each word to its maximum over all ranks. All ranks pass the same number of words.
+// Max sets each word to its maximum over all ranks, which pass the same number of words.
 func (w *World) Max(words []int64) error {
 	if err := w.enter("maximum"); err != nil {
 		return err
@@ -107,8 +106,8 @@ func (w *World) Max(words []int64) error {
 	return w.said("maximum", C.lazo_max((*C.int64_t)(unsafe.SliceData(words)), C.size_t(len(words))))
 }
 
-// Sum sets each value to its sum over all ranks, by the library's addition, as in programs. All ranks pass the same
-// number of values.
+// Sum sets each value to its sum over all ranks, which pass the same number of values. It uses the library's addition,
+// as programs do.
 func (w *World) Sum(values []float32) error {
 	if err := w.enter("sum"); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (w *World) Sum(values []float32) error {
 	return w.said("sum", C.lazo_sum((*C.float)(unsafe.SliceData(values)), C.size_t(len(values))))
 }
 
-// Broadcast sets data to the root rank's data. All ranks pass the same length.
+// Broadcast sets data to the root rank's data, of the same length.
 func (w *World) Broadcast(root int, data []byte) error {
 	if root < 0 || root >= w.Size() {
 		return fmt.Errorf("mpi: broadcast: root is %d, expected a rank of %d", root, w.Size())
@@ -129,7 +128,7 @@ func (w *World) Broadcast(root int, data []byte) error {
 	return w.said("broadcast", C.lazo_broadcast(C.int(root), unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data))))
 }
 
-// AllGather returns the parts of all ranks, in rank order. All parts have the same length.
+// AllGather returns the parts of all ranks, of one length, in rank order.
 func (w *World) AllGather(part []byte) ([]byte, error) {
 	parts := make([]byte, len(part)*w.Size())
 	if err := w.enter("gather"); err != nil {
@@ -152,8 +151,8 @@ func (w *World) Barrier() error {
 	return w.said("barrier", C.lazo_barrier())
 }
 
-// Finalize leaves the job, together with all ranks. It waits for running calls. Programs must have ended their
-// exchanges. Later calls return [ErrFinalized].
+// Finalize leaves the job, together with all ranks. It waits for running calls; programs must not exchange. Later calls
+// return [ErrFinalized].
 func (w *World) Finalize() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,8 +164,7 @@ func (w *World) Finalize() error {
 	return w.said("leave", <-w.left)
 }
 
-// Abort ends all processes of the job, this one with the exit code. It does not return, and may be called while other
-// calls wait.
+// Abort ends all processes of the job, this one with the exit code, even while other calls wait. It does not return.
 func (w *World) Abort(code int) { C.lazo_abort(C.int(code)) }
 
 // Handlers returns the handlers, for the platform "Host".
@@ -194,5 +192,5 @@ func (w *World) Exchanges() Exchange {
 	return e
 }
 
-// setLimits sets the most elements of an MPI call, and the most bytes of an array that is packed with others.
+// setLimits sets the most elements of an MPI call, and the most bytes of a packed array.
 func setLimits(elements, packed int) { C.lazo_set_limits(C.int64_t(elements), C.int64_t(packed)) }
