@@ -101,7 +101,7 @@ func (p places) of(i *instruction) (at place, name string) {
 		at.file = f[1]
 	}
 	if l := sourceLine.FindStringSubmatch(metadata); l != nil {
-		at.line, _ = strconv.Atoi(l[1])
+		at.line, _ = strconv.Atoi(l[1]) // a number too long for an int is no line
 	}
 	if own := ownName.FindStringSubmatch(name); own != nil { // plan.Step's name in a partitioned program
 		name = ""

@@ -1,7 +1,7 @@
 // Package hlo lowers GoMLX graphs to StableHLO text.
 //
 // A [Builder] implements GoMLX's compute.Builder. Its Compile passes a [Module] to the function given to [New]. The
-// package does not depend on PJRT.
+// package knows nothing of PJRT.
 //
 // Read builder.go first, then function.go (calls, loops, branches) and module.go. Operations: elementwise.go,
 // complex.go, constant.go, shape.go, index.go, sort.go, dot.go, convolution.go, erf.go, reduce.go, window.go, norm.go,
