@@ -84,7 +84,7 @@ func (c *counter) arithmetic(t *tally, i *instruction, opcode string) error {
 		if err := need(1); err != nil {
 			return err
 		}
-		// The comparisons of a sort that halves: n log n of each row.
+		// n log n comparisons per row.
 		s := i.operands[0].shape
 		axes, err := brackets.Numbers(i.attributes["dimensions"])
 		if err != nil || len(axes) != 1 || axes[0] >= len(s.dims) {
@@ -135,7 +135,7 @@ func (c *counter) arithmetic(t *tally, i *instruction, opcode string) error {
 	return nil
 }
 
-// contraction is over how many terms each element of a product sums.
+// contraction returns the terms in each sum of a product.
 func contraction(lhs shape, axes string) (float64, error) {
 	list, err := brackets.Numbers(axes)
 	if err != nil {
@@ -161,7 +161,7 @@ var silent = map[string]bool{
 
 var contracting = regexp.MustCompile(`"lhs_contracting_dimensions":\[([0-9",]*)\]`)
 
-// custom counts what vendors' libraries compute, where the instruction says enough.
+// custom counts calls of vendors' libraries.
 func (c *counter) custom(t *tally, i *instruction) error {
 	target := strings.Trim(i.attributes["custom_call_target"], `"`)
 	first := i.shape
@@ -185,7 +185,7 @@ func (c *counter) custom(t *tally, i *instruction) error {
 		t.matrix[i.operands[0].shape.dtype] += 2 * first.elements() * float64(dims[len(dims)-1])
 		return nil
 	case strings.HasPrefix(target, "__cudnn$conv") && len(i.operands) >= 2:
-		// A convolution and its two gradients are the same products: which of the three arrays are the operands differs.
+		// Gradients permute the arrays of the convolution.
 		input, kernel, output := i.operands[0].shape, i.operands[1].shape, first
 		switch target {
 		case "__cudnn$convBackwardInput":

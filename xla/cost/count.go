@@ -6,22 +6,20 @@ import (
 	"strings"
 )
 
-// tally is what one run of a computation costs on one device.
 type tally struct {
-	matrix          map[string]float64 // FLOPs of products and convolutions, by the type of their operands
-	vector          float64            // FLOPs of everything else
+	matrix          map[string]float64 // FLOPs of products and convolutions, by dtype
+	vector          float64            // other FLOPs
 	transcendentals float64
-	bytes           float64 // read and written in the device's memory
+	bytes           float64 // device memory, read and written
 	exchanges       map[exchangeKey]float64
-	uncounted       map[string]float64 // operations whose FLOPs are not known, and how often they run
-	loops           map[string]bool    // loops of which nobody knows how often they run
+	uncounted       map[string]float64 // operations of unknown FLOPs, with counts
+	loops           map[string]bool    // loops of unknown length
 }
 
 func newTally() *tally {
 	return &tally{matrix: map[string]float64{}, exchanges: map[exchangeKey]float64{}, uncounted: map[string]float64{}, loops: map[string]bool{}}
 }
 
-// add counts another tally so many times.
 func (t *tally) add(o *tally, times float64) {
 	for k, n := range o.matrix {
 		t.matrix[k] += n * times
@@ -46,21 +44,20 @@ func (t *tally) flops() float64 {
 	return sum
 }
 
-// counter walks over a module. What one computation costs is found out once, however often it is called.
+// counter counts each computation once.
 type counter struct {
 	m     *module
 	mesh  []Axis
 	done  map[countKey]*tally
 	stack map[*computation]bool
-	// begins are the computations in which an asynchronous collective begins, and first has the first one of each
-	// channel that begins in none.
+	// begins has the computations with an asynchronous start; first has each channel's first computation without one.
 	begins map[*computation]bool
 	first  map[string]*computation
 }
 
 type countKey struct {
 	of *computation
-	// inside: the computation is a fusion's, whose values are not in memory.
+	// a fusion's values are not in memory
 	inside bool
 }
 
@@ -87,15 +84,14 @@ func (c *counter) computation(of *computation, inside bool) (*tally, error) {
 	return t, nil
 }
 
-// transcendental operations are counted apart, one for each element: how many floating-point operations one takes is
-// the device's affair.
+// transcendental operations count separately, since their FLOPs depend on the device.
 var transcendental = map[string]bool{
 	"erf": true, "exponential": true, "log": true, "logistic": true, "power": true, "sqrt": true, "cbrt": true, "rsqrt": true, "tanh": true, "sine": true,
 	"cosine": true, "tan": true, "exponential-minus-one": true, "log-plus-one": true, "atan2": true, "acos": true, "acosh": true, "asin": true, "asinh": true,
 	"atan": true, "atanh": true, "cosh": true, "sinh": true,
 }
 
-// elementwise operations count as one for each element, of whatever type: so does XLA.
+// elementwise operations count 1 per element, as in XLA.
 var elementwise = map[string]bool{
 	"abs": true, "add": true, "and": true, "ceil": true, "clamp": true, "compare": true, "complex": true, "convert": true, "count-leading-zeros": true,
 	"divide": true, "floor": true, "imag": true, "is-finite": true, "maximum": true, "minimum": true, "multiply": true, "negate": true, "not": true, "or": true,
@@ -103,13 +99,13 @@ var elementwise = map[string]bool{
 	"shift-left": true, "shift-right-arithmetic": true, "shift-right-logical": true, "sign": true, "stochastic-convert": true, "subtract": true, "xor": true,
 }
 
-// free operations name a value anew, and touch no memory.
+// free operations do not touch memory.
 var free = map[string]bool{
 	"parameter": true, "constant": true, "tuple": true, "get-tuple-element": true, "bitcast": true, "after-all": true, "add-dependency": true,
 	"optimization-barrier": true, "opt-barrier": true, "partition-id": true, "replica-id": true, "domain": true, "get-dimension-size": true,
 }
 
-// moved operations copy and compute nothing.
+// moved operations only copy.
 var moved = map[string]bool{
 	"bitcast-convert": true, "broadcast": true, "concatenate": true, "copy": true, "dynamic-reshape": true, "dynamic-slice": true, "dynamic-update-slice": true,
 	"gather": true, "iota": true, "pad": true, "reshape": true, "reverse": true, "set-dimension-size": true, "slice": true, "transpose": true,
@@ -120,7 +116,7 @@ func (c *counter) instruction(t *tally, of *computation, i *instruction, inside 
 	opcode := i.opcode
 	switch {
 	case free[opcode] || strings.HasSuffix(opcode, "-done") || strings.HasSuffix(opcode, "-update"):
-		// What is begun by "-start" was counted there.
+		// Counted at its "-start".
 		return nil
 	case opcode == "async-start":
 		return c.calls(t, i, inside, "calls")
@@ -161,7 +157,6 @@ func (c *counter) instruction(t *tally, of *computation, i *instruction, inside 
 	return c.arithmetic(t, i, opcode)
 }
 
-// calls counts what an instruction calls once.
 func (c *counter) calls(t *tally, i *instruction, inside bool, attribute string) error {
 	called, err := c.m.called(i, attribute)
 	if err != nil {
@@ -177,7 +172,7 @@ func (c *counter) calls(t *tally, i *instruction, inside bool, attribute string)
 	return nil
 }
 
-// branches counts the branch with the most FLOPs, or the most bytes: a run takes one, and nobody knows which.
+// branches counts the branch with the largest sum of FLOPs and bytes.
 func (c *counter) branches(t *tally, i *instruction, inside bool) error {
 	var most *tally
 	for _, attribute := range []string{"branch_computations", "true_computation", "false_computation"} {
@@ -201,7 +196,7 @@ func (c *counter) branches(t *tally, i *instruction, inside bool) error {
 	return nil
 }
 
-// loop counts the body and the condition as often as they run; once, with a word, where nobody can tell.
+// loop counts body and condition per trip, or once if the number is unknown.
 func (c *counter) loop(t *tally, i *instruction, inside bool) error {
 	body, err := c.m.called(i, "body")
 	if err != nil {
@@ -233,7 +228,7 @@ func (c *counter) loop(t *tally, i *instruction, inside bool) error {
 	return nil
 }
 
-// each is what an operation that is applied to elements costs for one.
+// each returns an operation's cost for one element.
 func (c *counter) each(i *instruction, attribute string) (*tally, error) {
 	called, err := c.m.called(i, attribute)
 	if err != nil {
@@ -245,7 +240,6 @@ func (c *counter) each(i *instruction, attribute string) (*tally, error) {
 	return c.computation(called[0], true)
 }
 
-// apply counts the operation of an attribute so many times.
 func (c *counter) apply(t *tally, i *instruction, attribute string, times float64) error {
 	one, err := c.each(i, attribute)
 	if err != nil {

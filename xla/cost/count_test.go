@@ -37,14 +37,14 @@ const sum = `%sum (a: f32[], b: f32[]) -> f32[] {
 
 `
 
-// The counts of XLA's own analysis of the same programs, as `lazo hlo` and JAX's cost_analysis print them. XLA counts
-// the body of a loop once: what has one is in TestCount_loops.
+// The counts match XLA's own analysis of the same programs, as printed by `lazo hlo` and by JAX's cost_analysis. XLA
+// counts a loop's body once; see TestCount_loops for loops.
 func TestCount_asXLA(t *testing.T) {
 	for name, want := range map[string]struct{ flops, transcendentals float64 }{
 		"cpu-dense.hlo": {727_969, 5_164}, "cpu-convolution.hlo": {2_171_457, 3_084}, "tpu-convolution.hlo": {112_052_496, 0}, "tpu-sharded.hlo": {59_491_584, 0},
 	} {
 		c := counted(t, fixture(t, name))
-		require.InDelta(t, want.flops, c.FLOPs(), 4, name) // that of a TPU is a float32
+		require.InDelta(t, want.flops, c.FLOPs(), 4, name) // a TPU's value is a float32
 		require.Equal(t, want.transcendentals, c.Transcendentals, name)
 		require.Empty(t, c.Uncounted, name)
 		require.Empty(t, c.Unknown, name)
@@ -59,16 +59,17 @@ func TestCount_byHand(t *testing.T) {
 	require.Zero(t, c.Vector)
 	require.Equal(t, 4.0*(64*32+32*16+64*16), c.Bytes)
 
-	// A convolution of 3×3 over 5×5 with padding: a corner meets 4 places of the kernel, an edge 6, the inside 9, so
-	// 13×13 pairs of places in all.
+	// A 3×3 convolution over 5×5 with padding: a corner meets 4 elements of the kernel, an edge 6, the inside 9, so
+	// 13×13 pairs in total.
 	c = counted(t, program("%x = f32[2,5,5,3]{3,2,1,0} parameter(0)", "%k = bf16[3,3,3,4]{3,2,1,0} parameter(1)",
 		"ROOT %y = f32[2,5,5,4]{3,2,1,0} convolution(%x, %k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"))
 	require.Equal(t, 2.0*2*3*4*13*13, c.Matrix["f32"])
-	// A stride of 2, and in groups: 3×3 places of the output; each axis has 2+3+2 pairs.
+	// A stride of 2, with groups: 3×3 outputs; each axis has 2+3+2 pairs.
 	c = counted(t, program("%x = f32[2,5,5,4]{3,2,1,0} parameter(0)", "%k = f32[3,3,1,4]{3,2,1,0} parameter(1)",
 		"ROOT %y = f32[2,3,3,4]{3,2,1,0} convolution(%x, %k), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=4"))
 	require.Equal(t, 2.0*2*1*4*7*7, c.Matrix["f32"])
-	// The gradient by a strided input: zeros between are no products. An axis of 3 dilated to 5, with a kernel of 3.
+	// The gradient as a convolution of a dilated input: zeros in between are no products. An axis of 3 is dilated to 5;
+	// the kernel has 3.
 	c = counted(t, program("%x = f32[1,3,1]{2,1,0} parameter(0)", "%k = f32[3,1,1]{2,1,0} parameter(1)",
 		"ROOT %y = f32[1,5,1]{2,1,0} convolution(%x, %k), window={size=3 pad=1_1 lhs_dilate=2}, dim_labels=b0f_0io->b0f"))
 	require.Equal(t, 2.0*(1+2+1+2+1), c.Matrix["f32"])
@@ -78,7 +79,7 @@ func TestCount_byHand(t *testing.T) {
 		"ROOT %y = f32[64]{0} reduce(%x, %z), dimensions={1}, to_apply=%sum"))
 	require.Equal(t, 64.0*31, c.FLOPs())
 
-	// Of vendors' libraries.
+	// Calls of vendors' libraries.
 	c = counted(t, program("%x = f16[64,32]{1,0} parameter(0)", "%w = f16[32,16]{1,0} parameter(1)",
 		`ROOT %y = (f16[64,16]{1,0}, s8[1024]{0}) custom-call(%x, %w), custom_call_target="__cublas$gemm", backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"]}}}`))
 	require.Equal(t, map[string]float64{"f16": 2 * 64 * 32 * 16}, c.Matrix)
@@ -86,7 +87,7 @@ func TestCount_byHand(t *testing.T) {
 	require.Equal(t, []string{`custom-call "mine" a/b.go:7`}, c.Uncounted)
 }
 
-// The three arrays of a convolution on a GPU are those of the layer, whichever is computed.
+// The convolutions of a GPU's layer and of its gradients have the layer's three arrays in different roles.
 func TestCount_cuDNN(t *testing.T) {
 	forward := "f32[2,5,5,4]{3,2,1,0}"
 	for target, line := range map[string]string{
@@ -98,11 +99,11 @@ func TestCount_cuDNN(t *testing.T) {
 			"ROOT %r = "+line+`, window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, custom_call_target="`+target+`"`))
 		require.Equal(t, 2.0*2*3*4*13*13, c.Matrix["f32"], target)
 	}
-	// The same network as the CPU's fixture has: the products are the same, however they are written.
+	// The same network as in the CPU's fixture has the same products.
 	require.Equal(t, counted(t, fixture(t, "cpu-convolution.hlo")).Matrix["f32"], counted(t, fixture(t, "gpu-convolution.hlo")).Matrix["f32"])
 }
 
-// looped is a loop around a product, with a condition and a counter.
+// looped is a loop over a product, with a condition and a counter.
 func looped(attributes, condition, step, start string) string {
 	return `HloModule m, num_partitions=4
 
@@ -155,7 +156,7 @@ func TestCount_loops(t *testing.T) {
 		c := counted(t, tt.text, Axis{"data", 4})
 		trips := tt.trips
 		if trips == 0 {
-			trips = 1 // and it is said
+			trips = 1 // and reported
 			require.Equal(t, []string{"loop"}, c.Unknown, name)
 		} else {
 			require.Empty(t, c.Unknown, name)
@@ -164,7 +165,7 @@ func TestCount_loops(t *testing.T) {
 		require.Equal(t, []Exchange{{"all-reduce", "data", 4, trips * bytes, 1.5 * trips * bytes}}, c.Exchanged, name)
 	}
 
-	// A loop in a loop: 3 times 7.
+	// A nested loop: 3 times 7.
 	outer := strings.Replace(looped("", less, "1", "%zero"), "ENTRY %main (p: f32[8,8], m: s32[]) -> f32[8,8] {\n  %p = f32[8,8]{1,0} parameter(0)\n  %m = s32[] parameter(1)",
 		"%outer_body (o: (f32[8,8])) -> (f32[8,8]) {\n  %o = (f32[8,8]{1,0}) parameter(0)\n  %p = f32[8,8]{1,0} get-tuple-element(%o), index=0", 1)
 	outer = strings.Replace(outer, "  ROOT %out = f32[8,8]{1,0} get-tuple-element(%loop), index=1\n}", `  %out = f32[8,8]{1,0} get-tuple-element(%loop), index=1
@@ -183,14 +184,14 @@ ENTRY %main (v: f32[8,8]) -> (f32[8,8]) {
 }`, 1)
 	require.Equal(t, 21.0*product, counted(t, outer).Matrix["f32"])
 
-	// XLA counts 8,454,146 FLOPs and 16,384 transcendentals for this one, whose loop runs 7 times.
+	// XLA counts 8,454,146 FLOPs and 16,384 transcendentals for this program, whose loop runs 7 times.
 	c := counted(t, fixture(t, "tpu-loop.hlo"))
 	require.Equal(t, map[string]float64{"f32": 7 * 2 * 64 * 256 * 256}, c.Matrix)
 	require.Equal(t, 7.0*16_384, c.Transcendentals)
 	require.Empty(t, counted(t, fixture(t, "cpu-loops.hlo")).Unknown)
 }
 
-// A step that is divided by data exchanges its gradients: 4 bytes a parameter, and the loss.
+// A data-parallel step exchanges its gradients, 4 bytes per parameter, and the loss.
 func TestCount_dataParallel(t *testing.T) {
 	const parameters = 64*64 + 64 + 64*10 + 10
 	for name, devices := range map[string]int{"tpu-data-parallel.hlo": 4, "gpu-data-parallel.hlo": 8} {
@@ -204,8 +205,8 @@ func TestCount_dataParallel(t *testing.T) {
 	}
 }
 
-// TPU's compiler has three copies of a collective that goes on beside other work, and writes a reduce-scatter as a
-// fusion of an all-reduce and a cut.
+// TPU's compiler writes three copies of an overlapped collective, and a reduce-scatter as a fusion of an all-reduce and
+// a slice.
 func TestCount_sharded(t *testing.T) {
 	c := counted(t, fixture(t, "tpu-sharded.hlo"), Axis{"data", 4})
 	const weights1, weights2, rows = 256 * 512, 512 * 128, 64
@@ -251,7 +252,7 @@ func TestCount_exchanged(t *testing.T) {
 		require.Equal(t, []Exchange{tt.want}, counted(t, program(tt.lines...), mesh...).Exchanged, "%v", tt.lines)
 	}
 
-	// A computation that goes on beside others counts where it is started.
+	// An asynchronous computation counts where it starts.
 	c := counted(t, strings.Replace(program(p0,
 		"%s = ((f32[64,32]{1,0}), f32[16,32]{1,0}, u32[]) async-start(%x), calls=%wrapped", "%u = ((f32[64,32]{1,0}), f32[16,32]{1,0}, u32[]) async-update(%s)",
 		"ROOT %d = f32[16,32]{1,0} async-done(%u)"), "ENTRY", `%wrapped (w: f32[64,32]) -> f32[16,32] {
@@ -268,7 +269,7 @@ func TestCount_largest(t *testing.T) {
 		`%a = f32[256,32]{1,0} broadcast(%small), dimensions={1}, metadata={op_name="wide" source_file="-" source_line=12}`,
 		"%v = f32[32,256]{1,0} bitcast(%a)", // the same memory
 		"%b = f32[64,64]{1,0} dot(%a, %a), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
-		"%c = f32[512,512]{1,0:S(1)} broadcast(%small), dimensions={1}", // not the device's own memory
+		"%c = f32[512,512]{1,0:S(1)} broadcast(%small), dimensions={1}", // not device memory
 		"ROOT %y = f32[64,32]{1,0} add(%x, %x)"))
 	require.Equal(t, []Value{
 		{Kind: Temporary, Name: "a", Operation: "wide", Shape: "f32[256,32]", Bytes: 32768, Where: "program:12", Line: 12},
@@ -276,15 +277,15 @@ func TestCount_largest(t *testing.T) {
 		{Kind: Argument, Name: "x", Shape: "f32[64,32]", Bytes: 8192},
 		{Kind: Argument, Name: "small", Argument: 1, Shape: "f32[32]", Bytes: 128},
 	}, c.Largest)
-	// What goes on beside other work has its operand's memory, and its result's once: here 1 KiB of 8.
+	// An asynchronous operation shares its operand's memory, and has its result's memory once: here 1 KiB of 8.
 	c = counted(t, program("%x = f32[64,32]{1,0} parameter(0)",
 		"%s = ((f32[64,32]{1,0}), f32[8,32]{1,0}, s32[]{:S(2)}) slice-start(%x), slice={[0:8], [0:32]}", "ROOT %d = f32[8,32]{1,0} slice-done(%s)"))
 	require.Equal(t, []Value{{Kind: Argument, Name: "x", Shape: "f32[64,32]", Bytes: 8192}, {Kind: Output, Name: "s", Shape: "f32[8,32]", Bytes: 1024}}, c.Largest)
 	require.Equal(t, 2*1024.0, c.Bytes)
 	c = counted(t, program("%x = f32[64,32]{1,0} parameter(0)", "%s = (f32[64,32]{1,0:S(1)}, f32[64,32]{1,0}, u32[]{:S(2)}) copy-start(%x)",
 		"%d = f32[64,32]{1,0:S(1)} copy-done(%s)", "ROOT %n = f32[64,32]{1,0} negate(%d)"))
-	require.Equal(t, 2*8192.0, c.Bytes) // read once, and the result
-	// What is tiled takes whole tiles.
+	require.Equal(t, 2*8192.0, c.Bytes) // one read and one write
+	// A tiled layout takes whole tiles.
 	c = counted(t, program("ROOT %x = f32[9,10]{1,0:T(8,128)} parameter(0)"))
 	require.EqualValues(t, 4*16*128, c.Largest[0].Bytes)
 }

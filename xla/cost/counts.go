@@ -8,31 +8,31 @@ import (
 	"slices"
 )
 
-// Counts is what one run of a program costs on one device, counted from its HLO.
+// Counts is the cost of one run of a program on one device, counted from its HLO.
 type Counts struct {
-	// Matrix are the floating-point operations of products of matrices and of convolutions, by the type of their
-	// operands ("f32", "bf16"): a multiplication and an addition each. Vector are all others, one for each element of a
-	// result; comparisons, conversions and integers count too, as in XLA's own analysis.
+	// Matrix has the FLOPs of matrix products and convolutions, by operand dtype ("f32", "bf16"); a multiplication and
+	// an addition are 2. Vector has all others, 1 per element of a result, with comparisons, conversions and integers,
+	// as in XLA's analysis.
 	Matrix map[string]float64
 	Vector float64
-	// Transcendentals are elements of exp, log, tanh and their like, which are not among the FLOPs.
+	// Transcendentals counts elements of exp, log, tanh and so on; FLOPs does not.
 	Transcendentals float64
-	// Bytes are read and written in the device's memory by all operations: a fusion reads its operands, or the parts of
-	// them that it takes, and writes its results.
+	// Bytes counts reads and writes of device memory. A fusion reads the parts of operands that it uses, and writes its
+	// results.
 	Bytes float64
-	// Exchanged is what devices exchange, the most first.
+	// Exchanged lists the exchanges between devices, the largest first.
 	Exchanged []Exchange
-	// Largest are the largest values that are alive where the program uses the most memory.
+	// Largest lists the largest values at the program's peak of memory.
 	Largest []Value
-	// Uncounted are operations whose FLOPs are not known, with their line: calls of vendors' kernels mostly.
+	// Uncounted lists operations of unknown FLOPs, mostly vendors' kernels, with their lines.
 	Uncounted []string
-	// Unknown are loops of which the program does not say how often they run, with their line: each counts once.
+	// Unknown lists loops of unknown length, with their lines. They count as one trip.
 	Unknown []string
-	// Devices is how many devices the program is for.
+	// Devices is the program's number of devices.
 	Devices int
 }
 
-// FLOPs are all floating-point operations.
+// FLOPs returns the sum of all floating-point operations.
 func (c *Counts) FLOPs() float64 {
 	sum := c.Vector
 	for _, n := range c.Matrix {
@@ -41,7 +41,7 @@ func (c *Counts) FLOPs() float64 {
 	return sum
 }
 
-// Sent is how many bytes a device sends: see [Exchange].
+// Sent returns the bytes that a device sends: see [Exchange].
 func (c *Counts) Sent() float64 {
 	var sum float64
 	for _, e := range c.Exchanged {
@@ -50,26 +50,25 @@ func (c *Counts) Sent() float64 {
 	return sum
 }
 
-// Exchange is what all collectives of one kind over the same axes of a mesh exchange in a run. An asynchronous one is
-// counted once.
+// Exchange sums the collectives of one kind over the same mesh axes. An asynchronous collective counts once.
 type Exchange struct {
-	// Kind is that of HLO: "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute".
+	// Kind is HLO's name: "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute".
 	Kind string
-	// Axes are the axes of the mesh along which the devices of a group lie, joined by ","; "" where they lie along none.
+	// Axes names the mesh axes of a group, joined by ","; "" if there are none.
 	Axes string
-	// Group is how many devices exchange with each other.
+	// Group is the number of devices in a group.
 	Group int
-	// Bytes are those of the operands on one device, as the program has them: under half precision half as many.
+	// Bytes is the size of the operands on one device, in the program's dtypes.
 	Bytes float64
-	// Sent is what a device sends for that round a ring of n devices: 2(n-1)/n of the bytes for an all-reduce, (n-1)/n
-	// for a reduce-scatter and an all-to-all, n-1 times the bytes for an all-gather, else the bytes.
+	// Sent is the bytes that a device sends over a ring of n devices: Bytes times 2(n-1)/n for an all-reduce, (n-1)/n
+	// for a reduce-scatter or an all-to-all, n-1 for an all-gather, else 1.
 	Sent float64
 }
 
-// ValueKind says what a value is for a program.
+// ValueKind is the role of a value in a program.
 type ValueKind string
 
-// The kinds.
+// The kinds of values.
 const (
 	Argument  ValueKind = "argument"
 	Output    ValueKind = "output"
@@ -79,27 +78,25 @@ const (
 // Value is an array in a device's memory.
 type Value struct {
 	Kind ValueKind
-	// Name is that of the instruction in HLO that makes it, Operation what the program calls the operation, or "".
+	// Name is the HLO instruction that makes the value, Operation the program's name for it, or "".
 	Name, Operation string
-	// Argument is its number, if it is one.
+	// Argument is the index of an argument.
 	Argument int
-	Shape    string // on one device: "f32[128,512]"
-	Bytes    int64  // with what the layout adds
-	// Where is the line that asked for it: of the user's code, or "program:12" of the program in StableHLO; "" if
-	// nothing says so.
+	Shape    string // on one device, such as "f32[128,512]"
+	Bytes    int64  // with the layout's padding
+	// Where is the user's line, or "program:12" for a line of the StableHLO program; "" if unknown.
 	Where string
-	// Line is that of the program in StableHLO, from 1 on; 0 where it is of no line of it, or nothing says so.
+	// Line is the line of the StableHLO program, from 1; 0 if unknown.
 	Line int
 }
 
-// largestValues is how many are listed.
 const largestValues = 10
 
-// Count reads a program as XLA has it after its optimizations, the text of xla.Program.Optimized, and counts what a
-// run costs on one device. mesh are the axes that the program was divided over, to name what is exchanged by; it may be
-// nil. An error is a [FormatError] where the text is no HLO.
+// Count reads an optimized program (xla.Program.Optimized) and counts one run on one device. mesh has the axes over
+// which the program was partitioned, to name exchanges; it may be nil. If the text is not HLO, the error is a
+// [FormatError].
 //
-// A conditional counts as the branch that costs more. What HLO does not say is in Uncounted and Unknown.
+// A conditional counts as its more expensive branch. Uncounted and Unknown list what HLO does not specify.
 func Count(text string, mesh []Axis) (*Counts, error) {
 	m, err := read(text)
 	if err != nil {
@@ -139,7 +136,7 @@ func (m *module) count(mesh []Axis) (*Counts, error) {
 	return counts, err
 }
 
-// times lists names with how often they stand there.
+// times lists names with their counts.
 func times(names map[string]float64) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {

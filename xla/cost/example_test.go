@@ -6,7 +6,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/cost"
 )
 
-// A layer whose gradient the devices of a mesh add up, as XLA writes it.
+// A layer in XLA's HLO, with a gradient that is summed over the devices of a mesh.
 func ExampleCount() {
 	const hlo = `HloModule step, is_scheduled=true, num_partitions=8
 

@@ -10,28 +10,25 @@ import (
 	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
-// Axis is an axis of the mesh that a program is divided over: its name, such as "data", and how many devices lie along
-// it. The last axis of a mesh runs fastest.
+// Axis is an axis of the mesh over which a program is partitioned: its name, such as "data", and number of devices. The
+// last axis varies fastest.
 type Axis struct {
 	Name string
 	Size int
 }
 
-// collectives are the operations that exchange values between devices.
 var collectives = map[string]bool{
 	"all-reduce": true, "reduce-scatter": true, "all-gather": true, "all-to-all": true, "ragged-all-to-all": true, "collective-permute": true,
 	"collective-broadcast": true,
 }
 
-// exchangeKey is all collectives of one kind over the same axes; what is counted of them are bytes of the operands on
-// one device.
 type exchangeKey struct {
 	kind  string
-	axes  string // of the mesh, joined by ","; "" if the groups are along none
-	group int    // devices in each group
+	axes  string // mesh axes, joined by ",", or ""
+	group int    // devices per group
 }
 
-// exchange counts a collective of a computation. A fusion of an all-reduce with the cut behind it is a reduce-scatter.
+// exchange counts a collective. An all-reduce fused with a slice is a reduce-scatter.
 func (c *counter) exchange(t *tally, of *computation, i *instruction, kind string) error {
 	if divided(i) && !c.begins[of] && c.first[i.attributes["channel_id"]] != of {
 		return nil
@@ -45,7 +42,7 @@ func (c *counter) exchange(t *tally, of *computation, i *instruction, kind strin
 	}
 	var bytes float64
 	for n, o := range i.operands {
-		if kind == "ragged-all-to-all" && n > 0 { // the others are where its parts go
+		if kind == "ragged-all-to-all" && n > 0 { // the others are offsets and sizes
 			break
 		}
 		bytes += o.shape.bytes()
@@ -54,9 +51,8 @@ func (c *counter) exchange(t *tally, of *computation, i *instruction, kind strin
 	return nil
 }
 
-// asynchronous finds out which copies of a collective count. TPU's compiler divides one that goes on beside other work
-// over several fusions, each with a copy of it: it counts where it begins, beside "AsyncCollectiveStart", and where no
-// fusion of its channel begins it, in the first.
+// asynchronous finds the collectives that count. TPU's compiler copies an overlapped collective into several fusions.
+// The copy next to "AsyncCollectiveStart" counts, or else the channel's first.
 func (c *counter) asynchronous() {
 	c.begins, c.first = map[*computation]bool{}, map[string]*computation{}
 	started := map[string]bool{}
@@ -79,7 +75,7 @@ func (c *counter) asynchronous() {
 	}
 }
 
-// divided tells whether an instruction may be a copy of a collective.
+// divided reports whether i may be such a copy.
 func divided(i *instruction) bool {
 	return collectives[i.opcode] && i.attributes["channel_id"] != "" && strings.Contains(i.attributes["backend_config"], "async_collective_fusion_config")
 }
@@ -90,10 +86,9 @@ var (
 	meshOrder  = regexp.MustCompile(`^\[([0-9,]+)\](?:T\(([0-9,]+)\))?$`)
 )
 
-// maxDevices is far more than any machine has.
 const maxDevices = 1 << 20
 
-// groups is how many devices exchange with each other, and along which axes of the mesh they lie.
+// groups returns the devices per group, and the groups' mesh axes.
 func (c *counter) groups(i *instruction, kind string) (size int, axes string, err error) {
 	all := c.m.partitions * c.m.replicas
 	if kind == "collective-permute" {
@@ -104,7 +99,7 @@ func (c *counter) groups(i *instruction, kind string) (size int, axes string, er
 		return 2, c.pairAxes(pairs), nil
 	}
 	text := i.attributes["replica_groups"]
-	if devices := i.attributes["device_ids"]; devices != "" { // of a mesh, behind a comma as attributes are
+	if devices := i.attributes["device_ids"]; devices != "" { // parsed as an attribute, after a comma
 		text += ", device_ids=" + devices
 	}
 	if text == "" || text == "{}" {
@@ -135,7 +130,7 @@ func count(n int) []int {
 	return list
 }
 
-// lists reads "{{0,1},{2,3}}".
+// lists parses "{{0,1},{2,3}}".
 func lists(text string) ([][]int, error) {
 	parts, err := brackets.Split(strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}"))
 	if err != nil {
@@ -155,7 +150,7 @@ func lists(text string) ([][]int, error) {
 	return all, nil
 }
 
-// iota reads "[groups,size]<=[dims]T(order)": the devices in order as an array of dims, transposed, in rows.
+// iota parses "[groups,size]<=[dims]T(order)", a transposed array of devices in rows.
 func iota(m []string) ([][]int, error) {
 	groups, err := strconv.Atoi(m[1])
 	if err != nil {
@@ -175,7 +170,7 @@ func iota(m []string) ([][]int, error) {
 	return slices.Collect(slices.Chunk(flat, size)), nil
 }
 
-// ordered are devices as an array of dims, "4,2", that is read with its axes in another order, "1,0" or "".
+// ordered parses dims, "4,2", and an order of axes, "1,0" or "".
 func ordered(of, as string) ([]int, error) {
 	dims, err := brackets.Numbers(of)
 	if err != nil {
@@ -197,7 +192,7 @@ func ordered(of, as string) ([]int, error) {
 	return transposed(dims, order)
 }
 
-// transposed are the numbers of an array of dims, read with its axes in another order.
+// transposed returns an array's numbers in another order of axes.
 func transposed(dims, order []int) ([]int, error) {
 	if len(order) != len(dims) {
 		return nil, fmt.Errorf("%d axes in the order %v", len(dims), order)
@@ -226,8 +221,8 @@ func transposed(dims, order []int) ([]int, error) {
 
 var meshAxis = regexp.MustCompile(`^'?([^'=]+)'?=(\d+)$`)
 
-// named reads groups along axes of a mesh that the text itself names, "mesh['a'=2,'b'=4] {'b'}". Its places may be of
-// other devices than those of the same numbers, "device_ids=([4,2]T(1,0))" or "device_ids=(0,2,1,3)".
+// named parses groups along axes of a mesh, "mesh['a'=2,'b'=4] {'b'}", whose devices "device_ids=([4,2]T(1,0))" or
+// "device_ids=(0,2,1,3)" renumbers.
 func named(mesh, devices, along string) ([][]int, error) {
 	var dims []int
 	places := map[string]int{}
@@ -285,7 +280,7 @@ func named(mesh, devices, along string) ([][]int, error) {
 	return slices.Collect(slices.Chunk(flat, size)), nil
 }
 
-// along is which axes of the mesh groups lie along: "" if along none.
+// along returns the mesh axes of groups, or "".
 func (c *counter) along(groups [][]int) string {
 	want := normal(groups)
 	for subset := 1; subset < 1<<min(len(c.mesh), 10); subset++ {
@@ -322,7 +317,7 @@ func (c *counter) along(groups [][]int) string {
 	return ""
 }
 
-// normal are groups in an order of their own: which device of a group is the first changes nothing.
+// normal sorts groups: their order has no meaning.
 func normal(groups [][]int) [][]int {
 	all := make([][]int, len(groups))
 	for i, g := range groups {
@@ -332,7 +327,7 @@ func normal(groups [][]int) [][]int {
 	return all
 }
 
-// pairAxes are the axes of the mesh along which pairs of devices differ.
+// pairAxes returns the mesh axes along which pairs differ.
 func (c *counter) pairAxes(pairs [][]int) string {
 	differ := make([]bool, len(c.mesh))
 	for _, p := range pairs {
@@ -359,8 +354,7 @@ func (c *counter) pairAxes(pairs [][]int) string {
 	return strings.Join(names, ",")
 }
 
-// sent is how many bytes a device sends for so many bytes of operands, where the devices of a group pass parts round a
-// ring.
+// sent returns the bytes that a device of a ring sends.
 func (k exchangeKey) sent(bytes float64) float64 {
 	n := float64(k.group)
 	switch {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// sections are the tables of a module's stack frames, which stand before its computations.
+// sections are the tables of stack frames.
 var sections = map[string]bool{"FileNames": true, "FunctionNames": true, "FileLocations": true, "StackFrames": true}
 
-// places are where instructions come from: newer versions of XLA write tables, older ones the file and the line.
+// places has source lines. Newer versions of XLA write tables, older ones the file and the line.
 type places struct {
 	files     map[int]string
 	locations map[int]place
-	frames    map[int]int // the number of the location
+	frames    map[int]int // frame → location
 }
 
 type place struct {
@@ -38,7 +38,6 @@ var (
 	sourceName      = regexp.MustCompile(`\bop_name="([^"]*)"`)
 )
 
-// table reads one, up to the empty line behind it.
 func (r *reader) table(section string) error {
 	for {
 		line, found := r.statement(false)
@@ -84,7 +83,7 @@ func (r *reader) table(section string) error {
 	}
 }
 
-// of is where an instruction comes from; its line is 0 if the text does not say.
+// of returns an instruction's source line, 0 if unknown.
 func (p places) of(i *instruction) (at place, name string) {
 	metadata := i.attributes["metadata"]
 	if metadata == "" {
@@ -104,7 +103,7 @@ func (p places) of(i *instruction) (at place, name string) {
 	if l := sourceLine.FindStringSubmatch(metadata); l != nil {
 		at.line, _ = strconv.Atoi(l[1]) // a number too long for an int is no line
 	}
-	if own := ownName.FindStringSubmatch(name); own != nil { // which plan.Step gives a divided program
+	if own := ownName.FindStringSubmatch(name); own != nil { // plan.Step's name in a partitioned program
 		name = ""
 		if at.line == 0 {
 			at.line, _ = strconv.Atoi(own[1])
@@ -113,8 +112,7 @@ func (p places) of(i *instruction) (at place, name string) {
 	return at, name
 }
 
-// String gives a line of a file. The plugin is given programs without a file's name, so it writes "-": those are lines
-// of the program in StableHLO.
+// String returns a line. XLA writes "-" for the StableHLO program.
 func (p place) String() string {
 	switch {
 	case p.line == 0:

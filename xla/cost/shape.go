@@ -10,19 +10,19 @@ import (
 	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
-// shape is that of an array or, if it has parts, of a tuple.
+// shape is that of an array or a tuple.
 type shape struct {
 	parts  []shape
 	tuple  bool
 	dtype  string
 	dims   []int
-	order  []int // the axes from the minor one to the major one, as the layout has them; nil if it says nothing
-	tile   []int // the first tile of the layout
-	space  int   // of memory: 0 is the device's own
-	buffer bool  // the type is one in an HLO "buffer"
+	order  []int // axes from minor to major; nil if unknown
+	tile   []int // first tile of the layout
+	space  int   // memory space; 0 is device memory
+	buffer bool  // within an HLO "buffer"
 }
 
-// scanner reads shapes.
+// scanner parses shapes.
 type scanner struct {
 	text string
 	at   int
@@ -83,7 +83,7 @@ func (s *scanner) shape(depth int) (shape, error) {
 		return shape{}, err
 	}
 	made := shape{dtype: kind}
-	inside := strings.ReplaceAll(s.text[s.at+1:end], "<=", "") // of a size that a run decides there is memory for the most
+	inside := strings.ReplaceAll(s.text[s.at+1:end], "<=", "") // a dynamic dimension has memory for its maximum
 	if made.dims, err = brackets.Numbers(inside); err != nil {
 		return shape{}, fmt.Errorf("shape %s[%s]: %w", kind, inside, err)
 	}
@@ -116,7 +116,7 @@ var (
 	spacePattern = regexp.MustCompile(`S\((\d+)\)`)
 )
 
-// layout reads "1,0:T(8,128)(2,1)S(1)".
+// layout parses "1,0:T(8,128)(2,1)S(1)".
 func (s *shape) layout(text string) error {
 	order, rest, _ := strings.Cut(text, ":")
 	var err error
@@ -146,14 +146,13 @@ func (s *shape) layout(text string) error {
 	return nil
 }
 
-// bitsOf has each type of number, with the bits of an element in memory.
+// bitsOf has an element's size in bits.
 var bitsOf = map[string]int{
 	"pred": 8, "s1": 1, "s2": 2, "s4": 4, "s8": 8, "s16": 16, "s32": 32, "s64": 64, "u1": 1, "u2": 2, "u4": 4, "u8": 8, "u16": 16, "u32": 32, "u64": 64,
 	"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "c64": 64, "c128": 128, "token": 0, "opaque": 0,
 	"f4e2m1fn": 4, "f8e3m4": 8, "f8e4m3": 8, "f8e4m3fn": 8, "f8e4m3b11fnuz": 8, "f8e4m3fnuz": 8, "f8e5m2": 8, "f8e5m2fnuz": 8, "f8e8m0fnu": 8,
 }
 
-// sum adds up what the parts of a tuple have.
 func (s shape) sum(of func(shape) float64) (sum float64) {
 	for _, p := range s.parts {
 		sum += of(p)
@@ -161,7 +160,6 @@ func (s shape) sum(of func(shape) float64) (sum float64) {
 	return sum
 }
 
-// elements is how many numbers an array has; of a tuple, its parts together.
 func (s shape) elements() float64 {
 	if s.tuple {
 		return s.sum(shape.elements)
@@ -176,7 +174,7 @@ func (s shape) elements() float64 {
 	return n
 }
 
-// bytes is what the numbers take, without what a layout adds.
+// bytes returns the size without padding.
 func (s shape) bytes() float64 {
 	if s.tuple {
 		return s.sum(shape.bytes)
@@ -184,7 +182,7 @@ func (s shape) bytes() float64 {
 	return math.Ceil(s.elements() * float64(bitsOf[s.dtype]) / 8)
 }
 
-// allocated is what an array takes in memory: a tiled layout fills the last axes up to whole tiles.
+// allocated returns the size in memory, where tiles are padded.
 func (s shape) allocated() float64 {
 	if s.tuple {
 		return s.sum(shape.allocated)
@@ -194,7 +192,7 @@ func (s shape) allocated() float64 {
 		return s.bytes()
 	}
 	elements := 1.0
-	for i, axis := range s.order { // the last number of a tile belongs to the minor axis
+	for i, axis := range s.order { // the last of a tile is for the minor axis
 		d := s.dims[axis]
 		if i < n {
 			if t := s.tile[n-1-i]; t > 0 {
@@ -221,7 +219,7 @@ func (s shape) String() string {
 	return s.dtype + "[" + strings.Join(dims, ",") + "]"
 }
 
-// leaves are the arrays of a shape.
+// leaves returns the arrays of a shape.
 func (s shape) leaves() []shape {
 	if !s.tuple {
 		return []shape{s}

@@ -10,44 +10,42 @@ import (
 	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
-// Limits of a text that is read: what XLA writes of the largest models is far below them.
+// Limits far above XLA's text for the largest models.
 const (
 	maxText     = 1 << 30 // bytes
-	maxDepth    = 64      // of tuples in tuples
+	maxDepth    = 64      // of nested tuples
 	maxElements = 1 << 50 // of an array
 )
 
-// FormatError is a text that is no HLO as this package reads it.
+// FormatError reports text that is not HLO.
 type FormatError struct {
-	Line int // 1 is the first
+	Line int // from 1
 	Err  error
 }
 
 func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// module is a program in HLO.
 type module struct {
 	name         string
-	partitions   int // 1 if the text names none
+	partitions   int // default 1
 	replicas     int
 	computations map[string]*computation
-	order        []*computation // as they stand in the text
+	order        []*computation // in the order of the text
 	entry        *computation
-	aliased      map[int]int // leaves of the result that lie in the memory of a parameter, by its number
+	aliased      map[int]int // leaf of the result → parameter whose memory it shares
 	places       places
 }
 
-// computation is a function of a module. Its instructions stand in the order in which they run, where the module is
-// scheduled.
+// computation is a function. If the module is scheduled, instructions are in the order of execution.
 type computation struct {
 	name         string
 	line         int
 	instructions []*instruction
 	named        map[string]*instruction
-	parameters   []*instruction // by their numbers
+	parameters   []*instruction // by number
 	root         *instruction
 }
 
@@ -61,7 +59,6 @@ type instruction struct {
 	line         int
 }
 
-// read parses a text.
 func read(text string) (*module, error) {
 	if len(text) > maxText {
 		return nil, &FormatError{1, fmt.Errorf("%d bytes of HLO, expected at most %d", len(text), maxText)}
@@ -73,17 +70,15 @@ func read(text string) (*module, error) {
 	return r.m, nil
 }
 
-// reader goes through a text, a line or a statement of several lines at a time.
 type reader struct {
 	text string
 	at   int
-	line int // of what next gave
-	next int // of what stands at at, less 1
+	line int // of the last statement
+	next int // lines before at
 	m    *module
 }
 
-// statement gives the next line, with those behind it as long as a bracket is open if whole is set. A bracket at the
-// end of a line that begins a computation is for the caller.
+// statement returns a line. If whole is set, it continues to the closing bracket.
 func (r *reader) statement(whole bool) (string, bool) {
 	if r.at >= len(r.text) {
 		return "", false
@@ -165,8 +160,7 @@ func (r *reader) header(text string) error {
 
 var aliasPattern = regexp.MustCompile(`\{([0-9, ]*)\}: *\((\d+), *\{([0-9, ]*)\}`)
 
-// aliases reads "{ {0}: (3, {}, may-alias), ... }". A parameter or result that is a tuple of tuples is not one that
-// lazo writes, and is left out: its values then count twice.
+// aliases parses "{ {0}: (3, {}, may-alias), ... }". Values of nested tuples, which lazo does not write, count twice.
 func aliases(text string) (map[int]int, error) {
 	found := map[int]int{}
 	for _, part := range aliasPattern.FindAllStringSubmatch(text, -1) {
@@ -187,7 +181,6 @@ func aliases(text string) (map[int]int, error) {
 	return found, nil
 }
 
-// computation reads one, whose first line is given.
 func (r *reader) computation(line string) error {
 	entry := strings.HasPrefix(line, "ENTRY ")
 	name := strings.TrimPrefix(line, "ENTRY ")
@@ -229,7 +222,7 @@ func (r *reader) computation(line string) error {
 
 var comments = regexp.MustCompile(`/\*[^*]*\*/`)
 
-// add reads "[ROOT] %name = shape opcode(operands), attributes".
+// add parses "[ROOT] %name = shape opcode(operands), attributes".
 func (c *computation) add(text string, line int, operands map[*instruction][]string) error {
 	if strings.Contains(text, "/*") {
 		text = comments.ReplaceAllString(text, "")
@@ -277,7 +270,7 @@ func (c *computation) add(text string, line int, operands map[*instruction][]str
 			if p == "" {
 				continue
 			}
-			if space := strings.LastIndexByte(p, ' '); space >= 0 { // its shape stands before it
+			if space := strings.LastIndexByte(p, ' '); space >= 0 { // after its shape
 				p = p[space+1:]
 			}
 			operands[i] = append(operands[i], strings.TrimPrefix(p, "%"))
@@ -303,7 +296,7 @@ func (c *computation) add(text string, line int, operands map[*instruction][]str
 	return nil
 }
 
-// finish finds the operands by their names.
+// finish resolves the operands.
 func (c *computation) finish(operands map[*instruction][]string) error {
 	if len(c.instructions) == 0 {
 		return fmt.Errorf("computation %q is empty", c.name)
@@ -340,7 +333,7 @@ func (c *computation) finish(operands map[*instruction][]string) error {
 	return nil
 }
 
-// elementOf makes the instructions that "tuple#1#0" is short for, as XLA writes an element of a tuple where it is used.
+// elementOf creates the instructions of "tuple#1#0", an element of a tuple.
 func (c *computation) elementOf(name string, line int) (*instruction, []*instruction) {
 	parts := strings.Split(name, "#")
 	of := c.named[parts[0]]
@@ -366,7 +359,7 @@ func (c *computation) elementOf(name string, line int) (*instruction, []*instruc
 	return of, made
 }
 
-// resolve checks what only the whole text can say.
+// resolve checks the whole module.
 func (r *reader) resolve() error {
 	if r.m.entry == nil {
 		return errors.New("the module has no entry computation")
@@ -379,7 +372,7 @@ func (r *reader) resolve() error {
 	return nil
 }
 
-// ordered refuses an instruction that depends on itself.
+// ordered refuses instructions before their operands.
 func (c *computation) ordered() error {
 	placed := make(map[*instruction]bool, len(c.instructions))
 	for _, i := range c.instructions {
@@ -393,7 +386,7 @@ func (c *computation) ordered() error {
 	return nil
 }
 
-// called are the computations that an attribute names, as "%a" or "{%a, %b}".
+// called returns an attribute's computations, "%a" or "{%a, %b}".
 func (m *module) called(i *instruction, attribute string) ([]*computation, error) {
 	value, found := i.attributes[attribute]
 	if !found {

@@ -15,8 +15,7 @@ func operandBytes(i *instruction) float64 {
 	return sum
 }
 
-// instructionBytes is what an instruction that is no fusion reads and writes in memory. What takes a part of an operand
-// reads that part.
+// instructionBytes returns the memory traffic outside of fusions.
 func instructionBytes(i *instruction) float64 {
 	written := 0.0
 	for _, r := range results(i) {
@@ -39,11 +38,10 @@ func instructionBytes(i *instruction) float64 {
 	return operandBytes(i) + written
 }
 
-// taking are operations that read the part of their first operand that they give.
+// taking operations read a part of their first operand.
 var taking = map[string]bool{"dynamic-slice": true, "slice": true, "gather": true}
 
-// results are the arrays that an instruction makes. One that goes on beside others gives its operands too, and a
-// context of its own.
+// results returns the arrays that an instruction makes, without operands and contexts of an asynchronous start.
 func results(i *instruction) []shape {
 	leaves := i.shape.leaves()
 	if !strings.HasSuffix(i.opcode, "-start") || !i.shape.tuple {
@@ -55,7 +53,7 @@ func results(i *instruction) []shape {
 	return leaves[operandLeaves(i):]
 }
 
-// operandLeaves is how many of the first arrays of an instruction's result are its operands.
+// operandLeaves returns the number of operands at the front of a tuple.
 func operandLeaves(i *instruction) int {
 	leaves := i.shape.leaves()
 	n := 0
@@ -67,14 +65,13 @@ func operandLeaves(i *instruction) int {
 			n++
 		}
 	}
-	if n == len(leaves) { // the results alone, as of an all-reduce
+	if n == len(leaves) { // results only, as of an all-reduce
 		return 0
 	}
 	return n
 }
 
-// fusionBytes is what a fusion reads and writes: its operands, or the parts of them that it takes, and its result, or
-// the part of it that it writes in place.
+// fusionBytes returns the traffic of a fusion: the used parts of operands, and results or parts written in place.
 func (c *counter) fusionBytes(i *instruction) (float64, error) {
 	called, err := c.m.called(i, "calls")
 	if err != nil {
@@ -115,7 +112,6 @@ func (c *counter) fusionBytes(i *instruction) (float64, error) {
 	return sum, nil
 }
 
-// roots are the values that a fusion gives.
 func roots(root *instruction) []*instruction {
 	for root.opcode == "bitcast" && len(root.operands) == 1 {
 		root = root.operands[0]
@@ -133,7 +129,7 @@ func roots(root *instruction) []*instruction {
 	return all
 }
 
-// partRead is how many bytes of a parameter a fusion reads, if all that uses it takes parts of it.
+// partRead returns the bytes read of a parameter, if all users read parts.
 func partRead(p *instruction, users map[*instruction][]*instruction) (float64, bool) {
 	var sum float64
 	todo := slices.Clone(users[p])
@@ -148,7 +144,7 @@ func partRead(p *instruction, users map[*instruction][]*instruction) (float64, b
 		switch {
 		case (u.opcode == "dynamic-slice" || u.opcode == "slice" || u.opcode == "gather") && u.operands[0] == of:
 			sum += u.shape.bytes()
-		case u.opcode == "dynamic-update-slice" && u.operands[0] == of && len(u.operands) > 1 && u.operands[1] != of: // written over in place
+		case u.opcode == "dynamic-update-slice" && u.operands[0] == of && len(u.operands) > 1 && u.operands[1] != of: // overwritten in place
 		default:
 			return 0, false
 		}

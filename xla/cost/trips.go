@@ -8,7 +8,7 @@ import (
 
 var knownTrips = regexp.MustCompile(`"known_trip_count":\{"n":"?(\d+)`)
 
-// trips is how often a loop runs: as XLA says, or as its condition does, where it counts up to a constant.
+// trips returns a loop's trips, from XLA's annotation or from a comparison of a counter with a constant.
 func trips(i *instruction, body, condition *computation) (float64, bool) {
 	if found := knownTrips.FindStringSubmatch(i.attributes["backend_config"]); found != nil {
 		n, err := strconv.ParseFloat(found[1], 64)
@@ -51,7 +51,6 @@ func trips(i *instruction, body, condition *computation) (float64, bool) {
 	return math.Max(0, math.Ceil(float64(limit-start)/float64(step))), true
 }
 
-// compared is the comparison that a condition ends with, and what it compares, as instructions of the condition.
 func compared(root *instruction) (*instruction, []*instruction) {
 	if root.opcode == "compare" {
 		return root, root.operands
@@ -59,7 +58,7 @@ func compared(root *instruction) (*instruction, []*instruction) {
 	return nil, nil
 }
 
-// through passes over copies.
+// through skips copies.
 func through(i *instruction) *instruction {
 	for n := 0; n < maxDepth && (i.opcode == "copy" || i.opcode == "bitcast" || i.opcode == "convert") && len(i.operands) == 1; n++ {
 		i = i.operands[0]
@@ -67,7 +66,7 @@ func through(i *instruction) *instruction {
 	return i
 }
 
-// element is the place of the loop's value that an instruction takes.
+// element returns the index of the loop's value that i reads.
 func element(i *instruction, of *computation) (int, bool) {
 	i = through(i)
 	if i.opcode != "get-tuple-element" || len(i.operands) != 1 || i.operands[0].opcode != "parameter" || i.operands[0] != of.parameters[0] {
@@ -86,7 +85,7 @@ func integer(i *instruction) (int64, bool) {
 	return n, err == nil
 }
 
-// stepOf is what a body adds to a value.
+// stepOf returns what a body adds to a value.
 func stepOf(body *computation, at int) (int64, bool) {
 	if body.root.opcode != "tuple" || at >= len(body.root.operands) {
 		return 0, false

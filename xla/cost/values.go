@@ -8,31 +8,30 @@ import (
 	"strings"
 )
 
-// memoryBuffer is the memory of an array while a program runs.
 type memoryBuffer struct {
 	of       *instruction
 	shape    shape
 	kind     ValueKind
 	argument int
 	bytes    float64
-	last     int // the last instruction that uses it
+	last     int // last instruction that uses it
 }
 
-// liveness goes through scheduled computations and finds where the most memory is in use. It is a model of what the
-// compiler's own assignment does, to say which values it is full of: how much is in use the compiler says itself.
+// liveness finds the values at the peak of memory in scheduled computations. It models the compiler's assignment; the
+// compiler reports only the amount.
 type liveness struct {
 	m     *module
 	done  map[*computation]peak
 	stack map[*computation]bool
 }
 
-// peak is what is alive where a computation has the most, without its parameters.
+// peak has the live values at the peak, arguments only of the entry.
 type peak struct {
 	bytes  float64
 	values []*memoryBuffer
 }
 
-// inner is the largest peak of the computations that an instruction runs one behind the other.
+// inner returns the largest peak of an instruction's computations.
 func (l *liveness) inner(i *instruction) (most peak, err error) {
 	var attributes []string
 	switch i.opcode {
@@ -98,7 +97,7 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 	if entry {
 		l.replaced(c, buffers)
 	}
-	// What is in use changes where a value begins and behind its last use.
+	// Usage changes at a value's start and after its last use.
 	ends := make([][]*memoryBuffer, len(c.instructions)+1)
 	begins := make([][]*memoryBuffer, len(c.instructions))
 	for _, b := range all {
@@ -144,7 +143,7 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 	return best, nil
 }
 
-// replaced gives an output that is written over an argument no memory of its own.
+// replaced removes the memory of aliased outputs.
 func (l *liveness) replaced(c *computation, buffers map[*instruction][]*memoryBuffer) {
 	outputs := buffers[c.root]
 	for output, parameter := range l.m.aliased {
@@ -154,8 +153,7 @@ func (l *liveness) replaced(c *computation, buffers map[*instruction][]*memoryBu
 	}
 }
 
-// buffers finds the memory of each instruction's value, array by array: what only names a value anew, or writes into
-// it, has the memory of its operand.
+// buffers assigns memory to arrays. Renamed and updated values share their operand's.
 func (l *liveness) buffers(c *computation, entry bool) (map[*instruction][]*memoryBuffer, []*memoryBuffer, error) {
 	of, all := make(map[*instruction][]*memoryBuffer, len(c.instructions)), []*memoryBuffer(nil)
 	for _, i := range c.instructions {
@@ -190,7 +188,7 @@ func (l *liveness) buffers(c *computation, entry bool) (map[*instruction][]*memo
 		case i.opcode == "copy-done", i.opcode == "async-done" && len(i.operands) == 1 && !i.operands[0].shape.tuple:
 			copy(list, taken(0))
 		case strings.HasSuffix(i.opcode, "-done") && len(i.operands) == 1:
-			// What was begun is a tuple of operands and results, or the results alone.
+			// A start returns operands and results, or only results.
 			if from := taken(0); i.operands[0].shape.tuple && len(i.operands[0].shape.parts) > 1 && !sameShape(i.operands[0].shape, i.shape) {
 				copy(list, part(from, max(operandLeaves(i.operands[0]), len(i.operands[0].shape.parts[0].leaves())), len(leaves)))
 			} else {
@@ -220,7 +218,7 @@ func (l *liveness) buffers(c *computation, entry bool) (map[*instruction][]*memo
 				b.kind, b.argument = Argument, i.number
 			}
 			if i.opcode == "constant" || i.opcode == "after-all" {
-				b.bytes = 0 // constants lie beside the program
+				b.bytes = 0 // constants are stored with the program
 			}
 			list[n] = b
 			all = append(all, b)
@@ -230,7 +228,7 @@ func (l *liveness) buffers(c *computation, entry bool) (map[*instruction][]*memo
 	return of, all, nil
 }
 
-// sameShape compares two shapes without their layouts.
+// sameShape ignores layouts.
 func sameShape(a, b shape) bool { return a.String() == b.String() }
 
 func part(list []*memoryBuffer, start, n int) []*memoryBuffer {
@@ -240,8 +238,7 @@ func part(list []*memoryBuffer, start, n int) []*memoryBuffer {
 	return list[start:min(start+n, len(list))]
 }
 
-// inPlace gives the results of a fusion that are written into an operand that operand's memory: a part of it is
-// replaced, or the text says so.
+// inPlace shares an operand's memory with a fusion's results that update or alias it.
 func (l *liveness) inPlace(i *instruction, list []*memoryBuffer, of map[*instruction][]*memoryBuffer) error {
 	called, err := l.m.called(i, "calls")
 	if err != nil || len(called) != 1 {
@@ -265,7 +262,7 @@ func (l *liveness) inPlace(i *instruction, list []*memoryBuffer, of map[*instruc
 		output, operand := 0, 0
 		if m[1] != "" {
 			if output, err = strconv.Atoi(m[1]); err != nil {
-				continue // of a tuple in a tuple
+				continue // nested tuple
 			}
 		}
 		if operand, err = strconv.Atoi(m[2]); err != nil || operand >= len(i.operands) || output >= len(list) || m[3] != "" {
@@ -278,7 +275,6 @@ func (l *liveness) inPlace(i *instruction, list []*memoryBuffer, of map[*instruc
 	return nil
 }
 
-// largest are the n largest values that are alive where the program uses the most memory.
 func (m *module) largest(n int) ([]Value, error) {
 	l := &liveness{m: m, done: map[*computation]peak{}, stack: map[*computation]bool{}}
 	p, err := l.computation(m.entry, true)

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// windowAxis is a window along one axis of what it slides over.
 type windowAxis struct {
 	size, stride                 int
-	low, high                    int // padding, which may be negative
+	low, high                    int // padding, possibly negative
 	windowDilation, baseDilation int
 }
 
-// window reads "size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=2x2 rhs_dilate=1x1 rhs_reversal=1x1"; which way round the
-// kernel lies changes no count.
+// window parses "size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=2x2 rhs_dilate=1x1 rhs_reversal=1x1". Reversals do not
+// change counts.
 func window(text string) ([]windowAxis, error) {
 	text = strings.Trim(text, "{} ")
 	if text == "" {
@@ -64,7 +63,6 @@ func window(text string) ([]windowAxis, error) {
 	return axes, nil
 }
 
-// windowSize is how many elements the window of an instruction has.
 func windowSize(i *instruction) (float64, error) {
 	axes, err := window(i.attributes["window"])
 	if err != nil {
@@ -77,11 +75,10 @@ func windowSize(i *instruction) (float64, error) {
 	return size, nil
 }
 
-// maxPositions is how many places of a window are looked at; a dilated convolution of real sizes has far fewer.
+// maxPositions limits the loops of positions.
 const maxPositions = 1 << 28
 
-// positions is how many pairs of a place of the window and an element of it meet an element of the base: not the
-// padding, and not what dilation put in between.
+// positions counts pairs of output and window position on an element of the base, neither padding nor dilation.
 func (a windowAxis) positions(base, output int) (float64, error) {
 	if float64(a.size)*float64(output) <= 0 || base <= 0 {
 		return 0, nil
@@ -93,7 +90,7 @@ func (a windowAxis) positions(base, output int) (float64, error) {
 			return 0, fmt.Errorf("a window of %d", a.size)
 		}
 		for k := range a.size {
-			// Output o meets element o*stride + shift of the base.
+			// Output o meets element o*stride + shift.
 			shift := k*a.windowDilation - a.low
 			first := 0
 			if shift < 0 {
@@ -121,10 +118,10 @@ func (a windowAxis) positions(base, output int) (float64, error) {
 	return count, nil
 }
 
-// labels are where batch, features and the other axes of the three arrays of a convolution stand.
+// labels has axes by name.
 type labels struct{ input, kernel, output map[byte]int }
 
-// dimLabels reads "b01f_01io->b01f".
+// dimLabels parses "b01f_01io->b01f".
 func dimLabels(text string) (l labels, err error) {
 	operands, output, found := strings.Cut(text, "->")
 	input, kernel, both := strings.Cut(operands, "_")
@@ -158,8 +155,7 @@ func has(places map[byte]int, names string) bool {
 	return true
 }
 
-// convolution is its FLOPs: two for each product of an element of the kernel with one of the input, without those with
-// padding.
+// convolution returns 2 FLOPs per product of a kernel and an input element, without padding.
 func convolution(i *instruction, input, kernel, output shape) (float64, error) {
 	l, err := dimLabels(i.attributes["dim_labels"])
 	if err != nil {
@@ -198,7 +194,7 @@ func convolution(i *instruction, input, kernel, output shape) (float64, error) {
 		}
 		return float64(s.dims[at])
 	}
-	// The kernel's input features are those of one group.
+	// input features of one group
 	products := size(kernel, l.kernel, 'i') * size(output, l.output, 'f') * size(input, l.input, 'b') / batches
 	for k, a := range axes {
 		name := byte('0' + k)

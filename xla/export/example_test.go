@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// A program is written into a folder, loaded back, and run.
+// A program is written to a folder, loaded, and run.
 func ExampleLoad() {
 	parent, err := os.MkdirTemp("", "example-*")
 	if err != nil {

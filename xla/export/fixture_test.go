@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// counting adds x to a sum, and says how often it ran and whether the sum is large.
+// counting adds x to a sum, and returns the number of runs and whether the sum is large.
 const counting = `module @counting {
   func.func public @main(%x: tensor<2xf32>, %sum: tensor<2xf32> {tf.aliasing_output = 0 : i32}, %n: tensor<i64> {tf.aliasing_output = 1 : i32}) -> (tensor<2xf32>, tensor<i64>, tensor<2xi1>) {
     %new = stablehlo.add %sum, %x : tensor<2xf32>
@@ -48,7 +48,7 @@ func program() *Program {
 	}
 }
 
-// written is a file system with the program in the folder "model".
+// written returns a file system with the program in the folder "model".
 func written(t *testing.T) *vfs.Mem {
 	t.Helper()
 	m := &vfs.Mem{}
@@ -56,7 +56,7 @@ func written(t *testing.T) *vfs.Mem {
 	return m
 }
 
-// inFolder gives a folder of a file system as one of its own.
+// inFolder makes a folder of a file system its root.
 type inFolder struct {
 	vfs.FS
 	dir string

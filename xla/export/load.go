@@ -16,10 +16,9 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Load reads a folder that [Program.Write] wrote. Nothing in it is trusted: sizes are checked before memory is taken,
-// checksums and the manifest's own sense always. What is wrong with the content is [ErrDamaged], or [ErrNewer]. Whether
-// the program's text is a program is for [Program.Compile] to say, and whether it does what it claims is not checked:
-// compile only programs of people that you trust with code.
+// Load reads a folder written by [Program.Write] and does not trust it: it checks sizes before it allocates memory, all
+// checksums, and the manifest. Wrong content returns [ErrDamaged] or [ErrNewer]. [Program.Compile] checks the text.
+// Nothing checks what the program computes: compile only programs from people whose code you trust.
 func Load(dir string) (*Program, error) {
 	p, err := load(dir)
 	if err != nil {
@@ -37,7 +36,7 @@ func load(dir string) (*Program, error) {
 	return p, errors.Join(err, on.Close())
 }
 
-// damaged cuts off what the file itself makes the text long with.
+// damaged truncates the error, which may quote the file.
 func damaged(name string, err error) error {
 	return fmt.Errorf("%s: %w: %.500w", name, ErrDamaged, err)
 }
@@ -51,7 +50,7 @@ func read(on vfs.FS) (*Program, error) {
 	}
 	sum, err := readFile(on, sumName, int64(len(sumOf(nil))))
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // a folder of before there was one
+	case errors.Is(err, fs.ErrNotExist): // older folders lack it
 	case err != nil:
 		return nil, err
 	case string(sum) != sumOf(text):
@@ -94,7 +93,7 @@ func read(on vfs.FS) (*Program, error) {
 		}
 		p.Sizes[size] = string(text)
 	}
-	if err := p.check(); err != nil { // before there is memory for what the manifest claims
+	if err := p.check(); err != nil { // before allocating memory
 		return nil, damaged(manifestName, err)
 	}
 	if _, ok := m.Files[weightsName]; ok {
@@ -112,7 +111,6 @@ func read(on vfs.FS) (*Program, error) {
 	return p, nil
 }
 
-// example is what the file of the example must hold.
 func (p *Program) example() map[string]Value {
 	want := map[string]Value{}
 	for name, v := range p.inputs(Batch) {
@@ -136,7 +134,7 @@ func splitExample(all map[string]*tensors.Tensor) *Example {
 	return e
 }
 
-// open opens a file that must be at most so long.
+// open refuses a file above limit.
 func open(on vfs.FS, name string, limit int64) (vfs.File, int64, error) {
 	f, err := on.Open(name)
 	if err != nil {
@@ -161,7 +159,7 @@ func readFile(on vfs.FS, name string, limit int64) ([]byte, error) {
 	return text, errors.Join(err, f.Close())
 }
 
-// verify compares a file with its size and checksum in the manifest.
+// verify checks a file's size and checksum.
 func verify(on vfs.FS, name string, want file) error {
 	f, size, err := open(on, name, want.Bytes)
 	if err != nil {
@@ -178,7 +176,6 @@ func verify(on vfs.FS, name string, want file) error {
 	return nil
 }
 
-// readTensors reads a file that must hold exactly the wanted tensors.
 func readTensors(on vfs.FS, name string, want map[string]Value) (map[string]*tensors.Tensor, error) {
 	f, err := on.Open(name)
 	if err != nil {
@@ -232,7 +229,7 @@ func tensorsOf(f vfs.File, want map[string]Value) (map[string]*tensors.Tensor, e
 	return values, nil
 }
 
-// checkBools refuses a bool that is neither 0 nor 1: Go may do anything with it.
+// checkBools refuses bytes that are not valid Go bools.
 func checkBools(t *tensors.Tensor, name string) error {
 	var wrong error
 	err := t.ConstBytes(func(data []byte) {

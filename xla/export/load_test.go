@@ -45,8 +45,7 @@ func folder(t *testing.T, files map[string][]byte) *vfs.Mem {
 	return m
 }
 
-// unsummed is content as a folder of before there was a checksum of the manifest, or of somebody who takes it away, has
-// it.
+// unsummed is content without the manifest's checksum, as in an older folder, or if someone removes it.
 func unsummed(t *testing.T, m *vfs.Mem) map[string][]byte {
 	t.Helper()
 	files := content(t, m)
@@ -56,7 +55,7 @@ func unsummed(t *testing.T, m *vfs.Mem) map[string][]byte {
 	return files
 }
 
-// Each bit of each file is checked, and each cut of one seen.
+// Every bit of each file is checked, and every truncation of a file is found.
 func TestLoad_damagedFiles(t *testing.T) {
 	files := content(t, written(t))
 	tried := 0
@@ -79,8 +78,8 @@ func TestLoad_damagedFiles(t *testing.T) {
 	t.Logf("%d damages, all found", tried)
 }
 
-// A manifest that was changed is damaged or means something that makes sense; nothing panics, nothing takes memory for
-// what only the manifest claims.
+// A changed manifest is damaged or still meaningful. Nothing panics, and nothing allocates memory for the manifest's
+// claims.
 func TestLoad_damagedManifest(t *testing.T) {
 	files := unsummed(t, written(t))
 	damagedOnes, fine := 0, 0
@@ -142,7 +141,7 @@ func TestLoad_hostile(t *testing.T) {
 	require.ErrorContains(t, err, "export: load ")
 }
 
-// A call of the file system that fails is an error, and no file stays open.
+// Any failing call of the file system is an error, and no file stays open.
 func TestLoad_failsAtEachCall(t *testing.T) {
 	m, failed := written(t), 0
 	for n := int64(1); ; n++ {
@@ -159,7 +158,7 @@ func TestLoad_failsAtEachCall(t *testing.T) {
 	require.Greater(t, failed, 10)
 }
 
-// What a manifest says is what it is made of.
+// A manifest decodes to its program.
 func TestManifest_roundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOf(rapid.Custom(func(t *rapid.T) value {
@@ -209,7 +208,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// A file of tensors with a right digest must still be what the manifest says.
+// A file of tensors with a correct digest must still match the manifest.
 func TestLoad_otherTensors(t *testing.T) {
 	for _, row := range []struct {
 		name  string

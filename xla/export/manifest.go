@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	format        = 2        // 1 where a program has one size of batch
+	format        = 2        // 2 if there are several batch sizes, else 1
 	manifestLimit = 64 << 20 // bytes
 
 	programName  = "program.mlir"
@@ -26,7 +26,7 @@ const (
 	sumName      = "manifest.sha256"
 )
 
-// manifest is manifest.json. The names of the fields are those of the format.
+// manifest is manifest.json.
 type manifest struct {
 	Format    int             `json:"format"`
 	Lazo      string          `json:"lazo"`
@@ -45,7 +45,7 @@ type file struct {
 type value struct {
 	Name     string   `json:"name"`
 	Role     Role     `json:"role"`
-	DType    string   `json:"dtype"` // as in the program: "f32"
+	DType    string   `json:"dtype"` // StableHLO's name, such as "f32"
 	Shape    []int    `json:"shape"`
 	Replaces string   `json:"replaces,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
@@ -87,13 +87,12 @@ func decodeValues(values []value) ([]Value, error) {
 	return decoded, nil
 }
 
-// sumOf is the file beside the manifest, as sha256sum writes and checks it: a checksum of all of a file cannot stand in
-// it.
+// sumOf returns the content of manifest.sha256.
 func sumOf(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }
 
-// encode writes a line for each field, and for each input and output.
+// encode writes one line per field, input and output.
 func (m *manifest) encode() ([]byte, error) {
 	lines := func(values []value) (list [][]byte, err error) {
 		for _, v := range values {
@@ -137,7 +136,7 @@ func parseManifest(text []byte) (*manifest, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("not UTF-8")
 	}
-	// The format first: in another one, all else may be different. This also refuses text behind the object.
+	// Another format may differ in all else. Unmarshal also refuses text after the object.
 	var head struct {
 		Format int `json:"format"`
 	}
@@ -162,7 +161,7 @@ func parseManifest(text []byte) (*manifest, error) {
 	return m, m.checkFiles()
 }
 
-// What the versions in a manifest look like: those of [lazoVersion], and of StableHLO or "".
+// Patterns of lazoVersion, and of StableHLO's version or "".
 var (
 	lazoVersions = regexp.MustCompile(`^(unknown|\(devel\)|v\d+\.\d+\.\d+[-+.0-9A-Za-z]*)$`)
 	hloVersions  = regexp.MustCompile(`^(\d+\.\d+\.\d+)?$`)
@@ -184,7 +183,6 @@ func (m *manifest) checkFiles() error {
 	return nil
 }
 
-// sizedName is the file of the program for another size of batch, and sizeIn the size that such a name has.
 func sizedName(size int) string { return fmt.Sprintf("program-%d.mlir", size) }
 
 func sizeIn(name string) (size int, ok bool) {
@@ -194,7 +192,6 @@ func sizeIn(name string) (size int, ok bool) {
 	return size, found && ends && err == nil && size > 0 && name == sizedName(size)
 }
 
-// lazoVersion is the version of lazo in this binary.
 func lazoVersion() string {
 	const module = "github.com/lazo-ml/lazo"
 	info, ok := debug.ReadBuildInfo()

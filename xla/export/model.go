@@ -15,26 +15,24 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Model is a compiled program with its state on the first device of a runtime. Close frees both, before the runtime is
-// closed.
+// Model is a compiled program with its state on a runtime's first device. Close it before the runtime.
 //
-// It may be used by any number of goroutines. Runs go on beside each other, but for those of a program that replaces
-// state, as a training step does: each of these waits until the state is its own. Close waits for what runs, and later
-// use is [xla.ErrClosed].
+// It is safe for concurrent use. Runs are concurrent, unless the program replaces state, as a training step does. Use
+// after Close returns [xla.ErrClosed].
 type Model struct {
 	program  Program
 	runtime  *xla.Runtime
 	compiled *xla.Program
-	sizes    map[int]*xla.Program // of batches, that of compiled among them; nil if there is one
-	replaces bool                 // the program writes over some of its state
+	sizes    map[int]*xla.Program // by batch size, with compiled; nil for a single size
+	replaces bool                 // replaces some of its state
 	uses     gate.Gate            // of the state
-	buffers  []compute.Buffer     // of the inputs; nil for the batch
+	buffers  []compute.Buffer     // by input; nil for the batch
 }
 
 var errClosed = fmt.Errorf("the model is %w", xla.ErrClosed)
 
-// Compile compiles the program for the first device and puts its weights there; without weights it is [ErrNoWeights],
-// unless it needs none. That the compiled program has the inputs and outputs that it claims is checked here.
+// Compile compiles the program for the first device, checks its inputs and outputs, and copies the weights there. It
+// returns [ErrNoWeights] for state without weights.
 func (p *Program) Compile(on *xla.Runtime) (*Model, error) {
 	m, err := p.compile(on)
 	if err != nil {
@@ -96,7 +94,7 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 	return m, nil
 }
 
-// sameAs compares the manifest's values with those that a compiled program has.
+// sameAs checks a compiled program's inputs and outputs.
 func (p *Program) sameAs(compiled *xla.Program, inputs, outputs []Value) error {
 	in, out, err := compiled.Signature()
 	if err != nil {
@@ -105,7 +103,6 @@ func (p *Program) sameAs(compiled *xla.Program, inputs, outputs []Value) error {
 	return errors.Join(same("input", inputs, in), same("output", outputs, out))
 }
 
-// same compares the manifest's values with the program's.
 func same(what string, values []Value, has []shapes.Shape) error {
 	if len(values) != len(has) {
 		return fmt.Errorf("%w: the program has %d %ss, the manifest %d", ErrDamaged, len(has), what, len(values))
@@ -118,7 +115,7 @@ func same(what string, values []Value, has []shapes.Shape) error {
 	return nil
 }
 
-// put copies a tensor of the host to the first device.
+// put copies a tensor to the first device.
 func put(on *xla.Runtime, t *tensors.Tensor) (b compute.Buffer, err error) {
 	var putErr error
 	err = t.ConstFlatData(func(flat any) { b, putErr = on.BufferFromFlatData(0, flat, t.Shape()) })
@@ -133,10 +130,11 @@ func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, 
 	return t, xla.WrapError(errors.Join(err, fetchErr))
 }
 
-// Run makes one run. A program that has [Program.Sizes] takes a batch of any number of examples up to the largest: it
-// runs in the next size, filled up with copies of the last example, whose outputs are cut off. Batch has a tensor for
-// each input with the role Batch, by name, and outputs one for each output but the state, on the host. State that the
-// program replaces is replaced. If a run fails, the state is as it was, unless the error wraps [xla.ErrInputsLost].
+// Run runs the program once. batch has a tensor for each input of role Batch, by name; outputs has one for each output
+// that is not state, on the host. If a run fails, the state is unchanged, unless the error wraps [xla.ErrInputsLost].
+//
+// With [Program.Sizes], a batch may have from 1 example up to the largest size. It is padded to the next size with
+// copies of the last example; their outputs are removed.
 func (m *Model) Run(batch map[string]*tensors.Tensor) (outputs map[string]*tensors.Tensor, err error) {
 	if outputs, err = m.run(batch); err != nil {
 		return nil, fmt.Errorf("export: run %s: %w", m.program.Name, err)
@@ -174,7 +172,7 @@ func (m *Model) run(batch map[string]*tensors.Tensor) (outputs map[string]*tenso
 	return outputs, err
 }
 
-// fill checks a batch of any number of rows up to the largest size, and fills it up to the next size.
+// fill checks a batch and pads it to the next size.
 func (m *Model) fill(batch map[string]*tensors.Tensor) (filled map[string]*tensors.Tensor, rows, size int, err error) {
 	want := m.program.inputs(Batch)
 	sizes := slices.Sorted(maps.Keys(m.sizes))
@@ -206,7 +204,6 @@ func (m *Model) fill(batch map[string]*tensors.Tensor) (filled map[string]*tenso
 	return filled, rows, size, nil
 }
 
-// runOn puts the batch on the device for the time of a run.
 func (m *Model) runOn(program *xla.Program, batch map[string]*tensors.Tensor) (made []compute.Buffer, err error) {
 	if m.uses.Enter(context.Background(), m.replaces) != nil {
 		return nil, errClosed
@@ -259,12 +256,11 @@ func (m *Model) State() (map[string]*tensors.Tensor, error) {
 	return state, nil
 }
 
-// Close waits for what runs, and frees the program and its state; a second Close does nothing.
+// Close waits for running calls and frees the program and its state. A second Close does nothing.
 func (m *Model) Close() error {
 	return m.uses.Close(m.free)
 }
 
-// free gives up what the model has on its device.
 func (m *Model) free() error {
 	err := m.compiled.Close()
 	for _, program := range m.sizes {

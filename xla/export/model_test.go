@@ -46,7 +46,7 @@ func TestModel(t *testing.T) {
 		_, err := m.Run(row.batch)
 		require.ErrorContains(t, err, row.want, row.name)
 	}
-	equal(t, program().Weights, p.Weights) // the runs wrote over a copy
+	equal(t, program().Weights, p.Weights) // the runs overwrote a copy
 	require.NoError(t, m.Close())
 	require.NoError(t, m.Close())
 	_, err = m.Run(p.Example.Inputs)
@@ -55,7 +55,7 @@ func TestModel(t *testing.T) {
 	require.ErrorContains(t, err, "the model is closed")
 }
 
-// A manifest that is not that of the program is found before anything runs, and nothing is left on the device.
+// A manifest that does not match the program is found before any run, and nothing stays on the device.
 func TestCompile_mistakes(t *testing.T) {
 	r := plugintest.CPU(t)
 	before := pjrt.Live()
@@ -89,7 +89,7 @@ func TestCompile_mistakes(t *testing.T) {
 	after.Collected = before.Collected
 	require.Equal(t, before, after)
 
-	// State that the program replaces, but does not write over, is replaced too.
+	// State that the program replaces without overwriting is replaced too.
 	p := program()
 	p.Text = strings.ReplaceAll(strings.ReplaceAll(p.Text, " {tf.aliasing_output = 0 : i32}", ""), " {tf.aliasing_output = 1 : i32}", "")
 	m, err := p.Compile(r)
@@ -108,7 +108,7 @@ func TestCompile_mistakes(t *testing.T) {
 	require.ErrorIs(t, err, xla.ErrUnimplemented)
 }
 
-// After its runtime's Close a model says so, in one line.
+// After its runtime's Close a model reports that in one line.
 func TestF41_theRuntimeIsClosedFirst(t *testing.T) {
 	r := plugintest.CPU(t)
 	m, err := program().Compile(r)

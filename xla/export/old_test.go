@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// A step that lazo exported before GoMLX v0.28 runs, with the bits that it had then. This package's tests compile as
-// users do; those of managed do not, where the check wants programs soon.
+// A step that lazo exported before GoMLX v0.28 runs, bit-identical to then. The test is here because this package's
+// tests compile as users do.
 func TestModel_ofBeforeGoMLX28(t *testing.T) {
 	p, err := export.Load(filepath.Join("..", "..", "managed", "testdata", "gomlx-v0.26.0", "export"))
 	require.NoError(t, err)

@@ -12,63 +12,62 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// What can be wrong with a folder.
+// Errors of folders and programs.
 var (
-	// ErrDamaged: a file is not what was written.
+	// ErrDamaged reports a file that differs from what was written.
 	ErrDamaged = errors.New("damaged")
-	// ErrNewer: the folder was written by a later lazo, in a format that this one cannot read.
+	// ErrNewer reports a format of a later lazo.
 	ErrNewer = errors.New("written by a newer lazo")
-	// ErrNoWeights: the state's values were not exported, and none were given.
+	// ErrNoWeights reports state without values.
 	ErrNoWeights = errors.New("no values for the state")
 )
 
-// Role says what an input or output is for.
+// Role is the purpose of an input or output.
 type Role string
 
 // The roles.
 const (
-	State  Role = "state"  // a value that stays: an input, and the output that replaces it
-	Batch  Role = "batch"  // an input that each run is given
-	Output Role = "output" // what a model computes
-	Log    Role = "log"    // an output with the numbers that a step logs: see Value.Fields
+	State  Role = "state"  // an input that persists, or the output that replaces it
+	Batch  Role = "batch"  // an input of each run
+	Output Role = "output" // an output of a model
+	Log    Role = "log"    // an output with a step's logged numbers: see Value.Fields
 )
 
 // Value is an input or an output of a program.
 type Value struct {
-	// Name is unique among the inputs, and among the outputs. It is any text in UTF-8, never a path.
+	// Name is unique among the inputs or the outputs. It is any UTF-8 text, not a path.
 	Name  string
 	Role  Role
 	Shape shapes.Shape
-	// Replaces is the name of the input, of the same shape and a state, that an output with the role State takes the
-	// place of.
+	// Replaces is the input of role State and the same shape that an output of role State replaces.
 	Replaces string
-	// Fields are the names of the numbers of a Log, in their order.
+	// Fields names the numbers of a Log, in order.
 	Fields []string
 }
 
-// Program is a program and what its inputs and outputs are, in the order in which the text has them.
+// Program is a program with its inputs and outputs, in the order of the text.
 type Program struct {
 	Name            string
 	Text            string // StableHLO
-	StableHLO       string // the version of it that Text is of, "1.13.3"; "" if not known
+	StableHLO       string // version of StableHLO, such as "1.13.3", or ""
 	Inputs, Outputs []Value
-	// Sizes are texts of the same program for batches of other sizes, by these: the first axis of the inputs with the
-	// role Batch and of all outputs is the batch's.
+	// Sizes has texts of the program by other batch sizes. The batch is the first axis of the inputs of role Batch and
+	// of all outputs.
 	Sizes map[int]string
-	// Weights are values of the inputs with the role State, by name: of all, or of none.
+	// Weights has the values of all inputs of role State, by name, or is nil.
 	Weights map[string]*tensors.Tensor
 	// Example is one run, or nil.
 	Example *Example
-	// Lazo is the version of lazo that wrote the folder; Write sets it.
+	// Lazo is the version of lazo that wrote the folder. Write sets it.
 	Lazo string
 }
 
-// Example is one run of a program on its weights: what inputs of the role Batch gave which outputs, by name.
+// Example has inputs of role Batch and outputs of one run on the program's weights, by name.
 type Example struct{ Inputs, Outputs map[string]*tensors.Tensor }
 
-// Limits of what is written and read.
+// Limits for writing and reading.
 const (
-	maxValues = 100_000 // inputs; outputs
+	maxValues = 100_000 // of inputs or outputs
 	maxRank   = 64
 	maxName   = 4 << 10 // bytes
 	maxText   = 1 << 30 // bytes of a program
@@ -153,7 +152,6 @@ func checkReplaced(outputs []Value, inputs map[string]Value) error {
 	return nil
 }
 
-// inputs are those of a role, by name.
 func (p *Program) inputs(role Role) map[string]Value {
 	kept := map[string]Value{}
 	for _, v := range p.Inputs {
@@ -164,7 +162,7 @@ func (p *Program) inputs(role Role) map[string]Value {
 	return kept
 }
 
-// checkTensors compares tensors with the values that they must be: each one, and no others.
+// checkTensors checks for exactly the wanted tensors.
 func checkTensors(what string, values map[string]*tensors.Tensor, want map[string]Value) error {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		t, ok := values[name]

@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// R02: a model that changes its state, by many goroutines: each run is counted once, and what is read of the state
-// belongs together. Close waits for what runs, and later runs are ErrClosed.
+// R02: many goroutines run a model that changes its state. Each run counts once, and each read of the state is
+// consistent. Close waits for running calls, and later runs return ErrClosed.
 func TestR02_exportedByManyGoroutines(t *testing.T) {
 	p, err := readBack(written(t))
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 
 const maxSizes = 64
 
-// checkSizes looks whether programs of several sizes can be one: each example must have a row in what goes in and what
-// comes out, and rows that fill a batch up must change nothing.
+// checkSizes checks that batch inputs and outputs have one row per example, and that padding affects neither state nor
+// logs.
 func (p *Program) checkSizes() error {
 	if len(p.Sizes) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (p *Program) checkSizes() error {
 	return nil
 }
 
-// sized are values in a batch of another size.
+// sized returns values for another batch size.
 func sized(values []Value, rows int) []Value {
 	values = slices.Clone(values)
 	for i, v := range values {
@@ -62,7 +62,6 @@ func withRows(s shapes.Shape, rows int) shapes.Shape {
 	return s
 }
 
-// rows is the size of the program's own batch.
 func (p *Program) rows() int {
 	for _, v := range p.Inputs {
 		if v.Role == Batch {
@@ -72,7 +71,7 @@ func (p *Program) rows() int {
 	return 0
 }
 
-// resized copies rows of a tensor into one of so many: the first of them, or all and copies of the last.
+// resized truncates a tensor to rows, or repeats its last row.
 func resized(t *tensors.Tensor, rows int) (*tensors.Tensor, error) {
 	to := tensors.FromShape(withRows(t.Shape(), rows))
 	var inner error

@@ -19,7 +19,7 @@ const doubling = `module {
   }
 }`
 
-// doubles is a program for batches of 2 and of 3.
+// doubles is a program for batches of 2 and 3.
 func doubles() *Program {
 	return &Program{Name: "double", Text: doubling, Sizes: map[int]string{3: doublingOf3},
 		Inputs:  []Value{{Name: "x", Role: Batch, Shape: shapes.Make(dtypes.Float32, 2)}},
@@ -56,8 +56,8 @@ func TestSizes(t *testing.T) {
 	require.ErrorContains(t, err, "the batch has 0 examples")
 	require.NoError(t, model.Close())
 
-	// An earlier lazo, which knows no sizes, is told that it is of a later one; and a program of one size is written as
-	// before.
+	// An earlier lazo, which knows no sizes, reports a newer format. The format of a program with one size is
+	// unchanged.
 	require.Equal(t, 2, p.manifestFormat(t))
 	p.Sizes = nil
 	require.Equal(t, 1, p.manifestFormat(t))

@@ -18,9 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Write writes the program into a new folder, whole or not at all: after an error there is none, and after a nil it
-// survives a loss of power. A folder that is there already is fs.ErrExist by errors.Is: nothing is written over. What a
-// killed process leaves is a folder named .export-… beside it.
+// Write writes the program into a new folder, atomically and durably. After an error there is no folder. An existing
+// folder returns fs.ErrExist. A killed process leaves a folder .export-… next to it.
 func (p *Program) Write(dir string) error {
 	err := p.check()
 	if err == nil {
@@ -69,7 +68,7 @@ func (p *Program) write(on vfs.FS, name string) error {
 		return errors.Join(err, discard(on, temp))
 	}
 	if err := on.SyncDir("."); err != nil {
-		// Taken back under its old name: what can be seen is whole, also while it goes.
+		// Rename first: a visible folder is always complete.
 		return errors.Join(err, on.Rename(name, temp), on.SyncDir("."), discard(on, temp))
 	}
 	return nil
@@ -111,7 +110,7 @@ func (p *Program) fill(on vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	// These are not to be among the files that the manifest lists.
+	// The manifest does not list these.
 	for _, f := range [][2]string{{sumName, sumOf(text)}, {manifestName, string(text)}} {
 		if _, err := createFile(on, dir+"/"+f[0], func(w io.Writer) error { _, err := io.WriteString(w, f[1]); return err }); err != nil {
 			return err
@@ -120,7 +119,6 @@ func (p *Program) fill(on vfs.FS, dir string) error {
 	return on.SyncDir(dir)
 }
 
-// all are the example's tensors as the file names them.
 func (e *Example) all() map[string]*tensors.Tensor {
 	all := map[string]*tensors.Tensor{}
 	for name, t := range e.Inputs {
@@ -132,7 +130,7 @@ func (e *Example) all() map[string]*tensors.Tensor {
 	return all
 }
 
-// createFile writes a file durably and gives its size and checksum.
+// createFile writes a durable file.
 func createFile(on vfs.FS, path string, write func(io.Writer) error) (file, error) {
 	f, err := on.Create(path)
 	if err != nil {
@@ -186,7 +184,7 @@ func writeTensors(to io.Writer, values map[string]*tensors.Tensor) error {
 	return w.Close()
 }
 
-// discard removes a folder of ours and the files in it.
+// discard removes a folder and its files.
 func discard(on vfs.FS, dir string) error {
 	names, err := on.ReadDir(dir)
 	for _, name := range names {

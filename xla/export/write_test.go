@@ -45,7 +45,7 @@ func TestRoundTrip(t *testing.T) {
 	require.Nil(t, got.Example)
 }
 
-// Every type that there is goes there and back.
+// Every dtype survives a round trip.
 func TestRoundTrip_dtypes(t *testing.T) {
 	for d := dtype.Bool; d < dtype.Count; d++ {
 		t.Run(d.String(), func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestRoundTrip_dtypes(t *testing.T) {
 	}
 }
 
-// A write that fails, at whichever call, leaves nothing: no folder, no open file.
+// A write that fails at any call leaves no folder and no open file.
 func TestWrite_failsAtEachCall(t *testing.T) {
 	calls := 0
 	for n := int64(1); ; n++ {
@@ -95,7 +95,7 @@ func TestWrite_failsAtEachCall(t *testing.T) {
 	t.Logf("%d calls, each failed once: nothing left", calls)
 }
 
-// Whenever the power goes, a folder that can be seen can be loaded; and one that was written can be seen.
+// Whenever the power fails, a visible folder can be loaded, and a written folder is visible.
 func TestWrite_lossOfPower(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	m, states, seen := &vfs.Mem{}, 0, 0

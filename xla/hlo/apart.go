@@ -11,19 +11,17 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// largest is the size in bytes of the largest constant that is a part of the program's text. XLA takes some 17 times a
-// constant's size to read it there, and keeps much of that.
+// largest is the most bytes of a constant in the text: XLA needs 17 times as much to parse it.
 const largest = 1 << 20
 
-// Apart has large constants (above 1 MiB) stay out of the program's text: they become parameters behind all others. To
-// run the program, set them to their [Parameter.Value]. It gives b back.
+// Apart makes constants above 1 MiB parameters, after all others, and returns b. The caller feeds their
+// [Parameter.Value].
 func (b *Builder) Apart() *Builder {
 	b.apart = true
 	return b
 }
 
-// home is the function that gets a large constant as a parameter, nil if it stays in the text: functions that are
-// called see nothing of main.
+// home returns the function that gets a large constant as a parameter, or nil: called functions cannot see main's.
 func (f *Function) home(flat any) *Function {
 	for f.parent != nil {
 		f = f.parent
@@ -37,10 +35,9 @@ func (f *Function) home(flat any) *Function {
 
 var constantPattern = regexp.MustCompile(`%k(\d+)\b`)
 
-// constantApart makes a parameter of a constant. Its name in the text changes when its place is known.
 func (f *Function) constantApart(flat any, shape shapes.Shape) (*value, error) {
 	p := Parameter{Name: fmt.Sprintf("#constant%d", len(f.b.constants)), Shape: shape, Value: bytes.Clone(bytesOf(flat))}
-	if len(f.b.meshes) > 0 { // whole on each device; of what is left open, Shardy would decide
+	if len(f.b.meshes) > 0 { // else Shardy would choose
 		var err error
 		whole := &compute.ShardingSpec{Mesh: f.b.meshes[0].Name(), Axes: make([][]string, shape.Rank())}
 		if p.split, err = f.b.sharding(whole, shape, false); err != nil {
@@ -54,7 +51,6 @@ func (f *Function) constantApart(flat any, shape shapes.Shape) (*value, error) {
 	return v, err
 }
 
-// addConstants gives places to the large constants that the program uses.
 func (m *Module) addConstants(all []Parameter) {
 	place := map[string]int{}
 	m.body = constantPattern.ReplaceAllStringFunc(m.body, func(name string) string {
@@ -68,8 +64,7 @@ func (m *Module) addConstants(all []Parameter) {
 	})
 }
 
-// Constants gives the place of the first parameter that is a large constant, and how many there are, one behind the
-// other.
+// Constants returns the index of the first parameter that is a large constant, and their number.
 func (m *Module) Constants() (first, n int) {
 	first = len(m.Parameters)
 	for i, p := range m.Parameters {

@@ -29,7 +29,7 @@ func of[T gotype.Supported](dims []int, flat ...T) array {
 
 func (a array) element(i int) any { return reflect.ValueOf(a.flat).Index(i).Interface() }
 
-// number reads any element; 64-bit integers lose digits.
+// number returns an element; 64-bit integers lose digits.
 func (a array) number(i int) complex128 {
 	if a.shape.DType.IsPacked() {
 		return complex(float64(int64(a.integer(i))), 0)
@@ -53,7 +53,7 @@ func (a array) number(i int) complex128 {
 	}
 }
 
-// integer reads an integer or a truth value, its sign extended. Packed integers lie in the low bits of a byte each.
+// integer returns an integer or a bool, sign-extended. A packed integer is in the low bits of a byte.
 func (a array) integer(i int) uint64 {
 	v := reflect.ValueOf(a.flat).Index(i)
 	switch free := 64 - a.shape.DType.Bits(); {
@@ -120,7 +120,7 @@ func draw(r *source, s shapes.Shape, low, high float64) array {
 	return a
 }
 
-// tolerances are relative, with 1 as the smallest size that counts.
+// tolerances are relative, with 1 as the smallest magnitude.
 var tolerances = map[dtypes.DType]float64{
 	dtypes.Float16: 6e-3, dtypes.BFloat16: 4e-2, dtypes.Float32: 3e-5, dtypes.Float64: 1e-11,
 	dtypes.Complex64: 3e-5, dtypes.Complex128: 1e-11,
@@ -136,10 +136,10 @@ func near(x, y complex128, tolerance float64) bool {
 	return cmplx.Abs(x-y) <= tolerance*math.Max(1, math.Max(cmplx.Abs(x), cmplx.Abs(y)))
 }
 
-// differ says what is different, "" if nothing is.
+// differ returns a description of the difference, or "".
 func differ(got, want array) string { return differBy(1, got, want) }
 
-// differBy is differ with so many times the tolerance.
+// differBy is differ with a multiple of the tolerance.
 func differBy(times float64, got, want array) string {
 	if !got.shape.Equal(want.shape) {
 		return fmt.Sprintf("shape %s, want %s", got.shape, want.shape)

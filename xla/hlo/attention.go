@@ -13,21 +13,20 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// ForCUDA says that the program is for XLA's CUDA backend, and up to which width of a head its devices have cuDNN's
-// flash attention; 0 for none. It gives b back.
+// ForCUDA declares that the program is for XLA's CUDA backend, and returns b. widestHead is the largest head width of
+// cuDNN's flash attention on the devices, or 0.
 func (b *Builder) ForCUDA(widestHead int) *Builder {
 	b.widestHead = widestHead
 	return b
 }
 
-// FusedScaledDotProductAttention is softmax(query·keyᵀ·scale + bias)·value for each head, by cuDNN's flash attention,
-// which keeps no scores. The state is the logarithm of the sum of the exponentials of each row of scores, float32 of
-// [batch, heads, time].
+// FusedScaledDotProductAttention computes softmax(query·keyᵀ·scale + bias)·value for each head with cuDNN's flash
+// attention. The state is the log-sum-exp of each row of scores: float32 of shape [batch, heads, time].
 //
-// Only builders of [Builder.ForCUDA] have it, for float16 and bfloat16, heads of a multiple of 8 up to the devices'
-// width, one device, and a bias that is fixed; key and value may have fewer heads than the query. All else, as masks,
-// is compute.ErrNotImplemented, and GoMLX's attention layer puts it together from other operations. Tests compare the
-// calls with the text of JAX's (testdata/attention.py); no GPU has run them yet.
+// It needs [Builder.ForCUDA], float16 or bfloat16, a head width that is a multiple of 8, one device, and a bias that
+// does not depend on inputs. Key and value may have fewer heads than the query. All else, for example masks, returns
+// compute.ErrNotImplemented; GoMLX then uses other operations. No GPU has run these calls; tests compare them with
+// JAX's text.
 func (f *Function) FusedScaledDotProductAttention(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 ) (output compute.Value, statesForVJP []compute.Value, err error) {
@@ -38,8 +37,8 @@ func (f *Function) FusedScaledDotProductAttention(
 	return out[0], out[1:], nil
 }
 
-// FusedScaledDotProductAttentionVJP gives the gradients of [Function.FusedScaledDotProductAttention] for query, key and
-// value, and takes whatever that takes.
+// FusedScaledDotProductAttentionVJP returns the gradients of [Function.FusedScaledDotProductAttention], with the same
+// limits.
 func (f *Function) FusedScaledDotProductAttentionVJP(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 	output compute.Value, statesForVJP []compute.Value, dOutput compute.Value,
@@ -52,8 +51,7 @@ func (f *Function) FusedScaledDotProductAttentionVJP(
 	return out[0], out[1], out[2], nil
 }
 
-// flash writes a call of cuDNN; with last, that of the gradient. cuDNN has the bias between the operands and last, and
-// the lengths behind them.
+// flash writes a cuDNN call, the gradient's if last is given. The operands end with bias, last and lengths.
 func (f *Function) flash(
 	kind compute.OpType, layout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig, operands []compute.Value, last ...compute.Value,
 ) ([]compute.Value, error) {
@@ -86,7 +84,7 @@ func (f *Function) flash(
 			d := dims(v)
 			return like(v, d[0], d[heads], d[time], d[3])
 		}
-		// The result is [batch, heads, time, width] in name; in memory it lies as the query does.
+		// Memory has the query's layout in any case.
 		var order []int
 		if heads == 2 {
 			order = []int{3, 1, 2, 0}
@@ -107,15 +105,15 @@ func (f *Function) flash(
 		for _, b := range bias {
 			name = "ScaleBias" + name
 			if back {
-				results, layouts = append(results, b.Shape()), append(layouts, nil) // the bias's gradient
+				results, layouts = append(results, b.Shape()), append(layouts, nil)
 			}
 		}
-		results, layouts = append(results, xlashapes.Make(dtypes.Uint8, 0)), append(layouts, nil) // cuDNN's own memory
+		results, layouts = append(results, xlashapes.Make(dtypes.Uint8, 0)), append(layouts, nil) // cuDNN's workspace
 		out, err := stablehlo.CustomCallV2("__cudnn$fmha"+name, flashConfig(query, key, time, heads, o, back), v, make([][]int, len(v)), results, layouts)
 		if err != nil {
 			return nil, err
 		}
-		out = slices.Clone(out[:kept]) // the statement keeps its own
+		out = slices.Clone(out[:kept])
 		for i := range ordered {
 			if out[i], err = transpose(out[i], []int{0, heads, time, 3}); err != nil {
 				return nil, err
@@ -125,9 +123,8 @@ func (f *Function) flash(
 	})
 }
 
-// noFlash says what of an attention cuDNN does not take, "" for nothing. The limits of its gradient count too: GoMLX
-// asks for the gradient of every call that was accepted. It asks for none of a bias or a mask, so one that may be
-// learnt is refused.
+// noFlash returns what cuDNN or its gradient does not support, or "": GoMLX asks for the gradient of every accepted
+// call, but for none of a bias.
 func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledDotProductAttentionConfig, v, bias, lengths []*value) string {
 	t, time, heads := v[0].Shape().DType, layout.SeqAxis(), layout.HeadsAxis()
 	switch {
@@ -150,7 +147,7 @@ func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledD
 		return "no elements, or keys of other batches and widths than the queries, or of heads that do not divide theirs"
 	case q[3]%8 != 0 || q[3] > f.b.widestHead:
 		return fmt.Sprintf("heads of width %d, but multiples of 8 up to %d", q[3], f.b.widestHead)
-	case o.Causal && q[time] != k[time]: // GoMLX does not say which keys the queries see then
+	case o.Causal && q[time] != k[time]: // GoMLX defines no mask for this
 		return "a causal mask for more or fewer keys than queries"
 	case math.IsNaN(o.Scale) || math.IsInf(o.Scale, 0):
 		return "a scale that is not finite"
@@ -174,15 +171,13 @@ func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledD
 	return ""
 }
 
-// fixed tells whether a value depends on no input: whether it is made by statements of f that use one another's results
-// alone.
 func (f *Function) fixed(v *value) bool {
 	needed := map[*value]bool{v: true}
 	for _, s := range slices.Backward(f.text.Statements) {
 		if !slices.ContainsFunc(s.Outputs, func(v *value) bool { return needed[v] }) {
 			continue
 		}
-		if len(s.FunctionParameters) > 0 { // closures take more than the inputs say
+		if len(s.FunctionParameters) > 0 { // closures capture values
 			return false
 		}
 		for _, v := range s.Outputs {
@@ -195,7 +190,6 @@ func (f *Function) fixed(v *value) bool {
 	return len(needed) == 0
 }
 
-// flashConfig describes a call to cuDNN: XLA's GpuBackendConfig in JSON. time and heads are axes of query and key.
 func flashConfig(query, key *value, time, heads int, o compute.ScaledDotProductAttentionConfig, back bool) string {
 	q, k, mask := dims(query), dims(key), "NO_MASK"
 	switch {
@@ -211,15 +205,15 @@ func flashConfig(query, key *value, time, heads int, o compute.ScaledDotProductA
 		fmt.Fprintf(&products, `"%s_dot_dimension_numbers":{"lhs_contracting_dimensions":["%d"],"rhs_contracting_dimensions":["%d"],`+
 			`"lhs_batch_dimensions":["0","%d"],"rhs_batch_dimensions":["0","%d"]},`, name, left, right, leftHeads, heads)
 	}
-	// Scores, and their gradients, are [batch, heads, queries, keys].
+	// Scores have shape [batch, heads, queries, keys].
 	if back {
-		product("bmm1_grad_gemm1", 2, 1, time)  // the key's gradient: of the scores, by queries
-		product("bmm1_grad_gemm2", 3, 1, time)  // the query's: of the scores, by keys
-		product("bmm2_grad_gemm1", 2, 1, time)  // the value's: scores by the output's
-		product("bmm2_grad_gemm2", 3, heads, 3) // the scores': the output's by values
+		product("bmm1_grad_gemm1", 2, 1, time)  // key's gradient
+		product("bmm1_grad_gemm2", 3, 1, time)  // query's gradient
+		product("bmm2_grad_gemm1", 2, 1, time)  // value's gradient
+		product("bmm2_grad_gemm2", 3, heads, 3) // scores' gradient
 	} else {
-		product("bmm1", 3, heads, 3) // queries by keys
-		product("bmm2", 3, 1, time)  // scores by values
+		product("bmm1", 3, heads, 3)
+		product("bmm2", 3, 1, time)
 	}
 	return fmt.Sprintf(`{"operation_queue_id":"0","cudnn_fmha_backend_config":{`+
 		`"algorithm":{"algo_id":"0","math_type":"TENSOR_OP_MATH","tuning_knobs":{"17":"1","24":"0"},"is_cudnn_frontend":true,"workspace_size":"0"},`+

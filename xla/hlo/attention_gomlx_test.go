@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// lowerOnly is a backend that lowers, for CUDA if it has a widest head, and runs nothing.
+// lowerOnly is a backend that only lowers, for CUDA if widestHead is not 0.
 type lowerOnly struct {
 	*device
 	widestHead int
@@ -33,8 +33,8 @@ func (d lowerOnly) Builder(name string) compute.Builder {
 	return hlo.New(name, func(m *hlo.Module) (compute.Executable, error) { d.last = m; return &executable{module: m}, nil }).ForCUDA(d.widestHead)
 }
 
-// TestAttention_ofGoMLX: GoMLX's attention and its gradient are two calls of cuDNN on CUDA. Where cuDNN does not take
-// it the program is that of any other device.
+// GoMLX's attention and its gradient become two cuDNN calls on CUDA. Where cuDNN does not support the attention, the
+// program is the one of other devices.
 func TestAttention_ofGoMLX(t *testing.T) {
 	checkpoint := false
 	lower := func(widestHead int, kind dtypes.DType, options attention.CoreOptions) *hlo.Module {
@@ -76,7 +76,8 @@ func TestAttention_ofGoMLX(t *testing.T) {
 	require.Equal(t, 1, again.Ops[compute.OpTypeFusedScaledDotProductAttentionVJP])
 }
 
-// plainFormula is attention in plain Go, of [batch, time, heads, width], and what of it belongs to which query and key.
+// plainFormula computes attention in plain Go, for arrays of [batch, time, heads, width], with the part of each query
+// and key.
 func plainFormula(query, key, value []float64, heads, keyHeads int, sees func(batch, query, key int) bool) (output []float64) {
 	const batch, time, width = 2, 3, 2
 	output = make([]float64, len(query))
@@ -110,8 +111,7 @@ func plainFormula(query, key, value []float64, heads, keyHeads int, sees func(ba
 	return output
 }
 
-// TestAttention_onCPU: GoMLX's attention and its gradient are the plain formula and its differences, and the program
-// has no call.
+// GoMLX's attention and its gradient match the plain formula and its differences, and the program has no custom call.
 func TestAttention_onCPU(t *testing.T) {
 	d := open(t)
 	const heads, keyHeads = 4, 2

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// attentionCase is attention and its gradient, with the lengths of testdata/attention.py where it does not say others.
+// attentionCase is attention and its gradient. Its defaults are the lengths of testdata/attention.py.
 type attentionCase struct {
 	layout             compute.AttentionAxesLayout
 	kind               dtypes.DType
@@ -35,7 +35,7 @@ func plainAttention() attentionCase {
 	return attentionCase{layout: compute.AttentionAxesLayoutBSHD, kind: dtypes.BFloat16, heads: 4, keys: 16, width: 8, scale: 0.25}
 }
 
-// build writes the attention and its gradient for CUDA's devices, and gives the program, or why there is none.
+// build returns the attention and its gradient for CUDA, or an error.
 func (c attentionCase) build(t *testing.T) (*hlo.Module, error) {
 	b := programOf(hlo.New("attention", func(m *hlo.Module) (compute.Executable, error) { return &executable{module: m}, nil }).ForCUDA(128))
 	if c.devices > 1 {
@@ -80,7 +80,7 @@ func (c attentionCase) build(t *testing.T) (*hlo.Module, error) {
 	return m, nil
 }
 
-// called is a program as calls of cuDNN: what its statements say, with each value named by what made it.
+// called has a program's cuDNN calls, with each value named by its origin.
 type called struct {
 	calls   []customCall
 	results []string
@@ -101,7 +101,7 @@ var (
 	typesPattern     = regexp.MustCompile(`: (\(tensor.*-> .*)$`)
 )
 
-// calledBy reads JAX's text and ours.
+// calledBy parses JAX's text and ours.
 func calledBy(t *testing.T, text string) called {
 	var p called
 	text = regexp.MustCompile(`\n {6,}`).ReplaceAllString(text, " ")
@@ -113,7 +113,7 @@ func calledBy(t *testing.T, text string) called {
 				continue
 			}
 			made, ok := names[strings.TrimSpace(name)]
-			if !ok { // parameters come in one order: p0 and arg0
+			if !ok { // parameters have one order: p0 and arg0
 				made = "input " + strings.TrimLeft(strings.TrimSpace(name), "%parg")
 			}
 			all = append(all, made)
@@ -180,7 +180,7 @@ func calledBy(t *testing.T, text string) called {
 	return p
 }
 
-// TestAttention_isJAXs: the program is the one that JAX lowers for CUDA, up to the names of its values.
+// The program is the one that JAX lowers for CUDA, except for the names of values.
 func TestAttention_isJAXs(t *testing.T) {
 	file, err := os.ReadFile("testdata/attention.mlir")
 	require.NoError(t, err)
@@ -213,11 +213,11 @@ func TestAttention_isJAXs(t *testing.T) {
 			require.Len(t, jax[name].results, 4)
 			require.Equal(t, jax[name], calledBy(t, m.Text()))
 
-			_, err = d.compile(m) // XLA's CPU knows the text, and not the function
+			_, err = d.compile(m) // XLA's CPU parses the call but lacks the function
 			require.ErrorContains(t, err, "__cudnn$fmha")
 			require.NotContains(t, strings.Split(err.Error(), "\n")[0], "parse")
 
-			// Other masks and scales are seen.
+			// Control: other masks and scales differ.
 			if c.keys == 16 {
 				c.causal = !c.causal
 				m, err = c.build(t)
@@ -233,8 +233,8 @@ func TestAttention_isJAXs(t *testing.T) {
 	}
 }
 
-// TestAttention_refused: what cuDNN does not take, or what GoMLX has no gradient for, is left to GoMLX, and nothing of
-// it stays in the program.
+// Attention that cuDNN does not support, or for which GoMLX has no gradient, is left to GoMLX. The refused call leaves
+// no statements.
 func TestAttention_refused(t *testing.T) {
 	type config = compute.ScaledDotProductAttentionConfig
 	change := func(f func(o *config, b program)) func(c *attentionCase) {

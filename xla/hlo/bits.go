@@ -10,8 +10,7 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// convert converts each element. What is complex is taken apart first: XLA's folding of a complex constant that is
-// converted to reals ends the process.
+// convert splits complex values: XLA's folding of a constant's conversion from complex to real ends the process.
 func convert(v *value, to dtypes.DType) (*value, error) {
 	if v.Shape().DType == to {
 		return v, nil
@@ -32,8 +31,8 @@ func convert(v *value, to dtypes.DType) (*value, error) {
 	return c.two(stablehlo.Or, c.one(isTrue, re), c.one(isTrue, im)), c.err
 }
 
-// Bitcast reads the bytes of the elements as elements of another type. Smaller ones come on a new last axis, larger
-// ones take the last axis up. A truth value is a byte, 0 or 1; a complex number is its two parts.
+// Bitcast reinterprets the bytes as another dtype. A smaller dtype adds a last axis; a larger one consumes it. A bool
+// is a byte, 0 or 1; a complex number is two floats.
 func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value, error) {
 	return f.each(compute.OpTypeBitcast, any_, x, func(x *value) (*value, error) {
 		if err := checkType(target); err != nil {
@@ -59,8 +58,7 @@ func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value,
 	})
 }
 
-// withoutParts gives a value that StableHLO can cast: bytes for truth values, the parts of complex numbers on an axis
-// of their own.
+// withoutParts returns bools as bytes and complex numbers with their parts on a new last axis.
 func withoutParts(x *value) (*value, error) {
 	switch classOf(x) {
 	case boolean:
@@ -76,7 +74,6 @@ func withoutParts(x *value) (*value, error) {
 	return x, nil
 }
 
-// withParts casts to the target's type and dimensions.
 func withParts(f *Function, x *value, target dtypes.DType, output []int) (*value, error) {
 	switch classes[target] {
 	case boolean:
@@ -97,7 +94,6 @@ func withParts(f *Function, x *value, target dtypes.DType, output []int) (*value
 	return cast(x, target, output)
 }
 
-// cast is StableHLO's own cast, with the bytes of the elements regrouped as the new dimensions need it.
 func cast(x *value, to dtypes.DType, output []int) (*value, error) {
 	have, want := x.Shape().DType.Bits(), to.Bits()
 	var err error
@@ -107,7 +103,7 @@ func cast(x *value, to dtypes.DType, output []int) (*value, error) {
 		}
 	}
 	if x.Shape().DType != to {
-		if classOf(x) == packed || classes[to] == packed { // XLA folds these wrongly
+		if classOf(x) == packed || classes[to] == packed { // XLA folds these constants wrongly
 			if x, err = kept(x); err != nil {
 				return nil, err
 			}
@@ -119,7 +115,6 @@ func cast(x *value, to dtypes.DType, output []int) (*value, error) {
 	return reshape(x, output...)
 }
 
-// unsignedBits gives the bits of integers or floats as unsigned integers.
 func unsignedBits(x *value) (*value, error) {
 	if classOf(x)&(boolean|unsigned) != 0 {
 		return x, nil
@@ -127,14 +122,12 @@ func unsignedBits(x *value) (*value, error) {
 	return stablehlo.BitcastConvert(x, unsignedOf(x.Shape().DType.Size()))
 }
 
-// unsignedOf is the unsigned integer of so many bytes.
 func unsignedOf(bytes int) dtypes.DType {
 	return map[int]dtypes.DType{1: dtypes.Uint8, 2: dtypes.Uint16, 4: dtypes.Uint32, 8: dtypes.Uint64}[bytes]
 }
 
-// ordered turns floats into signed integers of the same order, -NaN first and NaN last: the bits; below 0, all but the
-// sign are inverted. StableHLO has such a comparison, but XLA folds it wrongly for constants that are NaN, and its CPU
-// does not do it for 16 bits.
+// ordered maps floats to integers of the same order, -NaN first and NaN last. XLA folds its own total-order comparison
+// wrongly for NaN constants, and its CPU lacks it for 16 bits.
 func (f *Function) ordered(v *value) (*value, error) {
 	c, size := &chain{}, v.Shape().DType.Size()
 	as := map[int]dtypes.DType{2: dtypes.Int16, 4: dtypes.Int32, 8: dtypes.Int64}[size]

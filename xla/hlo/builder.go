@@ -12,23 +12,23 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 	"github.com/gomlx/go-xla/types/shardy"
 
-	_ "github.com/lazo-ml/lazo/internal/autodiff" // a graph on an open runtime has the right gradients, whoever asks
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // for lazo's gradient rules
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 var (
-	// ErrCompiled: a builder was used after its Compile.
+	// ErrCompiled reports that a builder was used after Compile.
 	ErrCompiled = errors.New("the builder was compiled already; make a new one")
-	// ErrForeignOp: an operand is nil or was made by another builder.
+	// ErrForeignOp reports an operand that is nil or from another builder.
 	ErrForeignOp = errors.New("the operand is not of this builder")
 )
 
-// Builder collects the operations of one program. It is used by one goroutine at a time, and ends with Compile.
+// Builder collects the operations of one program until Compile. It is not safe for concurrent use.
 type Builder struct {
 	name     string
 	compile  func(*Module) (compute.Executable, error)
 	main     *Function
-	root     *stablehlo.Function // all functions number their values in it
+	root     *stablehlo.Function // numbers all values
 	compiled bool
 
 	functions  []*Function // of NewFunction
@@ -36,68 +36,65 @@ type Builder struct {
 	inPlace    map[int]int
 	devices    Devices
 	meshes     []*shardy.DeviceMesh
-	cut        map[*value]cuts // values whose first axis is divided over devices
+	cut        map[*value]cuts // sharded first axes
 	cpu, gpu   bool
 	tpu        bool
-	plain      bool // see Plain
-	apart      bool // see Apart
+	plain      bool
+	apart      bool
 	constants  []Parameter
-	widestHead int    // of cuDNN's flash attention; 0: there is none
-	eager      *eager // nil: the operations run together, once compiled
+	widestHead int    // see ForCUDA
+	eager      *eager // nil: compile
 	places     graphs.Places
 	written    []written
 	zeros      map[*value]int // see literal
 	padded     map[*value]parts
-	traces     []trace         // that are being made, the innermost last
-	left       map[*value]bool // what traces that are over have made
-	fixed      map[*value]bool // constants, and what is computed from these alone
+	traces     []trace         // in progress
+	left       map[*value]bool // of finished traces
+	fixed      map[*value]bool // constants and values of constants
 	instead    map[*value]*op  // see Instead
-	numbers    int             // of values so far
+	numbers    int             // values so far
 }
 
 var _ compute.Builder = (*Builder)(nil)
 
-// New starts a program. compile is called once, by [Builder.Compile].
+// New returns a builder for a program. [Builder.Compile] calls compile once.
 func New(name string, compile func(*Module) (compute.Executable, error)) *Builder {
 	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}, zeros: map[*value]int{}, padded: map[*value]parts{}, fixed: map[*value]bool{}, cut: map[*value]cuts{}}
 	b.main = b.newFunction(compute.MainName, nil, b.root)
 	return b
 }
 
-// ForCPU says whether the program is for XLA's CPU backend only, and may be written as it runs fastest there. It gives
-// b back.
+// ForCPU sets whether the program is only for XLA's CPU backend, and returns b. Operations then have the fastest form
+// for it.
 func (b *Builder) ForCPU(cpu bool) *Builder {
 	b.cpu = cpu
 	return b
 }
 
-// ForGPU says whether the program is for XLA's GPU backends, which lack some convolutions. It gives b back.
+// ForGPU sets whether the program is for XLA's GPU backends, which lack some convolutions, and returns b.
 func (b *Builder) ForGPU(gpu bool) *Builder {
 	b.gpu = gpu
 	return b
 }
 
-// ForTPU says whether the program is for XLA's TPU backend, which lacks some forms of operations. It gives b back.
+// ForTPU sets whether the program is for XLA's TPU backend, which lacks some operations, and returns b.
 func (b *Builder) ForTPU(tpu bool) *Builder {
 	b.tpu = tpu
 	return b
 }
 
-// value is one value of the program's text, with the shape that it has there.
 type value = stablehlo.Value
 
-// op is a value as GoMLX keeps it.
 type op struct {
 	in    *Function
 	value *value
-	again attribute // of a constant scalar: its number, to write it in other functions; GoMLX makes one for all of them
-	takes []taken   // what the closures of its operation take from around them
+	again attribute // a constant scalar's text, for other functions: GoMLX makes one
+	takes []taken   // captured by its closures
 }
 
-// Name is the program's name, as given to [New].
+// Name returns the name given to [New].
 func (b *Builder) Name() string { return b.name }
 
-// open checks that the program may still grow.
 func (b *Builder) open() error {
 	if b.compiled {
 		return fmt.Errorf("builder %q: %w", b.name, ErrCompiled)
@@ -105,7 +102,7 @@ func (b *Builder) open() error {
 	return nil
 }
 
-// OpShape is the shape of an operation's output.
+// OpShape returns the shape of a value.
 func (b *Builder) OpShape(x compute.Value) (shapes.Shape, error) {
 	ops, err := b.known([]compute.Value{x})
 	if err != nil {
@@ -114,7 +111,6 @@ func (b *Builder) OpShape(x compute.Value) (shapes.Shape, error) {
 	return shapeOf(ops[0].value), nil
 }
 
-// known checks that operands are of this builder.
 func (b *Builder) known(operands []compute.Value) ([]*op, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -133,7 +129,6 @@ func (b *Builder) known(operands []compute.Value) ([]*op, error) {
 	return ops, nil
 }
 
-// values checks that operands may be used in a function that has not returned, and gives them as it has them.
 func (f *Function) values(operands []compute.Value) ([]*value, error) {
 	ops, err := f.b.known(operands)
 	if err != nil {
@@ -151,8 +146,7 @@ func (f *Function) values(operands []compute.Value) ([]*value, error) {
 	return values, nil
 }
 
-// value is the value of an operand inside a function. A closure captures what it did not make itself; whether that can
-// be seen there is checked when the closure becomes a part of an operation. A constant scalar is written anew.
+// value returns o as a value of f. A closure captures other functions' values; region checks that they are visible.
 func (f *Function) value(o *op) (*value, error) {
 	if f.b.left[o.value] {
 		return nil, ErrTraced
@@ -173,8 +167,7 @@ func (f *Function) value(o *op) (*value, error) {
 	if f.b.eager != nil && o.in == f.b.main {
 		name = f.b.eager.outer(o)
 	}
-	// go-xla lets a closure take values of its own ancestors only, and knows these too early; a name is all that the
-	// text needs.
+	// go-xla allows only ancestors' values, and fixes these too early.
 	alias, err := f.text.NamedInput(name, o.value.Shape())
 	if err != nil {
 		return nil, err
@@ -184,12 +177,11 @@ func (f *Function) value(o *op) (*value, error) {
 	return alias, nil
 }
 
-// lowering writes the statements of an operation. What it returns are the operation's outputs.
+// lowering writes the statements of an operation.
 type lowering func(operands []*value) ([]*value, error)
 
-// emit adds an operation to the program; all come through it. It checks the operands, notes the operation and makes its
-// errors. The shape inference of go-xla and GoMLX panics for some wrong arguments; that becomes an error here. An
-// operation that fails leaves no statement behind.
+// emit adds an operation; all operations pass here. go-xla's and GoMLX's shape inference may panic. A failed operation
+// leaves no statements.
 func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower lowering) ([]*op, error) {
 	text, before, written := f.text, len(f.text.Statements), len(f.b.written)
 	values, err := f.values(operands)
@@ -202,9 +194,9 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 		lower = f.b.alone(kind, lower)
 	}
 	defer func(called []*Function, takes []taken) { f.called, f.takes = called, takes }(f.called, f.takes)
-	f.called, f.takes = nil, nil // a constant that a closure takes is written while its operation is
+	f.called, f.takes = nil, nil // a captured constant is emitted within another operation
 	var results []*value
-	// A copy: a lowering may put other values in their places, and the error is to have the caller's.
+	// A copy: the error shows the caller's operands.
 	if caught := graphs.Catch(func() { results, err = lower(slices.Clone(values)) }); caught != nil {
 		err = caught
 	}
@@ -228,7 +220,6 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 	return ops, nil
 }
 
-// emitList is emit in GoMLX's types.
 func (f *Function) emitList(kind compute.OpType, operands []compute.Value, lower lowering) ([]compute.Value, error) {
 	ops, err := f.emit(kind, operands, lower)
 	if err != nil {
@@ -241,7 +232,6 @@ func (f *Function) emitList(kind compute.OpType, operands []compute.Value, lower
 	return list, nil
 }
 
-// emitOne is emit for an operation of one output.
 func (f *Function) emitOne(kind compute.OpType, operands []compute.Value, lower func(operands []*value) (*value, error)) (compute.Value, error) {
 	ops, err := f.emit(kind, operands, func(operands []*value) ([]*value, error) {
 		v, err := lower(operands)
@@ -255,9 +245,9 @@ func (f *Function) emitOne(kind compute.OpType, operands []compute.Value, lower 
 
 func parameterName(i int) string { return fmt.Sprintf("p%d", i) }
 
-// InPlace says that an output, by its place in the list given to main's Return, may be written over the memory of a
-// parameter, by the order in which it was added. The two must have the same shape, which Compile checks; each output
-// and each parameter is named once at most. The caller of the program then loses the input.
+// InPlace lets an output of main overwrite a parameter's memory, so the caller loses that input. Parameters are
+// numbered in the order of [Function.Parameter]. Each output and parameter may be used once. Compile returns an error
+// if the shapes differ.
 func (b *Builder) InPlace(output, parameter int) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: in place: builder %q: %w", b.name, ErrCompiled)
@@ -277,7 +267,7 @@ func (b *Builder) InPlace(output, parameter int) error {
 	return nil
 }
 
-// Compile ends the building, after the Return of main, and gives the module to the function that [New] was given.
+// Compile passes the finished module to the function given to [New]. Main must have returned.
 func (b *Builder) Compile() (compute.Executable, error) {
 	module, err := b.module()
 	if err != nil {
@@ -330,7 +320,7 @@ func (b *Builder) module() (*Module, error) {
 	m.source.bodies = append(m.source.bodies, m.body)
 	from := 0
 	for _, w := range b.written {
-		used := w.end == from // it wrote nothing, as a parameter
+		used := w.end == from // a parameter
 		for ; from < w.end; from++ {
 			used = used || live[from]
 		}
@@ -342,8 +332,7 @@ func (b *Builder) module() (*Module, error) {
 	return m, err
 }
 
-// Capabilities are all operations of GoMLX but those that it puts together from others itself, and all types of
-// elements that its tensors can have. Shapes are fixed when a program is built.
+// Capabilities lists the supported operations and dtypes. GoMLX composes most others. Shapes are static.
 func Capabilities() compute.Capabilities {
 	c := compute.Capabilities{Operations: map[compute.OpType]bool{}, Functions: true, DTypes: map[dtypes.DType]bool{}}
 	for kind := compute.OpTypeInvalid + 1; kind < compute.OpTypeLast; kind++ {
@@ -357,8 +346,7 @@ func Capabilities() compute.Capabilities {
 	return c
 }
 
-// missing are operations that have a number but no method, that have an output of a shape which only a run knows, or
-// that GoMLX makes of others.
+// missing lists operations without a method, with dynamic output shapes, or composed by GoMLX.
 var missing = []compute.OpType{
 	compute.OpTypeDot, compute.OpTypeSelectAndScatterSum, compute.OpTypeCollectiveBroadcast, compute.OpTypeAllGather,
 	compute.OpTypeCapturedValue, compute.OpTypeBlockForDotGeneral,

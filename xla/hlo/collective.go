@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// AllReduce joins each operand with those of the same place on the other replicas of its group. Groups name replicas by
-// their place in the device assignment; all are of one size, and each replica is in one.
+// AllReduce reduces each operand over the replicas of a group. Groups list replicas by their index in the device
+// assignment. They have one size, and each replica is in exactly one.
 func (f *Function) AllReduce(operands []compute.Value, reductionType compute.ReduceOpType, replicaGroups [][]int) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeAllReduce, operands, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
@@ -23,7 +23,6 @@ func (f *Function) AllReduce(operands []compute.Value, reductionType compute.Red
 		if err := checkGroups(replicaGroups, f.b.devices.Count()); err != nil {
 			return nil, err
 		}
-		// One statement takes operands of one type only.
 		results := make([]*value, len(v))
 		for i := range v {
 			if results[i] != nil {

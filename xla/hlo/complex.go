@@ -8,12 +8,11 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// parts are a complex value's two.
 func (c *chain) parts(x *value) (re, im *value) {
 	return c.one(stablehlo.Real, x), c.one(stablehlo.Imag, x)
 }
 
-// Real is the real part; of a float itself.
+// Real returns the real part; a float is returned unchanged.
 func (f *Function) Real(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeReal, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
@@ -23,7 +22,7 @@ func (f *Function) Real(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Imag is the imaginary part; of a float 0.
+// Imag returns the imaginary part, 0 for a float.
 func (f *Function) Imag(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeImag, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
@@ -33,7 +32,7 @@ func (f *Function) Imag(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Conj turns the sign of the imaginary part.
+// Conj returns the complex conjugate.
 func (f *Function) Conj(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeConj, complexes, x, func(x *value) (*value, error) {
 		c := &chain{}
@@ -42,7 +41,7 @@ func (f *Function) Conj(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Complex makes complex numbers of their parts, float32 or float64.
+// Complex builds complex numbers from real and imaginary parts of float32 or float64.
 func (f *Function) Complex(re, im compute.Value) (compute.Value, error) {
 	return f.pairs(compute.OpTypeComplex, binary{takes: float, lower: func(re, im *value) (*value, error) {
 		if t := re.Shape().DType; t != dtypes.Float32 && t != dtypes.Float64 {

@@ -16,10 +16,9 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// attribute is the text of an attribute; go-xla's statements take it as such.
 type attribute string
 
-// ToStableHLO is what go-xla asks for.
+// ToStableHLO returns the attribute's text, for go-xla.
 func (a attribute) ToStableHLO() string { return string(a) }
 
 func integers(list []int) attribute {
@@ -30,8 +29,7 @@ func integers(list []int) attribute {
 	return attribute("array<i64: " + text + ">")
 }
 
-// Constant copies values into the program. flat is a slice of Go's or GoMLX's types of elements; dims may be empty for
-// one value.
+// Constant copies the slice flat into the program. No dims mean a scalar.
 func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
 	home := f.home(flat)
 	if home != nil {
@@ -65,7 +63,6 @@ func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
 	return made, err
 }
 
-// constantAgain writes a constant scalar of another function.
 func (f *Function) constantAgain(o *op) (*value, error) {
 	made, err := f.emitOne(compute.OpTypeConstant, nil, func([]*value) (*value, error) {
 		v, err := scalar(f.text, o.value.Shape().DType, 0)
@@ -81,8 +78,8 @@ func (f *Function) constantAgain(o *op) (*value, error) {
 	return made.(*op).value, nil
 }
 
-// literal notes where a constant of integers, or one number, has its first 0, -1 for nowhere: integers may become a
-// divisor, and one number what an array is padded with.
+// literal records the index of the first 0, or -1, of integer constants (possible divisors) and scalars (possible fill
+// values).
 func (b *Builder) literal(v *value, flat any) {
 	if classOf(v)&integer == 0 && v.Shape().Rank() > 0 {
 		return
@@ -97,21 +94,20 @@ func (b *Builder) literal(v *value, flat any) {
 	}
 }
 
-// sameLiteral notes that one value stands for another.
 func (b *Builder) sameLiteral(v, other *value) {
 	if zero, ok := b.zeros[other]; ok {
 		b.zeros[v] = zero
 	}
 }
 
-// DynamicShape is the dimensions of x, as int32. Shapes are fixed, so it is a constant.
+// DynamicShape returns the dimensions of x as a constant int32 vector; shapes are static.
 func (f *Function) DynamicShape(x compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicShape, []compute.Value{x}, func(v []*value) (*value, error) {
 		return f.lengths(dims(v[0]), v[0].Shape().Rank())
 	})
 }
 
-// DynamicDimensionSize is one dimension of x, an int32 scalar. Shapes are fixed, so it is a constant.
+// DynamicDimensionSize returns one dimension of x as a constant int32 scalar; shapes are static.
 func (f *Function) DynamicDimensionSize(x compute.Value, axis int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicDimensionSize, []compute.Value{x}, func(v []*value) (*value, error) {
 		if err := checkAxes("axis", []int{axis}, v[0].Shape().Rank()); err != nil {
@@ -132,11 +128,11 @@ func (f *Function) lengths(list []int, dimensions ...int) (*value, error) {
 	return constant(f.text, lengths, xlashapes.Make(dtypes.Int32, dimensions...))
 }
 
-// longest is the number of values that are written as readable text.
+// longest is the most values that are written as readable text.
 const longest = 16
 
 func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, error) {
-	if shape.Size() == 0 { // XLA does not read what go-xla writes for these
+	if shape.Size() == 0 { // XLA cannot parse go-xla's text
 		zero, err := scalar(f, shape.DType, 0)
 		if err != nil {
 			return nil, err
@@ -147,11 +143,10 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	if err != nil {
 		return nil, err
 	}
-	// go-xla keeps the caller's slice and writes it out at the end; the text is made now, while the values are still
-	// the same.
+	// go-xla would write the slice at the end, when it may have changed.
 	attributes := f.Statements[len(f.Statements)-1].Attributes
-	// As bytes where it is long, or complex: go-xla writes infinite and NaN parts in double precision always, which XLA
-	// does not read. Truth values would be packed, and how depends on XLA's version.
+	// go-xla writes infinite and NaN complex parts as float64, which XLA cannot parse. Packed bools depend on XLA's
+	// version.
 	if shape.Size() > longest && shape.DType != dtypes.Bool || shape.DType.IsComplex() {
 		attributes["value"] = attribute(fmt.Sprintf("dense<\"0x%s\"> : %s", hex.EncodeToString(bytesOf(flat)), shape.ToStableHLO()))
 		return v, nil
@@ -164,18 +159,17 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	return v, nil
 }
 
-// bytesOf is the memory of a slice of numbers; XLA's machines are little-endian, as Go's that it runs on are.
+// bytesOf returns the memory of a slice; XLA's platforms are little-endian.
 func bytesOf(slice any) []byte {
 	v := reflect.ValueOf(slice)
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
-// scalar writes a constant of rank 0; x is an int, int64 or float64.
+// scalar writes x, an int, int64 or float64.
 func scalar(f *stablehlo.Function, t dtypes.DType, x any) (*value, error) {
 	return f.ConstantFromFlatAndShape(xlashapes.CastAsDType(x, t), xlashapes.Make(t))
 }
 
-// full is an array of one value.
 func full(f *stablehlo.Function, shape xlashapes.Shape, x any) (*value, error) {
 	v, err := scalar(f, shape.DType, x)
 	if err != nil || shape.Rank() == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// ConvGeneral convolves, over any number of spatial axes from 1. strides and dilations nil mean 1, paddings nil 0.
-// A group count below 1 means 1, and one of them is 1.
+// ConvGeneral convolves over one or more spatial axes. Nil strides and dilations mean 1, nil paddings 0, group counts
+// below 1 mean 1. At least one group count must be 1.
 func (f *Function) ConvGeneral(
 	input, kernel compute.Value, axes compute.ConvolveAxesConfig,
 	strides []int, paddings [][2]int, inputDilations, kernelDilations []int,
@@ -87,10 +87,8 @@ func (f *Function) ConvGeneral(
 	})
 }
 
-// fewTerms tells whether a convolution is better written as a sum of shifted products for XLA's CPU: one of few input
-// channels, as an image's. XLA's own is slow where there are fewer output channels than YNNPACK takes, and with one
-// input channel in batches: docs/maintain/performance.md, "Convolutions of few channels". Channels are the last axis,
-// which the loop is over.
+// fewTerms reports whether XLA's CPU is faster with a sum of shifted products: docs/maintain/performance.md,
+// "Convolutions of few channels".
 func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	n := input.Shape().Rank()
 	last := n - 1
@@ -111,9 +109,8 @@ func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	return terms > 1 && terms <= most && (outputs < wide || channels == 1 && dims(input)[0] >= batch)
 }
 
-// convolveByTerms adds up, for each place and input channel of the kernel, the input moved by that place times the
-// kernel's numbers there, one for each output channel. XLA makes one loop of it; so that it does not make the sum
-// anew within each use, as cheap as it takes sums for, the sum is divided by 1, which XLA cannot know to be 1.
+// convolveByTerms adds up the shifted input times the kernel's numbers, for each position and input channel of the
+// kernel. XLA would repeat the fused sum in each use; dividing it by a 1 that XLA cannot fold prevents that.
 func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*value, error) {
 	c := &chain{}
 	last := input.Shape().Rank() - 1
@@ -126,7 +123,7 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	if c.err != nil {
 		return nil, c.err
 	}
-	k, out, kept := dims(kernel), slices.Clone(dims(padded)), make([]int, last) // kept: all axes but the channels
+	k, out, kept := dims(kernel), slices.Clone(dims(padded)), make([]int, last) // kept: not the channels
 	for i := range kept {
 		kept[i] = i
 		if i > 0 {
@@ -134,7 +131,6 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 		}
 	}
 	out[last] = k[last]
-	// part is a part of an array, repeated over the axes of the output that it lacks.
 	part := func(v *value, from, to []int, axes []int) *value {
 		v = c.do(func() (*value, error) { return stablehlo.Slice(v, from, to, nil) })
 		of := make([]int, len(axes))
@@ -146,7 +142,7 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	}
 	var sum *value
 	for at := range kernel.Shape().Size() / k[last] {
-		place := make([]int, last) // in the kernel, with its input channel
+		place := make([]int, last)
 		for i := last - 1; i >= 0; i-- {
 			place[i], at = at%k[i], at/k[i]
 		}
@@ -173,8 +169,8 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	return c.two(stablehlo.Divide, sum, one), c.err
 }
 
-// convolveGroups convolves group by group: XLA's division over devices has no rule for groups of several channels, and
-// gives each device all examples. (A TPU's has.)
+// convolveGroups convolves each group separately: XLA's partitioner, except for TPUs, would give each device all
+// examples.
 func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, groups int, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	c := &chain{}
 	group := func(v *value, axis, i int) *value {
@@ -190,7 +186,7 @@ func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, group
 	return c.do(func() (*value, error) { return stablehlo.Concatenate(axes.OutputChannels, all...) }), c.err
 }
 
-// convolveParts convolves complex numbers by their parts, since cuDNN knows real numbers alone.
+// convolveParts serves cuDNN, which has only real convolutions.
 func convolveParts(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	c := &chain{}
 	a, b := c.parts(input)
@@ -200,15 +196,14 @@ func convolveParts(input, kernel *value, convolve func(input, kernel *value) (*v
 	return c.two(stablehlo.Complex, re, im), c.err
 }
 
-// digitBits is how many bits of an integer are convolved at once, as a float64: so many sums of products of two are
-// exact, as 2^(2·digitBits)·mostTerms is 2^53.
+// digitBits is the number of bits per float64 convolution. Sums stay exact: 2^(2·digitBits)·mostTerms is 2^53.
 const (
 	digitBits = 16
 	mostTerms = 1 << 21
 )
 
-// convolveIntegers convolves integers as float64, digit by digit, since cuDNN knows few convolutions of integers. Like
-// those of XLA's CPU, sums that are too large wrap around.
+// convolveIntegers convolves integers as float64 digits, because cuDNN has few integer convolutions. Overflow wraps
+// around.
 func (f *Function) convolveIntegers(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	t := input.Shape().DType
 	c := &chain{}

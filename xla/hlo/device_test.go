@@ -18,10 +18,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// device is a GoMLX backend for tests: hlo's builder, and xla/pjrt to compile and run.
+// device is a GoMLX backend for tests: hlo's builder, with xla/pjrt to compile and run.
 type device struct {
 	client *pjrt.Client
-	last   *hlo.Module // what was compiled last
+	last   *hlo.Module // the last compiled module
 }
 
 var (
@@ -40,7 +40,7 @@ var (
 	})
 )
 
-// open gives the CPU plugin, as two devices; `make setup` installs it.
+// open returns the CPU plugin with two devices. `make setup` installs the plugin.
 func open(t testing.TB) *device {
 	t.Helper()
 	client, err := oneClient()
@@ -80,7 +80,6 @@ func (b buffer) Shape() (shapes.Shape, error) {
 	return shapes.Make(dtypes.DType(s.DType), s.Dims...), nil
 }
 
-// memory is the bytes of a slice.
 func memory(flat any) []byte {
 	v := reflect.ValueOf(flat)
 	if v.Len() == 0 {
@@ -127,7 +126,7 @@ func (e *executable) Outputs() (all []shapes.Shape) {
 	return all
 }
 
-// Execute takes inputs and gives outputs device after device. What is not donated is not written over.
+// Execute takes inputs and returns outputs device after device. It overwrites only donated inputs.
 func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := e.exec.Devices()
 	args, n := make([][]*pjrt.Buffer, len(devices)), len(inputs)/len(devices)
@@ -199,7 +198,7 @@ func run(on compute.Backend, inputs []array, build builds) ([]array, error) {
 	return execute(on, exec, 1, inputs...)
 }
 
-// execute sends inputs (device after device), runs a program, and fetches what it gives.
+// execute sends inputs (device after device), runs a program, and fetches its outputs.
 func execute(on compute.Backend, exec compute.Executable, devices int, inputs ...array) ([]array, error) {
 	sent := make([]compute.Buffer, len(inputs))
 	for i, in := range inputs {
@@ -223,7 +222,7 @@ func execute(on compute.Backend, exec compute.Executable, devices int, inputs ..
 		if err := b.ToFlatData(results[i].flat); err != nil {
 			return nil, err
 		}
-		if shape.DType.IsPacked() { // above the low bits is what the device pleases
+		if shape.DType.IsPacked() { // devices may set the upper bits
 			for j := range shape.Size() {
 				results[i].setInteger(j, results[i].integer(j))
 			}
@@ -235,7 +234,7 @@ func execute(on compute.Backend, exec compute.Executable, devices int, inputs ..
 	return results, nil
 }
 
-// runModule compiles and runs a module as it is.
+// runModule compiles and runs a module.
 func runModule(t testing.TB, d *device, m *hlo.Module, inputs ...array) []array {
 	t.Helper()
 	exec, err := d.compile(m)

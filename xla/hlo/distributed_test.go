@@ -17,7 +17,7 @@ func twoDevices(t *testing.T) *device {
 	return d
 }
 
-// TestAllReduce: sums, products, extremes of two types at once over two replicas.
+// Sums, products, minima and maxima of two dtypes at once over two replicas.
 func TestAllReduce(t *testing.T) {
 	d := twoDevices(t)
 	for _, row := range []struct {
@@ -60,7 +60,7 @@ func TestAllReduce(t *testing.T) {
 	}
 }
 
-// TestReplicaSteps: an all-reduce inside of steps in one program.
+// An all-reduce in the steps of one program.
 func TestReplicaSteps(t *testing.T) {
 	d := twoDevices(t)
 	step := moduleOf(t, "step", func(b program) []compute.Value {
@@ -86,7 +86,7 @@ func TestReplicaSteps(t *testing.T) {
 	require.Equal(t, []float32{166}, got[2].flat)
 }
 
-// TestAutoSharding: rows of x on two devices, the product whole on both; then the same in steps.
+// Rows of x on two devices, the product whole on both; then the same in steps.
 func TestAutoSharding(t *testing.T) {
 	d := twoDevices(t)
 	spec := func(axes ...[]string) *compute.ShardingSpec { return &compute.ShardingSpec{Mesh: "mesh", Axes: axes} }
@@ -99,7 +99,7 @@ func TestAutoSharding(t *testing.T) {
 	require.NoError(t, b.DistributedAutoSharding(compute.Mesh{Name: "mesh", AxesNames: []string{"data"}, AxesSizes: []int{2}, LogicalDeviceAssignment: []int{0, 1}}))
 	x := do(b.Parameter("x", shapes.Make(dtypes.Float32, 4, 2), spec([]string{"data"})))
 	w := do(b.Parameter("w", shapes.Make(dtypes.Float32, 2), nil))
-	rows, err := b.NewFunction("rows") // which says how its values are split, too
+	rows, err := b.NewFunction("rows") // a function with shardings
 	require.NoError(t, err)
 	xf := do(rows.Parameter("x", shapes.Make(dtypes.Float32, 4, 2), spec([]string{"data"})))
 	wf := do(rows.Parameter("w", shapes.Make(dtypes.Float32, 2), nil))

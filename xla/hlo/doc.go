@@ -1,10 +1,11 @@
 // Package hlo lowers GoMLX graphs to StableHLO text.
 //
-// A [Builder] is a GoMLX compute.Builder. It writes no code for a device: what was built becomes a [Module], and the
-// function given to [New] compiles it. The package knows nothing of PJRT.
+// A [Builder] implements GoMLX's compute.Builder. Its Compile passes a [Module] to the function given to [New]. The
+// package knows nothing of PJRT.
 //
-// Read builder.go first, then function.go and module.go. The operations are grouped by topic: elementwise.go,
-// complex.go, shape.go, index.go, dot.go, convolution.go, erf.go, reduce.go, window.go, norm.go, attention.go, fft.go,
-// random.go, bits.go, collective.go; those that take functions are in function.go. repeat.go makes a module that runs
-// another one's function many times, single.go runs operations one by one.
+// Read builder.go first, then function.go (calls, loops, branches) and module.go. Operations: elementwise.go,
+// complex.go, constant.go, shape.go, index.go, sort.go, dot.go, convolution.go, erf.go, reduce.go, window.go, norm.go,
+// attention.go, fft.go, random.go, bits.go, collective.go. Other files: dtype.go, sharding.go and exchange.go (several
+// devices), apart.go (large constants), joined.go (sums of padded slices), trace.go (traced bodies), location.go
+// (source lines), repeat.go (loops over a module), single.go (operations one by one).
 package hlo

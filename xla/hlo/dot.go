@@ -11,9 +11,9 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// DotGeneral multiplies and adds up over the contracting axes, pairs the batch axes, and crosses the rest. The output
-// has the batch axes, then the rest of lhs, then the rest of rhs. It adds up in the accumulator's type, and gives the
-// output's; both are that of the operands where config does not say them.
+// DotGeneral multiplies lhs and rhs and sums over the contracting axes. The output has the batch axes, the other axes
+// of lhs, then those of rhs. It accumulates in config.AccumulatorDType and returns config.OutputDType; both default to
+// the operands' dtype.
 func (f *Function) DotGeneral(
 	lhs compute.Value, lhsContractingAxes, lhsBatchAxes []int,
 	rhs compute.Value, rhsContractingAxes, rhsBatchAxes []int, config compute.DotGeneralConfig,
@@ -27,7 +27,7 @@ func (f *Function) DotGeneral(
 		if err := sameType(v...); err != nil {
 			return nil, err
 		}
-		if classes[sum] != classes[dtype] || sum.Bits() <= dtype.Bits() { // else the product itself adds up in a larger type
+		if classes[sum] != classes[dtype] || sum.Bits() <= dtype.Bits() { // else the dot accumulates in sum
 			for i := range v {
 				var err error
 				if v[i], err = convert(v[i], sum); err != nil {
@@ -47,7 +47,7 @@ func (f *Function) DotGeneral(
 	})
 }
 
-// crossedFirst tells whether the first axis of the left operand is that of the product.
+// crossedFirst reports whether lhs and the product have the same first axis.
 func crossedFirst(l side) bool {
 	if len(l.batch) > 0 {
 		return l.batch[0] == 0
@@ -55,7 +55,6 @@ func crossedFirst(l side) bool {
 	return !slices.Contains(l.contracting, 0)
 }
 
-// side says which axes of an operand are summed over and which are paired; all others are crossed.
 type side struct{ contracting, batch []int }
 
 func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType) (*value, error) {
@@ -66,8 +65,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		return nil, err
 	}
 	if len(l.contracting) == 0 && len(l.batch) == lhs.Shape().Rank() && len(r.batch) == rhs.Shape().Rank() {
-		// Nothing is added up or crossed. Of constants, XLA folds such a dot wrongly on the CPU if the axes are out of
-		// order, and it is a plain product.
+		// An elementwise product. XLA's CPU folds such a dot of constants wrongly if the axes are out of order.
 		c := &chain{}
 		in := func(v *value, order []int) *value {
 			return c.convert(c.do(func() (*value, error) { return transpose(v, order) }), sum)
@@ -95,7 +93,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).OutputDType(sum).Done()
 }
 
-// dotAsProducts writes a dot as products and their sums, which XLA has for integers of 64 bits on a TPU, and no dot.
+// dotAsProducts serves TPUs, which have no dot of 64-bit integers.
 func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dtypes.DType) (*value, error) {
 	rest := func(v *value, s side) (axes []int) {
 		for axis := range v.Shape().Rank() {
@@ -108,7 +106,7 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 	c := &chain{}
 	restL, restR := rest(lhs, l), rest(rhs, r)
 	nb, nl, nr, nc := len(l.batch), len(restL), len(restR), len(l.contracting)
-	var all []int // batch, rest of lhs, rest of rhs, summed over
+	var all []int // batch, rest of lhs, rest of rhs, contracting
 	for _, of := range []struct {
 		v    *value
 		axes []int
@@ -147,17 +145,16 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 	return stablehlo.Reduce(products, zero, add, over...)
 }
 
-// packsLess tells whether a product of two matrices runs faster on the CPU with its operands the other way round, and
-// then transposed. Measured: docs/maintain/performance.md.
+// packsLess reports whether XLA's CPU is faster if the operands are swapped and the product is transposed. XLA packs
+// operands into blocks first, which is slow across the rows of a matrix.
 //
-//   - x·yᵀ, as the gradient of a dense layer's input is. XLA copies the right operand into blocks before it multiplies, and
-//     where the sum runs along its rows that copy jumps from row to row: for a layer of 512 by 512 and 128 examples it took
-//     longer than the product. So the smaller operand should be the right one. The last transpose is worth it where the
-//     sum is long.
-//   - xᵀ·y, as the gradient of a dense layer's weights is, with few columns in y, as the last layer of a classifier has:
-//     copying the columns of x takes 3 to 30 times as long as the product, most where their distance is a power of 2.
-//     Where x has several times the columns of y, and both are long, as behind a transformer's wide layer, it takes a
-//     third of the product's time.
+//   - x·yᵀ (gradient of a dense layer's input) becomes (y·xᵀ)ᵀ: the right operand is packed across its rows, so it should
+//     be the smaller one. This needs a sum of 128 terms or more, and a y with at least 4 times the rows of x.
+//   - xᵀ·y (gradient of a dense layer's weights) becomes (yᵀ·x)ᵀ, which avoids packing the columns of x. This needs a y
+//     with 2 to 32 columns and fewer than x, or a sum of 512 terms or more and an x with at least 4 times the columns of
+//     y.
+//
+// Times are in docs/maintain/performance.md.
 func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	const longSum, longColumns, muchLarger, few = 128, 512, 4, 32
 	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || len(l.contracting) != 1 {
@@ -174,7 +171,7 @@ func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	return false
 }
 
-// kept gives a value that XLA does not see through, and that is there once the others are.
+// kept returns v after a barrier for v and the others.
 func kept(v *value, others ...*value) (*value, error) {
 	same, err := stablehlo.OptimizationBarrier(append([]*value{v}, others...)...)
 	if err != nil {

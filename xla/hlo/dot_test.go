@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// A product of two matrices is written with the sides changed where that is faster on XLA's CPU, and nowhere
-// else. The text has the barrier, without which XLA would change them back.
+// On XLA's CPU, and only there, a product of two matrices has its operands swapped where that is faster. A barrier in
+// the text keeps XLA from swapping them back.
 func TestDotGeneral_sidesForCPU(t *testing.T) {
 	rows := []struct {
 		name    string

@@ -11,7 +11,6 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// class is a set of kinds of elements; operations have one for what they take.
 type class uint8
 
 const (
@@ -42,9 +41,8 @@ func (c class) String() string {
 	return text
 }
 
-// classes are the types of elements that programs can have. Packed integers can be moved, cast and converted, but not
-// computed with: XLA's CPU adds two int4 of 7 up to 14. PJRT's floats of 8 and 4 bits are not here, since GoMLX has no
-// Go type for them and go-xla no name.
+// classes lists the supported dtypes. Packed integers cannot be computed with: XLA's CPU computes 7+7=14 in int4. GoMLX
+// and go-xla lack floats of 8 and 4 bits.
 var classes = map[dtypes.DType]class{
 	dtypes.Bool: boolean,
 	dtypes.Int8: signed, dtypes.Int16: signed, dtypes.Int32: signed, dtypes.Int64: signed,
@@ -56,7 +54,6 @@ var classes = map[dtypes.DType]class{
 
 func classOf(v *value) class { return classes[v.Shape().DType] }
 
-// need checks what elements an operation takes.
 func (c class) need(values ...*value) error {
 	for i, v := range values {
 		if classOf(v)&c == 0 {
@@ -66,21 +63,19 @@ func (c class) need(values ...*value) error {
 	return nil
 }
 
-// withPacked are the operations that take packed integers as they are.
 var withPacked = []compute.OpType{
 	compute.OpTypeIdentity, compute.OpTypeConvertDType, compute.OpTypeBitcast, compute.OpTypeCall, compute.OpTypeWhile,
 	compute.OpTypeOptimizationBarrier, compute.OpTypeSchedulingBarrier, compute.OpTypeDynamicShape, compute.OpTypeDynamicDimensionSize,
 }
 
-// asBytes are the operations that move elements, with the place of the operand that has them. For packed integers they
-// work on bytes: XLA's CPU ends the process where it joins or transposes int4.
+// asBytes lists operations that move elements, with the operand's index. They move packed integers as bytes: XLA's CPU
+// ends the process when it concatenates or transposes int4.
 var asBytes = map[compute.OpType]int{
 	compute.OpTypeReshape: 0, compute.OpTypeTranspose: 0, compute.OpTypeReverse: 0, compute.OpTypeBroadcastInDim: 0,
 	compute.OpTypeSlice: 0, compute.OpTypeConcatenate: 0, compute.OpTypePad: 0, compute.OpTypeWhere: 1, compute.OpTypeGather: 0,
 	compute.OpTypeDynamicSlice: 0, compute.OpTypeDynamicUpdateSlice: 0,
 }
 
-// unpacking gives bytes for packed integers to operations that move elements, and refuses them to those that compute.
 func unpacking(kind compute.OpType, lower lowering) lowering {
 	return func(operands []*value) ([]*value, error) {
 		first := slices.IndexFunc(operands, func(v *value) bool { return classOf(v) == packed })
@@ -102,7 +97,7 @@ func unpacking(kind compute.OpType, lower lowering) lowering {
 			}
 			var err error
 			if wide[i], err = convert(v, bytes); err == nil {
-				wide[i], err = kept(wide[i]) // XLA would move the conversion behind the operation, or that of the results before it
+				wide[i], err = kept(wide[i]) // else XLA moves the conversions across the operation
 			}
 			if err != nil {
 				return nil, err
@@ -121,7 +116,6 @@ func unpacking(kind compute.OpType, lower lowering) lowering {
 	}
 }
 
-// sameType checks that operands have one type of elements.
 func sameType(values ...*value) error {
 	for i, v := range values {
 		if v.Shape().DType != values[0].Shape().DType {
@@ -153,7 +147,7 @@ func checkShape(s shapes.Shape) error {
 	return checkType(s.DType)
 }
 
-// maxSize is the most bytes that a value may have: XLA ends the process where a number of elements overflows.
+// maxSize is the most bytes of a value: XLA ends the process if a number of elements overflows.
 const maxSize = 1 << 62
 
 func checkSizes(values []*value) error {
@@ -180,12 +174,11 @@ func shapeOf(v *value) shapes.Shape {
 
 func dims(v *value) []int { return v.Shape().Dimensions }
 
-// like gives v's type of elements other dimensions.
 func like(v *value, dimensions ...int) xlashapes.Shape {
 	return xlashapes.Make(v.Shape().DType, dimensions...)
 }
 
-// lowest and highest are the ends of a type's range, as something that scalar takes; for floats the infinities.
+// lowest and highest return a dtype's limits; infinities for floats.
 func lowest(t dtypes.DType) any {
 	switch classes[t] {
 	case float:
@@ -208,7 +201,7 @@ func highest(t dtypes.DType) any {
 
 func scalarShape(t dtypes.DType) shapes.Shape { return shapes.Make(t) }
 
-// placeShape is for the places of elements along an axis.
+// placeShape is for indices of elements.
 func placeShape(dimensions []int) shapes.Shape {
 	t := dtypes.Int32
 	for _, dim := range dimensions {

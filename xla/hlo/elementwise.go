@@ -17,7 +17,6 @@ type unary struct {
 	lower func(x *value) (*value, error)
 }
 
-// unaries are the operations on each element that are one statement.
 var unaries = map[compute.OpType]unary{
 	compute.OpTypeNeg:        {signed | float | complexes, stablehlo.Negate},
 	compute.OpTypeCeil:       {float, stablehlo.Ceil},
@@ -40,7 +39,7 @@ var unaries = map[compute.OpType]unary{
 	compute.OpTypeLogicalNot: {boolean, stablehlo.Not},
 }
 
-// leadingZeros counts without a sign: XLA folds constants below 0, of 8 or 16 bits, wrongly.
+// leadingZeros counts in an unsigned dtype: XLA folds negative constants of 8 or 16 bits wrongly.
 func leadingZeros(x *value) (*value, error) {
 	dtype := x.Shape().DType
 	c := &chain{}
@@ -53,7 +52,6 @@ func (f *Function) unary(kind compute.OpType, x compute.Value) (compute.Value, e
 	return f.each(kind, rule.takes, x, rule.lower)
 }
 
-// each is an operation on each element of one operand.
 func (f *Function) each(kind compute.OpType, takes class, x compute.Value, lower func(x *value) (*value, error)) (compute.Value, error) {
 	return f.emitOne(kind, []compute.Value{x}, func(v []*value) (*value, error) {
 		if err := takes.need(v...); err != nil {
@@ -66,11 +64,10 @@ func (f *Function) each(kind compute.OpType, takes class, x compute.Value, lower
 type binary struct {
 	takes class
 	lower func(lhs, rhs *value) (*value, error)
-	total bool // floats are compared in total order, NaN too
-	cuts  bool // integers are divided: the divisor must not be a 0 that the compiler sees
+	total bool // total order of floats
+	cuts  bool // divides: see divisor
 }
 
-// binaries are the operations on pairs of elements.
 var binaries = map[compute.OpType]binary{
 	compute.OpTypeAdd:                  {takes: number, lower: stablehlo.Add},
 	compute.OpTypeSub:                  {takes: number, lower: stablehlo.Subtract},
@@ -109,7 +106,6 @@ func compares(direction types.ComparisonDirection, takes class, total bool) bina
 	return binary{takes: takes, lower: func(lhs, rhs *value) (*value, error) { return compare(lhs, rhs, direction) }, total: total}
 }
 
-// compare picks the kind of comparison from the type of elements.
 func compare(lhs, rhs *value, direction types.ComparisonDirection) (*value, error) {
 	switch classOf(lhs) {
 	case signed:
@@ -160,9 +156,8 @@ func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Valu
 	})
 }
 
-// divisor is what integers are divided by. A constant with a 0 in it is refused. XLA folds what it can reckon while it
-// reads a program, and its folding of integers divided by 0 ends the process: so it does not see through a divisor that
-// may come to 0 (1-1, x-x, x·0). At run time, and on all devices, x/0 is -1 and x%0 is x.
+// divisor refuses constant integers with a 0. Others get a barrier: XLA's folding of a division by 0 ends the process,
+// and 1-1, x-x and x·0 fold to 0. At run time x/0 is -1 and x%0 is x on all devices.
 func (b *Builder) divisor(v *value) (*value, error) {
 	if classOf(v)&integer == 0 {
 		return v, nil
@@ -179,7 +174,7 @@ func (b *Builder) divisor(v *value) (*value, error) {
 	return nil, fmt.Errorf("element %d of the constant divisor is 0, which integers have no quotient for: put another number there, and choose with Where", zero)
 }
 
-// common are the dimensions to which both operands are repeated: a scalar to any, a dimension of 1 to the other's.
+// common returns the dimensions to which both operands are broadcast.
 func common(lhs, rhs []int) ([]int, error) {
 	if len(lhs) == 0 {
 		return rhs, nil
@@ -202,7 +197,6 @@ func common(lhs, rhs []int) ([]int, error) {
 	return both, nil
 }
 
-// broadcast repeats a scalar, or along axes of dimension 1.
 func broadcast(v *value, dimensions []int) (*value, error) {
 	if slices.Equal(dims(v), dimensions) {
 		return v, nil
@@ -214,7 +208,7 @@ func broadcast(v *value, dimensions []int) (*value, error) {
 	return stablehlo.BroadcastInDim(v, like(v, dimensions...), axes)
 }
 
-// Abs of a complex number is its length, of the type of its parts.
+// Abs returns the absolute value. For a complex number it is a float.
 func (f *Function) Abs(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeAbs, number, x, func(x *value) (*value, error) {
 		if classOf(x) == unsigned {
@@ -224,7 +218,7 @@ func (f *Function) Abs(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Sign is -1, 0 or 1, for a complex number x/|x|; NaN stays NaN.
+// Sign returns -1, 0 or 1, or x/|x| for a complex number. NaN stays NaN.
 func (f *Function) Sign(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeSign, number, x, func(x *value) (*value, error) {
 		if classOf(x) != unsigned {
@@ -235,7 +229,7 @@ func (f *Function) Sign(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// IsFinite tells which elements are neither infinite nor NaN; of a complex number both parts.
+// IsFinite reports for each element whether it, or both parts of a complex number, is neither infinite nor NaN.
 func (f *Function) IsFinite(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeIsFinite, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
@@ -247,14 +241,14 @@ func (f *Function) IsFinite(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// IsNaN tells which elements are NaN.
+// IsNaN reports for each element whether it is NaN.
 func (f *Function) IsNaN(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeIsNaN, number, x, func(x *value) (*value, error) {
 		return compare(x, x, types.CompareNE)
 	})
 }
 
-// Clamp limits x; min and max are scalars or of x's shape.
+// Clamp limits x to the range from min to max, each a scalar or of x's shape.
 func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeClamp, []compute.Value{min, x, max}, func(v []*value) (*value, error) {
 		if err := real.need(v...); err != nil {
@@ -264,7 +258,7 @@ func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
 	})
 }
 
-// Where takes elements of onTrue or onFalse. Each of the three may be a scalar.
+// Where selects elements of onTrue or onFalse by condition. Each of the three may be a scalar.
 func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeWhere, []compute.Value{condition, onTrue, onFalse}, func(v []*value) (*value, error) {
 		output, err := shapeinference.Where(shapeOf(v[0]), shapeOf(v[1]), shapeOf(v[2]))
@@ -273,7 +267,7 @@ func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Valu
 		}
 		for i, x := range v {
 			if i == 0 && x.Shape().Rank() == 0 {
-				continue // one condition for all is StableHLO's own
+				continue // StableHLO takes a scalar condition
 			}
 			if v[i], err = broadcast(x, output.Dimensions); err != nil {
 				return nil, err
@@ -283,7 +277,8 @@ func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Valu
 	})
 }
 
-// ConvertDType converts each element. Of a complex number the real part counts, and anything but 0 is true.
+// ConvertDType converts each element. To bool, all but 0 become true. Otherwise complex numbers lose their imaginary
+// part.
 func (f *Function) ConvertDType(x compute.Value, dtype dtypes.DType) (compute.Value, error) {
 	return f.each(compute.OpTypeConvertDType, any_, x, func(x *value) (*value, error) {
 		if err := checkType(dtype); err != nil {

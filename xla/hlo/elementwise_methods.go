@@ -2,8 +2,8 @@ package hlo
 
 import "github.com/gomlx/compute"
 
-// The methods of the operations in the tables unaries and binaries; see [compute.StandardOps]. Operands of two are
-// repeated to common dimensions: a scalar to any, a dimension of 1 to the other's.
+// The operations of the tables unaries and binaries; see [compute.StandardOps]. Operands are broadcast: a scalar to any
+// shape, a dimension of 1 to the other's.
 
 func (f *Function) Neg(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeNeg, x) }
 func (f *Function) Ceil(x compute.Value) (compute.Value, error) {
@@ -99,7 +99,7 @@ func (f *Function) GreaterOrEqual(lhs, rhs compute.Value) (compute.Value, error)
 	return f.binary(compute.OpTypeGreaterOrEqual, lhs, rhs)
 }
 
-// Round rounds to the nearest integer, halves to the even one.
+// Round rounds to the nearest integer, halves to even.
 func (f *Function) Round(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeRound, x)
 }
@@ -109,30 +109,30 @@ func (f *Function) BitCount(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeBitCount, x)
 }
 
-// Clz counts the leading bits that are 0.
+// Clz counts the leading 0 bits.
 func (f *Function) Clz(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeClz, x) }
 
-// Div of integers is cut towards 0.
+// Div divides. Integer quotients are truncated towards 0.
 func (f *Function) Div(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeDiv, lhs, rhs)
 }
 
-// Rem has the sign of lhs, as Go's %.
+// Rem returns the remainder, with the sign of lhs, like Go's %.
 func (f *Function) Rem(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeRem, lhs, rhs)
 }
 
-// ShiftRightArithmetic keeps the sign bit.
+// ShiftRightArithmetic shifts right and repeats the sign bit.
 func (f *Function) ShiftRightArithmetic(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeShiftRightArithmetic, lhs, rhs)
 }
 
-// ShiftRightLogical fills with 0.
+// ShiftRightLogical shifts right and fills with 0.
 func (f *Function) ShiftRightLogical(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeShiftRightLogical, lhs, rhs)
 }
 
-// Atan2 is the angle of the point (rhs, lhs), from -π to π.
+// Atan2 returns the angle of the point (rhs, lhs), from -π to π.
 func (f *Function) Atan2(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeAtan2, lhs, rhs)
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// Plain keeps to StableHLO, for programs that others than XLA read: the error function, which is of another dialect
-// (CHLO), is written out. It gives b back.
+// Plain restricts the program to StableHLO, for readers other than XLA, and returns b. It writes out Erf, which is in
+// another dialect (CHLO).
 func (b *Builder) Plain() *Builder {
 	b.plain = true
 	return b
 }
 
-// Erf is the error function.
+// Erf computes the error function.
 func (f *Function) Erf(x compute.Value) (compute.Value, error) {
 	if !f.b.plain {
 		return f.unary(compute.OpTypeErf, x)
@@ -32,16 +32,16 @@ func (f *Function) Erf(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Coefficients of polynomials, that of the highest power first.
+// Coefficients of polynomials, the highest power first.
 var (
-	// x·P(x²)/Q(x²) is erf in single precision, up to erfLast; beyond it is 1. (XLA's and Eigen's coefficients.)
+	// Single precision: erf(x) = x·P(x²)/Q(x²) up to erfLast, then 1. The coefficients are XLA's and Eigen's.
 	erfTop    = []float64{0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084}
 	erfBottom = []float64{
 		-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667, 0.11098505178285362, 0.49746925110067538, 1,
 	}
 	erfLast = 3.832506856900711
 
-	// Moshier's (Cephes) in double precision: x·T(x²)/U(x²) up to 1; from there 1-exp(-x²)·P(x)/Q(x).
+	// Double precision: x·T(x²)/U(x²) up to 1, then 1-exp(-x²)·P(x)/Q(x). The coefficients are Moshier's (Cephes).
 	erfT = []float64{9.60497373987051638749, 90.0260197203842689217, 2232.00534594684319226, 7003.32514112805075473, 55592.3013010394962768}
 	erfU = []float64{1, 33.5617141647503099647, 521.357949780152679795, 4594.32382970980127987, 22629.0000613890934246, 49267.3942608635921086}
 	erfP = []float64{
@@ -52,7 +52,7 @@ var (
 		1, 13.2281951154744992508, 86.7072140885989742329, 354.937778887819891062, 975.708501743205489753, 1823.90916687909736289,
 		2246.33760818710981792, 1656.66309194161350182, 557.535340817727675546,
 	}
-	erfEnd = 6.0 // from there on it is 1
+	erfEnd = 6.0 // erf is 1 from here
 )
 
 func (f *Function) erf32(x *value) (*value, error) {
@@ -62,7 +62,7 @@ func (f *Function) erf32(x *value) (*value, error) {
 	square := c.two(stablehlo.Multiply, x, x)
 	top := c.two(stablehlo.Multiply, x, f.polynomial(c, square, erfTop))
 	y := c.two(stablehlo.Divide, top, f.polynomial(c, square, erfBottom))
-	low, high = f.like(c, x, -1), f.like(c, x, 1) // rounding leads past it
+	low, high = f.like(c, x, -1), f.like(c, x, 1) // rounding can exceed 1
 	return c.do(func() (*value, error) { return stablehlo.Clamp(low, y, high) }), c.err
 }
 
@@ -78,7 +78,6 @@ func (f *Function) erf64(x *value) (*value, error) {
 	return c.choose(c.compare(distance, one, types.CompareLE), inner, outer), c.err
 }
 
-// polynomial is Horner's.
 func (f *Function) polynomial(c *chain, x *value, coefficients []float64) *value {
 	sum := f.like(c, x, coefficients[0])
 	for _, n := range coefficients[1:] {

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// erfOf runs the error function of x, a slice of n numbers.
+// erfOf runs the error function on x, a slice of n numbers.
 func erfOf(t *testing.T, plain bool, x, into any, dtype dtypes.DType, n int) {
 	t.Helper()
 	d := open(t)
@@ -39,7 +39,7 @@ func erfOf(t *testing.T, plain bool, x, into any, dtype dtypes.DType, n int) {
 	require.NoError(t, outputs[0].ToFlatData(into))
 }
 
-// Written out in StableHLO, the error function is as exact as XLA's own.
+// The error function in plain StableHLO is as exact as XLA's own.
 func TestR34_erfInPlainStableHLO(t *testing.T) {
 	const n = 1 << 16
 	x, plain, own := make([]float64, n), make([]float64, n), make([]float64, n)

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// A builder gives its module to the function that compiles it; here that function prints the text.
+// A builder passes its module to a function that compiles it. Here that function prints the text.
 func ExampleNew() {
 	printed := errors.New("printed, not compiled")
 	b := hlo.New("double", func(m *hlo.Module) (compute.Executable, error) {

@@ -10,16 +10,13 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Numbers of 64 bits, as metrics gather them, are not to be reduced on their way between GPUs: version 0.12.0.1 of the
-// CUDA plugin was seen to end the process on an all-reduce of them over 64 devices. So where Shardy divides the work,
-// what is reduced over the axis of the batch is written in two: each device reduces what it has, the results are
-// gathered, which only moves bytes, and each device reduces them in one order. On the CPU an all-reduce is exact and
-// faster, and XLA itself makes this of one for a TPU, where a float64 is two float32.
+// Reductions of 64-bit numbers over a sharded axis avoid all-reduces on GPUs: one over 64 devices ended the process
+// with CUDA plugin 0.12.0.1. Each device reduces its part, gathers all results, and reduces them in the same order. A
+// CPU's all-reduce is exact and faster; for TPUs, XLA itself rewrites it.
 
-// cuts are the axes of the mesh along which a value's first axis is divided.
+// cuts are the mesh axes over which a first axis is sharded.
 type cuts []string
 
-// parts is into how many the first axis is divided.
 func (b *Builder) parts(c cuts) int {
 	n := 1
 	for _, name := range c {
@@ -32,7 +29,6 @@ func (b *Builder) parts(c cuts) int {
 	return n
 }
 
-// cutBy notes how a parameter's first axis is divided.
 func (b *Builder) cutBy(split *shardy.ShardingSpec, v *value) {
 	if split == nil || len(split.Axes) == 0 || len(b.meshes) != 1 || v.Shape().Rank() == 0 {
 		return
@@ -46,13 +42,13 @@ func (b *Builder) cutBy(split *shardy.ShardingSpec, v *value) {
 	}
 }
 
-// keepCuts notes which results of an operation have the first axis of an operand that is divided, by its length. It is
-// a guess that need not be right: Shardy decides, and a wrong guess costs an exchange or leaves one to XLA.
+// keepCuts guesses by length which results keep a sharded first axis. Shardy decides the sharding: a wrong guess does
+// not change results.
 func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 	switch {
 	case len(b.cut) == 0:
 		return
-	case kind == compute.OpTypeWhile: // each result is what became of its operand: a stack of places has another first axis
+	case kind == compute.OpTypeWhile: // a stack has another first axis
 		for i, v := range operands {
 			b.keepCut(v, results[i])
 		}
@@ -71,7 +67,7 @@ func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 			}
 			same := dims(result)[0] == dims(v)[0]
 			if kind == compute.OpTypeReshape {
-				same = dims(result)[0]%b.parts(c) == 0 // examples split up or joined, each device's for themselves
+				same = dims(result)[0]%b.parts(c) == 0 // merged or split within a device
 			}
 			if same {
 				b.cut[result] = c
@@ -80,25 +76,22 @@ func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 	}
 }
 
-// ownCuts are the operations that keep cuts themselves, as they know which axis of the result is the operand's first
-// one.
+// ownCuts lists the operations that call keepCut.
 var ownCuts = map[compute.OpType]bool{compute.OpTypeDotGeneral: true, compute.OpTypeConvGeneral: true, compute.OpTypeTranspose: true}
 
-// keepCut notes that the first axis of a result is that of an operand.
 func (b *Builder) keepCut(operand, result *value) {
 	if c, divided := b.cut[operand]; divided && result != operand {
 		b.cut[result] = c
 	}
 }
 
-// joins tells whether axes of the values may be made one: a division along the first axis stays one, and one along any
-// other is given up, so that all devices get all examples. In a loop over places the axis of the examples is the second
-// one, and nothing is known of it.
+// joins reports whether axes may be merged. A merge loses the sharding of all but the first axis, so that all devices
+// get all examples. In a scan the examples are on the second axis, of which nothing is known.
 func (b *Builder) joins(values ...*value) bool {
 	return len(b.meshes) == 0 || slices.ContainsFunc(values, func(v *value) bool { return b.cut[v] != nil })
 }
 
-// exchanged tells how a value's first axis is divided, if what is reduced over it is to be gathered.
+// exchanged returns the sharding of v's first axis, and whether a reduction must gather.
 func (f *Function) exchanged(v *value) (cuts, bool) {
 	t := v.Shape().DType
 	c, divided := f.b.cut[v]
@@ -106,7 +99,7 @@ func (f *Function) exchanged(v *value) (cuts, bool) {
 	return c, divided && v.Shape().Size() > 0 && dims(v)[0]%f.b.parts(c) == 0
 }
 
-// apart gives a value of [parts, …, …]: the part of each device on an axis of its own.
+// apart reshapes v to [parts, first/parts, …].
 func (f *Function) apart(v *value, c cuts) (*value, error) {
 	n := f.b.parts(c)
 	apart, err := stablehlo.Reshape(v, like(v, slices.Concat([]int{n, dims(v)[0] / n}, dims(v)[1:])...))
@@ -116,7 +109,6 @@ func (f *Function) apart(v *value, c cuts) (*value, error) {
 	return apart, err
 }
 
-// behindParts are axes where the parts stand in front of them.
 func behindParts(axes []int) []int {
 	moved := make([]int, len(axes))
 	for i, axis := range axes {
@@ -125,7 +117,6 @@ func behindParts(axes []int) []int {
 	return moved
 }
 
-// reduceParts reduces over axes of which the first is divided.
 func (f *Function) reduceParts(rule reduction, v *value, c cuts, over []int) (*value, error) {
 	k := &chain{}
 	v = k.do(func() (*value, error) { return f.apart(v, c) })
@@ -139,7 +130,6 @@ func (f *Function) reduceParts(rule reduction, v *value, c cuts, over []int) (*v
 	return f.reduceExchanged(k, rule, v, c)
 }
 
-// reduceExchanged reduces what each device has, [parts, …], to what all have.
 func (f *Function) reduceExchanged(k *chain, rule reduction, v *value, c cuts) (*value, error) {
 	v = k.do(func() (*value, error) { return f.everywhere(v, c) })
 	return k.do(func() (*value, error) {
@@ -151,7 +141,7 @@ func (f *Function) reduceExchanged(k *chain, rule reduction, v *value, c cuts) (
 	}), k.err
 }
 
-// scatterParts has each device scatter its updates to places of its own, which are then reduced.
+// scatterParts scatters each device's updates separately, then reduces.
 func (f *Function) scatterParts(
 	rule reduction, operand, indices, updates *value, c cuts, vectorAxis int, windowAxes, insertedAxes, indexedAxes []int,
 ) (*value, error) {
@@ -180,7 +170,6 @@ func (f *Function) scatterParts(
 	return rule.join(operand, sum)
 }
 
-// everywhere gives each device all of a value whose first axis is divided.
 func (f *Function) everywhere(v *value, c cuts) (*value, error) {
 	f.divide(v, c)
 	same, err := stablehlo.CustomCallV2("Sharding", "", []*value{v}, nil, []xlashapes.Shape{v.Shape()}, nil)
@@ -191,8 +180,7 @@ func (f *Function) everywhere(v *value, c cuts) (*value, error) {
 	return same[0], nil
 }
 
-// divide says how the result of the statement that was written last for v is divided along its first axis; nil: it is
-// whole on each device.
+// divide sets the sharding of v's first axis; nil means replicated.
 func (f *Function) divide(v *value, c cuts) {
 	axes := slices.Repeat([]string{"{}"}, v.Shape().Rank())
 	if len(c) > 0 {

@@ -16,30 +16,28 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Function is the main function of a program, a function that others call, or a closure. It takes parameters and
-// operations until its Return. Operations that GoMLX puts together from others itself, such as the fused ones, are not
-// implemented.
+// Function is the main function of a program, a function for [Function.Call], or a closure. Its Return ends it.
+// Operations that GoMLX composes from others return compute.ErrNotImplemented.
 type Function struct {
 	notimplemented.Function
 	b      *Builder
 	name   string
-	parent *Function // of a closure
+	parent *Function
 
-	// text has the statements. All functions of a program number their values in one row, so that closures may lie in
-	// any of them, and a number says which operation wrote a statement.
+	// All functions of a program share one numbering of values, which identifies operations.
 	text     *stablehlo.Function
 	outputs  []*value
 	returned bool
-	in, out  []*shardy.ShardingSpec // how parameters and outputs are split, nil where it is left open
+	in, out  []*shardy.ShardingSpec // nil: unspecified
 
-	uses     []*Function        // closures of its statements, and functions that it calls
-	called   []*Function        // of the statement that is being written
-	takes    []taken            // what the closures of that statement take
-	captured []*op              // what a closure captures of the functions around it
+	uses     []*Function        // closures and called functions
+	called   []*Function        // by the statement in progress
+	takes    []taken            // by that statement's closures
+	captured []*op              // by a closure
 	params   []*op              // of a closure
-	choices  []compute.Function // the first closures of its Ifs
-	branch   bool               // see Branch
-	aliases  map[*value]*value  // its values inside
+	choices  []compute.Function // true branches of its Ifs
+	branch   bool
+	aliases  map[*value]*value // captured → own value
 }
 
 var _ compute.Function = (*Function)(nil)
@@ -51,7 +49,7 @@ func (b *Builder) newFunction(name string, parent *Function, text *stablehlo.Fun
 	}
 }
 
-// notImplemented is the error for an operation of [missing], which GoMLX knows by [compute.IsNotImplemented].
+// notImplemented is the error for the operations of [missing]. [compute.IsNotImplemented] recognizes it.
 func notImplemented(kind compute.OpType) error {
 	why := "GoMLX's graph functions do it with others"
 	if strings.HasPrefix(kind.String(), "Dynamic") {
@@ -60,10 +58,10 @@ func notImplemented(kind compute.OpType) error {
 	return &Error{Operation: kind, Err: fmt.Errorf("%w: %s", compute.ErrNotImplemented, why)}
 }
 
-// Main is the function that is run, a *[Function].
+// Main returns the program's main function, a *[Function].
 func (b *Builder) Main() compute.Function { return b.main }
 
-// NewFunction makes a function that others of the program call by [Function.Call]. It sees nothing but its parameters.
+// NewFunction returns a function for [Function.Call]. It sees only its own parameters. The name must be new.
 func (b *Builder) NewFunction(name string) (compute.Function, error) {
 	err := b.open()
 	switch {
@@ -82,8 +80,8 @@ func (b *Builder) NewFunction(name string) (compute.Function, error) {
 	return f, nil
 }
 
-// Closure makes a function for [Function.While], [Function.If] and [Function.Sort], which sees the values of the
-// function that such an operation is in. That need not be f: GoMLX makes all closures in main.
+// Closure returns a function for [Function.While], [Function.If] or [Function.Sort]. It can use values of the function
+// with this operation, not only of f: GoMLX makes all closures in main.
 func (f *Function) Closure() (compute.Function, error) {
 	if err := f.b.open(); err != nil {
 		return nil, fmt.Errorf("hlo: closure: %w", err)
@@ -91,13 +89,13 @@ func (f *Function) Closure() (compute.Function, error) {
 	return f.b.newFunction("", f, f.b.root.Closure()), nil
 }
 
-// Name is the function's name; "" for a closure.
+// Name returns the function's name, "" for a closure.
 func (f *Function) Name() string { return f.name }
 
-// Builder is the builder of the function's program.
+// Builder returns the builder of the program.
 func (f *Function) Builder() compute.Builder { return f.b }
 
-// Parent is the function in which a closure was made; nil for others.
+// Parent returns the function that made a closure, nil for others.
 func (f *Function) Parent() compute.Function {
 	if f.parent == nil {
 		return nil
@@ -105,10 +103,9 @@ func (f *Function) Parent() compute.Function {
 	return f.parent
 }
 
-// Shape is the shape of a value.
+// Shape returns the shape of a value.
 func (f *Function) Shape(x compute.Value) (shapes.Shape, error) { return f.b.OpShape(x) }
 
-// String names the function in errors.
 func (f *Function) String() string {
 	if f.parent != nil {
 		return "a closure"
@@ -116,8 +113,8 @@ func (f *Function) String() string {
 	return fmt.Sprintf("function %q", f.name)
 }
 
-// Parameter adds an input. Inputs are fed in the order in which they were added. sharding may be nil: a value of main
-// is then whole on each device. A closure's parameter has none.
+// Parameter adds an input. Inputs are fed in this order. With a nil sharding, an input of main is whole on each device.
+// Closures take no shardings.
 func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	made, err := f.emitOne(compute.OpTypeParameter, nil, func([]*value) (*value, error) {
 		if err := checkShape(shape); err != nil {
@@ -139,7 +136,7 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 				return nil, fmt.Errorf("parameter %d has the name %q already", i, name)
 			}
 		}
-		// The name in the text is the place: names of variables may differ in characters only that MLIR does not have.
+		// Names of variables may differ only in characters that MLIR does not allow.
 		v, err := f.text.NamedInput(parameterName(len(f.b.parameters)), toXLA(shape))
 		if err != nil {
 			return nil, err
@@ -154,8 +151,8 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 	return made, err
 }
 
-// Return ends the function with its outputs, one at least. shardings may be nil; else it has one entry for each output,
-// of which each may be nil. A closure's outputs have none.
+// Return ends the function with one output or more. shardings is nil or has one entry per output, possibly nil.
+// Closures take no shardings.
 func (f *Function) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	if err := f.finish(outputs, shardings); err != nil {
 		return fmt.Errorf("hlo: return of %s: %w", f, err)
@@ -183,13 +180,13 @@ func (f *Function) finish(outputs []compute.Value, shardings []*compute.Sharding
 		}
 	}
 	if f.parent != nil {
-		err = f.text.Return(results...) // the others' returns are written with their text
+		err = f.text.Return(results...)
 	}
 	f.outputs, f.out, f.returned, f.text.Outputs = results, splits, err == nil, results
 	return err
 }
 
-// Call runs a function of [Builder.NewFunction].
+// Call calls a function made by [Builder.NewFunction].
 func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeCall, inputs, func(v []*value) ([]*value, error) {
 		callee, err := f.finished("the function", target)
@@ -206,7 +203,7 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 		if len(v) > 0 {
 			return stablehlo.Call(callee.text, v...)
 		}
-		// go-xla learns from an operand where the call is; it gets one that goes again.
+		// go-xla finds the caller through an operand, which is removed below.
 		none, err := scalar(f.text, dtypes.Bool, 0)
 		if err != nil {
 			return nil, err
@@ -222,7 +219,7 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 	})
 }
 
-// While runs body, which gives a new state for a state, as long as cond of the state is true.
+// While maps the state by body while cond of it is true, and returns the last state.
 func (f *Function) While(cond, body compute.Function, initialState ...compute.Value) ([]compute.Value, error) {
 	if c, ok := body.(*Function); ok && c != nil && c.branch {
 		return f.chosen(c, initialState)
@@ -244,13 +241,11 @@ func (f *Function) While(cond, body compute.Function, initialState ...compute.Va
 	})
 }
 
-// Branch makes the closure whose parameter this is a branch. A While that has it as its body runs once, by the first
-// parameter, an int32, one of the first closures of the Ifs in it, and has the outputs of that one: a number that is no
-// closure's is the last one. So a node of a graph has closures that take nothing but its inputs and constants, and
-// [stablehlo.case], which XLA does not turn into a select of both.
+// Branch marks the closure of parameter o as a branch. A While with this body becomes a stablehlo.case, which XLA, in
+// contrast to an If, never turns into a select of all branches. It runs one true branch of the closure's Ifs: that of
+// its first input, an int32 scalar, or the last one if the number is out of range.
 func (o *op) Branch() { o.in.branch = true }
 
-// chosen writes the case of a branch.
 func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value, error) {
 	given, err := f.b.known(inputs)
 	if err == nil && (len(c.choices) == 0 || len(given) != len(c.params)) {
@@ -280,7 +275,7 @@ func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value,
 			}
 			gives = shapesOf(regions[i].Outputs)
 		}
-		// go-xla has no case: it is written as an If, and then changed.
+		// go-xla has no case.
 		yes, err := f.text.NamedInput("yes", toXLA(shapes.Make(dtypes.Bool)))
 		if err != nil {
 			return nil, err
@@ -304,7 +299,7 @@ func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value,
 	})
 }
 
-// If runs one of two closures without parameters, which give outputs of the same shapes.
+// If runs one of two closures without parameters. Both must return the same shapes.
 func (f *Function) If(pred compute.Value, trueBranch, falseBranch compute.Function) ([]compute.Value, error) {
 	if f.parent != nil {
 		f.choices = append(f.choices, trueBranch)
@@ -325,7 +320,6 @@ func (f *Function) If(pred compute.Value, trueBranch, falseBranch compute.Functi
 	})
 }
 
-// finished checks a function that is an argument of an operation.
 func (f *Function) finished(role string, argument compute.Function) (*Function, error) {
 	g, ok := argument.(*Function)
 	switch {
@@ -339,8 +333,7 @@ func (f *Function) finished(role string, argument compute.Function) (*Function, 
 	return g, nil
 }
 
-// region makes a closure a part of a statement that f is about to write. takes and gives are the shapes of its
-// parameters and outputs; gives may be nil for any.
+// region prepares a closure for the next statement of f. A nil gives allows any outputs.
 func (f *Function) region(role string, argument compute.Function, takes, gives []shapes.Shape) (*stablehlo.Function, error) {
 	c, err := f.finished(role, argument)
 	if err != nil {
@@ -391,7 +384,7 @@ func sameShapes(a string, have []shapes.Shape, b string, want []shapes.Shape) er
 	return nil
 }
 
-// reach collects the functions that list needs, itself and indirectly, and gives those of them that are called.
+// reach visits all functions that list needs and returns the called ones.
 func reach(list []*Function, seen map[*Function]bool) (called []*Function) {
 	for _, f := range list {
 		if seen[f] {
@@ -406,7 +399,6 @@ func reach(list []*Function, seen map[*Function]bool) (called []*Function) {
 	return called
 }
 
-// definition is the text of a function that others call.
 func (f *Function) definition(live map[int]bool) (string, error) {
 	body, err := bodyText(f.live(live), f.outputs)
 	inputs, outputs := make([]string, len(f.text.Inputs)), make([]string, len(f.outputs))
@@ -431,10 +423,10 @@ func definitions(called []*Function, live map[int]bool) ([]string, error) {
 	return texts, nil
 }
 
-// live are the statements of a function that lead to its outputs; it adds the numbers of their values. A graph has
-// others too: GoMLX differentiates an operation by all operands, whatever was asked for.
+// live returns the statements that lead to the outputs, and notes their values' numbers. GoMLX differentiates for all
+// operands, needed or not.
 func (f *Function) live(numbers map[int]bool) []*stablehlo.Statement {
-	used := map[string]bool{} // by name: a closure has another value for one from outside
+	used := map[string]bool{} // by name: closures have aliases
 	var keep func(s *stablehlo.Statement)
 	keep = func(s *stablehlo.Statement) {
 		for _, v := range s.Inputs {

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// TestGolden holds the text of six small modules to files.
+// The text of six small modules is that of files.
 func TestGolden(t *testing.T) {
 	f32 := func(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 	for _, row := range []struct {
@@ -100,8 +100,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestConstants: each type's special values come back bit for bit, short and long, alone and empty; and the builder has
-// its own copy.
+// Special values of each dtype come back bit-identical, in short, long, scalar and empty constants. The builder copies
+// the values.
 func TestConstants(t *testing.T) {
 	d := open(t)
 	inf := math.Inf(1)
@@ -134,7 +134,7 @@ func TestConstants(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					clear(memory(c.flat)) // the caller goes on with its slice
+					clear(memory(c.flat)) // the caller reuses its slice
 					defer copy(memory(c.flat), given)
 					out = append(out, op)
 				}
@@ -149,8 +149,7 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// TestFaultsOfXLA: programs for which XLA's CPU plugin gives wrong results or ends the process, if they are lowered in
-// the plain way.
+// Programs for which a naive lowering gives wrong results on XLA's CPU or ends the process.
 func TestFaultsOfXLA(t *testing.T) {
 	d := open(t)
 	constant := func(f compute.Function, a array) compute.Value {
@@ -192,7 +191,7 @@ func TestFaultsOfXLA(t *testing.T) {
 	}
 }
 
-// TestOpsCounted: a module says what it is made of.
+// A module counts its operations.
 func TestOpsCounted(t *testing.T) {
 	m := stepModule(t)
 	require.Equal(t, 5, m.Ops[compute.OpTypeParameter])

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGoMLXGraph runs GoMLX's own graphs, with a gradient, on the builder.
+// GoMLX's own graphs, with a gradient, run on the builder.
 func TestGoMLXGraph(t *testing.T) {
 	d := open(t)
 	x := tensors.FromValue([][]float32{{1, 2}, {3, 4}, {5, -6}})
@@ -46,8 +46,8 @@ func TestGoMLXGraph(t *testing.T) {
 	}
 }
 
-// TestGoMLXModel: a convolution, pooling, gather and random numbers, built by GoMLX's graph functions; the gradient is
-// held to differences of the loss.
+// A convolution, pooling, gather and random numbers from GoMLX's graph functions. The gradient matches differences of
+// the loss.
 func TestGoMLXModel(t *testing.T) {
 	d := open(t)
 	loss := func(kernel *graph.Node) *graph.Node {
@@ -83,8 +83,7 @@ func TestGoMLXModel(t *testing.T) {
 	}
 }
 
-// TestGoMLXFlow: loops, branches and sorting of GoMLX's graph functions, one in the other, with values of all that is
-// around them.
+// Nested loops, branches and sorts of GoMLX's graph functions, with captured values of all levels.
 func TestGoMLXFlow(t *testing.T) {
 	d := open(t)
 	scalar := shapes.Make(dtypes.Int32)
@@ -95,7 +94,7 @@ func TestGoMLXFlow(t *testing.T) {
 			v := graph.Parameter(g, "v", scalar)
 			return []*graph.Node{graph.Add(v, v)}
 		})
-		// For each i below the limit: odd ones are added, of even ones half, counted up in a loop of its own, twice.
+		// For each i below the limit: adds odd ones, and half of even ones, counted by an inner loop, twice.
 		below := func(bound func(state []*graph.Node) *graph.Node, parameters ...string) func(g *graph.Graph) []*graph.Node {
 			return func(g *graph.Graph) []*graph.Node {
 				var state []*graph.Node
@@ -136,8 +135,8 @@ func TestGoMLXFlow(t *testing.T) {
 	require.Equal(t, 1, d.last.Ops[compute.OpTypeCall])
 }
 
-// GoMLX makes a constant scalar once for a graph, here in main, and gives it to the closures too; XLA's sort sees
-// nothing of main.
+// GoMLX makes a constant scalar once per graph, in main, and passes it to closures. XLA's sort cannot see main's
+// values.
 func TestGoMLXScalars(t *testing.T) {
 	outputs := graph.MustExecOnceN(open(t), func(x *graph.Node) []*graph.Node {
 		g := x.Graph()
@@ -158,7 +157,7 @@ func TestGoMLXScalars(t *testing.T) {
 	require.Equal(t, []float32{2, 1, 0}, outputs[2].Value())
 }
 
-// What GoMLX puts together itself leaves nothing behind of the operation that it asked for first.
+// An operation that GoMLX composes from others leaves no statements of the refused call.
 func TestGoMLXFallback(t *testing.T) {
 	d := open(t)
 	outputs := graph.MustExecOnceN(d, func(x *graph.Node) []*graph.Node {

@@ -10,8 +10,7 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Gather takes slices of operand at the places in startIndices; see [compute.StandardOps]. Places outside are moved to
-// the border.
+// Gather takes slices of operand at startIndices; see [compute.StandardOps]. Indices out of range are clamped.
 func (f *Function) Gather(
 	operand, startIndices compute.Value, indexVectorAxis int,
 	offsetOutputAxes, collapsedSliceAxes, startIndexMap, sliceSizes []int, indicesAreSorted bool,
@@ -38,7 +37,7 @@ func (f *Function) Gather(
 	})
 }
 
-// vectors checks indices. If the axis of the index vectors is behind the last one, each index is a vector of its own.
+// vectors adds an axis of 1 to the indices if vectorAxis is the rank.
 func vectors(indices *value, vectorAxis int) (*value, error) {
 	if err := integer.need(indices); err != nil {
 		return nil, fmt.Errorf("indices: %w", err)
@@ -53,8 +52,7 @@ func vectors(indices *value, vectorAxis int) (*value, error) {
 	return indices, nil
 }
 
-// ScatterSum adds updates to operand at the places in scatterIndices; see [compute.StandardOps]. Places outside are
-// left out.
+// ScatterSum adds updates to operand at scatterIndices; see [compute.StandardOps]. Updates out of range are dropped.
 func (f *Function) ScatterSum(
 	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
@@ -63,7 +61,7 @@ func (f *Function) ScatterSum(
 		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
 }
 
-// ScatterMax is [Function.ScatterSum] with the larger of the two in place of their sum.
+// ScatterMax is [Function.ScatterSum] with the maximum in place of the sum.
 func (f *Function) ScatterMax(
 	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
@@ -72,7 +70,7 @@ func (f *Function) ScatterMax(
 		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
 }
 
-// ScatterMin is [Function.ScatterSum] with the smaller of the two in place of their sum.
+// ScatterMin is [Function.ScatterSum] with the minimum in place of the sum.
 func (f *Function) ScatterMin(
 	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
@@ -138,8 +136,8 @@ func (f *Function) scatter(
 	})
 }
 
-// DynamicSlice takes a slice of operand at a place that the program computes: one scalar for each axis, or one vector
-// for all of them. A place from which the slice would not fit is moved until it does.
+// DynamicSlice takes a slice at computed indices: one scalar per axis, or one vector. The start is clamped so that the
+// slice fits.
 func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Value, sliceDims []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicSlice, append([]compute.Value{operand}, startIndices...), func(v []*value) (*value, error) {
 		x := v[0]
@@ -157,8 +155,7 @@ func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Va
 	})
 }
 
-// DynamicUpdateSlice writes update over operand at a place that the program computes, as [Function.DynamicSlice] has
-// it.
+// DynamicUpdateSlice writes update at startIndices, as in [Function.DynamicSlice].
 func (f *Function) DynamicUpdateSlice(operand, update compute.Value, startIndices []compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicUpdateSlice, append([]compute.Value{operand, update}, startIndices...), func(v []*value) (*value, error) {
 		x, update := v[0], v[1]
@@ -179,7 +176,7 @@ func (f *Function) DynamicUpdateSlice(operand, update compute.Value, startIndice
 	})
 }
 
-// places checks the start of a slice, and gives its numbers one type, as StableHLO wants.
+// places returns one scalar per axis, all of one dtype.
 func places(x *value, starts []*value) ([]*value, error) {
 	rank := x.Shape().Rank()
 	if len(starts) == 1 && slices.Equal(dims(starts[0]), []int{rank}) {

@@ -6,7 +6,7 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// parts are the values that an array is made of along an axis, in order; elsewhere it is 0.
+// parts lists the values along an axis, in order. Elsewhere the array is 0.
 type parts struct {
 	axis int
 	list []part
@@ -19,7 +19,6 @@ type part struct {
 
 func (p part) end(axis int) int { return p.start + dims(p.value)[axis] }
 
-// notePadded keeps what a Pad with 0 is made of, if it is on one axis.
 func (b *Builder) notePadded(v, x, fill *value, before, behind, between []int) {
 	zero, known := b.zeros[fill]
 	if !known || zero != 0 || b.eager != nil {
@@ -40,9 +39,8 @@ func (b *Builder) notePadded(v, x, fill *value, before, behind, between []int) {
 	}
 }
 
-// joined is the sum of two arrays whose parts do not overlap, by putting them side by side; nil if they are no such
-// arrays. The gradient of what was cut into slices, as the gates of an LSTM, is such a sum. XLA's loops over a sum of
-// Pads decide for each element which of them it is in.
+// joined writes a sum of arrays with disjoint nonzero parts as a concatenation, or returns nil. Gradients of slices,
+// such as an LSTM's gates, are such sums. XLA would test for each element which Pad it is in.
 func (f *Function) joined(lhs, rhs *value) (*value, error) {
 	a, ok := f.b.padded[lhs]
 	b, also := f.b.padded[rhs]

@@ -13,8 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// A sum of arrays that are padded with 0 is written as what they are side by side, if they do not overlap, and comes to
-// the same numbers.
+// A sum of zero-padded arrays becomes a concatenation if the arrays do not overlap. The numbers are equal.
 func TestAdd_padded(t *testing.T) {
 	type pad = compute.PadAxis
 	on := func(axis, start, end int) []pad {

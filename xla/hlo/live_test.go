@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program has the operations that its outputs need, those that only a closure needs among them, and no others.
+// A program has exactly the operations that its outputs need, also those that only a closure needs.
 func TestModule_live(t *testing.T) {
 	o := newOperands(t)
 	do := must1(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Error is an operation that a [Builder] refused.
+// Error reports an operation that a [Builder] refused.
 type Error struct {
 	Operation compute.OpType
-	// Operands are the shapes of its operands; none where an operand is no value of the builder's.
+	// Operands has the operands' shapes, none if an operand is not the builder's.
 	Operands []shapes.Shape
 	Err      error
 }
@@ -27,7 +27,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("hlo: %s(%s): %v", e.Operation, shapeList(e.Operands), e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 func shapeList(list []shapes.Shape) string {
@@ -38,33 +38,30 @@ func shapeList(list []shapes.Shape) string {
 	return strings.Join(texts, ", ")
 }
 
-// Operation is one of GoMLX's operations in a module.
+// Operation is a GoMLX operation in a module.
 type Operation struct {
 	Kind              compute.OpType
 	Operands, Outputs []shapes.Shape
-	// Where is the line of the user's code that asked for it, as "package/file.go:12"; "" for what lazo adds, as
+	// Where is the line of the user's code, as "package/file.go:12", or "" for lazo's own operations, for example
 	// gradients.
 	Where string
 
-	end int // the number that follows the last of its values
+	end int // number after its last value
 }
 
 func (o Operation) String() string { return fmt.Sprintf("%s(%s)", o.Kind, shapeList(o.Operands)) }
 
-// source is the text of a module's operations, and which of them wrote what, in their order. A module that runs another
-// one many times has that one's.
+// source lists the operations in the order of their values.
 type source struct {
-	bodies     []string // of functions; each number of a value is in one of them
+	bodies     []string // texts of functions
 	operations []Operation
 }
 
-// written is an operation with its function.
 type written struct {
 	Operation
 	in *Function
 }
 
-// noted keeps an operation; its statements are the last ones of the function.
 func (f *Function) noted(kind compute.OpType, operands, results []*value) {
 	b := f.b
 	if n := len(f.text.Statements); n > 0 {
@@ -85,14 +82,13 @@ func shapesOf(values []*value) []shapes.Shape {
 }
 
 var (
-	// The plugin gets no file name, so it writes "-".
+	// The plugin writes "-" for the file name.
 	linePattern  = regexp.MustCompile(`(?m)^-:(\d+):\d+: error`)
 	valuePattern = regexp.MustCompile(`^ *%(\d+)[ ,]`)
 	codePattern  = regexp.MustCompile("opcode `([a-z0-9-]+)`")
 )
 
-// Locate finds the operation that a plugin's message about the module's text is about: by the line in it, or else as
-// the only operation of the name in it.
+// Locate finds the operation of a plugin's error message: by its line, or by an opcode that only one operation has.
 func (m *Module) Locate(words string) (Operation, bool) {
 	s := m.source
 	if s == nil {
@@ -129,8 +125,8 @@ func (m *Module) Locate(words string) (Operation, bool) {
 	return s.operations[at[0]], true
 }
 
-// Lines are the operations that wrote the lines of the module's text, by the lines' numbers; the first is 1. A line
-// without a value of its own belongs to the statement above it.
+// Lines maps the lines of [Module.Text], from 1, to their operations. A line without a value belongs to the statement
+// above it.
 func (m *Module) Lines() map[int]Operation {
 	if m.source == nil {
 		return nil
@@ -158,7 +154,6 @@ func (m *Module) Lines() map[int]Operation {
 	return all
 }
 
-// operationAt is the operation that wrote a line. A line without a value of its own belongs to the statement above it.
 func (s *source) operationAt(body string, line int) (int, bool) {
 	lines := strings.Split(body, "\n")
 	for ; line >= 0; line-- {
@@ -173,7 +168,8 @@ func (s *source) operationAt(body string, line int) (int, bool) {
 	return 0, false
 }
 
-// Largest are the n operations with the largest outputs, the largest first. Those of one kind and shapes count once.
+// Largest returns up to n operations with the largest outputs, in decreasing order. Adjacent ones of the same kind,
+// operand shapes and line count once.
 func (m *Module) Largest(n int) []Operation {
 	if m.source == nil {
 		return nil

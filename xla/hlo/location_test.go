@@ -13,11 +13,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// A plugin's words about the text lead to the operation and to the line of the test that made it, in a module of steps
-// too.
+// A plugin's message about the text leads to the operation and to the test's line, also in a module of steps.
 func TestLocate(t *testing.T) {
 	o := newOperands(t)
-	sum := must1(t)(o.ReduceSum(o.f, 1)) // some lines of text: the reduction has a function of its own
+	sum := must1(t)(o.ReduceSum(o.f, 1)) // several lines of text, because a reduction has its own function
 	wave := must1(t)(o.Sin(must1(t)(o.Add(sum, sum))))
 	require.NoError(t, o.InPlace(0, 1))
 	module := moduleFrom(t, o.program, []compute.Value{must1(t)(o.Neg(o.g)), wave, must1(t)(o.Add(o.vector, o.vector))})
@@ -56,7 +55,7 @@ func TestLocate(t *testing.T) {
 	require.Empty(t, (&hlo.Module{}).Largest(3))
 }
 
-// So they do in closures and functions, and what is in no operation of the program is not found.
+// The same in closures and functions. Text of no operation is not located.
 func TestLocate_inside(t *testing.T) {
 	o := newOperands(t)
 	do := must1(t)
@@ -103,7 +102,7 @@ func TestLargest(t *testing.T) {
 	require.Less(t, len(m.Largest(1000)), 1000)
 }
 
-// XLA ends the process where the number of a value's elements overflows.
+// XLA ends the process if a value's number of elements overflows.
 func TestF17_sizeThatOverflows(t *testing.T) {
 	for _, dims := range [][]int{{1 << 40, 1 << 22}, {1 << 62}, {1 << 31, 1 << 31, 1 << 31}, {0, 1 << 62, 4}} {
 		o := newOperands(t)

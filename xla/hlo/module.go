@@ -16,34 +16,34 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Module is a program, ready to be compiled. Its fields must not be changed.
+// Module is a program, ready to be compiled. Do not change its fields.
 type Module struct {
 	Name       string
 	Parameters []Parameter
 	Outputs    []Output
-	// InPlace maps the outputs that are written over a parameter to it, both by place.
+	// InPlace maps an output to the parameter that it overwrites, by indices.
 	InPlace map[int]int
-	// Ops counts GoMLX's operations in the program; parameters and constants are counted too.
+	// Ops counts GoMLX's operations in the program, with parameters and constants.
 	Ops map[compute.OpType]int
-	// Devices says on how many devices, and on which, the program runs.
+	// Devices has the number of devices and their assignment.
 	Devices Devices
 
 	meshes    []*shardy.DeviceMesh
-	functions []string // whole private functions that the body calls
-	body      string   // the statements of main, with its return
-	source    *source  // what the operations wrote
+	functions []string // texts of called functions
+	body      string   // statements of main
+	source    *source  // nil after Without
 }
 
 // Parameter is an input of a program.
 type Parameter struct {
 	Name  string
 	Shape shapes.Shape
-	split *shardy.ShardingSpec // nil: not said
-	// Value is the memory of a large constant, nil for all else: see [Builder.Apart].
+	split *shardy.ShardingSpec // nil: unspecified
+	// Value has the bytes of a large constant ([Builder.Apart]), else nil.
 	Value []byte
 }
 
-// Part is the shape of what each device has of the parameter.
+// Part returns the shape of one device's part of the parameter.
 func (p Parameter) Part() (shapes.Shape, error) {
 	part, err := partOf(p.Shape, p.split)
 	if err != nil {
@@ -75,7 +75,7 @@ type Output struct {
 	split *shardy.ShardingSpec
 }
 
-// Part is the shape of what each device has of the output.
+// Part returns the shape of one device's part of the output.
 func (o Output) Part() (shapes.Shape, error) {
 	part, err := partOf(o.Shape, o.split)
 	if err != nil {
@@ -84,20 +84,21 @@ func (o Output) Part() (shapes.Shape, error) {
 	return part, nil
 }
 
-// Devices is how a program is spread: at most one of Replicas and Partitions is more than 1.
+// Devices has the devices of a program. At most one of Replicas and Partitions is above 1.
 type Devices struct {
-	// Replicas run the same program on their own inputs (GoMLX's SPMD). 0 and 1 mean none.
+	// Replicas run the same program on their own inputs (GoMLX's SPMD). 0 means 1.
 	Replicas int
-	// Partitions share one program, which XLA's Shardy splits by the shardings of its inputs and outputs. 0 means none.
+	// Partitions are the parts into which XLA's Shardy divides the program, by the shardings of inputs and outputs. 0
+	// means none.
 	Partitions int
-	// Assignment has the number of a device for each replica or partition; nil leaves it to the runtime.
+	// Assignment has a device per replica or partition; nil leaves the choice to the runtime.
 	Assignment []compute.DeviceNum
 }
 
-// Count is the number of devices that one run uses.
+// Count returns the number of devices of a run.
 func (d Devices) Count() int { return max(1, d.Replicas) * max(1, d.Partitions) }
 
-// Shardy tells that the program is to be split by Shardy, even if it is on one device.
+// Shardy reports whether Shardy partitions the program, possibly over one device.
 func (d Devices) Shardy() bool { return d.Partitions > 0 }
 
 func (d Devices) clone() Devices {
@@ -105,7 +106,7 @@ func (d Devices) clone() Devices {
 	return d
 }
 
-// Text is the program in StableHLO, as MLIR's text.
+// Text returns the program as StableHLO text (MLIR).
 func (m *Module) Text() string {
 	var text strings.Builder
 	name := cmp.Or(stablehlo.NormalizeIdentifier(m.Name), "module")
@@ -131,8 +132,7 @@ func (m *Module) Text() string {
 	return text.String()
 }
 
-// function writes the program as a function. A private one is called by another, which says what is in place and how
-// values are split.
+// function writes the program. The caller of a private function declares its aliases and shardings.
 func (m *Module) function(visibility, name string) string {
 	var inputs, outputs []string
 	over := map[int]int{}
@@ -159,7 +159,6 @@ func (m *Module) function(visibility, name string) string {
 	return functionText(visibility, name, inputs, outputs, m.body)
 }
 
-// attributes are those of a parameter or an output of a function.
 func attributes(split *shardy.ShardingSpec, shape xlashapes.Shape, more ...string) string {
 	if split != nil {
 		more = append([]string{"sdy.sharding = " + split.ToValueAttribute(shape)}, more...)
@@ -174,7 +173,6 @@ func functionText(visibility, name string, inputs, outputs []string, body string
 	return fmt.Sprintf("  func.func %s @%s(%s) -> (%s) {\n%s  }\n", visibility, name, strings.Join(inputs, ", "), strings.Join(outputs, ", "), body)
 }
 
-// bodyText writes statements and the return of their function.
 func bodyText(statements []*stablehlo.Statement, results []*value) (string, error) {
 	var text bytes.Buffer
 	for _, s := range statements {
@@ -195,7 +193,7 @@ func typeText(s shapes.Shape) string { return toXLA(s).ToStableHLO() }
 
 var parameterPattern = regexp.MustCompile(`%p(\d+)\b`)
 
-// Unused are the places of the parameters that nothing in the program depends on.
+// Unused returns the indices of the parameters that no output depends on.
 func (m *Module) Unused() (places []int) {
 	used := map[string]bool{}
 	for _, found := range parameterPattern.FindAllString(m.body, -1) {
@@ -209,11 +207,12 @@ func (m *Module) Unused() (places []int) {
 	return places
 }
 
-// Without is the module without some of its [Module.Unused] parameters.
+// Without returns a copy without some [Module.Unused] parameters. It returns an error if the program uses or overwrites
+// one of them.
 func (m *Module) Without(unused ...int) (*Module, error) {
 	all := m.Unused()
 	less := m.clone()
-	less.Parameters, less.source = nil, nil // lines have other numbers
+	less.Parameters, less.source = nil, nil // lines changed
 	now := map[string]string{}
 	place := map[int]int{}
 	for i, p := range m.Parameters {
@@ -236,7 +235,6 @@ func (m *Module) Without(unused ...int) (*Module, error) {
 	return less, nil
 }
 
-// clone is a copy with lists and maps of its own.
 func (m *Module) clone() *Module {
 	c := *m
 	c.Parameters, c.Outputs, c.functions = slices.Clone(m.Parameters), slices.Clone(m.Outputs), slices.Clone(m.functions)

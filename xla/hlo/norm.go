@@ -9,8 +9,6 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// features checks the operands of a normalisation: all of one float type, and one number for each feature in all but
-// those that have x's shape.
 func features(axis int, x *value, perFeature []*value, likeX ...*value) error {
 	if err := float.need(x); err != nil {
 		return err
@@ -34,8 +32,8 @@ func features(axis int, x *value, perFeature []*value, likeX ...*value) error {
 	return nil
 }
 
-// BatchNormForInference is (operand - mean) / sqrt(variance + epsilon) * scale + offset, with one mean, variance, scale
-// and offset for each feature.
+// BatchNormForInference computes (operand - mean) / sqrt(variance + epsilon) * scale + offset, with one number per
+// feature in all but operand.
 func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance compute.Value, epsilon float32, featureAxis int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeBatchNormForInference, []compute.Value{operand, scale, offset, mean, variance}, func(v []*value) (*value, error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
@@ -45,8 +43,8 @@ func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance 
 	})
 }
 
-// BatchNormForTraining takes the mean and the variance from the batch, and returns them too. The variance is the sum of
-// squares divided by the number of elements.
+// BatchNormForTraining normalizes with the batch's mean and variance, and returns them. The variance is biased (divided
+// by the number of elements).
 func (f *Function) BatchNormForTraining(operand, scale, offset compute.Value, epsilon float32, featureAxis int) (normalized, batchMean, batchVariance compute.Value, err error) {
 	return f.emitThree(compute.OpTypeBatchNormForTraining, []compute.Value{operand, scale, offset}, func(v []*value) (x, y, z *value, err error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
@@ -59,7 +57,7 @@ func (f *Function) BatchNormForTraining(operand, scale, offset compute.Value, ep
 	})
 }
 
-// BatchNormGradient is the gradient of [Function.BatchNormForTraining] for its operands.
+// BatchNormGradient computes the gradients of [Function.BatchNormForTraining].
 func (f *Function) BatchNormGradient(operand, scale, mean, variance, gradOutput compute.Value, epsilon float32, featureAxis int) (gradOperand, gradScale, gradOffset compute.Value, err error) {
 	return f.emitThree(compute.OpTypeBatchNormGradient, []compute.Value{operand, scale, mean, variance, gradOutput}, func(v []*value) (x, y, z *value, err error) {
 		if err := features(featureAxis, v[0], v[1:4], v[4]); err != nil {
@@ -72,13 +70,13 @@ func (f *Function) BatchNormGradient(operand, scale, mean, variance, gradOutput 
 	})
 }
 
-// perFeature computes with the features of x, in float32 at least.
+// perFeature computes in float32 or wider.
 type perFeature struct {
 	chain
 	f    *Function
-	x    *value // of the type that is computed in
+	x    *value // in that dtype
 	axis int
-	n    float64 // numbers of each feature
+	n    float64 // elements per feature
 }
 
 func (f *Function) perFeature(x *value, axis int) *perFeature {
@@ -95,12 +93,10 @@ func (p *perFeature) wide(v *value) *value {
 	return v
 }
 
-// spread gives all numbers of a feature its own one.
 func (p *perFeature) spread(of *value) *value {
 	return p.do(func() (*value, error) { return stablehlo.BroadcastInDim(of, p.x.Shape(), []int{p.axis}) })
 }
 
-// sum is that of each feature.
 func (p *perFeature) sum(v *value) *value {
 	return p.do(func() (*value, error) {
 		neutral, join, err := p.f.function(sums, v)
@@ -120,18 +116,15 @@ func (p *perFeature) sum(v *value) *value {
 	})
 }
 
-// times is v with each number multiplied by one.
 func (p *perFeature) times(v *value, number float64) *value {
 	return p.two(stablehlo.Multiply, v, p.f.like(&p.chain, v, number))
 }
 
-// deviation is the root of the variance and epsilon.
 func (p *perFeature) deviation(variance *value, epsilon float32) *value {
 	return p.one(stablehlo.Sqrt, p.two(stablehlo.Add, variance, p.f.like(&p.chain, variance, float64(epsilon))))
 }
 
-// normOver is [Function.BatchNormForTraining] written out, with XLA's own formulas: it divides no normalisation over
-// devices, but gives each of them all examples.
+// normOver writes out [Function.BatchNormForTraining], which XLA would not partition, with XLA's formulas.
 func (f *Function) normOver(x, scale, offset *value, epsilon float32, axis int) (normalized, mean, variance *value, err error) {
 	p := f.perFeature(x, axis)
 	mean = p.times(p.sum(p.x), 1/p.n)
@@ -143,12 +136,11 @@ func (f *Function) normOver(x, scale, offset *value, epsilon float32, axis int) 
 	return p.convert(normalized, t), p.convert(mean, t), p.convert(variance, t), p.err
 }
 
-// normGradientOver is [Function.BatchNormGradient] written out, for the same reason.
 func (f *Function) normGradientOver(x, scale, mean, variance, v *value, epsilon float32, axis int) (ofX, ofScale, ofOffset *value, err error) {
 	p := f.perFeature(x, axis)
 	v = p.wide(v)
 	deviation := p.deviation(p.wide(variance), epsilon)
-	off := p.two(stablehlo.Divide, p.two(stablehlo.Subtract, p.x, p.spread(p.wide(mean))), p.spread(deviation)) // as it was normalised
+	off := p.two(stablehlo.Divide, p.two(stablehlo.Subtract, p.x, p.spread(p.wide(mean))), p.spread(deviation))
 	ofOffset, ofScale = p.sum(v), p.sum(p.two(stablehlo.Multiply, v, off))
 	ofX = p.two(stablehlo.Subtract, v, p.spread(p.times(ofOffset, 1/p.n)))
 	ofX = p.two(stablehlo.Subtract, ofX, p.two(stablehlo.Multiply, off, p.spread(p.times(ofScale, 1/p.n))))

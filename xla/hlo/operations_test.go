@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// smooth operations may take what was rounded: a small change in gives a small change out.
+// smooth operations may take rounded inputs: a small change of the input makes a small change of the output.
 var smooth = []string{"Add", "Sub", "Mul", "Neg", "Abs", "Sin", "Cos", "Tanh", "Logistic", "Erf", "ReduceSum", "DotGeneral", "Reshape", "Transpose", "Reverse", "Concatenate", "Where", "Pad"}
 
 // drawSample draws an operation by its name.
@@ -42,7 +42,7 @@ func drawSample(r *source, name string) (sample, bool) {
 	return sample{}, false
 }
 
-// operations are the methods of GoMLX's interface that add something to a program.
+// operations lists the methods of GoMLX's interface that add something to a program.
 func operations() (names []string) {
 	none := programOf(hlo.New("none", nil)).Function
 	for of, i := reflect.TypeFor[compute.Function](), 0; i < of.NumMethod(); i++ {
@@ -55,7 +55,6 @@ func operations() (names []string) {
 	return names
 }
 
-// known is an output whose value is known.
 type known struct {
 	op    compute.Value
 	want  array
@@ -63,7 +62,7 @@ type known struct {
 	from  string
 }
 
-// drawn is a random program. known is what it gives, once it has been built.
+// drawn is a random program. known has its expected outputs after the build.
 type drawn struct {
 	name   string
 	inputs []array
@@ -71,11 +70,11 @@ type drawn struct {
 	known  func() []known
 }
 
-// drawProgram writes a program of a few operations. Each takes parameters, constants, or outputs of earlier ones.
+// drawProgram writes a program of a few operations, on parameters, constants and outputs of earlier operations.
 func drawProgram(t *testing.T, r *source, number int, names []string, covered map[string]map[string]int) drawn {
 	var inputs []array
 	var steps []func(f compute.Function, parameters []compute.Value, pool []known) ([]known, error)
-	var values []known // while drawing: what each step gives
+	var values []known // outputs of the steps so far
 	for _, name := range names {
 		s, ok := drawSample(r, name)
 		require.True(t, ok, "no sample of %s", name)
@@ -166,8 +165,8 @@ func drawProgram(t *testing.T, r *source, number int, names []string, covered ma
 	return drawn{fmt.Sprintf("program %d of %v", number, names), inputs, build, func() []known { return made }}
 }
 
-// runTogether runs random programs as one, which XLA compiles sooner than each alone. The error names the first program
-// with a wrong output.
+// runTogether runs random programs as one, which compiles faster. The error names the first program with a wrong
+// output.
 func runTogether(d *device, group []drawn) error {
 	var inputs []array
 	for _, p := range group {
@@ -197,7 +196,7 @@ func runTogether(d *device, group []drawn) error {
 	return nil
 }
 
-// safe tells whether an operand may be replaced by any other of its shape.
+// safe reports whether any value of its shape may replace an operand.
 func safe(s sample, i int) bool {
 	switch s.name {
 	case "Gather", "ScatterSum", "ScatterMax", "ScatterMin":
@@ -210,12 +209,12 @@ func safe(s sample, i int) bool {
 		"ConvertDType", "FFT", "Exp", "Expm1", "ReduceProduct", "DynamicSlice", "DynamicUpdateSlice", "ArgMinMax":
 		return false
 	case "Bitcast":
-		return !s.in[0].shape.DType.IsFloat() // the bits of NaN
+		return !s.in[0].shape.DType.IsFloat() // a NaN's bits may differ
 	}
 	return tame(s.in[i])
 }
 
-// tame arrays have no NaN, no infinity, and no number that grows out of range.
+// tame reports whether an array has no NaN, no infinity and no number that could overflow.
 func tame(a array) bool {
 	for i := range a.shape.Size() {
 		if v := a.number(i); !(real(v) < 1e3 && real(v) > -1e3 && imag(v) < 1e3 && imag(v) > -1e3) {
@@ -225,8 +224,7 @@ func tame(a array) bool {
 	return true
 }
 
-// TestOperations runs random programs of all operations and types of elements, and compares what they give with GoMLX's
-// pure-Go backend or a direct computation.
+// Random programs of all operations and dtypes match GoMLX's pure-Go backend or a direct computation.
 func TestOperations(t *testing.T) {
 	d := open(t)
 	all := slices.DeleteFunc(operations(), func(name string) bool { return name == "RNGBitGenerator" })
@@ -278,7 +276,7 @@ func TestOperations(t *testing.T) {
 		programs, len(all), len(types)-1, pairs, covered["(by)"], covered["(chained)"]["operands"], inside, len(covered["(nested)"]))
 }
 
-// TestCapabilities holds what is claimed to GoMLX's interface, and to the types of elements that PJRT has.
+// The capabilities match GoMLX's interface and PJRT's dtypes.
 func TestCapabilities(t *testing.T) {
 	c := hlo.Capabilities()
 	require.True(t, c.Functions)
@@ -299,7 +297,7 @@ func TestCapabilities(t *testing.T) {
 	}
 	for kind := pjrt.Bool; kind <= pjrt.F4E2M1FN; kind++ {
 		own := dtypes.DType(kind)
-		if slices.Contains([]pjrt.DType{ // GoMLX has a number for them, but no type of Go, so no tensors
+		if slices.Contains([]pjrt.DType{ // dtypes of GoMLX without a Go type
 			pjrt.Token, pjrt.F8E5M2, pjrt.F8E4M3FN, pjrt.F8E4M3B11FNUZ, pjrt.F8E5M2FNUZ, pjrt.F8E4M3FNUZ,
 			pjrt.F8E4M3, pjrt.F8E3M4, pjrt.F8E8M0FNU, pjrt.F4E2M1FN,
 		}, kind) {
@@ -315,7 +313,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestRandomBits: Philox is fixed by its state; the pure-Go backend has another generator, so laws are tested.
+// The state determines Philox's numbers. The pure-Go backend has another generator, so the test checks laws.
 func TestRandomBits(t *testing.T) {
 	d := open(t)
 	kinds := slices.Concat(realTypes, boolType)

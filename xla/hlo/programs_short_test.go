@@ -2,5 +2,5 @@
 
 package hlo_test
 
-// programs is how many random programs are run; with -tags nightly 10,000.
+// programs is the number of random programs; with -tags nightly 10,000.
 const programs = 500

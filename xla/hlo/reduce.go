@@ -11,11 +11,10 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// reduction is a way to make one element of many.
 type reduction struct {
 	takes class
 	join  func(lhs, rhs *value) (*value, error)
-	// neutral joined with any element is that element.
+	// neutral is join's neutral element.
 	neutral func(t dtypes.DType) any
 }
 
@@ -41,7 +40,6 @@ var reductions = map[compute.OpType]reduction{
 	compute.OpTypeReduceLogicalXor: {boolean, stablehlo.Xor, always(0)},
 }
 
-// reductionOf finds what GoMLX names by its own numbers for windows and for collective operations.
 func reductionOf(kind compute.ReduceOpType) (reduction, error) {
 	switch kind {
 	case compute.ReduceOpSum:
@@ -56,7 +54,6 @@ func reductionOf(kind compute.ReduceOpType) (reduction, error) {
 	return reduction{}, fmt.Errorf("reduction %d, expected sum, product, max or min", int(kind))
 }
 
-// function writes a reduction as a function of two scalars, and its neutral element.
 func (f *Function) function(r reduction, of *value) (neutral *value, join *stablehlo.Function, err error) {
 	if err := r.takes.need(of); err != nil {
 		return nil, nil, err
@@ -88,7 +85,7 @@ func (f *Function) reduce(kind compute.OpType, x compute.Value, axes []int) (com
 			return nil, err
 		}
 		over := slices.Clone(axes)
-		if len(over) == 0 { // GoMLX: all of them
+		if len(over) == 0 { // as in GoMLX
 			for axis := range rank {
 				over = append(over, axis)
 			}
@@ -105,7 +102,7 @@ func (f *Function) reduce(kind compute.OpType, x compute.Value, axes []int) (com
 	})
 }
 
-// reduceOver reduces over axes that are sorted.
+// reduceOver needs sorted axes.
 func (f *Function) reduceOver(v, neutral *value, join *stablehlo.Function, over []int) (*value, error) {
 	if axis := over[0]; f.b.cpu && len(over) > 1 && sideBySide(over) && v.Shape().Size() >= fewElements && f.b.joins(v) {
 		var err error
@@ -117,7 +114,6 @@ func (f *Function) reduceOver(v, neutral *value, join *stablehlo.Function, over 
 	return stablehlo.Reduce(v, neutral, join, over...)
 }
 
-// sideBySide tells whether axes follow each other.
 func sideBySide(axes []int) bool {
 	for i, axis := range axes {
 		if axis != axes[0]+i {
@@ -127,11 +123,11 @@ func sideBySide(axes []int) bool {
 	return true
 }
 
-// fewElements is below how many a reduction costs about the same however it is written.
+// fewElements: smaller reductions cost about the same in all forms.
 const fewElements = 4096
 
-// joinAxes makes one of n axes that lie side by side, and keeps XLA from parting them again. XLA's CPU reduces over
-// several axes element by element, which takes 2 to 30 times as long as over one: docs/maintain/performance.md.
+// joinAxes merges adjacent axes, with a barrier against a split. XLA's CPU reduces over several axes 2 to 30 times as
+// slowly: docs/maintain/performance.md.
 func joinAxes(v *value, first, n int) (*value, error) {
 	from := dims(v)
 	size := 1
@@ -145,7 +141,7 @@ func joinAxes(v *value, first, n int) (*value, error) {
 	return kept(joined)
 }
 
-// ReduceSum adds up over axes; over all if none are given. So do the other reductions.
+// ReduceSum adds up over axes. In all reductions, no axes mean all axes.
 func (f *Function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceSum, x, axes)
 }
@@ -155,51 +151,51 @@ func (f *Function) ReduceProduct(x compute.Value, axes ...int) (compute.Value, e
 	return f.reduce(compute.OpTypeReduceProduct, x, axes)
 }
 
-// ReduceMax takes the largest over axes; NaN if there is one.
+// ReduceMax returns the maximum over axes, NaN if any element is NaN.
 func (f *Function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceMax, x, axes)
 }
 
-// ReduceMin takes the smallest over axes; NaN if there is one.
+// ReduceMin returns the minimum over axes, NaN if any element is NaN.
 func (f *Function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceMin, x, axes)
 }
 
-// ReduceBitwiseAnd joins bits over axes.
+// ReduceBitwiseAnd combines integers bit by bit over axes.
 func (f *Function) ReduceBitwiseAnd(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseAnd, x, axes)
 }
 
-// ReduceBitwiseOr joins bits over axes.
+// ReduceBitwiseOr combines integers bit by bit over axes.
 func (f *Function) ReduceBitwiseOr(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseOr, x, axes)
 }
 
-// ReduceBitwiseXor joins bits over axes.
+// ReduceBitwiseXor combines integers bit by bit over axes.
 func (f *Function) ReduceBitwiseXor(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseXor, x, axes)
 }
 
-// ReduceLogicalAnd tells whether all are true over axes.
+// ReduceLogicalAnd reports whether all elements are true over axes.
 func (f *Function) ReduceLogicalAnd(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceLogicalAnd, x, axes)
 }
 
-// ReduceLogicalOr tells whether any is true over axes.
+// ReduceLogicalOr reports whether any element is true over axes.
 func (f *Function) ReduceLogicalOr(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceLogicalOr, x, axes)
 }
 
-// ReduceLogicalXor tells whether an odd number is true over axes.
+// ReduceLogicalXor reports whether an odd number of elements is true over axes.
 func (f *Function) ReduceLogicalXor(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceLogicalXor, x, axes)
 }
 
-// ArgMinMax gives the place of the smallest or largest element along an axis, which goes away: the first one of equal
-// ones, and the first NaN if there is one.
+// ArgMinMax returns the index of the minimum or maximum along an axis, which is removed. The first of equal elements
+// counts; the first NaN precedes all others.
 func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType, isMin bool) (compute.Value, error) {
 	return f.each(compute.OpTypeArgMinMax, real|boolean, x, func(x *value) (*value, error) {
-		if shapeOf(x).DType == dtypes.Bool { // false is less than true, but XLA compares no order of them
+		if shapeOf(x).DType == dtypes.Bool { // XLA has no order of bools
 			var err error
 			if x, err = convert(x, dtypes.Uint8); err != nil {
 				return nil, err
@@ -241,11 +237,10 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType
 	})
 }
 
-// picking writes the function that picks the better of two elements with their places. It does not depend on the order
-// in which elements come.
+// picking writes the choice between two (element, index) pairs. It does not depend on the order of evaluation.
 func (f *Function) picking(t, places dtypes.DType, better types.ComparisonDirection) (*stablehlo.Function, error) {
 	closure := f.text.Closure()
-	var in [4]*value // lhs, its place, rhs, its place
+	var in [4]*value // lhs, its index, rhs, its index
 	for i, of := range []dtypes.DType{t, places, t, places} {
 		var err error
 		if in[i], err = closure.Input(toXLA(scalarShape(of))); err != nil {
@@ -268,7 +263,7 @@ func (f *Function) picking(t, places dtypes.DType, better types.ComparisonDirect
 	return closure, closure.Return(element, place)
 }
 
-// chain writes statements one after the other and keeps the first error.
+// chain keeps the first error.
 type chain struct{ err error }
 
 func (c *chain) do(f func() (*value, error)) *value {
@@ -300,7 +295,6 @@ func (c *chain) convert(v *value, to dtypes.DType) *value {
 	return c.do(func() (*value, error) { return convert(v, to) })
 }
 
-// like is an array like x of one number.
 func (f *Function) like(c *chain, x *value, n any) *value {
 	return c.do(func() (*value, error) { return full(f.text, x.Shape(), n) })
 }

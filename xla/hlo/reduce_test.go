@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// Axes that lie side by side are reduced as one axis on XLA's CPU, and nowhere else.
+// On XLA's CPU, and only there, adjacent axes are reduced as one axis.
 func TestReduce_axesForCPU(t *testing.T) {
 	rows := []struct {
 		name    string
@@ -22,7 +22,7 @@ func TestReduce_axesForCPU(t *testing.T) {
 		dims    []int
 		axes    []int
 		joined  bool
-		divided []string // each axis over the axis of the mesh of this name
+		divided []string // mesh axis of each axis
 	}{
 		{"the gradient of a bias", true, []int{128, 32, 512}, []int{0, 1}, true, nil},
 		{"another device", false, []int{128, 32, 512}, []int{0, 1}, false, nil},
@@ -62,12 +62,12 @@ func TestReduce_axesForCPU(t *testing.T) {
 	}
 }
 
-// forCPU is the device with programs that are written for it.
+// forCPU is the device with ForCPU.
 type forCPU struct{ *device }
 
 func (d forCPU) Builder(name string) compute.Builder { return hlo.New(name, d.compile).ForCPU(true) }
 
-// Sums over several axes of more than a few elements, and products of matrices that sum over two axes, are those of Go.
+// Sums over several axes of larger arrays, and products that contract two axes, match Go.
 func TestReduce_severalAxes(t *testing.T) {
 	const a, b, c, d = 16, 24, 12, 3
 	x, y := make([]int32, a*b*c), make([]int32, a*b*d)
@@ -97,7 +97,7 @@ func TestReduce_severalAxes(t *testing.T) {
 		return []*graph.Node{graph.ReduceSum(x, 0, 1), graph.ReduceSum(x, 2, 1), graph.ReduceAllSum(x), graph.ReduceSum(x, 0, 2),
 			graph.Dot(x, y).General([]int{0, 1}, nil, []int{0, 1}, nil)}
 	}, tensors.FromFlatDataAndDimensions(x, a, b, c), tensors.FromFlatDataAndDimensions(y, a, b, d))
-	// Two operands of the product, the product with its sides changed, and three sums.
+	// Two operands of the product, the swapped product, and three sums.
 	require.Equal(t, 6, strings.Count(on.last.Text(), `"stablehlo.optimization_barrier"`))
 	for i, want := range [][]int32{of01, of12, {all}, of02, product} {
 		require.Equal(t, want, tensors.MustCopyFlatData[int32](outputs[i]), i)

@@ -22,8 +22,8 @@ type builds func(f compute.Function, in []compute.Value) ([]compute.Value, error
 
 func one(op compute.Value, err error) ([]compute.Value, error) { return []compute.Value{op}, err }
 
-// refer computes what a part of a program should give: with GoMLX's pure-Go backend where it has the operation and the
-// type, else directly.
+// refer computes the expected outputs: with GoMLX's pure-Go backend if it has the operation and the dtype, else
+// directly.
 func refer(in []array, build builds, direct func(in []array) []array) (want []array, by string, err error) {
 	on, err := pureGo()
 	if err != nil {
@@ -45,7 +45,7 @@ func runGuarded(on compute.Backend, in []array, build builds) (want []array, err
 	return run(on, in, build)
 }
 
-// hostHas tells which types of elements the pure-Go backend computes with.
+// hostHas reports whether the pure-Go backend computes with a dtype.
 func hostHas(t dtypes.DType) bool { return !t.IsComplex() && t != dtypes.Float16 && !t.IsPacked() }
 
 // unaryFloat are the operations on floats and complex numbers.
@@ -91,7 +91,7 @@ func truth(b bool) complex128 {
 	return 0
 }
 
-// unaryInteger are the operations on integers of size bits, the sign extended.
+// unaryInteger are the operations on sign-extended integers of size bits.
 var unaryInteger = map[string]func(x uint64, size int) uint64{
 	"Abs":        func(x uint64, _ int) uint64 { return choose(int64(x) < 0, -x, x) },
 	"Neg":        func(x uint64, _ int) uint64 { return -x },
@@ -124,7 +124,7 @@ var binaryFloat = map[string]func(x, y complex128) complex128{
 	"Complex": func(x, y complex128) complex128 { return complex(real(x), real(y)) },
 }
 
-// comparisons say which signs of x - y count as true.
+// comparisons map the sign of x - y to the result.
 var comparisons = map[string]func(sign int) bool{
 	"Equal":          func(s int) bool { return s == 0 },
 	"NotEqual":       func(s int) bool { return s != 0 },
@@ -205,7 +205,7 @@ func directUnary(name string, output dtypes.DType) func(in []array) []array {
 	}
 }
 
-// spread repeats a to dimensions, to which it is a scalar or has 1 on some axes.
+// spread broadcasts a to dims.
 func spread(a array, dims []int) array {
 	out := zeros(shapes.Make(a.shape.DType, dims...))
 	for i := range out.shape.Size() {

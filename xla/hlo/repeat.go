@@ -12,16 +12,15 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// StepCount is the name of the input, an int32 scalar behind all others, that says how many steps [Module.Steps] runs.
+// StepCount is the name of the last input of [Module.Steps]: the number of steps, an int32 scalar.
 const StepCount = "#steps"
 
-// Steps makes a module that runs this one, a step, up to k times in one go. The state is what the step has in place,
-// and stays in place. batch names parameters, by place, that are fed anew each step: they come stacked on a new first
-// axis of length k. All other parameters keep their value. An input behind them, [StepCount], says how many steps are
-// run; below 0 counts as 0, above k as k.
+// Steps returns a module that runs this one, a step, up to k times (1 to 2^30). Outputs in place are the state, which
+// passes from step to step and stays in place. batch lists parameters that have one value per step, stacked on a new
+// first axis of length k. Other parameters are constant. The last input, [StepCount], is clamped to 0 … k.
 //
-// Outputs that are not state come stacked on a new first axis of length k, with zeros where no step was run. The steps
-// compute the same bits however they are divided over several runs of the module.
+// Other outputs are stacked on a new first axis of length k, with zeros for steps that did not run. Results are
+// bit-identical however the steps are divided into runs.
 func (m *Module) Steps(k int, batch ...int) (*Module, error) {
 	looped, err := m.repeat(k, m.InPlace, batch, true)
 	if err != nil {
@@ -30,10 +29,10 @@ func (m *Module) Steps(k int, batch ...int) (*Module, error) {
 	return looped, nil
 }
 
-// Scan makes a module that runs this one length times. carry maps outputs to the parameters, of the same shape, that
-// they become in the next run; the last ones are outputs of the module. each names parameters that are fed anew each
-// time: they come stacked on a new first axis. All other parameters keep their value, and all other outputs come
-// stacked. What was in place stays so, if it is carried.
+// Scan returns a module that runs this one length times. carry maps outputs to the parameters, of the same shape, of
+// the next run; the module returns the last ones. each lists parameters that have one value per run, stacked on a new
+// first axis. Other parameters are constant; other outputs are stacked. Outputs stay in place if carry maps them to the
+// same parameter.
 func (m *Module) Scan(length int, carry map[int]int, each ...int) (*Module, error) {
 	looped, err := m.repeat(length, carry, each, false)
 	if err != nil {
@@ -42,7 +41,6 @@ func (m *Module) Scan(length int, carry map[int]int, each ...int) (*Module, erro
 	return looped, nil
 }
 
-// checkRepeat checks the arguments of a loop.
 func (m *Module) checkRepeat(k int, carry map[int]int, each []int) error {
 	if k < 1 || k > 1<<30 {
 		return fmt.Errorf("length %d, expected from 1 to %d", k, 1<<30)
@@ -71,8 +69,7 @@ func (m *Module) checkRepeat(k int, carry map[int]int, each []int) error {
 	return nil
 }
 
-// repeat writes the loop. Its carried values are the counter, the number of runs, all parameters, and the outputs to be
-// stacked, in this order.
+// repeat carries the counter, the number of runs, all parameters, and the stacked outputs.
 func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Module, error) {
 	if err := m.checkRepeat(k, carry, each); err != nil {
 		return nil, err
@@ -108,7 +105,7 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 		}
 		initial, w.types = append(initial, "%"+parameterName(i)), append(w.types, typeText(p.Shape))
 	}
-	place := make([]int, len(m.Outputs)) // of each output among the carried values
+	place := make([]int, len(m.Outputs)) // among the carried values
 	for i, o := range m.Outputs {
 		if parameter, ok := carry[i]; ok {
 			place[i] = 2 + parameter
@@ -139,7 +136,7 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 	return looped, nil
 }
 
-// loopText writes a loop's statements. types are those of the carried values.
+// loopText writes a loop with carried values of these types.
 type loopText struct {
 	text  strings.Builder
 	k     int
@@ -156,7 +153,6 @@ func (w *loopText) arguments(prefix string) string {
 	return strings.Join(list, ", ")
 }
 
-// body writes one run of the step: what is stacked is cut out, the step is called, its outputs are stored.
 func (w *loopText) body(m *Module, step string, each, place []int) {
 	w.line("      %%one = stablehlo.constant dense<1> : tensor<i32>")
 	w.line("      %%start = stablehlo.constant dense<0> : tensor<i32>")
@@ -197,7 +193,6 @@ func (w *loopText) body(m *Module, step string, each, place []int) {
 	w.line("      stablehlo.return %s : %s", strings.Join(next, ", "), strings.Join(w.types, ", "))
 }
 
-// indexText is the place of run %b0 in a stacked array.
 func indexText(s shapes.Shape) (names, types string) {
 	rest := s.Rank() - 1
 	return "%b0" + strings.Repeat(", %start", rest), "tensor<i32>" + strings.Repeat(", tensor<i32>", rest)
@@ -207,7 +202,6 @@ func stacked(s shapes.Shape, k int) shapes.Shape {
 	return shapes.Shape{DType: s.DType, Dimensions: append([]int{k}, s.Dimensions...)}
 }
 
-// stackedSplit leaves the new first axis whole.
 func stackedSplit(split *shardy.ShardingSpec) *shardy.ShardingSpec {
 	if split == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// moduleOf builds a module and compiles nothing.
+// moduleOf builds a module without compiling it.
 func moduleOf(t testing.TB, name string, build func(b program) []compute.Value) *hlo.Module {
 	t.Helper()
 	b := programOf(hlo.New(name, func(m *hlo.Module) (compute.Executable, error) { return &executable{module: m}, nil }))
@@ -29,7 +29,7 @@ func moduleFrom(t testing.TB, b program, outputs []compute.Value) *hlo.Module {
 	return exec.(*executable).module
 }
 
-// must1 ends the test when an operation cannot be built.
+// must1 ends the test if an operation cannot be built.
 func must1(t testing.TB) func(op compute.Value, err error) compute.Value {
 	return func(op compute.Value, err error) compute.Value {
 		t.Helper()
@@ -38,9 +38,9 @@ func must1(t testing.TB) func(op compute.Value, err error) compute.Value {
 	}
 }
 
-// stepModule is one step of training a linear model with noise from random bits: the state is the weights and the
-// generator's state, the batch is x and y, the rate stays, and the outputs behind the state are the loss (a scalar),
-// the gradient and whether the loss is small.
+// stepModule is one training step of a linear model with random noise. The state is the weights and the generator's
+// state, the batch is x and y, and the rate is constant. Further outputs are the loss (a scalar), the gradient, and
+// whether the loss is small.
 func stepModule(t testing.TB) *hlo.Module {
 	return moduleOf(t, "step", func(b program) []compute.Value {
 		do := must1(t)
@@ -64,7 +64,7 @@ func stepModule(t testing.TB) *hlo.Module {
 	})
 }
 
-// part is rows from, to to of a stacked array; the rest up to k is of something else.
+// part returns rows from to to of a stacked array, padded to k with other values.
 func part(a array, from, to, k int) array {
 	row := a.shape.Size() / a.shape.Dimensions[0]
 	out := zeros(shapes.Make(a.shape.DType, append([]int{k}, a.shape.Dimensions[1:]...)...))
@@ -77,7 +77,7 @@ func part(a array, from, to, k int) array {
 	return out
 }
 
-// TestStepsGrouping: 12 steps give the same bits however they are divided over runs of one program.
+// 12 steps are bit-identical however they are divided over runs of one program.
 func TestStepsGrouping(t *testing.T) {
 	d := open(t)
 	const k, steps = 12, 12
@@ -94,7 +94,7 @@ func TestStepsGrouping(t *testing.T) {
 	r := &source{Rand: rand.New(rand.NewPCG(1, 2))}
 	xs, ys := draw(r, shapes.Make(dtypes.Float32, steps, 4, 3), -1, 1), draw(r, shapes.Make(dtypes.Float32, steps, 4), -1, 1)
 	rate := of(nil, float32(0.1))
-	// train gives the state at the end, and each step's logs.
+	// train returns the last state and each step's logs.
 	train := func(groups []int) (state []array, logs [][]byte) {
 		state = []array{of([]int{3}, float32(0), 0, 0), of([]int{3}, uint64(1), 2, 3)}
 		at := 0
@@ -110,7 +110,7 @@ func TestStepsGrouping(t *testing.T) {
 				}
 				logs = append(logs, row)
 			}
-			for _, log := range got[2:] { // no step was run there
+			for _, log := range got[2:] { // rows of steps that did not run
 				all := memory(log.flat)
 				require.Equal(t, make([]byte, len(all)*(k-n)/k), all[n*len(all)/k:])
 			}
@@ -132,7 +132,7 @@ func TestStepsGrouping(t *testing.T) {
 		require.Equal(rt, logs, gotLogs, "groups %v", groups)
 		groupings++
 	})
-	// The step as a program of its own is another compilation: it may differ in the last bit.
+	// The step as its own program is compiled separately and may differ in the last bit.
 	own := []array{of([]int{3}, float32(0), 0, 0), of([]int{3}, uint64(1), 2, 3)}
 	for i := range steps {
 		x, y := part(xs, i, i+1, 1), part(ys, i, i+1, 1)
@@ -146,7 +146,7 @@ func TestStepsGrouping(t *testing.T) {
 	t.Logf("%d groupings of %d steps: the same bits; the step's own program: weights %v, in blocks %v", groupings, steps, own[0].flat, state[0].flat)
 }
 
-// TestStepsWithFlow: a loop, a branch and a function inside of steps, and of a scan of them.
+// A loop, a branch and a function in steps, and in a scan of steps.
 func TestStepsWithFlow(t *testing.T) {
 	d := open(t)
 	i32 := shapes.Make(dtypes.Int32)
@@ -155,7 +155,7 @@ func TestStepsWithFlow(t *testing.T) {
 		total, x := do(b.Parameter("total", i32, nil)), do(b.Parameter("x", i32, nil))
 		require.NoError(t, b.InPlace(0, 0))
 		one, two := do(b.Constant([]int32{1})), do(b.Constant([]int32{2}))
-		odd, err := b.NewFunction("step 0") // as the text calls the steps themselves
+		odd, err := b.NewFunction("step 0") // the text's own name for the steps
 		require.NoError(t, err)
 		require.NoError(t, define(odd, []shapes.Shape{i32}, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
 			three := do(f.Constant([]int32{3}))
@@ -199,7 +199,7 @@ func TestStepsWithFlow(t *testing.T) {
 	require.Equal(t, "Mul((Int32), (Int32))", op.String())
 }
 
-// TestStepCountBounds: counts outside of 0 to k are moved to the border.
+// Step counts outside of 0 to k are clamped.
 func TestStepCountBounds(t *testing.T) {
 	d := open(t)
 	looped, err := stepModule(t).Steps(2, 0, 4)
@@ -275,7 +275,7 @@ func TestRepeatWrong(t *testing.T) {
 	}
 }
 
-// TestInPlaceSteps: the state is aliased in the text of the step and of its blocks, and a donated input is used up.
+// The text aliases the state in the step and in its blocks. A donated input is consumed.
 func TestInPlaceSteps(t *testing.T) {
 	d := open(t)
 	step := stepModule(t)

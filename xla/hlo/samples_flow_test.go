@@ -10,8 +10,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// closure makes a function with parameters and what it returns. As GoMLX does, half of them come from main, wherever
-// they are used.
+// closure makes a function with parameters and returned values. Half of the closures come from main, as in GoMLX.
 func closure(r *source, in compute.Function, parameters []shapes.Shape, body func(f compute.Function, in []compute.Value) ([]compute.Value, error)) (compute.Function, error) {
 	if r.IntN(2) == 0 {
 		in = in.Builder().Main()
@@ -38,7 +37,7 @@ func define(f compute.Function, parameters []shapes.Shape, body builds) error {
 	return f.Return(outputs, nil)
 }
 
-// named makes a function for calls, with a name that the builder does not have yet.
+// named makes a function for calls with a new name.
 func named(in compute.Function, parameters []shapes.Shape, body builds) (compute.Function, error) {
 	for i := 0; ; i++ {
 		if f, err := in.Builder().NewFunction(fmt.Sprint("function ", i)); err == nil || i > 1000 {
@@ -54,8 +53,7 @@ func shapesIn(list []array) (all []shapes.Shape) {
 	return all
 }
 
-// nested puts the operations of a sample into a branch, a loop or a function, or two of them, one in the other. What
-// they give stays.
+// nested puts the operations of a sample into one or two nested branches, loops or functions. The outputs stay equal.
 func nested(r *source, build builds, in, want []array) builds {
 	inner := build
 	if r.IntN(3) == 0 {
@@ -69,7 +67,7 @@ func nested(r *source, build builds, in, want []array) builds {
 	}
 	kind := r.IntN(3)
 	if slices.ContainsFunc(want, func(a array) bool { return a.shape.DType.IsPacked() }) {
-		kind = 2 // there are no constants of packed integers
+		kind = 2 // no constants of packed integers
 	}
 	return func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
 		captured := func(g compute.Function, _ []compute.Value) ([]compute.Value, error) {
@@ -127,7 +125,7 @@ func nested(r *source, build builds, in, want []array) builds {
 	}
 }
 
-// flowSamples draw the operations that take functions, and barriers.
+// flowSamples draws operations that take functions, and barriers.
 var flowSamples = map[string]func(r *source) sample{
 	"If": func(r *source) sample {
 		x := drawAny(r, 0, 3)

@@ -17,14 +17,14 @@ var reduceTypes = map[string][]dtypes.DType{
 	"ReduceLogicalAnd": boolType, "ReduceLogicalOr": boolType, "ReduceLogicalXor": boolType,
 }
 
-// fold names the elementwise operation that a reduction repeats.
+// fold maps a reduction to its elementwise operation.
 var fold = map[string]string{
 	"ReduceSum": "Add", "ReduceProduct": "Mul", "ReduceMax": "Max", "ReduceMin": "Min",
 	"ReduceBitwiseAnd": "BitwiseAnd", "ReduceBitwiseOr": "BitwiseOr", "ReduceBitwiseXor": "BitwiseXor",
 	"ReduceLogicalAnd": "LogicalAnd", "ReduceLogicalOr": "LogicalOr", "ReduceLogicalXor": "LogicalXor",
 }
 
-// join is an elementwise operation on single elements, written over the first.
+// join applies an elementwise operation to single elements and writes the result to the first.
 func join(name string, to array, i int, from array, j int) {
 	x, y := zeros(shapes.Make(to.shape.DType)), zeros(shapes.Make(to.shape.DType))
 	copyElement(x, 0, to, i)
@@ -32,7 +32,7 @@ func join(name string, to array, i int, from array, j int) {
 	copyElement(to, i, directBinary(name, nil, to.shape.DType)([]array{x, y})[0], 0)
 }
 
-// small draws numbers of which a sum or product of a few stays well within range.
+// small draws numbers whose sums and products of a few stay in range.
 func small(r *source, t dtypes.DType, dims ...int) array {
 	if t.IsInt() {
 		return draw(r, shapes.Make(t, dims...), -4, 4)
@@ -108,7 +108,8 @@ func reduceSample(r *source, name string) sample {
 	return s
 }
 
-// drawDotConfig lets half of the products add up in a larger type of the same kind, and give it or their own.
+// drawDotConfig makes half of the products accumulate in a larger dtype of the same kind, with that output or their
+// own.
 func drawDotConfig(r *source, t dtypes.DType) (config compute.DotGeneralConfig) {
 	for _, kind := range [][]dtypes.DType{signedTypes, unsignedTypes, floatTypes, complexTypes} {
 		larger := slices.DeleteFunc(slices.Clone(kind), func(other dtypes.DType) bool { return other.Bits() < t.Bits() })
@@ -123,7 +124,7 @@ func drawDotConfig(r *source, t dtypes.DType) (config compute.DotGeneralConfig) 
 	return config
 }
 
-// mathSamples draw products, windows, scatters and conversions.
+// mathSamples draws products, windows, scatters and conversions.
 var mathSamples = map[string]func(r *source) sample{
 	"Clamp": func(r *source) sample {
 		shape := r.shape(realTypes, 0, 3)
@@ -144,7 +145,7 @@ var mathSamples = map[string]func(r *source) sample{
 	},
 	"ConvertDType": func(r *source) sample {
 		from, to, high := r.shape(allTypes, 0, 3), pick(r, allTypes), 100.0
-		if to.IsPacked() && (from.DType.IsFloat() || from.DType.IsComplex()) { // integers wrap, floats need not
+		if to.IsPacked() && (from.DType.IsFloat() || from.DType.IsComplex()) { // floats need not wrap
 			high = 1.9
 		}
 		x := draw(r, from, 0, high)

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// at is the place of a flat index in an array of these dimensions, and flatAt the other way.
+// at converts a flat index to indices; flatAt is its inverse.
 func at(i int, dims []int) []int {
 	place := make([]int, len(dims))
 	for axis := len(dims) - 1; axis >= 0; axis-- {
@@ -26,7 +26,7 @@ func flatAt(place, dims []int) int {
 	return i
 }
 
-// moved makes an array of elements of x, or of fill where source gives nil.
+// moved copies elements of x to the places that source maps, and fill where source returns nil.
 func moved(x, fill array, dims []int, source func(place []int) []int) array {
 	out := zeros(shapes.Make(x.shape.DType, dims...))
 	for i := range out.shape.Size() {
@@ -39,7 +39,7 @@ func moved(x, fill array, dims []int, source func(place []int) []int) array {
 	return out
 }
 
-// moveSamples draw the operations that only move elements.
+// moveSamples draws the operations that only move elements.
 var moveSamples = map[string]func(r *source) sample{
 	"Reshape": func(r *source) sample {
 		x := drawAny(r, 0, 3)
@@ -241,7 +241,7 @@ var moveSamples = map[string]func(r *source) sample{
 		vector := r.IntN(3) == 0
 		return sample{name: "DynamicSlice", in: in, exact: true,
 			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
-				if vector && len(in) > 1 { // all starts in one
+				if vector && len(in) > 1 { // all starts in one vector
 					for i := range in[1:] {
 						in[1+i] = must(f.Reshape(must(f.ConvertDType(in[1+i], dtypes.Int64)), 1))
 					}
@@ -285,7 +285,7 @@ var moveSamples = map[string]func(r *source) sample{
 		x := drawAny(r, 0, 2)
 		to := pick(r, allTypes)
 		if to == dtypes.Bool && x.shape.DType != dtypes.Bool {
-			to = dtypes.Uint8 // any byte but 0 is true: not the same bits
+			to = dtypes.Uint8 // bools other than 0 and 1 do not keep their bits
 		}
 		dims := slices.Clone(x.shape.Dimensions)
 		have, want := x.shape.DType.Bits(), to.Bits()
@@ -325,7 +325,7 @@ var moveSamples = map[string]func(r *source) sample{
 	},
 }
 
-// bitsOf is the bits of all elements, the lowest first, and fromBits makes elements of them.
+// bitsOf returns the elements bit by bit, lowest first; fromBits is its inverse.
 func bitsOf(a array) (bits []byte) {
 	for _, b := range memory(a.flat) {
 		for j := range min(8, a.shape.DType.Bits()) {
@@ -371,7 +371,7 @@ func drawAny(r *source, minRank, maxRank int) array {
 	return drawShaped(r, s.DType, s.Dimensions)
 }
 
-// host leaves half of the samples to the pure-Go backend, where it has the types.
+// host leaves half of the samples to the pure-Go backend, if it has the dtypes.
 func host(r *source, s sample) sample {
 	s.exact = true
 	for _, x := range s.in {
@@ -385,7 +385,7 @@ func host(r *source, s sample) sample {
 	return s
 }
 
-// must is for operations of a sample besides the one that it is of.
+// must is for auxiliary operations of a sample.
 func must(op compute.Value, err error) compute.Value {
 	if err != nil {
 		panic(err)

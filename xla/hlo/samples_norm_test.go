@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// normSamples draw normalisations, transforms and the collective operation.
+// normSamples draws normalizations, transforms and the collective operation.
 var normSamples = map[string]func(r *source) sample{
 	"BatchNormForInference": func(r *source) sample {
 		x, axis, features := drawBatch(r)
@@ -90,7 +90,7 @@ var normSamples = map[string]func(r *source) sample{
 			to, in = t.RealDType(), n/2+1
 		}
 		x := small(r, t, 2, in)
-		if kind == compute.FFTInverseReal { // what a transform of reals can give
+		if kind == compute.FFTInverseReal { // must be the transform of real numbers
 			for row := range 2 {
 				x.set(row*in, complex(real(x.number(row*in)), 0))
 				if n%2 == 0 {

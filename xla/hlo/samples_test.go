@@ -12,13 +12,13 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// sample is one operation with drawn arguments.
+// sample is one operation with random arguments.
 type sample struct {
 	name   string
 	in     []array
 	build  builds
-	direct func(in []array) []array // nil: the pure-Go backend knows it
-	exact  bool                     // the outputs have no rounding, and may go into any operation
+	direct func(in []array) []array // nil: the pure-Go backend has it
+	exact  bool                     // no rounding: the outputs may go into any operation
 }
 
 var (
@@ -35,7 +35,7 @@ var (
 	allTypes      = slices.Concat(computedTypes, packedTypes)
 )
 
-// unaryTypes and binaryTypes say which types an elementwise operation takes, in the test's own words.
+// unaryTypes and binaryTypes list the dtypes of elementwise operations, independently of the package.
 var unaryTypes = map[string][]dtypes.DType{
 	"Abs": numberTypes, "Neg": slices.Concat(signedTypes, floatTypes, complexTypes), "Sign": numberTypes,
 	"Ceil": floatTypes, "Floor": floatTypes, "Round": floatTypes, "Logistic": floatTypes, "Erf": floatTypes,
@@ -63,8 +63,8 @@ var binaryTypes = map[string][]dtypes.DType{
 	"Complex": {dtypes.Float32, dtypes.Float64},
 }
 
-// source is random choices. Where the shape of an operand is free, it takes one of pool, the outputs so far, more often
-// than not, so that operations come to follow each other.
+// source makes random choices. Operands with a free shape mostly come from pool, the outputs so far, so that operations
+// form chains.
 type source struct {
 	*rand.Rand
 	pool []shapes.Shape
@@ -101,7 +101,7 @@ func method(f compute.Function, name string, operands ...compute.Value) ([]compu
 	return []compute.Value{out[0].Interface()}, err
 }
 
-// hostLacks is what the pure-Go backend lacks.
+// hostLacks lists operations that the pure-Go backend lacks.
 var hostLacks = map[string]bool{
 	"Atan2": true,
 	"Real":  true, "Imag": true, "Conj": true, "Complex": true,

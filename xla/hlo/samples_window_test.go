@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// window is what windows over an array are.
+// window describes windows over an array.
 type window struct {
 	dims, strides, baseDilations, dilations []int
 	paddings                                [][2]int
@@ -46,7 +46,7 @@ func (w window) out(dims []int) []int {
 	return out
 }
 
-// visit calls f with the flat places of the elements in the window at a place.
+// visit calls f with the flat indices of the elements in the window at place.
 func (w window) visit(place, dims []int, f func(i int)) {
 	size := 1
 	for _, dim := range w.dims {
@@ -91,7 +91,7 @@ func selectAndScatterSample(r *source, largest bool) sample {
 	dims := drawDims(r, 1, 3)
 	w := drawWindow(r, dims, false)
 	x := zeros(shapes.Make(t, dims...))
-	for i, k := range r.Perm(x.shape.Size()) { // no ties: which of them wins is not said
+	for i, k := range r.Perm(x.shape.Size()) { // no ties: their winner is unspecified
 		x.set(i, complex(float64(k), 0))
 	}
 	source := small(r, t, w.out(dims)...)
@@ -174,7 +174,7 @@ func moments(x array, axis int) (mean, variance array) {
 	return mean, variance
 }
 
-// sumProduct adds a product up in numbers, or for integers in integers.
+// sumProduct accumulates a product, for integers in integer arithmetic.
 type sumProduct struct {
 	float complex128
 	whole uint64

@@ -13,7 +13,6 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// checkAxes wants different axes of an array.
 func checkAxes(name string, axes []int, rank int) error {
 	for i, axis := range axes {
 		if axis < 0 || axis >= rank {
@@ -26,12 +25,12 @@ func checkAxes(name string, axes []int, rank int) error {
 	return nil
 }
 
-// Identity is x itself.
+// Identity returns x.
 func (f *Function) Identity(x compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeIdentity, []compute.Value{x}, func(v []*value) (*value, error) { return v[0], nil })
 }
 
-// OptimizationBarrier gives its operands, and XLA moves nothing across it.
+// OptimizationBarrier returns its operands. XLA moves nothing across it.
 func (f *Function) OptimizationBarrier(operands ...compute.Value) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeOptimizationBarrier, operands, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
@@ -41,7 +40,7 @@ func (f *Function) OptimizationBarrier(operands ...compute.Value) ([]compute.Val
 	})
 }
 
-// SchedulingBarrier gives operand once the dependencies are there too.
+// SchedulingBarrier returns operand after the dependencies are computed.
 func (f *Function) SchedulingBarrier(operand compute.Value, dependencies ...compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeSchedulingBarrier, append([]compute.Value{operand}, dependencies...), func(v []*value) (*value, error) {
 		x := v[0]
@@ -68,7 +67,7 @@ func (f *Function) Iota(shape shapes.Shape, iotaAxis int) (compute.Value, error)
 			return nil, fmt.Errorf("type of elements %s, expected numbers", shape.DType)
 		}
 		counted := toXLA(shape)
-		if shape.DType.IsComplex() { // XLA aborts the process for the length of a complex iota
+		if shape.DType.IsComplex() { // XLA ends the process
 			counted.DType = counted.DType.RealDType()
 		}
 		v, err := f.text.Iota(counted, iotaAxis)
@@ -79,7 +78,7 @@ func (f *Function) Iota(shape shapes.Shape, iotaAxis int) (compute.Value, error)
 	})
 }
 
-// Reshape gives the same elements, in their order, other dimensions.
+// Reshape changes the dimensions and keeps the order of the elements.
 func (f *Function) Reshape(x compute.Value, dimensions ...int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeReshape, []compute.Value{x}, func(v []*value) (*value, error) {
 		return reshape(v[0], dimensions...)
@@ -97,15 +96,15 @@ func reshape(v *value, dimensions ...int) (*value, error) {
 	return stablehlo.Reshape(v, like(v, dimensions...))
 }
 
-// BroadcastInDim maps axis i of x to axis broadcastAxes[i] of the output, increasing, and repeats along the others and
-// where x has dimension 1.
+// BroadcastInDim maps axis i of x to axis broadcastAxes[i] of the output, in increasing order, and repeats along other
+// axes and dimensions of 1.
 func (f *Function) BroadcastInDim(x compute.Value, outputShape shapes.Shape, broadcastAxes []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeBroadcastInDim, []compute.Value{x}, func(v []*value) (*value, error) {
 		from := shapeOf(v[0])
 		if err := checkShape(outputShape); err != nil {
 			return nil, err
 		}
-		if dtype := x.(*op).value.Shape().DType; outputShape.DType != dtype { // from may have bytes in its place
+		if dtype := x.(*op).value.Shape().DType; outputShape.DType != dtype { // from may be bytes
 			return nil, fmt.Errorf("output shape %s, expected elements of type %s", outputShape, dtype)
 		}
 		if !slices.IsSorted(broadcastAxes) {
@@ -118,7 +117,7 @@ func (f *Function) BroadcastInDim(x compute.Value, outputShape shapes.Shape, bro
 	})
 }
 
-// Transpose puts axis permutation[i] of x at place i.
+// Transpose moves axis permutation[i] of x to axis i.
 func (f *Function) Transpose(x compute.Value, permutation ...int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeTranspose, []compute.Value{x}, func(v []*value) (*value, error) {
 		if _, err := shapeinference.Transpose(shapeOf(v[0]), permutation); err != nil {
@@ -139,7 +138,7 @@ func transpose(v *value, permutation []int) (*value, error) {
 	return stablehlo.Transpose(v, permutation...)
 }
 
-// Reverse turns the order along axes.
+// Reverse reverses the order along axes.
 func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeReverse, []compute.Value{x}, func(v []*value) (*value, error) {
 		if err := checkAxes("axes", axes, v[0].Shape().Rank()); err != nil {
@@ -152,7 +151,7 @@ func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) 
 	})
 }
 
-// Concatenate joins operands along an axis; along the others their dimensions are the same.
+// Concatenate joins operands along an axis. Their other dimensions must be equal.
 func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeConcatenate, operands, func(v []*value) (*value, error) {
 		if len(v) == 0 {
@@ -175,7 +174,7 @@ func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Val
 	})
 }
 
-// Slice takes from starts up to, not with, limits, in strides; strides may be nil for 1.
+// Slice takes the elements from starts up to but not including limits. Nil strides mean 1.
 func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeSlice, []compute.Value{x}, func(v []*value) (*value, error) {
 		output, err := shapeinference.Slice(shapeOf(v[0]), starts, limits, orOnes(strides, v[0].Shape().Rank()))
@@ -191,8 +190,8 @@ func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (comput
 	})
 }
 
-// Pad puts fillValue, a scalar, before, behind and between the elements along each axis; less than 0 before or behind
-// takes away. Axes that are not given stay.
+// Pad inserts the scalar fillValue before, after and between the elements of each axis. Negative padding removes
+// elements. Other axes are unchanged.
 func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis) (compute.Value, error) {
 	return f.emitOne(compute.OpTypePad, []compute.Value{x, fillValue}, func(v []*value) (*value, error) {
 		rank := v[0].Shape().Rank()
@@ -217,8 +216,7 @@ func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis
 	})
 }
 
-// always is a condition that is always true, which XLA cannot know: a number times 0 is 0, or NaN. It is made of the
-// first of an array's elements.
+// always returns a true condition that XLA cannot fold: x·0 is 0 or NaN.
 func (f *Function) always(c *chain, of *value) *value {
 	limits := slices.Repeat([]int{1}, of.Shape().Rank())
 	first := c.do(func() (*value, error) { return stablehlo.Slice(of, make([]int, len(limits)), limits, nil) })
@@ -228,9 +226,8 @@ func (f *Function) always(c *chain, of *value) *value {
 	return c.two(stablehlo.Or, c.compare(product, zero, types.CompareEQ), c.compare(product, product, types.CompareNE))
 }
 
-// behind gives x once another value is there. On the CPU XLA drops its barriers before it joins equal operations: a
-// value that was to be computed again later, to save memory, would be kept. There x is selected by a condition that is
-// always true.
+// Returns x after other is computed. XLA's CPU drops barriers before it merges equal operations, which would undo
+// rematerialization. There, x is selected by always.
 func (f *Function) behind(x, other *value) (*value, error) {
 	if !f.b.cpu || classOf(other) != float || slices.Contains(dims(other), 0) {
 		return kept(x, other)

@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// undecided checks that the devices may still be chosen: shardings and the assignment depend on them.
 func (b *Builder) undecided() error {
 	switch {
 	case b.compiled:
@@ -23,7 +22,7 @@ func (b *Builder) undecided() error {
 	return nil
 }
 
-// DistributedSPMD makes the program one that so many devices run at the same time, each on its own inputs.
+// DistributedSPMD makes numDevices devices run the program, each on its own inputs.
 func (b *Builder) DistributedSPMD(numDevices int) error {
 	err := b.undecided()
 	if err == nil && numDevices < 1 {
@@ -36,8 +35,8 @@ func (b *Builder) DistributedSPMD(numDevices int) error {
 	return nil
 }
 
-// DistributedAutoSharding makes the program one that XLA's Shardy splits over the devices of the meshes. It must come
-// before the parameters with a sharding that names a mesh.
+// DistributedAutoSharding makes XLA's Shardy partition the program over the meshes. Call it before adding parameters
+// with shardings.
 func (b *Builder) DistributedAutoSharding(meshes ...compute.Mesh) error {
 	err := b.undecided()
 	if err == nil && len(meshes) == 0 {
@@ -77,7 +76,7 @@ func deviceMesh(mesh compute.Mesh) (*shardy.DeviceMesh, error) {
 	return m, m.SetLogicalDeviceAssignment(mesh.LogicalDeviceAssignment...)
 }
 
-// DeviceAssignment says on which devices the program runs, one for each replica or partition.
+// DeviceAssignment sets the devices of the program, one for each replica or partition.
 func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: device assignment: builder %q: %w", b.name, ErrCompiled)
@@ -94,8 +93,8 @@ func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	return nil
 }
 
-// sharding turns GoMLX's description of how a value is split into Shardy's. Axes that are not named are whole. An axis
-// that cannot be split into equal parts is an error for an input; of an output, it is left whole, as XLA does.
+// sharding converts to Shardy. An axis that does not divide evenly is an error for an input, and whole for an output,
+// as in XLA.
 func (b *Builder) sharding(spec *compute.ShardingSpec, shape shapes.Shape, output bool) (*shardy.ShardingSpec, error) {
 	if spec == nil {
 		return nil, nil

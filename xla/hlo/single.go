@@ -12,25 +12,23 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Single is one operation as a program of its own, with the values of its operands.
+// Single is one operation as a program, with the values of its operands.
 type Single struct {
 	Kind compute.OpType
-	// Module has a parameter for each operand, and behind these one for each value that its closures take from outside.
-	// Operations of the same kind, shapes, attributes and functions have the same text.
+	// Module has one parameter per operand, then one per captured value. Operations of the same kind, shapes,
+	// attributes and functions have the same text.
 	Module   *Module
 	Operands []compute.Buffer
-	// Where is the line of the user's code that asked for it; "" for what lazo adds, as gradients.
+	// Where is the line of the user's code, or "" for lazo's own operations, for example gradients.
 	Where string
 }
 
-// eager is the state of a builder that runs each operation as it comes.
 type eager struct {
 	run    func(Single) ([]compute.Buffer, error)
 	values map[*value]compute.Buffer
-	taken  []*value // captured by closures, where their names have their places
+	taken  []*value // captured, in the order of outer's names
 }
 
-// outer is the name of a value of main in closures.
 func (e *eager) outer(o *op) string {
 	i := slices.Index(e.taken, o.value)
 	if i < 0 {
@@ -39,16 +37,16 @@ func (e *eager) outer(o *op) string {
 	return fmt.Sprintf("outer%d", i)
 }
 
-// NewEager starts a program that runs each operation as it is added: run gets it with the values of its operands, and
-// returns those of its outputs. Parameters and constants come by [Builder.Known] and [Builder.KnownConstant] in place
-// of Parameter and Constant, and there is nothing to Compile. It runs on one device.
+// NewEager returns a builder that runs each operation when it is added, on one device. run receives the operation with
+// its operands and returns its outputs. [Builder.Known] and [Builder.KnownConstant] replace Parameter and Constant. Do
+// not call Compile.
 func NewEager(name string, run func(Single) ([]compute.Buffer, error)) *Builder {
 	b := New(name, nil)
 	b.eager = &eager{run: run, values: map[*value]compute.Buffer{}}
 	return b
 }
 
-// Known adds a value that is there already, to a builder of [NewEager].
+// Known adds an existing value to a builder of [NewEager].
 func (b *Builder) Known(kind compute.OpType, shape shapes.Shape, v compute.Buffer) (compute.Value, error) {
 	if b.eager == nil {
 		return nil, fmt.Errorf("hlo: %s: builder %q does not run its operations; make it with NewEager", kind, b.name)
@@ -64,7 +62,7 @@ func (b *Builder) Known(kind compute.OpType, shape shapes.Shape, v compute.Buffe
 	return &op{in: b.main, value: in}, nil
 }
 
-// KnownConstant is [Builder.Known] for a constant with these values.
+// KnownConstant is [Builder.Known] for a constant; flat has its values.
 func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) (compute.Value, error) {
 	x, err := b.Known(compute.OpTypeConstant, shape, v)
 	if err == nil {
@@ -73,7 +71,7 @@ func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) 
 	return x, err
 }
 
-// Value gives what an operation of a builder of [NewEager] came to. The buffer stays the runner's.
+// Value returns the buffer of a value of a [NewEager] builder. It belongs to run.
 func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	ops, err := b.known([]compute.Value{x})
 	if err != nil {
@@ -85,7 +83,6 @@ func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	return b.eager.values[ops[0].value], nil
 }
 
-// alone wraps a lowering: the operation is written into a program of its own, and run.
 func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	where := b.places.Here()
 	return func(operands []*value) ([]*value, error) {
@@ -96,10 +93,10 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 			return nil, fmt.Errorf("for %d devices, expected 1: operation by operation there is one", b.devices.Count())
 		}
 		m := &Module{Name: kind.String(), Ops: map[compute.OpType]int{kind: 1}, Devices: b.devices.clone(), meshes: b.meshes}
-		b.main.text = stablehlo.New(m.Name).Main() // lowerings write there
+		b.main.text = stablehlo.New(m.Name).Main() // for lowerings
 		flow := slices.Contains([]compute.OpType{compute.OpTypeCall, compute.OpTypeWhile, compute.OpTypeIf, compute.OpTypeSort}, kind)
 		if flow {
-			b.main.text = b.root.Closure() // so that its values have other numbers than those inside
+			b.main.text = b.root.Closure() // numbered apart from closures
 		}
 		inputs, values := make([]*value, len(operands)), make([]compute.Buffer, len(operands))
 		known := map[*value]compute.Buffer{}
@@ -117,7 +114,7 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 		if err != nil {
 			return nil, err
 		}
-		// What only hands its operand on, as Identity does, needs no program.
+		// Identity, for example, needs no program.
 		made := false
 		for _, v := range results {
 			m.Outputs = append(m.Outputs, Output{Shape: shapeOf(v)})
@@ -153,11 +150,10 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	}
 }
 
-// numbered are the names that depend on what else a builder has.
+// numbered matches names that depend on other operations.
 var numbered = regexp.MustCompile(`(%|%outer|%arg|@f)(\d+)\b`)
 
-// renumber makes the text of a module with closures or functions depend on its operation alone. What these capture of
-// main becomes parameters; it appends their values.
+// renumber makes the text depend only on its operation. Captured values of main become parameters.
 func (e *eager) renumber(m *Module, values []compute.Buffer) []compute.Buffer {
 	names := map[string]string{}
 	rename := func(text string) string {

@@ -13,8 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// runner runs operations one by one, and counts them. What has the same text is compiled once, as the eager strategy
-// does.
+// runner runs operations one by one and counts them. It compiles each text once, as the eager strategy does.
 type runner struct {
 	*device
 	texts    []string
@@ -45,7 +44,7 @@ func (r *runner) one(s hlo.Single) ([]compute.Buffer, error) {
 	return exec.Execute(s.Operands, make([]bool, len(s.Operands)), 0)
 }
 
-// run is the [run] of the tests, operation by operation.
+// run is the tests' run function, operation by operation.
 func (r *runner) run(inputs []array, build builds) ([]array, error) {
 	b := programOf(hlo.NewEager("test", r.one))
 	in := make([]compute.Value, len(inputs))
@@ -80,7 +79,7 @@ func (r *runner) run(inputs []array, build builds) ([]array, error) {
 	return results, nil
 }
 
-// Random programs of all operations give the same, operation by operation, as the references of TestOperations.
+// Random programs of all operations, run one by one, match the references of TestOperations.
 func TestEagerOperations(t *testing.T) {
 	r := newRunner(t)
 	all := slices.DeleteFunc(operations(), func(name string) bool { return name == "RNGBitGenerator" })
@@ -98,7 +97,7 @@ func TestEagerOperations(t *testing.T) {
 		for j, k := range p.known() {
 			outputs++
 			times := 1.0
-			if k.want.shape.DType.Size() == 2 { // each operation rounds to 16 bits, where a whole program keeps 32 in between
+			if k.want.shape.DType.Size() == 2 { // each operation rounds to 16 bits; a whole program may keep 32
 				times = 4
 			}
 			if diff := differBy(times, got[j], k.want); diff != "" {
@@ -109,8 +108,7 @@ func TestEagerOperations(t *testing.T) {
 	t.Logf("%d operations: %d programs of one, %d of them different, %d outputs", len(all), len(r.texts), len(r.programs), outputs)
 }
 
-// The text of an operation is that of every one of its kind, shapes and attributes, so that it can be the key of a
-// cache.
+// Operations of the same kind, shapes and attributes have the same text, so it can be a cache key.
 func TestSingle_textIsTheOperation(t *testing.T) {
 	r := newRunner(t)
 	state := of([]int{3}, uint64(1), 2, 3)
@@ -150,15 +148,15 @@ func TestSingle_textIsTheOperation(t *testing.T) {
 	require.NotEqual(t, state, results[6])
 }
 
-// So it is of an operation with closures and functions: what else the builder has does not change it, and the values
-// that they take from outside are parameters.
+// The same holds for operations with closures and functions, whatever else the builder has. Captured values become
+// parameters.
 func TestSingle_textWithClosures(t *testing.T) {
 	r := newRunner(t)
 	x, y := of([]int{2}, float32(1), 2), of([]int{2}, float32(30), 40)
 	results, err := r.run([]array{x, y, of(nil, true), of(nil, false)}, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
 		var all []compute.Value
 		for i, given := range [][]compute.Value{{in[0], in[1], in[2]}, {in[1], in[0], in[2]}, {in[0], in[1], in[3]}} {
-			if i == 1 { // something else in between
+			if i == 1 { // another operation in between
 				all = append(all, must(f.Neg(in[0])))
 			}
 			square, err := named(f, []shapes.Shape{x.shape}, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
@@ -195,7 +193,7 @@ func TestSingle_textWithClosures(t *testing.T) {
 	require.Equal(t, []float32{900, 1600}, results[3].flat)
 }
 
-// What does not go one by one is refused.
+// Unsupported operations are refused.
 func TestEager_refuses(t *testing.T) {
 	r := newRunner(t)
 	eager, ordinary := programOf(hlo.NewEager("eager", r.one)), programOf(hlo.New("ordinary", nil))

@@ -13,12 +13,11 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// Sort sorts along an axis, all inputs in the order that the comparator gives. It takes two elements of each input,
-// those of the first input before those of the second, and tells whether the first one of each pair comes first.
-// (compute's words on this method have another order of parameters; GoMLX's graph functions and its backends have this
-// one.)
+// Sort sorts all inputs along an axis. comparator takes a pair of elements of each input (lhs0, rhs0, lhs1, rhs1, …)
+// and reports whether lhs comes first. (compute documents another order; GoMLX and its backends use this one.) It must
+// not capture values.
 //
-// Floats are in total order: a NaN, of either sign, behind +Inf, and -0 before 0.
+// Floats are in total order: -0 before 0, and NaNs of either sign after +Inf.
 func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, inputs ...compute.Value) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeSort, inputs, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
@@ -51,9 +50,8 @@ func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, in
 	})
 }
 
-// inTotalOrder are the statements of a comparator with each comparison of floats as one of all floats. One that is
-// false with a NaN either way leaves the numbers beside it in any order. A value that is compared with itself is asked
-// whether it is a NaN, and stays so.
+// inTotalOrder changes float comparisons to total order, since NaN would leave its neighbours in any order. x == x, a
+// test for NaN, is unchanged.
 func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	statements = slices.Clone(statements)
 	for i, s := range statements {
@@ -73,7 +71,7 @@ func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	return statements
 }
 
-// unsignedNaN takes the sign from each NaN: 0/0 of x86 has one, and would come before all numbers.
+// unsignedNaN clears the sign of NaNs: x86's 0/0 would come before all numbers.
 func unsignedNaN(v *value) (*value, error) {
 	if classOf(v) != float {
 		return v, nil

@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A NaN among the numbers is behind them in rising order and before them in falling, as in jnp.sort and lax.top_k of
-// JAX 0.10.2, whose answers these are (its top_k puts a NaN with a sign last). 0/0 on x86 has a sign.
+// A NaN comes after all numbers in ascending order and before them in descending order, as in jnp.sort and lax.top_k of
+// JAX 0.10.2 (whose top_k puts a negative NaN last). 0/0 on x86 has a sign.
 func TestSort_aNaNIsTheLargest(t *testing.T) {
 	nan, inf, zero := float32(math.NaN()), float32(math.Inf(1)), float32(math.Copysign(0, -1))
 	numbers := []float32{3, nan, 1, -inf, 2, -nan, inf, zero, 0, nan}
 	for k, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float32, dtypes.Float64, dtypes.BFloat16, dtypes.Float16} {
 		outputs := graph.MustExecOnceN(open(t), func(x *graph.Node) []*graph.Node {
-			if k == 0 { // XLA reckons constants itself
+			if k == 0 { // XLA folds constants itself
 				x = graph.Const(x.Graph(), numbers)
 			}
 			sorted := graph.ConvertDType(x, dtype)

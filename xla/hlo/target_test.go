@@ -18,12 +18,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// gpu and tpu are the targets that some operations are written otherwise for.
+// gpu and tpu are targets with other forms of some operations.
 func gpu(b *hlo.Builder) *hlo.Builder { return b.ForGPU(true) }
 func tpu(b *hlo.Builder) *hlo.Builder { return b.ForTPU(true) }
 
-// What GPUs and TPUs have no form for is written in others, which give the same. That their plugins compile the two
-// programs was tried for H100 and v5e, without devices: docs/maintain/numerics.md.
+// Operations that GPUs and TPUs lack are composed from others, with equal results. Their plugins compile both programs
+// for H100 and v5e without devices: docs/maintain/numerics.md.
 func TestTargets(t *testing.T) {
 	d := open(t)
 	random := rand.New(rand.NewPCG(5, 6))
@@ -88,7 +88,7 @@ func TestTargets(t *testing.T) {
 	for _, target := range []struct {
 		name string
 		of   func(*hlo.Builder) *hlo.Builder
-		// lacks is what no line of the program has.
+		// lacks must match no line of the program.
 		lacks *regexp.Regexp
 	}{
 		{"gpu", gpu, regexp.MustCompile(`convolution.*(x[us]?i\d+>|complex)`)},
@@ -155,7 +155,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// elements are random, over the whole range of integers. Which of equal ones a window takes is XLA's to say.
+// elements are random, over an integer's whole range. XLA chooses among equal elements of a window.
 func elements(r *rand.Rand, kind dtypes.DType, dims ...int) array {
 	s := shapes.Make(kind, dims...)
 	flat := reflect.MakeSlice(reflect.SliceOf(kind.GoType()), s.Size(), s.Size())
@@ -174,7 +174,7 @@ func elements(r *rand.Rand, kind dtypes.DType, dims ...int) array {
 	return array{s, flat.Interface()}
 }
 
-// What a target has no form for is an error of the operation.
+// Operations that a target cannot run return errors.
 func TestTargets_refuse(t *testing.T) {
 	for name, row := range map[string]struct {
 		target func(*hlo.Builder) *hlo.Builder

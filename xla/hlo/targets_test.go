@@ -21,16 +21,16 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// targetPrograms is how many operations are compiled for each machine; targetGroup of them are one program, which the
-// compiler takes sooner than each alone.
+// targetPrograms is the number of operations per machine. Groups of targetGroup form one program, which compiles
+// faster.
 const (
 	targetPrograms = 896
 	targetGroup    = 32
 )
 
-// TestTargets_operations compiles each operation, with operands of many types and shapes, for machines that are not
-// there. What does not compile has a row in testdata/targets.tsv, with a part of the error; a row without a failure
-// fails the test too.
+// Each operation, with operands of many dtypes and shapes, compiles for machines that are not present. An operation
+// that does not compile has a row in testdata/targets.tsv, with a part of the error; a row without a failure fails the
+// test.
 func TestTargets_operations(t *testing.T) {
 	known, met := knownFailures(t), map[string]bool{}
 	for _, target := range []struct{ plugin, topology string }{{xla.TPU, "v5e:2x2"}, {xla.CUDA, "h100:1x1x8"}} {
@@ -65,7 +65,7 @@ func TestTargets_operations(t *testing.T) {
 	}
 }
 
-// knownFailures are the rows of testdata/targets.tsv: topology, operation and type, and a part of the error.
+// knownFailures returns the rows of testdata/targets.tsv: topology, operation, dtype, a part of the error.
 func knownFailures(t *testing.T) map[string][]string {
 	file, err := os.Open("testdata/targets.tsv")
 	require.NoError(t, err)
@@ -82,8 +82,8 @@ func knownFailures(t *testing.T) map[string][]string {
 	return rows
 }
 
-// drawAll draws programs of one operation each, all operations in turn. Each has the name of its operation and the type
-// of its first operand.
+// drawAll draws programs of one operation each, all operations in turn, named after the operation and the dtype of its
+// first operand.
 func drawAll(t *testing.T) (all []drawn) {
 	names, covered := operations(), map[string]map[string]int{"(by)": {}, "(chained)": {}, "(nested)": {}}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "RNGBitGenerator" }) // it has no sample
@@ -110,7 +110,7 @@ type failure struct {
 	err error
 }
 
-// failures are the programs of a group that do not compile, which are looked for by halves.
+// failures returns the programs of a group that do not compile, found by bisection.
 func (m machine) failures(group []drawn, compilations *int) []failure {
 	*compilations++
 	err := m.compile(group)

@@ -8,18 +8,18 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// ErrTraced: a value that was made in the body of a loop or a branch, while that was traced, was used outside of it.
+// ErrTraced reports a value of a loop's or a branch's traced body that is used outside the body.
 var ErrTraced = errors.New("the value was made in the body of a loop or of a branch and is not there outside of it: have the body return it")
 
-// trace knows what was computed from the parameters of a body. The body is traced in main, and then written again in a
-// function of its own: what main has of it is of no use.
+// trace has the values of a body. The body is traced in main and written again in a function, so main must not use
+// them.
 type trace struct {
-	open, whole bool // open: barriers are parameters
+	open, whole bool // open: in BeginTrace
 	values      map[*value]bool
 }
 
-// BeginTrace begins the parameters of a body: each is an OptimizationBarrier. What is computed from them is the body's;
-// if whole is set, all that the body computes is, but for constants.
+// BeginTrace starts the trace of a body. Until [Builder.TraceBody], each OptimizationBarrier is a parameter. Values
+// that depend on one belong to the body; if whole is set, all values but constants do.
 func (b *Builder) BeginTrace(whole bool) {
 	b.traces = append(b.traces, trace{true, whole, map[*value]bool{}})
 }
@@ -27,7 +27,7 @@ func (b *Builder) BeginTrace(whole bool) {
 // TraceBody ends the parameters.
 func (b *Builder) TraceBody() { b.traces[len(b.traces)-1].open = false }
 
-// EndTrace ends the body. To use from here on what is the body's is [ErrTraced].
+// EndTrace ends the body. Later use of its values returns [ErrTraced].
 func (b *Builder) EndTrace() {
 	last := len(b.traces) - 1
 	if b.left == nil {
@@ -39,7 +39,6 @@ func (b *Builder) EndTrace() {
 	b.traces = b.traces[:last]
 }
 
-// trace notes what an operation made.
 func (b *Builder) trace(kind compute.OpType, operands []compute.Value, results []*op) {
 	if len(results) > 0 && len(results[0].takes) > 0 {
 		operands = append(slices.Clone(operands), results[0].Captured()...)
@@ -71,17 +70,16 @@ func (b *Builder) trace(kind compute.OpType, operands []compute.Value, results [
 	}
 }
 
-// hands reports whether o is an operand that its operation hands on, as Identity does: it is as traced as it was.
+// hands reports whether o is an operand, returned unchanged.
 func (o *op) hands(operand compute.Value) bool {
 	of, ok := operand.(*op)
 	return ok && of.value == o.value
 }
 
-// taken is a value that a closure was made with, and the one that it takes in an operation: see Instead.
+// taken is a captured value and its replacement: see Instead.
 type taken struct{ made, now *op }
 
-// Captured returns the values that the closures of the operation take from the functions around them. A graph does not
-// show these: they are no operands.
+// Captured returns the values that the operation's closures capture. They are not operands of the graph's node.
 func (o *op) Captured() []compute.Value {
 	list := make([]compute.Value, len(o.takes))
 	for i, t := range o.takes {
@@ -90,9 +88,8 @@ func (o *op) Captured() []compute.Value {
 	return list
 }
 
-// Instead prepares that the operation is written again with the same closures, which then take to[i] where they take
-// from[i] here, until end is called: the body of a loop is traced with other values than those that it has in the
-// loop.
+// Instead makes the operation's closures capture to[i] in place of from[i] when it is written again, until end is
+// called.
 func (o *op) Instead(from, to []compute.Value) (end func()) {
 	b := o.in.b
 	before := b.instead
@@ -106,7 +103,6 @@ func (o *op) Instead(from, to []compute.Value) (end func()) {
 	return func() { b.instead = before }
 }
 
-// renamed returns a copy of the statements of a closure in which other values have the names.
 func renamed(statements []*stablehlo.Statement, names map[string]*value) []*stablehlo.Statement {
 	list := make([]*stablehlo.Statement, len(statements))
 	for i, s := range statements {

@@ -12,8 +12,8 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// ReduceWindow reduces windows of x. strides nil means the windows' dimensions; dilations nil mean 1, paddings nil 0.
-// What is padded counts as nothing.
+// ReduceWindow reduces windows of x. Nil strides mean the window's dimensions, nil dilations 1, nil paddings 0. Padding
+// does not change results.
 func (f *Function) ReduceWindow(
 	x compute.Value, reductionType compute.ReduceOpType,
 	windowDimensions, strides, baseDilations, windowDilations []int, paddings [][2]int,
@@ -27,7 +27,7 @@ func (f *Function) ReduceWindow(
 		if len(windowDimensions) != rank {
 			return nil, fmt.Errorf("window %v, expected %d dimensions", windowDimensions, rank)
 		}
-		// GoMLX tells nil from empty here.
+		// GoMLX distinguishes nil from empty here.
 		if _, err := shapeinference.ReduceWindow(shapeOf(v[0]), windowDimensions, strides, orNil(baseDilations), orNil(windowDilations), paddings); err != nil {
 			return nil, err
 		}
@@ -53,13 +53,13 @@ func orOnes(list []int, n int) []int {
 	return slices.Clone(list)
 }
 
-// SelectAndScatterMax adds each element of source to the place of the largest element of its window of operand. It is
-// the gradient of a maximum over windows.
+// SelectAndScatterMax adds each element of source at the maximum of its window of operand. It is the gradient of max
+// pooling.
 func (f *Function) SelectAndScatterMax(operand, source compute.Value, windowDimensions, windowStrides []int, paddings [][2]int) (compute.Value, error) {
 	return f.selectAndScatter(compute.OpTypeSelectAndScatterMax, types.CompareGE, operand, source, windowDimensions, windowStrides, paddings)
 }
 
-// SelectAndScatterMin is [Function.SelectAndScatterMax] for the smallest element.
+// SelectAndScatterMin is [Function.SelectAndScatterMax] for the minimum.
 func (f *Function) SelectAndScatterMin(operand, source compute.Value, windowDimensions, windowStrides []int, paddings [][2]int) (compute.Value, error) {
 	return f.selectAndScatter(compute.OpTypeSelectAndScatterMin, types.CompareLE, operand, source, windowDimensions, windowStrides, paddings)
 }
@@ -111,7 +111,6 @@ func (f *Function) selectPlain(better types.ComparisonDirection, operand, source
 	return stablehlo.SelectAndScatter(operand, source, zero, choose, add, window, strides, paddings)
 }
 
-// orStrides are the strides, those of windows side by side if there are none.
 func orStrides(strides, window []int) []int {
 	if len(strides) == 0 {
 		return slices.Clone(window)
@@ -119,7 +118,7 @@ func orStrides(strides, window []int) []int {
 	return slices.Clone(strides)
 }
 
-// selectBehindUnits adds axes of length 1 until there are two without windows: a TPU lays those out innermost.
+// selectBehindUnits appends axes until two have no window: TPUs need these innermost.
 func (f *Function) selectBehindUnits(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
 	free := 0
 	for i := range window {
@@ -142,12 +141,11 @@ func (f *Function) selectBehindUnits(better types.ComparisonDirection, operand, 
 	return c.do(func() (*value, error) { return reshape(result, dims(operand)...) }), c.err
 }
 
-// mostTaps is the largest window of numbers of 64 bits on a TPU: the program grows with it.
+// mostTaps limits windows, because the program grows with them.
 const mostTaps = 256
 
-// selectByTaps is a select and scatter of numbers of 64 bits, which XLA has not on a TPU: each position of the windows
-// (a tap) in turn is compared with the best so far, and then gets the elements of source whose windows chose it. Of
-// equal elements it is the first one in row-major order.
+// selectByTaps serves 64-bit numbers on TPUs, which lack select-and-scatter. It finds the best position (tap) of each
+// window, then adds up, tap by tap, the elements of source that chose it. The first of equal elements wins.
 func (f *Function) selectByTaps(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
 	taps := 1
 	for _, n := range window {
@@ -175,7 +173,6 @@ func (f *Function) selectByTaps(better types.ComparisonDirection, operand, sourc
 	if c.err != nil {
 		return nil, c.err
 	}
-	// at is where a tap begins, and where it ends.
 	at := func(tap int) (starts, limits []int) {
 		starts, limits = make([]int, rank), make([]int, rank)
 		for axis := rank - 1; axis >= 0; axis-- {

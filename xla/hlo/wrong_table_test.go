@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wrong are calls that are refused, and what the error says.
+// wrong has calls that are refused, with their errors.
 var wrong = []struct {
 	name, want string
 	do         func(o operands) (compute.Value, error)
@@ -266,7 +266,7 @@ var wrong = []struct {
 	}},
 }
 
-// last is the last output of an operation with many.
+// last returns the last output.
 func last(outputs []compute.Value, err error) (compute.Value, error) {
 	if err != nil {
 		return nil, err
@@ -274,14 +274,14 @@ func last(outputs []compute.Value, err error) (compute.Value, error) {
 	return outputs[len(outputs)-1], nil
 }
 
-// closure1 makes a closure with parameters of the shapes of values, which returns one value: its first parameter if
-// that is nil.
+// closure1 makes a closure with parameters of the values' shapes that returns gives, or its first parameter if gives is
+// nil.
 func closure1(o operands, gives compute.Value, like ...compute.Value) compute.Function {
 	f, _ := o.Closure()
 	return returning(o, f, gives, like...)
 }
 
-// named1 makes a function of a scalar, which it returns.
+// named1 makes an identity function of a scalar.
 func named1(o operands, name string) compute.Function {
 	f, _ := o.NewFunction(name)
 	return returning(o, f, nil, o.scalar)

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// operands are a few values to use wrongly.
+// operands are values for wrong calls.
 type operands struct {
 	program
 	t                                               testing.TB
@@ -37,8 +37,8 @@ func newOperands(t testing.TB) operands {
 // yes is a bool scalar.
 func (o operands) yes() compute.Value { return must(o.Constant([]bool{true})) }
 
-// TestWrongArguments: each operation has rows here, or is elementwise or a reduction, for which rows are made of their
-// tables: a type that it does not take, operands of two types, dimensions that do not fit.
+// Each operation has rows here, or is elementwise or a reduction. Those get rows from their tables: a wrong dtype,
+// operands of two dtypes, dimensions that do not fit.
 func TestWrongArguments(t *testing.T) {
 	rows := wrong
 	add := func(name, want string, do func(o operands) (compute.Value, error)) {
@@ -99,7 +99,7 @@ func TestWrongArguments(t *testing.T) {
 			require.True(t, strings.HasPrefix(err.Error(), "hlo: "+row.name), "the error is: %v", err)
 			require.Equal(t, 1, strings.Count(err.Error(), "hlo: "), "the error is: %v", err)
 			t.Log(err)
-			for kind, n := range moduleFrom(t, o.program, []compute.Value{o.f}).Ops { // those that the row itself needs
+			for kind, n := range moduleFrom(t, o.program, []compute.Value{o.f}).Ops { // operations of the row's setup
 				require.Contains(t, []compute.OpType{compute.OpTypeParameter, compute.OpTypeConstant, compute.OpTypeConvertDType}, kind, "%d are left", n)
 			}
 		})
@@ -111,7 +111,7 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
-// TestForeignOperands: every operation refuses an operand of another builder, none at all, and any after Compile.
+// Every operation refuses operands of another builder, nil operands, and any operand after Compile.
 func TestForeignOperands(t *testing.T) {
 	other := newOperands(t)
 	for _, name := range operations() {
@@ -135,7 +135,7 @@ func TestForeignOperands(t *testing.T) {
 	}
 }
 
-// callWith calls an operation with one operand at all places, and zero values for the rest.
+// callWith calls an operation with one operand everywhere, and zero values for the rest.
 func callWith(f *hlo.Function, name string, operand compute.Value) error {
 	m := reflect.ValueOf(f).MethodByName(name)
 	var in []reflect.Value
@@ -159,7 +159,7 @@ func callWith(f *hlo.Function, name string, operand compute.Value) error {
 	return err
 }
 
-// TestNoPanic: arguments drawn at random give an error, or a program that XLA takes.
+// Random arguments return an error, or a program that XLA accepts.
 func TestNoPanic(t *testing.T) {
 	d := open(t)
 	accepted, refused, other := 0, 0, newOperands(t)
@@ -251,7 +251,7 @@ func TestNoPanic(t *testing.T) {
 	t.Logf("%d accepted, %d refused, no panic", accepted, refused)
 }
 
-// TestWrongBuilder: what is not an operation.
+// Errors of functions other than operations.
 func TestWrongBuilder(t *testing.T) {
 	mesh := compute.Mesh{Name: "m", AxesNames: []string{"a"}, AxesSizes: []int{2}}
 	for _, row := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// chained is a program that sums an array in place over two ranks, so many times: one call behind the other, or in a
-// loop. With none it only hands the array on.
+// chained is a program that sums an array in place over two ranks, times times: in consecutive calls, or in a loop.
+// With 0 it returns the array.
 func chained(n, times int, loop bool) string {
 	const call = `stablehlo.custom_call @lazo.all_reduce(%s, %s) {api_version = 4 : i32, backend_config = {site = 1 : i64, op = 0 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}, ` +
 		`output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]} : (%[3]s, !stablehlo.token) -> (%[3]s, !stablehlo.token)`
@@ -74,7 +74,7 @@ func BenchmarkExchange(b *testing.B) {
 		n := size.bytes / 4
 		c, err := host()
 		require.NoError(b, err)
-		// With no call in it, a program shows what its run takes alone.
+		// A program without a call shows the time of the run itself.
 		names := []string{"none", "calls", "loop"}
 		programs := make([]*pjrt.Call, len(names))
 		for i, text := range []string{chained(n, 0, false), chained(n, size.calls, false), chained(n, size.calls, true)} {
@@ -87,7 +87,7 @@ func BenchmarkExchange(b *testing.B) {
 		}
 		var bare, calls, loop []float64
 		values := make([]float32, n)
-		for range size.runs { // in turns, so that what else the machine does falls on all
+		for range size.runs { // alternately, so that other load on the machine affects all
 			require.NoError(b, w.Barrier())
 			begin := time.Now()
 			for range size.calls {

@@ -16,7 +16,7 @@ func TestBindingWarnings(t *testing.T) {
 		want                    string
 	}{
 		{8, 8, 1, false, ""},
-		{4, 8, 2, false, ""}, // its share
+		{4, 8, 2, false, ""}, // exactly its share
 		{8, 8, 8, true, ""},
 		{1, 8, 2, false, "this process may use 1 of 8 processors, and 2 processes share the machine: the launcher bound it: start with mpirun --bind-to none"},
 		{1, 8, 1, true, "this process may use 1 of 8"},

@@ -2,5 +2,5 @@
 
 package mpi
 
-// warnings are none where processes are not bound to processors.
+// warnings returns none where processes are not bound to processors.
 func warnings(*World) []string { return nil }

@@ -15,11 +15,11 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// numbers are the types that can be reduced.
+// numbers lists the dtypes that can be reduced.
 var numbers = []pjrt.DType{pjrt.Bool, pjrt.Int8, pjrt.Int16, pjrt.Int32, pjrt.Int64, pjrt.Uint8, pjrt.Uint16, pjrt.Uint32, pjrt.Uint64,
 	pjrt.Float16, pjrt.BFloat16, pjrt.Float32, pjrt.Float64, pjrt.Complex64, pjrt.Complex128}
 
-// bytesOnly are those that are only moved.
+// bytesOnly lists the dtypes that are only moved.
 var bytesOnly = []pjrt.DType{pjrt.F8E5M2, pjrt.F8E4M3FN, pjrt.F8E4M3B11FNUZ, pjrt.F8E5M2FNUZ, pjrt.F8E4M3FNUZ, pjrt.F8E4M3, pjrt.F8E3M4}
 
 const (
@@ -31,7 +31,7 @@ const (
 	or
 )
 
-// reducible tells whether an operation is one of a type.
+// reducible reports whether a dtype has a reduction.
 func reducible(d pjrt.DType, op int) bool {
 	isFloat := slices.Contains([]pjrt.DType{pjrt.Float16, pjrt.BFloat16, pjrt.Float32, pjrt.Float64}, d)
 	isComplex := d == pjrt.Complex64 || d == pjrt.Complex128
@@ -44,7 +44,7 @@ func reducible(d pjrt.DType, op int) bool {
 	return !isFloat && !isComplex
 }
 
-// encode writes numbers as a type has them.
+// encode encodes numbers in a dtype.
 func encode(d pjrt.DType, values []complex128) (data []byte) {
 	for _, v := range values {
 		n := int64(real(v))
@@ -81,8 +81,8 @@ func encode(d pjrt.DType, values []complex128) (data []byte) {
 	return data
 }
 
-// value is what a rank has at a place of an array: small, so that every type has each sum and product of four
-// exactly, and no 0, which a product would not tell apart.
+// value returns a rank's element i of an array. Values are small, so that sums and products of four are exact in every
+// dtype, and not 0, which would hide other factors.
 func value(d pjrt.DType, rank, array, i int) complex128 {
 	n := float64((rank*7+array*3+i*5)%3 + 1)
 	switch {
@@ -106,7 +106,7 @@ func values(d pjrt.DType, rank, array, n int) []complex128 {
 	return list
 }
 
-// fold is an operation of two numbers.
+// fold applies a reduction to two numbers.
 func fold(op int, a, b complex128) complex128 {
 	switch op {
 	case sum:
@@ -123,7 +123,7 @@ func fold(op int, a, b complex128) complex128 {
 	return complex(float64(int64(real(a))|int64(real(b))), 0)
 }
 
-// foldAll reduces what ranks have at each place.
+// foldAll reduces the arrays of all ranks.
 func foldAll(op int, of [][]complex128) []complex128 {
 	result := slices.Clone(of[0])
 	for _, other := range of[1:] {
@@ -139,7 +139,7 @@ type exchange struct {
 	kind    string
 	attrs   string
 	in, out []pjrt.Shape
-	alias   bool // results lie in their arguments' memory
+	alias   bool // results share their arguments' memory
 }
 
 func types(shapes []pjrt.Shape) string {
@@ -188,7 +188,7 @@ func grouped(groups [][]int) string {
 	return fmt.Sprintf("site = 7 : i64, groups = %s, group_size = %d : i64", numbersText(slices.Concat(groups...)), len(groups[0]))
 }
 
-// groupings are ways to divide so many ranks.
+// groupings returns ways to divide ranks into groups.
 func groupings(ranks int) [][][]int {
 	all, back, alone := []int{}, []int{}, [][]int{}
 	for r := range ranks {
@@ -203,7 +203,7 @@ func groupings(ranks int) [][][]int {
 	return ways
 }
 
-// group finds a rank's group and its place in it.
+// group returns a rank's group and its index in it.
 func group(groups [][]int, rank int) (members []int, place int) {
 	for _, g := range groups {
 		if i := slices.Index(g, rank); i >= 0 {
@@ -213,7 +213,7 @@ func group(groups [][]int, rank int) (members []int, place int) {
 	return nil, -1
 }
 
-// tried is one exchange with what each rank gives and gets.
+// tried is an exchange with the inputs and expected outputs of each rank.
 type tried struct {
 	exchange
 	compiled *pjrt.Executable
@@ -221,7 +221,7 @@ type tried struct {
 	want     func(array int) []complex128
 }
 
-// sizes are those of the arrays of each type: to be packed with others of up to packed bytes, and not.
+// sizes are array lengths: below and above the size in bytes up to which arrays are packed together.
 var sizes = []int{3, 10, 1_009}
 
 const packed = 1000
@@ -243,7 +243,7 @@ func elements(s pjrt.Shape) int {
 	return n
 }
 
-// check runs an exchange and compares what this rank gets.
+// check runs an exchange and compares this rank's outputs.
 func (e *tried) check(t *testing.T, rank int) (compared int) {
 	if e.compiled == nil {
 		e.compiled = compile(t, e.text())
@@ -267,7 +267,7 @@ func (e *tried) check(t *testing.T, rank int) (compared int) {
 	return compared
 }
 
-// exchanges are all collectives of all types, with all operations and by all groups, as a rank of so many sees them.
+// exchanges lists all collectives with all dtypes, operations and groups, as one rank sees them.
 func exchanges(ranks, rank int) (list []*tried) {
 	for i, groups := range groupings(ranks) {
 		members, place := group(groups, rank)
@@ -367,7 +367,7 @@ func testCollectives(t *testing.T, ranks int) {
 		assert.EqualValues(t, len(all), now.Begun)
 		assert.EqualValues(t, len(all), now.Ended)
 		t.Logf("rank %d of %d by %s: %d programs, %d numbers", w.Rank(), ranks, w.Library().Version(), len(all), compared)
-		// Pieces, as of more than 2^30 elements: some again with few elements in a call of MPI, and nothing packed.
+		// Exchanges in pieces, as of more than 2^30 elements: again with few elements per MPI call, and nothing packed.
 		for _, e := range pieces {
 			limit := 7_000 // bytes
 			if strings.Contains(e.kind, "reduce") {
@@ -383,7 +383,7 @@ func TestCollectivesOfTwo(t *testing.T)   { testCollectives(t, 2) }
 func TestCollectivesOfThree(t *testing.T) { testCollectives(t, 3) }
 func TestCollectivesOfFour(t *testing.T)  { testCollectives(t, 4) }
 
-// The program's own order: six calls that depend on each other by tokens alone.
+// Order by tokens: six calls that depend on each other only by tokens.
 func TestTokensKeepTheOrder(t *testing.T) {
 	onRanks(t, 2, func(t *testing.T, w *World) {
 		const calls, runs = 6, 40
@@ -429,7 +429,7 @@ func TestTokensKeepTheOrder(t *testing.T) {
 	})
 }
 
-// What rounds and what is no number: all ranks come to the same bits, and to those that IEEE's rules give.
+// Rounding and special numbers: the results are bit-identical on all ranks and follow IEEE 754.
 func TestSpecialNumbers(t *testing.T) {
 	onRanks(t, 2, func(t *testing.T, w *World) {
 		nan, inf, zero := math.NaN(), math.Inf(1), math.Copysign(0, -1)
@@ -443,7 +443,7 @@ func TestSpecialNumbers(t *testing.T) {
 				assert.Equal(t, floats(d, want), got, "%v, operation %d, rank %d", d, op, w.Rank())
 			}
 		}
-		// Subnormal numbers are what they are for the program's own addition.
+		// Subnormals are treated as in the program's own addition.
 		for i, small := range []float64{0x1p-130, 0x1p-1030} {
 			d := []pjrt.DType{pjrt.Float32, pjrt.Float64}[i]
 			all := [][]float64{{small, small, -small, 0x1p-126}, {small, 1, -small, -0x1.8p-126}}
@@ -454,13 +454,13 @@ func TestSpecialNumbers(t *testing.T) {
 			e := exchange{"all_reduce", grouped([][]int{{0, 1}}) + ", op = 0 : i64", []pjrt.Shape{shape}, []pjrt.Shape{shape}, false}
 			assert.Equal(t, added, run(t, compile(t, e.text()), pjrt.Array{Shape: shape, Data: floats(d, all[w.Rank()])})[0], "%v, rank %d", d, w.Rank())
 		}
-		// All numbers of 16 bits with 0, and with others so that most sums are rounded.
+		// All 16-bit numbers plus 0, and plus numbers for which most sums are rounded.
 		for _, d := range []pjrt.DType{pjrt.Float16, pjrt.BFloat16} {
 			const n = 1 << 16
 			shape := []pjrt.Shape{{DType: d, Dims: []int{n}}}
 			e := compile(t, exchange{"all_reduce", grouped([][]int{{0, 1}}) + ", op = 0 : i64", shape, shape, false}.text())
 			half := halves[d]
-			flushed := func(v float64) float64 { // as XLA does, of 32 bits
+			flushed := func(v float64) float64 { // as in XLA, for 32 bits
 				if math.Abs(v) < 0x1p-126 {
 					return math.Copysign(0, v)
 				}
@@ -486,12 +486,12 @@ func TestSpecialNumbers(t *testing.T) {
 	})
 }
 
-// half is a type of 16 bits with so many of them behind the point.
+// half is a 16-bit float with fraction bits.
 type half struct{ fraction, bias int }
 
 var halves = map[pjrt.DType]half{pjrt.Float16: {10, 15}, pjrt.BFloat16: {7, 127}}
 
-// number is what the bits say.
+// number decodes bits.
 func (h half) number(bits uint16) float64 {
 	sign, exponent, fraction := 1.0, int(bits&0x7fff)>>h.fraction, int(bits)&(1<<h.fraction-1)
 	if bits&0x8000 != 0 {
@@ -508,8 +508,8 @@ func (h half) number(bits uint16) float64 {
 	return sign * math.Ldexp(float64(fraction+1<<h.fraction), exponent-h.bias-h.fraction)
 }
 
-// round finds the nearest number by its neighbours, of two at the same distance the even one. A NaN is the one that the
-// operations come to. The sum of two such numbers is rounded to 32 bits before, which is what the operations say.
+// round returns the nearest number, ties to even, and the operations' NaN. It rounds to 32 bits first, as the
+// operations do.
 func (h half) round(v float64) uint16 {
 	v = float64(float32(v))
 	infinite := uint16(1<<(15-h.fraction)-1) << h.fraction
@@ -528,7 +528,7 @@ func (h half) round(v float64) uint16 {
 		return sign | above
 	}
 	low, high := h.number(above-1), h.number(above)
-	if above == infinite { // where the next one would be
+	if above == infinite { // where the next number would be
 		high = 2*low - h.number(above-2)
 	}
 	if v-low < high-v || v-low == high-v && above%2 == 1 {
@@ -537,7 +537,7 @@ func (h half) round(v float64) uint16 {
 	return sign | above
 }
 
-// floats writes numbers as a type has them, NaN as the one that all ranks come to.
+// floats encodes numbers in a dtype, with the NaN that all ranks agree on.
 func floats(d pjrt.DType, values []float64) (data []byte) {
 	for _, v := range values {
 		switch d {

@@ -18,7 +18,7 @@ func two(kind, attrs string) exchange {
 	return exchange{kind, attrs, shape, shape, false}
 }
 
-// A call that does not fit is refused by each rank before it sends anything, and says what is wrong.
+// Each rank refuses a wrong call before it sends anything, with the reason.
 func TestWrongCallsAreRefused(t *testing.T) {
 	const site, groups = "site = 5 : i64, ", "groups = array<i64: 0, 1>, group_size = 2 : i64"
 	single := []pjrt.Shape{{DType: pjrt.Float32, Dims: []int{4}}}
@@ -63,10 +63,10 @@ func TestWrongCallsAreRefused(t *testing.T) {
 	})
 }
 
-// What MPI says comes from the program's run, with the rank and the collective.
+// MPI's errors are errors of the program's run, with the rank and the collective.
 func TestErrorsOfMPIAreTheRuns(t *testing.T) {
 	onRanks(t, 2, func(t *testing.T, w *World) {
-		n := []int{100, 50}[w.Rank()] // more is sent than is expected
+		n := []int{100, 50}[w.Rank()] // more is sent than expected
 		shape := []pjrt.Shape{{DType: pjrt.Float32, Dims: []int{n}}}
 		e := exchange{"collective_permute", "site = 12 : i64, pairs = array<i64: 0, 1>", shape, shape, false}
 		_, err := tryRun(t, compile(t, e.text()), pjrt.Array{Shape: shape[0], Data: make([]byte, 4*n)})
@@ -80,14 +80,14 @@ func TestErrorsOfMPIAreTheRuns(t *testing.T) {
 	})
 }
 
-// Two programs that exchange at once are refused, and what the process is in can be seen meanwhile.
+// Two programs that exchange at once are refused. Exchanges reports the exchange in progress.
 func TestTwoProgramsAtOnce(t *testing.T) {
 	onRanks(t, 2, func(t *testing.T, w *World) {
 		e := compile(t, two("all_reduce", "site = 1 : i64, op = 0 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64").text())
 		other := compile(t, two("all_reduce", "site = 2 : i64, op = 0 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64").text())
 		x := pjrt.Array{Shape: pjrt.Shape{DType: pjrt.Float32, Dims: []int{4}}, Data: pjrt.Bytes([]float32{1, 2, 3, 4})}
 		if w.Rank() == 1 {
-			require.NoError(t, w.Barrier()) // rank 0 has seen what it wanted
+			require.NoError(t, w.Barrier()) // rank 0 has seen the exchange
 			run(t, e, x)
 			return
 		}
@@ -111,7 +111,7 @@ func TestTwoProgramsAtOnce(t *testing.T) {
 	})
 }
 
-// A process that has left its job exchanges nothing more.
+// A process that has left its job cannot exchange.
 func TestAfterFinalize(t *testing.T) {
 	onRanks(t, 2, func(t *testing.T, w *World) {
 		e := compile(t, two("all_reduce", "site = 1 : i64, op = 0 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64").text())
@@ -128,7 +128,7 @@ func TestAfterFinalize(t *testing.T) {
 	})
 }
 
-// Faults of Go are Go's still: no handler of the library's takes its signals.
+// Faults in Go stay Go panics: the library's handlers do not take their signals.
 func TestFaultsOfGoStayGos(t *testing.T) {
 	onRanks(t, 2, func(t *testing.T, w *World) {
 		require.PanicsWithError(t, "runtime error: invalid memory address or nil pointer dereference", func() {

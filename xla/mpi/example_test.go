@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// A process that mpirun started joins its job, and lets a plugin's programs call MPI.
+// A process started by mpirun joins its job, and lets a plugin's programs call MPI.
 func Example() {
 	library, err := mpi.Open("")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Library is an MPI library that was loaded, for the life of the process.
+// Library is an MPI library, loaded for the life of the process.
 type Library struct {
 	path    string
 	text    string
@@ -30,22 +30,20 @@ type Library struct {
 	table   C.lazo_mpi
 }
 
-// opened is the library of this process: the names of two would mix, since their parts find each other by the names
-// that all of the process see.
+// opened is the process's only library: two would mix, since their parts find each other by global symbols.
 var opened struct {
 	sync.Mutex
 	library *Library
-	begun   bool // MPI was initialized by lazo
+	begun   bool // lazo initialized MPI
 }
 
-// Open loads the MPI library at path. With an empty path it looks for one: in the file that LAZO_MPI names, where the
-// launcher says that it is installed, in LD_LIBRARY_PATH, beside the mpirun or mpiexec in PATH, and in the system's
-// folders; of several it takes the first that fits the launcher. A process has one library: another Open of the same
-// file gives the same, one of another file is [ErrTwice].
+// Open loads the MPI library at path, or else the first one that fits the launcher: the file in LAZO_MPI, in the
+// launcher's folder, in LD_LIBRARY_PATH, next to mpirun or mpiexec in PATH, or in system folders. A process has one
+// library: the same file returns it again, another file returns [ErrTwice].
 //
-// The file, and the folders that lead to it, must be the user's own or root's ([ErrNotFound] and what is unsafe
-// otherwise). A library of another implementation, or another major version of Open MPI, than the launcher that
-// started this process is [ErrLauncher]: MPI_Init would end the process or make each its own job.
+// The file and its parent folders must belong to the user or to root, else Open returns [ErrNotFound] with the reason.
+// It returns [ErrLauncher] for another implementation, or major version of Open MPI, than the launcher's: MPI_Init
+// would end the process or start a job for each process.
 func Open(path string) (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -77,12 +75,12 @@ func Open(path string) (*Library, error) {
 	return l, nil
 }
 
-// load loads a library and reads its version, which may be asked for before MPI is initialized.
+// load reads the version too, which MPI allows before MPI_Init.
 func load(file string) (*Library, error) {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))
 	var handle unsafe.Pointer
-	// Open MPI's parts look for its symbols in the whole process.
+	// Open MPI's parts need its symbols in the global scope.
 	pjrt.WithoutSignals(func() { handle = C.dlopen(name, C.RTLD_NOW|C.RTLD_GLOBAL) })
 	if handle == nil {
 		return nil, fmt.Errorf("mpi: %s: %w: %s", file, ErrNotLoadable, C.GoString(C.dlerror()))
@@ -96,13 +94,13 @@ func load(file string) (*Library, error) {
 	if lacks := C.lazo_resolve(&l.table, handle, C.int(l.flavour)); lacks != nil {
 		return nil, fmt.Errorf("mpi: %s: %w: it has no %s", file, ErrNoMPI, C.GoString(lacks))
 	}
-	var text [8192]C.char // the most that an implementation writes
+	var text [8192]C.char // the longest text of an implementation
 	var length C.int
 	if code := C.lazo_version(&l.table, &text[0], &length); code != 0 {
 		return nil, fmt.Errorf("mpi: %s: %w: MPI_Get_library_version gave error %d", file, ErrNoMPI, code)
 	}
 	l.text = C.GoString(&text[0])
-	if l.flavour == MPICH && !isMPICH.MatchString(l.text) { // its constants are not those of others
+	if l.flavour == MPICH && !isMPICH.MatchString(l.text) { // unknown constants
 		return nil, fmt.Errorf("mpi: %s: %w: it says %q; lazo knows Open MPI, MPICH, Intel MPI, MVAPICH and libraries named libmpi_abi", file, ErrNoMPI, firstLine(l.text))
 	}
 	return l, nil
@@ -114,16 +112,15 @@ func symbol(handle unsafe.Pointer, name string) bool {
 	return C.dlsym(handle, text) != nil
 }
 
-// Path is the file of the library, absolute and without links.
+// Path returns the library's file, absolute and without symbolic links.
 func (l *Library) Path() string { return l.path }
 
-// Version is the implementation and its version, "Open MPI 5.0.11".
+// Version returns the implementation and its version, such as "Open MPI 5.0.11".
 func (l *Library) Version() string {
 	name, version := l.implementation()
 	return strings.TrimSpace(name + " " + version)
 }
 
-// implementation is what the library calls itself, or the first line of its words.
 func (l *Library) implementation() (name, version string) {
 	for _, v := range versionTexts {
 		if m := v.text.FindStringSubmatch(l.text); m != nil {
@@ -133,10 +130,10 @@ func (l *Library) implementation() (name, version string) {
 	return firstLine(l.text), ""
 }
 
-// Flavour is the library's binary interface.
+// Flavour returns the library's binary interface.
 func (l *Library) Flavour() Flavour { return l.flavour }
 
-// words are MPI's for a result that is an error, nil for a good one.
+// words returns MPI's error, or nil.
 func (l *Library) words(r C.lazo_result, format string, args ...any) error {
 	if r.name == nil {
 		return nil
@@ -146,7 +143,7 @@ func (l *Library) words(r C.lazo_result, format string, args ...any) error {
 	return fmt.Errorf("mpi: %s: %s: %s", fmt.Sprintf(format, args...), C.GoString(r.name), C.GoString(&text[0]))
 }
 
-// check tells whether a library can work with the launcher.
+// check returns an error if l does not fit the launcher.
 func (by launcher) check(l *Library) error {
 	name, version := l.implementation()
 	major, _, _ := strings.Cut(version, ".")

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake compiles a library of MPI that does nothing.
+// fake compiles an MPI library that does nothing.
 func fake(t *testing.T, name string, flags ...string) string {
 	t.Helper()
 	compiler, err := exec.Command("go", "env", "CC").Output()
@@ -25,7 +25,7 @@ func fake(t *testing.T, name string, flags ...string) string {
 
 const fakeOf = "LAZO_TEST_FAKE_OF"
 
-// A process has one library, so each is tried in a process of its own.
+// A process has one library, so each is tried in its own process.
 func TestLibraries(t *testing.T) {
 	if path := os.Getenv(fakeOf); path != "" {
 		l, err := Open(path)
@@ -127,8 +127,7 @@ func TestLaunchersAndLibrariesFit(t *testing.T) {
 		"start it by the mpirun of the library, or name the other library by LAZO_MPI")
 }
 
-// A library is looked for where the launcher says, then in the other places, and one of another implementation is
-// passed by.
+// The search begins with the launcher's folder and skips libraries of other implementations.
 func TestSearch(t *testing.T) {
 	root := t.TempDir()
 	library := func(path string, needs string) {

@@ -9,35 +9,35 @@ import (
 	"unsafe"
 )
 
-// What can be wrong with a library or a job.
+// Errors of libraries and jobs.
 var (
-	// ErrNotFound: no MPI library where one was looked for.
+	// ErrNotFound reports that there is no MPI library.
 	ErrNotFound = errors.New("no MPI library")
-	// ErrNotLoadable: the file is no library of this machine, or needs others that are not there.
+	// ErrNotLoadable reports a file that is not a library for this machine, or lacks its dependencies.
 	ErrNotLoadable = errors.New("not a library that this machine can load")
-	// ErrNoMPI: the file is a library, but not of an MPI that lazo knows.
+	// ErrNoMPI reports a library that is not a supported MPI.
 	ErrNoMPI = errors.New("not an MPI library that lazo knows")
-	// ErrLauncher: the process was started by the launcher of another implementation of MPI, or of another version.
+	// ErrLauncher reports a process that the launcher of another MPI implementation or version started.
 	ErrLauncher = errors.New("the launcher is of another MPI")
-	// ErrThreads: the library does not let several threads call it at once.
+	// ErrThreads reports a library without MPI_THREAD_MULTIPLE.
 	ErrThreads = errors.New("the MPI library has no MPI_THREAD_MULTIPLE")
-	// ErrTwice: MPI is initialized once in a process, and with one library.
+	// ErrTwice reports a second initialization of MPI, or a second library.
 	ErrTwice = errors.New("MPI is in use in this process already")
-	// ErrFinalized: the process has left its job.
+	// ErrFinalized reports a process that has left its job.
 	ErrFinalized = errors.New("this process has left the job of MPI")
 )
 
-// Flavour is the binary interface of a library: how it hands over handles, and the values of its constants.
+// Flavour is the binary interface of a library: its handles and constants.
 type Flavour int
 
-// The flavours that lazo knows.
+// The supported flavours.
 const (
 	OpenMPI Flavour = iota + 1
 	MPICH           // also Intel MPI and MVAPICH
-	ABI             // the interface of MPI 5.0, which any implementation may have beside its own
+	ABI             // of MPI 5.0, for any implementation
 )
 
-// String names the flavour.
+// String returns the flavour's name.
 func (f Flavour) String() string {
 	switch f {
 	case OpenMPI:
@@ -68,20 +68,20 @@ func firstLine(text string) string {
 	return line
 }
 
-// Handler is a function of C that programs call: see [pjrt.Plugin.RegisterHandler].
+// Handler is a C function that programs call: see [pjrt.Plugin.RegisterHandler].
 type Handler struct {
 	Name     string
 	Function unsafe.Pointer
 }
 
-// Exchange is what the programs of this process exchange, or did last.
+// Exchange is the current or last exchange of this process's programs.
 type Exchange struct {
-	// Begun and Ended count exchanges. While they differ, the process is in one.
+	// Begun and Ended count exchanges. They differ during one.
 	Begun, Ended uint64
-	// Kind and Site are the collective and its number in the program, Bytes the size of its arguments.
+	// Kind and Site are the collective and its number in the program. Bytes is the size of its arguments.
 	Kind  string
 	Site  int64
 	Bytes int64
-	// Since is how long ago it began.
+	// Since is the time since its start.
 	Since time.Duration
 }

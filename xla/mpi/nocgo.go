@@ -8,8 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// This file has the same names as the binding, for builds without cgo. [Open] fails there, so that no value of these
-// types is ever made.
+// This file replaces the binding in builds without cgo. [Open] fails, so no value of these types exists.
 
 var errNoCgo = fmt.Errorf("mpi: %w: %w", ErrNotLoadable, pjrt.ErrNoCgo)
 

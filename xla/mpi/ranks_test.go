@@ -19,14 +19,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// rankTest is set to the name of the test that a process of a job is to run its part of.
+// rankTest names the test of which a process of a job runs its part.
 const rankTest = "LAZO_TEST_RANK_OF"
 
-// passedFolder is where each rank that passed leaves a file.
+// passedFolder is the folder where each rank that passes leaves a file.
 const passedFolder = "LAZO_TEST_PASSED"
 
-// launcherCommand starts jobs: the words of LAZO_TEST_MPIRUN ("mpirun.mpich", "/opt/mpi/bin/mpirun -q"), the mpirun
-// of the MPI that lazo installed, or the one in PATH.
+// launcherCommand returns the command of LAZO_TEST_MPIRUN ("mpirun.mpich", "/opt/mpi/bin/mpirun -q"), the mpirun of
+// lazo's installed MPI, or the one in PATH.
 func launcherCommand(t testing.TB) []string {
 	t.Helper()
 	if words := strings.Fields(os.Getenv("LAZO_TEST_MPIRUN")); len(words) > 0 {
@@ -40,7 +40,7 @@ func launcherCommand(t testing.TB) []string {
 	return []string{mpirun}
 }
 
-// onRanks runs part on each of so many ranks: this test once more, as the processes of a job. All must pass.
+// onRanks runs this test again as the ranks of a job, each with part. All ranks must pass.
 func onRanks(t *testing.T, ranks int, part func(t *testing.T, w *World)) {
 	t.Helper()
 	name := t.Name()
@@ -48,10 +48,10 @@ func onRanks(t *testing.T, ranks int, part func(t *testing.T, w *World)) {
 		w := join(t)
 		require.Equal(t, ranks, w.Size(), "ranks of the job")
 		t.Cleanup(func() {
-			if err := w.Finalize(); !errors.Is(err, ErrFinalized) { // by the test itself
+			if err := w.Finalize(); !errors.Is(err, ErrFinalized) { // the test may have called it
 				require.NoError(t, err)
 			}
-			if !t.Failed() { // of what a rank writes at its end, launchers lose some
+			if !t.Failed() { // launchers lose some of a rank's last output
 				require.NoError(t, os.WriteFile(filepath.Join(os.Getenv(passedFolder), strconv.Itoa(w.Rank())), nil, 0o600))
 			}
 		})
@@ -69,7 +69,7 @@ func onRanks(t *testing.T, ranks int, part func(t *testing.T, w *World)) {
 	require.Len(t, files, ranks, "ranks that passed:\n%s", out)
 }
 
-// job runs a test as the ranks of a job and gives what they wrote.
+// job runs a test as the ranks of a job and returns their output.
 func job(t *testing.T, ranks int, name string, env ...string) (string, error) {
 	t.Helper()
 	command := launcherCommand(t)
@@ -83,7 +83,7 @@ func job(t *testing.T, ranks int, name string, env ...string) (string, error) {
 	return string(out), err
 }
 
-// jobOf is the launcher's command, with what a test on one machine needs.
+// jobOf returns the launcher's command with the settings for one machine.
 func jobOf(t testing.TB, command []string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -92,7 +92,7 @@ func jobOf(t testing.TB, command []string, env ...string) *exec.Cmd {
 		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", // as in a container
 		"OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", // more ranks than processors
 		"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none", "OMPI_MCA_mpi_yield_when_idle=1")
-	if filepath.IsAbs(command[0]) { // its library lies beside it
+	if filepath.IsAbs(command[0]) { // its library is next to it
 		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(command[0])+":"+os.Getenv("PATH"))
 	}
 	cmd.Env = append(cmd.Env, env...)
@@ -105,7 +105,7 @@ var joined struct {
 	err   error
 }
 
-// join makes this process a rank, until its end.
+// join makes this process a rank until its end.
 func join(t testing.TB) *World {
 	t.Helper()
 	joined.Do(func() {
@@ -151,7 +151,7 @@ func compile(t testing.TB, program string) *pjrt.Executable {
 	return e
 }
 
-// run runs a program once and gives its outputs' bytes.
+// run runs a program once and returns its outputs' bytes.
 func run(t testing.TB, e *pjrt.Executable, args ...pjrt.Array) [][]byte {
 	t.Helper()
 	outputs, err := tryRun(t, e, args...)

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// launcher is what started this process, as the environment says.
+// launcher describes the launcher of this process.
 type launcher struct {
-	name  string // for messages, "" if there is none that is known
-	open  bool   // of Open MPI; otherwise of MPICH and its kin
-	major string // of Open MPI, "" if not known
+	name  string // for messages, "" if unknown
+	open  bool   // Open MPI; otherwise MPICH or similar
+	major string // of Open MPI, "" if unknown
 	dirs  []string
 }
 
-// launcherOf reads what launchers tell the processes that they start.
+// launcherOf reads the launcher's environment variables.
 func launcherOf(getenv func(string) string) launcher {
 	switch {
-	case getenv("OMPI_VERSION") != "" && getenv("OMPI_COMM_WORLD_SIZE") != "": // Open MPI 5 says where it is
+	case getenv("OMPI_VERSION") != "" && getenv("OMPI_COMM_WORLD_SIZE") != "": // Open MPI 5
 		l := launcher{name: "mpirun of Open MPI " + getenv("OMPI_VERSION"), open: true}
 		l.major, _, _ = strings.Cut(getenv("OMPI_VERSION"), ".")
 		if dir := getenv("OMPI_LIBDIR_LOC"); dir != "" {
@@ -33,7 +33,7 @@ func launcherOf(getenv func(string) string) launcher {
 		return l
 	case getenv("OMPI_COMM_WORLD_SIZE") != "":
 		l := launcher{name: "mpirun of Open MPI", open: true}
-		if getenv("OMPI_MCA_orte_launch") != "" { // its parts have this name up to version 4
+		if getenv("OMPI_MCA_orte_launch") != "" { // up to version 4
 			l.name, l.major = "mpirun of Open MPI 4", "4"
 		}
 		if dir := getenv("OPAL_PREFIX"); dir != "" {
@@ -54,13 +54,13 @@ func (by launcher) fits(open bool, major string) bool {
 	return by.name == "" || by.open == open && (by.major == "" || major == "" || by.major == major)
 }
 
-// names are the libraries' files. That of the MPI 5 interface has no version that is settled.
+// names are file names. The MPI 5 ABI has no settled version number.
 var names = map[string][]string{
 	"linux":  {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so", "libmpi.so"},
 	"darwin": {"libmpi.40.dylib", "libmpi.12.dylib", "libmpi_abi.1.dylib", "libmpi_abi.0.dylib", "libmpi_abi.dylib", "libmpi.dylib"},
 }
 
-// search finds the first library that fits the launcher, among the files of a root.
+// search returns the first library below root that fits the launcher.
 func search(by launcher, getenv func(string) string, root fs.FS) (string, error) {
 	if path := getenv("LAZO_MPI"); path != "" {
 		return path, nil
@@ -79,7 +79,7 @@ func search(by launcher, getenv func(string) string, root fs.FS) (string, error)
 	dirs = append(dirs, "/usr/lib/"+machine, "/usr/lib64", "/usr/lib64/openmpi/lib", "/usr/lib64/mpich/lib", "/usr/local/lib", "/usr/lib", "/opt/homebrew/lib")
 	var unfit []string
 	for _, dir := range dirs {
-		if !filepath.IsAbs(dir) { // it would be another folder for each place that the program is started in
+		if !filepath.IsAbs(dir) { // it would depend on the working directory
 			continue
 		}
 		for _, name := range names[runtime.GOOS] {
@@ -100,11 +100,11 @@ func search(by launcher, getenv func(string) string, root fs.FS) (string, error)
 	return "", fmt.Errorf("mpi: %w in LD_LIBRARY_PATH, beside the mpirun in PATH, or in the system's folders: install Open MPI or MPICH (or use lazo run, which brings one), or name the library by LAZO_MPI", ErrNotFound)
 }
 
-// rooted is an absolute path as the name of a file of fs.FS.
+// rooted converts an absolute path for fs.FS.
 func rooted(path string) string { return strings.TrimPrefix(filepath.Clean(path), "/") }
 
-// inspect tells, without loading it, whether a library is Open MPI's, and of which major version, "" if that is not
-// known: its own parts have names that changed.
+// inspect reports whether a library is Open MPI's, and its major version or "", by its dependencies, which version 5
+// renamed.
 func inspect(root fs.FS, path string) (open bool, major string) {
 	opened, err := root.Open(rooted(path))
 	if err != nil {
@@ -116,7 +116,7 @@ func inspect(root fs.FS, path string) (open bool, major string) {
 		return false, ""
 	}
 	file, err := elf.NewFile(reader)
-	if err != nil { // no ELF: another system's, whose names say it
+	if err != nil { // not ELF: only the name is left
 		return strings.Contains(path, "libmpi.40."), ""
 	}
 	libraries, err := file.ImportedLibraries()
@@ -137,7 +137,7 @@ func inspect(root fs.FS, path string) (open bool, major string) {
 	return open, major
 }
 
-// isABI tells whether a library has the interface of MPI 5, which its name says.
+// isABI checks a library's name for the MPI 5 ABI.
 func isABI(path string) bool {
 	if file, err := elf.Open(path); err == nil {
 		defer file.Close()

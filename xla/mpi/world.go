@@ -13,24 +13,23 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// World is this process's part in a job of MPI. Its methods may be called from several goroutines; those that exchange
-// values do so one after the other, and all ranks must call the same ones in the same order.
+// World is this process's membership of an MPI job. It is safe for concurrent use. Collective methods run one at a
+// time; all ranks must call them in the same order.
 type World struct {
 	library  *Library
 	place    C.lazo_place
 	warnings []string
 
-	mu       sync.Mutex // one call of the host at a time
+	mu       sync.Mutex // one call at a time
 	finished bool
-	leave    chan struct{}      // closed: MPI is to be finalized
-	left     chan C.lazo_result // what that came to
+	leave    chan struct{}      // closed to finalize MPI
+	left     chan C.lazo_result // result of the finalization
 }
 
-// Init makes the process a part of its job: MPI_Init_thread, and communicators of its own for programs and for the
-// host. It waits for all ranks of the job. A second Init in a process is [ErrTwice], a library for one thread
-// [ErrThreads]. A process that no launcher started is a job of size 1.
+// Init initializes MPI, with separate communicators for programs and the host, and waits for all ranks. Without a
+// launcher the job has size 1. A second Init returns [ErrTwice], a library without threads [ErrThreads].
 //
-// MPI may end the process where its own start fails.
+// If MPI cannot start, it may end the process.
 func (l *Library) Init() (*World, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -44,7 +43,7 @@ func (l *Library) Init() (*World, error) {
 	opened.begun = true
 	w := &World{library: l, leave: make(chan struct{}), left: make(chan C.lazo_result, 1)}
 	began := make(chan C.lazo_result)
-	// MPI wants to be finalized by the thread that initialized it, and its own threads are not to take Go's signals.
+	// The thread that initializes MPI must finalize it. MPI's threads must not take Go's signals.
 	go pjrt.WithoutSignals(func() {
 		result := C.lazo_init(&l.table, &w.place)
 		began <- result
@@ -64,26 +63,26 @@ func (l *Library) Init() (*World, error) {
 	return w, nil
 }
 
-// Library is the library that the job goes by.
+// Library returns the job's library.
 func (w *World) Library() *Library { return w.library }
 
-// Rank is this process's number, from 0.
+// Rank returns this process's rank, from 0.
 func (w *World) Rank() int { return int(w.place.rank) }
 
-// Size is the number of processes.
+// Size returns the number of processes.
 func (w *World) Size() int { return int(w.place.size) }
 
-// LocalRank is this process's number among those that share its machine's memory.
+// LocalRank returns this process's rank among those of its machine.
 func (w *World) LocalRank() int { return int(w.place.local_rank) }
 
-// LocalSize is the number of processes that share the machine's memory.
+// LocalSize returns the number of processes of this machine.
 func (w *World) LocalSize() int { return int(w.place.local_size) }
 
-// Warnings are what will slow the job down, each a sentence with what to do: a process that the launcher bound to fewer
-// processors than its share of the machine, or more processes than processors.
+// Warnings returns sentences with advice if this process is bound to fewer processors than its share, or if there are
+// more processes than processors.
 func (w *World) Warnings() []string { return append([]string{}, w.warnings...) }
 
-// enter begins a call of the host's, one at a time, until w.mu is unlocked.
+// enter begins a call. The caller unlocks w.mu.
 func (w *World) enter(what string) error {
 	w.mu.Lock()
 	if w.finished {
@@ -93,12 +92,12 @@ func (w *World) enter(what string) error {
 	return nil
 }
 
-// said is the error of a call of the host's.
+// said returns the error of a call.
 func (w *World) said(what string, r C.lazo_result) error {
 	return w.library.words(r, "rank %d of %d: %s", w.Rank(), w.Size(), what)
 }
 
-// Max sets each word to its maximum over all ranks. All give as many words.
+// Max sets each word to its maximum over all ranks, which pass the same number of words.
 func (w *World) Max(words []int64) error {
 	if err := w.enter("maximum"); err != nil {
 		return err
@@ -107,8 +106,8 @@ func (w *World) Max(words []int64) error {
 	return w.said("maximum", C.lazo_max((*C.int64_t)(unsafe.SliceData(words)), C.size_t(len(words))))
 }
 
-// Sum sets each value to its sum over all ranks, by the library's own addition: what programs exchange by, without a
-// program. All give as many values.
+// Sum sets each value to its sum over all ranks, which pass the same number of values. It uses the library's addition,
+// as programs do.
 func (w *World) Sum(values []float32) error {
 	if err := w.enter("sum"); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (w *World) Sum(values []float32) error {
 	return w.said("sum", C.lazo_sum((*C.float)(unsafe.SliceData(values)), C.size_t(len(values))))
 }
 
-// Broadcast sets data to what the root rank has in it. All give the same length.
+// Broadcast sets data to the root rank's data, of the same length.
 func (w *World) Broadcast(root int, data []byte) error {
 	if root < 0 || root >= w.Size() {
 		return fmt.Errorf("mpi: broadcast: root is %d, expected a rank of %d", root, w.Size())
@@ -129,7 +128,7 @@ func (w *World) Broadcast(root int, data []byte) error {
 	return w.said("broadcast", C.lazo_broadcast(C.int(root), unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data))))
 }
 
-// AllGather gives the parts of all ranks, in the order of the ranks. All give parts of one length.
+// AllGather returns the parts of all ranks, of one length, in rank order.
 func (w *World) AllGather(part []byte) ([]byte, error) {
 	parts := make([]byte, len(part)*w.Size())
 	if err := w.enter("gather"); err != nil {
@@ -143,7 +142,7 @@ func (w *World) AllGather(part []byte) ([]byte, error) {
 	return parts, nil
 }
 
-// Barrier waits until all ranks are in it.
+// Barrier waits until all ranks call it.
 func (w *World) Barrier() error {
 	if err := w.enter("barrier"); err != nil {
 		return err
@@ -152,8 +151,8 @@ func (w *World) Barrier() error {
 	return w.said("barrier", C.lazo_barrier())
 }
 
-// Finalize leaves the job, when all ranks do. It waits for a call of the host that is under way; programs that
-// exchange must have ended. All later calls give [ErrFinalized].
+// Finalize leaves the job, together with all ranks. It waits for running calls; programs must not exchange. Later calls
+// return [ErrFinalized].
 func (w *World) Finalize() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,11 +164,10 @@ func (w *World) Finalize() error {
 	return w.said("leave", <-w.left)
 }
 
-// Abort ends the processes of the whole job, this one with the exit code; it does not return. It may be called while
-// other calls wait.
+// Abort ends all processes of the job, this one with the exit code, even while other calls wait. It does not return.
 func (w *World) Abort(code int) { C.lazo_abort(C.int(code)) }
 
-// Handlers are the collectives, for the platform "Host".
+// Handlers returns the handlers, for the platform "Host".
 func (w *World) Handlers() []Handler { return handlers() }
 
 func handlers() []Handler {
@@ -179,11 +177,11 @@ func handlers() []Handler {
 		{"lazo.reduce_scatter", unsafe.Pointer(C.lazo_reduce_scatter)},
 		{"lazo.all_to_all", unsafe.Pointer(C.lazo_all_to_all)},
 		{"lazo.collective_permute", unsafe.Pointer(C.lazo_collective_permute)},
-		{"lazo.rank", unsafe.Pointer(C.lazo_rank)}, // no collective: which rank this is
+		{"lazo.rank", unsafe.Pointer(C.lazo_rank)}, // returns the rank
 	}
 }
 
-// Exchanges tells what the process is in now. It never waits.
+// Exchanges returns the current or last exchange. It never waits.
 func (w *World) Exchanges() Exchange {
 	now := C.lazo_now()
 	e := Exchange{Begun: uint64(now.begun), Ended: uint64(now.ended), Site: int64(now.site), Bytes: int64(now.bytes)}
@@ -194,5 +192,5 @@ func (w *World) Exchanges() Exchange {
 	return e
 }
 
-// setLimits sets how many elements go into one call of MPI, and up to how many bytes an array is packed with others.
+// setLimits sets the most elements of an MPI call, and the most bytes of a packed array.
 func setLimits(elements, packed int) { C.lazo_set_limits(C.int64_t(elements), C.int64_t(packed)) }

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// OptimizedProgram is the program as the plugin runs it, and its format: "hlo" is a serialized HloModuleProto.
+// OptimizedProgram returns the program that the plugin runs, and its format, "hlo" for a serialized HloModuleProto.
 func (e *Executable) OptimizedProgram() (program []byte, format string, err error) {
 	err = e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {
 		program, format, err = p.optimizedProgram(e.pair)
@@ -19,7 +19,6 @@ func (e *Executable) OptimizedProgram() (program []byte, format string, err erro
 	return program, format, err
 }
 
-// optimizedProgram and the functions below read what a PJRT_Executable tells, be it loaded or not.
 func (p *Plugin) optimizedProgram(executable unsafe.Pointer) (program []byte, format string, err error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -40,8 +39,7 @@ func (p *Plugin) optimizedProgram(executable unsafe.Pointer) (program []byte, fo
 	return program, goString(code.format, code.format_size), nil
 }
 
-// Fingerprint is the same for executables of the same program, options and compiler; [ErrUnimplemented] where the
-// plugin has none.
+// Fingerprint is equal for the same program, options and compiler; [ErrUnimplemented] if the plugin has none.
 func (e *Executable) Fingerprint() (string, error) {
 	var text string
 	err := e.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -55,7 +53,7 @@ func (e *Executable) Fingerprint() (string, error) {
 	return text, err
 }
 
-// Serialize gives the executable in the plugin's own form, for [Client.Load].
+// Serialize returns the executable in the plugin's format, for [Client.Load].
 func (e *Executable) Serialize() ([]byte, error) {
 	var serialized []byte
 	err := e.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -72,7 +70,7 @@ func (e *Executable) Serialize() ([]byte, error) {
 	return serialized, err
 }
 
-// CostAnalysis is what the compiler reckons of the program, such as "flops" and "bytes accessed".
+// CostAnalysis returns the compiler's estimates, such as "flops" and "bytes accessed".
 func (e *Executable) CostAnalysis() (map[string]any, error) {
 	var costs map[string]any
 	err := e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {
@@ -90,7 +88,7 @@ func (p *Plugin) costAnalysis(executable unsafe.Pointer) (map[string]any, error)
 	return goValues(args.properties, args.num_properties)
 }
 
-// Memory is what the compiler reckons of the program's memory.
+// Memory returns the compiler's estimate of the program's memory.
 func (e *Executable) Memory() (ProgramMemory, error) {
 	var m ProgramMemory
 	err := e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {

@@ -15,7 +15,7 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
   return %y : tensor<f32>
 }}`
 
-// stateProgram adds one to each of n values, in place.
+// stateProgram adds 1 to each of n values, in place.
 func stateProgram(n, size int) string {
 	var args, body, results, types []string
 	for i := range n {
@@ -95,7 +95,7 @@ func BenchmarkRunInPlace(b *testing.B) {
 	}
 }
 
-// BenchmarkRunHost gives a batch to a run, in the same call and by a buffer made before.
+// BenchmarkRunHost passes a batch to a run, as a host input and by a buffer made before.
 func BenchmarkRunHost(b *testing.B) {
 	const size = 1 << 18
 	c := openCPU(b, 1)

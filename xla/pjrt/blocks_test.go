@@ -13,7 +13,7 @@ import (
 
 const mib = 1 << 20
 
-// openKept makes a client of the CPU plugin, which keeps its blocks, and begins with none.
+// openKept returns a client of the CPU plugin with KeepBlocks and no kept blocks.
 func openKept(t *testing.T) *Client {
 	t.Helper()
 	c := openCPU(t, 1)
@@ -23,7 +23,7 @@ func openKept(t *testing.T) *Client {
 	return c
 }
 
-// putBytes makes a buffer of so many MiB whose first and last bytes are the mark.
+// putBytes makes a buffer of size MiB, with the mark in its first and last byte.
 func putBytes(t *testing.T, c *Client, size int, mark byte) *Buffer {
 	t.Helper()
 	data := make([]byte, size*mib)
@@ -40,7 +40,7 @@ func closeAll(t *testing.T, buffers ...*Buffer) {
 	}
 }
 
-// pageFaults counts the pages that the process touched for the first time.
+// pageFaults returns the number of pages that the process touched for the first time.
 func pageFaults(t *testing.T) int64 {
 	t.Helper()
 	var usage syscall.Rusage
@@ -48,7 +48,7 @@ func pageFaults(t *testing.T) int64 {
 	return usage.Minflt
 }
 
-// A run takes 64 MiB for a value between two products, which XLA does not join into one loop.
+// Each run needs 64 MiB for a value between two products that XLA does not fuse.
 func TestKeepBlocks_runsTouchNoNewPages(t *testing.T) {
 	c := openKept(t)
 	e := compile(t, c, `module @blocks { func.func public @main(%x: tensor<4096x8xf32>) -> tensor<8x8xf32> {
@@ -93,7 +93,7 @@ func TestKeepBlocks_giveBack(t *testing.T) {
 	small := putBytes(t, c, 6, 1)
 	require.Equal(t, before.Reused, countBlocks().Reused, "a block that is a third too large")
 	closeAll(t, small)
-	for mark := range byte(40) { // the block of 8 MiB is passed over
+	for mark := range byte(40) { // the block of 8 MiB is skipped
 		closeAll(t, putBytes(t, c, 5, mark))
 	}
 	require.Less(t, countBlocks().Kept, 8*mib, "a block that nobody takes")
@@ -143,7 +143,7 @@ func TestKeepBlocks_byManyAtOnce(t *testing.T) {
 	require.LessOrEqual(t, counts.Kept, counts.Most)
 }
 
-// A client that is closed leaves nothing.
+// A closed client leaves no blocks.
 func TestKeepBlocks_closedClient(t *testing.T) {
 	c := openKept(t)
 	closeAll(t, putBytes(t, c, 8, 1))
@@ -152,7 +152,7 @@ func TestKeepBlocks_closedClient(t *testing.T) {
 	require.Zero(t, countBlocks().Kept)
 }
 
-// The fake allocates by calloc alone, which is left as it is.
+// The fake plugin allocates only by calloc, which is not redirected.
 func TestKeepBlocks_ofAPluginWithoutMalloc(t *testing.T) {
 	p, err := Load(freshFake(t, buildFake(t)))
 	require.NoError(t, err)

@@ -8,10 +8,10 @@ import (
 	"unsafe"
 )
 
-// Buffer is an array on a device. Whoever got it closes it.
+// Buffer is an array on a device. The caller that receives it closes it.
 //
-// A [Call] that replaces a buffer changes what the Buffer holds; it stays the same Buffer. A run that an argument was
-// donated to deletes the array: the Buffer is still to be closed, but holds nothing.
+// A [Call] may replace the array that a Buffer holds. A run deletes the array of a donated argument; the Buffer must
+// still be closed.
 type Buffer struct {
 	*object
 	shape  Shape
@@ -34,13 +34,12 @@ func destroyBuffer(p *Plugin, ptr unsafe.Pointer) error {
 	return p.failure("Buffer_Destroy", C.lazo_destroy_buffer(p.api, ptr))
 }
 
-// Shape is the type and dimensions of the array.
+// Shape returns the dtype and dimensions.
 func (b *Buffer) Shape() Shape { return b.shape }
 
-// Device is where the array is.
+// Device returns the device that holds the array.
 func (b *Buffer) Device() *Device { return b.device }
 
-// with runs f while the buffer is in use.
 func (b *Buffer) with(f func(p *Plugin, api *C.lazo_Api) error) error {
 	if err := b.use(); err != nil {
 		return err
@@ -49,7 +48,7 @@ func (b *Buffer) with(f func(p *Plugin, api *C.lazo_Api) error) error {
 	return firstError(f(p, p.api), b.done())
 }
 
-// Size is the memory that the array takes on the device, in bytes.
+// Size returns the array's memory on the device in bytes.
 func (b *Buffer) Size() (int64, error) {
 	var args C.lazo_Buffer_OnDeviceSizeInBytes_Args
 	err := b.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -59,7 +58,7 @@ func (b *Buffer) Size() (int64, error) {
 	return int64(args.on_device_size_in_bytes), err
 }
 
-// Ready gives an event for the time at which the array is computed. A failed computation is the event's error.
+// Ready returns an event for the end of the array's computation, with its error.
 func (b *Buffer) Ready() (*Event, error) {
 	var event *Event
 	err := b.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -73,7 +72,7 @@ func (b *Buffer) Ready() (*Event, error) {
 	return event, err
 }
 
-// Delete frees the array's memory as soon as no program needs it. The Buffer stays to be closed.
+// Delete frees the array as soon as no program needs it. The Buffer must still be closed.
 func (b *Buffer) Delete() error {
 	return b.with(func(p *Plugin, api *C.lazo_Api) error {
 		args := C.lazo_Buffer_Delete_Args{buffer: b.ptr}
@@ -81,7 +80,7 @@ func (b *Buffer) Delete() error {
 	})
 }
 
-// IsDeleted tells whether the array is gone: deleted, or donated to a run.
+// IsDeleted reports whether the array was deleted or donated to a run.
 func (b *Buffer) IsDeleted() (bool, error) {
 	deleted := false
 	err := b.with(func(p *Plugin, _ *C.lazo_Api) (err error) {
@@ -114,5 +113,5 @@ func (b *Buffer) CopyTo(device *Device) (*Buffer, error) {
 	return copied, err
 }
 
-// Close gives the buffer up. Its memory is free when no program and no [View] needs it.
+// Close releases the buffer. The memory is freed when no program and no [View] needs it.
 func (b *Buffer) Close() error { return closeNow(b) }

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestF40_RoundTrips: what is put is what is fetched, bit for bit.
+// Fetched data is bit-identical to the data that was put.
 func TestF40_RoundTrips(t *testing.T) {
 	d := openCPU(t, 1).Devices()[0]
 	checks := 0
@@ -28,7 +28,7 @@ func TestF40_RoundTrips(t *testing.T) {
 				size, err := a.Shape.Size()
 				require.NoError(rt, err)
 				a.Data = rapid.SliceOfN(rapid.Byte(), size, size).Draw(rt, "data")
-				for i := range a.Data { // a bool has two values, an element of 4 or 2 bits is the low part of a byte
+				for i := range a.Data { // a bool is 0 or 1; elements of 4 or 2 bits take the low bits of a byte
 					switch {
 					case dtype == Bool:
 						a.Data[i] &= 1
@@ -111,7 +111,7 @@ func TestArraysThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalidArgument)
 }
 
-// aligned gives memory that the CPU plugin can use without a copy.
+// aligned returns memory that the CPU plugin can use without a copy.
 func aligned(n int) []byte {
 	block := make([]byte, n+64)
 	at := -uintptr(unsafe.Pointer(&block[0])) % 64

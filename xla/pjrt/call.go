@@ -11,18 +11,18 @@ import (
 	"unsafe"
 )
 
-// Call is a program with its arguments, to be run again and again: one run is one call of C, however many arguments.
+// Call is a program with its arguments, for repeated runs of one C call each.
 //
-// A Call owns neither its buffers nor its program; it only uses them. Several Calls can have the same buffers: a run
-// that replaces a buffer in one replaces it in all.
+// A Call owns neither its buffers nor its program. Several Calls can share buffers: a run of one replaces a buffer in
+// all.
 type Call struct {
 	*object
 	run     launch
-	args    []*Buffer // device after device; nil for host inputs, and for what was not set
-	inPlace []bool    // for each argument
+	args    []*Buffer // by device; nil for host inputs and unset arguments
+	inPlace []bool    // by argument
 	host    []HostInput
-	sizes   []int // of the host inputs, in bytes
-	reads   []int // the outputs of [CallOptions].Read
+	sizes   []int // of host inputs, in bytes
+	reads   []int // see CallOptions.Read
 	pin     runtime.Pinner
 }
 
@@ -32,11 +32,10 @@ var callKind = &kind{name: "call", live: &live.calls, free: func(o *object) erro
 	return err
 }}
 
-// keptBytes is the most that a host input has for which a buffer is kept from run to run: to copy so much takes less
-// time than to make and destroy a buffer.
+// keptBytes is the largest host input whose buffer is kept: copying is faster than a new buffer.
 const keptBytes = 16 << 10
 
-// NewCall prepares runs of the program on its devices.
+// NewCall prepares runs of the program. A portable program returns [ErrInvalidArgument].
 func (e *Executable) NewCall(options CallOptions) (*Call, error) {
 	if err := e.use(); err != nil {
 		return nil, err
@@ -114,7 +113,6 @@ func (e *Executable) newCall(options CallOptions) (*Call, error) {
 	return collect(c), nil
 }
 
-// prepareHost fills in the arguments of PJRT's calls for host inputs, but for the address.
 func (c *Call) prepareHost() {
 	dims := unsafe.Slice(c.run.c.host_dims, len(c.host)*maxDims)
 	for h, input := range c.host {
@@ -130,8 +128,7 @@ func (c *Call) prepareHost() {
 	}
 }
 
-// keepHost makes the buffers that small host inputs have from run to run, where a device shares the host's memory.
-// What the program may write over gets a new one each time.
+// keepHost makes the kept buffers of host inputs. Donated arguments need a new buffer in each run.
 func (c *Call) keepHost(donated map[int]int) error {
 	zeros := make([]byte, keptBytes)
 	p := c.run.of.client.plugin
@@ -154,7 +151,7 @@ func (c *Call) hostArgs() []C.lazo_Client_BufferFromHostBuffer_Args {
 	return unsafe.Slice(c.run.c.host, len(c.run.devices)*len(c.host))
 }
 
-// Set gives an argument its buffer, on a device by its place in [Executable.Devices]. It stays until another is set.
+// Set sets an argument of the following runs. device is an index of [Executable.Devices].
 func (c *Call) Set(device, argument int, b *Buffer) error {
 	if err := c.useAlone(); err != nil {
 		return err
@@ -178,8 +175,8 @@ func (c *Call) set(device, argument int, b *Buffer) error {
 	return nil
 }
 
-// KeepArguments says whether following runs copy what they were compiled to write over. A run that waits and fails
-// then loses nothing; it needs memory for both.
+// KeepArguments sets whether following runs copy donated arguments, which needs more memory. A failed [Call.Run] then
+// loses nothing.
 func (c *Call) KeepArguments(keep bool) error {
 	if err := c.useAlone(); err != nil {
 		return err
@@ -193,17 +190,17 @@ func (c *Call) KeepArguments(keep bool) error {
 	return firstError(c.run.keep(list), c.doneAlone())
 }
 
-// Run runs the program and waits until it has ended. host is the memory of the host inputs, device after device; it is
-// not used after Run. The outputs that take no argument's place come back for each device, and are the caller's.
+// Run runs the program and waits for its end. host has the memory of the host inputs, device after device; it is not
+// used after Run. Run returns, by device, the outputs that replace no argument. The caller owns them.
 //
-// A [*RunError] says what is left of the arguments. [ErrBusy] and [ErrClosed] say that nothing was done.
+// A [*RunError] lists the lost arguments. [ErrBusy] and [ErrClosed] mean that nothing was done.
 func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
 	return c.RunInto(nil, host...)
 }
 
-// RunInto is Run with memory for each of [CallOptions].Read, device after device, of exactly the output's bytes, row
-// after row: these outputs are copied there within the same call of C, and no Buffer is made of them. Without memory
-// it is Run. An error of the copy is a [*RunError] of a program that ended well.
+// RunInto is Run that copies the outputs of [CallOptions].Read to memory and makes no Buffers of them. memory has one
+// slice for each, device after device, of exactly the output's size, row-major. If memory is empty it is Run. An error
+// of the copy is a [*RunError] with Ran set.
 func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 	x, err := c.start(C.LAZO_RUN, host, memory)
 	if err != nil {
@@ -212,13 +209,12 @@ func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 	return x.Outputs, nil
 }
 
-// Start is Run without the wait. The buffers of arguments hold the outputs at once, and other runs can follow; the
-// host's memory was copied. An error that comes later is that of the events and the buffers: then what was replaced is
-// lost.
+// Start is Run without the wait. It copies the host inputs. Replaced arguments hold the outputs at once, for further
+// runs. A later error is that of the events and buffers; replaced arguments are then lost.
 func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_START, host, nil) }
 
-// StartShared is Start without the copy, where the device can use the host's memory: it must not be changed before the
-// run has ended ([Execution.Await]).
+// StartShared is Start without the copy, on devices that can use host memory. Do not change the memory before the run
+// ends ([Execution.Await]).
 func (c *Call) StartShared(host ...[]byte) (*Execution, error) {
 	return c.start(C.LAZO_STAY, host, nil)
 }
@@ -232,7 +228,7 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 		return nil, err
 	}
 	defer func() { err = firstError(err, c.run.of.done()) }()
-	var until []*held // of each device, if the memory is used after the call
+	var until []*held // by device, if the host's memory is used after the call
 	if mode == C.LAZO_STAY {
 		for range c.run.devices {
 			until = append(until, new(held))
@@ -269,7 +265,7 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 		}
 	}
 	if err := c.run.failure(); err != nil {
-		if c.run.c.ran != 0 { // the outputs exist and have to be freed
+		if c.run.c.ran != 0 { // the outputs must be freed
 			if x, resultErr := c.run.results(until); resultErr == nil {
 				_ = x.Close()
 			}
@@ -279,13 +275,13 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 	return c.run.results(until)
 }
 
-// point has a place in C's memory point at Go's, which is pinned; as a number, not as a pointer: Go's collector would
-// look at what the place pointed at before, which it may have freed since the run that was before, and end the process.
+// point stores a pinned Go address as a number. A pointer store would show Go's collector the old value, which may be
+// freed memory, and end the process.
 func point(place *unsafe.Pointer, to *byte) {
 	*(*uintptr)(unsafe.Pointer(place)) = uintptr(unsafe.Pointer(to))
 }
 
-// giveHost points the run at the host inputs' memory, pinned for the call, or until the event of its device.
+// giveHost pins the host inputs for the call, or until the device's event.
 func (c *Call) giveHost(host [][]byte, until []*held) error {
 	if want := len(c.run.devices) * len(c.host); len(host) != want {
 		return fmt.Errorf("pjrt: call %s: %w: expected %d host inputs, got %d", c.run.of.name, ErrInvalidArgument, want, len(host))
@@ -308,7 +304,6 @@ func (c *Call) giveHost(host [][]byte, until []*held) error {
 	return nil
 }
 
-// giveRead points the run at the memory that outputs are read to, pinned for the call.
 func (c *Call) giveRead(memory [][]byte) error {
 	if len(memory) == 0 {
 		return nil
@@ -338,13 +333,12 @@ func (c *Call) forgetRead(memory [][]byte) {
 	}
 }
 
-// readPlace is where the run has the memory of one of the outputs to be read, device after device.
 func (c *Call) readPlace(i int) *C.lazo_read {
 	outs := len(c.run.of.outputs)
 	return &unsafe.Slice(c.run.c.read, len(c.run.devices)*outs)[i/len(c.reads)*outs+c.reads[i%len(c.reads)]]
 }
 
-// hold takes the buffer of an argument for a run: alone if it is to be replaced.
+// hold takes an argument's buffer for a run, exclusively if it is replaced.
 func (c *Call) hold(i int) error {
 	n := len(c.inPlace)
 	b := c.args[i]
@@ -367,7 +361,7 @@ func (c *Call) hold(i int) error {
 	return nil
 }
 
-// release gives back the first held arguments.
+// release releases the first held arguments.
 func (c *Call) release(held int) error {
 	var first error
 	for i, b := range c.args[:held] {
@@ -384,5 +378,5 @@ func (c *Call) release(held int) error {
 	return first
 }
 
-// Close gives the call up, but not its buffers and its program.
+// Close releases the call, but not its buffers and its program.
 func (c *Call) Close() error { return closeNow(c) }

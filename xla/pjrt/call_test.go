@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// stepProgram is a step of training in small: two values of state, a batch from the host, one number for the logs.
+// stepProgram is a small training step: two values of state, a batch from the host, one number for the logs.
 const stepProgram = `module @step {
 func.func @main(%sum: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %n: tensor<i32> {tf.aliasing_output = 1 : i32},
     %scale: tensor<f32>, %batch: tensor<4xf32>) -> (tensor<4xf32>, tensor<i32>, tensor<f32>) {
@@ -29,7 +29,7 @@ func stepOptions() CallOptions {
 	return CallOptions{InPlace: map[int]int{0: 0, 1: 1}, Host: []HostInput{{3, Shape{Float32, []int{4}}}}, Read: []int{2}}
 }
 
-// TestCallIsTheSameAsByHand: any sequence of runs, waiting or not, donating or not, gives what the sums give.
+// Any sequence of runs, waiting or not, donating or not, returns the expected sums.
 func TestCallIsTheSameAsByHand(t *testing.T) {
 	c := openCPU(t, 1)
 	e := compile(t, c, stepProgram, CompileOptions{})
@@ -77,7 +77,7 @@ func TestCallIsTheSameAsByHand(t *testing.T) {
 			default:
 				x, err := call.Start(Bytes(batch))
 				require.NoError(rt, err)
-				clear(batch) // its memory is free again
+				clear(batch) // the batch's memory is free to reuse
 				out = x.Outputs[0]
 				require.NoError(rt, x.Done[0].Close())
 			}
@@ -92,7 +92,7 @@ func TestCallIsTheSameAsByHand(t *testing.T) {
 	})
 }
 
-// TestInPlaceKeepsOneCopy: the state's memory is the same before and after.
+// The state's memory has the same address before and after.
 func TestInPlaceKeepsOneCopy(t *testing.T) {
 	c := openCPU(t, 1)
 	const size = 1 << 16
@@ -124,7 +124,7 @@ func TestInPlaceKeepsOneCopy(t *testing.T) {
 	assert.Equal(t, map[int]int{0: 0}, donated)
 }
 
-// Two calls of different programs work on one state, as training and evaluation do.
+// Two calls of different programs use one state, as training and evaluation do.
 func TestCallsShareTheirBuffers(t *testing.T) {
 	c := openCPU(t, 1)
 	a, state := stateCall(t, c, 1, 4)
@@ -193,7 +193,7 @@ func TestCallOptionsThatAreRefused(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestG04_F17_OutOfMemory: a program that does not fit fails with its state intact.
+// A program that does not fit in memory fails, and its state is intact.
 func TestG04_F17_OutOfMemory(t *testing.T) {
 	c := openCPU(t, 1)
 	const huge = 1 << 42 // elements: 16 TiB

@@ -11,28 +11,28 @@ import (
 	"unsafe"
 )
 
-// Client is a connection to the devices of a plugin. It owns all that is made with it.
+// Client is a connection to a plugin's devices. It owns all objects made with it.
 type Client struct {
 	plugin *Plugin
 	ptr    unsafe.Pointer
 	name   string
-	text   string // the platform's version
+	text   string // platform version
 	index  int
 	all    []*Device
 	local  []*Device
 	store  *keyValues
 
 	mu     sync.Mutex
-	idle   sync.Cond // something that kept the client open is gone
+	idle   sync.Cond // signals fewer users or objects
 	closed bool
 	freed  chan struct{} // closed when Close has freed the client
 	users  int
 	first  *object
 }
 
-// NewClient makes a client. options are the plugin's own, such as "cpu_device_count"; values are string, int64,
-// []int64, float32 or bool. store, which may be nil, is how clients of several processes find each other, where the
-// options say so ("node_id" and "num_nodes" of GPUs' plugins); it is used until the client is closed.
+// NewClient creates a client. options are the plugin's, such as "cpu_device_count", of type string, int64, []int64,
+// float32 or bool. store connects the clients of several processes, if the options ask for it (GPU plugins: "node_id"
+// and "num_nodes"). It may be nil, and is used until Close.
 func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -65,7 +65,6 @@ func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client
 	return c, nil
 }
 
-// describe reads what never changes.
 func (c *Client) describe() error {
 	api := c.plugin.api
 	name := C.lazo_Client_PlatformName_Args{client: c.ptr}
@@ -96,7 +95,7 @@ func (c *Client) describe() error {
 	return err
 }
 
-// devicesOf finds the devices that the plugin gave pointers of.
+// devicesOf finds the devices of PJRT's pointers.
 func (c *Client) devicesOf(list []unsafe.Pointer) ([]*Device, error) {
 	devices := make([]*Device, len(list))
 	for i, ptr := range list {
@@ -112,26 +111,26 @@ func (c *Client) devicesOf(list []unsafe.Pointer) ([]*Device, error) {
 	return devices, nil
 }
 
-// Plugin is the library that the client is of.
+// Plugin returns the client's plugin.
 func (c *Client) Plugin() *Plugin { return c.plugin }
 
-// Platform is the platform's name, "cpu" or "cuda".
+// Platform returns the platform's name, such as "cpu" or "cuda".
 func (c *Client) Platform() string { return c.name }
 
-// PlatformVersion is the plugin's text about the version of its platform.
+// PlatformVersion returns the plugin's text about the platform's version.
 func (c *Client) PlatformVersion() string { return c.text }
 
-// ProcessIndex is this process's number among those that the client connects, 0 for one alone.
+// ProcessIndex returns this process's index, 0 for a single process.
 func (c *Client) ProcessIndex() int { return c.index }
 
-// Devices are all devices, of all processes.
+// Devices returns the devices of all processes.
 func (c *Client) Devices() []*Device { return append([]*Device{}, c.all...) }
 
-// AddressableDevices are the devices of this process: those that buffers and programs can be put on.
+// AddressableDevices returns this process's devices, which can hold buffers and run programs.
 func (c *Client) AddressableDevices() []*Device { return append([]*Device{}, c.local...) }
 
-// Close closes all that was made with the client, waits for calls that are under way, and ends the connection. What is
-// used later, and a second Close, give [ErrClosed]; a second Close returns after the first.
+// Close closes all objects of the client, waits for running calls, and frees the client. Later uses, and a second Close
+// (after the first), return [ErrClosed].
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -148,7 +147,7 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	var first error
 	for _, o := range open {
-		// Somebody else may have closed it since: that is no failure of this Close.
+		// Closed by another goroutine in between.
 		if err := o.close(); err != nil && !isClosed(err) && first == nil {
 			first = err
 		}
@@ -194,7 +193,7 @@ func (c *Client) done() {
 	c.idle.Broadcast()
 }
 
-// adopt puts an object on the client's list, unless the client is closed.
+// adopt adds an object, unless the client is closed.
 func (c *Client) adopt(o *object) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

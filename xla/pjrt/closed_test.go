@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestF41_UseAfterClose calls every method after Close: of the thing, and of its client.
+// Every method after Close, of the value or of its client, returns ErrClosed.
 func TestF41_UseAfterClose(t *testing.T) {
 	count := 0
 	for _, whole := range []bool{false, true} {
@@ -75,7 +75,7 @@ func TestF41_UseAfterClose(t *testing.T) {
 			require.ErrorIs(t, f(), ErrClosed, "%s, client closed: %v", name, whole)
 			count++
 		}
-		// What never changes can still be asked for.
+		// Constant properties remain available.
 		assert.Equal(t, "4xf32", b.Shape().String())
 		assert.Equal(t, "state", e.Name())
 		assert.Equal(t, "cpu", c.Platform())
@@ -83,7 +83,7 @@ func TestF41_UseAfterClose(t *testing.T) {
 	t.Logf("%d calls after Close: ErrClosed each", count)
 }
 
-// TestF41_CloseWhileInUse closes things while other goroutines use them: a typed error or the result, never a crash.
+// Close during use by other goroutines: a typed error or the result, never a crash.
 func TestF41_CloseWhileInUse(t *testing.T) {
 	const rounds = 60
 	results := map[string]int{}

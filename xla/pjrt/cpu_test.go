@@ -30,7 +30,7 @@ var loadCPU = sync.OnceValues(func() (*Plugin, error) {
 	return Load(plugin.Path)
 })
 
-// openCPU makes a client with so many devices, closed with the test.
+// openCPU returns a client with a number of devices. The test closes it.
 func openCPU(t testing.TB, devices int) *Client {
 	t.Helper()
 	p, err := loadCPU()
@@ -44,7 +44,7 @@ func openCPU(t testing.TB, devices int) *Client {
 			require.NoError(t, err)
 		}
 		left := Live()
-		left.Collected = before.Collected // what a test left to the client's Close the collector may have found first
+		left.Collected = before.Collected // the collector may close what a test left to the client
 		require.Equal(t, before, left, "what is left after the client was closed")
 	})
 	return c
@@ -102,7 +102,7 @@ func TestPluginAndDevices(t *testing.T) {
 	}
 }
 
-// resident is the memory of this process, 0 where /proc does not tell.
+// resident returns the memory of this process, or 0 without /proc.
 func resident(t *testing.T) (bytes int) {
 	t.Helper()
 	debug.FreeOSMemory()
@@ -128,7 +128,7 @@ func TestF18_fortyThousandRuns(t *testing.T) {
 		made += runs
 	}
 	run()
-	var grown []int // by each further part: what leaks grows in all of them, what a compilation left is taken up once
+	var grown []int // growth by part: a leak grows in all parts, a compilation only in one
 	for len(grown) < 3 || slices.Min(grown) > 1<<20 && len(grown) < 8 {
 		before := resident(t)
 		run()
@@ -143,7 +143,7 @@ func TestF18_fortyThousandRuns(t *testing.T) {
 		require.NoError(t, b.Close())
 	}
 	assert.Equal(t, start, Live(), "after the runs")
-	if !testing.Short() { // under the race detector, whose own memory says nothing
+	if !testing.Short() { // the race detector's memory hides the process's
 		assert.Less(t, slices.Min(grown), 1<<20, "an event that is left in each run, which nobody counts, takes 360 bytes: %v", grown)
 	}
 	sum := float32(2 + made + runs/10)
@@ -182,7 +182,7 @@ func.func @main(%%x: tensor<%[1]dx%[1]dxf32>) -> tensor<%[1]dx%[1]dxf32> {
 %%0 = stablehlo.add %%x, %%x : tensor<%[1]dx%[1]dxf32>
 %[2]sreturn %%%[3]d : tensor<%[1]dx%[1]dxf32>
 }}`, n, body.String(), products), CompileOptions{})
-	one := make([]float32, n*n) // half the unit matrix: its double is its own power
+	one := make([]float32, n*n) // half the unit matrix: its double is idempotent
 	for i := range n {
 		one[i*n+i] = 0.5
 	}

@@ -20,14 +20,14 @@ import (
 
 func init() { child = crash }
 
-// raise sends a signal to one thread of this process, as abort and a fault do.
+// raise sends a signal to one thread of this process, like abort or a fault.
 func raise(thread int, s syscall.Signal) {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(os.Getpid()), uintptr(thread), uintptr(s)); errno != 0 {
 		panic(errno)
 	}
 }
 
-// ofThePlugin is a thread that the plugin started.
+// ofThePlugin returns a thread that the plugin started.
 func ofThePlugin() int {
 	own, err := os.ReadFile("/proc/self/comm")
 	if err != nil {
@@ -49,7 +49,7 @@ func ofThePlugin() int {
 	panic("the plugin has no thread")
 }
 
-// crash does the task of a child.
+// crash runs the task of a child process.
 func crash(where, what string) {
 	if what == "silent" {
 		DieBySignal()
@@ -74,7 +74,7 @@ func crash(where, what string) {
 		}()
 	}
 	runtime.LockOSThread()
-	end := func() { <-time.After(time.Minute) } // the signal comes before
+	end := func() { <-time.After(time.Minute) } // the signal comes first
 	switch where {
 	case "plugin":
 		raise(ofThePlugin(), s)
@@ -104,8 +104,8 @@ func crash(where, what string) {
 	os.Exit(3)
 }
 
-// TestS57_deathsSpeak: a thread of the plugin that gets the signal of a fault ends the process with a line that names
-// what was compiled, and by the same signal as without the line. Threads of Go have Go's trace and no such line.
+// S57: if a thread of the plugin receives a fault's signal, the process prints a line that names the compilation, and
+// dies by the same signal. A fault on a thread of Go prints Go's trace and no such line.
 func TestS57_deathsSpeak(t *testing.T) {
 	const line = "lazo: a thread of the XLA plugin got "
 	self, err := os.Executable()
@@ -113,8 +113,8 @@ func TestS57_deathsSpeak(t *testing.T) {
 	long := strings.Repeat("c", 80)
 	for _, row := range []struct {
 		where, what string
-		signal      syscall.Signal // that ends it; 0: it ends by itself
-		says        string         // the beginning of what it says; "": nothing
+		signal      syscall.Signal // signal of its death; 0: it exits
+		says        string         // start of its output; "": none
 		contains    string
 	}{
 		{"plugin", "", syscall.SIGABRT, line + "SIGABRT. Go has no trace", "ulimit -v"},
@@ -152,7 +152,7 @@ func TestS57_deathsSpeak(t *testing.T) {
 	}
 }
 
-// TestS57_goPanics: a fault in Go's own code is a panic of Go, with the handler of the plugin's threads before Go's.
+// S57: a fault in Go code is a Go panic, although the plugin's handler comes before Go's.
 func TestS57_goPanics(t *testing.T) {
 	openCPU(t, 1)
 	var nowhere *int

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Device is one device of a client. It lives as long as the client and needs no Close.
+// Device is a device of a client. It lives as long as the client and has no Close.
 type Device struct {
 	client      *Client
 	ptr         unsafe.Pointer
@@ -30,7 +30,6 @@ func newDevice(c *Client, ptr unsafe.Pointer) (*Device, error) {
 	return d, nil
 }
 
-// describeDevice reads a PJRT_DeviceDescription.
 func (p *Plugin) describeDevice(description unsafe.Pointer) (DeviceDescription, error) {
 	id := C.lazo_DeviceDescription_Id_Args{device_description: description}
 	process := C.lazo_DeviceDescription_ProcessIndex_Args{device_description: description}
@@ -51,19 +50,19 @@ func (p *Plugin) describeDevice(description unsafe.Pointer) (DeviceDescription, 
 	}, nil
 }
 
-// ID is the device's number, unique among the devices of all processes.
+// ID returns the device's number, unique over all processes.
 func (d *Device) ID() int { return d.about.ID }
 
-// ProcessIndex is the number of the process that the device belongs to.
+// ProcessIndex returns the index of the device's process.
 func (d *Device) ProcessIndex() int { return d.about.Process }
 
-// Kind is the vendor's name of the device, "NVIDIA H100".
+// Kind returns the vendor's name, such as "NVIDIA H100".
 func (d *Device) Kind() string { return d.about.Kind }
 
-// String is the plugin's text about the device.
+// String returns the plugin's text about the device.
 func (d *Device) String() string { return d.about.Text }
 
-// Attributes are what the plugin tells of the device.
+// Attributes returns the plugin's attributes of the device.
 func (d *Device) Attributes() (map[string]any, error) {
 	if err := d.client.use(); err != nil {
 		return nil, err
@@ -106,7 +105,7 @@ func (d *Device) Memories() ([]Memory, error) {
 	return memories, nil
 }
 
-// MemoryStats asks for the state of the device's memory; [ErrUnimplemented] where the plugin keeps none, as the CPU's.
+// MemoryStats returns the state of the device's memory; [ErrUnimplemented] if the plugin keeps none, as on CPUs.
 func (d *Device) MemoryStats() (MemoryStats, error) {
 	if err := d.client.use(); err != nil {
 		return MemoryStats{}, err

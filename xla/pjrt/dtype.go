@@ -6,10 +6,10 @@ import (
 	"unsafe"
 )
 
-// DType is the type of an array's elements. The numbers are those of PJRT_Buffer_Type, which are GoMLX's too.
+// DType is an array's dtype, numbered as PJRT_Buffer_Type and GoMLX's dtypes.
 type DType int
 
-// The types. Elements of less than a byte take a byte each on the host, the low bits of it.
+// The dtypes. On the host, elements of less than a byte take the low bits of one.
 const (
 	Invalid DType = iota
 	Bool
@@ -43,11 +43,10 @@ const (
 	F4E2M1FN
 )
 
-// maxDims is how many dimensions an array can have in lazo.
+// maxDims is the largest rank in lazo.
 const maxDims = 64 // LAZO_MAX_DIMS
 
-// dtypes holds, in the order of the numbers: the name in StableHLO, the size in bytes on the host, and the number in
-// XLA's own protocol buffers.
+// dtypes has the name in StableHLO, the bytes per element on the host, and the number in XLA's protocol buffers.
 var dtypes = []struct {
 	name      string
 	size      int
@@ -61,7 +60,7 @@ var dtypes = []struct {
 	{"f8E4M3", 1, 28}, {"f8E3M4", 1, 29}, {"f8E8M0FNU", 1, 33}, {"f4E2M1FN", 1, 32},
 }
 
-// String is the type's name in StableHLO, "f32".
+// String returns the name in StableHLO, such as "f32".
 func (d DType) String() string {
 	if d < 0 || int(d) >= len(dtypes) {
 		return fmt.Sprintf("dtype %d", int(d))
@@ -69,7 +68,7 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// Size is the bytes that an element takes on the host, 0 for what has no elements.
+// Size returns the bytes per element on the host, 0 for dtypes without elements.
 func (d DType) Size() int {
 	if d < 0 || int(d) >= len(dtypes) {
 		return 0
@@ -77,18 +76,18 @@ func (d DType) Size() int {
 	return dtypes[d].size
 }
 
-// packed tells whether a device may hold several elements in a byte.
+// packed reports whether a device may store several elements in a byte.
 func (d DType) packed() bool {
 	return slices.Contains([]DType{Int4, Uint4, Int2, Uint2, F4E2M1FN}, d)
 }
 
-// Shape is the type and the dimensions of an array. It is not to be changed once given away.
+// Shape is the dtype and the dimensions of an array. Do not change a shared Shape.
 type Shape struct {
 	DType DType
-	Dims  []int // none for a single value
+	Dims  []int // none for a scalar
 }
 
-// String is the shape as StableHLO writes it, "2x3xf32".
+// String returns the shape as in StableHLO, such as "2x3xf32".
 func (s Shape) String() string {
 	text := ""
 	for _, d := range s.Dims {
@@ -97,12 +96,12 @@ func (s Shape) String() string {
 	return text + s.DType.String()
 }
 
-// Equal tells whether type and dimensions are the same.
+// Equal reports whether dtype and dimensions are equal.
 func (s Shape) Equal(other Shape) bool {
 	return s.DType == other.DType && slices.Equal(s.Dims, other.Dims)
 }
 
-// Size is the bytes that the array takes on the host, row after row. It fails for shapes that no array has.
+// Size returns the bytes of the array on the host, or an error for invalid shapes.
 func (s Shape) Size() (int, error) {
 	size := s.DType.Size()
 	if size == 0 || len(s.Dims) > maxDims {
@@ -127,13 +126,13 @@ func (s Shape) Size() (int, error) {
 	return size, nil
 }
 
-// Number is what the elements of an array on the host can be.
+// Number lists the types of elements on the host.
 type Number interface {
 	~bool | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 |
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// Bytes is the memory of a slice of numbers, as it is; no copy.
+// Bytes returns the memory of a slice, without a copy.
 func Bytes[T Number](values []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(one)))

@@ -7,8 +7,7 @@ import (
 	"runtime"
 )
 
-// checkFormat reads the ELF headers: a whole shared library for this processor.
-// A library that was cut short has lost its section headers, which come last.
+// checkFormat checks for a shared library of this processor. Truncated files lack the section headers at the end.
 func checkFormat(file io.ReaderAt, size int64) error {
 	library, err := elf.NewFile(file)
 	if err != nil {

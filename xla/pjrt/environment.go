@@ -10,20 +10,18 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Environment gives the variables to set before the plugin at path is loaded.
-// A value that the user has set, as seen through getenv, is kept.
+// Environment returns the variables to set before loading the plugin at path. It keeps the user's values, read by
+// getenv.
 //
-//   - TF_CPP_MIN_LOG_LEVEL=2: errors only; XLA's start-up chatter goes to stderr. For a CPU plugin 3, what ends the
-//     process: PJRT API 0.106 logs an error for each program that it loads from a cache, of features of the processor
-//     that are hints to its compiler. Errors of calls are not logged but returned.
-//   - XLA_FLAGS: for a CUDA plugin, where ptxas and libdevice lie beside it.
-//   - TPU_SKIP_MDS_QUERY=1 and TPU_WORKER_HOSTNAMES=localhost: for libtpu on a machine that has no TPU. It would ask the
-//     cloud's metadata server for minutes, over the network, before it says that there is none.
+//   - TF_CPP_MIN_LOG_LEVEL=2 limits XLA's log on stderr to errors; 3, for CPU plugins, to fatal errors: PJRT API 0.106
+//     logs errors about processor features for programs from a cache. Errors of calls are returned, not logged.
+//   - XLA_FLAGS has the folder of ptxas and libdevice, if it is next to a CUDA plugin.
+//   - TPU_SKIP_MDS_QUERY=1 and TPU_WORKER_HOSTNAMES=localhost spare libtpu minutes of queries to the cloud's metadata
+//     server on a machine without TPU.
 func Environment(path string, getenv func(string) string) map[string]string {
 	return environment("/", path, getenv)
 }
 
-// environment is that of the machine whose files lie below root.
 func environment(root, path string, getenv func(string) string) map[string]string {
 	set := map[string]string{}
 	if strings.Contains(filepath.Base(path), "libtpu") && !mayHaveTPU(root) {
@@ -49,9 +47,8 @@ func environment(root, path string, getenv func(string) string) map[string]strin
 	return set
 }
 
-// mayHaveTPU tells whether the machine whose files lie below root may have a TPU: a device node of one, or a device of
-// Google's on the PCI bus that is no disk or network card of its virtual machines. Where there is no PCI bus to be
-// seen, as in some containers, it may have one.
+// mayHaveTPU looks for a TPU's device node, or a PCI device of Google's that is neither disk nor network card. Without
+// a visible PCI bus, as in some containers, it returns true.
 func mayHaveTPU(root string) bool {
 	for _, nodes := range []string{"dev/accel*", "dev/vfio/[0-9]*"} {
 		if found, err := filepath.Glob(filepath.Join(root, nodes)); err != nil || len(found) > 0 {
@@ -79,9 +76,8 @@ func mayHaveTPU(root string) bool {
 	return false
 }
 
-// cudaDataDir finds the folder with nvvm/libdevice near a CUDA plugin, "" if
-// there is none: CUDA's wheels put it in nvidia/cu13 or nvidia/cuda_nvcc, beside
-// the plugin or up to two levels above. XLA runs the programs in there, so others' do not count.
+// cudaDataDir returns the folder with nvvm/libdevice, or "": nvidia/cu13 or nvidia/cuda_nvcc in CUDA's wheels, next to
+// the plugin or up to two levels above. XLA runs its programs, so other users must not own them.
 func cudaDataDir(path string) string {
 	if !strings.Contains(strings.ToLower(filepath.Base(path)), "cuda") {
 		return ""

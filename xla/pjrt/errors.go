@@ -12,7 +12,7 @@ import (
 // Code is PJRT's status code, the same as Abseil's and gRPC's.
 type Code int
 
-// The codes that PJRT returns.
+// PJRT's codes.
 const (
 	Cancelled Code = iota + 1
 	Unknown
@@ -38,7 +38,7 @@ var codeNames = []string{
 	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// String gives the code's name in Abseil, "RESOURCE_EXHAUSTED".
+// String returns Abseil's name, such as "RESOURCE_EXHAUSTED".
 func (c Code) String() string {
 	if c < Cancelled || c > Unauthenticated {
 		return "CODE_" + strconv.Itoa(int(c))
@@ -46,13 +46,13 @@ func (c Code) String() string {
 	return codeNames[c-1]
 }
 
-// What an [*Error] can match, by its code.
+// Errors that an [*Error] matches by its code.
 var (
 	ErrCancelled       = errors.New("cancelled")
 	ErrInvalidArgument = errors.New("invalid argument")
 	ErrDeadline        = errors.New("deadline exceeded")
-	ErrKeyNotFound     = errors.New("not found")     // also what a KeyValueStore gives for a key that is not there
-	ErrKeyExists       = errors.New("already there") // also what a KeyValueStore gives for a key that is put again
+	ErrKeyNotFound     = errors.New("not found")     // also of KeyValueStore.TryGet
+	ErrKeyExists       = errors.New("already there") // also of KeyValueStore.Put
 	ErrOutOfMemory     = errors.New("out of memory")
 	ErrUnimplemented   = errors.New("not implemented by the plugin")
 	ErrInternal        = errors.New("internal error of the plugin")
@@ -67,32 +67,32 @@ var codeErrors = map[Code]error{
 	DataLoss: ErrDataLoss,
 }
 
-// What the binding itself refuses.
+// Errors of the binding.
 var (
-	// ErrClosed: a thing was used after its Close, or after the Close of its client; or closed twice.
+	// ErrClosed reports a use after Close, of the value or of its client.
 	ErrClosed = errors.New("closed")
-	// ErrBusy: a buffer is being replaced by a run, or used while a run is to replace it; or a Call runs already.
+	// ErrBusy reports a buffer in use that a run replaces, or a Call that is running.
 	ErrBusy = errors.New("in use by another call")
-	// ErrHandlerTaken: the plugin has another handler of that name ([Plugin.RegisterHandler]).
+	// ErrHandlerTaken reports another handler of this name ([Plugin.RegisterHandler]).
 	ErrHandlerTaken = errors.New("another handler was registered under this name")
 )
 
-// Error is a failure that the plugin reported. errors.Is tells its kind: see [ErrOutOfMemory] and its neighbours.
+// Error is an error of the plugin. errors.Is matches [ErrOutOfMemory] and similar errors by its code.
 type Error struct {
-	Call    string // PJRT's function, "PJRT_Client_Compile"
+	Call    string // such as "PJRT_Client_Compile"
 	Code    Code
-	Message string // the plugin's words
+	Message string
 }
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("pjrt: %s: %v: %s", e.Call, e.Code, e.Message)
 }
 
-// DiskFull tells whether a disk had no room, as that of the folder for temporary files, which compilers write into.
-// CUDA's gives it the code of a lack of memory.
+// DiskFull reports whether a disk was full, for example a compiler's temporary folder. CUDA then has the code of
+// out-of-memory.
 func (e *Error) DiskFull() bool { return strings.Contains(e.Message, "No space left on device") }
 
-// Is makes errors.Is hold for the sentinel of the code, or [syscall.ENOSPC] alone where a disk had no room.
+// Is matches the error of the code, or only [syscall.ENOSPC] if a disk was full.
 func (e *Error) Is(target error) bool {
 	if e.DiskFull() {
 		return target == syscall.ENOSPC
@@ -101,13 +101,12 @@ func (e *Error) Is(target error) bool {
 	return known && kind == target
 }
 
-// failedWork is an error with what was being done.
 type failedWork struct {
 	what string
 	err  error
 }
 
-// during says what was being done when err came up. The prefix of the package stays the only one.
+// during adds what was being done to err.
 func during(err error, format string, args ...any) error {
 	return &failedWork{fmt.Sprintf(format, args...), err}
 }

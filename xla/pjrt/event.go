@@ -10,18 +10,18 @@ import (
 	"unsafe"
 )
 
-// Event is something that a plugin will have done: a program that runs, a copy. Its maker is its owner and closes it.
+// Event is the end of a plugin's work, such as a run or a copy. The caller that receives it closes it.
 type Event struct{ *object }
 
 var eventKind = &kind{name: "event", live: &live.events, free: freeEvent}
 
-// held is what is in use until an event: Go's memory, and buffers that have no owner any more.
+// held is memory in use until an event: pinned Go memory, and replaced buffers.
 type held struct {
 	pin     runtime.Pinner
 	buffers []unsafe.Pointer
 }
 
-// newEvent takes over an event of the plugin, and what is in use until then; that may be nil.
+// newEvent wraps a plugin's event. until may be nil.
 func newEvent(c *Client, ptr unsafe.Pointer, until *held) (*Event, error) {
 	o, err := newObject(c, &object{kind: eventKind, ptr: ptr, held: until})
 	if err != nil {
@@ -33,7 +33,7 @@ func newEvent(c *Client, ptr unsafe.Pointer, until *held) (*Event, error) {
 func freeEvent(o *object) error {
 	p := o.client.plugin
 	var err error
-	if o.held != nil { // it must stay until then
+	if o.held != nil { // in use until the event
 		err = awaitEvent(p, o.ptr)
 		o.held.pin.Unpin()
 		for _, b := range o.held.buffers {
@@ -51,7 +51,7 @@ func awaitEvent(p *Plugin, ptr unsafe.Pointer) error {
 	return p.failure("Event_Await", C.lazo_await(p.api, ptr))
 }
 
-// Await waits until it is done, and gives the error it ended with.
+// Await waits for the event and returns the error of the work.
 func (e *Event) Await() error {
 	if err := e.use(); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (e *Event) Await() error {
 	return firstError(awaitEvent(e.client.plugin, e.ptr), e.done())
 }
 
-// Ready tells whether it is done, well or not.
+// Ready reports whether the work has ended, with or without an error.
 func (e *Event) Ready() (bool, error) {
 	if err := e.use(); err != nil {
 		return false, err
@@ -70,8 +70,7 @@ func (e *Event) Ready() (bool, error) {
 	return bool(args.is_ready), firstError(err, e.done())
 }
 
-// OnReady has f called once, in a goroutine of its own, when it is done, with the error it ended with. That may be at
-// once. A Close of the event does not prevent it.
+// OnReady calls f once, in its own goroutine, with the error of the work when it has ended, even after Close.
 func (e *Event) OnReady(f func(error)) error {
 	if err := e.use(); err != nil {
 		return err
@@ -79,7 +78,7 @@ func (e *Event) OnReady(f func(error)) error {
 	return firstError(e.client.plugin.onReady(e.ptr, f), e.done())
 }
 
-// waiter is a Go function that a plugin is to call.
+// waiter is a Go function for a plugin to call.
 type waiter struct {
 	plugin *Plugin
 	call   func(error)
@@ -97,7 +96,7 @@ func (p *Plugin) onReady(event unsafe.Pointer, f func(error)) error {
 	return nil
 }
 
-// lazoReady is called on a thread of the plugin's, so it does next to nothing there.
+// lazoReady must not hold up the plugin's thread.
 //
 //export lazoReady
 func lazoReady(raw, cell unsafe.Pointer) {
@@ -107,6 +106,6 @@ func lazoReady(raw, cell unsafe.Pointer) {
 	go w.call(err)
 }
 
-// Close gives the event up; what it stands for goes on. The event of a copy to the host, and of a run that uses the
-// host's memory or replaces arguments, is waited for, and its error given.
+// Close releases the event. For a copy to the host, and for a run that uses host memory or replaces arguments, it waits
+// and returns the work's error.
 func (e *Event) Close() error { return closeNow(e) }

@@ -15,7 +15,7 @@ const double = `module {
   }
 }`
 
-// From a plugin's file to the numbers that a program made. Package xla does all of this for GoMLX graphs.
+// From a plugin's file to the numbers of a program. Package xla does all of this for GoMLX graphs.
 func Example() {
 	installed, err := install.Find("cpu", "")
 	if err != nil {
@@ -29,7 +29,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close() // and all that was made with it
+	defer client.Close() // and all objects made with it
 	executable, err := client.Compile([]byte(double), pjrt.CompileOptions{})
 	if err != nil {
 		log.Fatal(err)

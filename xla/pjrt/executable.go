@@ -14,19 +14,20 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Executable is a compiled program on its devices. Whoever got it closes it; what runs then ends well.
+// Executable is a compiled program on its devices. The caller that receives it closes it; running executions end
+// normally.
 type Executable struct {
 	*object
 	name    string
 	outputs []Shape
 	devices []*Device
 
-	read         sync.Once // what follows
+	read         sync.Once // guards the fields below
 	signature    signature
 	signatureErr error
 }
 
-// executableKind's ptr is PJRT's loaded executable, pair the executable that describes it.
+// ptr is PJRT's loaded executable, pair the executable that describes it.
 var executableKind = &kind{name: "executable", live: &live.executables, free: func(o *object) error {
 	p := o.client.plugin
 	var err error
@@ -38,7 +39,7 @@ var executableKind = &kind{name: "executable", live: &live.executables, free: fu
 	return firstError(err, invoke(p, "LoadedExecutable_Destroy", p.api.LoadedExecutable_Destroy, &args))
 }}
 
-// Compile compiles StableHLO, as text or as MLIR's bytecode.
+// Compile compiles StableHLO, as text or MLIR bytecode.
 func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, error) {
 	encoded, err := checked(program, options)
 	if err != nil {
@@ -47,14 +48,13 @@ func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, e
 	return c.compile(program, formatMLIR, encoded)
 }
 
-// CompileHLO compiles XLA's own form of programs: a serialized HloModuleProto, as the compiler writes it before its
-// passes or between the first of them ([CompileOptions] with the debug option xla_dump_hlo_as_proto). What came out
-// of the last pass is for other eyes: plugins may end the process over it.
+// CompileHLO compiles a serialized HloModuleProto from before or between XLA's first passes (debug option
+// xla_dump_hlo_as_proto). Plugins may end the process for later ones.
 func (c *Client) CompileHLO(module []byte, options CompileOptions) (*Executable, error) {
 	if len(module) == 0 {
 		return nil, fmt.Errorf("pjrt: compile: %w: the module is empty", ErrInvalidArgument)
 	}
-	if _, err := parseModule(module); err != nil { // a plugin says of any other file that it has no computations, or dies
+	if _, err := parseModule(module); err != nil { // other files make some plugins end the process
 		return nil, during(err, "compile: %d bytes, expected a serialized HloModuleProto", len(module))
 	}
 	encoded, err := options.marshal()
@@ -83,9 +83,9 @@ func (c *Client) compile(program []byte, format string, encoded []byte) (*Execut
 	return c.newExecutable(args.executable)
 }
 
-// checked refuses a program that plugins die of, and writes the options as the plugin reads them.
+// checked refuses programs that end the process, and encodes the options.
 func checked(program []byte, options CompileOptions) (encoded []byte, err error) {
-	if len(program) == 0 { // the CPU plugin dies of it
+	if len(program) == 0 { // the CPU plugin ends the process
 		return nil, fmt.Errorf("pjrt: compile: %w: the program is empty", ErrInvalidArgument)
 	}
 	if err := checkNesting(program); err != nil {
@@ -94,13 +94,12 @@ func checked(program []byte, options CompileOptions) (encoded []byte, err error)
 	return options.marshal()
 }
 
-// What plugins call the forms of programs.
+// PJRT's names of program formats.
 const (
 	formatMLIR = "mlir"
 	formatHLO  = "hlo"
 )
 
-// pinnedProgram is a program for the plugin to read until pin lets go.
 func pinnedProgram(program []byte, format string, pin *runtime.Pinner) *C.lazo_Program {
 	code := &C.lazo_Program{struct_size: C.sizeof_lazo_Program}
 	code.code, code.code_size = pinned(unsafe.SliceData(program), len(program), pin)
@@ -109,7 +108,7 @@ func pinnedProgram(program []byte, format string, pin *runtime.Pinner) *C.lazo_P
 	return code
 }
 
-// Load makes an executable of what [Executable.Serialize] gave, of the same plugin and the same kind of device.
+// Load loads the output of [Executable.Serialize], of the same plugin and kind of device.
 func (c *Client) Load(serialized []byte) (*Executable, error) {
 	if err := c.use(); err != nil {
 		return nil, err
@@ -144,7 +143,6 @@ func (c *Client) newExecutable(loaded unsafe.Pointer) (*Executable, error) {
 	return e, nil
 }
 
-// describe reads what never changes.
 func (e *Executable) describe() error {
 	p, api := e.client.plugin, e.client.plugin.api
 	args := C.lazo_LoadedExecutable_GetExecutable_Args{loaded_executable: e.ptr}
@@ -169,7 +167,6 @@ func (e *Executable) describe() error {
 	return err
 }
 
-// outputsOf are the shapes of the outputs of a PJRT_Executable, on each device.
 func (p *Plugin) outputsOf(executable unsafe.Pointer) (outputs []Shape, err error) {
 	types := C.lazo_Executable_OutputElementTypes_Args{executable: executable}
 	dims := C.lazo_Executable_OutputDimensions_Args{executable: executable}
@@ -196,22 +193,22 @@ func (p *Plugin) outputsOf(executable unsafe.Pointer) (outputs []Shape, err erro
 	return outputs, nil
 }
 
-// Name is the name of the program's module.
+// Name returns the name of the program's module.
 func (e *Executable) Name() string { return e.name }
 
-// Outputs are the shapes of the outputs, on each device.
+// Outputs returns the shapes of the outputs on each device.
 func (e *Executable) Outputs() []Shape { return append([]Shape{}, e.outputs...) }
 
-// Devices are the devices of this process that the program runs on; none for a portable program.
+// Devices returns this process's devices of the program, none for a portable program.
 func (e *Executable) Devices() []*Device { return append([]*Device{}, e.devices...) }
 
-// Parameters are the shapes of the arguments, on each device, as the optimized program has them.
+// Parameters returns the shapes of the arguments on each device, as in the optimized program.
 func (e *Executable) Parameters() ([]Shape, error) {
 	s, err := e.entry()
 	return append([]Shape{}, s.parameters...), err
 }
 
-// Donated maps each output that is written over an argument to that argument: a run uses it up.
+// Donated maps outputs to the arguments that they overwrite. A run consumes these.
 func (e *Executable) Donated() (map[int]int, error) {
 	s, err := e.entry()
 	donated := map[int]int{}
@@ -219,7 +216,6 @@ func (e *Executable) Donated() (map[int]int, error) {
 	return donated, err
 }
 
-// entry reads the program's signature once.
 func (e *Executable) entry() (signature, error) {
 	e.read.Do(func() { e.signature, e.signatureErr = e.readEntry() })
 	return e.signature, e.signatureErr
@@ -237,7 +233,6 @@ func (e *Executable) readEntry() (signature, error) {
 	return s, nil
 }
 
-// signatureOf reads the signature of an optimized program.
 func signatureOf(module []byte, format string) (signature, error) {
 	if format == "hlo_with_config" {
 		err := eachField(module, func(number protowire.Number, _ uint64, data []byte) error {
@@ -255,7 +250,6 @@ func signatureOf(module []byte, format string) (signature, error) {
 	return parseModule(module)
 }
 
-// with runs f while the executable is in use.
 func (e *Executable) with(f func(p *Plugin, api *C.lazo_Api) error) error {
 	if err := e.use(); err != nil {
 		return err
@@ -264,5 +258,5 @@ func (e *Executable) with(f func(p *Plugin, api *C.lazo_Api) error) error {
 	return firstError(f(p, p.api), e.done())
 }
 
-// Close gives the executable up.
+// Close releases the executable.
 func (e *Executable) Close() error { return closeNow(e) }

@@ -29,7 +29,7 @@ func TestExecutable(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, map[int]int{0: 0, 1: 1}, donated)
 			costs, err := e.CostAnalysis()
-			if c.Plugin().Version().Minor < 106 { // newer ones count nothing: package cost does
+			if c.Plugin().Version().Minor < 106 { // newer plugins count nothing: package cost does
 				require.NoError(t, err)
 				assert.Positive(t, costs["flops"])
 			} else {
@@ -121,7 +121,7 @@ func TestExecuteRefusals(t *testing.T) {
 	}
 }
 
-// An argument may be given twice, and one that is donated may be kept.
+// An argument may be passed twice, and a donated argument may be kept.
 func TestExecuteDonation(t *testing.T) {
 	c := openCPU(t, 1)
 	e := compile(t, c, stateProgram(2, 4), CompileOptions{})
@@ -143,7 +143,7 @@ func TestExecuteDonation(t *testing.T) {
 	}
 }
 
-// TestTwoDevices runs an all-reduce on two devices, by Execute and by a Call in place, and a portable program on each.
+// An all-reduce on two devices, by Execute and by a Call in place, and a portable program on each device.
 func TestTwoDevices(t *testing.T) {
 	c := openCPU(t, 2)
 	e := compile(t, c, `module @sum attributes {mhlo.num_replicas = 2 : i32} {

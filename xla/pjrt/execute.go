@@ -10,13 +10,13 @@ import (
 	"unsafe"
 )
 
-// launch is the C side of an execution, and what it is of.
+// launch is the C side of an execution.
 type launch struct {
 	c       *C.lazo_run
 	of      *Executable
 	devices []*Device
 	in, out []unsafe.Pointer // views of the C lists
-	replace []C.int64_t      // for each output: the argument it takes the place of, or -1
+	replace []C.int64_t      // argument that each output replaces, or -1
 }
 
 func (e *Executable) newRun(devices []*Device, args, hosts int) (launch, error) {
@@ -34,7 +34,7 @@ func (e *Executable) newRun(devices []*Device, args, hosts int) (launch, error) 
 
 func (r launch) free() { free(unsafe.Pointer(r.c)) }
 
-// failure gives the error of the run that was just done, nil for none. It asks which of the arguments are gone.
+// failure returns the last run's error, with the lost arguments.
 func (r launch) failure() error {
 	p := r.of.client.plugin
 	cause := p.failure(runCalls[r.c.failed], r.c.error)
@@ -49,9 +49,9 @@ func (r launch) failure() error {
 	args := int(r.c.args)
 	for i, ptr := range r.in {
 		if ptr == nil {
-			continue // a host input, gone with the run
+			continue // a host input
 		}
-		// If an argument's state cannot be read, it counts as lost.
+		// An argument with an unknown state counts as lost.
 		if gone, err := isDeleted(p, ptr); err != nil || gone {
 			e.Lost = append(e.Lost, Argument{i / args, i % args})
 		}
@@ -59,9 +59,8 @@ func (r launch) failure() error {
 	return e
 }
 
-// results makes Go's buffers of the outputs that were not put in an argument's place, and events of the rest. If one
-// cannot be made, none is left. until is what each device uses until its event, besides what was replaced; it may be
-// nil.
+// results wraps the outputs that replace no argument, and the events, or closes all of them on an error. until has what
+// each device uses until its event, or is nil.
 func (r launch) results(until []*held) (*Execution, error) {
 	x := &Execution{Outputs: make([][]*Buffer, len(r.devices))}
 	client, outs := r.of.client, len(r.of.outputs)
@@ -71,7 +70,7 @@ func (r launch) results(until []*held) (*Execution, error) {
 			continue
 		}
 		r.out[i] = nil
-		if r.replace[i%outs] >= 0 { // it was replaced
+		if r.replace[i%outs] >= 0 { // keep the replaced buffer until the event
 			if until == nil {
 				until = make([]*held, len(r.devices))
 			}
@@ -105,7 +104,7 @@ func (r launch) results(until []*held) (*Execution, error) {
 	return x, nil
 }
 
-// checkArgument holds a buffer against the place that it is for, as far as the plugin tells what that is.
+// checkArgument checks a buffer's client, device and shape.
 func (e *Executable) checkArgument(b *Buffer, index int, on *Device) error {
 	if b == nil {
 		return fmt.Errorf("pjrt: run %s: argument %d: %w: there is no buffer", e.name, index, ErrInvalidArgument)
@@ -126,7 +125,6 @@ func (e *Executable) checkArgument(b *Buffer, index int, on *Device) error {
 	return err
 }
 
-// checkCount holds the number of arguments against the program's.
 func (e *Executable) checkCount(args int) error {
 	s, err := e.entry()
 	if errors.Is(err, ErrUnimplemented) {
@@ -138,11 +136,11 @@ func (e *Executable) checkCount(args int) error {
 	return err
 }
 
-// Execute starts the program on its devices and returns; args are the arguments for each device. What the program
-// writes over ([Executable.Donated]) is used up: the Buffer is still to be closed, but holds nothing.
+// Execute starts the program. args has the arguments for each device. Donated arguments ([Executable.Donated]) are
+// consumed; their Buffers must still be closed.
 //
-// If it fails to start, the error is a [*RunError], or tells which argument was wrong before anything was done. An
-// error that comes later is that of the events, and of the outputs.
+// If the program does not start, the error is a [*RunError], or names a wrong argument. Later errors are those of the
+// events and outputs.
 func (e *Executable) Execute(args [][]*Buffer, options ExecuteOptions) (*Execution, error) {
 	if err := e.use(); err != nil {
 		return nil, err
@@ -202,7 +200,7 @@ func (e *Executable) execute(args [][]*Buffer, options ExecuteOptions) (x *Execu
 	}
 	C.lazo_do(r.c, C.LAZO_START)
 	if err := r.failure(); err != nil {
-		if r.c.ran != 0 { // the outputs exist and have to be freed
+		if r.c.ran != 0 { // the outputs must be freed
 			if x, resultErr := r.results(nil); resultErr == nil {
 				_ = x.Close()
 			}
@@ -212,7 +210,7 @@ func (e *Executable) execute(args [][]*Buffer, options ExecuteOptions) (x *Execu
 	return r.results(nil)
 }
 
-// keep sets the arguments that are not to be written over.
+// keep sets the arguments that are not donated.
 func (r launch) keep(list []int) error {
 	kept := unsafe.Slice(r.c.kept, int(r.c.args))
 	if len(list) > len(kept) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// buildFake compiles testdata/fake.c once for a test.
+// buildFake compiles testdata/fake.c once per test.
 func buildFake(t *testing.T) []byte {
 	t.Helper()
 	library := filepath.Join(t.TempDir(), "fake.so")
@@ -25,7 +25,7 @@ func buildFake(t *testing.T) []byte {
 	return data
 }
 
-// freshFake puts the library at a path of its own: loaded from there it has counters of its own.
+// freshFake copies the library to a new path, so that it has its own counters.
 func freshFake(t *testing.T, library []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fake.so")
@@ -33,7 +33,7 @@ func freshFake(t *testing.T, library []byte) string {
 	return path
 }
 
-// fakeState is what a fake tells of itself.
+// fakeState returns the counters of a fake plugin.
 func fakeState(t *testing.T, p *Plugin) (liveObjects, calls int64, failed string) {
 	t.Helper()
 	a, err := p.Attributes()
@@ -41,7 +41,7 @@ func fakeState(t *testing.T, p *Plugin) (liveObjects, calls int64, failed string
 	return a["live"].(int64), a["calls"].(int64), a["failed"].(string)
 }
 
-// session does something of everything, and leaves what it made to the client's Close when something fails.
+// session uses every part of the API. If something fails, the client's Close frees the rest.
 func session(path string) (err error) {
 	p, err := Load(path)
 	if err != nil {
@@ -165,7 +165,7 @@ func session(path string) (err error) {
 	return firstError(executed.Await(), executed.Close(), call.Close(), e.Close(), state[0].Close(), fixed[0].Close())
 }
 
-// describedSession compiles for devices that are not there.
+// describedSession compiles for devices that are not present.
 func describedSession(p *Plugin) (err error) {
 	topology, err := p.NewTopology("fake:4", map[string]any{"s": "x"})
 	if err != nil {
@@ -184,8 +184,7 @@ func describedSession(p *Plugin) (err error) {
 
 const fakeRemote = "LAZO_FAKE_REMOTE"
 
-// TestF17_F18_G30_FailCallK fails each of the calls that a session makes, with a device that shares the host's memory
-// and with one that does not.
+// Each call of a session fails in turn, with a device that shares the host's memory and with one that does not.
 func TestF17_F18_G30_FailCallK(t *testing.T) {
 	library := buildFake(t)
 	failCallK(t, library)
@@ -205,7 +204,7 @@ func failCallK(t *testing.T, library []byte) {
 		require.NoError(t, loadErr)
 		liveObjects, calls, failed := fakeState(t, p)
 		after := Live()
-		after.Collected = before.Collected // an object that a failing call left to the collector is not lost either
+		after.Collected = before.Collected // an object left to the collector is not lost
 		require.Equal(t, before, after, "call %d, %s: %v", k, failed, err)
 		require.Zero(t, liveObjects, "objects of the fake after the failure of call %d, %s: %v", k, failed, err)
 		if failed == "" {
@@ -224,18 +223,18 @@ func failCallK(t *testing.T, library []byte) {
 	}
 }
 
-// TestF17_LostArguments: a failed run says exactly which arguments are still good.
+// A failed run reports exactly the lost arguments.
 func TestF17_LostArguments(t *testing.T) {
 	library := buildFake(t)
 	rows := []struct {
 		name string
 		late string
 		keep bool
-		far  bool // the device has memory of its own, so that the host input is sent with each run
+		far  bool // the device has its own memory: each run sends the host input
 		fail string
 		lost []Argument
 		ran  bool
-		want float32 // what argument 0 begins with afterwards, if it is not lost
+		want float32 // first element of argument 0 afterwards, unless lost
 	}{
 		{name: "not started", fail: "LoadedExecutable_Execute", want: 1},
 		{name: "not started, host input", far: true, fail: "Client_BufferFromHostBuffer", want: 1},
@@ -265,7 +264,7 @@ func TestF17_LostArguments(t *testing.T) {
 			require.NoError(t, call.Set(0, 0, x))
 			require.NoError(t, call.Set(0, 1, put(t, c.Devices()[0], Float32, []float32{1, 2, 3, 4}, 4)))
 
-			// The next call of the function fails: the first of the next run's.
+			// The next call of the function fails, which is the first of the next run.
 			host := Bytes([]float32{1, 2, 3, 4})
 			t.Setenv("LAZO_FAKE_LATE", row.late)
 			if row.late == "" {
@@ -281,7 +280,7 @@ func TestF17_LostArguments(t *testing.T) {
 				t.Setenv("LAZO_FAKE_FAIL", "")
 				if failed != row.fail {
 					require.Less(t, k-calls, int64(20), "%s was not called", row.fail)
-					// Another function failed: begin again with the argument as it was.
+					// Another function failed: start again with a fresh argument.
 					if err == nil {
 						require.NoError(t, out[0][0].Close())
 					}

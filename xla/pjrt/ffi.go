@@ -11,19 +11,18 @@ import (
 	"unsafe"
 )
 
-// handlers are those that were registered, for the life of the process as the plugins are.
+// handlers stay for the life of the process.
 type handlers struct {
 	sync.Mutex
 	byTarget map[[2]string]unsafe.Pointer // by name and platform
 }
 
-// RegisterHandler makes a function of C callable by programs: a custom call of StableHLO or HLO with the target name
-// and API version 4 (typed FFI) calls it, on a thread of XLA's. handler is an XLA_FFI_Handler, of XLA's header
-// xla/ffi/api/c_api.h; it must answer the query for its metadata. platform is the plugin's name for what it is for:
-// "Host" for CPUs. There is no way to take a handler back: it stays for the life of the process.
+// RegisterHandler registers a C function for custom calls with the target name and API version 4 (typed FFI), for the
+// life of the process. It runs on XLA's threads. handler is an XLA_FFI_Handler (xla/ffi/api/c_api.h) that answers
+// queries for its metadata. platform is the plugin's name, "Host" for CPUs.
 //
-// The same handler may be registered again. Another one under a name that is taken is [ErrHandlerTaken]: the plugin
-// would keep the first and say nothing. A plugin without the FFI extension gives [ErrUnimplemented].
+// The same handler may be registered again. Another one of that name returns [ErrHandlerTaken]; the plugin itself would
+// silently keep the first. A plugin without the FFI extension returns [ErrUnimplemented].
 func (p *Plugin) RegisterHandler(name, platform string, handler unsafe.Pointer) error {
 	if name == "" || platform == "" || handler == nil {
 		return fmt.Errorf("pjrt: register the handler %q for %q: %w: it needs a name, a platform and a function", name, platform, ErrInvalidArgument)
@@ -61,7 +60,6 @@ func (p *Plugin) RegisterHandler(name, platform string, handler unsafe.Pointer) 
 	return nil
 }
 
-// extension finds an addition to the API, nil if the plugin has it not.
 func (p *Plugin) extension(number C.int) *C.lazo_Extension_Base {
 	for e := (*C.lazo_Extension_Base)(p.api.head.extension_start); e != nil; e = e.next {
 		if e._type == number {

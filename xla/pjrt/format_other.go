@@ -4,5 +4,5 @@ package pjrt
 
 import "io"
 
-// checkFormat leaves other systems' formats to their loaders.
+// checkFormat leaves the check to the system's loader.
 func checkFormat(io.ReaderAt, int64) error { return nil }

@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
-// TestOldestLayout holds testdata/api-0.81 against the header in the wheel of cpu81. It has the places and sizes of
-// what api.h declares, and nothing else of that header: structs of bytes with PJRT's names.
+// testdata/api-0.81 matches the header in the wheel of cpu81. It has only the offsets and sizes of the declarations in
+// api.h: structs of bytes with PJRT's names.
 func TestOldestLayout(t *testing.T) {
 	plugin, err := install.Find("cpu81", "")
 	require.NoError(t, err, "this test needs the header of the plugin cpu81: lazo install cpu81")

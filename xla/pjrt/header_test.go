@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// layout holds what is declared by hand against a published header.
+// layout checks the declarations written by hand against a published header.
 const layout = `
 #include <stddef.h>
 #include "pjrt_c_api.h"
@@ -35,7 +35,7 @@ _Static_assert(PJRT_API_MAJOR == %d && PJRT_API_MINOR >= %d && PJRT_Api_STRUCT_S
 `
 
 func TestTableMatchesHeaders(t *testing.T) {
-	const oldest = "testdata/api-0.81" // TestOldestLayout made it
+	const oldest = "testdata/api-0.81" // made by TestOldestLayout
 	newest := filepath.Join(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla"), "pjrt")
 	rows := []struct {
 		name, include   string
@@ -66,7 +66,7 @@ func TestTableMatchesHeaders(t *testing.T) {
 	}
 }
 
-// declaredAPI is what api.h declares: structs with their fields, and functions.
+// declaredAPI returns the declarations of api.h: structs with their fields, and functions.
 func declaredAPI(t *testing.T) (structs []declaredStruct, functions []string) {
 	t.Helper()
 	header, err := os.ReadFile("api.h")
@@ -92,7 +92,7 @@ type declaredStruct struct {
 	fields []string
 }
 
-// namedNumbers are PJRT's, as Go and C have them here.
+// namedNumbers returns PJRT's constants, by their names in Go and C.
 func namedNumbers(t *testing.T) (names []string, values []int) {
 	t.Helper()
 	number := func(name string, value int) { names, values = append(names, name), append(values, value) }
@@ -113,14 +113,14 @@ func namedNumbers(t *testing.T) (names []string, values []int) {
 	return names, values
 }
 
-// declared asserts every struct, field and function that api.h declares, and every number that Go has.
+// declared asserts every struct, field and function of api.h, and every constant of the Go code.
 func declared(t *testing.T) string {
 	t.Helper()
 	structs, functions := declaredAPI(t)
 	var text strings.Builder
 	fields := 0
 	for _, s := range structs {
-		// A newer header may have fields more; the plugin knows by struct_size that lazo has not.
+		// A newer header may have more fields. The plugin knows from struct_size that lazo lacks them.
 		fmt.Fprintf(&text, "_Static_assert(sizeof(PJRT_%s) >= sizeof(lazo_%s), \"size of %s\");\n", s.name, s.name, s.name)
 		for _, f := range s.fields {
 			fmt.Fprintf(&text, "SAME(lazo_%s, %s, PJRT_%s, %s);\n", s.name, f, s.name, f)

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// Put copies an array to the device. Its memory is the caller's again when Put returns.
+// Put copies an array to the device. a.Data is not used later.
 func (d *Device) Put(a Array) (*Buffer, error) {
 	made, err := d.put(a, false)
 	if err != nil {
@@ -18,10 +18,10 @@ func (d *Device) Put(a Array) (*Buffer, error) {
 	return newBuffer(d.client, made.buffer, a.Shape, d)
 }
 
-// Share gives the device an array without a copy, where the device can use host memory and the memory is aligned to 64
-// bytes; otherwise it is copied. The memory must not be changed, and memory that is not Go's must not be freed, until
-// release is called, in a goroutine of its own: when the buffer is freed, or when the copy is done. A failed Share does
-// not call it.
+// Share puts an array on the device without a copy, if the device can use host memory and the data is aligned to 64
+// bytes; otherwise it copies. Until release is called, do not change the data, and do not free memory outside Go's
+// heap. release is called once, in its own goroutine, when the buffer is freed or the copy is done; never if Share
+// fails.
 func (d *Device) Share(a Array, release func()) (*Buffer, error) {
 	var pin runtime.Pinner
 	if len(a.Data) > 0 {
@@ -33,21 +33,21 @@ func (d *Device) Share(a Array, release func()) (*Buffer, error) {
 		return nil, err
 	}
 	p := d.client.plugin
-	shared := make(chan bool, 1)             // whether Share succeeded: only then is release called
-	err = p.onReady(made.done, func(error) { // the copy's error is the buffer's too
+	shared := make(chan bool, 1)             // release is called only if Share succeeded
+	err = p.onReady(made.done, func(error) { // the buffer has the copy's error too
 		pin.Unpin()
 		if <-shared && release != nil {
 			release()
 		}
 	})
 	if err != nil {
-		// The first error is the one to tell. With the buffer gone, the wait ends.
+		// Without the buffer the wait ends.
 		_ = firstError(destroyBuffer(p, made.buffer), awaitEvent(p, made.done), destroyEvent(p, made.done))
 		pin.Unpin()
 		return nil, err
 	}
 	var b *Buffer
-	if err = destroyEvent(p, made.done); err == nil { // the function stays registered without it
+	if err = destroyEvent(p, made.done); err == nil { // the callback stays registered
 		b, err = newBuffer(d.client, made.buffer, a.Shape, d)
 	} else {
 		err = firstError(err, destroyBuffer(p, made.buffer))
@@ -78,7 +78,7 @@ func (d *Device) put(a Array, share bool) (C.lazo_made, error) {
 	return made, nil
 }
 
-// numbers gives a list to C, null for none. memory, with its capacity, saves an allocation.
+// numbers converts a list for C. memory saves an allocation.
 func numbers(memory []C.int64_t, list []int) *C.int64_t {
 	if len(list) == 0 {
 		return nil
@@ -89,7 +89,7 @@ func numbers(memory []C.int64_t, list []int) *C.int64_t {
 	return &memory[0]
 }
 
-// ToHost waits for the array and copies it to dst, which has room for exactly its shape, row after row.
+// ToHost waits for the array and copies it to dst, row-major, which must have exactly its size.
 func (b *Buffer) ToHost(dst []byte) error {
 	if err := b.checkRoom(dst); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (b *Buffer) ToHost(dst []byte) error {
 	return firstError(err, b.done())
 }
 
-// StartToHost is [Buffer.ToHost] without the wait: dst is not to be touched until the event.
+// StartToHost is [Buffer.ToHost] without the wait. Do not use dst before the event.
 func (b *Buffer) StartToHost(dst []byte) (*Event, error) {
 	if err := b.checkRoom(dst); err != nil {
 		return nil, err
@@ -143,14 +143,13 @@ func (b *Buffer) checkRoom(dst []byte) error {
 	return err
 }
 
-// View is the memory of a buffer itself, for devices that share memory with the host.
+// View is a buffer's memory, for devices that share memory with the host.
 type View struct {
 	*object
-	// Data is the array, row after row, until Close. It is not to be written to while a program may read it.
+	// Data is the row-major array, until Close. Do not write to it while a program may read it.
 	Data []byte
 }
 
-// viewKind's ptr is that of the buffer, which is in use until the view is closed.
 var viewKind = &kind{name: "view", live: &live.views, free: func(o *object) error {
 	p := o.client.plugin
 	args := C.lazo_Buffer_DecreaseExternalReferenceCount_Args{buffer: o.ptr}
@@ -160,8 +159,8 @@ var viewKind = &kind{name: "view", live: &live.views, free: func(o *object) erro
 	return firstError(err, o.of.done())
 }}
 
-// View waits for the array and gives its memory without a copy; [ErrUnimplemented] if it is not in the host's memory.
-// Until the view is closed the array is not freed, and no run can replace it.
+// View waits for the array and returns its memory without a copy; [ErrUnimplemented] if it is not in host memory. While
+// the view is open, the array is not freed, and a run that would replace it returns [ErrBusy].
 func (b *Buffer) View() (*View, error) {
 	need, err := b.shape.Size()
 	if err != nil {
@@ -181,7 +180,7 @@ func (b *Buffer) View() (*View, error) {
 	return collect(&View{o, unsafe.Slice((*byte)(data), need)}), nil
 }
 
-// expose waits for the array and gives its place, with a reference to it that is to be given back.
+// expose waits for the array and returns its address, with an external reference.
 func (b *Buffer) expose(need int) (unsafe.Pointer, error) {
 	p := b.client.plugin
 	ready, err := b.Ready()
@@ -216,5 +215,5 @@ func (b *Buffer) expose(need int) (unsafe.Pointer, error) {
 	return place.device_memory_ptr, nil
 }
 
-// Close gives the memory back.
+// Close releases the memory.
 func (v *View) Close() error { return closeNow(v) }

@@ -4,7 +4,7 @@ package pjrt
 import "C"
 import "unsafe"
 
-// failure turns an error of the plugin into Go's and destroys it. Null is nil.
+// failure converts and destroys a plugin's error; null is nil.
 func (p *Plugin) failure(call string, raw unsafe.Pointer) error {
 	if raw == nil {
 		return nil
@@ -28,7 +28,7 @@ func (p *Plugin) dropError(raw unsafe.Pointer) {
 	C.lazo_invoke(p.api.Error_Destroy, unsafe.Pointer(&args))
 }
 
-// invoke calls a function of the table with its arguments; their first word is their size.
+// invoke calls a function of the table. args begins with its size.
 func invoke[T any](p *Plugin, call string, function C.lazo_function, args *T) error {
 	if function == nil {
 		return &Error{Call: "PJRT_" + call, Code: Unimplemented, Message: "the plugin's table has no such function"}
@@ -37,7 +37,6 @@ func invoke[T any](p *Plugin, call string, function C.lazo_function, args *T) er
 	return p.failure(call, C.lazo_invoke(function, unsafe.Pointer(args)))
 }
 
-// goString copies a text that the plugin gave with its length.
 func goString(text *C.char, size C.size_t) string {
 	return string(goBytes(text, size))
 }

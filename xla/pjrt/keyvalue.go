@@ -16,7 +16,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// keyValues is a store that a plugin can call.
 type keyValues struct {
 	handle cgo.Handle
 	cell   *C.uintptr_t
@@ -38,7 +37,7 @@ func (k *keyValues) free() {
 	}
 }
 
-// newCell puts a handle of value into C memory, where a plugin can hold it.
+// newCell stores a handle of value in C memory.
 func newCell(value any) (*C.uintptr_t, error) {
 	cell := (*C.uintptr_t)(allocate(C.sizeof_uintptr_t))
 	if cell == nil {
@@ -55,7 +54,7 @@ func freeCell(cell *C.uintptr_t) {
 	live.callbacks.Add(-1)
 }
 
-// allocate and free count C memory.
+// allocate and free count blocks of C memory.
 func allocate(size C.size_t) unsafe.Pointer {
 	block := C.malloc(size)
 	if block != nil {
@@ -104,7 +103,7 @@ func lazoPut(args *C.lazo_KeyValuePutCallback_Args) unsafe.Pointer {
 	return cError(err, args.callback_error)
 }
 
-// called calls the store of a cell. A panic must not run into the plugin's frames: it comes back as an error.
+// called turns panics of the store into errors, since they must not reach the plugin's frames.
 func called(cell unsafe.Pointer, f func(KeyValueStore) error) error {
 	err := shield.Do(func() error { return f(cgo.Handle(*(*C.uintptr_t)(cell)).Value().(KeyValueStore)) })
 	if errors.As(err, new(*shield.Panic)) {
@@ -113,7 +112,7 @@ func called(cell unsafe.Pointer, f func(KeyValueStore) error) error {
 	return err
 }
 
-// giveValue copies a value for the plugin, which calls the deleter when it is done with it.
+// giveValue copies a value for the plugin, which calls deleter.
 func giveValue(value []byte, to **C.char, size *C.size_t, deleter *unsafe.Pointer) error {
 	block := allocate(C.size_t(max(len(value), 1)))
 	if block == nil {
@@ -124,7 +123,7 @@ func giveValue(value []byte, to **C.char, size *C.size_t, deleter *unsafe.Pointe
 	return nil
 }
 
-// cError makes the plugin's error of Go's.
+// cError converts an error for the plugin.
 func cError(err error, make unsafe.Pointer) unsafe.Pointer {
 	if err == nil {
 		return nil

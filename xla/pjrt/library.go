@@ -27,15 +27,14 @@ import (
 	"unsafe"
 )
 
-// Cgo reports whether this program can load plugins: it was built with cgo.
+// Cgo reports whether this program was built with cgo and can load plugins.
 const Cgo = true
 
-// Inspect loads the library at path, asks it for its API table and reads the
-// version. The library stays loaded: XLA plugins do not survive unloading.
+// Inspect loads the library at path and returns the version of its API table. The library stays loaded, because XLA
+// plugins do not survive unloading.
 //
-// A version that lazo does not support comes with an [*ABIError] beside it.
-// Other errors wrap [ErrNotFound], [ErrNotLoadable], [ErrOutOfMemory],
-// [ErrNoSymbol] or [ErrNoTable]. A damaged library may crash or hang the process instead.
+// An unsupported version is returned with an [*ABIError]. Other errors match [ErrNotFound], [ErrNotLoadable],
+// [ErrOutOfMemory], [ErrNoSymbol] or [ErrNoTable]. A damaged library may crash or hang the process.
 func Inspect(path string) (Version, error) {
 	if err := checkFile(path); err != nil {
 		return Version{}, err
@@ -48,14 +47,13 @@ func Inspect(path string) (Version, error) {
 	return v, v.Check(path)
 }
 
-// open loads the library at path, or finds it loaded, and asks it for its table.
 func open(path string) (*C.lazo_pjrt_table, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	handle := C.dlopen(name, C.RTLD_LAZY|C.RTLD_LOCAL)
 	if handle == nil {
 		said, kind := C.GoString(C.dlerror()), ErrNotLoadable
-		if strings.Contains(said, "failed to map segment") || strings.Contains(said, "annot allocate memory") { // the file is whole, as its headers say
+		if strings.Contains(said, "failed to map segment") || strings.Contains(said, "annot allocate memory") { // the file itself was checked
 			kind = ErrOutOfMemory
 		}
 		return nil, fmt.Errorf("pjrt: %s: %w: %s", path, kind, said)
@@ -75,13 +73,13 @@ func open(path string) (*C.lazo_pjrt_table, error) {
 
 func versionOf(table *C.lazo_pjrt_table) Version {
 	v := Version{StructSize: int(table.struct_size)}
-	// A table that ends before its version has none to read.
+	// A shorter table has no version.
 	if v.StructSize >= int(unsafe.Sizeof(*table)) {
 		v.Major, v.Minor = int(table.version.major_version), int(table.version.minor_version)
 	}
 	return v
 }
 
-// DieBySignal makes this process die of a fatal signal at once and silently: no Go panic, no traces, no core file. It
-// is for a process that only tries a plugin, so that its parent can read the cause from the exit status.
+// DieBySignal makes fatal signals end this process at once, without panic, trace or core file, so that the parent of a
+// process that tries a plugin sees the cause in its exit status.
 func DieBySignal() { C.lazo_die_by_signal() }

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// childName is the argv[0] under which this test binary is a child that crashes; child is what it does.
+// childName is the argv[0] of this test binary as a crashing child; child is its task.
 const childName = "pjrt_test: child"
 
 var child func(where, what string)

@@ -6,13 +6,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// signature is what an optimized program says of its entry.
 type signature struct {
 	parameters []Shape
-	donated    map[int]int // output to the parameter that it is written over
+	donated    map[int]int // output → overwritten parameter
 }
 
-// The numbers of the fields that are read, from XLA's hlo.proto and xla_data.proto.
+// Fields that are read, from XLA's hlo.proto and xla_data.proto.
 const (
 	fieldModule = 1 // HloModuleProtoWithConfig
 
@@ -32,7 +31,6 @@ const (
 	fieldParameterIndex = 3
 )
 
-// parseModule reads an HloModuleProto.
 func parseModule(module []byte) (s signature, err error) {
 	s.donated = map[int]int{}
 	err = eachField(module, func(number protowire.Number, _ uint64, data []byte) error {
@@ -102,7 +100,7 @@ func parseShape(shape []byte) (s Shape, err error) {
 	return s, err
 }
 
-// appendNumbers reads a repeated number, packed into data or alone.
+// appendNumbers reads a repeated number, packed into data or single.
 func appendNumbers(to []int, value uint64, data []byte) ([]int, error) {
 	if data == nil {
 		return append(to, int(value)), nil
@@ -117,7 +115,7 @@ func appendNumbers(to []int, value uint64, data []byte) ([]int, error) {
 	return to, nil
 }
 
-// eachField calls f with each field of a message: a number's value, or the bytes of what has a length.
+// eachField calls f with value for numbers, data for fields with a length.
 func eachField(message []byte, f func(number protowire.Number, value uint64, data []byte) error) error {
 	for len(message) > 0 {
 		number, kind, size := protowire.ConsumeTag(message)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// maxNesting is how deep a program's brackets may stand in each other. MLIR's parser and XLA's passes call themselves
-// for each level: at 1,000 to 2,000 of them the CPU plugin overflows a stack of 8 MB, which ends the process.
+// maxNesting limits nested brackets: 1,000 to 2,000 levels overflow the CPU plugin's stack of 8 MB in recursive parsers
+// and passes, which ends the process.
 const maxNesting = 256
 
-// checkNesting refuses a text that is nested too deep. Bytecode is not looked at.
+// checkNesting refuses deeply nested text. It skips bytecode.
 func checkNesting(program []byte) error {
 	if bytes.HasPrefix(program, []byte("ML\xefR")) {
 		return nil

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestR20_nestingIsBounded: what would overflow the compiler's stack is refused at its line, and what only looks nested
-// is not.
+// Text that would overflow the compiler's stack is refused with its line. Text that only looks nested is accepted.
 func TestR20_nestingIsBounded(t *testing.T) {
 	for _, row := range []struct {
 		name, text string

@@ -7,8 +7,7 @@ import (
 	"unsafe"
 )
 
-// This file has the same names as the binding, for builds without cgo. [Load] and [Inspect] fail there, so that no
-// value of these types is ever made.
+// This file replaces the binding without cgo. [Load] and [Inspect] fail, so no value of these types exists.
 
 // Cgo reports whether this program can load plugins.
 const Cgo = false

@@ -12,25 +12,21 @@ import (
 	"github.com/lazo-ml/lazo/internal/gate"
 )
 
-// object is what buffers, programs and the others of a client have in common: a pointer of the plugin, and a state that
-// counts the uses that are under way.
-//
-// Uses begin and end without waiting. Close keeps new ones out; the last one out frees the pointer.
+// object is a plugin's pointer with a count of its users, which never wait. Close keeps new users out; the last user
+// frees the pointer.
 type object struct {
 	*kind
-	state      atomic.Int64 // the number of users, and the two flags below
+	state      atomic.Int64 // number of users and flags
 	ptr        unsafe.Pointer
 	client     *Client
-	pair       unsafe.Pointer // a second pointer that is freed with the first, or nil
-	held       *held          // what the plugin uses as long as the object lives, or nil
-	of         *object        // what this one uses until it is freed, or nil
-	prev, next *object        // the client's list, guarded by its mutex
-	// refer is held while an external reference to a buffer is added or taken away: the plugin's list of them is not
-	// guarded, and two at once leave one in it for ever, or end the process.
+	pair       unsafe.Pointer // freed with ptr, or nil
+	held       *held          // used until the object is freed, or nil
+	of         *object        // used until this one is freed, or nil
+	prev, next *object        // client's list, under its mutex
+	// refer guards a buffer's external references: the plugin's list has no lock, and a race ended the process.
 	refer sync.Mutex
 }
 
-// kind is what is the same for all objects of a type.
 type kind struct {
 	name string
 	live *atomic.Int64
@@ -39,10 +35,10 @@ type kind struct {
 
 const (
 	closedFlag = 1 << 62 // no new users
-	aloneFlag  = 1 << 61 // one user alone, which may change ptr
+	aloneFlag  = 1 << 61 // one exclusive user, which may change ptr
 )
 
-// newObject takes over what is in o. If the client was closed meanwhile, it is freed and the error is [ErrClosed].
+// newObject adds o to the client, or frees it and returns [ErrClosed].
 func newObject(c *Client, o *object) (*object, error) {
 	o.client = c
 	if !c.adopt(o) {
@@ -55,7 +51,7 @@ func newObject(c *Client, o *object) (*object, error) {
 	return o, nil
 }
 
-// use keeps the object from being freed until done. The pointer does not change meanwhile.
+// use keeps the object and its ptr until done.
 func (o *object) use() error {
 	for {
 		s := o.state.Load()
@@ -75,7 +71,7 @@ func (o *object) done() error {
 	return nil
 }
 
-// useAlone is use without other users; doneAlone ends it.
+// useAlone is use without other users, until doneAlone.
 func (o *object) useAlone() error {
 	if o.state.CompareAndSwap(0, aloneFlag) {
 		return nil
@@ -106,7 +102,7 @@ func (o *object) refusal(state int64) error {
 	return fmt.Errorf("pjrt: %s: %w", o.name, ErrBusy)
 }
 
-// closedBefore is the [ErrClosed] of an object after the Close of its client.
+// closedBefore is the [ErrClosed] after the client's Close.
 type closedBefore struct{}
 
 func (closedBefore) Error() string { return gate.ErrOwnerClosed.Error() }
@@ -114,7 +110,6 @@ func (closedBefore) Is(target error) bool {
 	return target == ErrClosed || target == gate.ErrOwnerClosed
 }
 
-// close frees the object, at once or when its last user is done.
 func (o *object) close() error {
 	for {
 		s := o.state.Load()
@@ -141,16 +136,14 @@ func (o *object) destroy() error {
 
 func (o *object) self() *object { return o }
 
-// collect has the garbage collector close what was not closed. SetFinalizer does it at a tenth of the cost of
-// AddCleanup, which is more than a small program takes; an object does not point to its wrapper, so there are no
-// cycles.
+// collect lets the garbage collector close forgotten wrappers. SetFinalizer costs a tenth of AddCleanup. There are no
+// cycles: objects do not point to wrappers.
 func collect[W interface{ self() *object }](wrapper W) W {
 	runtime.SetFinalizer(wrapper, finalize[W])
 	return wrapper
 }
 
-// closeNow is the Close of a wrapper. The wrapper stays reachable until it is closed: the collector would otherwise
-// take it for forgotten within its own Close, close it first, and have that return ErrClosed.
+// closeNow keeps the wrapper reachable: its finalizer could otherwise close it first, and Close would return ErrClosed.
 func closeNow[W interface{ self() *object }](wrapper W) error {
 	err := wrapper.self().close()
 	runtime.KeepAlive(wrapper)
@@ -167,7 +160,7 @@ var live struct {
 	clients, buffers, executables, events, views, topologies, calls, callbacks, allocations, collected atomic.Int64
 }
 
-// Live counts what exists now.
+// Live returns the number of existing objects.
 func Live() Counts {
 	return Counts{
 		Clients: live.clients.Load(), Buffers: live.buffers.Load(), Executables: live.executables.Load(),

@@ -9,23 +9,22 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// CompileOptions says for which devices and how a program is compiled. The zero value is one program for the first
-// device.
+// CompileOptions has the devices and options of a compilation. The zero value is one program for the first device.
 type CompileOptions struct {
-	// Replicas run the same program on data of their own; partitions are parts of one program. 0 is 1.
+	// Replicas run the same program on their own data, Partitions are the parts of one program. 0 means 1.
 	Replicas, Partitions int
-	// Devices are the devices' IDs, Replicas rows of Partitions each; none for the plugin's own choice.
+	// Devices has device IDs, as Replicas rows of Partitions each. If empty, the plugin chooses.
 	Devices []int
-	// SPMD has XLA split the program over the partitions, as its annotations say; Shardy reads Shardy's annotations.
+	// SPMD makes XLA partition the program by its annotations; Shardy enables Shardy's annotations.
 	SPMD, Shardy bool
-	// Portable compiles for any one device: [Execution] says on which it runs.
+	// Portable compiles for any single device, which [ExecuteOptions] selects.
 	Portable bool
 	// Debug sets fields of XLA's DebugOptions by name, such as "xla_cpu_enable_fast_math". Values are string, bool,
 	// int, int64 or float64.
 	Debug map[string]any
 }
 
-// The numbers of the fields that are written, from XLA's compile_options.proto and xla_data.proto.
+// Fields that are written, from XLA's compile_options.proto and xla_data.proto.
 const (
 	// CompileOptionsProto
 	fieldBuildOptions = 3
@@ -72,13 +71,13 @@ func appendBool(to []byte, field protowire.Number, v bool) []byte {
 	return appendVarint(to, field, 1)
 }
 
-// marshal writes a CompileOptionsProto. The same options give the same bytes.
+// marshal writes a CompileOptionsProto, deterministically.
 func (o CompileOptions) marshal() ([]byte, error) {
 	replicas, partitions := max(o.Replicas, 1), max(o.Partitions, 1)
 	if o.Replicas < 0 || o.Partitions < 0 {
 		return nil, fmt.Errorf("pjrt: compile: %w: %d replicas and %d partitions", ErrInvalidArgument, o.Replicas, o.Partitions)
 	}
-	build := appendVarint(nil, fieldDeviceOrdinal, -1) // no opinion
+	build := appendVarint(nil, fieldDeviceOrdinal, -1) // unspecified
 	build = appendVarint(build, fieldReplicas, int64(replicas))
 	build = appendVarint(build, fieldPartitions, int64(partitions))
 	build = appendBool(build, fieldSPMD, o.SPMD)
@@ -103,7 +102,7 @@ func (o CompileOptions) marshal() ([]byte, error) {
 	return options, nil
 }
 
-// assignment lists the devices partition by partition, which is PJRT's order.
+// assignment lists the devices by partition, PJRT's order.
 func assignment(devices []int, replicas, partitions int) []byte {
 	list := appendVarint(nil, fieldReplicaCount, int64(replicas))
 	list = appendVarint(list, fieldComputationCount, int64(partitions))
@@ -121,7 +120,7 @@ func override(value any) ([]byte, error) {
 	switch v := value.(type) {
 	case string:
 		return appendBytes(nil, fieldString, []byte(v)), nil
-	case bool: // false is written too: it is a choice
+	case bool: // an explicit false is written too
 		return appendVarint(nil, fieldBool, map[bool]int64{true: 1}[v]), nil
 	case int:
 		return appendVarint(nil, fieldInt, int64(v)), nil

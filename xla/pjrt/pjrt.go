@@ -7,40 +7,37 @@ import (
 	"os"
 )
 
-// The versions of PJRT's C API that lazo works with: major version 0, from the
-// oldest minor version that was tested. Newer minor versions only add to the
-// table, so they are accepted.
+// The supported versions of PJRT's C API: major version 0, from the oldest tested minor version. Newer ones only extend
+// the table.
 const (
 	Major    = 0
 	MinMinor = 81
-	// MinTableSize is the size in bytes of the table at 0.81: a shorter one
-	// lacks functions that lazo calls.
+	// MinTableSize is the size of the 0.81 table in bytes. A shorter table lacks functions that lazo calls.
 	MinTableSize = 984
 )
 
-// What can be wrong with a plugin. Errors of [Inspect] wrap one of these.
+// Errors of [Inspect] match one of these.
 var (
 	ErrNotFound    = errors.New("no such plugin file")
 	ErrNotLoadable = errors.New("not a shared library that this machine can load")
 	ErrNoSymbol    = errors.New("not a PJRT plugin: it exports no GetPjrtApi")
 	ErrNoTable     = errors.New("GetPjrtApi gave no API table")
 	ErrABI         = errors.New("PJRT API version not supported")
-	// ErrNoCgo: the program was built without cgo, and no plugin can be loaded.
+	// ErrNoCgo reports a program that was built without cgo and cannot load plugins.
 	ErrNoCgo = errors.New("this program was built without cgo, which plugins need: build it with CGO_ENABLED=1 and a C compiler")
 )
 
-// Version is what a plugin says of its API table.
+// Version is the version of a plugin's API table.
 type Version struct {
 	Major, Minor int
 	// StructSize is the size of the table in bytes.
 	StructSize int
 }
 
-// String gives the version as the PJRT documents write it, "0.81".
+// String returns the version as in PJRT's documents, such as "0.81".
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// ABIError says that a plugin speaks a version of the API that lazo does not.
-// It matches [ErrABI].
+// ABIError reports an unsupported version of the API. It matches [ErrABI].
 type ABIError struct {
 	Path string
 	Got  Version
@@ -55,11 +52,10 @@ func (e *ABIError) Error() string {
 		e.Path, ErrABI, e.Got, e.Got.StructSize, Major, MinMinor, Major, MinTableSize, advice)
 }
 
-// Is makes errors.Is(err, ErrABI) hold.
+// Is matches [ErrABI].
 func (e *ABIError) Is(target error) bool { return target == ErrABI }
 
-// Check tells whether lazo can work with a plugin at path that has version v.
-// The error is nil or an [*ABIError].
+// Check returns an [*ABIError] if lazo does not support version v of the plugin at path.
 func (v Version) Check(path string) error {
 	if v.Major != Major || v.Minor < MinMinor || v.StructSize < MinTableSize {
 		return &ABIError{Path: path, Got: v}
@@ -67,8 +63,7 @@ func (v Version) Check(path string) error {
 	return nil
 }
 
-// checkFile finds what can be found without running the file: dlopen's own
-// messages are unclear, and a cut file loads and then dies on first touch.
+// checkFile checks the file first: dlopen's messages are unclear, and a truncated library crashes later.
 func checkFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -76,10 +71,10 @@ func checkFile(path string) error {
 		return fmt.Errorf("pjrt: %s: %w", path, ErrNotFound)
 	case err != nil:
 		return fmt.Errorf("pjrt: %s: %w: %w", path, ErrNotLoadable, err)
-	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
+	case !info.Mode().IsRegular(): // opening a pipe would block
 		return fmt.Errorf("pjrt: %s: %w: it is not a regular file (%s)", path, ErrNotLoadable, info.Mode().Type())
 	}
-	file, err := os.Open(path) // the path is the caller's choice; probe and xla say when it is to be trusted
+	file, err := os.Open(path) // the caller vouches for the path
 	if err != nil {
 		return fmt.Errorf("pjrt: %s: %w: %w", path, ErrNotLoadable, err)
 	}

@@ -41,8 +41,7 @@ func TestVersionCheck(t *testing.T) {
 	}
 }
 
-// These end before anything is loaded, so the process may ask without a child.
-// What must be loaded to be found out is in package probe's tests.
+// These errors occur before a file is loaded, so no child process is needed. Package probe tests the others.
 func TestInspectRefusesFiles(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.so")
@@ -98,8 +97,8 @@ func TestEnvironmentKeepsUserValues(t *testing.T) {
 	}
 }
 
-// libtpu asks the cloud's metadata server what machine this is, for a minute, unless it is told not to: it is told
-// where no TPU can be, and nowhere else.
+// libtpu asks the cloud's metadata server about the machine, for a minute, unless variables prevent it. They are set
+// only where no TPU can be.
 func TestEnvironmentWithoutTPU(t *testing.T) {
 	without := map[string]string{"TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost", "TF_CPP_MIN_LOG_LEVEL": "2"}
 	with := map[string]string{"TF_CPP_MIN_LOG_LEVEL": "2"}

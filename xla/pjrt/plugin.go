@@ -11,8 +11,7 @@ import (
 	"unsafe"
 )
 
-// Plugin is a loaded library. There is one for each file, for the life of the process: XLA plugins do not survive
-// unloading, so there is no Close.
+// Plugin is a loaded library, one per file. It has no Close: XLA plugins do not survive unloading.
 type Plugin struct {
 	path    string
 	version Version
@@ -26,8 +25,8 @@ var loaded struct {
 	plugins map[string]*Plugin
 }
 
-// Load loads the plugin at path and initializes it, or gives the [*Plugin] of an earlier Load of the same file. Errors
-// of the file are those of [Inspect], with which a file that is not trusted should be tried first, in another process.
+// Load loads and initializes the plugin at path, or returns that of an earlier Load. Its errors are those of [Inspect].
+// Try an untrusted file in another process first.
 func Load(path string) (*Plugin, error) {
 	if err := checkFile(path); err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func load(path string) (*Plugin, error) {
 	}
 	p := &Plugin{path: path, version: version, api: (*C.lazo_Api)(unsafe.Pointer(table))}
 	a := p.api
-	for name, function := range map[string]C.lazo_function{ // those that are called without a look
+	for name, function := range map[string]C.lazo_function{ // called without a check for nil
 		"Error_Destroy": a.Error_Destroy, "Error_Message": a.Error_Message, "Error_GetCode": a.Error_GetCode,
 		"Client_BufferFromHostBuffer": a.Client_BufferFromHostBuffer,
 		"LoadedExecutable_Execute":    a.LoadedExecutable_Execute,
@@ -88,13 +87,13 @@ func load(path string) (*Plugin, error) {
 	return p, nil
 }
 
-// Path is the file of the plugin, absolute and without links.
+// Path returns the plugin's file, absolute and without symbolic links.
 func (p *Plugin) Path() string { return p.path }
 
-// Version is the version of the API that the plugin speaks.
+// Version returns the version of the plugin's API.
 func (p *Plugin) Version() Version { return p.version }
 
-// Attributes are what the plugin tells of itself, such as "xla_version". Values are string, int64, []int64, float32 or
+// Attributes returns the plugin's attributes, such as "xla_version". Values are string, int64, []int64, float32 or
 // bool.
 func (p *Plugin) Attributes() (map[string]any, error) {
 	var args C.lazo_Plugin_Attributes_Args
@@ -104,7 +103,7 @@ func (p *Plugin) Attributes() (map[string]any, error) {
 	return goValues(args.attributes, args.num_attributes)
 }
 
-// Extensions lists what the plugin has beside the API.
+// Extensions lists the plugin's extensions of the API.
 func (p *Plugin) Extensions() []Extension {
 	var list []Extension
 	for e := (*C.lazo_Extension_Base)(p.api.head.extension_start); e != nil; e = e.next {

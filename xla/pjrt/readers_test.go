@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// R21: several read one buffer at once, by copies and by views. The plugin's list of a buffer's readers has no guard of
-// its own: without one here the process ended when the buffer was freed.
+// R21: several goroutines read one buffer by copies and by views. The plugin does not guard its list of readers:
+// without lazo's lock, freeing the buffer ended the process.
 func TestR21_readersOfOneBuffer(t *testing.T) {
 	c := openCPU(t, 1)
 	d := c.AddressableDevices()[0]
@@ -45,8 +45,8 @@ func TestR21_readersOfOneBuffer(t *testing.T) {
 	t.Logf("R21: %d buffers, each read %d times by each of %d: no crash", rounds, reads, readers)
 }
 
-// R21: a call that was idle while the collector freed the host memory of its last run is used while the collector is at
-// work. It must not be told of that memory: it would end the process ("found pointer to free object").
+// R21: a Call is used during a garbage collection, after the collector freed the host memory of its last run. The
+// collector must not see that old address: it would end the process ("found pointer to free object").
 func TestR21_callsUnderTheCollector(t *testing.T) {
 	c := openCPU(t, 1)
 	e := compile(t, c, `module @add {
@@ -72,7 +72,7 @@ func TestR21_callsUnderTheCollector(t *testing.T) {
 		for _, call := range list {
 			run(call)
 		}
-		runtime.GC() // what the calls were given is freed
+		runtime.GC() // frees the host memory of earlier calls
 		var over atomic.Bool
 		go func() { runtime.GC(); over.Store(true) }()
 		for i := 0; !over.Load(); i++ {
@@ -85,7 +85,7 @@ func TestR21_callsUnderTheCollector(t *testing.T) {
 	t.Logf("R21: %d calls, each idle over %d collections: no crash", calls, rounds)
 }
 
-// R21: what is closed while the collector is at work is closed once: by Close, and not by the collector before it.
+// R21: an object closed during a garbage collection is closed once, by Close and not first by the collector.
 func TestR21_closedUnderTheCollector(t *testing.T) {
 	c := openCPU(t, 1)
 	b, err := c.AddressableDevices()[0].Put(Array{Shape: Shape{Float32, []int{256}}, Data: make([]byte, 4*256)})

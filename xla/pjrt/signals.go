@@ -10,16 +10,13 @@ import (
 	"unsafe"
 )
 
-// WithoutSignals runs f on a thread that takes no signals, and so do the threads that f starts in C: they inherit it.
-// A plugin must be loaded and its client made like this. XLA's matrix product for the CPU (oneDNN's AVX-512 kernel)
-// keeps its stack pointer in memory from malloc for a while; a signal that arrives then, as each tick of Go's CPU
-// profiler does, has its frame written there, over other people's memory. Go's own threads take signals on a stack of
-// their own, XLA's have none.
+// WithoutSignals runs f on a thread that blocks signals, as do the C threads that f starts. Load a plugin and create
+// its client this way. oneDNN's AVX-512 kernel temporarily points the stack register into malloc's memory; a signal at
+// that moment, such as a tick of Go's CPU profiler, would overwrite other data, because XLA's threads have no signal
+// stack.
 //
-// Those that a fault raises are taken: the kernel ends a process that blocks one at once, and no handler could say
-// anything. Go's handler has no trace of a thread that Go did not make: it lets the signal end the process without a
-// word. So one of ours stands before it, which writes a line for such a thread (crash.c). (A stack overflow on a thread
-// of XLA's own is silent still: it leaves the handler no stack.)
+// Signals of faults are not blocked: the kernel would end the process silently. So would Go's handler on threads that
+// Go did not make, so crash.c installs one that writes a line. A stack overflow on XLA's threads stays silent.
 func WithoutSignals(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -30,8 +27,7 @@ func WithoutSignals(f func()) {
 	f()
 }
 
-// compiling is [WithoutSignals] for a compilation of a program: if a thread of the plugin dies meanwhile, the line that
-// the process writes then names it.
+// compiling is [WithoutSignals] that lets crash.c's line name the program.
 func compiling(program []byte, f func()) {
 	name := programName(program)
 	number := C.lazo_begin((*C.char)(unsafe.Pointer(unsafe.StringData(name))), C.size_t(len(name)))
@@ -39,7 +35,7 @@ func compiling(program []byte, f func()) {
 	WithoutSignals(f)
 }
 
-// programName is the name that a program in MLIR's text gives its module, or the length of any other.
+// programName returns the module's name in MLIR text, or the program's length.
 func programName(program []byte) string {
 	head := program[:min(len(program), 1000)]
 	if _, behind, ok := bytes.Cut(head, []byte("module @")); ok {

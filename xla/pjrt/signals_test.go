@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// threads gives the name and the blocked signals of each thread of the process.
+// threads returns the name and the blocked signals of each thread of the process.
 func threads(t *testing.T) map[string]string {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/self/task/*")
@@ -34,19 +34,19 @@ func threads(t *testing.T) map[string]string {
 	return found
 }
 
-// TestR20_threadsOfThePluginTakeFaultsAlone: those that a client, a compilation and a run started take no signal but
-// those that a fault raises, which would end the process without a word if they were blocked.
+// Threads that a client, a compilation and a run started block all signals but those of faults, which would end the
+// process silently if blocked.
 func TestR20_threadsOfThePluginTakeFaultsAlone(t *testing.T) {
 	c := openCPU(t, 2)
 	call, _ := stateCall(t, c, 2, 1<<20)
 	_, err := call.Run()
 	require.NoError(t, err)
 	own := filepath.Base(os.Args[0])
-	own = own[:min(len(own), 15)] // the kernel cuts names
+	own = own[:min(len(own), 15)] // the kernel truncates names
 	count := 0
 	for name, blocked := range threads(t) {
 		if _, comm, _ := strings.Cut(name, " "); comm == own {
-			continue // Go's threads take their process's name, which XLA's change
+			continue // Go's threads have the process's name; XLA's do not
 		}
 		mask, err := strconv.ParseUint(blocked, 16, 64)
 		require.NoError(t, err)

@@ -16,9 +16,9 @@ import (
 type mapStore struct {
 	mu      sync.Mutex
 	values  map[string][]byte
-	timeout time.Duration // the last that Get was given
+	timeout time.Duration // timeout of the last Get
 	put     chan struct{} // closed by the next Put
-	refused int           // puts of a key that was there
+	refused int           // puts of existing keys
 }
 
 func (s *mapStore) Get(key string, timeout time.Duration) ([]byte, error) {
@@ -67,7 +67,7 @@ func (s *mapStore) Put(key string, value []byte) error {
 	return nil
 }
 
-// failingStore fails, or panics, where it is told to.
+// failingStore fails or panics on demand.
 type failingStore struct {
 	mapStore
 	err   error
@@ -123,8 +123,8 @@ func TestKeyValueStore(t *testing.T) {
 	}
 }
 
-// Clients of one job find each other by the store, from threads of the plugin's own too, and one that was started
-// before finds what it put.
+// Clients of one job find each other by the store, also from the plugin's own threads. A client that started earlier
+// finds later values.
 func TestKeyValueStore_joinsClients(t *testing.T) {
 	p, err := Load(freshFake(t, buildFake(t)))
 	require.NoError(t, err)

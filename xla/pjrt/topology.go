@@ -12,22 +12,22 @@ import (
 	"unsafe"
 )
 
-// Topology is a machine as a plugin describes it: its devices need not be there. Programs can be compiled for it, and
-// not be run. Whoever made it closes it; it may be used by any number of goroutines.
+// Topology is a machine described by a plugin, with devices that need not be present. Programs can be compiled for it,
+// but not run. The caller that receives it closes it. It is safe for concurrent use.
 type Topology struct {
 	plugin  *Plugin
 	name    string
-	text    string // the platform's version
+	text    string // platform version
 	devices []DeviceDescription
-	more    []map[string]any // the devices' attributes
+	more    []map[string]any // attributes of devices
 	about   map[string]any
 
 	mu  sync.RWMutex // uses read, Close writes
 	ptr unsafe.Pointer
 }
 
-// NewTopology describes a machine. The name and the options are the plugin's own: libtpu takes names such as "v5e:4x4",
-// that of CUDA an option "target_config". Values of options are string, int64, []int64, float32 or bool.
+// NewTopology describes a machine. name and options are the plugin's: libtpu takes names such as "v5e:4x4", the CUDA
+// plugin an option "target_config". Options are string, int64, []int64, float32 or bool.
 func (p *Plugin) NewTopology(name string, options map[string]any) (*Topology, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -49,7 +49,6 @@ func (p *Plugin) NewTopology(name string, options map[string]any) (*Topology, er
 	return t, nil
 }
 
-// describe reads what never changes.
 func (t *Topology) describe() error {
 	p, api := t.plugin, t.plugin.api
 	name := C.lazo_TopologyDescription_PlatformName_Args{topology: t.ptr}
@@ -83,19 +82,19 @@ func (t *Topology) describe() error {
 	return nil
 }
 
-// Platform is the platform's name, "tpu" or "cuda".
+// Platform returns the platform's name, such as "tpu" or "cuda".
 func (t *Topology) Platform() string { return t.name }
 
-// PlatformVersion is the plugin's text about the version of its platform.
+// PlatformVersion returns the plugin's text about the platform's version.
 func (t *Topology) PlatformVersion() string { return t.text }
 
-// Devices are the described devices, in the plugin's order.
+// Devices returns the described devices, in the plugin's order.
 func (t *Topology) Devices() []DeviceDescription { return append([]DeviceDescription{}, t.devices...) }
 
-// DeviceAttributes are what the plugin tells of each device, in the order of [Topology.Devices].
+// DeviceAttributes returns the attributes of each device, in the order of [Topology.Devices].
 func (t *Topology) DeviceAttributes() []map[string]any { return append([]map[string]any{}, t.more...) }
 
-// Attributes are what the plugin tells of the machine. Values are string, int64, []int64, float32 or bool.
+// Attributes returns the machine's attributes. Values are string, int64, []int64, float32 or bool.
 func (t *Topology) Attributes() map[string]any {
 	all := map[string]any{}
 	for name, value := range t.about {
@@ -104,11 +103,9 @@ func (t *Topology) Attributes() map[string]any {
 	return all
 }
 
-// Compile compiles StableHLO, as text or as MLIR's bytecode, for the described devices. The plugin's program is freed
-// before it returns: nothing could run it.
+// Compile compiles StableHLO, as text or MLIR bytecode, for the described devices.
 //
-// A compiler may end the process for a program that it does not take: compile in a child process what was not compiled
-// before.
+// An unsupported program may end the process: compile new programs in a child process.
 func (t *Topology) Compile(program []byte, options CompileOptions) (*Compiled, error) {
 	encoded, err := checked(program, options)
 	if err != nil {
@@ -141,7 +138,6 @@ func (t *Topology) Compile(program []byte, options CompileOptions) (*Compiled, e
 	return compiled, nil
 }
 
-// compiled reads what a plugin tells of a program that is not loaded.
 func (p *Plugin) compiled(executable unsafe.Pointer) (*Compiled, error) {
 	name := C.lazo_Executable_Name_Args{executable: executable}
 	if err := invoke(p, "Executable_Name", p.api.Executable_Name, &name); err != nil {
@@ -177,7 +173,7 @@ func (p *Plugin) compiled(executable unsafe.Pointer) (*Compiled, error) {
 	return c, ifImplemented(err)
 }
 
-// ifImplemented leaves out the error of a plugin that lacks a function.
+// ifImplemented drops the error of a missing function.
 func ifImplemented(err error) error {
 	if errors.Is(err, ErrUnimplemented) {
 		return nil
@@ -187,8 +183,7 @@ func ifImplemented(err error) error {
 
 var errTopologyClosed = fmt.Errorf("pjrt: the topology is %w", ErrClosed)
 
-// Close waits for compilations that are under way and gives the description up. Later use, and a second Close, give
-// [ErrClosed].
+// Close waits for running compilations and frees the description. Later uses, and a second Close, return [ErrClosed].
 func (t *Topology) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

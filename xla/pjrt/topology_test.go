@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTopology compiles for devices that are not there.
+// Programs compile for devices that are not present.
 func TestTopology(t *testing.T) {
 	before := Live()
 	p, err := Load(freshFake(t, buildFake(t)))

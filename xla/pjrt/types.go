@@ -7,96 +7,95 @@ import (
 	"time"
 )
 
-// DeviceDescription is what a plugin tells of a device, be it there or described.
+// DeviceDescription describes a device, present or not.
 type DeviceDescription struct {
-	ID      int    // unique among the devices of all processes
-	Process int    // the number of the process that the device belongs to
-	Kind    string // the vendor's name of the device, "NVIDIA H100"
-	Text    string // the plugin's text about it
+	ID      int    // unique over all processes
+	Process int    // index of the device's process
+	Kind    string // vendor's name, such as "NVIDIA H100"
+	Text    string // plugin's text about the device
 }
 
 // Memory is a kind of memory that a device can reach.
 type Memory struct {
 	ID      int
 	Kind    string // "device", "pinned_host", …
-	Default bool   // where buffers go
+	Default bool   // whether buffers go here
 }
 
-// MemoryStats is the state of a device's memory in bytes. What the plugin does not tell is -1.
+// MemoryStats is the state of a device's memory in bytes. Values that the plugin does not report are -1.
 type MemoryStats struct {
 	InUse, PeakInUse        int64
 	Limit                   int64
 	Reserved, PeakReserved  int64
 	Reservable              int64
 	Pool, PeakPool          int64
-	LargestFree, LargestOne int64 // the largest free block, the largest allocation so far
-	Allocations             int64 // a number, not bytes
+	LargestFree, LargestOne int64 // largest free block, largest allocation so far
+	Allocations             int64 // a count
 }
 
-// ProgramMemory is the memory in bytes that a program needs on each device. Aliased is what is both argument and
-// output.
+// ProgramMemory is a program's memory in bytes on each device. Aliased counts arguments that are outputs.
 type ProgramMemory struct {
 	Code, Arguments, Outputs, Aliased, Temporary, Peak               int64
 	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64
 }
 
-// Compiled is what a plugin tells of a program that it compiled for a [Topology].
+// Compiled is a program compiled for a [Topology].
 type Compiled struct {
 	Name                string
 	Parameters, Outputs []Shape // on each device
-	// Donated maps each output that is written over an argument to that argument.
+	// Donated maps each output that overwrites an argument to that argument.
 	Donated map[int]int
-	// Optimized is the program as the devices would run it, and Format its format: see [Executable.OptimizedProgram].
+	// Optimized is the optimized program, in Format: see [Executable.OptimizedProgram].
 	Optimized []byte
 	Format    string
-	// Cost is what the compiler reckons of a run; nil where the plugin does not reckon.
+	// Cost has the compiler's estimates of a run, or nil.
 	Cost map[string]any
-	// Memory is what the compiler reckons of the program's memory on a device; nil where it does not.
+	// Memory is the compiler's estimate of a device's memory, or nil.
 	Memory *ProgramMemory
-	// Fingerprint is the same for the same program, options and compiler; "" where the plugin has none.
+	// Fingerprint is equal for the same program, options and compiler; "" if there is none.
 	Fingerprint string
 }
 
-// CallOptions says what the parts of a [Call] are.
+// CallOptions describes a [Call].
 type CallOptions struct {
-	// InPlace maps outputs to arguments of the same shape: after a run, the Buffer of the argument holds the output.
-	// If the program was compiled to write over the argument, no memory is copied or allocated for it.
+	// InPlace maps outputs to arguments of the same shape, whose Buffers hold them after a run. If the program donates
+	// the argument, this needs no copy and no memory.
 	InPlace map[int]int
-	// Host are arguments that each run is given as host memory.
+	// Host lists arguments that each run receives as host memory.
 	Host []HostInput
-	// Read are outputs, none of them in an argument's place, that [Call.RunInto] copies to the host.
+	// Read lists outputs, not in InPlace, that [Call.RunInto] copies to the host.
 	Read []int
 }
 
-// HostInput is an argument that comes from the host.
+// HostInput is an argument that comes from host memory.
 type HostInput struct {
 	Argument int
 	Shape    Shape
 }
 
-// ExecuteOptions changes what [Executable.Execute] does.
+// ExecuteOptions has the options of [Executable.Execute].
 type ExecuteOptions struct {
-	// Keep are arguments that the program may not write over, though it was compiled to: it copies them.
+	// Keep lists donated arguments that the program copies instead of overwriting.
 	Keep []int
-	// Device is where a portable program runs.
+	// Device is the device of a portable program.
 	Device *Device
-	// LaunchID, if not 0, is the same for the runs on several processes that belong together.
+	// LaunchID, if not 0, identifies the runs on several processes that belong together.
 	LaunchID int
 }
 
-// Argument is a place in the arguments of a run.
+// Argument is an argument of a run, by indices.
 type Argument struct{ Device, Index int }
 
-// ErrArgumentsLost is matched by a [*RunError] with arguments that are lost.
+// ErrArgumentsLost matches a [*RunError] with lost arguments.
 var ErrArgumentsLost = errors.New("arguments were lost")
 
-// RunError says what a failed run left. Nothing that the run made exists any more.
+// RunError reports a failed run. The outputs of the run are freed.
 type RunError struct {
 	Program string
-	// Lost are the arguments that hold nothing any more: the program had begun to write over them. All others hold
-	// what they held before.
+	// Lost lists the arguments that the program had begun to overwrite. All others are unchanged.
 	Lost []Argument
-	// Ran: the program ended well and what it replaces is replaced; what failed is the freeing of something after it.
+	// Ran reports that the program succeeded and replaced arguments, but a copy to the host or the release of memory
+	// failed.
 	Ran bool
 	Err error
 }
@@ -120,21 +119,20 @@ func (e *RunError) Error() string {
 	return text + ": " + ErrArgumentsLost.Error() + ":" + list.String()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *RunError) Unwrap() error { return e.Err }
 
-// Is makes errors.Is(err, ErrArgumentsLost) hold if there are some.
+// Is matches [ErrArgumentsLost] if Lost is not empty.
 func (e *RunError) Is(target error) bool { return target == ErrArgumentsLost && len(e.Lost) > 0 }
 
 // Array is an array in host memory.
 type Array struct {
 	Shape
 	Data []byte // see [Bytes]
-	// Strides is the distance in bytes between neighbours of each dimension, none for rows one after the other.
+	// Strides has the bytes between elements of each dimension. If empty, the array is row-major.
 	Strides []int
 }
 
-// check holds the memory against the shape.
 func (a Array) check() error {
 	need, err := a.Shape.Size()
 	if err != nil {
@@ -166,21 +164,20 @@ func (a Array) check() error {
 	return nil
 }
 
-// KeyValueStore is what the clients of several processes share to find each other. A plugin calls it from threads of
-// its own, several at once.
+// KeyValueStore connects the clients of several processes. A plugin calls it concurrently from its threads.
 //
-// An error goes to the plugin with a code: that of an [*Error], of a sentinel such as [ErrKeyNotFound], or of
-// context's; UNKNOWN otherwise.
+// The plugin receives the code of an [*Error], of an error such as [ErrKeyNotFound], or of context's errors; otherwise
+// UNKNOWN.
 type KeyValueStore interface {
-	// Get waits for the key until the timeout, then gives [ErrDeadline].
+	// Get waits for the key. It returns [ErrDeadline] after the timeout.
 	Get(key string, timeout time.Duration) ([]byte, error)
-	// TryGet gives [ErrKeyNotFound] for a key that is not there.
+	// TryGet returns [ErrKeyNotFound] if the key does not exist.
 	TryGet(key string) ([]byte, error)
-	// Put gives [ErrKeyExists] for a key that has a value.
+	// Put returns [ErrKeyExists] if the key has a value.
 	Put(key string, value []byte) error
 }
 
-// Extension is the number of an addition to the API that a plugin may have.
+// Extension is the number of an extension of the API.
 type Extension int
 
 var extensionNames = []string{
@@ -189,7 +186,7 @@ var extensionNames = []string{
 	"host allocator",
 }
 
-// String names the extension, or gives its number if it is a new one.
+// String returns the extension's name, or its number if it is unknown.
 func (e Extension) String() string {
 	if e < 0 || int(e) >= len(extensionNames) {
 		return fmt.Sprintf("extension %d", int(e))
@@ -197,13 +194,13 @@ func (e Extension) String() string {
 	return extensionNames[e]
 }
 
-// Execution is a run of a program that may not have ended. Its outputs and events are the caller's.
+// Execution is a run that may still be in progress. The caller owns its outputs and events.
 type Execution struct {
-	Outputs [][]*Buffer // for each device
-	Done    []*Event    // for each device: when its part has ended
+	Outputs [][]*Buffer // by device
+	Done    []*Event    // by device: the end of its part
 }
 
-// Await waits for all devices and gives the first error.
+// Await waits for all devices and returns the first error.
 func (x *Execution) Await() error {
 	var first error
 	for _, e := range x.Done {
@@ -212,7 +209,7 @@ func (x *Execution) Await() error {
 	return first
 }
 
-// Close closes the outputs and events that are still open.
+// Close closes the outputs and events that are open.
 func (x *Execution) Close() error {
 	var first error
 	note := func(err error) {
@@ -231,14 +228,13 @@ func (x *Execution) Close() error {
 	return first
 }
 
-// Counts says how many things of this package exist in the process. After Close of what a program made, each is what
-// it was before.
+// Counts has the numbers of this package's objects in the process. After Close, a program's objects are not counted.
 type Counts struct {
 	Clients, Buffers, Executables, Events, Views int64
 	Topologies                                   int64
-	Calls                                        int64 // prepared calls, and executions in flight
-	Callbacks                                    int64 // Go functions that a plugin is still to call
-	Allocations                                  int64 // blocks of C memory held by this package
-	// Collected counts what the garbage collector had to close. It never falls.
+	Calls                                        int64 // prepared calls
+	Callbacks                                    int64 // Go functions and stores that a plugin may call
+	Allocations                                  int64 // blocks of C memory
+	// Collected counts objects that the garbage collector closed. It never decreases.
 	Collected int64
 }

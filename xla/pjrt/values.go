@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// The types of PJRT's named values.
+// Types of PJRT's named values.
 const (
 	valueString = iota
 	valueInt64
@@ -19,7 +19,7 @@ const (
 	valueBool
 )
 
-// goValues copies a list that the plugin owns.
+// goValues copies a plugin's list.
 func goValues(list *C.lazo_NamedValue, size C.size_t) (map[string]any, error) {
 	values := map[string]any{}
 	for _, v := range unsafe.Slice(list, int(size)) {
@@ -44,7 +44,7 @@ func goValues(list *C.lazo_NamedValue, size C.size_t) (map[string]any, error) {
 	return values, nil
 }
 
-// cValues makes a list for the plugin to read. What it points to is pinned by pin.
+// cValues makes a list for the plugin, with its memory pinned.
 func cValues(values map[string]any, pin *runtime.Pinner) ([]C.lazo_NamedValue, error) {
 	names := make([]string, 0, len(values))
 	for name := range values {
@@ -84,7 +84,7 @@ func cValues(values map[string]any, pin *runtime.Pinner) ([]C.lazo_NamedValue, e
 	return list, nil
 }
 
-// pinned gives memory of n elements to C until pin lets go. Empty memory is null.
+// pinned pins n elements for C. Empty memory is null.
 func pinned[T any](data *T, n int, pin *runtime.Pinner) (*C.char, C.size_t) {
 	if n == 0 {
 		return nil, 0
