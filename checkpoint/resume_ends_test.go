@@ -164,8 +164,8 @@ func TestR12_theSavedPlaceIsThatOfTheStep(t *testing.T) {
 // source has counted is then not that of the step.
 func TestS03_aPlaceThatIsAheadIsNotSaved(t *testing.T) {
 	const wrong = "checkpoint: save step 3 into folder: not saved, since 1 of the batches taken from the data is not trained, " +
-		"and so section \"position\" of the option Also is not of this step: where the run counts in epochs, count in steps or " +
-		"give the batches the method InEpoch; where a step failed or stopped, go on from an earlier checkpoint"
+		"and so section \"position\" of the option Also is not of this step: if the run counts in epochs, count in steps or " +
+		"give the batches the method InEpoch; if a step failed or stopped, resume from an earlier checkpoint"
 	for _, row := range []struct {
 		name    string
 		options loop.Option

@@ -37,6 +37,10 @@ func TestAlso(t *testing.T) {
 	_, err = looked(f, state, checkpoint.Options{Also: map[string]any{"place": new(string)}})
 	require.ErrorContains(t, err, `section "place"`)
 	require.Equal(t, &counter{Weight: 3}, state, "after an error the state is as it was")
+
+	f = openMem(t, &vfs.Mem{}, checkpoint.Options{}) // the start of a run has taken its first batch
+	_, _, err = run(t.Context(), counting(), &counter{}, loop.Until(loop.Steps(7)), saves(f, loop.EachStep.AndAtStart(), also))
+	require.ErrorContains(t, err, "is not of this step: the start of a run has its first batch: save first after a step")
 }
 
 func TestB58_anEmptyFolderLeavesTheState(t *testing.T) {

@@ -226,10 +226,14 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 		return false, nil
 	}
 	if r.Ahead > 0 && len(s.Also) > 0 {
+		todo := "if the run counts in epochs, count in steps or give the batches the method InEpoch; if a step failed or stopped, " +
+			"resume from an earlier checkpoint"
+		if r.Elapsed.Steps == r.From.Steps {
+			todo = "the start of a run has its first batch: save first after a step, so watch no entry that is logged at the start (AndAtStart)"
+		}
 		return false, s.failed(fmt.Errorf("checkpoint: save step %d into %s: not saved, since %d of the batches taken from the data "+
-			"is not trained, and so section %q of the option Also is not of this step: where the run counts in epochs, count in steps or "+
-			"give the batches the method InEpoch; where a step failed or stopped, go on from an earlier checkpoint",
-			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, slices.Sorted(maps.Keys(s.Also))[0]))
+			"is not trained, and so section %q of the option Also is not of this step: %s",
+			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, slices.Sorted(maps.Keys(s.Also))[0], todo))
 	}
 	if s.best || s.shared && s.async.writing() && s.worth(r, metrics) { // finish the best one first
 		if err := s.failed(s.async.Wait(ctx)); err != nil {

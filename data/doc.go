@@ -35,8 +35,8 @@
 //		return data.Prefetch(data.Map(batches, data.Augment(1, "x", data.FlipHorizontal())), 4)
 //	})
 //
-// A pipeline for an evaluation begins with [Batches.WholeFrom], which yields all examples; From drops those that do not
-// fill a batch.
+// A pipeline for an evaluation begins with [Batches.WholeFrom], which yields all examples. From drops those that do not
+// fill a batch; an evaluation reports that as an error.
 //
 // Each function of this pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked, OnField,
 // [ShareOf]. With one that combines k batches, as Chunk(k) does, start the set at k*position.

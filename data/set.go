@@ -226,6 +226,16 @@ func (b Batch) InEpoch() (epoch int64, last, known bool) {
 	return int64(b.Epoch), b.end == epochEnds, b.end != epochUnknown
 }
 
+// LeftOut returns the number of examples of the batch's epoch that are in no batch of [Set.Batches] because they do not
+// fill one, if this is the epoch's last batch; otherwise 0. It is 0 with [DropRemainder] too. Evaluations of package
+// loop return an error for such a batch.
+func (b Batch) LeftOut() int {
+	if b.end != epochEnds || b.Deal == nil {
+		return 0
+	}
+	return b.Deal.leftOut
+}
+
 // WithEnd returns the batch with the information whether it is the last one of its epoch (see [Batch.InEpoch]).
 func (b Batch) WithEnd(last bool) Batch {
 	if b.end = epochGoesOn; last {

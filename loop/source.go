@@ -62,14 +62,18 @@ type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
 
 func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
 
-// whole returns the data with the examples that a training leaves out: see [data.Set.Batches]. Other data is unchanged.
+// whole returns the data with the examples that a training leaves out: see [data.Set.Batches]. Batches of such a set in
+// a pipeline that lacks them are an error.
 //
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 func whole[B any](data Source[B]) Source[B] {
-	if w, ok := data.(abilities.Whole[B]); ok {
-		return From(w.WholeFrom)
+	if isNil(data) {
+		return data
 	}
-	return data
+	if plain, ok := data.(Data[B]); ok {
+		return Data[B](abilities.Complete(iter.Seq2[B, error](plain)))
+	}
+	return From(abilities.WholeFrom(data))
 }
 
 // measures reports whether there is a step among the tasks and no step trains.

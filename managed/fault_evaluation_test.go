@@ -246,7 +246,7 @@ func TestTrack_ofTwoSteps(t *testing.T) {
 		}
 
 		one := value(first, batches[0])
-		value(second, batches[0]) // continues the metric, as a step that each epoch makes anew
+		value(second, batches[0]) // continues the metric, as when each epoch makes its own step
 		value(second, batches[1])
 		_, _, err := first.Step(t.Context(), state, batches[1])
 		require.ErrorContains(t, err, `metric "value/first" of the state has the numbers of another step too, which ran after this one`)

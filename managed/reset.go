@@ -50,7 +50,7 @@ func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 }
 
 // gathering has the step that each of the state's own metrics belongs to. A step that runs first on a metric takes it
-// over from earlier steps, as when each epoch makes its step anew. Once it has, a run of an earlier step is an error:
+// over from earlier steps, as when each epoch makes its own step. Once it has, a run of an earlier step is an error:
 // the metric would mix the numbers of both.
 type gathering struct {
 	claims  int

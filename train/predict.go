@@ -24,8 +24,8 @@ type Predict[S, B, P any] struct {
 // an error.
 func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 	each func(ctx context.Context, output P) error, options ...loop.Option) (loop.Result[S], error) {
-	if w, ok := data.(abilities.Whole[B]); ok { // an output for each example
-		data = loop.From(w.WholeFrom)
+	if d, plain := data.(loop.Data[B]); data != nil && (!plain || d != nil) { // an output for each example
+		data = loop.From(abilities.WholeFrom(data))
 	}
 	return loop.New(p.tasks(each)...).Run(ctx, state, data, options...)
 }

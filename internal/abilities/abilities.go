@@ -57,6 +57,41 @@ type Whole[B any] interface {
 	WholeFrom(position int64) iter.Seq2[B, error]
 }
 
+// LeftOut is a batch that ends its epoch and knows how many examples of the epoch are in no batch.
+type LeftOut interface{ LeftOut() int }
+
+// WholeFrom returns the From of a source by which it yields all examples, or else an error: see [Complete].
+func WholeFrom[B any](source interface {
+	From(position int64) iter.Seq2[B, error]
+}) func(position int64) iter.Seq2[B, error] {
+	if w, ok := source.(Whole[B]); ok {
+		return w.WholeFrom
+	}
+	return func(position int64) iter.Seq2[B, error] { return Complete(source.From(position)) }
+}
+
+// Complete returns the batches, with an error in place of a batch with [LeftOut] examples.
+func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
+	return func(yield func(B, error) bool) {
+		var batch, none B
+		last, knows := any(&batch).(LeftOut) // the pointer as an interface costs no allocation
+		if !knows {
+			batches(yield)
+			return
+		}
+		for b, err := range batches {
+			batch = b
+			if n := last.LeftOut(); err == nil && n > 0 {
+				b, err = none, fmt.Errorf("the batches leave out the examples of the data that do not fill a batch (%d), as in a training: "+
+					"take Batches.WholeFrom in place of From or All, or data.DropRemainder to leave them out", n)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
 // Measurer is a step that may train nothing. A run that has no other steps reads all examples: see [Whole].
 type Measurer interface{ Measures() bool }
 

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -113,7 +114,10 @@ func (c *counter) groups(i *instruction, kind string) (size int, axes string, er
 	} else {
 		found, err = lists(text)
 	}
-	if err != nil || len(found) == 0 {
+	if err == nil && len(found) == 0 {
+		err = errors.New("there is none")
+	}
+	if err != nil {
 		return 0, "", fmt.Errorf("replica_groups=%.80s: expected groups of devices: %w", text, err)
 	}
 	for _, g := range found {
@@ -271,7 +275,10 @@ func named(mesh, devices, along string) ([][]int, error) {
 	if m := meshOrder.FindStringSubmatch(devices); m != nil {
 		ids, err = ordered(m[1], m[2])
 	}
-	if err != nil || len(ids) != n {
+	if err == nil && len(ids) != n {
+		err = fmt.Errorf("there are %d", len(ids))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("device_ids=(%.60s) of a mesh of %d: expected as many devices: %w", devices, n, err)
 	}
 	for i, place := range flat {
