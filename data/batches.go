@@ -144,15 +144,10 @@ type Deal struct {
 	// Seed is the seed of the order, if Shuffled.
 	Shuffled bool
 	Seed     uint64
-	// leftOut examples of an epoch are in no batch, without [DropRemainder].
-	leftOut int
 }
 
 func (s *Set) dealOf(d dealing, size int) *Deal {
 	all := &Deal{Examples: s.len, Size: size, Remainder: d.remainder, Shuffled: d.shuffle, Seed: d.seed}
-	if !d.remainder && !d.drop {
-		all.leftOut = s.len % size
-	}
 	for _, f := range s.fields {
 		all.Fields = append(all.Fields, fmt.Sprintf("%s %s%v", f.Name, strings.TrimPrefix(fmt.Sprintf("%T", f.Array.Flat), "[]"), f.Array.Dims[1:]))
 	}
@@ -217,6 +212,9 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 			b := dealer.batch(i, min(i+size, last), int(epoch))
 			if b.end = epochGoesOn; i+size >= last {
 				b.end = epochEnds
+				if last < s.len && !d.drop {
+					b.end = epochEndsShort
+				}
 			}
 			d.watch.end("copy", begin)
 			if !yield(b, nil) {

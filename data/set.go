@@ -223,17 +223,17 @@ func find(fields []Field, name, what string) (Array, error) {
 // after functions that yield one batch per batch. After functions that may drop, join or reorder, batches do not:
 // [Rebatch], [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard].
 func (b Batch) InEpoch() (epoch int64, last, known bool) {
-	return int64(b.Epoch), b.end == epochEnds, b.end != epochUnknown
+	return int64(b.Epoch), b.end >= epochEnds, b.end != epochUnknown
 }
 
 // LeftOut returns the number of examples of the batch's epoch that are in no batch of [Set.Batches] because they do not
 // fill one, if this is the epoch's last batch; otherwise 0. It is 0 with [DropRemainder] too. Evaluations of package
 // loop return an error for such a batch.
 func (b Batch) LeftOut() int {
-	if b.end != epochEnds || b.Deal == nil {
+	if b.end != epochEndsShort || b.Deal == nil {
 		return 0
 	}
-	return b.Deal.leftOut
+	return b.Deal.Examples % b.Deal.Size
 }
 
 // WithEnd returns the batch with the information whether it is the last one of its epoch (see [Batch.InEpoch]).
@@ -257,4 +257,5 @@ const (
 	epochUnknown epochEnd = iota
 	epochGoesOn
 	epochEnds
+	epochEndsShort // without the examples that do not fill a batch
 )

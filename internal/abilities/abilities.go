@@ -67,7 +67,12 @@ func WholeFrom[B any](source interface {
 	if w, ok := source.(Whole[B]); ok {
 		return w.WholeFrom
 	}
-	return func(position int64) iter.Seq2[B, error] { return Complete(source.From(position)) }
+	return func(position int64) iter.Seq2[B, error] {
+		if batches := source.From(position); batches != nil {
+			return Complete(batches)
+		}
+		return nil
+	}
 }
 
 // Complete returns the batches, with an error in place of a batch with [LeftOut] examples.
