@@ -66,11 +66,20 @@ func TestModelPredict(t *testing.T) {
 	r := run(t, "model", "predict", model, write("rows.csv", "a,b,c\n1,0,0\n0,0,1.2\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, fmt.Sprintf("preds_probability_ant,preds_probability_bee,preds_probability_cat,preds_class\n%v,%v,%v,bee\n%v,%v,%v,cat\n", want[0], want[1], want[2], want[3], want[4], want[5]), r.stdout)
+	given := r.stdout
+	r = run(t, "model", "predict", model, write("rows.csv", "\n1,0,0\n0,0,1.2\n"))
+	require.Equal(t, given, r.stdout, "row 1 of numbers is an example: "+r.stderr)
+	for _, row := range []string{"0,1,2", "1,2,3", "1,,0", "a,0,0"} {
+		r = run(t, "model", "predict", model, write("rows.csv", row+"\n1,0,0\n"))
+		require.Contains(t, r.stderr, "it may be an example or a header: put a line of names before it")
+	}
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, `"preds_class":"bee"`)
 	for text, of := range map[string]string{`{"x":[1,0]}`: `line 1: "x": 2 values, expected dims [3]`, `{"y":[1]}`: `line 1: there is no "x", but ["y"]`,
-		`{"x":[1,0,0],"z":1}`: `line 1: there is ["z"], which the model does not take`, ``: "there are no rows"} {
+		`{"x":[1,0,0],"z":1}`: `line 1: there is ["z"], which the model does not take`, ``: "there are no rows",
+		`{"x":["1",0,0]}`: `line 1: "x": it has a JSON string, expected float32`, `{"x":1}`: `line 1: "x": it has a JSON number, expected an array of dims [3]`,
+		`3`: `line 1: it has a JSON number, expected an object with a value for each input, as {"x": …}`} {
 		r = run(t, "model", "predict", model, write("bad.jsonl", text))
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, of)
