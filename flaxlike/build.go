@@ -27,7 +27,7 @@ const modelScope = "model"
 func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	scope := b.Scope().In(modelScope)
 	var inputs []described
-	layers := trace{inputs: map[*graph.Node]string{}, seen: m.seen}
+	layers := trace{inputs: map[*graph.Node]string{}, seen: m.seen, settings: map[string]string{}}
 	layering.SetTrace(b.Graph(), &layers)
 	taken := func() bool { return true }
 	if m.set.initializer != nil {
@@ -72,6 +72,9 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	}
 	m.seen.mu.Lock()
 	m.seen.layers, m.seen.arrows, m.seen.variables, m.seen.inputs, m.seen.odds, m.seen.widths, m.seen.labels = rows, arrows, variables, inputs, of, widths, fields
+	if b.Training() {
+		m.seen.settings = layers.settings
+	}
 	m.seen.mu.Unlock()
 	return out
 }

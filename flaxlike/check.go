@@ -33,6 +33,7 @@ type seen struct {
 	whole     *data.Resident // the last set on a device that was checked
 	variables []variable
 	layers    []layerRow
+	settings  map[string]string // of the layers that the training step calls, by place
 	arrows    []Arrow
 	odds      map[string]odds
 	widths    map[string]int   // lengths of the outputs' last axes, 1 for [batch]

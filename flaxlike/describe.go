@@ -105,6 +105,8 @@ func describeFile(path string) (say Description, err error) {
 	return say, nil
 }
 
+const lossesInside = "those of the network"
+
 func (d description) say() Description {
 	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: d.Calibrations, Thresholds: d.Thresholds,
 		Losses: said(d.Losses), Metrics: said(d.Metrics)}
@@ -112,7 +114,7 @@ func (d description) say() Description {
 		say.Network = d.Network.lines(nil, "", "")
 	}
 	if d.InnerLosses {
-		say.Losses = append(say.Losses, "those of the network")
+		say.Losses = append(say.Losses, lossesInside)
 	}
 	if d.Policy != nil {
 		say.Policy = d.Policy.String()
@@ -141,8 +143,14 @@ func said(judges []judge) (lines []string) {
 		if j.Output != "" {
 			line += " of " + j.Output
 		}
-		if j.Weight != 0 {
+		if j.Label != "" {
+			line += fmt.Sprintf(" on %q", j.Label)
+		}
+		if j.Weight != 0 && j.Weight != 1 {
 			line += fmt.Sprintf(", weight %g", j.Weight)
+		}
+		if j.Smoothing != 0 {
+			line += fmt.Sprintf(", smoothing %g", j.Smoothing)
 		}
 		if j.Off {
 			line += ", off"

@@ -168,7 +168,7 @@ func TestSave_saysOneThingOnce(t *testing.T) {
 	all := strings.Join(texts, "\n")
 	require.Contains(t, all, "parameters\n49\nnot trainable\n12 numbers\n", "36 + 8 + 5")
 	require.Contains(t, all, "8 parameters, 12 not trainable")
-	require.Contains(t, all, "loss\nmse\noptimizer\n")
+	require.Contains(t, all, "loss\nmse\nweights of classes\n")
 	require.Contains(t, all, "Float32 [32 8]\nx  input")
 	require.Contains(t, all, "the model is no classifier: its loss is mse, and flaxlike: probabilities: output \"preds\": its loss is of numbers")
 	require.NotContains(t, all, "none is known")
