@@ -129,6 +129,11 @@ func (m *Model) report(b *managed.Builder) {
 	out := m.outputs(b)
 	if b.Training() {
 		m.trains()
+		if len(m.set.classWeights) > 0 && len(out) > 1 {
+			panic(fmt.Errorf("WithClassWeights: the model has the outputs %q, and the weights do not say whose classes they are: expected a model with one "+
+				"output\n  leave WithClassWeights out; weigh the classes of one output in the Func of its Loss, or the examples by WithSampleWeights",
+				slices.Sorted(maps.Keys(out))))
+		}
 	}
 	var sample *graph.Node
 	if m.set.weights != "" {

@@ -228,8 +228,8 @@ func WithSampleWeights(field string) Option {
 }
 
 // WithClassWeights sets the weight of classes in training, default 1, for integer labels and for labels 0 and 1 of
-// binary_crossentropy. Errors before the first step: a class that the output does not have; no loss with such labels; a
-// class without examples in the set; weights by which no example counts.
+// binary_crossentropy. Errors before the first step: a model with several outputs; a class that the output does not
+// have; no loss with such labels; a class without examples in the set; weights by which no example counts.
 func WithClassWeights(weights map[int]float64) Option {
 	weights = maps.Clone(weights)
 	return func(s *settings) error {
