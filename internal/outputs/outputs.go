@@ -252,6 +252,18 @@ func Counted(name string, v, places, examples *Node) *Node {
 	return graph.Mul(graph.Where(counts, v, graph.ZerosLike(v)), share)
 }
 
+// ByExample returns the mean of each example over the places that count, and how many numbers of v that is. An example
+// without such a place has mean 0 and a count near 0, so that the mean over such examples alone is 0.
+func ByExample(v, places *Node) (mean, count *Node) {
+	wide := graph.BroadcastToDims(Expanded(places, v), v.Shape().Dimensions...)
+	sum := func(x *Node) *Node {
+		return graph.ReduceSum(graph.Reshape(x, x.Shape().Dimensions[0], -1), -1)
+	}
+	count = sum(graph.ConvertDType(wide, dtypes.Float32))
+	mean = graph.Div(sum(graph.Where(wide, v, graph.ZerosLike(v))), graph.ConvertDType(graph.MaxScalar(count, 1), v.DType()))
+	return mean, graph.MaxScalar(count, 1e-20)
+}
+
 // Both returns a AND b; either may be nil or have more axes.
 func Both(a, b *Node) *Node {
 	switch {
