@@ -76,6 +76,16 @@ func TestLabelsThatAreNoClasses(t *testing.T) {
 	}
 }
 
+// A row of zeros has loss 0, and class 0 in the accuracy, and counts in both means, as in Keras 3.15.
+func TestLabels_rowOfZeros(t *testing.T) {
+	set, err := data.New(data.X([]float32{9, 1, 0, 1, 8, 1, 0, 9, 0}, 3, 3), data.Y([]float32{0, 0, 0, 0, 1, 0, 1, 0, 0}, 3, 3))
+	require.NoError(t, err)
+	found, err := newModel(t, nn.Func(identity), flaxlike.WithLoss("categorical_crossentropy"), flaxlike.WithMetrics("accuracy")).Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	require.InDelta(t, 2./3, found["accuracy"], 1e-6)
+	require.InDelta(t, 3.00068974, found["loss"], 1e-6)
+}
+
 // Examples of several labels are scored by the class, at logit 0: scikit-learn's figures, average="macro",
 // zero_division=0.
 func TestMetrics_severalLabels(t *testing.T) {

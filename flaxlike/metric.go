@@ -152,7 +152,7 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node
 		return bound{}, false
 	}
 	return bound{field: field, kind: "sum of labels", weights: r.weights, row: outputs.Classes(output), why: fmt.Sprintf(
-		"the metric %q takes the likeliest class, so an example has one (or none, 0 together); of several labels: binary_accuracy", metric.Name)}, true
+		"the metric %q takes the likeliest class, so the labels of an example have the sum 1 (or 0, which is class 0, as in Keras); of several labels: binary_accuracy", metric.Name)}, true
 }
 
 // notLikeliest are metrics of classes that do not take the likeliest of probabilities.
