@@ -61,7 +61,7 @@ func instead(name string, labels, output *Node) string {
 func Sparse(name string, labels, logits *Node) *Node {
 	l, o := labels.Shape(), logits.Shape()
 	if !l.DType.IsInt() {
-		panic(fmt.Errorf("%s: the labels are %s, expected integers, as []int32 (of probabilities, categorical_crossentropy)", name, l))
+		panic(fmt.Errorf("%s: the labels are %s, expected integers, as []int32: of one-hot labels and of probabilities take categorical_crossentropy", name, l))
 	}
 	if l.Rank() > 1 && l.Rank() == o.Rank() && l.Dimensions[l.Rank()-1] == 1 {
 		labels = graph.Squeeze(labels, -1)
@@ -76,6 +76,9 @@ func Sparse(name string, labels, logits *Node) *Node {
 		if l.Rank() == 1 && o.Rank() > 2 {
 			hint = "\n  of images, put Flatten() before the first Dense; of sequences, take the state after the last place (Last of nn.LSTM " +
 				"and its like), or put GlobalMeanPool() before the last Dense"
+		}
+		if l.EqualDimensions(o) {
+			hint = "\n  of one-hot labels take categorical_crossentropy"
 		}
 		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected integers [batch] and floats [batch, classes]%s", name, l, o, hint))
 	}
