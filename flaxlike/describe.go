@@ -49,9 +49,11 @@ type Description struct {
 	Metrics []string            `json:"metrics,omitempty"`
 	Classes map[string][]string `json:"classes,omitempty"` // by output, "" for the only one
 	// Calibrations and Thresholds are those in force, by output. See Model.Calibrate and Model.ChooseThresholds. The
-	// default threshold is 0.5.
+	// default threshold is 0.5. Outdated has a line for each that is not in force, because the weights changed since
+	// ([ErrOutdated]): "calibration of preds".
 	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
+	Outdated     []string                 `json:"outdated,omitempty"`
 	// Optimizer is its name and learning rate. Policy names the dtypes if they are not all float32.
 	Optimizer string `json:"optimizer,omitempty"`
 	Policy    string `json:"policy,omitempty"`
@@ -108,8 +110,9 @@ func describeFile(path string) (say Description, err error) {
 const lossesInside = "those of the network"
 
 func (d description) say() Description {
-	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: d.Calibrations, Thresholds: d.Thresholds,
-		Losses: said(d.Losses), Metrics: said(d.Metrics)}
+	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: maps.Clone(d.Calibrations),
+		Thresholds: maps.Clone(d.Thresholds),
+		Losses:     said(d.Losses), Metrics: said(d.Metrics)}
 	if d.Network != nil {
 		say.Network = d.Network.lines(nil, "", "")
 	}
@@ -118,6 +121,14 @@ func (d description) say() Description {
 	}
 	if d.Policy != nil {
 		say.Policy = d.Policy.String()
+	}
+	for _, name := range d.OldCalibrations {
+		delete(say.Calibrations, name)
+		say.Outdated = append(say.Outdated, "calibration of "+name)
+	}
+	for _, name := range d.OldThresholds {
+		delete(say.Thresholds, name)
+		say.Outdated = append(say.Outdated, "thresholds of "+name)
 	}
 	if say.Optimizer = d.Optimizer; d.Rate != 0 {
 		say.Optimizer += fmt.Sprintf(", rate %g", decimal(d.Rate))
@@ -214,6 +225,7 @@ func (d Description) String() string {
 	for _, output := range slices.Sorted(maps.Keys(d.Thresholds)) {
 		row("thresholds", fmt.Sprintf("%s: %.6g", output, d.Thresholds[output]))
 	}
+	row("outdated", d.Outdated...)
 	if d.Preparation != nil {
 		row("preparation", fmt.Sprintf("%d bytes of JSON", len(d.Preparation)))
 	}
