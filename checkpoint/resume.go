@@ -30,8 +30,9 @@ import (
 //
 // Compared are the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. A managed.State has the
 // optimizer with its links, the learning rate, the policy, the seed, the batch size, the data (a checksum of a sample,
-// the order), the plugin and the number of devices; another model is an error. Settings of the loop and its callbacks,
-// functions, and custom settings are not compared: give them to [Options].Same.
+// the order), the plugin and the number of devices; another model is an error. A flaxlike.Model has its losses, the
+// weights of classes and examples, and the layers' settings too. Settings of the loop and its callbacks, functions, and
+// custom settings are not compared: give them to [Options].Same.
 //
 // A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when it is started again, unless its
 // [loop.Until] differs. [loop.Result].Stop has the reason.

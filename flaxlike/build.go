@@ -27,7 +27,7 @@ const modelScope = "model"
 func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	scope := b.Scope().In(modelScope)
 	var inputs []described
-	layers := trace{inputs: map[*graph.Node]string{}, seen: m.seen}
+	layers := trace{inputs: map[*graph.Node]string{}, seen: m.seen, settings: map[string]string{}}
 	layering.SetTrace(b.Graph(), &layers)
 	taken := func() bool { return true }
 	if m.set.initializer != nil {
@@ -72,6 +72,9 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	}
 	m.seen.mu.Lock()
 	m.seen.layers, m.seen.arrows, m.seen.variables, m.seen.inputs, m.seen.odds, m.seen.widths, m.seen.labels = rows, arrows, variables, inputs, of, widths, fields
+	if b.Training() {
+		m.seen.settings = layers.settings
+	}
 	m.seen.mu.Unlock()
 	return out
 }
@@ -126,6 +129,11 @@ func (m *Model) report(b *managed.Builder) {
 	out := m.outputs(b)
 	if b.Training() {
 		m.trains()
+		if len(m.set.classWeights) > 0 && len(out) > 1 {
+			panic(fmt.Errorf("WithClassWeights: the model has the outputs %q, and the weights do not say whose classes they are: expected a model with one "+
+				"output\n  leave WithClassWeights out; weigh the classes of one output in the Func of its Loss, or the examples by WithSampleWeights",
+				slices.Sorted(maps.Keys(out))))
+		}
 	}
 	var sample *graph.Node
 	if m.set.weights != "" {
@@ -138,7 +146,14 @@ func (m *Model) report(b *managed.Builder) {
 		}
 		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
 	}
-	var total *graph.Node
+	var total, of, counts *graph.Node // of and counts: outputs.ByExample of the last loss, if it has a mask
+	mean := func(name string, v *graph.Node) {
+		if counts == nil {
+			b.Mean(name, v)
+			return
+		}
+		b.Track(name, metrics.Mean(), counts, b.ToOutputType(of)) // batches weigh by their places, whatever their sizes
+	}
 	single, weighed := len(m.set.losses) == 1, false
 	for _, l := range m.set.losses {
 		logged := l.logged(single)
@@ -182,16 +197,23 @@ func (m *Model) report(b *managed.Builder) {
 				v = weigh(name, v, classWeights(labels, m.set.classWeights, v.DType()))
 			}
 		}
-		v = perExample(outputs.Counted(name, v, places, b.Mask()))
+		each := v
+		v = perExample(outputs.Counted(name, each, places, b.Mask()))
+		if of, counts = nil, nil; places != nil {
+			of, counts = outputs.ByExample(each, places)
+		}
 		if !single { // the figure of each output, before its share in the total
 			b.Metric(logged, v)
-			b.Mean(averaged+logged, v)
+			mean(averaged+logged, v)
 		}
 		if l.Off {
 			continue
 		}
 		if l.Weight != 0 {
 			v = graph.MulScalar(v, l.Weight)
+			if of != nil {
+				of = graph.MulScalar(of, l.Weight)
+			}
 		}
 		if total == nil {
 			total = v
@@ -201,7 +223,10 @@ func (m *Model) report(b *managed.Builder) {
 	}
 	if total != nil {
 		if total.Rank() > 0 { // managed averages a scalar, weighted by the size of each batch
-			b.Mean(averaged+trained, total)
+			if !single {
+				counts = nil // asShown adds the means of the losses
+			}
+			mean(averaged+trained, total)
 		}
 		b.Loss(trained, m.set.scaleLoss(b, total))
 	}

@@ -177,6 +177,10 @@ func TestCalibrate_isKept(t *testing.T) {
 	require.EqualError(t, err, outdated)
 	require.ErrorIs(t, err, flaxlike.ErrOutdated)
 	require.NoError(t, opened.Save(path))
+	for _, d := range []flaxlike.Description{opened.Describe(), must.M1(flaxlike.Describe(path))} {
+		require.Empty(t, d.Calibrations)
+		require.Regexp(t, "outdated +calibration of preds\n", d.String())
+	}
 	old, err := flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t)))
 	require.NoError(t, err)
 	defer old.Close()

@@ -14,6 +14,7 @@ import (
 // Card describes the training of a model and its results.
 type Card struct {
 	// Examples and Fields describe the set of the last Fit; a field is "x float32[28 28]". Examples is 0 for batches.
+	// During a Fit, the card is that of the last epoch, for a Save by a callback.
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
 	// Epochs is the number of rows in the history of the last Fit. Fit has the figures of the epoch whose weights the
@@ -78,10 +79,14 @@ func (m *Model) noteFit(set *data.Set, history *loop.History, began int64) {
 			last = row
 		}
 	}
+	m.note(set, history, figures{at: now, row: last})
+}
+
+func (m *Model) note(set *data.Set, history *loop.History, fitted figures) {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
 	c := &m.seen.card
-	m.seen.fitted, c.Epochs, c.Examples, c.Fields = figures{at: now, row: last}, history.Len(), 0, nil
+	m.seen.fitted, c.Epochs, c.Examples, c.Fields = fitted, history.Len(), 0, nil
 	if set == nil {
 		return
 	}

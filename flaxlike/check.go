@@ -33,6 +33,7 @@ type seen struct {
 	whole     *data.Resident // the last set on a device that was checked
 	variables []variable
 	layers    []layerRow
+	settings  map[string]string // of the layers that the training step calls, by place
 	arrows    []Arrow
 	odds      map[string]odds
 	widths    map[string]int   // lengths of the outputs' last axes, 1 for [batch]
@@ -62,7 +63,7 @@ type bound struct {
 	signs     bool
 	whole     bool
 	orNaN     bool
-	row       int    // sums of this many are 1, or 0 for an ignored example
+	row       int    // sums of this many are 1, or 0
 	class     bool   // a class number from low to high
 	input     bool   // of the network, not of a loss
 	weights   string // the field of weights; weight 0 disables the check
@@ -262,7 +263,7 @@ func (r bound) classes() bool { return r.class || r.signs || r.high < 2 }
 func rowsOf(l Loss, field string, output *graph.Node, weights string) (r bound, ok bool) {
 	ok = slices.Contains([]string{"categorical_crossentropy", "categorical_focal_crossentropy", "kl_divergence"}, l.Name)
 	return bound{field: field, kind: "sum of labels", weights: weights, row: outputs.Classes(output),
-		why: l.Name + " takes probabilities, whose sum is 1 (or 0 where an example is not to count)"}, ok
+		why: l.Name + " takes probabilities, whose sum is 1 (or 0, a row of loss 0; a mask or sample weights leave examples out)"}, ok
 }
 
 func (m *Model) before(s step, batch data.Batch) error {

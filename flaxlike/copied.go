@@ -60,8 +60,8 @@ func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (C
 	return c, nil
 }
 
-// LoadSome copies variables from a file of [Model.Save], or another safetensors file, as [Model.CopyFrom] does from a
-// model.
+// LoadSome copies variables from a file of [Model.Save] or of lazo ckpt export, or another safetensors file, as
+// [Model.CopyFrom] does from a model.
 func (m *Model) LoadSome(ctx context.Context, path string, match optim.Match) (Copied, error) {
 	values, _, err := readTensors(path)
 	var c Copied

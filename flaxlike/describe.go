@@ -49,9 +49,11 @@ type Description struct {
 	Metrics []string            `json:"metrics,omitempty"`
 	Classes map[string][]string `json:"classes,omitempty"` // by output, "" for the only one
 	// Calibrations and Thresholds are those in force, by output. See Model.Calibrate and Model.ChooseThresholds. The
-	// default threshold is 0.5.
+	// default threshold is 0.5. Outdated has a line for each that is not in force, because the weights changed since
+	// ([ErrOutdated]): "calibration of preds".
 	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
+	Outdated     []string                 `json:"outdated,omitempty"`
 	// Optimizer is its name and learning rate. Policy names the dtypes if they are not all float32.
 	Optimizer string `json:"optimizer,omitempty"`
 	Policy    string `json:"policy,omitempty"`
@@ -105,17 +107,28 @@ func describeFile(path string) (say Description, err error) {
 	return say, nil
 }
 
+const lossesInside = "those of the network"
+
 func (d description) say() Description {
-	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: d.Calibrations, Thresholds: d.Thresholds,
-		Losses: said(d.Losses), Metrics: said(d.Metrics)}
+	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: maps.Clone(d.Calibrations),
+		Thresholds: maps.Clone(d.Thresholds),
+		Losses:     said(d.Losses), Metrics: said(d.Metrics)}
 	if d.Network != nil {
 		say.Network = d.Network.lines(nil, "", "")
 	}
 	if d.InnerLosses {
-		say.Losses = append(say.Losses, "those of the network")
+		say.Losses = append(say.Losses, lossesInside)
 	}
 	if d.Policy != nil {
 		say.Policy = d.Policy.String()
+	}
+	for _, name := range d.OldCalibrations {
+		delete(say.Calibrations, name)
+		say.Outdated = append(say.Outdated, "calibration of "+name)
+	}
+	for _, name := range d.OldThresholds {
+		delete(say.Thresholds, name)
+		say.Outdated = append(say.Outdated, "thresholds of "+name)
 	}
 	if say.Optimizer = d.Optimizer; d.Rate != 0 {
 		say.Optimizer += fmt.Sprintf(", rate %g", decimal(d.Rate))
@@ -141,8 +154,14 @@ func said(judges []judge) (lines []string) {
 		if j.Output != "" {
 			line += " of " + j.Output
 		}
-		if j.Weight != 0 {
+		if j.Label != "" {
+			line += fmt.Sprintf(" on %q", j.Label)
+		}
+		if j.Weight != 0 && j.Weight != 1 {
 			line += fmt.Sprintf(", weight %g", j.Weight)
+		}
+		if j.Smoothing != 0 {
+			line += fmt.Sprintf(", smoothing %g", j.Smoothing)
 		}
 		if j.Off {
 			line += ", off"
@@ -206,6 +225,7 @@ func (d Description) String() string {
 	for _, output := range slices.Sorted(maps.Keys(d.Thresholds)) {
 		row("thresholds", fmt.Sprintf("%s: %.6g", output, d.Thresholds[output]))
 	}
+	row("outdated", d.Outdated...)
 	if d.Preparation != nil {
 		row("preparation", fmt.Sprintf("%d bytes of JSON", len(d.Preparation)))
 	}

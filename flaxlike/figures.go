@@ -1,7 +1,10 @@
 package flaxlike
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/lazo-ml/lazo/loop"
@@ -15,8 +18,8 @@ const (
 )
 
 // meansOf returns for each entry the index of the entry shown in its place: that of its running mean, or -1 for a
-// running mean itself. losses has the indices of the means of all trained losses.
-func meansOf(entries []loop.Entry) (shown, losses []int) {
+// running mean itself. losses has the means of all trained losses. parts has the weights of several losses by name.
+func meansOf(entries []loop.Entry, parts map[string]float64) (shown []int, losses []part) {
 	places := map[string]int{}
 	for i, e := range entries {
 		places[e.Path()] = i
@@ -28,8 +31,15 @@ func meansOf(entries []loop.Entry) (shown, losses []int) {
 		}
 		mean, ok := places[loop.Entry{Collection: loop.Stateful, Name: averaged + e.Name}.Path()]
 		switch {
+		case ok && e.Collection == loop.Losses && e.Name == trained && len(parts) > 0:
+			for _, name := range slices.Sorted(maps.Keys(parts)) {
+				if mean, ok := places[loop.Entry{Collection: loop.Stateful, Name: averaged + name}.Path()]; ok {
+					losses = append(losses, part{mean, parts[name]})
+				}
+			}
+			shown = append(shown, mean)
 		case ok && e.Collection == loop.Losses:
-			losses = append(losses, mean)
+			losses = append(losses, part{mean, 1})
 			fallthrough
 		case ok && e.Collection == loop.Metrics:
 			shown = append(shown, mean)
@@ -43,13 +53,13 @@ func meansOf(entries []loop.Entry) (shown, losses []int) {
 }
 
 // asShown converts the logs of steps to those of a [Fit] history.
-func asShown(steps []loop.Logs) []loop.Logs {
+func asShown(steps []loop.Logs, parts map[string]float64) []loop.Logs {
 	if len(steps) == 0 {
 		return steps
 	}
 	entries := make([]loop.Entry, 0, steps[0].Len())
 	entries = appendTo(entries, steps[0])
-	shown, losses := meansOf(entries)
+	shown, losses := meansOf(entries, parts)
 	all := make([]loop.Entry, 0, len(steps)*(len(entries)+1))
 	for i, logs := range steps {
 		entries = appendTo(entries[:0], logs)
@@ -75,28 +85,51 @@ func appendTo(entries []loop.Entry, logs loop.Logs) []loop.Entry {
 	return entries
 }
 
-func sumOfLosses(entries []loop.Entry, losses []int) loop.Value {
-	if len(losses) == 1 {
-		return entries[losses[0]].Value
+func sumOfLosses(entries []loop.Entry, losses []part) loop.Value {
+	if len(losses) == 1 && losses[0].weight == 1 {
+		return entries[losses[0].at].Value
 	}
 	var sum total
-	for _, i := range losses {
-		sum = append(sum, entries[i].Value)
+	for _, l := range losses {
+		sum.values, sum.weights = append(sum.values, entries[l.at].Value), append(sum.weights, l.weight)
 	}
 	return sum
 }
 
-type total []loop.Value
+// part is the index of a mean, with its weight in the sum of the losses.
+type part struct {
+	at     int
+	weight float64
+}
+
+type total struct {
+	values  []loop.Value
+	weights []float64
+}
 
 func (t total) Float() (sum float64, err error) {
-	for _, part := range t {
-		v, err := part.Float()
+	for i, value := range t.values {
+		v, err := value.Float()
 		if err != nil {
 			return 0, err
 		}
-		sum += v
+		sum += t.weights[i] * v
 	}
 	return sum, nil
+}
+
+// parts returns the weights of trained losses by name, if there are several losses.
+func (s *settings) parts() map[string]float64 {
+	if len(s.losses) < 2 {
+		return nil
+	}
+	parts := map[string]float64{}
+	for _, l := range s.losses {
+		if !l.Off {
+			parts[l.logged(false)] = cmp.Or(l.Weight, 1)
+		}
+	}
+	return parts
 }
 
 func shownOf(paths []string) []loop.Entry {
@@ -107,13 +140,13 @@ func shownOf(paths []string) []loop.Entry {
 	}
 	steps := make([]loop.Logs, 1)
 	steps[0].SetAll(logs)
-	return appendTo(nil, asShown(steps)[0])
+	return appendTo(nil, asShown(steps, nil)[0])
 }
 
 // renamed renames entries that an older lazo saved.
 func renamed(logs loop.Logs, tests []evaluation) (all loop.Logs) {
 	entries := appendTo(nil, logs)
-	shown, _ := meansOf(entries)
+	shown, _ := meansOf(entries, nil)
 	for i, e := range entries {
 		if shown[i] < 0 {
 			continue

@@ -73,7 +73,10 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 	if !f.EachStep {
 		options = append(options, loop.Keep(eachEpoch))
 	}
-	options = append(options, f.bar(output))
+	options = append(options, f.bar(output), loop.Watch(eachEpoch, func(_ context.Context, report loop.Report) error {
+		m.note(set, report.History, figures{at: m.seen.changes.Load(), row: report.Logs})
+		return nil
+	}))
 	options = append(options, f.Callbacks...)
 	options = append(options, m.place(begin, f, set, tests, say))
 	if err := m.expect(ctx, f, training, tests, options); err != nil {

@@ -59,6 +59,8 @@ func TestLabelsThatAreNoClasses(t *testing.T) {
 		{"several labels of a loss of numbers", "sum of labels 2 of example 1 in the set is out of range: the metric \"f1\"", []float32{0, 1, 1, 1}, 2,
 			[]flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithMetrics("f1")}},
 		{"several labels", "", []float32{0, 1, 1, 1}, 2, []flaxlike.Option{flaxlike.WithLoss(binary), flaxlike.WithMetrics("f1", "binary_accuracy", "auc")}},
+		{"smoothed labels of a ranking", "label 0.1 of example 0 in the set is out of range: the metric \"auc\" ranks", []float32{0.1, 0.9, 0.1, 0.9}, 1,
+			[]flaxlike.Option{flaxlike.WithLoss(binary), flaxlike.WithMetrics("auc")}},
 		{"rows of 1 and of 0", "", []float32{0.25, 0.75, 0, 0}, 2, []flaxlike.Option{flaxlike.WithLoss("kl_divergence")}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -74,6 +76,25 @@ func TestLabelsThatAreNoClasses(t *testing.T) {
 			require.ErrorContains(t, err, `field "y": `+row.wrong)
 		})
 	}
+}
+
+// The labels of a hinge are ranked by "auc" too.
+func TestMetrics_aucOfSigns(t *testing.T) {
+	set, err := data.New(data.X([]float32{2, 1, -1, -2}, 4, 1), data.Y([]float32{1, -1, 1, -1}, 4, 1))
+	require.NoError(t, err)
+	found, err := newModel(t, nn.Func(identity), flaxlike.WithLoss("hinge"), flaxlike.WithMetrics("auc")).Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	require.InDelta(t, 0.75, found["auc"], 1e-6)
+}
+
+// A row of zeros has loss 0, and class 0 in the accuracy, and counts in both means, as in Keras 3.15.
+func TestLabels_rowOfZeros(t *testing.T) {
+	set, err := data.New(data.X([]float32{9, 1, 0, 1, 8, 1, 0, 9, 0}, 3, 3), data.Y([]float32{0, 0, 0, 0, 1, 0, 1, 0, 0}, 3, 3))
+	require.NoError(t, err)
+	found, err := newModel(t, nn.Func(identity), flaxlike.WithLoss("categorical_crossentropy"), flaxlike.WithMetrics("accuracy")).Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	require.InDelta(t, 2./3, found["accuracy"], 1e-6)
+	require.InDelta(t, 3.00068974, found["loss"], 1e-6)
 }
 
 // Examples of several labels are scored by the class, at logit 0: scikit-learn's figures, average="macro",

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -241,4 +242,41 @@ func TestSlopesAtTies(t *testing.T) {
 		require.InDeltaSlice(t, r.want, flat[:len(r.x)], 1e-6, r.name)
 		flat = flat[len(r.x):]
 	}
+}
+
+// Losses of sequences are means over the places that count, whatever the size of the batches: of a mask, of labels
+// below 0, with a weight, and of several outputs.
+func TestMasks_meansOfAnyBatchSize(t *testing.T) {
+	words := nn.Embedding{Vocabulary: 5, Width: 3, Padding: new(0)}
+	both := flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+		h := words.Apply(scope.In("words"), input("x"))
+		return map[string]*graph.Node{"tag": nn.Masked(nn.Dense{Units: 3}.Apply(scope.In("tag"), h), nil), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), h)}
+	})
+	set, err := data.New(data.X([]int32{1, 0, 0, 2, 0, 0, 3, 4, 1, 2, 2, 1, 0, 0, 0}, 5, 3), data.Y([]float32{9, 1, 1, 1, 0, 1, 1, 3, 1, 2, 1, 5, 7, 7, 7}, 5, 3, 1),
+		data.Named("tag", []int32{1, -1, -1, 0, 2, -1, 0, 1, 2, 2, 2, 1, -1, -1, -1}, 5, 3))
+	require.NoError(t, err)
+	for name, row := range map[string]struct {
+		network nn.Layer
+		losses  []flaxlike.Loss
+	}{
+		"a mask":          {nn.Sequential{words, nn.Dense{Units: 1}}, []flaxlike.Loss{{Name: "mse", Weight: 3}}},
+		"labels below 0":  {nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 3}, nn.Dense{Units: 3}}, []flaxlike.Loss{{Name: masked, Label: "tag"}}},
+		"several outputs": {both, []flaxlike.Loss{{Name: masked, Output: "tag", Weight: 2}, {Name: "mse", Output: "size", Label: "y"}, {Name: "mae", Output: "size", Label: "y", Off: true, Func: losses.AbsoluteError}}},
+	} {
+		var want map[string]float64
+		for _, size := range []int{5, 2, 1} {
+			found, err := newModel(t, row.network, flaxlike.WithBatchSize(size), flaxlike.WithLoss(row.losses...)).Evaluate(t.Context(), set)
+			require.NoError(t, err)
+			if want == nil {
+				want = found
+			}
+			require.InDeltaMapValues(t, want, found, 1e-5, "%s: batches of %d", name, size)
+		}
+		if len(row.losses) > 1 {
+			require.InDelta(t, 2*want["tag_loss"]+want["size_loss"], want["loss"], 1e-5)
+		}
+	}
+	found, err := newModel(t, nn.Sequential{words, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse")).Evaluate(t.Context(), must.M1(set.Slice(4, 5)))
+	require.NoError(t, err)
+	require.Zero(t, found["loss"], "no place counts")
 }

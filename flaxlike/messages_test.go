@@ -110,6 +110,9 @@ var mistakes = []struct {
 	{"one-hot labels", func(m desk) error {
 		return m.fit(nn.Dense{Units: 3}, m.set(data.X(make([]float32, 64), 64, 1), data.Y(make([]float32, 192), 64, 3)), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
 	}},
+	{"one-hot labels in integers", func(m desk) error {
+		return m.fit(nn.Dense{Units: 3}, m.set(data.X(make([]float32, 64), 64, 1), data.Y(make([]int32, 192), 64, 3)), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
 	{"softmax before the loss", func(m desk) error {
 		return m.fit(nn.Sequential{nn.Dense{Units: 3}, nn.Activation("softmax")}, sorted(m, 64), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
 	}},

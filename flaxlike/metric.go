@@ -114,7 +114,7 @@ func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output
 	r := m.classLabels(metric.Name, field, labels, output)
 	m.set.besides(metric, out, func(l Loss) bool { // these labels fit the metric too
 		of := labelsOf(l, field, output, "")
-		if l.Func != nil || !of.classes() {
+		if l.Func != nil || !of.classes() || ranks[metric.Name] && !of.signs {
 			return false
 		}
 		r = of
@@ -135,7 +135,10 @@ func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output
 
 func (m *Model) classLabels(name, field string, labels, output *graph.Node) bound {
 	r := bound{field: field, kind: "label"}
-	switch two := oneEach(output) || name == "binary_accuracy" || name == "auc" || name == "average_precision"; {
+	switch two := oneEach(output) || name == "binary_accuracy"; {
+	case ranks[name]:
+		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q ranks examples of the classes 0 and 1, and a label between them is neither (Keras takes it as 1): "+
+			"smooth labels by Smoothing of the Loss, or leave the metric out", name)
 	case two:
 		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q compares classes, 0 and 1 here; of numbers: mae, rmse, r2", name)
 	case labels.DType().IsInt():
@@ -152,8 +155,11 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node
 		return bound{}, false
 	}
 	return bound{field: field, kind: "sum of labels", weights: r.weights, row: outputs.Classes(output), why: fmt.Sprintf(
-		"the metric %q takes the likeliest class, so an example has one (or none, 0 together); of several labels: binary_accuracy", metric.Name)}, true
+		"the metric %q takes the likeliest class, so the labels of an example have the sum 1 (or 0, which is class 0, as in Keras); of several labels: binary_accuracy", metric.Name)}, true
 }
+
+// ranks are metrics over all thresholds, of which Keras has 200.
+var ranks = map[string]bool{"auc": true, "average_precision": true}
 
 // notLikeliest are metrics of classes that do not take the likeliest of probabilities.
 var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "average_precision": true, "perplexity": true, "crossentropy": true}

@@ -293,7 +293,7 @@ func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs
 	}
 	err = m.ofTable(batches[0], err)
 	if s.means {
-		logs = asShown(logs)
+		logs = asShown(logs, m.set.parts())
 	}
 	return logs, err
 }

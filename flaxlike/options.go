@@ -95,7 +95,8 @@ func WithInnerLosses() Option {
 //   - logits, with threshold 0, with a crossentropy or a hinge;
 //   - numbers near 0 and 1, with threshold 0.5, with other losses such as mse; auc clips them.
 //
-// Without a loss by name this is unknown, which is an error.
+// Without a loss by name this is unknown, which is an error. auc and average_precision have 200 thresholds, as in
+// Keras, which are few where most probabilities are close to each other; plots.ROCCurve uses each probability.
 func WithMetrics[M string | Metric](list ...M) Option {
 	all := make([]Metric, len(list))
 	for i, m := range list {
@@ -228,8 +229,8 @@ func WithSampleWeights(field string) Option {
 }
 
 // WithClassWeights sets the weight of classes in training, default 1, for integer labels and for labels 0 and 1 of
-// binary_crossentropy. Errors before the first step: a class that the output does not have; no loss with such labels; a
-// class without examples in the set; weights by which no example counts.
+// binary_crossentropy. Errors before the first step: a model with several outputs; a class that the output does not
+// have; no loss with such labels; a class without examples in the set; weights by which no example counts.
 func WithClassWeights(weights map[int]float64) Option {
 	weights = maps.Clone(weights)
 	return func(s *settings) error {

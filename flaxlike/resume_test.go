@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -53,6 +56,50 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 		resume(folder, checkpoint.Options{Changed: func(checkpoint.Difference) error { return refused }})}}))
 	require.ErrorIs(t, err, refused)
 	t.Logf("R13: %d changes of a Fit that goes on: each heard by Changed, and a line of Output", len(told))
+}
+
+// A resumed Fit reports changed losses, weights and layers, also those of a Functional.
+func TestFit_reportsWhatChangedInTheModel(t *testing.T) {
+	coded := func(rate float64) nn.Layer {
+		return flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+			h := nn.Dropout{Rate: rate}.Apply(scope.In("drop"), input("x"))
+			return map[string]*graph.Node{"preds": nn.Dense{Units: 3}.Apply(scope.In("out"), h)}
+		})
+	}
+	listed := func(rate, penalty float64) nn.Layer {
+		return nn.Sequential{nn.Dropout{Rate: rate}, nn.L2{Rate: penalty, Layers: []nn.Layer{nn.Dense{Units: 3}}}}
+	}
+	var folder *checkpoint.Folder
+	for i, row := range []struct {
+		network nn.Layer
+		loss    flaxlike.Loss
+		classes map[int]float64
+		weights string
+		want    []string
+	}{
+		{coded(0.1), flaxlike.Loss{Name: sparse}, map[int]float64{1: 1}, "", nil},
+		{coded(0.1), flaxlike.Loss{Name: sparse, Weight: 1}, map[int]float64{2: 1}, "", nil},
+		{coded(0.2), flaxlike.Loss{Name: sparse}, map[int]float64{1: 2}, "w", []string{"weights of classes was none and is 1: 2",
+			`weights of examples was none and is field "w"`, "layer drop was Dropout Rate=0.1 and is Dropout Rate=0.2"}},
+		{listed(0.1, 0.1), flaxlike.Loss{Name: sparse, Smoothing: 0.1}, map[int]float64{1: 1}, "", nil},
+		{listed(0.2, 0.3), flaxlike.Loss{Name: sparse, Weight: 2}, map[int]float64{1: 1}, "", []string{"layer 0 was Dropout Rate=0.1 and is Dropout Rate=0.2",
+			"layer 1 was L2 Rate=0.1 and is L2 Rate=0.3", "loss was sparse_categorical_crossentropy, smoothing 0.1 and is sparse_categorical_crossentropy, weight 2"}},
+	} {
+		if i == 0 || i == 3 {
+			folder = openFolder(t, t.TempDir(), checkpoint.Options{})
+		}
+		var told []string
+		options := []flaxlike.Option{flaxlike.WithLoss(row.loss), flaxlike.WithClassWeights(row.classes)}
+		if row.weights != "" {
+			options = append(options, flaxlike.WithSampleWeights(row.weights))
+		}
+		set := sorted(t, 64, data.Named("w", slices.Repeat([]float32{1}, 64), 64))
+		m := newModel(t, row.network, options...)
+		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: i + 1, Callbacks: []loop.Option{
+			resume(folder, checkpoint.Options{Changed: func(c checkpoint.Difference) error { told = append(told, c.String()); return nil }})}}))
+		require.NoError(t, err)
+		require.Equal(t, row.want, told, "%d", i)
+	}
 }
 
 // Other data of the same size is reported, and the same data is not, in any order.

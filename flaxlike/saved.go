@@ -373,6 +373,19 @@ func (d *description) fill(s *settings) error {
 		s.classes, s.named = d.Classes, "the file has the names of"
 		s.namedHint = "\n  for a network with other classes give Open WithClasses, with the names of all of them"
 	}
+	for output, given := range s.classes {
+		own := d.Classes[output]
+		for key, names := range d.Classes {
+			if own == nil && len(d.Classes) == 1 && (output == "" || key == "") {
+				own = names
+			}
+		}
+		if at := moved(own, given); at >= 0 && !s.numbers(output) {
+			return fmt.Errorf("WithClasses names the classes %q, and the file %q, in whose order the weights were trained: %q is class %d by WithClasses, and %d in the "+
+				"file\n  leave WithClasses out, or give it other names for the same classes in the file's order; for a file with wrong names make a model by New with "+
+				"its network and the right names, and give it the weights by Load", given, own, given[at], at, slices.Index(own, given[at]))
+		}
+	}
 	if s.preparation == nil {
 		s.preparation = d.Preparation
 	}

@@ -41,9 +41,9 @@ func WithLayer(name string, layer nn.Layer) Option {
 	}
 }
 
-// WithClasses names the classes in the order of their numbers, for the only output or for outputs by name. If
-// [WithPreparation] numbers the classes, the names may be a translation; another number of names, and the preparation's
-// names in another order, are errors.
+// WithClasses names the classes in the order of their numbers, for the only output or for outputs by name. Where
+// [WithPreparation] numbers the classes, or for [Open] the file, the names may be a translation; one of their names at
+// another number is an error, as is another number of names than the preparation's.
 func WithClasses[C []string | map[string][]string](classes C) Option {
 	all, several := any(classes).(map[string][]string)
 	if !several {
@@ -118,6 +118,24 @@ func (s *settings) nameClasses() error {
 
 const ofPreparation = "the labels of the preparation have"
 
+// numbers reports whether the preparation numbers the classes of an output.
+func (s *settings) numbers(output string) bool {
+	return s.namesClasses != nil && slices.ContainsFunc(append(slices.Clip(s.losses), Loss{Output: output}), func(l Loss) bool {
+		_, err := s.namesClasses.Classes(cmp.Or(l.Label, l.Output, "y"))
+		return err == nil && (output == "" || l.Output == output)
+	})
+}
+
+// moved returns the first class whose given name has another number in own, or -1.
+func moved(own, given []string) int {
+	for at, name := range given {
+		if slices.Contains(own, name) && (at >= len(own) || own[at] != name) {
+			return at
+		}
+	}
+	return -1
+}
+
 // checkOrder refuses class names in another order or number than the preparation's.
 func (s *settings) checkOrder(given []string, field string) error {
 	if s.namesClasses == nil {
@@ -135,12 +153,9 @@ func (s *settings) checkOrder(given []string, field string) error {
 		return fmt.Errorf("%s names %d classes, and field %q of the preparation has %d: their numbers are those that the model is trained on\n  %s",
 			by, len(given), field, len(own), hint)
 	}
-	if !slices.Equal(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(given))) {
+	at := moved(own, given)
+	if at < 0 {
 		return nil
-	}
-	at := 0
-	for own[at] == given[at] {
-		at++
 	}
 	return fmt.Errorf("%s has the names of the classes in another order than field %q of the preparation: class %d is %q by %s, and %q by the "+
 		"preparation, whose numbers the model is trained on\n  %s", by, field, at, given[at], by, own[at], hint)

@@ -303,6 +303,8 @@ func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
 			flaxlike.WithClasses(map[string][]string{"kind": wrong})}, fmt.Sprintf("WithClasses "+order, "kind", "WithClasses")},
 		"another order, by label": {network, numbered{"sort": right}, []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Label: "sort"}), flaxlike.WithClasses(wrong)},
 			fmt.Sprintf("WithClasses "+order, "sort", "WithClasses")},
+		"partly another order": {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"class_2", "eins", "null"})},
+			fmt.Sprintf("WithClasses "+order, "y", "WithClasses")},
 		"the same":      {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses(right)}, ""},
 		"a translation": {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"null", "eins", "zwei"})}, ""},
 		"no names":      {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse)}, ""},
@@ -322,6 +324,12 @@ func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
 	require.NoError(t, m.Save(path))
 	_, err := opened(t, path, flaxlike.WithPreparation(p))
 	require.ErrorContains(t, err, fmt.Sprintf("the file "+order, "y", "the file"))
+	_, err = opened(t, path, flaxlike.WithClasses(right))
+	require.ErrorContains(t, err, `WithClasses names the classes ["class_0" "class_1" "class_2"], and the file ["class_2" "class_1" "class_0"], in whose order the weights were trained`)
+	_, err = opened(t, path, flaxlike.WithClasses([]string{"zwei", "class_0", "null"}))
+	require.ErrorContains(t, err, `"class_0" is class 1 by WithClasses, and 2 in the file`)
+	_, err = opened(t, path, flaxlike.WithClasses([]string{"zwei", "class_1", "null"}))
+	require.NoError(t, err)
 	_, err = opened(t, path, flaxlike.WithPreparation(p), flaxlike.WithClasses(right))
 	require.NoError(t, err)
 

@@ -89,7 +89,7 @@ func (s scale) probable(m metrics.Metric) metrics.Metric {
 		case areUntold:
 			s.refuse(x)
 		}
-		return []*graph.Node{labels, x}
+		return []*graph.Node{metrics.Threshold(labels, 0.5), x} // those of a hinge are -1 and 1
 	})
 }
 

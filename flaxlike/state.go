@@ -160,7 +160,6 @@ func (s *seen) has(began int64) int64 {
 	return began + s.origin.step
 }
 
-func (s modelState) Settings() []checkpoint.Setting    { return s.m.state.Settings() }
 func (s modelState) Versions() map[string]string       { return s.m.state.Versions() }
 func (s modelState) CompilingSince() (time.Time, bool) { return s.m.state.CompilingSince() }
 func (s modelState) DumpXLA(dir string) error          { return s.m.state.DumpXLA(dir) }

@@ -10,6 +10,7 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
@@ -175,6 +176,26 @@ func TestCard_figuresOfTheEpochThatTheWeightsAreOf(t *testing.T) {
 			}
 			require.Equal(t, series(t, h, "loss")[c.row-1], fit["loss"])
 		})
+	}
+}
+
+// A file that a callback saves has the card of its epoch.
+func TestCard_savedByACallback(t *testing.T) {
+	set, path := tooSure(t, 96), filepath.Join(t.TempDir(), "best.safetensors")
+	m := newModel(t, nn.Sequential{nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.05))
+	var cards []flaxlike.Card
+	h := must.M1(m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{
+		callbacks.OnBest("val_loss", func(context.Context, loop.Report) error {
+			err := m.Save(path)
+			if err == nil {
+				cards = append(cards, must.M1(flaxlike.Describe(path)).Card)
+			}
+			return err
+		})}})))
+	require.Len(t, cards, 2)
+	for i, c := range cards {
+		require.Equal(t, series(t, h, "val_loss")[i], c.Fit["val_loss"])
+		require.Equal(t, []int{i + 1, 96, 2}, []int{c.Epochs, c.Examples, len(c.Fields)})
 	}
 }
 

@@ -162,6 +162,12 @@ func TestClassWeights(t *testing.T) {
 		sum += v
 	}
 	require.InDelta(t, plain, sum, 1e-5)
+	two := newModel(t, flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
+		return map[string]*graph.Node{"kind": nn.Dense{Units: 3}.Apply(scope.In("kind"), input("x")), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), input("x"))}
+	}), flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind", Label: "y"}, flaxlike.Loss{Name: "mse", Output: "size", Label: "y"}),
+		flaxlike.WithClassWeights(map[int]float64{0: 2}))
+	_, err := two.Fit(t.Context(), sorted(t, 30), quiet(flaxlike.Fit{}))
+	require.ErrorContains(t, err, `before the first step: WithClassWeights: the model has the outputs ["kind" "size"]`)
 }
 
 // The whole network may say its losses itself, as an autoencoder does.

@@ -3,6 +3,7 @@ package flaxlike
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -161,9 +162,14 @@ type trace struct {
 	// inputs are the nodes of input fields; seen receives their bounds.
 	inputs map[*graph.Node]string
 	seen   *seen
+	// settings are those of all layers, by place.
+	settings map[string]string
 }
 
 func (t *trace) Layer(l any, own, held bool, scope *model.Scope, x *graph.Node, build layering.Build) *graph.Node {
+	if reflect.TypeOf(l).Kind() != reflect.Func {
+		note(t.settings, placeOfScope(scope), l)
+	}
 	if !held && t.own > 0 {
 		return build(scope, x)
 	}
@@ -172,6 +178,10 @@ func (t *trace) Layer(l any, own, held bool, scope *model.Scope, x *graph.Node, 
 		defer func() { t.own-- }()
 	}
 	return t.row(layering.Kind(l), build, scope, x)
+}
+
+func placeOfScope(scope *model.Scope) string {
+	return strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/")
 }
 
 func (t *trace) Indices(x *graph.Node, n int) {
@@ -183,7 +193,7 @@ func (t *trace) Indices(x *graph.Node, n int) {
 
 func (t *trace) row(kind string, build layering.Build, scope *model.Scope, x *graph.Node) *graph.Node {
 	at := len(t.rows)
-	t.rows = append(t.rows, layerRow{LayerRow: LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind}})
+	t.rows = append(t.rows, layerRow{LayerRow: LayerRow{Name: placeOfScope(scope), Kind: kind}})
 	before := used(scope, x)
 	y := build(scope, x)
 	if y == nil {

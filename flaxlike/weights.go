@@ -183,7 +183,7 @@ func readTensors(path string) (*checkpoint.Checkpoint, map[string]string, error)
 	}
 	var c checkpoint.Checkpoint
 	for i, t := range list {
-		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: elements[i]})
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: short(t.Name), DType: t.DType, Dims: t.Dims, Data: elements[i]})
 	}
 	return &c, metadata, nil
 }

@@ -52,7 +52,7 @@ func (e *MismatchError) Error() string {
 	if e.transfer {
 		b.WriteString("\ngive \"\" for a variable that is to keep, or draw, its own value")
 	} else {
-		b.WriteString("\nbuild the model that was saved, or take the tensors that fit by State.Transfer")
+		b.WriteString("\nbuild the model that was saved, or take the tensors that fit: by State.Transfer, or into a flaxlike.Model by LoadSome from a file of lazo ckpt export")
 		if e.later {
 			b.WriteString("; if this step was not used before the checkpoint, prepare a step that was (Stepper.Prepare) before it")
 		}

@@ -66,7 +66,7 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			want := "the model is not that of the checkpoint of step 3:\n" + row.want +
-				"build the model that was saved, or take the tensors that fit by State.Transfer"
+				"build the model that was saved, or take the tensors that fit: by State.Transfer, or into a flaxlike.Model by LoadSome from a file of lazo ckpt export"
 			state := newState(t, r, managed.WithOptimizer(row.optimizer))
 			require.NoError(t, state.Restore(t.Context(), load()), "a new state has no variables to compare")
 			names := state.Names()

@@ -200,7 +200,7 @@ func compareDoors(t *testing.T, m *flaxlike.Model, set *data.Set, kind string, n
 		right := int(math.Round(share * answeredRows))
 		require.Contains(t, page, fmt.Sprintf("%d of %d examples are right", right, answeredRows), "the confusion matrix")
 		require.Contains(t, page, fmt.Sprintf("right classes %.6g (%d of %d)", share, right, answeredRows))
-		require.Contains(t, page, "weight of class 1 2.5")
+		require.Contains(t, page, "weights of classes 1: 2.5")
 	}
 	for _, c := range m.Describe().Calibrations["preds"] {
 		require.Contains(t, page, c.String())

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
@@ -21,7 +22,7 @@ import (
 
 type modelPredict struct {
 	Path    string   `arg:"" help:"File that Model.Save wrote."`
-	File    string   `arg:"" help:"Rows: a CSV file with a header, of the columns that the model's preparation takes, or without one the numbers of its only input; or lines of JSON (.json, .jsonl), each an object of the columns, or the inputs, by name; - for such lines on stdin."`
+	File    string   `arg:"" help:"Rows: a CSV file with a header, of the columns that the model's preparation takes; without a preparation the numbers of the model's only input, with or without a header of names; or lines of JSON (.json, .jsonl), each an object of the columns, or the inputs, by name; - for such lines on stdin."`
 	Missing []string `help:"Texts that stand for a missing value in the columns of a CSV file, as NA, besides those that the preparation was fitted with (data.Missing); an empty cell does always."`
 	Output  string   `enum:"auto,csv,json" default:"auto" help:"csv, or json for lines of JSON; that of the rows if it is not given."`
 }
@@ -80,12 +81,20 @@ func readRows(path string, prepared *data.Preparation) (*data.Set, error) {
 		d := json.NewDecoder(bytes.NewReader(line))
 		err := d.Decode(&row)
 		rows = append(rows, row)
-		return err
+		return inJSON(err, `an object with a value for each column, as {"mass": 1.5}`)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return prepared.Rows(rows...)
+}
+
+// inJSON names the JSON that was found, in place of Go's types.
+func inJSON(err error, expected string) error {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("it has a JSON %s, expected %s", wrong.Value, expected)
+	}
+	return err
 }
 
 // eachLine calls f with the nonempty lines of a file or stdin, or with the elements of a JSON array. No line is an
@@ -103,9 +112,6 @@ func eachLine(path string, f func(line []byte) error) error {
 	rows, text := 0, bufio.NewReader(from)
 	one := func(kind string, n int, line []byte) error {
 		if err := f(line); err != nil {
-			if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field == "" {
-				err = fmt.Errorf("it is JSON's %s, expected an object, with a value for each name", wrong.Value)
-			}
 			return fmt.Errorf("%s %d: %w", kind, n, err)
 		}
 		rows++
@@ -162,7 +168,11 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 		return nil, fmt.Errorf("the model has %d inputs: give lines of JSON", len(inputs))
 	}
 	in := inputs[0]
-	set, err := data.OpenCSV(path, data.CSV{Fields: []data.CSVField{{Name: in.Name, DType: in.Type}}})
+	header, err := hasHeader(path, in.Type)
+	if err != nil {
+		return nil, err
+	}
+	set, err := data.OpenCSV(path, data.CSV{NoHeader: !header, Fields: []data.CSVField{{Name: in.Name, DType: in.Type}}})
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +187,46 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	return data.New(data.Named(in.Name, a.Flat, append([]int{a.Len()}, in.Dims...)...))
 }
 
+// hasHeader reports whether row 1 of a file of numbers has names. A row of numbers is an example.
+func hasHeader(path, dtype string) (bool, error) {
+	value := func(cell string) (err error) {
+		if dtype == "bool" {
+			_, err = strconv.ParseBool(cell)
+		} else if _, err = strconv.ParseFloat(cell, 64); errors.Is(err, strconv.ErrRange) {
+			err = nil
+		}
+		return err
+	}
+	for b, err := range data.StreamCSV(path, data.CSV{Texts: true, NoHeader: true}, 1) {
+		if err != nil {
+			return false, err
+		}
+		var row []string
+		numbers, counts := 0, [2]bool{true, true}
+		for i, f := range b.Fields {
+			cell := f.Array.Flat.([]string)[0]
+			row = append(row, cell)
+			if value(cell) == nil {
+				numbers++
+			}
+			for from := range counts {
+				counts[from] = counts[from] && cell == strconv.Itoa(from+i)
+			}
+		}
+		switch {
+		case !slices.ContainsFunc(row, func(cell string) bool { return cell != "" }):
+			continue // an empty line
+		case numbers == 0:
+			return true, nil
+		case numbers == len(row) && !counts[0] && !counts[1]:
+			return false, nil
+		}
+		return false, fmt.Errorf("row 1 is %q, expected numbers, or names of the columns: it may be an example or a header: put a line of names before it if it is an "+
+			"example; else replace it by names that are no numbers", row)
+	}
+	return false, errors.New("there are no rows")
+}
+
 func readLines(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	flat, rows := make([]reflect.Value, len(inputs)), 0
 	for i, in := range inputs {
@@ -189,7 +239,7 @@ func readLines(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	err := eachLine(path, func(line []byte) error {
 		var row map[string]json.RawMessage
 		if err := json.Unmarshal(line, &row); err != nil {
-			return err
+			return inJSON(err, fmt.Sprintf(`an object with a value for each input, as {%q: …}`, inputs[0].Name))
 		}
 		for i, in := range inputs {
 			value, ok := row[in.Name]
@@ -231,11 +281,11 @@ func appended(flat reflect.Value, text json.RawMessage, dims []int) (reflect.Val
 			return flat, errors.New("a value is null, expected a number")
 		}
 		err := json.Unmarshal(text, number.Interface())
-		return reflect.Append(flat, number.Elem()), err
+		return reflect.Append(flat, number.Elem()), inJSON(err, flat.Type().Elem().String())
 	}
 	var parts []json.RawMessage
 	if err := json.Unmarshal(text, &parts); err != nil {
-		return flat, err
+		return flat, inJSON(err, fmt.Sprintf("an array of dims %v", dims))
 	}
 	if len(parts) != dims[0] {
 		return flat, fmt.Errorf("%d values, expected dims %v", len(parts), dims)

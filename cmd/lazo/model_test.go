@@ -6,14 +6,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -66,11 +69,20 @@ func TestModelPredict(t *testing.T) {
 	r := run(t, "model", "predict", model, write("rows.csv", "a,b,c\n1,0,0\n0,0,1.2\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, fmt.Sprintf("preds_probability_ant,preds_probability_bee,preds_probability_cat,preds_class\n%v,%v,%v,bee\n%v,%v,%v,cat\n", want[0], want[1], want[2], want[3], want[4], want[5]), r.stdout)
+	given := r.stdout
+	r = run(t, "model", "predict", model, write("rows.csv", "\n1,0,0\n0,0,1.2\n"))
+	require.Equal(t, given, r.stdout, "row 1 of numbers is an example: "+r.stderr)
+	for _, row := range []string{"0,1,2", "1,2,3", "1,,0", "a,0,0"} {
+		r = run(t, "model", "predict", model, write("rows.csv", row+"\n1,0,0\n"))
+		require.Contains(t, r.stderr, "it may be an example or a header: put a line of names before it")
+	}
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, `"preds_class":"bee"`)
 	for text, of := range map[string]string{`{"x":[1,0]}`: `line 1: "x": 2 values, expected dims [3]`, `{"y":[1]}`: `line 1: there is no "x", but ["y"]`,
-		`{"x":[1,0,0],"z":1}`: `line 1: there is ["z"], which the model does not take`, ``: "there are no rows"} {
+		`{"x":[1,0,0],"z":1}`: `line 1: there is ["z"], which the model does not take`, ``: "there are no rows",
+		`{"x":["1",0,0]}`: `line 1: "x": it has a JSON string, expected float32`, `{"x":1}`: `line 1: "x": it has a JSON number, expected an array of dims [3]`,
+		`3`: `line 1: it has a JSON number, expected an object with a value for each input, as {"x": …}`} {
 		r = run(t, "model", "predict", model, write("bad.jsonl", text))
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, of)
@@ -81,6 +93,28 @@ func TestModelPredict(t *testing.T) {
 	r = run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "--missing is for a model with a preparation")
+}
+
+// A model of another network takes what fits from an exported checkpoint, as the error of its resume advises.
+func TestCkptExport_intoAnotherModel(t *testing.T) {
+	dir, strategy := t.TempDir(), flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t)))
+	set := must.M1(data.New(data.X([]float32{1, 2, 3, 4}, 4, 1), data.Y([]float32{1, 2, 3, 4}, 4, 1)))
+	made := func(layers ...nn.Layer) *flaxlike.Model {
+		m := must.M1(flaxlike.New(t.Context(), nn.Sequential(layers), strategy, flaxlike.WithLoss("mse")))
+		t.Cleanup(func() { _ = m.Close() })
+		require.NoError(t, m.Init(t.Context(), must.M1(data.Peek(set.Batches(4).All()))))
+		return m
+	}
+	m, other := made(nn.Dense{Units: 3}, nn.Dense{Units: 1}), made(nn.Dense{Units: 3}, nn.Dense{Units: 2}, nn.Dense{Units: 1})
+	fit := flaxlike.Fit{Output: io.Discard, Callbacks: []loop.Option{checkpoint.Resume(filepath.Join(dir, "run"))}}
+	must.M1(m.Fit(t.Context(), set, fit))
+	_, err := other.Fit(t.Context(), set, fit)
+	require.ErrorContains(t, err, "into a flaxlike.Model by LoadSome from a file of lazo ckpt export")
+	r := run(t, "ckpt", "export", filepath.Join(dir, "run"), filepath.Join(dir, "parameters"))
+	require.Zero(t, r.code, r.stderr)
+	other = made(nn.Dense{Units: 3}, nn.Dense{Units: 2}, nn.Dense{Units: 1})
+	copied := must.M1(other.LoadSome(t.Context(), filepath.Join(dir, "parameters"), nil))
+	require.Equal(t, []string{"/model/0/bias", "/model/0/kernel"}, slices.Sorted(slices.Values(copied.Taken)))
 }
 
 // A model with a preparation answers rows of the table that it was fitted on, with texts and missing values; one

@@ -37,7 +37,11 @@ func (r Run) test(ctx context.Context, d *draft) error {
 			return err
 		}
 		for _, name := range slices.Sorted(maps.Keys(figures)) {
-			d.figures = append(d.figures, plots.Row{Name: name, Value: fmt.Sprintf("%.6g", figures[name])})
+			value := fmt.Sprintf("%.6g", figures[name])
+			if ranks(r.Model.Describe().Metrics, name) {
+				value += " (of 200 thresholds; a curve has all)"
+			}
+			d.figures = append(d.figures, plots.Row{Name: name, Value: value})
 		}
 	}
 	c, err := r.classify(p, label)
@@ -76,6 +80,18 @@ func (r Run) test(ctx context.Context, d *draft) error {
 		d.draw(plots.Samples(samples...).Caption(chosen))
 	}
 	return nil
+}
+
+// ranks reports whether a figure is the area under a curve of few thresholds, by the lines of a model's metrics.
+func ranks(metrics []string, figure string) bool {
+	return slices.ContainsFunc(metrics, func(line string) bool {
+		line, _ = strings.CutSuffix(line, ", weighted")
+		name, output, several := strings.Cut(line, " of ")
+		if name != "auc" && name != "average_precision" {
+			return false
+		}
+		return figure == name && !several || figure == output+"_"+name
+	})
 }
 
 func ofClasses(loss string) bool {

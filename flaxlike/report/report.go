@@ -123,16 +123,6 @@ func (r Run) card(d draft) []plots.Part {
 		run = append(run, plots.Row{Name: "not trainable", Value: counted(fixed, "number")})
 	}
 	var sets, settings, versions []plots.Row
-	if losses := r.Model.Describe().Losses; len(losses) > 0 {
-		settings = append(settings, plots.Row{Name: "loss", Value: strings.Join(losses, "; ")})
-	}
-	said := r.Model.Describe().Card
-	for _, class := range slices.Sorted(maps.Keys(said.ClassWeights)) {
-		settings = append(settings, plots.Row{Name: fmt.Sprint("weight of class ", class), Value: fmt.Sprint(said.ClassWeights[class])})
-	}
-	if said.SampleWeights != "" {
-		settings = append(settings, plots.Row{Name: "sample weights", Value: fmt.Sprintf("field %q", said.SampleWeights)})
-	}
 	state := r.Model.State().(configured)
 	for _, s := range state.Settings() {
 		if s.Value == "" {

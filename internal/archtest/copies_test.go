@@ -110,7 +110,7 @@ var fieldsThatAreLists = map[string]string{
 	"flaxlike.Summary.Arrows": "given", "loop.Plan.Prepares": "given", "plots.Curve.X": "given", "plots.Curve.Y": "given",
 	"data.Fold.TestRows": "given", "flaxlike.CrossValidation.Figures": "given", "flaxlike.SearchResult.Trials": "given",
 	"plots.Reliability.Probabilities": "given", "plots.Reliability.Shares": "given", "plots.Reliability.Counts": "given",
-	"flaxlike.Copied.Taken": "given", "flaxlike.Copied.Left": "given", "flaxlike.Copied.Unused": "given", "flaxlike.Description.Network": "given",
+	"flaxlike.Copied.Taken": "given", "flaxlike.Copied.Left": "given", "flaxlike.Copied.Unused": "given", "flaxlike.Description.Network": "given", "flaxlike.Description.Outdated": "given",
 	"flaxlike.Description.Inputs": "given", "flaxlike.Description.Losses": "given", "flaxlike.Description.Metrics": "given", "flaxlike.Description.Variables": "given",
 	"loop.Plan.Entries": "given", "loop.Beginning.Prepared": "given", "callbacks.Bar.Below": "copied", "callbacks.Bar.Shows": "copied", "callbacks.Recovery.Entries": "copied", "callbacks.Timing.Parts": "given", "callbacks.Timing.Stages": "given",
 	"managed.ExportOptions.Sizes": "call", "managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given",

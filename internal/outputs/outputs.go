@@ -61,7 +61,7 @@ func instead(name string, labels, output *Node) string {
 func Sparse(name string, labels, logits *Node) *Node {
 	l, o := labels.Shape(), logits.Shape()
 	if !l.DType.IsInt() {
-		panic(fmt.Errorf("%s: the labels are %s, expected integers, as []int32 (of probabilities, categorical_crossentropy)", name, l))
+		panic(fmt.Errorf("%s: the labels are %s, expected integers, as []int32: of one-hot labels and of probabilities take categorical_crossentropy", name, l))
 	}
 	if l.Rank() > 1 && l.Rank() == o.Rank() && l.Dimensions[l.Rank()-1] == 1 {
 		labels = graph.Squeeze(labels, -1)
@@ -76,6 +76,9 @@ func Sparse(name string, labels, logits *Node) *Node {
 		if l.Rank() == 1 && o.Rank() > 2 {
 			hint = "\n  of images, put Flatten() before the first Dense; of sequences, take the state after the last place (Last of nn.LSTM " +
 				"and its like), or put GlobalMeanPool() before the last Dense"
+		}
+		if l.EqualDimensions(o) {
+			hint = "\n  of one-hot labels take categorical_crossentropy"
 		}
 		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected integers [batch] and floats [batch, classes]%s", name, l, o, hint))
 	}
@@ -250,6 +253,18 @@ func Counted(name string, v, places, examples *Node) *Node {
 	}
 	share := graph.Div(number(all), graph.MaxScalar(number(wide(Both(places, examples))), 1))
 	return graph.Mul(graph.Where(counts, v, graph.ZerosLike(v)), share)
+}
+
+// ByExample returns the mean of each example over the places that count, and how many numbers of v that is. An example
+// without such a place has mean 0 and a count near 0, so that the mean over such examples alone is 0.
+func ByExample(v, places *Node) (mean, count *Node) {
+	wide := graph.BroadcastToDims(Expanded(places, v), v.Shape().Dimensions...)
+	sum := func(x *Node) *Node {
+		return graph.ReduceSum(graph.Reshape(x, x.Shape().Dimensions[0], -1), -1)
+	}
+	count = sum(graph.ConvertDType(wide, dtypes.Float32))
+	mean = graph.Div(sum(graph.Where(wide, v, graph.ZerosLike(v))), graph.ConvertDType(graph.MaxScalar(count, 1), v.DType()))
+	return mean, graph.MaxScalar(count, 1e-20)
 }
 
 // Both returns a AND b; either may be nil or have more axes.
