@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Batches that leave out the remainder are an error in an evaluation, also after functions of package data; a researcher's
-// loss over such a pipeline was that of fewer examples.
+// Batches that leave out the remainder are an error in an evaluation, also after functions of package data. A
+// researcher's loss over such a pipeline was that of fewer examples.
 func TestEvaluate_refusesAPipelineThatDropsTheRemainder(t *testing.T) {
 	set, err := data.New(data.X([]float32{1, 2, 3, 4, 5}, 5))
 	require.NoError(t, err)
