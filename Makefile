@@ -49,20 +49,20 @@ size: ## lines, exported names and words of each package, next to internal/size/
 rows: ## the rows of the fault tables (F, R, S, B, D), each with its tests
 	@git ls-files '*_test.go' | xargs awk -f scripts/rows.awk | sort -V
 
-ONE_GOROUTINE = ^(TestCheckpointedBlocks|TestCompileOver_gathersWideNumbers|TestCompile_aSecondStateCompilesNothing|TestD07_whatDoesNotCompile|TestEager_compilesOnce|TestEager_keepsNoGraph|TestF01_killedWhileSaving|TestF02_powerIsLost|TestF02_powerIsLostAfterAnError|TestF03_EveryByteFlipped|TestF19_memoryStaysFlat|TestF20_ratesAndShapes|TestF27_Memory|TestF27_memory|TestF27_memoryOfGoMLX|TestF28_MalformedCSV|TestF28_MalformedIDX|TestF32_leftovers|TestF42_againstAModel|TestF47_imagesOfExtremeAspect|TestGoMLXModel|TestKerasMetrics_ofProbabilitiesNumbersAndLogits|TestLargeFileIsReadWhole|TestLayers|TestLearns_copyByLSTM|TestLearns_recallByAttention|TestLoss_refusesProbabilitiesBehindOtherLayers|TestLosses_asKeras|TestMasks_asKeras|TestMessages|TestModel_ofBeforeGoMLX28|TestModels_onTwoRanks|TestNames|TestOptimizersByName|TestR01_F44_theCacheKnowsTheEnvironment|TestR04_recallIsLearnt|TestR06_rowsAreDividedAndExamplesCounted|TestR23_F51_installedPluginRots|TestR28_oneColumnOfFourMillionPixels|TestRanks|TestSaveRefusesContent|TestSecondModelCompilesNothing|TestState_isHeldOnce|TestSummary_thousands|TestWithInitializer|TestWithPolicy_fullPrecisionChangesNoBitOfTheText|TestWithPolicy_learnsAsInFloat32|TestWithPolicy_sequences|TestWithPolicy_throughTheStack|TestWriterRefusesTensors)$$
+# Tests and packages with the line //lazo:norace before them have no race to find, or run programs without the detector:
+# long tests of one goroutine, tests that read source, start programs, or build and compare graphs.
+NORACE = grep -rA1 --include='*_test.go' --exclude-dir='.?*' '^//lazo:norace' .
+NORACE_TESTS = $$($(NORACE) | sed -nE 's/.*_test\.go-func (Test[A-Za-z0-9_]*)\(.*/\1/p' | paste -sd'|')
+NORACE_PACKAGES = $$($(NORACE) | sed -nE 's|^\./(.*)/[^/]*_test\.go-package .*|/lazo/\1$$|p')
 
 RACE = GORACE=atexit_sleep_ms=100 LAZO_TEST_QUICK=1 $(GO) test $(TEST_FLAGS) -race -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short
 
 .PHONY: race
 race: setup ## the tests under the race detector
-	@# Not where tests start programs of their own, which have no detector, read source, or build and compare graphs in one goroutine.
 	@# checkptr=0 for compute alone: the products of its Go backend make pointers one element behind a slice, which the detector's build ends.
-	@# Nor the long tests of one goroutine: `make test` has them. What runs beside it, a prefetch or a save, does so in other tests too.
 	@# A process with the detector waits for a second before it ends, for races of goroutines that are left, and some
 	@# tests start many: a tenth of a second here.
-	packages=$$(printf '%s\n' $(PACKAGES) | \
-		grep -vE '/(examples|bench|cmd|docs|metrics|optim|ops|nn|text|archtest|autodiff|child|dtype|graphs|hlo|mpi|mutants|owners|plots|regular|report|size)(/|$$)') && \
-		$(RACE) -skip '$(ONE_GOROUTINE)' $$packages
+	$(RACE) -skip "^($(NORACE_TESTS))$$" $$(printf '%s\n' $(PACKAGES) | grep -vE "$(NORACE_PACKAGES)")
 	$(RACE) -run '^TestGradientsInParallel$$' ./internal/autodiff
 
 .PHONY: staticcheck

@@ -95,6 +95,7 @@ func TestF27_hostileManifests(t *testing.T) {
 // hostileSize is the size of the manifests of TestF27_memory.
 var hostileSize = 2 << 20
 
+//lazo:norace
 func TestF27_memory(t *testing.T) {
 	right := string(read(t, saved(t, 1, 2), dir(2)+"/manifest.json"))
 	size := hostileSize

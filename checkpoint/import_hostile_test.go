@@ -194,6 +194,7 @@ func TestImportGoMLX_slashesOfAdam(t *testing.T) {
 	require.ErrorContains(t, err, `variable 1, "/w": it is there twice`)
 }
 
+//lazo:norace
 func TestF27_memoryOfGoMLX(t *testing.T) {
 	some := func(n int, element func(i int) string) string {
 		all := make([]string, n)

@@ -154,6 +154,7 @@ func killing(t *testing.T, row string, size int, keep []int) {
 	}
 }
 
+//lazo:norace
 func TestF01_killedWhileSaving(t *testing.T) { killing(t, "F01", 8<<20, []int{2}) }
 
 func TestF07_killedWhilePruning(t *testing.T) { killing(t, "F07", 4<<10, []int{1, 2, 3}) }

@@ -324,6 +324,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
+//lazo:norace
 func TestF42_againstAModel(t *testing.T) {
 	runs, actions := 0, 0
 	for runs < sequences {

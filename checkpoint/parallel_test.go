@@ -12,6 +12,8 @@ import (
 )
 
 // Two goroutines read the file: each tensor is in its place, and of several damages the first is reported.
+//
+//lazo:norace
 func TestLargeFileIsReadWhole(t *testing.T) {
 	const tensors, size = 12, 3 << 20
 	var c checkpoint.Content

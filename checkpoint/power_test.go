@@ -67,6 +67,7 @@ func (p *power) lose(chance float64) {
 	require.Equal(p.t, 1000, version(p.t, c))
 }
 
+//lazo:norace
 func TestF02_powerIsLost(t *testing.T) {
 	states, operations := 0, 0
 	for _, c := range []struct {
@@ -98,6 +99,8 @@ func TestF02_powerIsLost(t *testing.T) {
 }
 
 // A call fails, and the power is lost while Save clears up or the next one is made.
+//
+//lazo:norace
 func TestF02_powerIsLostAfterAnError(t *testing.T) {
 	before := saved(t, 1, 2)
 	states, errs := 0, 0

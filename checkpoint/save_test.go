@@ -51,6 +51,7 @@ func TestSaveAndLoad(t *testing.T) {
 	require.NoError(t, f.Close(), "closed twice")
 }
 
+//lazo:norace
 func TestSaveRefusesContent(t *testing.T) {
 	four := func(name string) checkpoint.Tensor {
 		return checkpoint.Tensor{Name: name, DType: safetensors.F32, Dims: []int{}, Data: make([]byte, 4)}

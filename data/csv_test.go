@@ -141,6 +141,7 @@ var malformedCSV = []struct {
 	{"gzip in gzip", "\x1f\x8b", CSV{}, "in the gzip header: the file ends too early", io.ErrUnexpectedEOF},
 }
 
+//lazo:norace
 func TestF28_MalformedCSV(t *testing.T) {
 	dir := t.TempDir()
 	files, worst, typed := 0, 0.0, 0

@@ -117,6 +117,7 @@ var malformed = []struct {
 	{"many bytes more", idx(0x08, []uint32{2}, make([]byte, 1<<20)...), 10, "more bytes follow", nil},
 }
 
+//lazo:norace
 func TestF28_MalformedIDX(t *testing.T) {
 	type file struct {
 		name   string

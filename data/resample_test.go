@@ -11,6 +11,8 @@ import (
 )
 
 // An image of one row or one column takes no more work or memory than a square of as many pixels, whatever it becomes.
+//
+//lazo:norace
 func TestF47_imagesOfExtremeAspect(t *testing.T) {
 	const pixels = 1 << 16 // for the sums: they grow with it
 	worst, cases := 0.0, 0
@@ -46,6 +48,8 @@ func TestF47_imagesOfExtremeAspect(t *testing.T) {
 }
 
 // R28: a file of 8 KB that took 49 s and 3.2 GB.
+//
+//lazo:norace
 func TestR28_oneColumnOfFourMillionPixels(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, 1, 1<<22))))

@@ -98,6 +98,8 @@ func TestFit_costsWhatTrainCosts(t *testing.T) {
 }
 
 // A second model of the same form, of another seed, compiles nothing, though the first one is closed.
+//
+//lazo:norace
 func TestSecondModelCompilesNothing(t *testing.T) {
 	var log bytes.Buffer
 	r := plugintest.Uncached(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))

@@ -21,6 +21,8 @@ import (
 
 // Kernels of a whole model begin as Keras's of the same shape and initializer; biases, a recurrence's own kernel,
 // embeddings and what a layer says itself stay as they are without it.
+//
+//lazo:norace
 func TestWithInitializer(t *testing.T) {
 	var peers struct {
 		Begins map[string]struct{ Deviation, Mean, Greatest float64 } `json:"begins"`

@@ -22,6 +22,8 @@ import (
 )
 
 // Losses have Keras's values and slopes, and metrics of their names the values; the padding of a batch changes nothing.
+//
+//lazo:norace
 func TestLosses_asKeras(t *testing.T) {
 	var f struct {
 		Keras  string
@@ -90,6 +92,8 @@ func TestLosses_asKeras(t *testing.T) {
 
 // A metric by name takes an output as probabilities if a sigmoid or softmax made them or a loss takes them, as numbers
 // near 0 and 1 with a loss of numbers, else as logits. All have Keras's figures.
+//
+//lazo:norace
 func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 	var f struct {
 		Cuts map[string]struct {

@@ -16,6 +16,8 @@ import (
 )
 
 // Each layer has the shape that its documentation says, and a gradient.
+//
+//lazo:norace
 func TestLayers(t *testing.T) {
 	for _, row := range []struct {
 		name       string

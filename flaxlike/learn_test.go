@@ -50,6 +50,8 @@ func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y [
 }
 
 // Associative recall: after eight pairs of a key and a value comes one of the keys, whose value is the label.
+//
+//lazo:norace
 func TestLearns_recallByAttention(t *testing.T) {
 	const pairs, keys, values, width = 8, 16, 8, 64
 	block := nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 4, Width: width / 4, Causal: true}}
@@ -67,6 +69,8 @@ func TestLearns_recallByAttention(t *testing.T) {
 }
 
 // Copying: after four letters come four blanks, whose labels are the letters.
+//
+//lazo:norace
 func TestLearns_copyByLSTM(t *testing.T) {
 	const length, letters = 4, 8
 	learns(t, 5e-3, func(random *rand.Rand) (x, y []int32) {

@@ -20,6 +20,8 @@ const masked = "masked_sparse_categorical_crossentropy"
 func identity(_ *model.Scope, x *graph.Node) *graph.Node { return x }
 
 // The losses and metrics by name, against what they are by their formulas.
+//
+//lazo:norace
 func TestNames(t *testing.T) {
 	ln := math.Log
 	softmax := func(z ...float64) []float64 {
@@ -119,6 +121,7 @@ func variance(values ...float64) float64 {
 	return squares/n - sum/n*sum/n
 }
 
+//lazo:norace
 func TestOptimizersByName(t *testing.T) {
 	for _, name := range []string{"sgd", "momentum", "nesterov", "adam", "adamw", "adamax", "rmsprop", "adagrad", "adadelta", "nadam", "lion", "lamb", "adafactor"} {
 		t.Run(name, func(t *testing.T) {

@@ -40,6 +40,8 @@ func ragged() flaxlike.Functional {
 // A mask reaches the layers, the losses and the metrics of a model without being handed round: outputs, losses,
 // gradients and metrics are Keras's, and further places that do not count, or examples that pad the batch, change none
 // of them.
+//
+//lazo:norace
 func TestMasks_asKeras(t *testing.T) {
 	var f struct {
 		IDs, Tags       [][]int32

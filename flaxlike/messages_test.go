@@ -339,6 +339,8 @@ var mistakes = []struct {
 
 // The first three lines of an error are enough to mend each of the common mistakes. testdata/errors.golden is to be
 // read, not only compared.
+//
+//lazo:norace
 func TestMessages(t *testing.T) {
 	places := regexp.MustCompile(`(_test\.go):\d+`)
 	var got strings.Builder

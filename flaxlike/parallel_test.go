@@ -41,6 +41,8 @@ func TestDataParallel(t *testing.T) {
 
 // The rows of a batch are divided over devices, with padding; its examples count. So the numbers are those of one
 // device, for any sizes, unless the user asked for examples to be dropped.
+//
+//lazo:norace
 func TestR06_rowsAreDividedAndExamplesCounted(t *testing.T) {
 	whole := sorted(t, 9)
 	model := func(strategy strategies.Strategy, batch int) *flaxlike.Model {

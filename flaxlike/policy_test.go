@@ -20,6 +20,8 @@ import (
 )
 
 // A model of convolutions, normalisations and dense layers learns in 16 bits what it learns in 32.
+//
+//lazo:norace
 func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 	training, test := digits(t)
 	var want float64
@@ -109,6 +111,7 @@ func TestWithPolicy_labelsStay(t *testing.T) {
 	require.InDelta(t, 1001*1.001, figures["loss"], 1e-3)
 }
 
+//lazo:norace
 func TestWithPolicy_sequences(t *testing.T) {
 	set := must.M1(data.New(data.X([]int32{0, 1, 2, 3, 3, 2, 1, 0}, 2, 4), data.Y([]int32{1, 2}, 2)))
 	network := nn.Sequential{nn.Embedding{Vocabulary: 4, Width: 8, Initial: nn.RandomNormal(0.7)}, nn.Attention{Heads: 2, Width: 4}, nn.RMSNorm{}, nn.LSTM{Units: 8, Last: true}, nn.Dense{Units: 3}}

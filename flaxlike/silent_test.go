@@ -72,6 +72,8 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 
 // Probabilities are refused also where layers after the softmax keep them probabilities; a layer that makes logits of
 // them is accepted.
+//
+//lazo:norace
 func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
 	graphs := func(f func(x *graph.Node) *graph.Node) nn.Layer {
 		return nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return f(x) })

@@ -14,6 +14,8 @@ import (
 var soakTurns = int64(1_000_000)
 
 // F19, the loop's part: a long run with a bounded history needs no more memory at its end than near its beginning.
+//
+//lazo:norace
 func TestF19_memoryStaysFlat(t *testing.T) {
 	var first, last uint64
 	measure := func(_ context.Context, r loop.Report) error {

@@ -41,6 +41,8 @@ func stack(again bool) managed.Build {
 
 // The gradient of a block that is computed again is that of one that is kept, with the same random numbers and
 // statistics, and takes less memory.
+//
+//lazo:norace
 func TestCheckpointedBlocks(t *testing.T) {
 	four, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{})
 	require.NoError(t, err)

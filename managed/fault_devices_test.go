@@ -145,6 +145,8 @@ var leftoverSizes = []int{1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 31, 32, 33}
 
 // F32: batches of 1 to 33 examples over 1, 2, 4 and 8 devices. With padding, loss and count are those of one device.
 // Dropping leaves out the remainder. Otherwise it is an error, after which the state stays usable.
+//
+//lazo:norace
 func TestF32_leftovers(t *testing.T) {
 	set := line(t, 33)
 	build := func(b *managed.Builder) {

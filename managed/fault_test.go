@@ -193,6 +193,8 @@ func failCallK(t *testing.T, on strategies.Strategy, build managed.Build) {
 }
 
 // F20: a change of the learning rate compiles nothing; each shape of batch is a program, kept until the step's Close.
+//
+//lazo:norace
 func TestF20_ratesAndShapes(t *testing.T) {
 	var log bytes.Buffer
 	r := plugintest.Uncached(t, xla.KeepPrograms(0), xla.Log(slog.New(slog.NewTextHandler(&log, nil))))

@@ -51,6 +51,8 @@ func forGoMLX(scope *model.Scope, x *graph.Node) *graph.Node {
 
 // A model function written for GoMLX's trainer trains equally in a managed step, and under that trainer on lazo's
 // runtime: each loss counts once, and is reported.
+//
+//lazo:norace
 func TestGoMLXModel(t *testing.T) {
 	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	rule := func() *optim.Optimizer { return optim.GoMLX(optimizer.Adam().LearningRate(0.02).Done()) }

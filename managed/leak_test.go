@@ -53,6 +53,8 @@ func TestF18_noBufferIsLeft(t *testing.T) {
 }
 
 // The graphs of steps are let go, of which eager makes one each.
+//
+//lazo:norace
 func TestEager_keepsNoGraph(t *testing.T) {
 	state, err := managed.New(strategies.Eager(plugintest.CPU(t)), managed.WithOptimizer(adam()))
 	require.NoError(t, err)
@@ -73,6 +75,8 @@ func TestEager_keepsNoGraph(t *testing.T) {
 
 // A state is held once: the host draws the initial values of a large one bit by bit, and keeps none. They are those
 // that GoMLX draws all at once.
+//
+//lazo:norace
 func TestState_isHeldOnce(t *testing.T) {
 	const width = 1_200 // four layers and Adam's moments are 17 million numbers, 69 MB, drawn in five parts
 	hidden := func(scope *model.Scope, x *graph.Node) *graph.Node {

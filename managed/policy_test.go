@@ -60,6 +60,7 @@ func mean(v []float64) (m float64) {
 	return m
 }
 
+//lazo:norace
 func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{}
@@ -109,6 +110,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 	}
 }
 
+//lazo:norace
 func TestWithPolicy_fullPrecisionChangesNoBitOfTheText(t *testing.T) {
 	r := plugintest.CPU(t)
 	text := func(options ...managed.Option) string {
@@ -169,6 +171,8 @@ func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 
 // Normalisations, averages, frozen parts and steps of several kinds, with the values in place, cast in blocks, on one
 // and on four devices.
+//
+//lazo:norace
 func TestWithPolicy_throughTheStack(t *testing.T) {
 	average := optim.Average{Decay: 0.9}
 	model := func(b *managed.Builder) *graph.Node {

@@ -15,6 +15,8 @@ import (
 )
 
 // A second state of the same model, of another seed too, compiles nothing, and computes what it would have alone.
+//
+//lazo:norace
 func TestCompile_aSecondStateCompilesNothing(t *testing.T) {
 	train := func(t *testing.T, r *xla.Runtime, seed int64, open func(close func() error)) string {
 		state := newState(t, r, managed.WithOptimizer(adam()), managed.WithSeed(seed))

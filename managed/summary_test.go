@@ -133,6 +133,8 @@ func TestSummary_moments(t *testing.T) {
 }
 
 // Sizes have commas between the thousands.
+//
+//lazo:norace
 func TestSummary_thousands(t *testing.T) {
 	state := newState(t, plugintest.CPU(t))
 	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) {

@@ -30,6 +30,8 @@ func sums(file []byte) (map[string]safetensors.Checksum, error) {
 
 // Every byte of a file changed to every other value. The header's checks find most; a name or a type that has become
 // another valid one, and elements, are found by their sums.
+//
+//lazo:norace
 func TestF03_EveryByteFlipped(t *testing.T) {
 	file := sample(t)
 	want, err := sums(file)

@@ -193,6 +193,8 @@ var bombSize = 4 << 20
 
 // Headers that are valid, or nearly, and made to take much memory. In the short form the 64 MB and the limits are
 // scaled down with the header, so that it shows the same.
+//
+//lazo:norace
 func TestF27_Memory(t *testing.T) {
 	repeat := func(member func(i int) string) string {
 		var b strings.Builder

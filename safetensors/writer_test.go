@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
+//lazo:norace
 func TestWriterRefusesTensors(t *testing.T) {
 	many := make([]safetensors.Tensor, 1_000_001)
 	long := make([]safetensors.Tensor, 26_000) // of 4 kB: more than 100 MB

@@ -95,6 +95,7 @@ func (*pointer) EpochEnd(context.Context, *turn) error                { return n
 var _ = train.Loop[int, int]{Hooks: []train.Hooks[int, int]{{EpochEnd: (&pointer{}).EpochEnd}, %s}}
 `
 
+//lazo:norace
 func TestD07_whatDoesNotCompile(t *testing.T) {
 	files := token.NewFileSet()
 	packages := importer.ForCompiler(files, "source", nil)

@@ -86,6 +86,8 @@ func TestEager_readsValuesOnTheWay(t *testing.T) {
 }
 
 // A program is compiled once for each operation, shape and attribute; the oldest are freed first.
+//
+//lazo:norace
 func TestEager_compilesOnce(t *testing.T) {
 	e := newEager(t, plugintest.Uncached(t), xla.EagerOptions{})
 	before := pjrt.Live().Executables

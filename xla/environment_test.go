@@ -16,6 +16,8 @@ const fastMath = "--xla_cpu_enable_fast_math=true --xla_cpu_fast_math_honor_nans
 
 // TestR01_F44_theCacheKnowsTheEnvironment: the environment that a plugin reads is part of the key, inline or in the
 // file that XLA_FLAGS names. Each value is tried in two processes: the first finds nothing, the second its own program.
+//
+//lazo:norace
 func TestR01_F44_theCacheKnowsTheEnvironment(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "compiled")
 	file := filepath.Join(t.TempDir(), "flags")

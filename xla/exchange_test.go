@@ -58,6 +58,8 @@ func gatheredFields(n int) (names []string, of []shapes.Shape) {
 
 // GPUs gather metrics from all devices, because they do not reduce 64-bit numbers; results equal those of one device.
 // The compilers for TPUs and CPUs reduce them exactly.
+//
+//lazo:norace
 func TestCompileOver_gathersWideNumbers(t *testing.T) {
 	const s64, u64, f64, examples = 5, 9, 12, 64
 	c := gathered()

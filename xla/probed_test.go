@@ -15,6 +15,8 @@ import (
 
 // TestR23_F51_installedPluginRots: an installed plugin with changed bits, but the size, time and inode of its receipt,
 // is a typed error of Open and not a crash.
+//
+//lazo:norace
 func TestR23_F51_installedPluginRots(t *testing.T) {
 	installed := plugintest.Uncached(t).Plugin().Path
 	emptyHome(t)

@@ -1,3 +1,4 @@
+//lazo:norace
 package report_test
 
 import (

@@ -1,3 +1,4 @@
+//lazo:norace
 package dtype_test
 
 import (

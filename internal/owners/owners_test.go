@@ -1,5 +1,7 @@
 //go:build unix
 
+//
+//lazo:norace
 package owners
 
 import (

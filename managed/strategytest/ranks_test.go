@@ -30,6 +30,8 @@ import (
 )
 
 // Each rank is a process; they exchange by MPI.
+//
+//lazo:norace
 func TestRanks(t *testing.T) {
 	for _, n := range rankCounts {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 
 // A step that lazo exported before GoMLX v0.28 runs, bit-identical to then. The test is here because this package's
 // tests compile as users do.
+//
+//lazo:norace
 func TestModel_ofBeforeGoMLX28(t *testing.T) {
 	p, err := export.Load(filepath.Join("..", "..", "managed", "testdata", "gomlx-v0.26.0", "export"))
 	require.NoError(t, err)

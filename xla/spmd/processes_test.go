@@ -397,6 +397,8 @@ func difference(t testing.TB, dtype pjrt.DType, a, b []byte) (largest float64) {
 var smallest = []string{"fsdp", "tensor", "batch norm", "metrics", "while"}
 
 // The steps of models on two processes are bit-identical to two devices in one process.
+//
+//lazo:norace
 func TestModels_onTwoRanks(t *testing.T) {
 	onRanks(t, 2, func(folder string) { expect(t, folder, 2, programs(t, 2, smallest...)) }, compare)
 }
