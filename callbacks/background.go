@@ -41,7 +41,7 @@ const (
 )
 
 // Of returns c as a callback in the background. Its goroutine runs from the first Watch to End. A callback with
-// Changes, with a negative Order, or with the methods At or Interrupts ([loop.Attendant]), is an error of the run.
+// Changes, with a negative Order, or with the method Interrupts ([loop.Attendant]), is an error of the run.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:

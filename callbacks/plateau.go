@@ -139,5 +139,5 @@ func noRater(state any) error {
 	if state == nil {
 		return errNoState
 	}
-	return fmt.Errorf("a state of type %T has no learning rate to change: give it the methods of abilities.LearningRater", state)
+	return fmt.Errorf("a state of type %T has no learning rate to change: give it the methods LearningRate and SetLearningRate that loop.Stepper lists", state)
 }

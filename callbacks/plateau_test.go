@@ -112,7 +112,7 @@ func TestReduceOnPlateau_resumes(t *testing.T) {
 func TestReduceOnPlateau_needsARate(t *testing.T) {
 	l, data := following("x", 1, 2)
 	result, err := l.Run(t.Context(), 0, data, callbacks.ReduceOnPlateau("x", 0.5, loop.Steps(1), callbacks.Monitor{Mode: loop.Lowest}))
-	require.EqualError(t, err, "loop: at the start: step 0: on each x: reduce on plateau: a state of type int has no learning rate to change: give it the methods of abilities.LearningRater")
+	require.EqualError(t, err, "loop: at the start: step 0: on each x: reduce on plateau: a state of type int has no learning rate to change: give it the methods LearningRate and SetLearningRate that loop.Stepper lists")
 	require.Zero(t, result.Elapsed.Steps)
 }
 

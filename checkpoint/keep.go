@@ -104,7 +104,7 @@ func (r Retention) markBest(list []Info, keep []bool) {
 func (r Retention) check() error {
 	switch {
 	case r.Last < 0 || r.EverySteps < 0 || r.EveryTime < 0 || r.Best < 0:
-		return fmt.Errorf("%v: the numbers must be positive", r)
+		return fmt.Errorf("%v: the numbers must not be negative", r)
 	case r.Best == 0 && (r.Metric != "" || r.Mode != 0):
 		return fmt.Errorf("%v: Best must say how many stay by Metric and Mode: Best: 1, for example", r)
 	case r.Best == 0 && r.Last == 0 && r.EverySteps == 0 && r.EveryTime == 0:

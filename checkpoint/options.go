@@ -43,6 +43,8 @@ type Options struct {
 	Best string
 	// Mode is whether lower or higher is better. Zero chooses by the name of Best.
 	Mode loop.Mode
+	// AgainstName allows a Mode that contradicts the name of Best, such as a loss to maximize.
+	AgainstName bool
 	// Tolerate is the number of saves that may fail, with a warning in the log, before the run ends. The last save of a
 	// run must succeed.
 	Tolerate int
@@ -126,7 +128,7 @@ func merged(list []Options) Options {
 	for _, o := range list {
 		keep, also := append(all.Keep, o.Keep...), maps.Clone(all.Also)
 		if o.Best != "" {
-			all.Mode = 0
+			all.Mode, all.AgainstName = 0, false
 		}
 		from := reflect.ValueOf(o)
 		for i := range to.NumField() {
@@ -166,7 +168,13 @@ func (o *Options) check() error {
 		if err != nil {
 			err = fmt.Errorf("%w: give Options{Best: %q, Mode: loop.Lowest} or loop.Highest", err, o.Best)
 		}
-		errs = append(errs, cmp.Or(err, o.Mode.Against(o.Best)))
+		against := o.Mode.Against(o.Best)
+		if o.AgainstName {
+			against = nil
+		} else if against != nil {
+			against = fmt.Errorf("%w; if it is meant, set AgainstName", against)
+		}
+		errs = append(errs, cmp.Or(err, against))
 	} else if o.Mode != 0 {
 		errs = append(errs, errors.New("KeepBest, or Mode, without the name of a metric: give the name to KeepBest, or set Best"))
 	}

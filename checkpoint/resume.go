@@ -42,8 +42,8 @@ import (
 // saved at its end. A checkpoint has the state, the elapsed counts, and the history (bound it by [loop.Thin]). The end
 // is marked for [Follow], unless the run failed, was cancelled, or pauses.
 //
-// Saves run in the background ([Async]). An iteration waits for the copy only, which is made after all other callbacks.
-// The schedule divides blocks of steps only where it is due. A newer checkpoint never replaces a waiting best one. An
+// Saves run in the background ([Async]). An iteration waits for the copy only, which is made after the callbacks of a
+// lower Order. The schedule divides blocks of steps only where it is due. A newer checkpoint never replaces a waiting best one. An
 // error of a save ends the run at the next step or block, or at its end; see [Options].Tolerate. Saves continue after a
 // cancellation, but fail after five more minutes.
 //

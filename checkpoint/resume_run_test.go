@@ -185,7 +185,7 @@ func TestResume_refuses(t *testing.T) {
 		{"no period", folder().Resume(checkpoint.Every(nil)), "period"},
 		{"a metric of an unknown kind", folder().Resume(checkpoint.KeepBest("test")), `the name "test" does not say whether lower or higher is better: give Options{Best: "test", Mode: loop.Lowest} or loop.Highest`},
 		{"a metric without a name", folder().Resume(checkpoint.KeepBest("")), "without the name of a metric"},
-		{"the other direction", folder().Resume(checkpoint.Options{Best: "test_loss", Mode: loop.Highest}), `by its name "test_loss" is better the lower it is`},
+		{"the other direction", folder().Resume(checkpoint.Options{Best: "test_loss", Mode: loop.Highest}), `by its name "test_loss" is better the lower it is: take Lowest, or none; if it is meant, set AgainstName`},
 		{"a mode that is none", folder().Resume(checkpoint.Options{Best: "test", Mode: 7}), "mode must be Lowest or Highest"},
 		{"a mode of no metric", folder().Resume(checkpoint.Options{Mode: loop.Lowest}), "without the name of a metric"},
 		{"a mode of another best", folder().Resume(checkpoint.Options{Best: "loss", Mode: loop.Lowest}, checkpoint.KeepBest("test")), "does not say"},
@@ -195,6 +195,7 @@ func TestResume_refuses(t *testing.T) {
 			require.Zero(t, made)
 		})
 	}
+	require.NoError(t, try(folder().Resume(checkpoint.Options{Best: "loss", Mode: loop.Highest, AgainstName: true})))
 	require.ErrorContains(t, try(folder(checkpoint.Retention{Best: 1, Metric: "accuracy", Mode: loop.Lowest}).Resume()), `accuracy`, "no entry has that name")
 	for name, option := range map[string]checkpoint.Options{"Tolerate": {Tolerate: 1}, "When or Every": checkpoint.Every(loop.Steps(3)), "Best or KeepBest": checkpoint.KeepBest("loss"), "Same": {Same: 1}} {
 		_, err := checkpoint.Open(t.TempDir(), option)

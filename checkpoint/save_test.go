@@ -190,7 +190,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a name for a shell", "~/run", checkpoint.Options{}, "only a shell knows"},
 		{"a file", file, checkpoint.Options{}, "not a directory"},
 		{"none to read", file + "s", checkpoint.Options{ReadOnly: true}, "no such file"},
-		{"none kept", t.TempDir(), keep(checkpoint.Retention{Last: 2}, checkpoint.Retention{Last: -1}), "keep 2 of 2: {Last: -1}: the numbers must be positive"},
+		{"none kept", t.TempDir(), keep(checkpoint.Retention{Last: 2}, checkpoint.Retention{Last: -1}), "keep 2 of 2: {Last: -1}: the numbers must not be negative"},
 		{"no best", t.TempDir(), keep(checkpoint.Retention{Best: -1, Metric: "acc"}), `{Best: -1, Metric: "acc"}`},
 		{"best of nothing", t.TempDir(), keep(checkpoint.Retention{Best: 1, Mode: loop.Lowest}), "the metric has no name"},
 		{"a metric that is not counted", t.TempDir(), keep(checkpoint.Retention{Last: 1, Metric: "loss"}), "Best must say how many stay"},

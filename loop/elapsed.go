@@ -13,7 +13,8 @@ type Elapsed struct {
 	Steps int64
 	// Samples is the number of examples in the batches of these iterations (see [Stepper]).
 	Samples int64
-	// Epochs is the number of complete passes over the data: see [Source].
+	// Epochs is the number of complete passes over the data: see [Source]. Over data that does not report where an epoch
+	// ends, a run counts them only if something depends on them.
 	Epochs int64
 	// Time is the active time of the run, by the monotonic clock.
 	Time time.Duration

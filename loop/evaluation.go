@@ -168,6 +168,9 @@ func (e Evaluation[S, B]) check() error {
 	if p := settings.until; p != nil && p.Length() <= 0 {
 		errs = append(errs, fmt.Errorf("until: the length of an evaluation must be positive, got %s", p))
 	}
+	if !e.KeepState && slices.ContainsFunc(e.Loop.tasks, func(t Task[S, B]) bool { return t.trains }) {
+		errs = append(errs, errors.New("its step trains the state, on the data of the evaluation: give it a test step, or set KeepState"))
+	}
 	r := &run[S, B]{settings: settings, tasks: e.Loop.tasks}
 	return errors.Join(append(errs, r.check(false))...)
 }

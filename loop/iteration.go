@@ -9,6 +9,9 @@ import (
 // take makes the iteration of the newest batch, or lets the batch wait in a block. end reports that the run is over.
 func (r *run[S, B]) take() (end bool, err error) {
 	if !r.begun {
+		for _, e := range []*Elapsed{&r.from, &r.elapsed, &r.last.tasks, &r.last.callbacks, &r.last.history} {
+			e.Epochs += r.early.uncounted
+		}
 		if end, err = r.begin(); end || err != nil {
 			return end, err
 		}

@@ -57,7 +57,9 @@ const untilStepped = "loop: the state was read while batches wait for their step
 var (
 	errReadAhead = errors.New("loop: the state was read on a goroutine of data.Prefetch or data.ParallelMap, which makes " +
 		"batches before the steps of earlier ones: read it in the data source, outside Prefetch and ParallelMap")
-	errReadByJob = errors.New(untilStepped + ", which the processes of a job only make together: give the run the option SingleSteps")
+	errReadByJob   = errors.New(untilStepped + ", which the processes of a job only make together: give the run the option SingleSteps")
+	errReadSkipped = errors.New("loop: the state was read by the data while the batches of the earlier run are left out: they were made of earlier " +
+		"states, so that the data would go on otherwise: make it with loop.From, which begins at a position")
 	errReadEpoch = errors.New("loop: the state was read by the data while a batch is taken ahead, to know whether it ends its epoch: " +
 		"count in steps, or give the batches the method InEpoch")
 )
@@ -71,6 +73,10 @@ func (r *run[S, B]) beforeRead() error {
 	switch {
 	case ahead.Here():
 		return errReadAhead
+	case r.early.skips.Load():
+		if own, _ := ahead.Origin(); own == r.source.goroutine {
+			return errReadSkipped
+		}
 	case !q.waiting.Load() && !r.early.asked.Load():
 		return nil
 	}

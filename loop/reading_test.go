@@ -659,3 +659,35 @@ func aReadWhileABatchIsTakenAhead(t *testing.T, read func(*weight) (int, error))
 	_, err = l.Run(t.Context(), &weight{}, data, loop.Until(loop.Steps(3)))
 	require.NoError(t, err)
 }
+
+// A plain iterator that reads the state makes other batches on the way to its position, and so goes on otherwise.
+func TestS03_readWhileBatchesAreLeftOut(t *testing.T) {
+	w := &weight{}
+	reads := func(from int) loop.Data[int] {
+		return func(yield func(int, error) bool) {
+			for i := range 6 {
+				value := 0
+				if i >= from {
+					var err error
+					if value, err = w.read(); err != nil {
+						yield(0, err)
+						return
+					}
+				}
+				if !yield(value+1, nil) {
+					return
+				}
+			}
+		}
+	}
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, w *weight, n int) (*weight, loop.Logs, error) {
+		w.value += n
+		return w, loop.Logs{}, nil
+	})))
+	part, err := l.Run(t.Context(), w, reads(0), loop.Until(loop.Steps(3)))
+	require.NoError(t, err)
+	_, err = l.Run(t.Context(), w, reads(0), loop.Continue(part.Elapsed, part.History))
+	require.ErrorContains(t, err, "the state was read by the data while the batches of the earlier run are left out")
+	_, err = l.Run(t.Context(), w, reads(3), loop.Continue(part.Elapsed, part.History))
+	require.NoError(t, err, "it reads from the position on")
+}

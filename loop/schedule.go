@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/lazo-ml/lazo/internal/shield"
 )
@@ -90,8 +91,9 @@ func (s Schedule) extend(word string) Schedule {
 }
 
 // When returns a schedule that is due where a function of what had elapsed before and after the iteration returns true.
-// The function must be pure. A run calls it in every iteration. When itself calls it too, to find out whether it
-// depends on epochs, because a run counts epochs only if something needs them. Errors contain the name.
+// The function must be pure. A run calls it in every iteration. When itself calls it too, with 1 to 1e9 steps, to find
+// out whether it depends on epochs: over data that does not report where an epoch ends (see [Stepper]), a run counts
+// epochs only if something needs them. Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {
@@ -221,13 +223,17 @@ type when struct {
 // dependsOnEpochs reports whether the result of a function changes with the epochs alone.
 func dependsOnEpochs(f func(before, after Elapsed) bool) (depends bool) {
 	_ = shield.Run(func() error { // the run reports a panic, with the name of the schedule
-		for e := range int64(100) {
-			before := Elapsed{Steps: 100 + e, Samples: 100 + e, Epochs: e}
-			within := Elapsed{Steps: 101 + e, Samples: 101 + e, Epochs: e}
-			ended := within
-			ended.Epochs++
-			if depends = f(before, within) != f(before, ended); depends {
-				break
+		for from := int64(1); from <= 1e9; from *= 10 { // the function may look at the rest of Elapsed too
+			for e := range int64(100) {
+				at := func(n int64) Elapsed {
+					return Elapsed{Steps: n, Samples: n, Epochs: e, Time: time.Duration(n) * time.Second, Date: Date(4 * n * int64(time.Second))}
+				}
+				before, within := at(from+e), at(from+e+1)
+				ended := within
+				ended.Epochs++
+				if depends = f(before, within) != f(before, ended); depends {
+					return nil
+				}
 			}
 		}
 		return nil

@@ -162,4 +162,22 @@ func TestWhen_countsEpochs(t *testing.T) {
 			require.EqualValues(t, 1, result.Elapsed.Epochs)
 		}
 	}
+	// It may look at the rest of what has elapsed too.
+	rest := map[string]func(e loop.Elapsed) bool{
+		"steps": func(e loop.Elapsed) bool { return e.Steps > 500 },
+		"time":  func(e loop.Elapsed) bool { return e.Time > 0 },
+		"date":  func(e loop.Elapsed) bool { return e.Date > 0 },
+	}
+	for name, also := range rest {
+		due := 0
+		both := loop.When(name, func(before, after loop.Elapsed) bool { return also(after) && after.Epochs > before.Epochs })
+		thousand := loop.Data[int](func(yield func(int, error) bool) {
+			for i := 0; i < 1000 && yield(i, nil); i++ {
+			}
+		})
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, thousand,
+			loop.Watch(both, func(context.Context, loop.Report) error { due++; return nil }))
+		require.NoError(t, err, name)
+		require.Equal(t, 1, due, name)
+	}
 }

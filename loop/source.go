@@ -114,6 +114,9 @@ type epochsOf[B any] struct {
 type early struct {
 	asked atomic.Bool // the source was asked for it
 	taken bool        // it was taken, and the previous one is yielded
+	skips atomic.Bool // batches of an earlier run are left out
+	// uncounted passes over a plain iterator are among the batches left out, because the earlier run counted no epochs.
+	uncounted int64
 }
 
 func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
@@ -129,8 +132,9 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 	}
 	if isPlain {
 		p.skip = e.from.Steps
+		p.early.skips.Store(p.skip > 0)
 	}
-	for {
+	for skipped := int64(0); ; {
 		batches, taken, skip := iter.Seq2[B, error](plain), p.taken, p.skip
 		if !isPlain {
 			batches = e.source.From(e.from.Steps + taken)
@@ -141,13 +145,17 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 		}
 		p.over(batches)
 		nothing := p.taken == taken && p.skip == skip
+		if p.taken == taken && !p.stopped {
+			skipped++
+			p.early.uncounted = max(0, skipped-e.from.Epochs)
+		}
 		switch {
 		case p.stopped:
 			return
 		case p.skip > 0 && (!again || nothing):
 			yield(false, errSkipped(e.from.Steps-p.skip, e.from.Steps))
 			return
-		case !again || nothing:
+		case !again || nothing || p.skip == 0 && p.taken == 0 && (Elapsed{Epochs: skipped}).Reached(e.until):
 			return
 		}
 	}
@@ -180,7 +188,7 @@ func (p *pass[B]) over(batches iter.Seq2[B, error]) {
 		switch {
 		case err != nil:
 		case p.skip > 0:
-			p.skip--
+			p.leaveOut()
 			continue
 		default:
 			p.taken++
@@ -193,13 +201,19 @@ func (p *pass[B]) over(batches iter.Seq2[B, error]) {
 	}
 }
 
+func (p *pass[B]) leaveOut() {
+	if p.skip--; p.skip == 0 && p.early != nil {
+		p.early.skips.Store(false)
+	}
+}
+
 // overEpochs is over for runs that need to know which batch is the last of its epoch.
 func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 	var epoch int64
 	holds := false // newest waits for the next batch
 	for batch, err := range batches {
 		if p.skip > 0 && err == nil {
-			p.skip--
+			p.leaveOut()
 			continue
 		}
 		if holds {

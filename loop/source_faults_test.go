@@ -301,3 +301,35 @@ func TestSource_panicsWhenStopped(t *testing.T) {
 		require.Equal(t, int64(3), result.Elapsed.Steps)
 	}
 }
+
+// A run that counted no epochs, since nothing depended on them, is continued by one that ends after some: over a plain
+// iterator, the passes among the batches left out count.
+func TestContinue_countsTheEpochsOfAPlainIterator(t *testing.T) {
+	ten := loop.Data[int](func(yield func(int, error) bool) {
+		for i := 0; i < 10 && yield(i, nil); i++ {
+		}
+	})
+	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
+	for _, first := range []loop.Option{nil, loop.Until(loop.Steps(4)), loop.Until(loop.Steps(10)), loop.Until(loop.Epochs(1)), loop.Until(loop.Epochs(2))} {
+		part, err := l.Run(t.Context(), 0, ten, loop.Options(first))
+		require.NoError(t, err)
+		for _, epochs := range []int64{2, 3} {
+			var ends []int64
+			result, err := l.Run(t.Context(), part.State, ten, loop.Continue(part.Elapsed, part.History), loop.Until(loop.Epochs(epochs)),
+				loop.Watch(loop.Every(loop.Epochs(1)), func(_ context.Context, r loop.Report) error { ends = append(ends, r.Elapsed.Steps); return nil }))
+			require.NoError(t, err)
+			require.Equal(t, 10*epochs, result.Elapsed.Steps)
+			require.Equal(t, epochs, result.Elapsed.Epochs)
+			if epochs == 3 {
+				require.Equal(t, []int64{10, 20, 30}[part.Elapsed.Steps/10:], ends, part.Elapsed)
+			}
+		}
+	}
+	whole, err := l.Run(t.Context(), 0, ten, loop.Until(loop.Epochs(2)))
+	require.NoError(t, err)
+	uncounted := whole.Elapsed
+	uncounted.Epochs = 0
+	result, err := l.Run(t.Context(), whole.State, ten, loop.Continue(uncounted, whole.History), loop.Until(loop.Epochs(2)))
+	require.NoError(t, err)
+	require.EqualValues(t, 20, result.Elapsed.Steps, "there is no more to do")
+}

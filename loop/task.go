@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Stepper makes one step: from a state and a batch to the next state and the logs. If it returns an error other than
@@ -118,7 +119,8 @@ type Task[S, B any] struct {
 	// ignoresTime: the user's function does not see the time of the iteration.
 	ignoresTime bool
 	steps       bool                   // it is a Stepper
-	measures    bool                   // it is a Stepper that trains nothing
+	measures    bool                   // it is a Stepper that says that it trains nothing
+	trains      bool                   // it is a Stepper that says that it trains
 	evaluates   bool                   // it is an Evaluation
 	block       blockStepper[S, B]     // nil if it makes one step at a time
 	await       abilities.Awaiter[S]   // nil if its steps are over when they return
@@ -147,7 +149,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	task.await, _ = stepper.(abilities.Awaiter[S])
 	task.evaluation, _ = stepper.(abilities.Evaluator[S])
 	if m, ok := stepper.(abilities.Measurer); ok {
-		task.measures = m.Measures()
+		task.err = errors.Join(task.err, shield.Run(func() error { task.measures = m.Measures(); task.trains = !task.measures; return nil }))
 	}
 	if s, ok := stepper.(fmt.Stringer); ok {
 		task.name = fmt.Sprint(s) // unlike s.String(), fmt recovers a panic

@@ -49,7 +49,7 @@ func (mean) Step(_ context.Context, seen int, batch group) (int, loop.Logs, erro
 // An evaluation counts the examples of the smaller last batch, and weights them: a newcomer's test accuracy was that of
 // 256 of 360 examples.
 func TestEvaluate_countsAllExamples(t *testing.T) {
-	e := loop.Evaluate("test", mean{}, halves{})
+	e := loop.Evaluate("test", mean{true}, halves{})
 	result, logs, err := e.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, result.Elapsed.Samples)
@@ -82,4 +82,15 @@ func TestRun_ofStepsThatMeasureReadsAllExamples(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, result.Elapsed.Samples, name)
 	}
+}
+
+// An evaluation with a step that trains would train on its data.
+func TestEvaluate_refusesAStepThatTrains(t *testing.T) {
+	e := loop.Evaluate("test", mean{false}, halves{})
+	_, _, err := e.Run(t.Context(), 0)
+	require.ErrorContains(t, err, "evaluation test: its step trains the state, on the data of the evaluation: give it a test step, or set KeepState")
+	e.KeepState = true
+	result, _, err := e.Run(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, 5, result.State)
 }

@@ -35,6 +35,15 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 		name := r.nameOf(v)
 		old := n.older(name)
 		t, path := n.tensors[old], v.Path()
+		if at := strings.Index(name, "/"+optimizer.AdamDefaultScope); t == nil && at > 0 { // a step's own Adam had its moments at the root
+			root := name[at:]
+			if !strings.HasPrefix(name, "/") {
+				root = root[1:]
+			}
+			if root = r.older(root); r.tensors[root] != nil {
+				old, t = root, r.tensors[root]
+			}
+		}
 		if old != name {
 			path = "/" + old
 		}

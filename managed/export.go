@@ -69,7 +69,7 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 	if err != nil {
 		return err
 	}
-	c := &compiled{state: state, block: 1, inputs: inputs}
+	c := &compiled{step: s, state: state, block: 1, inputs: inputs}
 	if err := s.lower(context.Background(), c, x); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 		return err
 	}
 	alone := &exporting{outputs: x.outputs}
-	if err := s.lower(context.Background(), &compiled{state: state, block: 1, inputs: inputs}, alone); err != nil {
+	if err := s.lower(context.Background(), &compiled{step: s, state: state, block: 1, inputs: inputs}, alone); err != nil {
 		return err
 	}
 	p, of := &x.program, &alone.program

@@ -8,7 +8,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -135,6 +137,11 @@ func TestNilStepsViewsAndRuntimes(t *testing.T) {
 	_, _, err = none.Step(ctx, state, batch)
 	require.ErrorContains(t, err, "the step is nil")
 	require.ErrorContains(t, none.Prepare(ctx, state, batch), "the step is nil")
+	one := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) { yield(batch, nil) })
+	_, err = loop.New(loop.On(loop.EachStep, none)).Run(ctx, state, one)
+	require.ErrorContains(t, err, "the step is nil: make one with TrainStep or TestStep")
+	_, _, err = loop.Evaluate("test", none, one).Run(ctx, state)
+	require.ErrorContains(t, err, "the step is nil: make one with TrainStep or TestStep")
 	require.NoError(t, view.Close())
 
 	var gone *managed.View

@@ -86,7 +86,7 @@ func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.I
 		err = errors.New("the state is nil: make one with New")
 	}
 	if err == nil {
-		err = s.lower(ctx, &compiled{state: state, block: 1, inputs: slices.Clone(inputs)}, new(exporting))
+		err = s.lower(ctx, &compiled{step: s, state: state, block: 1, inputs: slices.Clone(inputs)}, new(exporting))
 	}
 	if err != nil {
 		return &graphs.Failure{Package: "managed", What: "build the " + s.String(), Err: err}

@@ -3,6 +3,9 @@ package managed
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -19,9 +22,29 @@ func (s *Stepper) ruleOf(state *State) *optim.Optimizer {
 	return state.model.optimizer
 }
 
+// otherRule returns an error if another step's optimizer of the same name has other settings: what the name keeps, such
+// as the rate, would be that of the first.
+func otherRule(name string, first, rule *optim.Optimizer) error {
+	if first == nil || first == rule {
+		return nil
+	}
+	had, has := first.Describe(), rule.Describe()
+	for _, part := range slices.Sorted(maps.Keys(had)) {
+		if had[part] != has[part] {
+			return fmt.Errorf("WithStepOptimizer %q: another step of the state has an optimizer of this name with %s, and this one has %s: "+
+				"give the optimizers different names, or both steps the same one", name,
+				strings.TrimSpace(part+" "+had[part]), strings.TrimSpace(part+" "+has[part]))
+		}
+	}
+	return nil
+}
+
 func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	rule, scope := s.ruleOf(state), state.model.store.RootScope()
 	if s.rule != nil {
+		if err := otherRule(s.scope, state.settings.rules[s.scope], rule); err != nil {
+			panic(err)
+		}
 		state.settings.rules[s.scope] = rule
 	}
 	if rule == nil {

@@ -1,10 +1,12 @@
 package managed_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
@@ -83,4 +85,58 @@ func TestBy_countsApart(t *testing.T) {
 	_, logs, err := scoped.Step(t.Context(), state, batch)
 	require.NoError(t, err)
 	require.Equal(t, 5.0, float(t, logs, "steps"), "of the state, by whatever optimizer")
+}
+
+// Steps with their own Adams that train one parameter in turns are independent Adams, as in optax. With common moments
+// and separate counts, an actor and a critic with a shared torso were trained by neither rule.
+func TestBy_adamsOfOneParameterAreIndependent(t *testing.T) {
+	for name, rule := range map[string]optim.Transformation{"adam": optim.Adam{}, "adamax": optim.Adamax{}} {
+		state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(0.05, rule)))
+		towards := func(target float64, options ...managed.StepOption) *managed.Stepper {
+			return stepper(t, managed.TrainStep(func(b *managed.Builder) {
+				w := b.Scope().VariableWithValue("w", float32(0.5)).NodeValue(b.Field("x").Graph())
+				b.Loss("loss", graph.Square(graph.AddScalar(w, -target)))
+			}, options...))
+		}
+		steps := []*managed.Stepper{towards(1), towards(-2, managed.WithStepOptimizer("actor", optim.New(0.05, rule))),
+			towards(3, managed.WithStepOptimizer("critic", optim.New(0.05, rule)))}
+		targets := []float64{1, -2, 3}
+		w, m, v := 0.5, make([]float64, 3), make([]float64, 3)
+		batch := first(t, line(t, 16).Batches(16))
+		for n := 1; n <= 20; n++ {
+			for i, step := range steps {
+				one(t, step, state, batch)
+				gradient := 2 * (w - targets[i])
+				m[i] = 0.9*m[i] + 0.1*gradient
+				size := 0.0
+				if name == "adam" {
+					v[i] = 0.999*v[i] + 0.001*gradient*gradient
+					size = math.Sqrt(v[i] / (1 - math.Pow(0.999, float64(n))))
+				} else {
+					v[i] = max(0.999*v[i], math.Abs(gradient))
+					size = v[i]
+				}
+				w -= 0.05 * m[i] / (1 - math.Pow(0.9, float64(n))) / (size + 1e-8)
+			}
+		}
+		require.InDelta(t, w, float64(floats(t, state, "/w")[0]), 1e-5, name)
+	}
+}
+
+// Two optimizers of one name would share the rate of the first.
+func TestBy_oneNameOneOptimizer(t *testing.T) {
+	for _, row := range []struct{ first, same, second *optim.Optimizer }{
+		{optim.New(0.001, optim.Momentum{}), optim.New(0.001, optim.Momentum{}), optim.New(0.1, optim.Momentum{})},
+		{optim.New(0.1, optim.Momentum{}), optim.New(0.1, optim.Momentum{}), optim.New(0.1, optim.Lion{})},
+	} {
+		state := newState(t, plugintest.CPU(t))
+		batch := first(t, line(t, 16).Batches(16))
+		with := func(o *optim.Optimizer) *managed.Stepper {
+			return stepper(t, managed.TrainStep(regression, managed.WithStepOptimizer("opt", o)))
+		}
+		one(t, with(row.first), state, batch)
+		one(t, with(row.same), state, batch)
+		_, _, err := with(row.second).Step(t.Context(), state, batch)
+		require.ErrorContains(t, err, `WithStepOptimizer "opt": another step of the state has an optimizer of this name with `)
+	}
 }

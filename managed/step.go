@@ -59,8 +59,8 @@ func TrainOnly(match func(name string) bool) StepOption {
 }
 
 // WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator. Its learning rate
-// and step count are under the scope name. Two Adams that train the same parameter share its moments, which GoMLX names
-// after the parameter.
+// and all that it keeps are under the scope name, so that several optimizers of one parameter are independent, as in optax.
+// GoMLX's own Adams ([optim.GoMLX]) share their moments, which GoMLX names after the parameter.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
@@ -108,7 +108,7 @@ func newStepper(s stepSettings, options []StepOption) *Stepper {
 
 // Measures reports that the step trains nothing. A run of such steps alone reads all examples of a set's batches: see
 // [data.Set.Batches].
-func (s *Stepper) Measures() bool { return !s.train }
+func (s *Stepper) Measures() bool { return s == nil || !s.train }
 
 // String is "train step" or "test step".
 func (s *Stepper) String() string {

@@ -53,10 +53,11 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 	share("Adam.Beta1", b1)
 	share("Adam.Beta2", b2)
 	positive("Adam.Epsilon", epsilon)
-	// GoMLX keeps the moments at the root, whatever the optimizer's scope, so the name of the link must separate them.
+	// GoMLX names the moments after the parameter alone, so the name of the link must separate them. An optimizer with a
+	// scope has them there: with common moments and its own counts it would be no Adam.
 	link := strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.model)), "/adam")
 	moment := func(p *Parameter, which string) *model.Variable {
-		return s.zerosAt(p, adamPath(model.RootScopePath, link, p.Name()+which), p.Shape().Dimensions)
+		return s.zerosAt(p, adamPath(s.model.Scope(), link, p.Name()+which), p.Shape().Dimensions)
 	}
 	var steps *model.Variable // for GoMLX's Adam; lazo counts per parameter
 	s.each(func(p *Parameter) *graph.Node {

@@ -110,7 +110,7 @@ func (o *Optimizer) Clear(scope *model.Scope) error {
 	if o.other != nil {
 		return o.other.Clear(scope)
 	}
-	own := []string{scopeIn(scope) + "/", adamPath(model.RootScopePath, ""), adamPath(scope.Scope(), "")}
+	own := []string{scopeIn(scope) + "/", adamPath(scope.Scope(), "")}
 	var err error
 	for _, v := range slices.Collect(scope.Store().IterVariables()) {
 		if slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(v.Path(), prefix) }) {

@@ -1,5 +1,6 @@
 // Package abilities has optional methods that a run of package loop looks for on a state, a step, a batch, a callback
-// or a job. Users need not import it: loop.Stepper, loop.Attendant and loop.Job list the methods.
+// or a job. Users need not import it: loop.Stepper, loop.Attendant and loop.Job list the methods that users may write.
+// At, Busy and AgreeOn are for lazo's own packages.
 package abilities
 
 import (

@@ -726,7 +726,7 @@ var controls = []control{
 	{name: "a KeepBest without a name that keeps nothing", file: "checkpoint/options.go", pkg: "checkpoint", test: "TestResume_refuses",
 		edits: []edit{{"if metric == \"\" {", "if false {"}}},
 	{name: "the mode of another best", file: "checkpoint/options.go", pkg: "checkpoint", test: "TestResume_refuses",
-		edits: []edit{{"all.Mode = 0", ""}}},
+		edits: []edit{{"all.Mode, all.AgainstName = 0, false", ""}}},
 	{name: "lines without a writer", file: "callbacks/lines.go", pkg: "callbacks", test: "TestLines_withoutAWriter",
 		edits: []edit{{"case l.Out == nil:", "case false:"}}},
 	{name: "an outdated output that fails the others", file: "serve/handler.go", pkg: "flaxlike", test: "TestServe_outdatedOutput",
