@@ -2,10 +2,10 @@ package loop
 
 import "fmt"
 
-// Thin limits the history to this many rows, spread over the whole run: every k-th row and the newest. It bounds the
-// memory, on the device too. When there are too many rows, k is doubled and every second row dropped without reading
-// its values. Rows with a value that a callback follows ([Callback].Monitor) are kept in addition, for a resumed run.
-// [History.Mean] is then the mean of the remaining rows. rows must be positive.
+// Thin limits the history to this many rows, spread over the whole run: every k-th row and the newest. rows must be
+// positive. It bounds the memory, also on the device. If there are too many rows, it doubles k and drops every second
+// row without reading its values. Rows that a callback follows ([Callback].Monitor) are kept in addition, for a resumed
+// run. [History.Mean] is then the mean of the remaining rows.
 func Thin(rows int) Option {
 	return setting(func(s *settings) {
 		if rows <= 0 {
@@ -38,8 +38,8 @@ func (h *History) dropProvisional() {
 	h.rows.Pop()
 }
 
-// bound drops rows down to the limit, except those that monitors follow. The distance of the rows depends only on the
-// number of committed rows, so a resumed run keeps the same rows as an uninterrupted one.
+// bound drops rows down to the limit. The distance of the rows depends only on the number of committed rows, so a
+// resumed run keeps the same rows as an uninterrupted one.
 func (h *History) bound() {
 	if h.most == 0 {
 		return

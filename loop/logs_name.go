@@ -74,7 +74,7 @@ func paths(entries []Entry) string {
 	return s.String()
 }
 
-// hint returns the entry with the most similar name, if one is similar.
+// hint returns an entry with a similar name, if any.
 func hint(entries []Entry, name string) string {
 	nearest, best := "", len(name)/3+2
 	for _, e := range entries {
