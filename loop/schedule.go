@@ -9,20 +9,20 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Schedule selects the iterations in which a task or callback is due. It keeps nothing between iterations, so tasks and
-// loops can share it, and it is the same in a resumed run. The zero Schedule is never due.
+// Schedule selects the iterations in which a task or callback is due. It is a pure function of what had elapsed before
+// and after an iteration, so tasks and loops can share it, and it is the same in a resumed run. The zero Schedule is
+// never due.
 type Schedule struct {
-	_    [0]func() // schedules cannot be compared, as some have functions
+	_    [0]func() // not comparable: some schedules have functions
 	name string
-	rule rule // nil if never due
+	rule rule
 	err  error
-	// starts, ends: it is due before the first, after the last iteration of a run.
+	// starts, ends: due before the first, after the last iteration of a run.
 	starts, ends bool
 	// compound: the name needs brackets within a longer one.
 	compound bool
 }
 
-// rule is a pure function of what had elapsed before and after an iteration.
 type rule interface {
 	due(before, after Elapsed) bool
 	// needs returns what the rule depends on besides steps.
@@ -32,8 +32,8 @@ type rule interface {
 type needs struct {
 	samples, epochs, clock bool
 	// joint: the rule may be due in a range of steps and in no single step of it, as "every 2 steps and every 3 steps"
-	// in the range of steps 2 and 3. inverse: the rule may be due in a single step and not in the range, as "not every
-	// 2 steps". Schedule.never asks a rule about the whole run as one range, so for these it does not trust the answer.
+	// in the range of steps 2 and 3. inverse: the rule may be due in a step and not in the range, as "not every 2
+	// steps". Schedule.never asks a rule about the whole run as one range, so it does not trust these.
 	joint, inverse bool
 }
 
@@ -90,8 +90,8 @@ func (s Schedule) extend(word string) Schedule {
 }
 
 // When returns a schedule that is due where a function of what had elapsed before and after the iteration returns true.
-// The function must be pure. A run calls it in every iteration. When itself calls it too, to find out whether it
-// depends on epochs, because a run counts epochs only if something needs them. Errors contain the name.
+// The function must be pure. A run calls it in every iteration. When itself calls it, to find out whether the run must
+// count epochs for it. Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {
@@ -100,7 +100,7 @@ func When(name string, due func(before, after Elapsed) bool) Schedule {
 	return Schedule{name: name, rule: when{name, due, dependsOnEpochs(due)}}
 }
 
-// String returns the name of the schedule, as in errors: "every 100 steps".
+// String returns the name of the schedule: "every 100 steps".
 func (s Schedule) String() string {
 	if s.name == "" {
 		return Never.name
@@ -108,23 +108,22 @@ func (s Schedule) String() string {
 	return s.name
 }
 
-// Due reports whether the schedule is due in an iteration that takes a run from before to after.
+// Due reports whether the schedule is due in an iteration from before to after.
 func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.rule.due(before, after) }
 
-// always reports whether the schedule is [EachStep], without the copies that a call of Due makes.
+// always reports whether the schedule is [EachStep], without the copies of a call of Due.
 func (s *Schedule) always() bool {
 	_, each := s.rule.(always)
 	return each
 }
 
-// Possible reports whether the schedule is due at the start, or may be due in some iteration.
+// Possible reports whether the schedule may be due at the start or in some iteration.
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
-// Err returns the mistake in the schedule, or nil. A combined schedule has the errors of its parts. [Loop.Run] returns
-// it.
+// Err returns the mistake in the schedule or its parts, or nil. [Loop.Run] returns it.
 func (s Schedule) Err() error { return s.err }
 
-// inside returns the error of s for a schedule that contains s. It names the part.
+// inside returns the error of s for a schedule that contains s.
 func (s Schedule) inside() error {
 	if s.err == nil || errors.As(s.err, new(*partError)) {
 		return s.err
@@ -173,13 +172,13 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 		}
 		found = append(found, step)
 	}
-	return found, true // perhaps
+	return found, true
 }
 
 const searched = 100_000
 
-// never reports that the schedule is certainly not due in a run from zero to until, nor at its start or end. Only an
-// until in steps bounds a run: the last iteration may exceed any number of samples and any time.
+// never reports that the schedule is certainly not due in a run from zero to until. Only an until in steps bounds a
+// run: the last iteration may exceed any number of samples and any time.
 func (s Schedule) never(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}
@@ -215,12 +214,12 @@ func (always) needs() needs          { return needs{} }
 type when struct {
 	name   string
 	f      func(before, after Elapsed) bool
-	epochs bool // the function depends on epochs
+	epochs bool
 }
 
-// dependsOnEpochs reports whether the result of a function changes with the epochs alone.
+// dependsOnEpochs reports whether the result changes with the epochs alone.
 func dependsOnEpochs(f func(before, after Elapsed) bool) (depends bool) {
-	_ = shield.Run(func() error { // the run reports a panic, with the name of the schedule
+	_ = shield.Run(func() error { // the run reports a panic with the schedule's name
 		for e := range int64(100) {
 			before := Elapsed{Steps: 100 + e, Samples: 100 + e, Epochs: e}
 			within := Elapsed{Steps: 101 + e, Samples: 101 + e, Epochs: e}

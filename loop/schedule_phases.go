@@ -15,9 +15,8 @@ func After(p Period) Schedule {
 }
 
 // Then returns a schedule that is s up to a point and next after it. The point counts from the start of the run. next
-// counts from the point in the unit of the point: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, …
-// steps. Other units count from the start of the run: next = Every(Time(time.Minute)) is due at whole minutes of the
-// run.
+// counts from the point in its unit: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other
+// units count from the start of the run.
 //
 // The iteration that reaches the point belongs to s. If samples or time cross the point within an iteration, s decides
 // about the part before the point and next about the part after it. Points of one unit must be ascending: s.Then(p,
@@ -64,7 +63,6 @@ type phases struct {
 	next  Schedule
 }
 
-// before reports whether its point comes before a later one, if both have the same unit.
 func (p phases) before(later Period) bool {
 	return reflect.TypeOf(p.point) != reflect.TypeOf(later) || !p.point.with(Elapsed{}, p.point.Length()).Reached(later)
 }

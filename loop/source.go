@@ -10,11 +10,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// Source is data that a run can begin at any position. The position is the number of batches that were taken since the
-// beginning of the data, over all epochs: the steps of the run ([Elapsed].Steps).
+// Source is data that a run can begin at any position: the number of batches taken since the beginning, over all
+// epochs, which is the steps of the run ([Elapsed].Steps).
 //
-// The batches of a set ([data.Set.Batches]) are a Source. [Data] makes one of a plain iterator, which it skips through,
-// and [From] of a function.
+// The batches of a set ([data.Set.Batches]) are a Source. [Data] makes one of a plain iterator, and [From] of a
+// function.
 //
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
@@ -24,17 +24,14 @@ type Source[B any] interface {
 }
 
 // Data makes a [Source] of a plain iterator. A run that begins at a later position ranges over it from its start and
-// leaves out the earlier batches ([Beginning].Skipped counts them). If [Until] is in [Epochs], the run ranges over it
-// once per epoch, so it must begin again each time.
+// leaves out the earlier batches. If [Until] is in [Epochs], the run ranges over it once per epoch.
 //
-// A batch must not change until its step is over. A block of steps holds several batches at once. Package data has
-// functions that prefetch, change or shorten an iterator.
-//
-// An iterator runs on a goroutine of the run. If it waits for something, it should end when the context of the run
-// ends. Otherwise the run abandons it (see [Loop.Run]).
+// A batch must not change until its step is over; a block of steps holds several. The iterator runs on a goroutine of
+// the run. If it waits for something, it should end when the context of the run ends. Otherwise the run abandons it
+// (see [Loop.Run]).
 type Data[B any] func(yield func(B, error) bool)
 
-// From leaves out the first batches up to the position. Fewer batches than that are an error.
+// From skips the batches before the position. Fewer batches than that are an error.
 func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var batch, none B
@@ -45,8 +42,8 @@ func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	}
 }
 
-// From makes a [Source] of a function that returns the batches from a position on: a pipeline over a set, a file with
-// an index, an environment.
+// From makes a [Source] of a function that returns the batches from a position on, such as a pipeline over a set, a
+// file with an index, or an environment.
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		return data.Prefetch(set.Batches(32, data.Shuffle(0)).From(position), 4)
@@ -76,7 +73,7 @@ func whole[B any](data Source[B]) Source[B] {
 	return From(abilities.WholeFrom(data))
 }
 
-// measures reports whether there is a step among the tasks and no step trains.
+// measures reports whether the tasks have a step and none that trains.
 func measures[S, B any](tasks []Task[S, B]) (all bool) {
 	for i := range tasks {
 		if t := &tasks[i]; t.steps && !t.measures {
@@ -93,10 +90,9 @@ func isNil[B any](data Source[B]) bool {
 	return data == nil || plain && d == nil
 }
 
-// epochsOf yields the batches of a run and whether each is the last of its epoch.
-//
-// Without an Until, the run makes one pass and leaves a source after its first epoch. With an Until, the run continues
-// as long as the source. If Until is in epochs, it asks the source again when the source ends.
+// epochsOf yields the batches of a run and whether each is the last of its epoch. Without an Until, the run leaves a
+// source after its first epoch. With an Until, it continues as long as the source; if Until is in epochs, it asks an
+// ended source again.
 type epochsOf[B any] struct {
 	source Source[B]
 	from   Elapsed
@@ -104,8 +100,8 @@ type epochsOf[B any] struct {
 	// ahead: something depends on epochs. A batch that does not know whether it ends its epoch then waits for the next
 	// one.
 	ahead bool
-	early *early // may be nil
-	// newest receives each batch before it is yielded. Batches can be large, and each copy costs time.
+	early *early
+	// newest receives each batch before it is yielded, because copies of large batches cost time.
 	newest *B
 }
 
@@ -160,8 +156,8 @@ func errSkipped(had, position int64) error {
 type pass[B any] struct {
 	place   func() (epoch int64, last, known bool) // of newest; nil for batches without InEpoch
 	yield   func(last bool, err error) bool
-	newest  *B    // the batch that is yielded
-	skip    int64 // the number of batches to leave out
+	newest  *B
+	skip    int64
 	taken   int64
 	ahead   bool
 	plain   bool // the end of the iterator ends the epoch
@@ -196,7 +192,7 @@ func (p *pass[B]) over(batches iter.Seq2[B, error]) {
 // overEpochs is over for runs that need to know which batch is the last of its epoch.
 func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 	var epoch int64
-	holds := false // newest waits for the next batch
+	holds := false
 	for batch, err := range batches {
 		if p.skip > 0 && err == nil {
 			p.skip--
@@ -210,7 +206,7 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 		if holds {
 			p.held = *p.newest
 		}
-		*p.newest = batch // a variable of the loop would be allocated for each batch
+		*p.newest = batch // a loop variable would be allocated for each batch
 		if p.place != nil && err == nil {
 			epoch, last, known = p.place()
 		}
@@ -241,16 +237,16 @@ func (p *pass[B]) give(last bool, err error) bool {
 	return !p.stopped
 }
 
-// placeOf returns a function that asks *batch for its place in an epoch, nil for types of batches without InEpoch.
+// placeOf returns a function that asks *batch for its place in an epoch, nil for batches without InEpoch.
 func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
-	// The pointer as an interface costs no allocation; the value would.
+	// A pointer in an interface needs no allocation.
 	if e, ok := any(batch).(abilities.InEpoch); ok {
 		return e.InEpoch
 	}
 	if t := reflect.TypeFor[B](); t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[abilities.InEpoch]()) {
 		return nil
 	}
-	return func() (epoch int64, last, known bool) { // B is a pointer, or an interface
+	return func() (epoch int64, last, known bool) { // B is a pointer or an interface
 		if e, ok := any(*batch).(abilities.InEpoch); ok {
 			return e.InEpoch()
 		}

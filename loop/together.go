@@ -9,13 +9,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// agreement makes the decisions in which the processes of a run must agree. [alone] decides at once; [ranks] exchange
-// messages.
+// agreement decides where the processes of a run must agree. [alone] decides at once; [ranks] exchange messages.
 type agreement interface {
 	// meet is called at the start and at the end of a run with the failure of this process. known is the failure that
 	// the others have already.
 	meet(where place, known, failure error) error
-	// use is called before the run uses batches that only this process may have, with the samples up to the newest one.
+	// use is called before the run uses batches that only this process may have, with the samples up to the newest.
 	// waiting counts those in no block yet. end: the run is over before the newest one.
 	use(waiting, samples int64) (end bool, err error)
 	// refuse ends the run before a batch that cannot be used.
@@ -26,10 +25,10 @@ type agreement interface {
 	border(stop bool) (bool, error)
 	// interrupts reports whether a callback asks for a call outside its schedule.
 	interrupts(h *hook) bool
-	// timed is called with the steps of each block and the time that they took.
+	// timed is called with the steps and the time of each block.
 	timed(steps int, took time.Duration)
-	// end is called when the iterations or the data are over. left: the run abandoned the source. It makes the waiting
-	// steps and the work that is due at the end.
+	// end is called when the iterations or the data are over. It makes the waiting steps and the work that is due at
+	// the end. left: the run abandoned the source.
 	end(left bool, err error) error
 }
 
@@ -89,7 +88,7 @@ func (a alone[S, B]) border(stop bool) (bool, error) {
 }
 
 func (a alone[S, B]) interrupts(h *hook) bool {
-	a.activity = ofHook(h) // for a panic in it; observers do not see it
+	a.activity = ofHook(h) // observers do not see it
 	return h.interrupter.Interrupts()
 }
 

@@ -10,12 +10,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// ranks is the agreement of several processes.
-//
-// All of them meet at the same places: at the start, before they use batches that not all are known to have, after an
-// iteration in which anything but steps ran, and at the end. At each place they exchange a few words, and their
-// decisions depend on these words alone. A process that fails goes to the end at once, and the others learn this at
-// their next place. Between two places no decision depends on the clock, so batches are in the same blocks everywhere.
+// ranks is the agreement of several processes. All meet at the same places: at the start, before they use batches that
+// not all are known to have, after an iteration in which anything but steps ran, and at the end. There they exchange a
+// few words, and decide by these alone. A process that fails goes to the end at once, and the others learn this at
+// their next place. Between two places no decision depends on the clock, so the blocks are the same everywhere.
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job
@@ -29,7 +27,7 @@ type ranks[S, B any] struct {
 	took         time.Duration
 	made         int64 // the steps before the waiting batches
 	halt         halt
-	met          bool // one process has failed: no meeting before the end
+	met          bool // a process failed: no meeting before the end
 	broken       bool // they cannot meet again
 }
 
@@ -99,8 +97,8 @@ func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	return nil
 }
 
-// agree is one meeting of the processes. It passes the failure of this process to the others and returns it. Otherwise
-// it returns the failure of another process, or an error if the processes are not at the same place.
+// agree is one meeting. It passes the failure of this process to the others and returns it, or returns the failure of
+// another process, or an error if the processes are not at the same place.
 func (p *ranks[S, B]) agree(where place, failure error) error {
 	if errors.As(failure, new(*apartError)) { // from a run within this one
 		p.met, p.broken = true, true
@@ -185,12 +183,12 @@ func (p *ranks[S, B]) samePlace() error {
 }
 
 // apartError is the error of processes that are not at the same place. They do not meet again, nor in the outer runs: a
-// process in a run that the others have not begun has a different number of runs to leave.
+// process in a run that the others have not begun leaves a different number of runs.
 type apartError struct{ error }
 
 func (e *apartError) Unwrap() error { return e.error }
 
-// apart returns the error of processes that are not at the same place. Ranks a and b are at the places most and least.
+// apart returns that error. Ranks a and b are at the places most and least.
 func (p *ranks[S, B]) apart(most, least int64, a, b int) error {
 	var labels []string
 	for i := range p.tasks {
@@ -300,12 +298,12 @@ func (p *ranks[S, B]) meet(where place, known, err error) error {
 		return again
 	case again == nil || failure != nil || where == atClosed:
 		p.reason = reason
-	default: // Failed everywhere, so that callbacks end the run in the same way
+	default: // Failed everywhere, so that callbacks end alike
 	}
 	return err
 }
 
-// interrupts reports whether the callback asked at the last meeting at a batch and was not called since.
+// interrupts reports whether the callback asked at the last meeting and was not called since.
 func (p *ranks[S, B]) interrupts(h *hook) bool { return p.interrupted && h.interrupted }
 
 // timed notes the time. The longest of all processes decides at the next meeting.
@@ -313,8 +311,7 @@ func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
 	p.block, p.steps, p.took = p.blocks.current, steps, time.Since(p.blocks.since)
 }
 
-// cancelledElsewhere reports whether an error was caused by the end of another process's context, in a run within this
-// one.
+// cancelledElsewhere reports whether the end of another process's context caused an error, in a run within this one.
 func cancelledElsewhere(err error) bool {
 	var ranked *rankError
 	return errors.As(err, &ranked) && ranked.reason == Cancelled
