@@ -7,7 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Best loads the checkpoint with the best value of a metric ([Content.Metrics]). The zero [loop.Mode] chooses by the
+// Best loads the checkpoint with the best value of a metric ([Content.Metrics]). The zero [loop.Mode] decides by the
 // metric's name. If none has a finite value, the error is [ErrNone].
 func (f *Folder) Best(ctx context.Context, metric string, mode loop.Mode) (*Checkpoint, error) {
 	by := Retention{Best: 1, Metric: metric, Mode: mode}

@@ -50,7 +50,7 @@ func (c *cutTensor) checkForm() error {
 	return err
 }
 
-// check returns an error unless the parts cover the tensor, each once.
+// check requires that the parts cover the tensor, each once.
 func (c *cutTensor) check() error {
 	if err := c.checkForm(); err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// disk is a folder on a file system with atomic renames.
 type disk struct {
 	fs   vfs.FS
 	lock io.Closer // nil if read-only
@@ -37,7 +36,7 @@ func (d *disk) close(readable bool) error {
 	if d.lock != nil {
 		err = d.lock.Close()
 	}
-	if readable { // tensors left in files still use d.fs; the runtime closes it
+	if readable { // unread tensors use d.fs; the runtime closes it
 		return err
 	}
 	return errors.Join(err, d.fs.Close())
@@ -64,7 +63,6 @@ func (d *disk) put(ctx context.Context, name string, w writing) error {
 	return nil
 }
 
-// write writes and verifies a checkpoint under a temporary name.
 func (d *disk) write(ctx context.Context, temp string, w writing) error {
 	create := func(name string, write func(io.Writer) error) error { return d.create(temp+"/"+name, write) }
 	open := func(path string) (file, error) { return d.open(ctx, path) }
@@ -98,7 +96,6 @@ func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writ
 	return err
 }
 
-// partSuffix ends the name of an incomplete rank file.
 const partSuffix = ".part"
 
 // mark writes a small file. On a full disk it renames an existing file instead.
@@ -202,7 +199,7 @@ func (d *disk) clean(_ context.Context, removed func(name string)) error {
 		if !staleForm.MatchString(name) {
 			continue
 		}
-		if !synced { // an earlier rename may not be durable: a power loss could undo it
+		if !synced { // a power loss could undo an earlier rename
 			if err := d.fs.SyncDir("."); err != nil {
 				return err
 			}

@@ -22,15 +22,15 @@ const (
 	gomlxJSON     = ".json"
 	gomlxBin      = ".bin"
 	gomlxMagic    = "gomlx_checkpoints" // v0.28 appends an s
-	gomlxSlack    = 32 << 20            // how far a file may expand, plus twice its size
+	gomlxSlack    = 32 << 20            // expansion of a file beyond twice its size
 	gomlxTextSize = 8 << 20
 )
 
-// ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is a folder, of which it reads the checkpoint with the
-// highest number, or a checkpoint's .json file. It tries no other one.
+// ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is a checkpoint's .json file, or a folder, of which it
+// reads only the checkpoint with the highest number.
 //
-// Tensors have the variables' full names ("/model/dense/weights"), as in a managed.State. Step comes from the file's
-// name, or is 0. GoMLX does not save which variables are trainable, so use State.Transfer, not State.Restore.
+// Tensors have the variables' full names ("/model/dense/weights"), as in a managed.State. Step is the number in the
+// file's name, or 0. GoMLX does not save which variables are trainable, so use State.Transfer, not State.Restore.
 //
 // The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"), with exact
 // integers. "params.other" has those of other types, such as lists, as objects with type and value.
@@ -67,7 +67,6 @@ func importGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
 	return c, errors.Join(err, fs.Close())
 }
 
-// importGoMLXFrom reads a checkpoint, the newest if base is "".
 func importGoMLXFrom(fs vfs.FS, base string, maxBytes int64) (*Checkpoint, error) {
 	older := ""
 	if base == "" {
@@ -243,7 +242,7 @@ func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err er
 	return r, true, err
 }
 
-// gomlxDamage returns errors of reading unchanged and makes others a DamagedError.
+// gomlxDamage makes errors a DamagedError, except those of reading.
 func gomlxDamage(path, tensor string, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)

@@ -19,13 +19,12 @@ const (
 	gomlxVariables  = 50_000
 	gomlxParams     = entryLimit
 	gomlxParamBytes = 2 << 20
-	gomlxRank       = 32 // as in package safetensors
+	gomlxRank       = 32
 
 	gomlxParamsSection = "params"
 	gomlxOtherSection  = "params.other"
 )
 
-// gomlxType returns 0 for unsupported dtypes.
 func gomlxType(name string) safetensors.DType {
 	if d, err := safetensors.ParseDType(dtype.Named(name).InFile()); err == nil {
 		return d
@@ -183,7 +182,7 @@ func (m *gomlxMeta) parseParams(list []byte) error {
 	return nil
 }
 
-// addParam adds a value whose kind is printed by %T.
+// addParam adds a value of a kind printed by %T.
 func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	var x any
 	switch kind {
@@ -218,8 +217,7 @@ func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// gomlxFields finds the fields with these names and allows no others. Only the last may be missing, in the outermost
-// object of old files.
+// gomlxFields finds the fields with these names and allows no others. Only the last may be missing, in old files.
 func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	clear(values)
 	if object[0] != '{' {
@@ -249,7 +247,6 @@ func gomlxText(text []byte) (string, error) {
 	return string(b), err
 }
 
-// gomlxCount counts a list's elements; null is empty.
 func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	if string(list) == "null" {
 		return 0, nil

@@ -17,7 +17,7 @@ import (
 const depthLimit = 64
 
 // checkJSON refuses what encoding/json silently accepts: duplicate keys, text that is not UTF-8, unbounded nesting. It
-// also requires encoding/json's spelling of keys, so that equal keys have equal bytes. It allocates 4 bytes per key.
+// requires encoding/json's spelling of keys, so that equal keys have equal bytes.
 func checkJSON(text []byte) error {
 	switch {
 	case int64(len(text)) >= 1<<32:
@@ -36,7 +36,7 @@ func countKeys(text []byte) int {
 	return bytes.Count(text, []byte(`":`)) + bytes.Count(text, []byte(`" `))
 }
 
-// keys walks over valid JSON. level saves what the end of an object or list restores.
+// keys walks over valid JSON. level has the values that the end of an object or list restores.
 type keys struct {
 	text  []byte
 	seen  []uint32 // starts of the enclosing objects' keys
@@ -135,7 +135,6 @@ func escaped(r rune) bool {
 	return r < ' ' || r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'
 }
 
-// stringEnd returns the index after the string that starts at i.
 func stringEnd(text []byte, i int) int {
 	for i++; text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -145,7 +144,7 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// members iterates over the keys, in quotation marks, and values of a checked JSON object, as slices of the text.
+// members iterates over the quoted keys and the values of a checked JSON object, as slices of the text.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		depth, from := 0, 0

@@ -22,7 +22,6 @@ const (
 	plainLimit    = 256    // bytes of a plain field
 )
 
-// manifest is manifest.json.
 type manifest struct {
 	format  int
 	step    Step
@@ -78,7 +77,7 @@ func (m *manifest) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// field is a field of a manifest. encoding/json would accept "STEP" for "step".
+// field replaces encoding/json, which would accept "STEP" for "step".
 type field struct {
 	name   string
 	encode func() ([]byte, error)
@@ -135,7 +134,7 @@ func plain[T any](name string, to *T) field {
 	}
 }
 
-// byName is an object with at most limit keys, which are not lazo's.
+// byName is an object with at most limit keys.
 func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) field {
 	return field{
 		name,

@@ -25,12 +25,12 @@ type medium interface {
 	share(ctx context.Context, name, temp, file string, write func(io.Writer) error) error
 	mark(ctx context.Context, name, temp, file, text string) error
 	remove(ctx context.Context, names []string) error
-	// clean removes what dead processes and failed removals left.
+	// clean removes the remains of dead processes and failed removals.
 	clean(ctx context.Context, removed func(name string)) error
 	// note replaces a small file next to the checkpoints; forget removes it, if it exists.
 	note(ctx context.Context, name, text string) error
 	forget(ctx context.Context, name string) error
-	// close releases the lock, if any. With readable the files stay readable.
+	// close releases the lock. With readable the files stay readable.
 	close(readable bool) error
 }
 

@@ -163,7 +163,7 @@ func (inMemory) Close() error           { return nil }
 // window is the size of one request, each of which takes tens of milliseconds.
 const window = 8 << 20
 
-// object is an open object that reads ahead, since files are read sequentially in small pieces.
+// object is an open object that reads ahead, because files are read in small pieces.
 type object struct {
 	ctx   context.Context
 	store Store

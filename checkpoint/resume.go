@@ -19,20 +19,17 @@ import (
 //		checkpoint.Resume("run", checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")))
 //
 // The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
-// must be a [State]. Counts, data and history continue from there, and [callbacks.StopEarly] and
-// [callbacks.ReduceOnPlateau] know the earlier values. If the folder is empty, the state is unchanged, and the log says
-// so.
+// must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there. If the folder is
+// empty, the state is unchanged, and the log says so. With the same model, data and options, losses and parameters are
+// bit-identical to those of a run that was never stopped. Another plugin, number of devices or version of lazo may
+// change the last bits.
 //
-// With the same model, data and options, losses and parameters are bit-identical to those of a run that was never
-// stopped. Another plugin, number of devices or version of lazo may change the last bits. Differences are logged as
-// warnings; [Options].Changed may refuse them. The learning rate and the random numbers continue as saved. Clipping,
-// decay, schedules, policy and data are the program's.
-//
-// Compared are the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. A managed.State has the
-// optimizer with its links, the learning rate, the policy, the seed, the batch size, the data (a checksum of a sample,
-// the order), the plugin and the number of devices; another model is an error. A flaxlike.Model has its losses, the
-// weights of classes and examples, and the layers' settings too. Settings of the loop and its callbacks, functions, and
-// custom settings are not compared: give them to [Options].Same.
+// The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
+// program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. Differences
+// are logged as warnings; [Options].Changed may refuse them. A managed.State has the optimizer with its links, the
+// learning rate, the policy, the seed, the batch size, the data (a checksum of a sample, the order), the plugin and the
+// number of devices; another model is an error. A flaxlike.Model also has its losses, the weights of classes and
+// examples, and the layers' settings. Pass other settings, such as those of callbacks and functions, to [Options].Same.
 //
 // A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when it is started again, unless its
 // [loop.Until] differs. [loop.Result].Stop has the reason.
@@ -111,7 +108,7 @@ func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder
 	if best == "" {
 		return prepare
 	}
-	// The plan has the entry, so that an entry that nothing logs is found before the first step.
+	// The loop then finds an entry that nothing logs before the first step.
 	return loop.Options(prepare, loop.WatchEntry(best, func(context.Context, loop.Report) error { return nil }))
 }
 
@@ -161,7 +158,7 @@ func (s *saving) Close() error {
 	case !s.closes:
 		return nil
 	case s.async.writes():
-		// A hanging store must not hold the run's end any longer.
+		// A hanging store must not delay the run's end further.
 		go func() { _ = errors.Join(s.async.Close(), s.folder.Close()) }()
 		return nil
 	}
@@ -269,7 +266,7 @@ type resumption struct {
 	// differences are those known before the first step.
 	differences []Difference
 	ended       *ended
-	settings    map[string]string // as saved
+	settings    map[string]string
 	stated      map[string]string // the program's, when first known
 }
 

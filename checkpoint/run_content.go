@@ -22,7 +22,6 @@ const (
 	historyTensor = "loop.history"
 )
 
-// position is a run's position in the manifest.
 type position struct {
 	Steps   int64         `json:"steps"`
 	Samples int64         `json:"samples"`

@@ -12,9 +12,8 @@ import (
 
 // ended describes how a run was stopped ([loop.ErrStop]).
 type ended struct {
-	Step Step   `json:"-"`
-	By   string `json:"by"`
-	// Until is the planned end, or "".
+	Step  Step   `json:"-"`
+	By    string `json:"by"`
 	Until string `json:"until"`
 	// Early is set by [callbacks.StopEarly], which decides again from the history.
 	Early bool `json:"early,omitempty"`
@@ -47,7 +46,7 @@ func (e *ended) holds(until loop.Period) bool {
 	return until == nil && e.Until == "" || until != nil && until.String() == e.Until
 }
 
-// markEnd writes why a run has ended, as one line for [Follow].
+// markEnd writes the reason of the end for [Follow].
 func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
 	line := fmt.Sprintf("%s after %s", e.Reason, loop.Steps(e.Elapsed.Steps))
 	if e.Stop != nil {

@@ -52,7 +52,7 @@ func sameFolder(folder *Folder, job loop.Job) error {
 	if err != nil || failed || number == own {
 		return err
 	}
-	host, _ := os.Hostname() // for a message
+	host, _ := os.Hostname()
 	return fmt.Errorf("checkpoint: open %s: rank %d (host %s) sees another folder of that name than rank 0 (here stands %q of the process that writes): expected one that all ranks see, as on a shared file system",
 		folder.Dir(), job.Rank(), host, text)
 }
@@ -95,7 +95,7 @@ func agree(job loop.Job, what string, words []int64) (err error) {
 	return nil
 }
 
-// saveLimit is the time that the other processes wait for one that saves.
+// saveLimit limits the wait for another process's save.
 const saveLimit = 10 * time.Minute
 
 func busy(job loop.Job) (done func()) {

@@ -42,9 +42,9 @@ type saving struct {
 	best      bool  // the newest must not be replaced
 	err       error // why saving is refused
 	job       loop.Job
-	shared    bool       // a value is sharded
+	shared    bool
 	gone      int        // shares whose slot was missing
-	reporting *reporting // differences from the saved run; nil without one
+	reporting *reporting // nil if nothing was resumed
 	told      int        // of failures and gone, those that rank 0 knows
 }
 
@@ -105,7 +105,7 @@ type watch func(context.Context, loop.Report) error
 func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
 func (watch) End(context.Context, loop.Ending) error           { return nil }
 
-// savePatience limits saves after a cancellation, because a store can hang. Large states on slow disks need long.
+// savePatience limits saves after a cancellation, because a store can hang.
 const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", savePatience)
@@ -299,7 +299,6 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 // sharing is saving in ranks above 0; rank 0 decides.
 type sharing struct{ *saving }
 
-// Watch saves this process's parts if rank 0 saves.
 func (s sharing) Watch(ctx context.Context, r loop.Report) error { return s.saveShare(ctx, r) }
 
 func (s *saving) saveShare(ctx context.Context, r loop.Report) error {

@@ -22,7 +22,7 @@ type Difference struct {
 	What, Saved, Now string
 	// Kept means that the saved value is in force; see [Setting].Saved.
 	Kept bool
-	// Err is why the newest checkpoint was skipped.
+	// Err is the reason why the newest checkpoint was skipped.
 	Err error
 }
 
@@ -98,12 +98,12 @@ type reporting struct {
 	*resumption
 	folder   *Folder
 	reported map[string]bool
-	changed  func(Difference) error // may be nil
+	changed  func(Difference) error
 	found    []Difference
 	watcher  func(fmt.Stringer) // see OnDifference; may be nil
 }
 
-// watch reports what became known after the first step.
+// watch reports differences that became known after the first step.
 func (t *reporting) watch(_ context.Context, r loop.Report) error {
 	var fresh []Difference
 	for _, d := range differences(t.settings, settingsOf(r.State())) {

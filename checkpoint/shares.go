@@ -38,7 +38,7 @@ func shareRank(name string) (int, bool) {
 }
 
 const (
-	// sumsName is the last tensor: CRC-32C of the parts, for rank 0.
+	// the last tensor: CRC-32C of the parts
 	sumsName = "crc32c"
 	tokenKey = "lazo.slot"
 )

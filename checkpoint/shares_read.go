@@ -83,7 +83,7 @@ func (m *manifest) checkCuts() error {
 
 func (m *manifest) cutBytes() (bytes int64) {
 	for _, c := range m.cuts {
-		n, _ := c.whole("").ByteSize() // check has looked at it
+		n, _ := c.whole("").ByteSize() // was checked
 		bytes += n
 	}
 	return bytes
@@ -173,7 +173,7 @@ func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cu
 	return err
 }
 
-// gathered reads what is still in rank files.
+// gathered reads tensors that are still in rank files.
 func (c *Checkpoint) gathered() error {
 	for i := range c.Tensors {
 		t := &c.Tensors[i]

@@ -208,7 +208,7 @@ func readTensor(reader *safetensors.Reader, h safetensors.Tensor, keep bool) (Te
 	return Tensor{Name: h.Name, DType: h.DType, Dims: h.Dims, Data: data}, sum, err
 }
 
-// damagedFormat returns errors of reading unchanged and makes others a DamagedError.
+// damagedFormat makes errors a DamagedError, except those of reading.
 func damagedFormat(path string, err error) error {
 	if format, ok := errors.AsType[*safetensors.FormatError](err); ok {
 		return &DamagedError{path, format.Tensor, err}
