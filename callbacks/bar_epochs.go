@@ -24,16 +24,16 @@ type epochs struct {
 	length   loop.Period
 	each     loop.Schedule
 	counted  bool
-	steps    int64              // per counted epoch, 0 if unknown
-	from     int64              // the last step before the running epoch, if counted
-	compiler abilities.Compiler // may be nil
+	steps    int64
+	from     int64 // before the running epoch, if counted
+	compiler abilities.Compiler
 	began    measurePoint
-	ended    int64           // last step of the last finished epoch
+	ended    int64
 	ofSteps  map[string]bool // paths that steps log, not only ends of epochs
 
 	// The run's goroutine and the waiting one draw the same line.
 	mu       sync.Mutex
-	line     []item // without waitsFor
+	line     []item
 	waitsFor string
 	columns  int
 	drawn    bool
@@ -77,7 +77,6 @@ func (e *epochs) size() int64 {
 	return e.length.Length()
 }
 
-// progress counts in steps if Until is in epochs of known steps.
 func (e *epochs) progress(r loop.Report) progress {
 	until, isEpochs := r.Until.(loop.Epochs)
 	if !e.counted || !isEpochs || e.steps == 0 {
@@ -200,7 +199,7 @@ func (e *epochs) end(ending loop.Ending) {
 	}
 }
 
-// why is "" if the run made no turn.
+// why returns "" if the run made no turn.
 func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
 	at := e.place(ending.Elapsed, ending.Until)
 	if !some {
@@ -246,7 +245,7 @@ func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 	return fmt.Sprintf("%s has not improved%s for %s; best %s at epoch %d", stop.Entry, by, waited, figure(stop.Best), best)
 }
 
-// place is "at epoch 3" or "in epoch 3, 45/100".
+// place returns "at epoch 3" or "in epoch 3, 45/100".
 func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
 	whole, part := e.at(at)
 	if part == 0 {
@@ -255,7 +254,7 @@ func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
 	return fmt.Sprintf("in epoch %d, %s", whole+1, strings.TrimSpace(e.done(part)))
 }
 
-// number is the epoch that a run is in, or has just ended.
+// number returns the epoch that a run is in, or has just ended.
 func (e *epochs) number(at loop.Elapsed) int64 {
 	whole, part := e.at(at)
 	if part > 0 {
@@ -264,7 +263,7 @@ func (e *epochs) number(at loop.Elapsed) int64 {
 	return whole
 }
 
-// title is "epoch 3/10", or "epoch 3" if Until is not in epochs.
+// title returns "epoch 3/10", or "epoch 3" if Until is not in epochs.
 func (e *epochs) title(n int64, until loop.Period) string {
 	var of int64
 	switch steps, isSteps := until.(loop.Steps); {
@@ -317,8 +316,8 @@ func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
 	return append(items, b.waits.items()...)
 }
 
-// figures are the shown values with ranks. The loss is the first value that steps log, the validation loss the first
-// that only ends of epochs log.
+// figures returns the shown values with ranks. The loss is the first value that steps log, the validation loss the
+// first that only ends of epochs log.
 func (e *epochs) figures(logs loop.Logs) (items []item) {
 	b := e.bar
 	ranks := map[bool]int{true: rankFirst, false: rankFirst + 1}

@@ -7,7 +7,7 @@ import (
 
 type item struct {
 	text, style string
-	// rank orders removal from a line that is too narrow, the highest first; 0 stays longest.
+	// rank orders removal from a line that is too narrow, the highest first.
 	rank  int
 	share float64
 	tight bool
@@ -18,10 +18,10 @@ const (
 	rankFirst = 1 + iota // the loss, the validation loss
 	_                    //
 	rankLeft
-	rankDone    // the epoch's progress as a number
-	rankDrawing // and as a drawing
-	rankOthers  // other values
-	rankRate    = 1 << 30
+	rankDone
+	rankDrawing
+	rankOthers
+	rankRate = 1 << 30
 )
 
 // Styles of ECMA-48.
@@ -36,7 +36,7 @@ const (
 const (
 	between     = " - "
 	fewestCells = 8
-	// clearBelow clears to the end of the screen: a narrowed terminal may have wrapped the line.
+	// It clears to the end of the screen: a narrowed terminal may have wrapped the line.
 	clearBelow = "\r\x1b[J"
 )
 
@@ -59,8 +59,8 @@ func (i item) painted(coloured bool) string {
 	return "\x1b[" + i.style + "m" + i.text + "\x1b[0m"
 }
 
-// drawn is a redrawn line of the items that fit. The cursor stays at its start, which remains right if a narrowed
-// terminal wraps the line. Wrapping is off, because the terminal may have been narrowed since.
+// drawn returns a redrawn line of the items that fit. The cursor stays at its start, and wrapping is off, because the
+// terminal may have been narrowed since.
 func drawn(items []item, columns int, coloured bool) string {
 	items = fitting(items, columns)
 	if i := slices.IndexFunc(items, func(i item) bool { return i.rank == rankDrawing }); i >= 0 {

@@ -15,8 +15,7 @@ import (
 //	…
 //	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in a task or a callback
 //
-// For the standard logger call log.SetOutput(lines). While a bar is shown, an incomplete line waits for its end. Lines
-// are safe for concurrent use.
+// For the standard logger call log.SetOutput(lines). Lines are safe for concurrent use.
 type Lines struct {
 	// Out is the writer, set before the first use. It may differ from the bar's. If it is standard output and a broken
 	// pipe, Write returns the error and the process continues.
@@ -38,7 +37,7 @@ func (l *Lines) out() io.Writer {
 	return l.quiet
 }
 
-// Write writes p, but while a bar is shown only complete lines.
+// Write writes p. While a bar is shown, an incomplete line waits for its end.
 func (l *Lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

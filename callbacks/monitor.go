@@ -14,27 +14,25 @@ import (
 // Monitor has settings of the callbacks that follow an entry: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau].
 // With several, the last one that sets a field counts.
 type Monitor struct {
-	// Mode is whether lower or higher is better. Zero chooses by the entry's name ([loop.Mode]).
+	// Mode is whether lower or higher is better. Zero decides by the entry's name ([loop.Mode]).
 	Mode loop.Mode
 	// AgainstName allows a Mode that contradicts the name, such as a loss to maximize.
 	AgainstName bool
-	// MinDelta is by how much a value must be better than the best one. It must be finite and at least 0.
+	// MinDelta is the least improvement over the best value. It must be finite and at least 0.
 	MinDelta float64
 	// Baseline is an initial best value, finite; nil means none. While values are not better than it, the patience
 	// runs.
 	Baseline *float64
-	// StartAt ignores values before this period, counted from the run's beginning. Until then [StopEarly] does not stop
-	// and [KeepBest] keeps nothing.
+	// StartAt ignores values before this period, counted from the run's beginning.
 	StartAt loop.Period
 
 	// The fields below are for ReduceOnPlateau only.
 
-	// Cooldown is a time after a reduction in which the patience does not run. Evaluations(1) skips one value. In steps,
-	// samples or time, the patience runs from the last value within it. Better values still count.
+	// Cooldown is a time after a reduction in which the patience does not run. Evaluations(1) skips one value. In
+	// steps, samples or time, the patience runs from the last value within it. Better values still count.
 	Cooldown Patience
-	// MinRate is the lower bound of the learning rate, at least the default, 1.2e-38, the smallest normal float32. A
-	// rate below it at the start, or at the first value if it is unknown before, is an error. A rate that its dtype
-	// cannot reduce further stays.
+	// MinRate is the lower bound of the learning rate, at least the default, 1.2e-38, the smallest normal float32. An
+	// initial rate below it is an error. A rate that its dtype cannot reduce further stays.
 	MinRate float64
 	// OnReduce is called after each reduction. Its error ends the run.
 	OnReduce func(ctx context.Context, r loop.Report, from, to float64) error
@@ -154,7 +152,6 @@ func (m *monitor) read(r loop.Report) (float64, error) {
 	return r.Logs.Float(m.entry)
 }
 
-// replay calls see with the earlier run's values.
 func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	if from.History == nil {
 		return
@@ -173,7 +170,7 @@ func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	}
 }
 
-// watchEntry is a callback for an entry. It calls start once in advance to find its error.
+// watchEntry returns a callback for an entry. It calls start once in advance to find its error.
 func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) loop.Callback {
 	_, err := start()
 	return loop.Callback{Name: name, Entry: entry, Err: err, Start: func(loop.Beginning) (loop.Attendant, error) {
@@ -223,7 +220,6 @@ func watchValue[A interface {
 	return c
 }
 
-// changeByValue makes a callback that follows an entry and may change the state.
 func changeByValue[A interface {
 	loop.Attendant
 	resumer

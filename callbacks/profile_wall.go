@@ -180,7 +180,7 @@ func (p *proto) location(f runtime.Frame) uint64 {
 		return id
 	}
 	if _, ok := p.ids[of]; !ok {
-		id := uint64(len(p.ids)) // ids must not be 0
+		id := uint64(len(p.ids)) // must not be 0
 		p.ids[of] = id
 		var m proto
 		m.number(1, id)

@@ -16,15 +16,14 @@ import (
 )
 
 // JSONL writes a line to a file in each due iteration that logged anything: a JSON object with the elapsed steps,
-// samples, seconds and date, and all entries by full name. [loop.History.ReadJSON] reads the file.
+// samples, seconds and date, and all entries by full name, except values that are not numbers. [loop.History.ReadJSON]
+// reads the file.
 //
-// Each line is one write, so a killed process leaves at most an incomplete last line. A run continues an existing file:
-// it removes an incomplete last line and all lines after the step at which it begins ([loop.Continue]), so no step is
-// written twice. A file with other content stays unchanged and is an error at the first due iteration. So is a file
-// that is not regular, such as a pipe. A file that another callback of this process writes is an error at the start.
-//
-// After a failed write or an unreadable value the run continues, and returns the first such error at its end. Values
-// that are not numbers are left out.
+// A killed process leaves at most an incomplete last line. A run continues an existing file: it removes an incomplete
+// last line and all lines after the step at which it begins ([loop.Continue]). A file with other content stays
+// unchanged and is an error at the first due iteration, as is a file that is not regular, such as a pipe. A file that
+// another callback of this process writes is an error at the start. After a failed write or an unreadable value the run
+// continues, and returns the first such error at its end.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }
@@ -48,14 +47,14 @@ func recorder(kind, path string, when loop.Schedule, lines func() records.Lines)
 	}}
 }
 
-// recorded are the files being written, by absolute path: two writers would corrupt each other's lines.
+// recorded has the files being written, by absolute path: two writers would corrupt each other's lines.
 var recorded sync.Map
 
 type recordFile struct {
 	path  string
 	key   string
 	lines records.Lines
-	file  *os.File // nil until the first row
+	file  *os.File
 	row   records.Row
 	line  []byte
 	// broken is set after a failed write or Close.
@@ -174,7 +173,7 @@ func begins(start string, line []byte) bool {
 	return start[:n] == string(line[:n])
 }
 
-// rewrite replaces the first line by header and appends the second text to each other line. The replacement is atomic.
+// rewrite atomically replaces the first line by header and appends the second text to each other line.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -21,13 +21,13 @@ type Timing struct {
 	Steps, Samples int64
 	// Parts are in the order of their first call. Their times add up to Total.
 	Parts []Part
-	// Stages are the stages given to [Measure], with their work during the run. They run concurrently, so their sum may
+	// Stages are those given to [Measure], with their work during the run. They run concurrently, so their sum may
 	// exceed Total.
 	Stages []Part
 }
 
-// Part is the time of one part of a loop: waiting for data, a task, a callback. It includes what the loop does right
-// after it.
+// Part is the time of one part of a loop: waiting for data, a task, a callback, with the loop's own work right after
+// it.
 type Part struct {
 	// Kind is "task", "callback", "stage" (in [Timing].Stages, with Total only), or "" for the data.
 	Kind string
@@ -36,7 +36,7 @@ type Part struct {
 	// Calls is the number of calls. A block of steps is one ([loop.Stepper]); a callback's start and end are two.
 	Calls          int64
 	Total, Longest time.Duration
-	// First is the time of the first call. A step's includes compilation.
+	// First is the time of the first call, which for a step includes compilation.
 	First time.Duration
 }
 
@@ -71,8 +71,7 @@ func (t Timing) Waited() (d time.Duration) {
 	return d
 }
 
-// String returns a table with the [Part.Mean] of each part. With Stages, a line has the waiting for data, divided in
-// proportion to the stages' work.
+// String returns a table with the [Part.Mean] of each part and, with Stages, the stages for which the run waited.
 func (t Timing) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s (%.1f a second), %s (%.1f a second)\n", rounded(t.Total),
@@ -101,7 +100,6 @@ func (t Timing) share(p Part) float64 {
 	return 100 * p.Total.Seconds() / t.Total.Seconds()
 }
 
-// rounded has three digits, or whole seconds.
 func rounded(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for unit < time.Second && d >= 1000*unit {
@@ -114,7 +112,7 @@ type stopwatch struct {
 	begin, since time.Time
 	parts        map[any]*Part // by Activity
 	order        []*Part
-	part         *Part // the current one
+	part         *Part
 }
 
 func (s *stopwatch) turnTo(what any, part func() Part) {
@@ -165,12 +163,11 @@ func (s *stopwatch) Timing() Timing {
 	return t
 }
 
-// Measure calls done with the run's [Timing] when the run is over, however it ended.
-//
-// A device may still work when a step returns; that time is part of whatever first reads a value.
+// Measure calls done with the run's [Timing] when the run is over, however it ended. A device may still work when a
+// step returns; that time is part of whatever first reads a value.
 //
 // stages are the stages of a pipeline with their working time so far, such as All of a data.Stages given to data.Timed.
-// The Timing then also shows for which stages the run waited. They must be safe for concurrent use.
+// The Timing then shows for which stages the run waited. They must be safe for concurrent use.
 func Measure(done func(Timing), stages ...iter.Seq2[string, time.Duration]) loop.Callback {
 	c := loop.Callback{Name: "measure", When: loop.AtEnd, Order: -1}
 	stages = slices.Clone(stages)

@@ -53,7 +53,6 @@ func (d *watchdog) At(step int64, what abilities.Activity) {
 
 func (d *watchdog) Watch(context.Context, loop.Report) error { return nil }
 
-// End ends the goroutine.
 func (d *watchdog) End(context.Context, loop.Ending) error {
 	close(d.stop)
 	<-d.stopped
