@@ -7,8 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// activity is what a run is doing: a task, a callback, or waiting for data. It is set several times per iteration, so
-// its text is made on demand.
+// activity is a task, a callback, or waiting for data. It is set several times per iteration, so its text is made on
+// demand.
 type activity struct {
 	of   fmt.Stringer
 	name string
@@ -50,7 +50,7 @@ func (r *run[S, B]) callObservers() {
 		step = r.nextStep()
 	}
 	for _, h := range r.observers {
-		r.activity = ofHook(h) // for a panic in it
+		r.activity = ofHook(h)
 		h.observer.At(step, now.public())
 	}
 	r.activity = now
@@ -79,8 +79,7 @@ func (r *run[S, B]) errorAt(where string, err error) error {
 	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, r.elapsed.Steps, where), err}
 }
 
-// runError is an error with its place in a run. Of an inner error with a method Point it shows that text, so the
-// message names one package.
+// runError is an error with its place in a run. The text of an inner error with a method Point omits its package.
 type runError struct {
 	where string
 	err   error
@@ -90,7 +89,7 @@ func (p *runError) Error() string { return "loop: " + p.Point() }
 func (p *runError) Unwrap() error { return p.err }
 
 func (p *runError) Point() string {
-	last := p.where[strings.LastIndex(p.where, " ")+1:] // "data": errors of package data begin with it too
+	last := p.where[strings.LastIndex(p.where, " ")+1:]
 	return p.where + ": " + strings.TrimPrefix(point(p.err), last+": ")
 }
 

@@ -57,7 +57,6 @@ func (h *History) aggregate(c *column, a Aggregation) Value {
 	return &aggregate{history: h, path: Entry{Collection: c.collection, Name: c.name}.Path(), by: a}
 }
 
-// aggregate is computed at the first read, which releases the history.
 type aggregate struct {
 	once    sync.Once
 	history *History

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// blocks collects batches, to pass several at once to a [Stepper] with StepBlock. Nothing else is due in the iterations
-// of a block, except before its first step and after its last.
+// blocks collects batches, to pass several at once to a [Stepper] with StepBlock. Nothing else is due in their
+// iterations, except before the first step and after the last.
 type blocks[B any] struct {
 	on      bool
 	tasks   []blockTask
@@ -23,8 +23,8 @@ type blockTask struct {
 	limit int
 }
 
-// blockTime bounds the time to gather a block and the time that it is expected to take, because the loop checks
-// schedules of time and the context only between blocks.
+// blockTime bounds the time to gather a block and its expected time: the loop checks schedules of time and the context
+// only between blocks.
 const blockTime = 50 * time.Millisecond
 
 func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
@@ -60,7 +60,8 @@ func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[
 	return err
 }
 
-// gather runs the iteration of the newest batch, or lets the batch wait. end reports that the run is over.
+// gather runs the iteration of the newest batch, or lets the batch wait. In this file, end reports that the run is
+// over.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
 	last := r.last.tasks
@@ -99,9 +100,8 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	return r.add(task, last, now, stop, !stop && !after)
 }
 
-// blockOf returns the task whose block can include an iteration, or -1: the task must be the only block stepper that is
-// due. before and after report that other tasks are due before and after it. A block with batches cannot include an
-// iteration with a task before its step.
+// blockOf returns the only block stepper that is due, or -1. before and after report that other tasks are due before
+// and after it. A block with batches cannot include an iteration with a task before its step.
 func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 	task = -1
 	for i := range r.tasks {
@@ -133,7 +133,6 @@ func (r *run[S, B]) runBefore(task int) (stop bool, err error) {
 	return r.agreement.border(stop)
 }
 
-// add adds the newest batch to the block of a task, and runs the block unless the batch may wait.
 func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, err error) {
 	b := &r.blocks
 	if !b.pending() {
@@ -157,7 +156,7 @@ func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, 
 	return end || stop, err
 }
 
-// callbackDue reports whether a callback is due after an iteration, as far as this is known before the step.
+// callbackDue is an estimate before the step, whose logs are not known.
 func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	if len(r.hooks) == 0 {
 		return false
@@ -172,7 +171,7 @@ func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	return false
 }
 
-// flush runs the waiting steps and the rest of the last one's iteration. end reports that the run is over.
+// flush runs the waiting steps and the rest of the last one's iteration.
 func (r *run[S, B]) flush() (end bool, err error) {
 	b := &r.blocks
 	if !b.pending() {
@@ -199,12 +198,12 @@ func (r *run[S, B]) flush() (end bool, err error) {
 		return false, lost
 	}
 	if failed && done < len(elapsed) {
-		r.elapsed = elapsed[done] // the step that failed
+		r.elapsed = elapsed[done]
 	}
 	if err = r.stopOrFail(err, &stop); err != nil {
 		return false, err
 	}
-	if done == 0 && !r.changed { // it stopped before its first step, and no other task ran
+	if done == 0 && !r.changed {
 		r.elapsed = r.last.tasks
 		return r.conclude(stop)
 	}
@@ -239,7 +238,7 @@ func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finis
 	from, to := r.last.history, r.clock.at(r.elapsed)
 	for i, now := range elapsed {
 		if i > 0 {
-			r.turn.Logs = Logs{} // other tasks may have logged before the first step
+			r.turn.Logs = Logs{}
 		}
 		r.turn.Batch, r.turn.Elapsed = batches[i], now
 		r.turn.Logs.Merge(logs[i])
@@ -247,11 +246,10 @@ func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finis
 		if finish && err == nil && i == len(elapsed)-1 {
 			return nil
 		}
-		// The steps share the time of the block equally.
 		part := time.Duration(i+1) * (to.Time - from.Time) / time.Duration(len(elapsed))
 		r.elapsed.Time, r.elapsed.Date = from.Time+part, from.Date+Date(part)
 		if name := r.watchedName(logs[i]); name != "" && err == nil {
-			r.reason = Failed // the other steps are in the state and counted
+			r.reason = Failed
 			err = r.wrap(fmt.Errorf("%s is logged in some steps only: StepBlock must log the same names in each", name))
 		}
 		r.keepRow()
@@ -280,7 +278,6 @@ func (r *run[S, B]) watchedName(logs Logs) string {
 	return ""
 }
 
-// leaveOut drops the newest n waiting batches.
 func (r *run[S, B]) leaveOut(n int64) {
 	b := &r.blocks
 	if n > 0 && b.pending() {

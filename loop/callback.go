@@ -83,7 +83,7 @@ func (f attendFunc) Watch(ctx context.Context, r Report) error { return f(ctx, r
 func (f attendFunc) End(context.Context, Ending) error         { return nil }
 
 func (c Callback) apply(s *settings) {
-	if c.Start == nil && c.Err == nil { // Err may explain a missing Start
+	if c.Start == nil && c.Err == nil {
 		c.Err = errNoFunction
 	}
 	if c.Changes && c.AtRank0 {
@@ -95,10 +95,9 @@ func (c Callback) apply(s *settings) {
 
 type hook struct {
 	Callback
-	number    int
-	scheduled bool // a monitor with MonitorsWhen
-	attendant Attendant
-	// These are the attendant, or nil if it lacks the methods.
+	number      int
+	scheduled   bool // a monitor with MonitorsWhen
+	attendant   Attendant
 	interrupter abilities.Interrupter
 	observer    abilities.Observer
 	interrupted bool // over several processes: it asks for a call
@@ -111,7 +110,6 @@ func (h *hook) kind() string {
 	return "callback"
 }
 
-// everywhere is the schedule of a callback with an entry and without When.
 var everywhere = EachStep.AndAtStart().AndAtEnd()
 
 func (h *hook) setSchedule(from Beginning) {
@@ -126,7 +124,7 @@ func (h *hook) setSchedule(from Beginning) {
 }
 
 func (h *hook) start(from Beginning) (err error) {
-	h.attendant, err = h.Start(from) // both are possible: an attendant and ErrStop
+	h.attendant, err = h.Start(from) // possibly with ErrStop
 	h.interrupter, _ = h.attendant.(abilities.Interrupter)
 	h.observer, _ = h.attendant.(abilities.Observer)
 	switch {

@@ -19,7 +19,7 @@ func (r *run[S, B]) check(noData bool) error {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))
 	}
 	errs = append(errs, abilities.Misdeclared(reflect.TypeFor[*B](), "the batch", reflect.TypeFor[abilities.Sized](), reflect.TypeFor[abilities.InEpoch]()))
-	r.batch = new(B) // not in the run, which an abandoned source must not hold
+	r.batch = new(B) // apart from the run, which an abandoned source must not hold
 	r.size = sizer(r.batch)
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -66,7 +66,7 @@ func (r *run[S, B]) notReached(when Schedule) bool {
 	return when.err == nil && when.rule != nil && r.until != nil && r.until.Length() > 0 && when.never(r.until)
 }
 
-// logUnreached logs tasks and callbacks that are not due before the end: a short trial, or a wrong number.
+// logUnreached logs tasks and callbacks that are not due before the end.
 func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
 	if job != nil && job.Rank() > 0 {
 		return
@@ -76,7 +76,7 @@ func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
 	}
 }
 
-// sizer returns a function that counts the examples of *batch, or nil if each batch counts as one.
+// sizer returns nil if each batch counts as one.
 func sizer[B any](batch *B) func() int {
 	// A pointer in an interface needs no allocation.
 	if sized, ok := any(batch).(abilities.Sized); ok {
@@ -101,7 +101,7 @@ func errNegative(samples int64) error {
 // expectedEntries finds names that callbacks need and no task logs.
 type expectedEntries struct {
 	expected []expectedEntry
-	// pending counts the tasks that have not run yet and may log the name.
+	// pending counts the tasks that have not run yet.
 	pending int
 	done    []bool
 }
@@ -130,7 +130,6 @@ func (e *expectedEntries) ran(task int) {
 	}
 }
 
-// check is called after the tasks of an iteration. It returns an error with its place.
 func (e *expectedEntries) check(latest Logs) (where string, err error) {
 	if len(e.expected) == 0 || e.pending > 0 {
 		return "", nil

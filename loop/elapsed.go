@@ -30,7 +30,7 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 	return e
 }
 
-// set is *e = *o by field: a copy of the whole struct waits for fields that were just written.
+// set avoids a copy of the whole struct, which waits for fields that were just written.
 func (e *Elapsed) set(o *Elapsed) {
 	e.Steps, e.Samples, e.Epochs, e.Time, e.Date = o.Steps, o.Samples, o.Epochs, o.Time, o.Date
 }
@@ -136,7 +136,7 @@ func count(n int64, unit string) string {
 
 type clock struct {
 	start time.Time
-	date  Date // of the start
+	date  Date
 	base  time.Duration
 	// agreed, if not nil, is the time since the start on which the processes agreed.
 	agreed *time.Duration

@@ -31,8 +31,8 @@ func isStop(err error) bool { return errors.Is(err, ErrStop) }
 // goroutine, which the text omits.
 type PanicError = shield.Panic
 
-// scheduleFault is a panic of the function of [When], with the name of the schedule. Setting an activity for each
-// schedule would cost time in each iteration.
+// scheduleFault names the schedule of a panic in [When]. Setting an activity for each schedule would cost time in each
+// iteration.
 type scheduleFault struct {
 	schedule string
 	*PanicError

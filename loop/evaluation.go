@@ -124,7 +124,6 @@ func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], l
 	return result, logs, errors.Join(err, end(after))
 }
 
-// begin resets the metrics of the steps. end restores the earlier ones.
 func (e Evaluation[S, B]) begin(ctx context.Context, state S) (end func(context.Context) error, err error) {
 	var ends []func(context.Context) error
 	end = func(ctx context.Context) (err error) {
@@ -176,8 +175,8 @@ func (e Evaluation[S, B]) label() string {
 	return "evaluation " + e.Name
 }
 
-// nestedError is the error of a loop within a loop, without a second "loop: ". It hides an ErrStop that it wraps (from
-// a panic or the data), which would end the failed outer run without an error.
+// nestedError hides an ErrStop (of a panic or the data), which would end the failed outer run without an error, and the
+// second "loop: ".
 type nestedError struct{ err error }
 
 func (e nestedError) Error() string        { return point(e.err) }

@@ -32,14 +32,14 @@ type History struct {
 	columns []*column
 	names   []Entry
 	index   map[entryKey]int
-	layout  []int // the columns of the newest row, usually those of the next
+	layout  []int // columns of the newest row
 }
 
 type row struct {
 	number  int64
 	elapsed Elapsed
-	batch   int64 // examples of the batch: its weight
-	fixed   bool  // a monitor follows it and reads it again when resumed
+	batch   int64 // weight in a mean
+	fixed   bool  // a monitor reads it again when resumed
 }
 
 type entryKey struct {
@@ -154,7 +154,7 @@ func (h *History) Since(step int64) *History {
 	return part
 }
 
-// entriesAt returns the entries of a row, which must come after the earlier ones of these cursors.
+// entriesAt requires ascending rows.
 func entriesAt(all []cursor, row int64) Logs {
 	var entries []Entry
 	for i := range all {

@@ -12,7 +12,7 @@ type column struct {
 	columns.Column
 }
 
-// cursor moves along the values of one name: a column, or a field of elapsed, which each row has.
+// cursor moves along the values of one name.
 type cursor struct {
 	field  *records.Field
 	column *column

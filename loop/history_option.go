@@ -39,7 +39,7 @@ func (h *History) dropProvisional() {
 }
 
 // bound drops rows down to the limit. The distance of the rows depends only on the number of committed rows, so a
-// resumed run keeps the same rows as an uninterrupted one.
+// resumed run keeps the same ones.
 func (h *History) bound() {
 	if h.most == 0 {
 		return

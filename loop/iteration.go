@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// take runs the iteration of the newest batch, or lets the batch wait in a block. end reports that the run is over.
+// take runs the iteration of the newest batch, or lets the batch wait in a block. In this file, end reports that the
+// run is over.
 func (r *run[S, B]) take() (end bool, err error) {
 	if !r.begun {
 		if end, err = r.begin(); end || err != nil {
@@ -48,7 +49,7 @@ func (r *run[S, B]) open(now *Elapsed) {
 }
 
 // iterate runs an iteration beginning with task number from: tasks, changes, history, callbacks. stop: an earlier task
-// asked to stop. end reports that this was the last iteration.
+// asked to stop.
 func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 	for i := from; i < len(r.tasks); i++ {
 		if when := &r.tasks[i].when; when.always() || when.Due(r.last.tasks, r.elapsed) {
@@ -95,7 +96,6 @@ func (r *run[S, B]) runTask(i int, stop *bool) (err error) {
 	return r.stopOrFail(err, stop)
 }
 
-// conclude decides whether the run ends after an iteration.
 func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 	r.changed = false
 	if stop || r.acted || r.halted {
@@ -104,12 +104,12 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 		}
 	}
 	if r.untilByClock {
-		r.clock.set(&r.elapsed) // the tasks took time
+		r.clock.set(&r.elapsed)
 	}
 	switch {
 	case stop:
 		r.reason = Stopped
-	case r.nextTaken: // only a time can be reached here; the next batch has its iteration
+	case r.nextTaken: // only a time can be reached here
 		return false, nil
 	case r.untilReached(&r.elapsed):
 		r.reason = UntilReached
@@ -119,7 +119,7 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 	return true, nil
 }
 
-// untilReached is Elapsed.Reached without a copy of Elapsed in the usual case.
+// untilReached avoids a copy of Elapsed in the usual case.
 func (r *run[S, B]) untilReached(now *Elapsed) bool {
 	if steps, ok := r.until.(Steps); ok {
 		return now.Steps >= int64(steps)
@@ -162,7 +162,7 @@ func (r *run[S, B]) keepRow() {
 	r.last.history = r.elapsed
 }
 
-// follows reports whether a monitor follows a value of an iteration. A resumed run reads it again from the history.
+// follows reports whether a monitor follows a value of an iteration.
 func (r *run[S, B]) follows(before, after Elapsed, logs Logs) bool {
 	return slices.ContainsFunc(r.hooks, func(h hook) bool {
 		return h.Monitor && hasEntry(h.Entry, logs) && (!h.scheduled || h.When.Due(before, after))
@@ -198,7 +198,6 @@ func (r *run[S, B]) isDue(h *hook, before, after Elapsed) bool {
 	return h.When.Due(before, after) || h.interrupter != nil && r.agreement.interrupts(h)
 }
 
-// begin runs tasks and callbacks that are due at the start. end reports that the run makes no iteration.
 func (r *run[S, B]) begin() (end bool, err error) {
 	if end, err = r.share(1, 0); end || err != nil {
 		return end, err
@@ -220,9 +219,8 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs tasks and callbacks that are due at the start or the end of the run: an uncounted iteration on the first
-// or last batch. A run that continues another evaluates nothing at its start: the earlier run did, and its values must
-// not count twice.
+// atEdge runs tasks and callbacks at the start or the end of the run: an uncounted iteration on the first or last
+// batch. A run that continues another evaluates nothing at its start, because the values would count twice.
 func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	edge := Schedule.endsAt
 	if start {
@@ -260,7 +258,6 @@ func (r *run[S, B]) count(now, last *Elapsed, samples int64) {
 }
 
 func (r *run[S, B]) cancelled() (end bool, err error) {
-	// Without blocks, these steps would have been made.
 	if end, err := r.flush(); end || err != nil {
 		return end, err
 	}
@@ -269,8 +266,7 @@ func (r *run[S, B]) cancelled() (end bool, err error) {
 	return true, r.wrap(context.Cause(r.ctx))
 }
 
-// stepContext returns the context of a step. A batch that was taken gets its step even if ctx has ended. If ctx ends
-// during the step, the step may end too.
+// stepContext returns a context that does not end if ctx has ended: a batch that was taken gets its step.
 func stepContext(ctx context.Context) context.Context {
 	if ctx.Err() != nil {
 		return context.WithoutCancel(ctx)
@@ -296,7 +292,6 @@ func (r *run[S, B]) stopOrFail(err error, stop *bool) error {
 	return r.wrap(err)
 }
 
-// ended reports whether the end of the context caused an error.
 func ended(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
@@ -309,7 +304,7 @@ func (r *run[S, B]) noteLatest(logs Logs) {
 
 func (r *run[S, B]) reported(to *hook) Report {
 	ahead := r.taken - (r.elapsed.Steps - r.from.Steps)
-	if r.early != nil && (r.early.taken || r.early.asked.Load()) { // that batch, or the one before it, which waits
+	if r.early != nil && (r.early.taken || r.early.asked.Load()) {
 		ahead++
 	}
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,

@@ -40,7 +40,7 @@ type Job interface {
 
 type withJob interface{ Job() Job }
 
-// jobOf returns the job of a state, or nil if it has none or is its only process.
+// jobOf returns nil if the state has no job or is its only process.
 func jobOf(state, pointer any) (job Job, err error) {
 	s, ok := as[withJob](state, pointer)
 	if !ok {
@@ -69,13 +69,12 @@ func (e *rankError) Unwrap() error { return e.cause }
 
 func (e *rankError) Point() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
 
-// running has the jobs that are making a run. Processes meet in one order, which two concurrent runs do not have. A job
-// belongs to the whole process, and so does this map.
+// running has the jobs that are making a run. Two concurrent runs would meet in no order. A job belongs to the whole
+// process, and so does this map.
 var running sync.Map // of Job
 
 type runningKey struct{}
 
-// claim reserves the job for a run and returns the context of the run.
 func claim(ctx context.Context, job Job) (own context.Context, end func(), err error) {
 	if job == nil || !reflect.ValueOf(job).Comparable() {
 		return ctx, func() {}, nil
@@ -90,7 +89,7 @@ func claim(ctx context.Context, job Job) (own context.Context, end func(), err e
 	return context.WithValue(ctx, runningKey{}, job), func() { running.Delete(job) }, nil
 }
 
-// held returns the context of tasks and callbacks over several processes: it does not end.
+// held returns a context that does not end, for tasks and callbacks in a job.
 func held(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), heldKey{}, ctx)
 }
@@ -108,7 +107,7 @@ func released(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// causeCode returns 0 for a context that has not ended, else 1 plus the number of the signal that ended it.
+// causeCode returns 0, or 1 plus the number of the signal that ended the context.
 func causeCode(ctx context.Context) int64 {
 	if ctx.Err() == nil {
 		return 0

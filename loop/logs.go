@@ -49,11 +49,10 @@ func (e Entry) Any() (any, error) {
 // Logs has the values that the tasks of an iteration logged, in order. The zero value is empty and ready for use.
 type Logs struct {
 	entries []Entry
-	inline  *inline // nil if other logs share the entries: copy before a change
+	inline  *inline // nil if other logs share the entries
 }
 
-// inline holds the first entries and their numbers in one allocation. A step usually logs a loss and a metric. Room for
-// four made logging slower.
+// inline has the first entries and their numbers in one allocation. A step usually logs two. Room for four was slower.
 type inline struct {
 	entries [3]Entry
 	numbers [3]number
@@ -99,7 +98,6 @@ func (l *Logs) copyBeforeWrite() {
 	}
 }
 
-// number is Set for a number, which it stores in the array if there is room.
 func (l *Logs) number(c Collection, name string, v float64) {
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
@@ -158,19 +156,19 @@ func (l *Logs) Merge(other Logs) {
 	}
 }
 
-// update is Merge in place, for logs that no other logs share.
+// update is Merge in place.
 func (l *Logs) update(other Logs) {
 	for i := range other.entries {
 		e := &other.entries[i]
 		if i < len(l.entries) && l.inline != nil && l.entries[i].Name == e.Name && l.entries[i].Collection == e.Collection {
-			l.entries[i].Value = e.Value // usually each iteration logs the same names
+			l.entries[i].Value = e.Value
 			continue
 		}
 		l.set(e.Collection, e.Name, e.Value)
 	}
 }
 
-// view returns the same logs; setting an entry in the view does not change l.
+// view shares the entries until l or the view changes.
 func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)]}
 }

@@ -47,7 +47,6 @@ func (m Mode) Of(entry string) (Mode, error) {
 	return m, fmt.Errorf("mode must be Lowest or Highest, got %s", m)
 }
 
-// endings are ends of words that imply a mode; words are whole words.
 var (
 	endings = map[Mode][]string{
 		Lowest:  {"loss", "error", "mse", "mae", "mape", "msle", "crossentropy", "perplexity", "divergence", "hinge"},

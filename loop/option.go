@@ -61,7 +61,6 @@ func (p preparation) apply(s *settings) {
 	}
 }
 
-// prepared calls the functions of [Prepare]. Each sees the options of those before it.
 func prepared(ctx context.Context, options []Option, job Job, state any) (made []Option, err error) {
 	for n := 0; ; n++ {
 		s := collected(options, job, made)
@@ -104,13 +103,13 @@ type settings struct {
 	prepares      []preparation
 	made          []Option
 	making, given bool
-	endedBy       error // the Stop of the earlier run
+	endedBy       error
 	hooks         []hook
 	monitored     *Schedule
 	errs          []error
 }
 
-// newSettings returns the settings of a run. job may be nil. made has the options that replace each [Prepare].
+// newSettings puts the options in made in the place of each [Prepare].
 func newSettings(options []Option, job Job, made ...Option) settings {
 	s := collected(options, job, made)
 	from := s.beginning()

@@ -17,15 +17,14 @@ import (
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
 // reading lets goroutines read the state while batches wait for their steps. The first reader makes these steps, if the
-// source has control. Otherwise the run is working, and the order of the read and its steps is undefined.
+// source has control. Otherwise the run is working, and the order is undefined.
 type reading struct {
-	on      bool // the state has OnRead
+	on      bool
 	waiting atomic.Bool
 	making  sync.Mutex             // held by the read that makes the steps
-	maker   atomic.Pointer[string] // the goroutine of that read; changed only with control
+	maker   atomic.Pointer[string] // its goroutine; changed only with control
 }
 
-// made releases other reads. The caller has control.
 func (q *reading) made() {
 	if q.on && q.maker.Load() != nil {
 		q.waiting.Store(false)
@@ -62,7 +61,7 @@ var (
 		"count in steps, or give the batches the method InEpoch")
 )
 
-// errRead replaces a batch where the state is read: the run makes the waiting steps.
+// errRead replaces a batch where the state is read.
 var errRead = errors.New("the state is read")
 
 func (r *run[S, B]) beforeRead() error {
@@ -75,10 +74,10 @@ func (r *run[S, B]) beforeRead() error {
 	}
 	own, parent := ahead.Origin()
 	if m := q.maker.Load(); m != nil && (own == *m || parent == *m) {
-		return nil // a read within the steps that a read makes
+		return nil // a read by these steps
 	}
 	q.making.Lock()
-	if !q.waiting.Load() && !r.early.asked.Load() { // another read has made them
+	if !q.waiting.Load() && !r.early.asked.Load() { // another read made them
 		q.making.Unlock()
 		return nil
 	}

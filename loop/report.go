@@ -18,9 +18,8 @@ type Report struct {
 	// data.Prefetch. It is 0, with two exceptions: after a step failed or returned [ErrStop] within a block; and in a
 	// run in [Epochs] whose batches do not report the end of an epoch (see [Stepper]), where it is 1 except at the last
 	// batch.
-	Ahead int64
-	state any // points to the variable
-	// changes: the callback may change the state.
+	Ahead   int64
+	state   any
 	changes bool
 }
 
@@ -86,7 +85,7 @@ type Beginning struct {
 	Job Job
 	// Prepared has, in a [Prepare], the options that the earlier ones returned.
 	Prepared []Option
-	state    any // points to the variable
+	state    any
 }
 
 // State returns the state with which the run begins, nil in a hand-written loop.

@@ -11,54 +11,53 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// run is one run of a loop. Each batch reaches receive. take runs its iteration (iteration.go) or lets it wait in a
-// block (blocks.go). An agreement (together.go) decides where several processes must agree.
+// run is one run of a loop. Each batch reaches receive; take runs its iteration or lets it wait in a block. An
+// agreement decides where several processes must agree.
 type run[S, B any] struct {
 	settings
 	tasks     []Task[S, B]
 	turn      Turn[S, B]
-	batch     *B              // the newest, written by the data; the turn may have an earlier one
-	ctx       context.Context // ends the run
+	batch     *B // the newest; the turn may have an earlier one
+	ctx       context.Context
 	work      context.Context // for tasks and callbacks
 	agreement agreement
 	history   *History
-	latest    Logs // newest value of each name, if there are callbacks
+	latest    Logs
 	clock     clock
-	// readsClock is false if the time of an iteration cannot be observed: reading the clock takes longer than the rest
-	// of an iteration.
+	// readsClock is false if the time of an iteration cannot be observed: reading the clock takes longer than the rest.
 	readsClock, untilByClock bool
-	monitors                 bool       // a callback follows the values of an entry
+	monitors                 bool
 	size                     func() int // of the newest batch; nil if it counts as one
 	elapsed                  Elapsed
 	last                     lastIteration
 	reason                   Reason
-	stop                     error // the first request to stop
+	stop                     error
 	begun                    bool
-	endsEpoch                bool  // the newest batch is the last of its epoch
-	over                     bool  // no further batch is taken
-	failure                  error // of an iteration, or of the data
-	taken                    int64 // batches from the data
+	endsEpoch                bool
+	over                     bool
+	failure                  error
+	taken                    int64
 	early                    *early
-	shared                   int64 // of these, those that all processes have
+	shared                   int64 // those that all processes have
 	nextTaken                bool  // the newest batch belongs to the next iteration
-	changed                  bool  // a task of the present iteration has run
+	changed                  bool
 	acted                    bool  // anything but steps ran since the last agreement
-	refused                  error // in a job: an error of this process's data, before the agreement
+	refused                  error // in a job: an error of the data, before the agreement
 	halted                   bool  // in a job: the run ends after the batches that all have
-	interrupted              bool  // in a job: an Interrupter asks for a call
-	partial                  bool  // ended within an iteration that counts
+	interrupted              bool
+	partial                  bool // ended within an iteration that counts
 	expected                 expectedEntries
 	blocks                   blocks[B]
 	reading                  reading
 	source                   *source[B]
-	// activity is set before each call of code outside the loop. The error of a panic names it.
+	// activity names the code outside the loop that is running.
 	activity  activity
 	stage     string
 	observers []*hook
 }
 
-// lastIteration has the elapsed of the last whole iteration, as tasks, callbacks and history saw it. Tasks and
-// callbacks take time, and each schedule must see a timeline without gaps.
+// lastIteration has the elapsed of the last whole iteration, as tasks, callbacks and history saw it. These take time,
+// and each schedule must see a timeline without gaps.
 type lastIteration struct{ tasks, callbacks, history Elapsed }
 
 func (r *run[S, B]) start() error {
@@ -123,7 +122,7 @@ func (r *run[S, B]) startHooks() error {
 }
 
 func (r *run[S, B]) startTasks() error {
-	r.tasks = slices.Clone(r.tasks) // the loop's tasks serve other runs too
+	r.tasks = slices.Clone(r.tasks)
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		if t.start == nil {
@@ -137,7 +136,6 @@ func (r *run[S, B]) startTasks() error {
 	return nil
 }
 
-// needsClock reports whether the time at which an iteration begins can be observed.
 func (r *run[S, B]) needsClock() bool {
 	return r.untilByClock || r.keep.needs().clock ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
@@ -162,8 +160,8 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 	return err
 }
 
-// eachBatch passes each batch to receive. The source only sees that no further batch is wanted, not the error of an
-// iteration. left reports that the run ended without the source.
+// eachBatch passes each batch to receive. The source only sees that no further batch is wanted, not an error. left
+// reports that the run ended without the source.
 func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, nil
@@ -178,7 +176,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 			if !whole {
 				r.over, r.failure = true, r.located(shield.Caught(recover()))
 			}
-			r.at(atData) // also at the end, where the source still runs
+			r.at(atData)
 			s.enter()
 		}()
 		r.endsEpoch = last
@@ -218,7 +216,7 @@ func (r *run[S, B]) needsEpochs() bool {
 // so that the position of the data matches the state.
 func (r *run[S, B]) receive(failure error) (end bool, err error) {
 	switch {
-	case r.over: // the source read the state, which ended the run
+	case r.over: // the source's read of the state ended the run
 		return true, r.failure
 	case failure == nil:
 		r.taken++
@@ -252,7 +250,6 @@ func (r *run[S, B]) await(err error) error {
 	return err
 }
 
-// shielded calls f and converts a panic to an error that names the activity.
 func (r *run[S, B]) shielded(f func() error) error { return r.located(shield.Run(f)) }
 
 func (r *run[S, B]) shieldedEnd(f func() (end bool, err error)) (end bool, err error) {
@@ -271,7 +268,6 @@ func (r *run[S, B]) located(err error) error {
 	return err
 }
 
-// countFailed counts an iteration that failed if it is in the state.
 func (r *run[S, B]) countFailed() {
 	r.noteLatest(r.turn.Logs)
 	r.partial = r.changed
@@ -281,7 +277,7 @@ func (r *run[S, B]) countFailed() {
 	case r.last.history.Steps < r.elapsed.Steps: // it failed before its row was committed
 		r.clock.set(&r.elapsed)
 		r.keepRow()
-	case r.last.tasks.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0: // at the start or the end
+	case r.last.tasks.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0:
 		r.history.Commit(r.clock.at(r.elapsed), r.turn.Logs, 0)
 	}
 }
@@ -296,7 +292,7 @@ func (r *run[S, B]) endHooks(err error) error {
 		}
 		endErr := shield.Run(func() error {
 			r.at(ofHook(h))
-			// The callback must be able to close its files after a cancellation.
+			// It must be able to close its files after a cancellation.
 			return h.attendant.End(context.WithoutCancel(r.ctx), Ending{Report: r.reported(h), Reason: reason, Err: failure, Partial: r.partial})
 		})
 		if endErr == nil {

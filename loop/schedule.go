@@ -13,27 +13,25 @@ import (
 // and after an iteration, so tasks and loops can share it, and it is the same in a resumed run. The zero Schedule is
 // never due.
 type Schedule struct {
-	_    [0]func() // not comparable: some schedules have functions
-	name string
-	rule rule
-	err  error
-	// starts, ends: due before the first, after the last iteration of a run.
+	_            [0]func() // some schedules have functions
+	name         string
+	rule         rule
+	err          error
 	starts, ends bool
-	// compound: the name needs brackets within a longer one.
+	// compound: a longer name puts it in brackets.
 	compound bool
 }
 
 type rule interface {
 	due(before, after Elapsed) bool
-	// needs returns what the rule depends on besides steps.
 	needs() needs
 }
 
 type needs struct {
 	samples, epochs, clock bool
-	// joint: the rule may be due in a range of steps and in no single step of it, as "every 2 steps and every 3 steps"
-	// in the range of steps 2 and 3. inverse: the rule may be due in a step and not in the range, as "not every 2
-	// steps". Schedule.never asks a rule about the whole run as one range, so it does not trust these.
+	// joint: the rule may be due in a range of steps and in no single step of it, as "every 2 steps and every 3 steps".
+	// inverse: in a step and not in the range, as "not every 2 steps". never asks a rule about the whole run as one
+	// range, so it does not trust these.
 	joint, inverse bool
 }
 
@@ -111,7 +109,7 @@ func (s Schedule) String() string {
 // Due reports whether the schedule is due in an iteration from before to after.
 func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.rule.due(before, after) }
 
-// always reports whether the schedule is [EachStep], without the copies of a call of Due.
+// always avoids the copies of a call of Due.
 func (s *Schedule) always() bool {
 	_, each := s.rule.(always)
 	return each
@@ -123,7 +121,6 @@ func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 // Err returns the mistake in the schedule or its parts, or nil. [Loop.Run] returns it.
 func (s Schedule) Err() error { return s.err }
 
-// inside returns the error of s for a schedule that contains s.
 func (s Schedule) inside() error {
 	if s.err == nil || errors.As(s.err, new(*partError)) {
 		return s.err
@@ -153,8 +150,7 @@ func (s Schedule) zero() bool {
 	return s.name == "" && s.rule == nil && !s.starts && !s.ends && s.err == nil
 }
 
-// firstSteps returns up to n steps after from in which the schedule is due, and whether there may be more. It tries at
-// most searched steps.
+// firstSteps returns up to n due steps after from, and whether there may be more. It tries at most searched steps.
 func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, more bool) {
 	if s.rule == nil {
 		return nil, false
@@ -217,7 +213,6 @@ type when struct {
 	epochs bool
 }
 
-// dependsOnEpochs reports whether the result changes with the epochs alone.
 func dependsOnEpochs(f func(before, after Elapsed) bool) (depends bool) {
 	_ = shield.Run(func() error { // the run reports a panic with the schedule's name
 		for e := range int64(100) {
@@ -263,7 +258,7 @@ func byEpochs(p Period) bool {
 	return is
 }
 
-// checkPoint returns an error for a period at which nothing can begin; checkLength for one that cannot repeat.
+// checkPoint refuses periods at which nothing can begin, checkLength those that cannot repeat.
 func checkPoint(word string, p Period) error {
 	d, isDate := p.(Date)
 	switch {

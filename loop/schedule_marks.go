@@ -1,6 +1,6 @@
 package loop
 
-// marks is due in an iteration that reaches or crosses a mark in one unit, once for several marks.
+// marks is due once in an iteration that reaches or crosses marks.
 type marks struct {
 	unit Period
 	// following returns the first mark after x, or [never].

@@ -30,7 +30,7 @@ func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	return signals.Context(parent, func(s syscall.Signal) error { return &SignalError{s} })
 }
 
-// exitCode ignores a signal that arrived while callbacks ended: it has not ended the run.
+// exitCode ignores a signal that arrived while callbacks ended.
 func exitCode(err error) int {
 	var signalled *SignalError
 	switch {

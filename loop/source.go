@@ -59,10 +59,7 @@ type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
 
 func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
 
-// whole returns the data with the examples that a training leaves out: see [data.Set.Batches]. Batches of such a set in
-// a pipeline that lacks them are an error.
-//
-// [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
+// whole returns the data with the examples that a training leaves out. A pipeline that lacks them is an error.
 func whole[B any](data Source[B]) Source[B] {
 	if isNil(data) {
 		return data
@@ -73,7 +70,7 @@ func whole[B any](data Source[B]) Source[B] {
 	return From(abilities.WholeFrom(data))
 }
 
-// measures reports whether the tasks have a step and none that trains.
+// measures reports whether there are steps and none trains.
 func measures[S, B any](tasks []Task[S, B]) (all bool) {
 	for i := range tasks {
 		if t := &tasks[i]; t.steps && !t.measures {
@@ -90,26 +87,24 @@ func isNil[B any](data Source[B]) bool {
 	return data == nil || plain && d == nil
 }
 
-// epochsOf yields the batches of a run and whether each is the last of its epoch. Without an Until, the run leaves a
-// source after its first epoch. With an Until, it continues as long as the source; if Until is in epochs, it asks an
-// ended source again.
+// epochsOf yields the batches of a run and whether each is the last of its epoch. Without an Until, it leaves a source
+// after its first epoch. With an Until in epochs, it asks an ended source again.
 type epochsOf[B any] struct {
 	source Source[B]
 	from   Elapsed
 	until  Period
-	// ahead: something depends on epochs. A batch that does not know whether it ends its epoch then waits for the next
-	// one.
+	// ahead: something depends on epochs. A batch that does not know whether it ends its epoch waits for the next one.
 	ahead bool
 	early *early
-	// newest receives each batch before it is yielded, because copies of large batches cost time.
+	// newest receives each batch, because copies of large batches cost time.
 	newest *B
 }
 
-// early records a batch that is taken before the step of the previous batch, to know whether that one ends its epoch.
-// It is not part of the run, which an abandoned source must not hold.
+// early records a batch that is taken before the previous step. It is apart from the run, which an abandoned source
+// must not hold.
 type early struct {
-	asked atomic.Bool // the source was asked for it
-	taken bool        // it was taken, and the previous one is yielded
+	asked atomic.Bool
+	taken bool // and the previous one is yielded
 }
 
 func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
@@ -120,7 +115,7 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 	if p.early = e.early; p.early == nil {
 		p.early = new(early)
 	}
-	if p.once && e.from.Epochs > 0 { // the earlier run made its pass
+	if p.once && e.from.Epochs > 0 {
 		return
 	}
 	if isPlain {
@@ -154,7 +149,7 @@ func errSkipped(had, position int64) error {
 }
 
 type pass[B any] struct {
-	place   func() (epoch int64, last, known bool) // of newest; nil for batches without InEpoch
+	place   func() (epoch int64, last, known bool)
 	yield   func(last bool, err error) bool
 	newest  *B
 	skip    int64
@@ -162,9 +157,9 @@ type pass[B any] struct {
 	ahead   bool
 	plain   bool // the end of the iterator ends the epoch
 	once    bool // it ends with the epoch
-	stopped bool // no further batch is wanted
+	stopped bool
 	early   *early
-	held    B // the previous batch, while one is taken ahead
+	held    B
 }
 
 func (p *pass[B]) over(batches iter.Seq2[B, error]) {
@@ -189,7 +184,6 @@ func (p *pass[B]) over(batches iter.Seq2[B, error]) {
 	}
 }
 
-// overEpochs is over for runs that need to know which batch is the last of its epoch.
 func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 	var epoch int64
 	holds := false
@@ -206,7 +200,7 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 		if holds {
 			p.held = *p.newest
 		}
-		*p.newest = batch // a loop variable would be allocated for each batch
+		*p.newest = batch // a loop variable would be allocated
 		if p.place != nil && err == nil {
 			epoch, last, known = p.place()
 		}
@@ -237,7 +231,7 @@ func (p *pass[B]) give(last bool, err error) bool {
 	return !p.stopped
 }
 
-// placeOf returns a function that asks *batch for its place in an epoch, nil for batches without InEpoch.
+// placeOf returns nil for batches without InEpoch.
 func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
 	// A pointer in an interface needs no allocation.
 	if e, ok := any(batch).(abilities.InEpoch); ok {

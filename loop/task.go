@@ -107,18 +107,17 @@ type Turn[S, B any] struct {
 
 // Task changes the state or logs something, on a schedule.
 type Task[S, B any] struct {
-	name string
-	when Schedule
-	do   func(ctx context.Context, turn *Turn[S, B]) error
-	// start, if not nil, makes do for each run.
+	name  string
+	when  Schedule
+	do    func(ctx context.Context, turn *Turn[S, B]) error
 	start func() func(ctx context.Context, turn *Turn[S, B]) error
-	// ignoresTime: the user's function does not see the time of the iteration.
+	// ignoresTime: the function does not see the time of the iteration.
 	ignoresTime bool
 	steps       bool
 	measures    bool
 	evaluates   bool
-	block       blockStepper[S, B]   // nil if it makes one step at a time
-	await       abilities.Awaiter[S] // nil if its steps are over when they return
+	block       blockStepper[S, B] // nil if it makes one step at a time
+	await       abilities.Awaiter[S]
 	evaluation  abilities.Evaluator[S]
 	err         error
 }

@@ -46,8 +46,6 @@ func hashOf(text string) int64 {
 	return int64(h.Sum32())
 }
 
-// differing returns the error for processes whose setups differ, as those of ranks a and b do, with the first
-// difference.
 func (p *ranks[S, B]) differing(a, b int) error {
 	list := p.ofAll()
 	for i := 0; ; i++ {

@@ -22,7 +22,7 @@ func (p *ranks[S, B]) next(end bool, failure error) (bool, error) {
 	if p.refused != nil {
 		return false, nil
 	}
-	if end && p.reason != DataEnded { // the iteration ended the run before anything else did
+	if end && p.reason != DataEnded { // the iteration ended the run first
 		p.halted = false
 	}
 	return end || p.halted, nil
@@ -102,14 +102,13 @@ func (p *ranks[S, B]) askInterrupters() {
 	}
 }
 
-// differ returns the error for batches that differ. The processes do not meet again.
+// differ returns an error after which the processes do not meet again.
 func (p *ranks[S, B]) differ(format string, args ...any) error {
 	p.leaveOut(p.taken)
 	p.met, p.reason = true, Failed
 	return p.errorAt("data", fmt.Errorf("the batches of the processes differ: "+format+": each batch must count the same number of samples in all of them", args...))
 }
 
-// uneven returns the error for data that ends earlier in one process.
 func (p *ranks[S, B]) uneven(most, least int64, a, b int) error {
 	if most == least {
 		return p.errorAt("data", fmt.Errorf("the data ended after %d batches in some of the processes and not in others: it must have equally many in each", most))
