@@ -6,16 +6,15 @@ import (
 	"sync"
 )
 
-// Aggregation computes one value from the values logged under one name, such as those of an [Evaluation]. The zero
-// Aggregation takes the newest value, which may be of any kind.
+// Aggregation computes one value from the values logged under one name. The zero Aggregation takes the newest value.
 //
 // By default [Losses] and [Metrics] get the mean weighted by the examples of each batch, or the plain mean if no row
 // had examples (as rows of [AtEnd]). Other collections get the newest value.
 type Aggregation struct {
 	// Name appears in errors. An Aggregation with a Name needs Of.
 	Name string
-	// Of computes the value from the numbers of all rows with the name, oldest first, and the examples in their
-	// batches. There is at least one row.
+	// Of computes the value from the numbers of all rows with the name, at least one, oldest first, and the examples in
+	// their batches.
 	Of func(values, samples []float64) float64
 }
 
@@ -39,7 +38,7 @@ func checkAggregations(as map[Collection]Aggregation) error {
 	return errors.Join(errs...)
 }
 
-// Aggregate returns one entry for each name in the history. The values are read when the entry is read.
+// Aggregate returns one entry for each name in the history. An entry reads the values when it is read.
 func (h *History) Aggregate(as map[Collection]Aggregation) Logs {
 	var entries []Entry
 	for _, c := range h.columns {

@@ -12,42 +12,41 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Callback is an [Option] that is called after the tasks of an iteration. One value serves any number of runs. Most
-// functions of package callbacks return one. A hand-written loop calls Start, then Watch in each pass in which it is
-// due, then End.
+// Callback is an [Option] that is called after the tasks of an iteration. One value serves any number of runs. A
+// hand-written loop calls Start, then Watch in each pass in which it is due, then End.
 type Callback struct {
 	// Name appears in errors and in the plan.
 	Name string
-	// When selects the iterations. WhenRun, if set, computes the schedule from the beginning and the end of a run.
+	// When selects the iterations. WhenRun, if set, computes it from the beginning and the end of a run.
 	When    Schedule
 	WhenRun func(Beginning) Schedule
-	// Entry, if set, restricts the calls to iterations that logged a value under this name (see [Logs.Get]), such as
+	// Entry, if set, restricts the calls to iterations that logged a value under this name ([Logs.Get]), such as
 	// "loss_test". When may then be left out. If every task has run and none logged the name, the run ends with an
 	// error.
 	Entry string
-	// Needs are further names that some task must log in some iteration, with the same error.
+	// Needs are further names that some task must log in some iteration.
 	Needs []string
 	// Monitor reports that the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
 	// Order sorts the callbacks of a run, default 0: started and called from lowest to highest, ended in reverse. Equal
 	// ones keep the order of the options.
 	Order int
-	// AtRank0 runs the callback only in the process of rank 0 (see [Job]), for example to write or show numbers, which
-	// are equal in all processes. It must not need the other processes, as reading a sharded state does.
+	// AtRank0 runs the callback only in the process of rank 0 ([Job]), for example to write numbers, which are equal in
+	// all processes. It must not need the other processes, as reading a sharded state does.
 	AtRank0 bool
 	// Changes makes it a change, which may change the state ([Report.SetState]). The run calls changes before it
-	// extends the history and before the other callbacks. A change runs in all processes: AtRank0 is an error.
+	// extends the history and before the other callbacks. AtRank0 is then an error.
 	Changes bool
-	// Start is called when a run starts and returns the Attendant of that run. An error ends the run. One that wraps
-	// [ErrStop] ends it without an error before its first iteration, because the resumed run had already ended.
+	// Start is called when a run starts. An error ends the run. One that wraps [ErrStop] ends it without an error
+	// before its first iteration, because the resumed run had already ended.
 	Start func(Beginning) (Attendant, error)
 	// Err is a mistake in the callback, which a run returns before anything starts.
 	Err error
 }
 
-// Attendant is what a [Callback] starts for one run. It may have a method Interrupts() bool to ask for a call outside
-// its schedule, for example after a failed save in the background. The run calls it after each iteration, or before a
-// step that may wait in a block; true ends the block. It must be fast.
+// Attendant is started by a [Callback] for one run. It may have a method Interrupts() bool to ask for a call outside
+// its schedule, for example after a failed save. The run calls it after each iteration, or before a step that may wait
+// in a block; true ends the block. It must be fast.
 type Attendant interface {
 	// Watch is called in each iteration in which the callback is due. An error ends the run; [ErrStop] ends it after
 	// the iteration.
@@ -56,7 +55,7 @@ type Attendant interface {
 	End(ctx context.Context, ending Ending) error
 }
 
-// Watch returns a [Callback] that calls a function, as the Watch of an [Attendant], in the iterations of a schedule.
+// Watch returns a [Callback] that calls a function in the iterations of a schedule.
 func Watch(when Schedule, watch func(ctx context.Context, report Report) error) Callback {
 	return Callback{When: when, Start: startWatch(watch)}
 }
@@ -153,7 +152,6 @@ func (h *hook) before(other *hook) int {
 	return cmp.Or(cmp.Compare(h.Order, other.Order), change(h)-change(other))
 }
 
-// String returns the schedule and the name.
 func (c Callback) String() string {
 	if c.When.zero() && c.Entry == "" && c.Name != "" {
 		return c.Name

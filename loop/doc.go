@@ -12,21 +12,17 @@
 // # An iteration
 //
 // The loop makes one iteration for each batch. It counts the step, runs the tasks that are due, runs the changes that
-// are due ([Callback] with Changes), adds the logs to the history, and calls the other callbacks that are due. The run
-// then ends if a task or callback returned [ErrStop], if [Until] is reached, or if the context ended.
-//
-// An iteration counts as one finished step: Every(Steps(100)) is due in iterations 100, 200, and so on.
-// [Schedule.AndAtStart] adds the start of the run.
+// are due ([Callback] with Changes), adds the logs to the history, and calls the other callbacks that are due.
+// Every(Steps(100)) is due in iterations 100, 200, and so on; [Schedule.AndAtStart] adds the start of the run.
 //
 // # Ends of a run
 //
-// A run ends with its data, with [Until], with an [ErrStop], with its context (see [WithSignals]), or with an error. A
-// panic becomes an error. In each case [Result] has the last good state, the counts and the reason, and the run ends
-// each callback.
+// A run ends with its data, with [Until], with an [ErrStop], with its context ([WithSignals]), or with an error. A
+// panic becomes an error. In each case [Result] has the last good state, the counts and the reason.
 //
 // # Nested loops, blocks, several processes
 //
 // An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A [Stepper] with StepBlock
-// receives several batches at once where nothing else is due between them, with the same results. If the state belongs
-// to several processes ([Job]), all of them run the same loop and agree on each decision.
+// receives several batches at once where nothing else is due between them. If the state belongs to several processes
+// ([Job]), all of them run the same loop and agree on each decision.
 package loop

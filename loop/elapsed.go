@@ -38,7 +38,7 @@ func (e *Elapsed) set(o *Elapsed) {
 func (e *Elapsed) count(o Elapsed) { e.Steps, e.Samples, e.Epochs = o.Steps, o.Samples, o.Epochs }
 
 // Check returns an error for steps, samples, epochs or a time outside 0 to 2^62, so that sums and differences do not
-// overflow. [Continue] and files of a history check theirs.
+// overflow.
 func (e Elapsed) Check() error {
 	switch {
 	case e.Steps < 0 || e.Samples < 0 || e.Epochs < 0 || e.Time < 0:
@@ -49,8 +49,7 @@ func (e Elapsed) Check() error {
 	return nil
 }
 
-// Reached reports whether e is at p or beyond it; a nil p is never reached. To end at the first of several periods,
-// stop by a schedule: At(Steps(100)).Or(At(Time(time.Hour))).
+// Reached reports whether e is at p or beyond it; a nil p is never reached.
 func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length() }
 
 // Period is a length of a run in [Steps], [Samples], [Epochs] or [Time], or a [Date].

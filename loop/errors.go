@@ -7,12 +7,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// ErrStop is returned by a task or callback to end the run after the current iteration without an error. The run still
-// uses the state and logs that a task returns with it, and runs the other tasks and callbacks of the iteration.
+// ErrStop is returned by a task or callback to end the run after the current iteration without an error. The run uses
+// the state and logs that a task returns with it, and runs the rest of the iteration.
 var ErrStop = errors.New("stop")
 
 // ErrPause is an [ErrStop] that ends this run and not the training: a resumed run makes further iterations. After
-// another ErrStop a training stays ended (see [Continue]).
+// another ErrStop it makes none ([Continue]).
 var ErrPause error = pause{}
 
 type pause struct{}
@@ -26,9 +26,8 @@ var errNoSchedule = errors.New("no schedule given; where it is never to be due, 
 
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 
-// PanicError is the error for a panic or a [runtime.Goexit] in a task, a callback or the data. Value is the value of
-// the panic and is wrapped if it is an error. Where is the innermost line of the user's code. Stack is the stack of the
-// goroutine, which the text omits.
+// PanicError is the error for a panic or a [runtime.Goexit] in a task, a callback or the data. It wraps Value, the
+// value of the panic, if that is an error. Where is the innermost line of the user's code. Stack is not in the text.
 type PanicError = shield.Panic
 
 // scheduleFault names the schedule of a panic in [When]. Setting an activity for each schedule would cost time in each

@@ -23,11 +23,11 @@ type Evaluation[S, B any] struct {
 	Prefix bool
 	// Aggregate combines the values of all batches, by collection.
 	Aggregate map[Collection]Aggregation
-	// KeepState gives the outer loop the state at the end of the evaluation, which is otherwise dropped. A state that
-	// changes in place keeps changes of the steps in either case.
+	// KeepState gives the outer loop the state at the end of the evaluation, which is otherwise dropped. Changes in
+	// place stay in either case.
 	KeepState bool
-	// Reset resets the metrics in a state before the first batch and, for a state that changes in place, after the
-	// last. A step with the method BeginEvaluation ([Stepper]) does not need it.
+	// Reset resets the metrics in a state before the first batch and, if the state changes in place, after the last. A
+	// step with BeginEvaluation ([Stepper]) does not need it.
 	Reset func(ctx context.Context, state S) (S, error)
 	// Loop has the step and may have other tasks.
 	Loop Loop[S, B]
@@ -37,18 +37,16 @@ type Evaluation[S, B any] struct {
 	Options []Option
 }
 
-// Evaluate makes an evaluation of a step on data. The outer iteration gets one entry for each name that the step logs,
-// such as accuracy_test.
-//
-// It makes one pass over the data, or ends with [Until] among the options. Data without a batch is an error. An
+// Evaluate makes an evaluation of a step on data: one pass, or until the [Until] among the options. The outer iteration
+// gets one entry for each name that the step logs, such as accuracy_test. Data without a batch is an error. An
 // [ErrStop] within it ends only the evaluation.
 func Evaluate[S, B any](name string, step Stepper[S, B], data Source[B], options ...Option) Evaluation[S, B] {
 	return Evaluation[S, B]{Name: name, Loop: New(On(EachStep, step)), Data: data, Options: slices.Clone(options)}
 }
 
-// On makes a task of the evaluation. A run reports mistakes in the evaluation or its options before it starts. An entry
-// that the iteration already has is an error. With [Schedule.AndAtStart] the state is evaluated before the first step,
-// but not in a run that continues another.
+// On makes a task of the evaluation. A run reports its mistakes before it starts. An entry that the iteration already
+// has is an error. With [Schedule.AndAtStart] the state is evaluated before the first step, but not in a run that
+// continues another.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, evaluates: true, err: e.check(), do: func(ctx context.Context, turn *Turn[S, B]) error {
 		result, logs, err := e.run(ctx, turn.State)
@@ -70,8 +68,7 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 }
 
 // Run evaluates once. The result's history has a row for each batch; the logs have one aggregated value for each name.
-// Without KeepState the result's State is the given one. The error of a cancelled evaluation wraps the cause of the
-// context.
+// Without KeepState the result's State is the given one.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
 	if err = e.check(); err == nil {

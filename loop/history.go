@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// History has the logs of a run: one row for each iteration that logged anything and was kept (see [Keep] and [Thin]).
-// The zero History is empty. It is not safe for concurrent use.
+// History has the logs of a run: one row for each iteration that logged anything and was kept ([Keep], [Thin]). The
+// zero History is empty. It is not safe for concurrent use.
 //
 // Names are those of [Logs.Get], looked up in the whole history: a name that is a loss in one row and a metric in
 // another is ambiguous. The collection "elapsed" has the progress at each row:
@@ -22,7 +22,7 @@ import (
 //	elapsed.epochs   complete passes over the data
 //	elapsed.date     seconds since 1970, NaN if the run had no date
 //
-// A [Value] is read from the device when it is first needed, and is then kept as a number. An array is not kept.
+// A [Value] is read when it is first needed, and is then kept as a number. An array is not kept.
 type History struct {
 	most    int   // limit of rows, or 0: see [Thin]
 	every   int64 // thinned: it keeps rows whose number this divides
@@ -173,8 +173,8 @@ func (h *History) cursors() []cursor {
 	return all
 }
 
-// Collect returns the values of the rows that have all of the names: one list per name, of equal length, oldest first.
-// The lists are empty if no row has all. A name that no row has is an error that wraps [ErrNoEntry].
+// Collect returns the values of the rows that have all of the names: one list per name, of equal length, oldest first,
+// maybe empty. A name that no row has is an error that wraps [ErrNoEntry].
 func (h *History) Collect(names ...string) ([][]float64, error) {
 	cursors := make([]cursor, len(names))
 	for i, name := range names {

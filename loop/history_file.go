@@ -19,8 +19,8 @@ func (h *History) WriteJSON(w io.Writer) error { return written(records.WriteJSO
 func (h *History) WriteCSV(w io.Writer) error { return written(records.WriteCSV(w, h.records)) }
 
 // ReadJSON adds the rows of an array that [History.WriteJSON] wrote, or of consecutive objects as in a file of
-// callbacks.JSONL. Steps, samples and time are 0 to 2^62. An error names its place. The rows before it have been added:
-// of a file that a crash truncated, all but the last row.
+// callbacks.JSONL. Steps, samples and time are 0 to 2^62. An error names its place; the rows before it have been added,
+// so of a file that a crash truncated all but the last row.
 func (h *History) ReadJSON(r io.Reader) error { return read(records.ReadJSON(r, h.add)) }
 
 // ReadCSV adds the rows of a table that [History.WriteCSV] or callbacks.CSV wrote, as [History.ReadJSON] does. Only the

@@ -2,10 +2,10 @@ package loop
 
 import "fmt"
 
-// Thin limits the history to this many rows, spread over the whole run: every k-th row and the newest. rows must be
-// positive. It bounds the memory, also on the device. If there are too many rows, it doubles k and drops every second
-// row without reading its values. Rows that a callback follows ([Callback].Monitor) are kept in addition, for a resumed
-// run. [History.Mean] is then the mean of the remaining rows.
+// Thin limits the history, and its memory on the device, to this many rows (at least 1), spread over the whole run:
+// every k-th row and the newest. If there are too many rows, it doubles k and drops every second row without reading
+// its values. Rows that a callback follows ([Callback].Monitor) are kept in addition. [History.Mean] is then the mean
+// of the remaining rows.
 func Thin(rows int) Option {
 	return setting(func(s *settings) {
 		if rows <= 0 {

@@ -18,11 +18,11 @@ import (
 //
 // and the result is not nil: its steps are then one program of all processes, which exchange numbers.
 //
-// Tasks, callbacks, their schedules and the logged names must be the same in all processes, and all must make the same
-// steps; otherwise they wait for each other without end. [Callback].AtRank0 is for work of one process. The processes
-// agree on each decision of a clock, a signal, the data or an error. A context that ends in one process ends all runs
-// at the same border between iterations, as do an [ErrStop], an error, a panic and the end of the data. A schedule of
-// time uses the time that was agreed before the iteration, so it may be due one iteration later than in one process.
+// All processes must have the same tasks, callbacks, schedules and logged names, and make the same steps; otherwise
+// they wait for each other without end. They agree on each decision of a clock, a signal, the data or an error. A
+// context that ends in one process ends all runs at the same border between iterations, as do an [ErrStop], an error, a
+// panic and the end of the data. A schedule of time uses the time that was agreed before the iteration, so it may be
+// due one iteration late.
 //
 // The context of a task or callback does not end with that of the run, because one process would then leave its
 // iteration alone. A run within it, as an [Evaluation], does end with the outer context. A job makes one run at a time.

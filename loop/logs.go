@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/columns"
 )
 
-// Collection groups log entries by kind. Any name without a dot is allowed. "elapsed" is reserved for the history,
-// which drops entries that a task logs in it.
+// Collection groups log entries by kind. Any name without a dot is allowed. The history drops entries in "elapsed",
+// which is reserved.
 type Collection string
 
 const (
@@ -168,7 +168,7 @@ func (l *Logs) update(other Logs) {
 	}
 }
 
-// view shares the entries until l or the view changes.
+// update is Merge in place, for logs that no other logs share.
 func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)]}
 }
@@ -176,7 +176,7 @@ func (l Logs) view() Logs {
 // Clone returns an independent copy.
 func (l Logs) Clone() Logs { return Logs{entries: slices.Clone(l.entries)} }
 
-// Suffix returns a copy with "_" and the suffix appended to each name. An empty suffix changes nothing.
+// view returns the same logs; setting an entry in the view does not change l.
 func (l Logs) Suffix(suffix string) Logs { return l.renamed("", suffix) }
 
 // Prefix returns a copy with the prefix and "_" before each name.
@@ -225,11 +225,10 @@ func (l Logs) Float(name string) (float64, error) {
 	return v, nil
 }
 
-// Value is a logged value that is read lazily. Float may wait for a device. It may be called more than once and must
-// return the same result.
+// Value is a logged value that is read lazily. Float may wait for a device, may be called again, and then must return
+// the same result.
 //
-// A Value that may be more than a number, such as an array or a text, also has the method Any() (any, error), which may
-// wait for a device. Files of a history leave out values that are not numbers.
+// A Value that may be more than a number, such as an array or a text, also has the method Any() (any, error).
 type Value interface {
 	// Float returns the number, or an error for another value.
 	Float() (float64, error)

@@ -32,10 +32,10 @@ type Result[S any] struct {
 // goroutine of the run.
 //
 // If the context ends, the run ends at the next border between iterations, and the error wraps the cause of the
-// context. A task, callback or step that blocks also blocks the run; each receives the context. A step that begins
-// after the context ended, and a compilation, cannot be interrupted. A run that waits for data waits half a second for
-// a batch, which still has its iteration, so that the position of the data matches the state. Otherwise the run ends
-// and abandons the goroutine in the source ([ErrSourceLeft]).
+// context. A task, callback or step that blocks also blocks the run; each receives the context. A compilation, and a
+// step that begins after the context ended, cannot be interrupted. A run waits half a second for a batch, which still
+// has its iteration, so that the position of the data matches the state. Then it abandons the goroutine in the source
+// ([ErrSourceLeft]).
 //
 // Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic or a [runtime.Goexit] in
 // a task, a callback or the data becomes a [*PanicError].

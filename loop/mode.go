@@ -10,8 +10,8 @@ import (
 )
 
 // Mode determines whether lower or higher values of an entry are better. The zero Mode decides by the last known word
-// in the name of the entry: Lowest for losses and errors, Highest for accuracies, precisions and similar metrics.
-// "accuracy_test" is an accuracy, "auc_loss" a loss. A name without a known word is an error.
+// in the name of the entry: Lowest for losses and errors, Highest for accuracies and similar metrics. "accuracy_test"
+// is an accuracy, "auc_loss" a loss. A name without a known word is an error.
 type Mode int
 
 const (
@@ -76,8 +76,7 @@ func (m Mode) Against(entry string) error {
 	return fmt.Errorf("the mode is %s, and by its name %q is better the %s it is: take %s, or none", m, entry, which[known], strings.ToUpper(known.String()[:1])+known.String()[1:])
 }
 
-// Better reports whether v is better than best by more than delta. NaN and infinities are never better: after a loss of
-// -Inf, no value could be.
+// Better reports whether v is better than best by more than delta. NaN and infinities are never better.
 func (m Mode) Better(v, best, delta float64) bool {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):

@@ -30,13 +30,12 @@ func Options(options ...Option) Option {
 }
 
 // Prepare is an option that is made when a run starts: each run calls f once, in the order of the options, before it
-// checks them. The option that f returns, such as [Continue], takes its place; nil adds nothing. f may change the state
-// of the run ([Beginning.State]). An error or a panic of f ends the run before anything starts. In a [Job], all
-// processes call f.
+// checks them. The returned option, such as [Continue], takes its place; nil adds nothing. f may change the state of
+// the run ([Beginning.State]). An error or a panic of f ends the run before anything starts. In a [Job], all processes
+// call f.
 //
-// A Continue that f returns replaces one among the other options. A returned option that is an [io.Closer] is closed
-// after the callbacks have ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a
-// Prepare.
+// A returned Continue replaces one among the other options. A returned [io.Closer] is closed after the callbacks have
+// ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
 func Prepare(name string, f func(ctx context.Context, from Beginning) (Option, error)) Option {
 	return preparation{name, f}
 }
@@ -139,7 +138,7 @@ func (s *settings) beginning() Beginning {
 }
 
 // Until ends the run when the period is reached, counted from the start of the first of the runs that continue each
-// other (see [Continue]). With a period of zero the run makes no iteration. A negative period is an error.
+// other ([Continue]). With a period of zero the run makes no iteration. A negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -154,8 +153,8 @@ func Until(p Period) Option {
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
 // MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to iterations in which a schedule
-// is due. A patience then counts these iterations: epochs with Every(Steps(n)), if n is the steps of an epoch. Such a
-// callback does not divide blocks of steps.
+// is due. A patience then counts these: epochs with Every(Steps(n)), if n is the steps of an epoch. Such a callback
+// does not divide blocks of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {
@@ -165,9 +164,8 @@ func MonitorsWhen(when Schedule) Option {
 	})
 }
 
-// Continue continues an earlier run. The run counts from elapsed, as in the earlier [Result], adds rows to history,
-// which may be nil, and begins its data after the batches of the earlier run. An elapsed that [Elapsed.Check] refuses
-// is an error.
+// Continue continues an earlier run: it counts from elapsed, as in the earlier [Result], adds rows to history, which
+// may be nil, and begins the data after the earlier batches. An elapsed that [Elapsed.Check] refuses is an error.
 //
 // stop is the [Result].Stop of an earlier run that was stopped, and must wrap [ErrStop]. The new run then makes no
 // iteration, and its Result.Stop is stop. A run that callbacks.StopEarly stopped needs none, because its history shows

@@ -42,8 +42,8 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //		}
 //	}
 //
-// An error of the data or the options is yielded once and ends the sequence. There is no context: data that blocks also
-// blocks the loop. Over counts epochs if the batches report them ([Stepper]) or Until is in [Epochs].
+// An error of the data or the options is yielded once and ends the sequence. Data that blocks also blocks the loop.
+// Over counts epochs if the batches report them ([Stepper]) or Until is in [Epochs].
 func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

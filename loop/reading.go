@@ -12,8 +12,8 @@ import (
 
 // SingleSteps makes each step before the run takes the next batch, so StepBlock ([Stepper]) receives one batch at a
 // time. It is for data that depends on the steps other than through the state, such as by a file, and for data that
-// reads the state in a [Job]. data.Prefetch takes batches ahead nevertheless. So does a run in [Epochs] whose batches
-// do not report the end of an epoch (see [Stepper]), by one.
+// reads the state in a [Job]. data.Prefetch takes batches ahead nevertheless, and a run in [Epochs] takes one if the
+// batches do not report the end of an epoch ([Stepper]).
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
 // reading lets goroutines read the state while batches wait for their steps. The first reader makes these steps, if the

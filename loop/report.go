@@ -15,9 +15,8 @@ type Report struct {
 	// Stop is the first request to stop, as in [Result].Stop, or nil.
 	Stop error
 	// Ahead is the number of batches that were taken from the data and are not in the state, without those of
-	// data.Prefetch. It is 0, with two exceptions: after a step failed or returned [ErrStop] within a block; and in a
-	// run in [Epochs] whose batches do not report the end of an epoch (see [Stepper]), where it is 1 except at the last
-	// batch.
+	// data.Prefetch. It is 0, except after a step failed or returned [ErrStop] within a block. In a run in [Epochs]
+	// whose batches do not report the end of an epoch ([Stepper]), it is 1 except at the last batch.
 	Ahead   int64
 	state   any
 	changes bool
@@ -60,7 +59,7 @@ type Ending struct {
 	// Err is the error of the run, or nil.
 	Err error
 	// Partial reports that the last iteration counts but was not completed, for example because an evaluation after the
-	// training step was cancelled. A run resumed from this state lacks the rest of that iteration.
+	// training step was cancelled.
 	Partial bool
 }
 
@@ -74,8 +73,8 @@ type Beginning struct {
 	// From is the beginning of the run. History has the rows of the earlier run that it continues, or is nil.
 	From    Elapsed
 	History *History
-	// Skipped is the number of batches of the earlier run that plain data ([Data]) yields again and the run leaves out.
-	// It is 0 for another [Source], and in a [Prepare].
+	// Skipped is the number of batches of the earlier run that plain data ([Data]) yields again and the run leaves out,
+	// otherwise 0. In a [Prepare] it is 0.
 	Skipped int64
 	// Until is the end of the run, or nil.
 	Until Period

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// ErrSourceLeft is wrapped by the error of a run that abandoned its data source: the context ended, and within half a
-// second the source neither yielded a batch nor ended. The goroutine of the source continues, and may use its
-// resources, until the source returns.
+// ErrSourceLeft is wrapped by the error of a run that abandoned its data source: within half a second after the context
+// ended, the source neither yielded a batch nor ended. The goroutine of the source continues until the source returns.
 var ErrSourceLeft = errors.New("the data source did not come back within " + sourceGrace.String() + ": it is left behind, with its goroutine")
 
 const (

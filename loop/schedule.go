@@ -10,8 +10,7 @@ import (
 )
 
 // Schedule selects the iterations in which a task or callback is due. It is a pure function of what had elapsed before
-// and after an iteration, so tasks and loops can share it, and it is the same in a resumed run. The zero Schedule is
-// never due.
+// and after an iteration, so tasks and loops can share it. The zero Schedule is never due.
 type Schedule struct {
 	_            [0]func() // some schedules have functions
 	name         string
@@ -88,8 +87,8 @@ func (s Schedule) extend(word string) Schedule {
 }
 
 // When returns a schedule that is due where a function of what had elapsed before and after the iteration returns true.
-// The function must be pure. A run calls it in every iteration. When itself calls it, to find out whether the run must
-// count epochs for it. Errors contain the name.
+// The function must be pure. A run calls it in every iteration; When itself calls it to find out whether it depends on
+// epochs. Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {

@@ -14,9 +14,9 @@ func After(p Period) Schedule {
 	return Schedule{name: named("after", p), rule: reached{p}}
 }
 
-// Then returns a schedule that is s up to a point and next after it. The point counts from the start of the run. next
-// counts from the point in its unit: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other
-// units count from the start of the run.
+// Then returns a schedule that is s up to a point, counted from the start of the run, and next after it. next counts
+// from the point in its unit: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other units
+// count from the start of the run.
 //
 // The iteration that reaches the point belongs to s. If samples or time cross the point within an iteration, s decides
 // about the part before the point and next about the part after it. Points of one unit must be ascending: s.Then(p,

@@ -20,12 +20,12 @@ func (e *SignalError) Error() string { return e.Signal.String() }
 func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 
 // WithSignals returns a context that the first SIGINT (Ctrl-C), SIGTERM or SIGHUP cancels with a [*SignalError] as its
-// cause. A run then ends at the next border between iterations (see [Loop.Run]). The second signal ends the process at
+// cause. A run then ends at the next border between iterations ([Loop.Run]). The second signal ends the process at
 // once. A SIGHUP that is ignored, as under nohup, remains ignored. Call stop when the run is over; signals then have
 // their earlier effect.
 //
 // Until then a write to a standard output or error without a reader (a pipe to head, a closed terminal) returns an
-// error. Without WithSignals, Go ends the process. callbacks.ProgressBar and callbacks.Lines never end the process.
+// error. Without WithSignals, Go ends the process.
 func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	return signals.Context(parent, func(s syscall.Signal) error { return &SignalError{s} })
 }
@@ -44,8 +44,7 @@ func exitCode(err error) int {
 
 // Exit ends the program if err is not nil: it prints err by the standard logger and exits with the
 // [SignalError.ExitCode] of the signal that ended the run, or with 1. Deferred calls do not run. In a job of package
-// dist it reports the error to the other processes, which end too. It can replace the panic of package must in a
-// program's main:
+// dist it reports the error to the other processes, which end too. A main can use it for package must:
 //
 //	must.M = loop.Exit
 func Exit(err error) {

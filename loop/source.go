@@ -19,7 +19,7 @@ import (
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
 	// From returns the batches from a position on, each with a nil error. They end with their epoch, or continue into
-	// the next epoch if the batches report where an epoch ends (see [Stepper]). An error ends the run.
+	// the next if the batches report where an epoch ends ([Stepper]). An error ends the run.
 	From(position int64) iter.Seq2[B, error]
 }
 
@@ -27,8 +27,7 @@ type Source[B any] interface {
 // leaves out the earlier batches. If [Until] is in [Epochs], the run ranges over it once per epoch.
 //
 // A batch must not change until its step is over; a block of steps holds several. The iterator runs on a goroutine of
-// the run. If it waits for something, it should end when the context of the run ends. Otherwise the run abandons it
-// (see [Loop.Run]).
+// the run. If it waits for something, it should end when the context of the run ends ([Loop.Run]).
 type Data[B any] func(yield func(B, error) bool)
 
 // From skips the batches before the position. Fewer batches than that are an error.

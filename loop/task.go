@@ -22,8 +22,8 @@ import (
 //
 //	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 //
-// which resets their metrics before the first batch of an [Evaluation]. The evaluation calls end after its last batch,
-// also after an error, to restore the earlier metrics. Steps that may train nothing have
+// which resets their metrics before the first batch of an [Evaluation]. end restores the earlier metrics after its last
+// batch, also after an error. Steps that may train nothing have
 //
 //	Measures() bool
 //
@@ -52,9 +52,8 @@ import (
 //
 // which calls the functions registered earlier, then registers f. The state calls f on any goroutine before each read,
 // and returns an error of f in place of the value. While the data source has control, f makes the waiting steps, so
-// each read shows every step whose batch was handed out. On a goroutine of data.Prefetch or data.ParallelMap, which
-// take batches ahead, f returns an error. A state of several processes has a method Job, see [Job]. checkpoint.State
-// has the methods that save a state.
+// each read shows every step whose batch was handed out. On a goroutine of data.Prefetch or data.ParallelMap, f returns
+// an error. [Job] has the method of a state of several processes, checkpoint.State the methods to save one.
 //
 // # Blocks
 //
@@ -71,8 +70,7 @@ import (
 // BlockSize returns the largest number of steps in a block, when a run starts. Below 2 the loop calls Step. Otherwise
 // it calls only StepBlock, also for a single batch, so that a step computes the same in blocks of any length. StepBlock
 // makes the steps in order and returns the logs of each, with the same names. With an error, ErrStop included, it
-// returns the logs of the steps before the error and the state after them. A panic loses all steps of the block. If
-// StepBlock ends early because the context ended, batches that were taken are not in the state ([Report].Ahead).
+// returns the logs of the steps before the error and the state after them. A panic loses all steps of the block.
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }
@@ -122,8 +120,7 @@ type Task[S, B any] struct {
 	err         error
 }
 
-// On makes a task of a [Stepper]. The text of a Stepper that is a [fmt.Stringer] is the name of the task. An
-// [Evaluation] has its own method On.
+// On makes a task of a [Stepper], whose text as a [fmt.Stringer] is the name of the task.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -179,7 +176,6 @@ func (t Task[S, B]) WithErr(err error) Task[S, B] {
 	return t
 }
 
-// String returns the schedule and the name.
 func (t *Task[S, B]) String() string { return label(t.when, t.name) }
 
 func (t *Task[S, B]) activity() activity { return activity{of: t, name: t.name, task: true} }
