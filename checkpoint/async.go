@@ -17,7 +17,7 @@ import (
 // that must not be replaced.
 type Async struct {
 	folder  *Folder
-	another []Step // of another run, for the first save to remove; only work uses it
+	another []Step // of another run; the first save removes them
 
 	mu       sync.Mutex
 	idle     sync.Cond
@@ -86,7 +86,7 @@ func (a *Async) copy(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// begin returns buffers to copy into: those of the waiting checkpoint, which is dropped, or of a finished one.
+// begin returns the buffers of the waiting checkpoint, which is dropped, or of a finished one.
 func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +146,7 @@ func (a *Async) Check() error {
 
 func (a *Async) hasFailed() bool { return a.failing.Load() }
 
-// writing reports whether this process, or one that saves with it, has tensors to write.
+// writing reports whether this or another process has tensors to write.
 func (a *Async) writing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -159,7 +159,6 @@ func (a *Async) writes() bool {
 	return a.busy
 }
 
-// lastCall limits rank 0's wait for missing parts to ten more seconds.
 func (a *Async) lastCall() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -236,7 +235,7 @@ func (d *draft) buffers() map[string][]byte {
 	return buffers
 }
 
-// room writes into a tensor's memory. It checks ctx at each Write.
+// room writes into a tensor's memory.
 type room struct {
 	ctx    context.Context
 	memory []byte

@@ -32,7 +32,7 @@ func (f *Folder) Common(ctx context.Context, others ...*Folder) (Step, error) {
 		switch err := verifyAll(ctx, step, folders); {
 		case err == nil:
 			return step, nil
-		case !isDamaged(err) && !errors.Is(err, errNoStep): // its process has newer ones
+		case !isDamaged(err) && !errors.Is(err, errNoStep):
 			return 0, err
 		default:
 			folders[0].options.Log.Warn("checkpoint: passed over, not all folders have it whole", "step", int64(step), "error", err)

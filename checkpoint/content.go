@@ -64,7 +64,6 @@ type draft struct {
 	overOnce sync.Once
 }
 
-// all iterates over the tensors that this process writes.
 func (d *draft) all() iter.Seq[*Tensor] {
 	return func(yield func(*Tensor) bool) {
 		for _, list := range [][]Tensor{d.tensors, d.parts} {
@@ -77,7 +76,6 @@ func (d *draft) all() iter.Seq[*Tensor] {
 	}
 }
 
-// cut reports whether several processes save it.
 func (d *draft) cut() bool { return len(d.manifest.cuts) > 0 }
 
 func newDraft(step Step, c Content) (*draft, error) {

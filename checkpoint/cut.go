@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// partName names a part by its slice, as in Python: "/dense/weights[0:128,0:64]".
+// partName is for example "/dense/weights[0:128,0:64]".
 func partName(tensor string, start, dims []int) string {
 	b := append([]byte(tensor), '[')
 	for i := range start {

@@ -83,7 +83,7 @@ func (d *disk) begin(_ context.Context, temp string) error { return d.fs.Mkdir(t
 
 func (d *disk) giveUp(_ context.Context, _, temp string) error { return d.discard(temp) }
 
-// share renames a complete rank file, so that rank 0 sees no incomplete one. After that only rank 0 changes the folder.
+// share renames a complete rank file, so that rank 0 sees no incomplete one.
 func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writer) error) error {
 	part := temp + "/" + file + partSuffix
 	err := d.create(part, write)
@@ -98,7 +98,7 @@ func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writ
 
 const partSuffix = ".part"
 
-// mark writes a small file. On a full disk it renames an existing file instead.
+// mark renames an existing file if the disk is full.
 func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	part := temp + "/" + mark + partSuffix
 	err := d.create(part, bytesOf([]byte(text)))
@@ -115,8 +115,7 @@ func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	return err
 }
 
-// create writes a file durably. It does not retry a failed sync: the kernel may have dropped the pages, and then report
-// success.
+// create does not retry a failed sync: the kernel may have dropped the pages, and then report success.
 func (d *disk) create(path string, write func(io.Writer) error) error {
 	file, err := d.fs.Create(path)
 	if err != nil {
@@ -158,7 +157,7 @@ func (d *disk) publish(temp, name string) error {
 	return d.fs.SyncDir(".")
 }
 
-// takeBack undoes a failed publish, because a failed save must not be visible.
+// takeBack undoes a failed publish.
 func (d *disk) takeBack(name, temp string) error {
 	if err := d.fs.Rename(name, temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -51,7 +51,6 @@ func (e *twiceError) Error() string {
 
 func (e *twiceError) Is(err error) bool { return err == errReserved }
 
-// lockedError means that another [Folder] is open for writing, in any process.
 type lockedError struct {
 	Dir string
 	// PID and Host identify the owner; 0 and "" if unknown.

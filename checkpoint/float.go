@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// float is a float64 that JSON preserves exactly. NaN and infinities become "NaN", "+Inf" and "-Inf", other NaNs
+// float is a float64 that JSON preserves exactly: as a number, "NaN", "+Inf", "-Inf", or another NaN as
 // "NaN:7ff8000000000123".
 type float float64
 

@@ -28,7 +28,7 @@ type Folder struct {
 	medium   medium
 	readBack bool
 	closed   bool
-	settled  map[string]bool // metrics that were saved or reported as missing
+	settled  map[string]bool
 }
 
 // Open opens a folder of checkpoints, creates it unless it is ReadOnly, and removes incomplete checkpoints. It returns
@@ -108,7 +108,7 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 type owner struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host"`
-	Token int64  `json:"token"` // new at each opening
+	Token int64  `json:"token"`
 }
 
 func newOwner() owner {
@@ -124,7 +124,6 @@ func (o owner) String() string {
 	return string(text)
 }
 
-// parseOwner returns the zero owner for other text.
 func parseOwner(note string) owner {
 	var o owner
 	if err := json.Unmarshal([]byte(note), &o); err != nil {
@@ -154,7 +153,6 @@ func (f *Folder) Options() Options {
 	return options
 }
 
-// reserve takes the folder for one run.
 func (f *Folder) reserve() (release func(), err error) {
 	if !f.reserved.CompareAndSwap(false, true) {
 		return nil, f.wrap(errReserved, "save a run")
@@ -165,7 +163,7 @@ func (f *Folder) reserve() (release func(), err error) {
 // Close releases the lock.
 func (f *Folder) Close() error { return f.close(false) }
 
-// close with readable keeps files open that [Options].LeaveCut needs: a state may read them after the run.
+// With readable, close keeps files open that [Options].LeaveCut needs: a state may read them after the run.
 func (f *Folder) close(readable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -114,7 +114,7 @@ func parseGoMLXName(base string) (gomlxName, bool) {
 	return gomlxName{base, n, Step(step)}, err == nil
 }
 
-// gomlxCheckpoints returns the newest last. GoMLX's order as text is the same up to ten million checkpoints.
+// gomlxCheckpoints returns the newest last.
 func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 	names, err := fs.ReadDir(".")
 	if err != nil {
@@ -135,7 +135,7 @@ func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 type gomlxImport struct {
 	open     opener
 	base     string
-	maxBytes int64 // 0: see gomlxSlack
+	maxBytes int64
 }
 
 func (i *gomlxImport) read() (*Checkpoint, error) {
@@ -219,7 +219,6 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 	return nil
 }
 
-// gomlxReader skips the header, which only compressed files have.
 func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err error) {
 	raw := io.NewSectionReader(file, 0, size)
 	head := make([]byte, min(size, int64(len(gomlxMagic+"s\x04gzip"))))
@@ -242,7 +241,6 @@ func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err er
 	return r, true, err
 }
 
-// gomlxDamage makes errors a DamagedError, except those of reading.
 func gomlxDamage(path, tensor string, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)

@@ -36,7 +36,7 @@ func gomlxType(name string) safetensors.DType {
 }
 
 type gomlxMeta struct {
-	// tensors are in file order, without Data.
+	// in file order, without Data
 	tensors []Tensor
 	bytes   int64
 	params  Params
@@ -182,7 +182,6 @@ func (m *gomlxMeta) parseParams(list []byte) error {
 	return nil
 }
 
-// addParam adds a value of a kind printed by %T.
 func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	var x any
 	switch kind {
@@ -217,7 +216,7 @@ func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// gomlxFields finds the fields with these names and allows no others. Only the last may be missing, in old files.
+// gomlxFields allows no fields but these. Only the last may be missing, in old files.
 func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	clear(values)
 	if object[0] != '{' {
@@ -238,7 +237,6 @@ func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	return nil
 }
 
-// gomlxText avoids encoding/json's allocations.
 func gomlxText(text []byte) (string, error) {
 	if text[0] != '"' {
 		return "", fmt.Errorf("expected a string, got %s", cut(text))
@@ -262,7 +260,6 @@ func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	return n, nil
 }
 
-// elements iterates over a checked JSON list; null is empty.
 func elements(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		depth, from := 0, 0

@@ -16,8 +16,8 @@ import (
 
 const depthLimit = 64
 
-// checkJSON refuses what encoding/json silently accepts: duplicate keys, text that is not UTF-8, unbounded nesting. It
-// requires encoding/json's spelling of keys, so that equal keys have equal bytes.
+// checkJSON refuses duplicate keys, text that is not UTF-8, unbounded nesting, and keys not spelled as encoding/json
+// spells them, so that equal keys have equal bytes.
 func checkJSON(text []byte) error {
 	switch {
 	case int64(len(text)) >= 1<<32:
@@ -36,7 +36,6 @@ func countKeys(text []byte) int {
 	return bytes.Count(text, []byte(`":`)) + bytes.Count(text, []byte(`" `))
 }
 
-// keys walks over valid JSON. level has the values that the end of an object or list restores.
 type keys struct {
 	text  []byte
 	seen  []uint32 // starts of the enclosing objects' keys
@@ -96,7 +95,7 @@ func (k *keys) unique(seen []uint32) error {
 
 var short = map[byte]byte{'"': '"', '\\': '\\', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// appendKey appends an unescaped key, if it is spelled as encoding/json spells it.
+// appendKey appends an unescaped key in encoding/json's spelling.
 func appendKey(b, key []byte) ([]byte, error) {
 	other := func() ([]byte, error) {
 		return b, fmt.Errorf("the key %s is not spelled as encoding/json does", cut(key))
@@ -130,7 +129,7 @@ func appendKey(b, key []byte) ([]byte, error) {
 	return b, nil
 }
 
-// escaped reports whether encoding/json escapes r, apart from quotation marks and backslashes.
+// escaped omits quotation marks and backslashes.
 func escaped(r rune) bool {
 	return r < ' ' || r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'
 }
@@ -144,7 +143,6 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// members iterates over the quoted keys and the values of a checked JSON object, as slices of the text.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		depth, from := 0, 0

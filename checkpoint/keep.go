@@ -122,7 +122,6 @@ func (r Retention) check() error {
 
 func (r Retention) best() Retention { return Retention{Best: r.Best, Metric: r.Metric, Mode: r.Mode} }
 
-// kept marks the checkpoints of a list sorted by step that the rules keep. It is idempotent.
 func kept(rules []Retention, list []Info) []bool {
 	keep := make([]bool, len(list))
 	for _, r := range rules {

@@ -98,7 +98,6 @@ func (f *Folder) scan(ctx context.Context) ([]entry, error) {
 	return entries, nil
 }
 
-// readInfo checks all but the tensors' content.
 func readInfo(open opener, at place) (*manifest, error) {
 	m, err := readManifest(open, at.String(), at.step)
 	if err != nil {

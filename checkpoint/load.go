@@ -68,7 +68,7 @@ func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*
 	}
 }
 
-// first loads the last loadable place. gone means that another process removed one meanwhile.
+// gone means that another process removed a checkpoint meanwhile.
 func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone bool, err error) {
 	var failed []error
 	for _, p := range slices.Backward(places) {

@@ -75,14 +75,13 @@ func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 // its last state.
 func KeepBest(metric string) Options {
 	if metric == "" {
-		return Options{Mode: -1} // is an error later
+		return Options{Mode: -1}
 	}
 	return Options{Best: metric}
 }
 
 func (o Options) bestRule() Retention { return Retention{Best: 1, Metric: o.Best, Mode: o.Mode} }
 
-// firstOfRun is the index of the first field for Resume.
 var firstOfRun = func() int {
 	field, _ := reflect.TypeFor[Options]().FieldByName("When")
 	return field.Index[0]
@@ -117,7 +116,6 @@ func (o Options) opening() Options {
 	return o
 }
 
-// merged joins options: lists are appended, and of other fields the last set value counts. Mode belongs to Best.
 func merged(list []Options) Options {
 	var all Options
 	to := reflect.ValueOf(&all).Elem()
@@ -142,7 +140,6 @@ func merged(list []Options) Options {
 
 const defaultPeriod = loop.Time(10 * time.Minute)
 
-// check also sets defaults.
 func (o *Options) check() error {
 	if !isSet(o.When) {
 		o.When = loop.Every(defaultPeriod)

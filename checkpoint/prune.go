@@ -18,7 +18,6 @@ func (f *Folder) Prune(ctx context.Context) error {
 	return f.wrap(err, "prune")
 }
 
-// prune trusts the checkpoint just saved, if any.
 func (f *Folder) prune(ctx context.Context, saved *place) error {
 	if len(f.options.Keep) == 0 && !f.options.Overwrite {
 		return nil

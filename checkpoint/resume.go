@@ -81,7 +81,7 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 	}, f)
 }
 
-// resume is the option for the folder that open returns. The folders in kept stay open.
+// The folders in kept stay open.
 func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
 	prepare := loop.Prepare(abilities.Resume, func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
@@ -158,7 +158,7 @@ func (s *saving) Close() error {
 	case !s.closes:
 		return nil
 	case s.async.writes():
-		// A hanging store must not delay the run's end further.
+		// A hanging store must not delay the end further.
 		go func() { _ = errors.Join(s.async.Close(), s.folder.Close()) }()
 		return nil
 	}
@@ -260,18 +260,16 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 }
 
 type resumption struct {
-	step    Step
-	elapsed loop.Elapsed
-	history *loop.History
-	// differences are those known before the first step.
+	step        Step
+	elapsed     loop.Elapsed
+	history     *loop.History
 	differences []Difference
 	ended       *ended
 	settings    map[string]string
-	stated      map[string]string // the program's, when first known
+	stated      map[string]string
 }
 
-// restore restores a run's checkpoint and reads also. If same is not nil, it must equal the saved settings. After an
-// error the state is unchanged.
+// restore leaves the state unchanged after an error.
 func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
 	start, err := f.startOf(c, state)
 	if err == nil && same != nil {
@@ -291,7 +289,6 @@ func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also m
 	return start, nil
 }
 
-// startOf reads the loop's part of a checkpoint and removes its tensor.
 func (f *Folder) startOf(c *Checkpoint, state State) (*resumption, error) {
 	var p position
 	switch err := c.Section(loopSection, &p); {

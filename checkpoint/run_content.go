@@ -18,7 +18,7 @@ const (
 	settingsSection = "loop.settings"
 	endedSection    = "loop.ended" // only if the run was stopped
 	sameSection     = "loop.same"  // only if Options.Same is set
-	// historyTensor has the rows, which may exceed the manifest's limit.
+	// The rows may exceed the manifest's limit.
 	historyTensor = "loop.history"
 )
 

@@ -10,7 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ended describes how a run was stopped ([loop.ErrStop]).
 type ended struct {
 	Step  Step   `json:"-"`
 	By    string `json:"by"`
@@ -46,7 +45,6 @@ func (e *ended) holds(until loop.Period) bool {
 	return until == nil && e.Until == "" || until != nil && until.String() == e.Until
 }
 
-// markEnd writes the reason of the end for [Follow].
 func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
 	line := fmt.Sprintf("%s after %s", e.Reason, loop.Steps(e.Elapsed.Steps))
 	if e.Stop != nil {

@@ -65,7 +65,7 @@ func noted(settings []Setting) map[string]string {
 	return m
 }
 
-// inForce replaces settings by saved values that are in force ([Setting].Saved), unless they changed during the run.
+// inForce replaces settings by saved values ([Setting].Saved), unless they changed during the run.
 func (s *saving) inForce(settings []Setting) []Setting {
 	if s.resumed == nil {
 		return settings
@@ -86,7 +86,7 @@ func (s *saving) inForce(settings []Setting) []Setting {
 	return settings
 }
 
-// textsOf returns nil for a section that an older version did not save.
+// An older version may not have saved the section.
 func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
 	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {
 		return nil, err
@@ -100,10 +100,9 @@ type reporting struct {
 	reported map[string]bool
 	changed  func(Difference) error
 	found    []Difference
-	watcher  func(fmt.Stringer) // see OnDifference; may be nil
+	watcher  func(fmt.Stringer)
 }
 
-// watch reports differences that became known after the first step.
 func (t *reporting) watch(_ context.Context, r loop.Report) error {
 	var fresh []Difference
 	for _, d := range differences(t.settings, settingsOf(r.State())) {
@@ -162,7 +161,7 @@ func versions(state any) map[string]string {
 	return v
 }
 
-// versionDifferences compares versions. Early versions of lazo did not save GoMLX's.
+// Early versions of lazo did not save GoMLX's.
 func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
 	saved, err := textsOf(c, versionsSection)
 	if err != nil || saved == nil {

@@ -67,7 +67,6 @@ func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 	return nil
 }
 
-// placeOf returns the draft's slot or a free place.
 func (f *Folder) placeOf(ctx context.Context, d *draft) (place, error) {
 	if d.cut() {
 		return placeIn(d.share.At, d.manifest.step), nil
@@ -93,7 +92,7 @@ func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
 	return nil
 }
 
-// missing warns once about a metric in Keep that no checkpoint has, maybe a misspelling. In a run the loop finds these.
+// missing warns once about a metric in Keep that no checkpoint has. In a run the loop finds these.
 func (f *Folder) missing(d *draft) {
 	for name := range d.manifest.metrics {
 		f.settled[name] = true
