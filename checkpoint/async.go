@@ -13,8 +13,8 @@ import (
 )
 
 // Async saves checkpoints in the background. One checkpoint is being written and at most one waits; a newer one
-// replaces the one that waits, so a slow disk costs checkpoints and not training time. Call Wait after a checkpoint
-// that must not be replaced.
+// replaces it, so a slow disk costs checkpoints and not training time. Call Wait after a checkpoint that must not be
+// replaced.
 type Async struct {
 	folder  *Folder
 	another []Step // of another run; the first save removes them
@@ -53,11 +53,9 @@ func (e *backgroundError) Error() string {
 
 func (e *backgroundError) Unwrap() error { return e.Err }
 
-// Save copies the content and starts writing the copy. ctx applies to the copying only.
-//
-// An error of the content (a name, a size, a panic of Write) is returned at once. If Write failed, the waiting
-// checkpoint is dropped too, because the copy reuses its memory. Save also returns errors of earlier saves, each once;
-// they do not prevent this one.
+// Save copies the content and starts writing the copy. ctx applies to the copying only. An error of the content is
+// returned at once; if Write failed, the waiting checkpoint is dropped too, because the copy reuses its memory. Save
+// also returns errors of earlier saves, each once; they do not prevent this one.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
@@ -134,7 +132,7 @@ func (a *Async) work() {
 	a.idle.Broadcast()
 }
 
-// Check returns the errors of background saves that were not returned yet, without waiting.
+// Check returns the errors of background saves that were not returned yet.
 func (a *Async) Check() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -169,7 +167,7 @@ func (a *Async) lastCall() {
 	}
 }
 
-// Wait waits until everything is written or ctx ends. It returns errors as Check does.
+// Wait waits until everything is written or ctx ends, and returns errors as Check does.
 func (a *Async) Wait(ctx context.Context) error {
 	wake := context.AfterFunc(ctx, func() {
 		a.mu.Lock()

@@ -22,8 +22,8 @@ type Content struct {
 	Tensors []Tensor
 	// Metrics select the best checkpoints ([Retention]). They are saved exactly, also NaN and infinities.
 	Metrics map[string]float64
-	// Sections are all other values by name, as encoding/json encodes them. Integers stay exact. [Params] saves dynamic
-	// types, NaN, infinities, and text that is not UTF-8.
+	// Sections are all other values by name, in JSON. Integers stay exact. [Params] saves dynamic types, NaN,
+	// infinities, and text that is not UTF-8.
 	Sections map[string]any
 	// Share is set if several processes save one state.
 	Share shares.Share
@@ -42,12 +42,11 @@ type Tensor struct {
 	Dims  []int
 	// Data holds the elements in row-major order, little-endian.
 	Data []byte
-	// Write, if not nil, writes the elements instead of Data. Save calls it once, in its goroutine. It must write
-	// exactly the size of Dims and DType. Bytes put into the writer's AvailableBuffer, if it has that method as
-	// [bytes.Buffer] does, are written without a copy.
+	// Write, if not nil, writes the elements instead of Data, exactly the size of Dims and DType. Save calls it once,
+	// in its goroutine. Bytes put into the writer's AvailableBuffer, if it has that method as [bytes.Buffer] does, are
+	// written without a copy.
 	Write func(io.Writer) error
 	// Parts, if not nil, replace Data and Write for a sharded tensor: the parts that this process saves, possibly none.
-	// Loaded tensors are whole.
 	Parts []shares.Part
 }
 

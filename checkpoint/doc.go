@@ -19,11 +19,10 @@
 // "ranks" has the size and the header's checksum of each file. "cut" has each tensor's dtype and dims, the dims of its
 // parts, and for each part the rank, start and CRC-32C. The parts are a grid that fills the tensor.
 //
-// [Folder.Save] writes under a temporary name (.tmp-…), syncs, verifies the first save ([Options.ReadBack]) and
-// renames, so a visible checkpoint is complete. Checkpoints that [Options.Keep] does not keep are renamed (.trash-…)
-// and removed. A step that is saved again gets a numbered folder (step-000000001200.2), and the old one is removed.
-// [Folder.Newest] verifies checksums and falls back to older checkpoints. The file END has the reason why the run
-// ended, in one line.
+// [Folder.Save] writes under a temporary name (.tmp-…), syncs and renames, so a visible checkpoint is complete.
+// Checkpoints that [Options.Keep] does not keep are renamed (.trash-…) and removed. A step that is saved again gets a
+// numbered folder (step-000000001200.2), and the old one is removed. The file END has the reason why the run ended, in
+// one line.
 //
 // One process locks the folder and writes; processes that save with it add files to its unfinished checkpoint. Any
 // number may read ([Options.ReadOnly]). The file system must have atomic renames and flock. [OpenStore] keeps the same

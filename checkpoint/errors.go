@@ -11,9 +11,9 @@ var (
 	ErrNone = errors.New("no checkpoint in the folder")
 	// ErrExists means that the step is already saved; see [Options.Overwrite].
 	ErrExists = errors.New("the step is saved already")
-	// ErrNewer means that a newer lazo wrote the checkpoint, in a format unknown to this one.
+	// ErrNewer means that the checkpoint has an unknown format of a newer lazo.
 	ErrNewer = errors.New("written by a newer lazo")
-	// ErrNotPruned means that the step was saved, but older checkpoints could not be removed.
+	// ErrNotPruned means that the step was saved, but older checkpoints were not removed.
 	ErrNotPruned = errors.New("saved, but old checkpoints are not removed")
 	// ErrNoSection means that the checkpoint lacks the section.
 	ErrNoSection = errors.New("no such section")

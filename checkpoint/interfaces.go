@@ -2,11 +2,11 @@ package checkpoint
 
 import "context"
 
-// State is a run's state that can be saved and restored, such as a managed.State. It may also have these methods, whose
-// results are saved and compared by [Resume]:
+// State is a run's state that can be saved and restored, such as a managed.State. [Resume] saves and compares the
+// results of two more methods, if it has them:
 //
 //   - Versions() map[string]string: for example the plugin and the number of devices.
-//   - Settings() []Setting: its settings, without those that are not known yet, such as the data before the first step.
+//   - Settings() []Setting: its settings, without those that are not known yet.
 type State interface {
 	// Content returns all that the state needs to continue bit-identically. The tensors' Write is called before the
 	// state is used again. The sections "loop", "versions" and "loop.…" are reserved.
@@ -24,6 +24,6 @@ type Setting struct {
 	// Name identifies the setting: "batch", "optimizer.rate". An empty Value means that the state cannot know it: it is
 	// not saved, and is a [Difference] if the saved run knew it.
 	Name, Value string
-	// Saved means that the saved value overrides the program's, because it is in a variable, such as the learning rate.
+	// Saved means that the saved value overrides the program's, as that of a learning rate in a variable.
 	Saved bool
 }

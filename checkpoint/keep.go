@@ -22,10 +22,10 @@ type Retention struct {
 	Last int
 	// EverySteps keeps the first checkpoint in each interval of n steps: 0 to n-1, n to 2n-1, and so on.
 	EverySteps Step
-	// EveryTime keeps the first checkpoint saved in each interval of this length since 1970, UTC.
+	// EveryTime keeps the first one saved in each interval of this length since 1970, UTC.
 	EveryTime time.Duration
-	// Best keeps the n best checkpoints by Metric ([Content.Metrics]), of equal ones the earlier. Those without a
-	// finite value do not count.
+	// Best keeps the n best checkpoints by Metric ([Content.Metrics]), of equal ones the earlier. The value must be
+	// finite.
 	Best   int
 	Metric string
 	// Mode is whether lower or higher is better. Zero decides by Metric's name.

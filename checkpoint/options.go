@@ -19,16 +19,16 @@ type Options struct {
 	// Keep has rules; a checkpoint stays if any of them keeps it. Without rules, [Open] keeps all. [Resume] also keeps
 	// the two newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
 	Keep []Retention
-	// Overwrite allows saving a step that exists. Otherwise that is [ErrExists], unless it is damaged. With Overwrite a
-	// run may begin before the newest checkpoint; its first save removes the later ones.
+	// Overwrite allows saving a step that exists, otherwise [ErrExists] unless it is damaged. With Overwrite a run may
+	// begin before the newest checkpoint; its first save removes the later ones.
 	Overwrite bool
-	// ReadBack verifies each save, which takes about 15 % longer. Otherwise only the first save after opening is
-	// verified. The bytes usually come from the page cache, so this finds failing writes, not later damage.
+	// ReadBack verifies each save, which takes about 15 % longer; otherwise only the first after opening. The bytes
+	// usually come from the page cache, so this finds failing writes, not later damage.
 	ReadBack bool
-	// LeaveCut leaves loaded sharded tensors in their files, verified, with Write instead of Data, for states larger
-	// than memory. Write works while the folder is open and the checkpoint exists. Resume sets it in a job.
+	// LeaveCut leaves loaded sharded tensors in their files, with Write instead of Data, for states larger than memory.
+	// Write works while the folder is open and the checkpoint exists. Resume sets it in a job.
 	LeaveCut bool
-	// ReadOnly takes no lock and changes nothing, so another process may be saving.
+	// ReadOnly takes no lock and changes nothing.
 	ReadOnly bool
 	// Log receives removals at opening, skipped damaged checkpoints, tolerated failures, and differences of a resumed
 	// run. Nil means no log.
@@ -47,9 +47,9 @@ type Options struct {
 	Tolerate int
 	// Also has pointers to further values, by section, that are saved as JSON and read when the run is resumed.
 	//
-	// A data position must be counted before the batch is returned, so that it belongs to the saved step; a save with
-	// batches taken ahead ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap must not
-	// change these values: it is several batches ahead, unnoticed by the run.
+	// A data position must be counted before the batch is returned; a save with batches taken ahead
+	// ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap must not change these values: it
+	// is several batches ahead, unnoticed by the run.
 	Also map[string]any
 	// Same has settings that must equal those of the saved run: a struct or a map, compared as JSON. A difference is an
 	// error that wraps [ErrChanged], and nothing is restored.

@@ -19,14 +19,14 @@ import (
 //		checkpoint.Resume("run", checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")))
 //
 // The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
-// must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there. If the folder is
-// empty, the state is unchanged, and the log says so. With the same model, data and options, losses and parameters are
+// must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there. In an empty
+// folder the run starts fresh, and the log says so. With the same model, data and options, losses and parameters are
 // bit-identical to those of a run that was never stopped. Another plugin, number of devices or version of lazo may
 // change the last bits.
 //
 // The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
-// program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. Differences
-// are logged as warnings; [Options].Changed may refuse them. A managed.State has the optimizer with its links, the
+// program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. It logs
+// differences as warnings; [Options].Changed may refuse them. A managed.State has the optimizer with its links, the
 // learning rate, the policy, the seed, the batch size, the data (a checksum of a sample, the order), the plugin and the
 // number of devices; another model is an error. A flaxlike.Model also has its losses, the weights of classes and
 // examples, and the layers' settings. Pass other settings, such as those of callbacks and functions, to [Options].Same.
@@ -35,14 +35,14 @@ import (
 // [loop.Until] differs. [loop.Result].Stop has the reason.
 //
 // A run is saved on a schedule ([Every]), in each iteration whose metric is good enough to be kept ([KeepBest],
-// [Options].Keep), and at its end, even if cancelled. A run that failed, or was cancelled within an iteration, is not
-// saved at its end. A checkpoint has the state, the elapsed counts, and the history (bound it by [loop.Thin]). The end
-// is marked for [Follow], unless the run failed, was cancelled, or pauses.
+// [Options].Keep), and at its end, even if cancelled, but not if it failed or was cancelled within an iteration. A
+// checkpoint has the state, the elapsed counts, and the history (bound it by [loop.Thin]). The end is marked for
+// [Follow], unless the run failed, was cancelled, or pauses.
 //
 // Saves run in the background ([Async]). An iteration waits for the copy only, which is made after all other callbacks.
 // The schedule divides blocks of steps only where it is due. A newer checkpoint never replaces a waiting best one. An
-// error of a save ends the run at the next step or block, or at its end; see [Options].Tolerate. Saves continue after a
-// cancellation, but fail after five more minutes.
+// error of a save ends the run at the next step or block, or at its end ([Options].Tolerate). After a cancellation,
+// saves may take five more minutes.
 //
 // If the folder has later steps than the run begins with ([Options].At), the error is [ErrExists]. With
 // [Options].Overwrite they are removed right before the run's first checkpoint is complete.

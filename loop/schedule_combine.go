@@ -9,7 +9,7 @@ import (
 // Or returns a schedule that is due where s or one of the others is: in iterations, at the start and at the end.
 func (s Schedule) Or(others ...Schedule) Schedule { return combine(false, " or ", s, others) }
 
-// And returns a schedule that is due where s and all others are, as for Or.
+// And returns a schedule that is due where s and all others are: in iterations, at the start and at the end.
 func (s Schedule) And(others ...Schedule) Schedule { return combine(true, " and ", s, others) }
 
 // Not returns a schedule that is due in the iterations in which s is not, and never at the start or the end.
