@@ -144,7 +144,7 @@ func (a *Async) Check() error {
 
 func (a *Async) hasFailed() bool { return a.failing.Load() }
 
-// writing reports whether this or another process has tensors to write.
+// writing reports whether any process has tensors to write.
 func (a *Async) writing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -233,7 +233,6 @@ func (d *draft) buffers() map[string][]byte {
 	return buffers
 }
 
-// room writes into a tensor's memory.
 type room struct {
 	ctx    context.Context
 	memory []byte

@@ -53,12 +53,12 @@ type Tensor struct {
 // draft is checked content, except for the tensors' bytes.
 type draft struct {
 	manifest manifest
-	tensors  []Tensor // unsharded
+	tensors  []Tensor
 	share    shares.Share
 	parts    []Tensor // of this process, named by partName
 	of       map[string]partOf
-	written  atomic.Bool // by all processes
-	// over is closed when the other processes will write nothing more.
+	written  atomic.Bool
+	// closed when the other processes will write nothing more
 	over     chan struct{}
 	overOnce sync.Once
 }

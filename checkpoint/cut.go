@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// partName is for example "/dense/weights[0:128,0:64]".
+// partName returns, for example, "/dense/weights[0:128,0:64]".
 func partName(tensor string, start, dims []int) string {
 	b := append([]byte(tensor), '[')
 	for i := range start {
@@ -124,7 +124,7 @@ func (c *cutTensor) paste(whole, part []byte, start []int) {
 	}
 }
 
-// parsePart parses a partName, except the ends of its slices.
+// parsePart ignores the ends of the slices.
 func parsePart(text string) (tensor string, start []int, ok bool) {
 	at := strings.LastIndexByte(text, '[')
 	if at < 0 || !strings.HasSuffix(text, "]") {

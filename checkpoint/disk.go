@@ -162,7 +162,7 @@ func (d *disk) takeBack(name, temp string) error {
 	if err := d.fs.Rename(name, temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := d.fs.SyncDir("."); err != nil { // else a power loss could show a half removed checkpoint
+	if err := d.fs.SyncDir("."); err != nil { // else a power loss could show half of it
 		return err
 	}
 	return d.discard(temp)

@@ -114,7 +114,6 @@ func parseGoMLXName(base string) (gomlxName, bool) {
 	return gomlxName{base, n, Step(step)}, err == nil
 }
 
-// gomlxCheckpoints returns the newest last.
 func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 	names, err := fs.ReadDir(".")
 	if err != nil {
@@ -163,7 +162,6 @@ func (i *gomlxImport) read() (*Checkpoint, error) {
 	return &Checkpoint{Info: Info{Step: name.step, Metrics: map[string]float64{}, Bytes: m.bytes}, Tensors: inOrder(m.tensors), sections: sections}, nil
 }
 
-// readValues checks all lengths before it allocates.
 func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 	path := i.base + gomlxBin
 	size, err := file.Size()

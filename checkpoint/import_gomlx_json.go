@@ -100,7 +100,7 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	if t.Name, err = gomlxText(fields[0]); err != nil {
 		return t, err
 	}
-	// v0.26 appends a slash even to scopes that end with one (the root, Adam's).
+	// v0.26 appends a slash even to scopes that end with one.
 	full, ok := strings.CutPrefix(t.Name, "var:/")
 	if !ok {
 		return t, errors.New(`expected a name that begins with "var:/"`)
@@ -216,7 +216,7 @@ func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// gomlxFields allows no fields but these. Only the last may be missing, in old files.
+// gomlxFields allows no other fields. Only the last may be missing, in old files.
 func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	clear(values)
 	if object[0] != '{' {

@@ -95,7 +95,6 @@ func (k *keys) unique(seen []uint32) error {
 
 var short = map[byte]byte{'"': '"', '\\': '\\', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// appendKey appends an unescaped key in encoding/json's spelling.
 func appendKey(b, key []byte) ([]byte, error) {
 	other := func() ([]byte, error) {
 		return b, fmt.Errorf("the key %s is not spelled as encoding/json does", cut(key))
@@ -129,7 +128,6 @@ func appendKey(b, key []byte) ([]byte, error) {
 	return b, nil
 }
 
-// escaped omits quotation marks and backslashes.
 func escaped(r rune) bool {
 	return r < ' ' || r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'
 }

@@ -44,7 +44,7 @@ func (f *Folder) verify(ctx context.Context, step Step) error {
 	return err
 }
 
-// turns limits how often a list is read again that another process changed.
+// turns limits how often a list that another process changed is read again.
 const turns = 100
 
 func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*Checkpoint, error) {
@@ -68,7 +68,6 @@ func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*
 	}
 }
 
-// gone means that another process removed a checkpoint meanwhile.
 func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone bool, err error) {
 	var failed []error
 	for _, p := range slices.Backward(places) {

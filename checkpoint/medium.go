@@ -10,7 +10,7 @@ import (
 
 // medium stores the checkpoints of a [Folder]. Incomplete ones are never visible. Names are those of place.String.
 type medium interface {
-	// names may include others than complete checkpoints.
+	// names has all complete checkpoints, and maybe other names.
 	names(ctx context.Context) ([]string, error)
 	has(ctx context.Context, name string) (bool, error)
 	// open returns fs.ErrNotExist for a missing file.
@@ -43,7 +43,7 @@ type opener func(path string) (file, error)
 
 type creator func(name string, write func(io.Writer) error) error
 
-// writing has the fields in the order of their use.
+// writing has the functions in the order of the calls.
 type writing struct {
 	begun string
 	// files creates all files but COMMIT and returns its content. open reads other processes' files in dir.

@@ -60,7 +60,7 @@ func (o objects) write(ctx context.Context, name string, w writing) error {
 	if err != nil {
 		return err
 	}
-	// COMMIT comes only after everything else is verified.
+	// COMMIT comes last.
 	err = w.readBack(func(path string) (file, error) {
 		if path == name+"/"+commitName {
 			return inMemory{bytes.NewReader(text)}, nil

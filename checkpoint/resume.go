@@ -269,7 +269,7 @@ type resumption struct {
 	stated      map[string]string
 }
 
-// restore leaves the state unchanged after an error.
+// After an error the state is unchanged.
 func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
 	start, err := f.startOf(c, state)
 	if err == nil && same != nil {

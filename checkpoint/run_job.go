@@ -38,7 +38,6 @@ func openTogether(dir string, options Options, job loop.Job) (folder *Folder, er
 	return folder, nil
 }
 
-// sameFolder compares the lock texts of all processes.
 func sameFolder(folder *Folder, job loop.Job) error {
 	if job == nil {
 		return nil
@@ -93,7 +92,6 @@ func agree(job loop.Job, what string, words []int64) (err error) {
 	return nil
 }
 
-// saveLimit limits the wait for another process's save.
 const saveLimit = 10 * time.Minute
 
 func busy(job loop.Job) (done func()) {
@@ -164,7 +162,6 @@ func discard(c Content) error {
 	return errors.Join(errs...)
 }
 
-// chosen finds a checkpoint at rank 0 and uses it in all processes.
 func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Checkpoint, error), use func(*Checkpoint) error) error {
 	var c *Checkpoint
 	var err error

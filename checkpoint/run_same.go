@@ -13,7 +13,7 @@ import (
 // ErrChanged means that a resumed run's settings differ from the saved ones; see [Options].Same.
 var ErrChanged = errors.New("the run was saved with other settings")
 
-// compare only reports missing settings.
+// compare returns an error for settings that differ as JSON, and reports missing ones.
 func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	text, err := encodeSection(now)
 	if err != nil {

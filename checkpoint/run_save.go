@@ -36,8 +36,8 @@ type saving struct {
 	history   rows
 	resumed   *resumption // nil if the run starts fresh
 	over      bool        // the resumed run was stopped: make no step
-	begun     bool        // the folder was listed
-	list      []Info      // good checkpoints, with unfinished ones
+	begun     bool
+	list      []Info // good checkpoints, with unfinished ones
 	failures  int
 	best      bool // the newest must not be replaced
 	err       error
@@ -189,7 +189,7 @@ func (s *saving) others(r loop.Report) []Info {
 	return slices.DeleteFunc(slices.Clone(s.list), func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
 }
 
-// All processes agree once in each call of save.
+// save is one agreement of all processes.
 func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
 	defer busy(s.job)()
 	make := false

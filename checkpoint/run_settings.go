@@ -86,7 +86,7 @@ func (s *saving) inForce(settings []Setting) []Setting {
 	return settings
 }
 
-// An older version may not have saved the section.
+// An older lazo may not have saved the section.
 func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
 	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {
 		return nil, err
@@ -161,7 +161,7 @@ func versions(state any) map[string]string {
 	return v
 }
 
-// Early versions of lazo did not save GoMLX's.
+// An older lazo did not save GoMLX's.
 func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
 	saved, err := textsOf(c, versionsSection)
 	if err != nil || saved == nil {
