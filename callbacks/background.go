@@ -17,9 +17,9 @@ import (
 //
 //	callbacks.Background{}.Of(callbacks.JSONL("run.jsonl", loop.EachStep))
 //
-// Each callback has a queue and receives its reports in order. If the queue is full, the oldest report is dropped.
-// Reports have no History and no State. [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes
-// effect when the callback is due next.
+// Each callback receives its reports in order through a queue. If it is full, the oldest report is dropped. Reports
+// have no History and no State. [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when
+// the callback is due next.
 type Background struct {
 	// Queue is the number of reports that may wait for each callback, default 64.
 	Queue int
@@ -28,8 +28,8 @@ type Background struct {
 	Deadline time.Duration
 	// Dropped, if not nil, is called at the end of the run for each callback that missed reports.
 	Dropped func(callback string, reports int64)
-	// Strict ends the run after an error of a callback, when it is due next. Otherwise the callback continues, and its
-	// first error is returned at the end of the run.
+	// Strict ends the run after an error of a callback, when it is due next. Otherwise the first error is returned at
+	// the end of the run.
 	Strict bool
 }
 
@@ -78,7 +78,7 @@ type background struct {
 	settings Background
 	name     string
 	inner    loop.Attendant
-	cancel   context.CancelFunc // nil before the first Watch
+	cancel   context.CancelFunc
 	wake     chan struct{}
 	done     chan struct{}
 
@@ -86,7 +86,7 @@ type background struct {
 	queue   []loop.Report
 	ending  *loop.Ending
 	dropped int64
-	stop    error // not yet returned
+	stop    error
 	err     error
 	failed  int64
 }

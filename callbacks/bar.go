@@ -24,12 +24,12 @@ type Bar struct {
 	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
 	// A finished epoch gets a line with its time, the values logged at its end, and the examples per second. A logged
-	// mean over the epoch (avg_<name>) replaces the value.
+	// mean over the epoch (avg_<name>) replaces the value. The last line has the reason of the end; except on terminals
+	// only if the run was stopped, cancelled or failed.
 	//
 	// A terminal also shows the running epoch in one row: its progress, the time left to the end of the run, the newest
-	// values, and why the run waits (compilation, evaluation, data). In a narrow row values are left out, the loss and
-	// the validation loss last. Other writers get only the lines of epochs. At the end a line has the reason; other
-	// writers get it only if the run was stopped, cancelled or failed.
+	// values, and why the run waits (compilation, evaluation, data). A narrow row omits values, the loss and the
+	// validation loss last.
 	Epoch loop.Period
 	// EpochSteps is the number of steps per epoch if Epoch is loop.Epochs(1). Without it the progress within an epoch
 	// is unknown.
@@ -37,9 +37,8 @@ type Bar struct {
 	// Below has the [Lines] below which the bar is drawn.
 	Below []*Lines
 	// Stages shows how much of the time (of the epoch, or without Epoch of the run) the run waits for data, and for
-	// which stages: "data 42% (decode 30%, resize 12%)". It iterates over the stages of a pipeline and their working
-	// time so far, as All of a data.Stages does, and must be safe for concurrent use. A hand-written loop does not show
-	// it.
+	// which stages: "data 42% (decode 30%, resize 12%)". It iterates over the stages and their working time so far, as
+	// All of a data.Stages does, and must be safe for concurrent use. A hand-written loop does not show it.
 	Stages iter.Seq2[string, time.Duration]
 
 	drawing func(*bar)
@@ -85,7 +84,7 @@ type bar struct {
 	before   loop.Elapsed
 	begun    bool
 	latest   loop.Logs
-	// Rate and time left are measured from recent, which advances. It starts after the first turn, which may compile.
+	// Rate and time left are measured from recent, which starts after the first turn, which may compile.
 	first, recent, last measurePoint
 	above               []*Lines
 	epochs              *epochs
@@ -111,11 +110,11 @@ const (
 // time left, the newest losses and metrics, and examples per second.
 //
 // On a terminal it redraws one line, at most 20 times per second. Otherwise it writes lines: after the first iteration,
-// each tenth of Until, every 30 seconds, and at the end. It reads values only when it writes a line, and does not split
-// blocks of steps in between ([loop.Stepper]). Colours need a terminal and an empty NO_COLOR.
+// each tenth of Until, every 30 seconds, and at the end. It reads values only when it writes, and does not split blocks
+// of steps in between ([loop.Stepper]). Colours need a terminal and an empty NO_COLOR.
 //
 // Write other output through [Lines], or it mixes with the bar. If writing fails, also to a broken pipe, the bar stops
-// writing and the run continues. A nil writer shows nothing.
+// and the run continues. A nil writer shows nothing.
 func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	s := joinedBar(settings)
 	probe := newBar(w, s)
@@ -129,7 +128,7 @@ func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 			if from.Job == nil {
 				return probe.schedule(from.From, from.Until)
 			}
-			// All processes need one schedule, whether their writers are terminals or not; Watch uses its own.
+			// All processes need one schedule, whether their writers are terminals or not.
 			return probe.scheduleOn(false, from.From, from.Until).Or(probe.scheduleOn(true, from.From, from.Until))
 		},
 		Start: func(from loop.Beginning) (loop.Attendant, error) {
@@ -245,7 +244,6 @@ func (b *bar) Watch(_ context.Context, r loop.Report) error {
 	switch {
 	case b.epochs != nil:
 		b.epochs.watch(b.before, r)
-	// End writes the last line.
 	case b.when.Due(b.before, r.Elapsed) && !r.Elapsed.Reached(r.Until):
 		b.write(r, false)
 	}
@@ -295,7 +293,6 @@ func progressOf(r loop.Report) (p progress) {
 	return p
 }
 
-// left estimates the time to the end from the progress since an earlier point.
 func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bool) {
 	switch {
 	case p.all == 0:
@@ -311,10 +308,10 @@ func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bo
 	return time.Duration(min(left, float64(longTime))), true
 }
 
-// longTime caps estimates that overflow a Duration.
+// estimates may overflow a Duration
 const longTime = 100 * 365 * 24 * time.Hour
 
-// rate is examples per second: recently, or at the end over all turns but the first.
+// rate returns examples per second: recently, or at the end over all turns but the first.
 func (b *bar) rate(now measurePoint, end bool) float64 {
 	from := b.recent
 	if now.time-b.last.time >= rateFor {

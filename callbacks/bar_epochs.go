@@ -25,7 +25,7 @@ type epochs struct {
 	each     loop.Schedule
 	counted  bool
 	steps    int64
-	from     int64 // before the running epoch, if counted
+	from     int64
 	compiler abilities.Compiler
 	began    measurePoint
 	ended    int64
@@ -61,7 +61,6 @@ func (e *epochs) begin(from loop.Elapsed, history *loop.History) {
 	}
 }
 
-// at returns the finished epochs and the progress in the running one.
 func (e *epochs) at(now loop.Elapsed) (whole, part int64) {
 	whole, part = e.length.Of(now)/e.length.Length(), e.length.Of(now)%e.length.Length()
 	if e.counted {
@@ -199,7 +198,6 @@ func (e *epochs) end(ending loop.Ending) {
 	}
 }
 
-// why returns "" if the run made no turn.
 func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
 	at := e.place(ending.Elapsed, ending.Until)
 	if !some {
@@ -223,7 +221,6 @@ func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
 	return fmt.Sprintf("finished %s, in %s", at, spent(ending.Elapsed.Time-ending.From.Time)), green
 }
 
-// early describes, in epochs, the value that stopped a run.
 func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 	if stop.Best == stop.Mode.Worst() || stop.At == (loop.Elapsed{}) {
 		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
@@ -245,7 +242,6 @@ func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 	return fmt.Sprintf("%s has not improved%s for %s; best %s at epoch %d", stop.Entry, by, waited, figure(stop.Best), best)
 }
 
-// place returns "at epoch 3" or "in epoch 3, 45/100".
 func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
 	whole, part := e.at(at)
 	if part == 0 {
@@ -254,7 +250,6 @@ func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
 	return fmt.Sprintf("in epoch %d, %s", whole+1, strings.TrimSpace(e.done(part)))
 }
 
-// number returns the epoch that a run is in, or has just ended.
 func (e *epochs) number(at loop.Elapsed) int64 {
 	whole, part := e.at(at)
 	if part > 0 {
@@ -263,7 +258,6 @@ func (e *epochs) number(at loop.Elapsed) int64 {
 	return whole
 }
 
-// title returns "epoch 3/10", or "epoch 3" if Until is not in epochs.
 func (e *epochs) title(n int64, until loop.Period) string {
 	var of int64
 	switch steps, isSteps := until.(loop.Steps); {
@@ -316,8 +310,8 @@ func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
 	return append(items, b.waits.items()...)
 }
 
-// figures returns the shown values with ranks. The loss is the first value that steps log, the validation loss the
-// first that only ends of epochs log.
+// figures takes the first value that steps log as the loss, and the first that only ends of epochs log as the
+// validation loss.
 func (e *epochs) figures(logs loop.Logs) (items []item) {
 	b := e.bar
 	ranks := map[bool]int{true: rankFirst, false: rankFirst + 1}

@@ -7,7 +7,7 @@ import (
 
 type item struct {
 	text, style string
-	// rank orders removal from a line that is too narrow, the highest first.
+	// rank: in a line that is too narrow, the highest is removed first.
 	rank  int
 	share float64
 	tight bool
@@ -24,7 +24,6 @@ const (
 	rankRate = 1 << 30
 )
 
-// Styles of ECMA-48.
 const (
 	bold   = "1"
 	red    = "31"
@@ -36,7 +35,7 @@ const (
 const (
 	between     = " - "
 	fewestCells = 8
-	// It clears to the end of the screen: a narrowed terminal may have wrapped the line.
+	// to the end of the screen: a narrowed terminal may have wrapped the line
 	clearBelow = "\r\x1b[J"
 )
 
@@ -59,8 +58,8 @@ func (i item) painted(coloured bool) string {
 	return "\x1b[" + i.style + "m" + i.text + "\x1b[0m"
 }
 
-// drawn returns a redrawn line of the items that fit. The cursor stays at its start, and wrapping is off, because the
-// terminal may have been narrowed since.
+// drawn returns a line of the items that fit. The cursor stays at its start, without wrapping, because the terminal may
+// have been narrowed since.
 func drawn(items []item, columns int, coloured bool) string {
 	items = fitting(items, columns)
 	if i := slices.IndexFunc(items, func(i item) bool { return i.rank == rankDrawing }); i >= 0 {

@@ -54,7 +54,7 @@ func (b *bar) room() int {
 	return columns - 1
 }
 
-// show shows a line. If again is not nil, other output is written above the line, which again redraws.
+// If again is not nil, other output is written above the line, which again redraws.
 func (b *bar) show(line string, again func() string) {
 	for _, l := range b.above {
 		l.join(&b.screen)
@@ -116,7 +116,6 @@ func (b *bar) values(r loop.Report) string {
 	return s.String()
 }
 
-// ambiguous reports whether another shown entry has the same name.
 func (b *bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
 	for o := range logs.All() {
 		if o.Name == e.Name && o.Collection != e.Collection && slices.Contains(b.shown, o.Collection) {
@@ -142,7 +141,6 @@ func printable(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// short has two units: 0.4s, 12s, 3m05s, 2h07m, 4d11h.
 func short(d time.Duration) string {
 	d = max(d, 0)
 	switch {

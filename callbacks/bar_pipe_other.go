@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// quietPipe returns f: on other systems a broken pipe is an ordinary error.
+// On other systems a broken pipe is an ordinary error.
 func quietPipe(f *os.File) io.Writer { return f }

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// waitingBar is a bar with epochs that shows, on a terminal, why the run waits, and follows changes of width.
 type waitingBar struct {
 	*bar
 	stop, stopped chan struct{}
@@ -88,7 +87,6 @@ func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
 	return changes, since
 }
 
-// wait names the activity that the run waits for, or returns "".
 func (e *epochs) wait(now, since time.Time) string {
 	if now.Sub(since) < waitShown {
 		return "" // turns are being made, even if something compiles elsewhere

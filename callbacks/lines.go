@@ -17,12 +17,12 @@ import (
 //
 // For the standard logger call log.SetOutput(lines). Lines are safe for concurrent use.
 type Lines struct {
-	// Out is the writer, set before the first use. It may differ from the bar's. If it is standard output and a broken
-	// pipe, Write returns the error and the process continues.
+	// Out is the writer, set before the first use. If it is standard output and a broken pipe, Write returns the error
+	// and the process continues.
 	Out io.Writer
 
 	mu    sync.Mutex
-	quiet io.Writer // Out without SIGPIPE, nil before the first use
+	quiet io.Writer // Out without SIGPIPE
 	bar   *screen
 	rest  []byte
 }
@@ -83,7 +83,7 @@ type screen struct {
 	out io.Writer
 
 	mu    sync.Mutex
-	drawn func() string // redraws the line; nil if there is none
+	drawn func() string
 	err   error
 }
 
@@ -93,7 +93,6 @@ func (s *screen) failed() bool {
 	return s.err != nil
 }
 
-// show writes a line. If again is not nil, it redraws the line below others.
 func (s *screen) show(line string, again func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

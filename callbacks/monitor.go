@@ -100,7 +100,7 @@ type monitor struct {
 	best   float64
 	bestAt loop.Elapsed
 	found  bool
-	// since is the time of the best value, or of the first one if none was better.
+	// since is the time of the best value, or of the first one.
 	since  loop.Elapsed
 	waited int64 // values since then
 	begun  bool
@@ -170,7 +170,7 @@ func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	}
 }
 
-// watchEntry returns a callback for an entry. It calls start once in advance to find its error.
+// watchEntry calls start once in advance to find its error.
 func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) loop.Callback {
 	_, err := start()
 	return loop.Callback{Name: name, Entry: entry, Err: err, Start: func(loop.Beginning) (loop.Attendant, error) {
@@ -182,7 +182,7 @@ func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) l
 	}}
 }
 
-// refusal is why a callback cannot start. A run adds the name itself, so it uses Point.
+// refusal is the error of a callback that cannot start. A run adds the name itself, so it uses Point.
 type refusal struct {
 	name string
 	err  error

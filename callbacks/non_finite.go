@@ -21,8 +21,8 @@ type Recovery struct {
 	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used only
 	// after a later iteration had finite values, because a step can corrupt the state while its own loss is finite.
 	//
-	// Without Copies a bad iteration is skipped: the state is copied after each iteration and the one before the bad
-	// iteration is restored. If the next one is bad too, the older copy is restored.
+	// Without Copies the state is copied after each iteration, and the one before the bad iteration is restored. If the
+	// next one is bad too, the older copy is restored.
 	Copies loop.Schedule
 	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
 	// wraps [loop.ErrNonFinite]. An error, also [loop.ErrStop], ends the run.
@@ -49,7 +49,7 @@ func (p Recovery) String() string {
 
 func (p Recovery) undoes() bool { return p.Limit != 0 }
 
-// skips restores the newest copy, which no later value has confirmed.
+// skips: a restored copy is not confirmed by a later value.
 func (p Recovery) skips() bool { return !isSet(p.Copies) }
 
 func isSet(s loop.Schedule) bool { return !reflect.ValueOf(s).IsZero() }
@@ -132,8 +132,7 @@ type finiteGuard struct {
 	when   loop.Schedule
 	copies loop.Schedule
 
-	found []bool
-	// newest is the last copy, good the last one confirmed by finite values.
+	found        []bool
 	newest, good copied
 	last         loop.Elapsed // when a copy was last possible
 	wasBad       bool
@@ -201,7 +200,7 @@ func check(e loop.Entry) (bad, err error) {
 	return fmt.Errorf("%s is %v: %w", e.Path(), v, loop.ErrNonFinite), nil
 }
 
-// keep copies the state if due. Finite values confirm the state before the turn, not the one after it.
+// Finite values confirm the state before the turn, not the one after it.
 func (g *finiteGuard) keep(ctx context.Context, r loop.Report, looked bool) error {
 	if !g.policy.undoes() {
 		return nil

@@ -26,7 +26,7 @@ type wall struct {
 
 const wallPeriod = 10 * time.Millisecond
 
-// startWall samples goroutines that share the caller's outermost function.
+// The samples are of goroutines that share the caller's outermost function.
 func startWall() *wall {
 	pcs := make([]uintptr, 1000)
 	all := framesOf(pcs[:runtime.Callers(1, pcs)])
@@ -79,7 +79,6 @@ var waiting = []string{
 	reflect.TypeFor[wall]().PkgPath() + ".(*wall)",
 }
 
-// isOf reports whether a stack is the run's, and not one that waits for it.
 func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	if len(frames) == 0 || whole && frames[len(frames)-1].Function != w.root {
 		return false
@@ -95,7 +94,7 @@ func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	return true
 }
 
-// end writes the profile in the format of pprof's profile.proto.
+// The format is pprof's profile.proto.
 func (w *wall) end(to io.Writer) error {
 	close(w.stop)
 	<-w.stopped

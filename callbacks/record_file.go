@@ -16,8 +16,7 @@ import (
 )
 
 // JSONL writes a line to a file in each due iteration that logged anything: a JSON object with the elapsed steps,
-// samples, seconds and date, and all entries by full name, except values that are not numbers. [loop.History.ReadJSON]
-// reads the file.
+// samples, seconds and date, and all numbers by full name. [loop.History.ReadJSON] reads the file.
 //
 // A killed process leaves at most an incomplete last line. A run continues an existing file: it removes an incomplete
 // last line and all lines after the step at which it begins ([loop.Continue]). A file with other content stays
@@ -47,17 +46,16 @@ func recorder(kind, path string, when loop.Schedule, lines func() records.Lines)
 	}}
 }
 
-// recorded has the files being written, by absolute path: two writers would corrupt each other's lines.
+// Two writers of one file would corrupt each other's lines.
 var recorded sync.Map
 
 type recordFile struct {
-	path  string
-	key   string
-	lines records.Lines
-	file  *os.File
-	row   records.Row
-	line  []byte
-	// broken is set after a failed write or Close.
+	path   string
+	key    string
+	lines  records.Lines
+	file   *os.File
+	row    records.Row
+	line   []byte
 	broken bool
 	err    error
 }
@@ -173,7 +171,7 @@ func begins(start string, line []byte) bool {
 	return start[:n] == string(line[:n])
 }
 
-// rewrite atomically replaces the first line by header and appends the second text to each other line.
+// rewrite atomically replaces the first line by header and appends behind to each other line.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -220,10 +218,10 @@ func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 	}
 }
 
-// longest limits a line, to protect the memory.
+// longest protects the memory.
 const longest = 16 << 20
 
-// readLine returns text after the last line end with io.EOF.
+// Text after the last line end comes with io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

@@ -85,7 +85,7 @@ type waits struct {
 	mu     sync.Mutex
 	work   work
 	began  time.Time
-	since  time.Time // of the current wait, or zero
+	since  time.Time
 	waited time.Duration
 }
 
@@ -140,7 +140,6 @@ func (w *waits) items() []item {
 	return nil
 }
 
-// observingBar is a bar without epochs in a run that shows waits.
 type observingBar struct{ *bar }
 
 func (b observingBar) At(_ int64, what abilities.Activity) { b.waits.at(what) }

@@ -22,7 +22,6 @@ func (p Evaluations) String() string {
 	return fmt.Sprintf("%d evaluations", int(p))
 }
 
-// measure converts the passed time and the patience to the patience's unit.
 func measure(p Patience, passed loop.Elapsed, values int64) (part, length int64, ok bool) {
 	switch p := p.(type) {
 	case Evaluations:
@@ -52,9 +51,8 @@ func checkPatience(p Patience) error {
 
 // StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Evaluations(3))
 // stops at the third evaluation in a row that was not better than the best. The patience, which must be positive, runs
-// from the best value, or from the first if none was better. NaN and infinities are never better. The [loop.Reason] is
-// [loop.Stopped], and [loop.Result].Stop has an [*EarlyStopError]. [loop.History.Best] finds the best value; [KeepBest]
-// restores the best state.
+// from the best value, or from the first if none was better. NaN and infinities are never better. [loop.Result].Stop
+// has an [*EarlyStopError]. [loop.History.Best] finds the best value; [KeepBest] restores the best state.
 //
 // In a run resumed with its history ([loop.Continue]) the patience continues. If the same rule stopped the earlier run,
 // the resumed run makes no step and ends for the same reason, even with a later [loop.Until]. It continues with more
@@ -84,7 +82,6 @@ func (s *stopEarly) Watch(_ context.Context, r loop.Report) error {
 	return s.ask(r.Elapsed, v)
 }
 
-// ask returns the request to stop if the patience is over after the next value.
 func (s *stopEarly) ask(at loop.Elapsed, v float64) error {
 	if s.see(at, v) || !s.patienceOver(s.patience, at) {
 		return nil

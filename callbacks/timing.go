@@ -110,7 +110,7 @@ func rounded(d time.Duration) time.Duration {
 
 type stopwatch struct {
 	begin, since time.Time
-	parts        map[any]*Part // by Activity
+	parts        map[any]*Part
 	order        []*Part
 	part         *Part
 }
@@ -163,8 +163,8 @@ func (s *stopwatch) Timing() Timing {
 	return t
 }
 
-// Measure calls done with the run's [Timing] when the run is over, however it ended. A device may still work when a
-// step returns; that time is part of whatever first reads a value.
+// Measure calls done with the run's [Timing] when the run is over, however it ended. Work of a device after a step
+// returned counts for the part that first reads a value.
 //
 // stages are the stages of a pipeline with their working time so far, such as All of a data.Stages given to data.Timed.
 // The Timing then shows for which stages the run waited. They must be safe for concurrent use.
