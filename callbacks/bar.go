@@ -308,7 +308,7 @@ func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bo
 	return time.Duration(min(left, float64(longTime))), true
 }
 
-// estimates may overflow a Duration
+// longTime caps estimates that overflow a Duration.
 const longTime = 100 * 365 * 24 * time.Hour
 
 // rate returns examples per second: recently, or at the end over all turns but the first.

@@ -35,7 +35,7 @@ const (
 const (
 	between     = " - "
 	fewestCells = 8
-	// to the end of the screen: a narrowed terminal may have wrapped the line
+	// clearBelow clears to the end of the screen: a narrowed terminal may have wrapped the line.
 	clearBelow = "\r\x1b[J"
 )
 

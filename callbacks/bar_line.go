@@ -54,7 +54,7 @@ func (b *bar) room() int {
 	return columns - 1
 }
 
-// If again is not nil, other output is written above the line, which again redraws.
+// show shows a line. If again is not nil, other output is written above the line, which again redraws.
 func (b *bar) show(line string, again func() string) {
 	for _, l := range b.above {
 		l.join(&b.screen)

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// On other systems a broken pipe is an ordinary error.
+// quietPipe returns f: on other systems a broken pipe is an ordinary error.
 func quietPipe(f *os.File) io.Writer { return f }

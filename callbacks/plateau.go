@@ -18,7 +18,7 @@ func ReduceOnPlateau(entry string, factor float64, patience Patience, settings .
 	return changeByValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, factor, patience, settings) })
 }
 
-// smaller floats lose precision
+// lowestRate is the smallest normal float32; smaller ones lose precision.
 const lowestRate = 0x1p-126
 
 type plateau struct {
@@ -26,7 +26,7 @@ type plateau struct {
 	monitor
 	factor   float64
 	patience Patience
-	// the last reduction
+	// cut is the time of the last reduction.
 	cut      loop.Elapsed
 	afterCut int64
 	cools    bool

@@ -26,7 +26,7 @@ type wall struct {
 
 const wallPeriod = 10 * time.Millisecond
 
-// The samples are of goroutines that share the caller's outermost function.
+// startWall samples goroutines that share the caller's outermost function.
 func startWall() *wall {
 	pcs := make([]uintptr, 1000)
 	all := framesOf(pcs[:runtime.Callers(1, pcs)])
@@ -94,7 +94,7 @@ func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	return true
 }
 
-// The format is pprof's profile.proto.
+// end writes pprof's profile.proto.
 func (w *wall) end(to io.Writer) error {
 	close(w.stop)
 	<-w.stopped

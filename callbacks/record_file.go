@@ -46,7 +46,7 @@ func recorder(kind, path string, when loop.Schedule, lines func() records.Lines)
 	}}
 }
 
-// Two writers of one file would corrupt each other's lines.
+// recorded has the files being written: two writers would corrupt each other's lines.
 var recorded sync.Map
 
 type recordFile struct {
@@ -221,7 +221,7 @@ func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 // longest protects the memory.
 const longest = 16 << 20
 
-// Text after the last line end comes with io.EOF.
+// readLine returns text after the last line end with io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

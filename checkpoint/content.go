@@ -58,7 +58,7 @@ type draft struct {
 	parts    []Tensor // of this process, named by partName
 	of       map[string]partOf
 	written  atomic.Bool
-	// closed when the other processes will write nothing more
+	// over is closed when the other processes will write nothing more.
 	over     chan struct{}
 	overOnce sync.Once
 }

@@ -36,7 +36,7 @@ func gomlxType(name string) safetensors.DType {
 }
 
 type gomlxMeta struct {
-	// in file order, without Data
+	// tensors are in file order, without Data.
 	tensors []Tensor
 	bytes   int64
 	params  Params

@@ -29,7 +29,7 @@ type medium interface {
 	// note replaces a small file next to the checkpoints.
 	note(ctx context.Context, name, text string) error
 	forget(ctx context.Context, name string) error
-	// With readable the files stay readable.
+	// close with readable leaves the files readable.
 	close(readable bool) error
 }
 

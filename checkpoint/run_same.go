@@ -51,7 +51,7 @@ func different(saved, now json.RawMessage) (list []string) {
 	return list
 }
 
-// A value other than an object is one field without a name.
+// fields returns another value than an object as one field without a name.
 func fields(text json.RawMessage) (all map[string]json.RawMessage) {
 	if json.Unmarshal(text, &all) != nil || all == nil {
 		return map[string]json.RawMessage{"": text}

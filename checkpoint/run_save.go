@@ -105,7 +105,7 @@ type watch func(context.Context, loop.Report) error
 func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
 func (watch) End(context.Context, loop.Ending) error           { return nil }
 
-// A store can hang.
+// savePatience limits saves after a cancellation, because a store can hang.
 const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", savePatience)

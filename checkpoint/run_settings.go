@@ -86,7 +86,7 @@ func (s *saving) inForce(settings []Setting) []Setting {
 	return settings
 }
 
-// An older lazo may not have saved the section.
+// textsOf returns nil for a section that an older lazo did not save.
 func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
 	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {
 		return nil, err
@@ -161,7 +161,7 @@ func versions(state any) map[string]string {
 	return v
 }
 
-// An older lazo did not save GoMLX's.
+// versionDifferences allows for an older lazo, which did not save GoMLX's version.
 func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
 	saved, err := textsOf(c, versionsSection)
 	if err != nil || saved == nil {

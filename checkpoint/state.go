@@ -146,7 +146,7 @@ func openReader(ctx context.Context, file file, path string, says stateSum) (*sa
 	return reader, nil
 }
 
-// From this size two goroutines read: one sums while the other waits for memory.
+// parallelSize is the smallest file that two goroutines read: one sums while the other waits for memory.
 const parallelSize = 32 << 20
 
 // inParallel returns the error of the lowest i.
@@ -206,7 +206,7 @@ func readTensor(reader *safetensors.Reader, h safetensors.Tensor, keep bool) (Te
 	return Tensor{Name: h.Name, DType: h.DType, Dims: h.Dims, Data: data}, sum, err
 }
 
-// Errors of reading stay unchanged.
+// damagedFormat returns errors of reading unchanged.
 func damagedFormat(path string, err error) error {
 	if format, ok := errors.AsType[*safetensors.FormatError](err); ok {
 		return &DamagedError{path, format.Tensor, err}

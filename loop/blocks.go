@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// blocks collects batches, to pass several at once to a [Stepper] with StepBlock. Nothing else is due in their
-// iterations, except before the first step and after the last.
+// blocks collects batches, to pass several at once to a [Stepper] with StepBlock. In their iterations nothing else is
+// due, except before the first step and after the last.
 type blocks[B any] struct {
 	on      bool
 	tasks   []blockTask

@@ -69,8 +69,8 @@ func (e *rankError) Unwrap() error { return e.cause }
 
 func (e *rankError) Point() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
 
-// running has the jobs that are making a run. Two concurrent runs would meet in no order. A job belongs to the whole
-// process, and so does this map.
+// running has the jobs that are making a run. The processes meet in one order, which two concurrent runs do not have. A
+// job belongs to the whole process, and so does this map.
 var running sync.Map // of Job
 
 type runningKey struct{}

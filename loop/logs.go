@@ -156,7 +156,7 @@ func (l *Logs) Merge(other Logs) {
 	}
 }
 
-// update is Merge in place.
+// update is Merge in place, for logs that no other logs share.
 func (l *Logs) update(other Logs) {
 	for i := range other.entries {
 		e := &other.entries[i]
@@ -168,7 +168,7 @@ func (l *Logs) update(other Logs) {
 	}
 }
 
-// update is Merge in place, for logs that no other logs share.
+// view returns the same logs; setting an entry in the view does not change l.
 func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)]}
 }
@@ -176,7 +176,7 @@ func (l Logs) view() Logs {
 // Clone returns an independent copy.
 func (l Logs) Clone() Logs { return Logs{entries: slices.Clone(l.entries)} }
 
-// view returns the same logs; setting an entry in the view does not change l.
+// Suffix returns a copy with "_" and the suffix appended to each name. An empty suffix changes nothing.
 func (l Logs) Suffix(suffix string) Logs { return l.renamed("", suffix) }
 
 // Prefix returns a copy with the prefix and "_" before each name.

@@ -292,7 +292,7 @@ func (r *run[S, B]) endHooks(err error) error {
 		}
 		endErr := shield.Run(func() error {
 			r.at(ofHook(h))
-			// It must be able to close its files after a cancellation.
+			// The callback must be able to close its files after a cancellation.
 			return h.attendant.End(context.WithoutCancel(r.ctx), Ending{Report: r.reported(h), Reason: reason, Err: failure, Partial: r.partial})
 		})
 		if endErr == nil {

@@ -13,7 +13,7 @@ import (
 var ErrSourceLeft = errors.New("the data source did not come back within " + sourceGrace.String() + ": it is left behind, with its goroutine")
 
 const (
-	// A source that returns within sourceGrace after the context ended can be closed when Run returns.
+	// sourceGrace is the time of a source after the context ended: one that returns within it can be closed after Run.
 	sourceGrace = 500 * time.Millisecond
 	sourcePoll  = sourceGrace / 5
 )

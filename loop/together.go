@@ -11,8 +11,8 @@ import (
 
 // agreement decides where the processes of a run must agree. [alone] decides at once; [ranks] exchange messages.
 type agreement interface {
-	// meet is called at the start and at the end of a run with the failure of this process. The others have the failure
-	// known already.
+	// meet is called at the start and at the end of a run with the failure of this process, and the failure known to
+	// all.
 	meet(where place, known, failure error) error
 	// use is called before the run uses batches that only this process may have, with the samples up to the newest.
 	// waiting counts those in no block yet.
