@@ -171,7 +171,7 @@ func begins(start string, line []byte) bool {
 	return start[:n] == string(line[:n])
 }
 
-// rewrite atomically replaces the first line by header and appends behind to each other line.
+// rewrite atomically replaces the first line by header and appends the second text to each other line.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -67,7 +67,7 @@ type aggregate struct {
 
 func (a *aggregate) Float() (float64, error) {
 	a.once.Do(func() {
-		a.err = fmt.Errorf("%s: it did not return", a.by.Name) // kept after a panic, for a second reader
+		a.err = fmt.Errorf("%s: it did not return", a.by.Name) // for a second reader after a panic
 		a.number, a.err = a.read()
 	})
 	return a.number, a.err

@@ -18,8 +18,8 @@ type blocks[B any] struct {
 }
 
 type blockTask struct {
-	size int // its BlockSize; below 2, one step at a time
-	// limit is the current maximum. It starts at 1 and grows while blocks take less than blockTime.
+	size int // below 2, one step at a time
+	// limit starts at 1 and grows while blocks take less than blockTime.
 	limit int
 }
 
@@ -60,8 +60,7 @@ func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[
 	return err
 }
 
-// gather runs the iteration of the newest batch, or lets the batch wait. In this file, end reports that the run is
-// over.
+// gather runs the iteration of the newest batch, or lets the batch wait. end reports that the run is over.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
 	last := r.last.tasks
@@ -156,7 +155,7 @@ func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, 
 	return end || stop, err
 }
 
-// callbackDue is an estimate before the step, whose logs are not known.
+// callbackDue does not know the logs of the step.
 func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	if len(r.hooks) == 0 {
 		return false
@@ -232,8 +231,7 @@ func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	return state, logs, err
 }
 
-// keepBlock adds the iterations of a block to the history. With finish, the last one is left as an iteration whose
-// tasks have run.
+// keepBlock adds the iterations of a block to the history. With finish, the last one is left to the caller.
 func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finish bool) (err error) {
 	from, to := r.last.history, r.clock.at(r.elapsed)
 	for i, now := range elapsed {

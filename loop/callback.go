@@ -99,7 +99,7 @@ type hook struct {
 	attendant   Attendant
 	interrupter abilities.Interrupter
 	observer    abilities.Observer
-	interrupted bool // over several processes: it asks for a call
+	interrupted bool // in a job: it asks for a call
 }
 
 func (h *hook) kind() string {
@@ -141,7 +141,7 @@ func (h *hook) waitsForEntry() bool { return h.Entry != "" && !h.scheduled }
 
 func (h *hook) started() bool { return h.attendant != nil }
 
-// before compares by Order. Callbacks with a negative Order come before the changes of that Order, to observe them.
+// before puts callbacks with a negative Order before the changes of that Order, to observe them.
 func (h *hook) before(other *hook) int {
 	change := func(h *hook) int {
 		if h.Order < 0 && h.Changes {

@@ -19,7 +19,7 @@ func (r *run[S, B]) check(noData bool) error {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))
 	}
 	errs = append(errs, abilities.Misdeclared(reflect.TypeFor[*B](), "the batch", reflect.TypeFor[abilities.Sized](), reflect.TypeFor[abilities.InEpoch]()))
-	r.batch = new(B) // apart from the run, which an abandoned source must not hold
+	r.batch = new(B) // an abandoned source must not hold the run
 	r.size = sizer(r.batch)
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -40,7 +40,6 @@ func (r *run[S, B]) check(noData bool) error {
 	return errors.Join(errs...)
 }
 
-// impossible returns an error for a schedule that is not due in any run. [Never] is allowed.
 func (r *run[S, B]) impossible(when Schedule) error {
 	if !r.notReached(when) || !when.never(nil) {
 		return nil
@@ -66,7 +65,6 @@ func (r *run[S, B]) notReached(when Schedule) bool {
 	return when.err == nil && when.rule != nil && r.until != nil && r.until.Length() > 0 && when.never(r.until)
 }
 
-// logUnreached logs tasks and callbacks that are not due before the end.
 func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
 	if job != nil && job.Rank() > 0 {
 		return
@@ -101,9 +99,8 @@ func errNegative(samples int64) error {
 // expectedEntries finds names that callbacks need and no task logs.
 type expectedEntries struct {
 	expected []expectedEntry
-	// pending counts the tasks that have not run yet.
-	pending int
-	done    []bool
+	pending  int
+	done     []bool
 }
 
 type expectedEntry struct{ entry, label string }

@@ -30,8 +30,7 @@ func isStop(err error) bool { return errors.Is(err, ErrStop) }
 // value of the panic, if that is an error. Where is the innermost line of the user's code. Stack is not in the text.
 type PanicError = shield.Panic
 
-// scheduleFault names the schedule of a panic in [When]. Setting an activity for each schedule would cost time in each
-// iteration.
+// scheduleFault names the schedule of a panic in [When]: setting an activity for each schedule would cost time.
 type scheduleFault struct {
 	schedule string
 	*PanicError

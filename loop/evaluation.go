@@ -23,7 +23,7 @@ type Evaluation[S, B any] struct {
 	Prefix bool
 	// Aggregate combines the values of all batches, by collection.
 	Aggregate map[Collection]Aggregation
-	// KeepState gives the outer loop the state at the end of the evaluation, which is otherwise dropped. Changes in
+	// KeepState passes the state at the end of the evaluation to the outer loop. It is otherwise dropped. Changes in
 	// place stay in either case.
 	KeepState bool
 	// Reset resets the metrics in a state before the first batch and, if the state changes in place, after the last. A

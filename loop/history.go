@@ -24,10 +24,10 @@ import (
 //
 // A [Value] is read when it is first needed, and is then kept as a number. An array is not kept.
 type History struct {
-	most    int   // limit of rows, or 0: see [Thin]
-	every   int64 // thinned: it keeps rows whose number this divides
+	most    int   // limit of rows, or 0
+	every   int64 // it keeps rows whose number this divides
 	number  int64 // of the newest row, from 1, with dropped rows
-	skipped int64 // rows before the first: see Since
+	skipped int64 // rows before the first
 	rows    pieces.List[row]
 	columns []*column
 	names   []Entry
@@ -154,7 +154,6 @@ func (h *History) Since(step int64) *History {
 	return part
 }
 
-// entriesAt requires ascending rows.
 func entriesAt(all []cursor, row int64) Logs {
 	var entries []Entry
 	for i := range all {

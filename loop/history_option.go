@@ -23,7 +23,7 @@ func (h *History) restrict(rows int) {
 	}
 }
 
-// dropProvisional drops the newest row of a thinned history if it was kept only as the newest.
+// dropProvisional drops the newest row if it was kept only as the newest.
 func (h *History) dropProvisional() {
 	if h.most == 0 || h.rows.Len() == 0 {
 		return
@@ -38,8 +38,8 @@ func (h *History) dropProvisional() {
 	h.rows.Pop()
 }
 
-// bound drops rows down to the limit. The distance of the rows depends only on the number of committed rows, so a
-// resumed run keeps the same ones.
+// bound drops rows down to the limit. Their distance depends only on the number of committed rows, so a resumed run
+// keeps the same ones.
 func (h *History) bound() {
 	if h.most == 0 {
 		return

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// take runs the iteration of the newest batch, or lets the batch wait in a block. In this file, end reports that the
-// run is over.
+// take runs the iteration of the newest batch, or lets the batch wait in a block. end reports that the run is over.
 func (r *run[S, B]) take() (end bool, err error) {
 	if !r.begun {
 		if end, err = r.begin(); end || err != nil {
@@ -48,8 +47,8 @@ func (r *run[S, B]) open(now *Elapsed) {
 	r.turn.Logs = Logs{}
 }
 
-// iterate runs an iteration beginning with task number from: tasks, changes, history, callbacks. stop: an earlier task
-// asked to stop.
+// iterate runs an iteration from task number from: tasks, changes, history, callbacks. stop: an earlier task asked to
+// stop.
 func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 	for i := from; i < len(r.tasks); i++ {
 		if when := &r.tasks[i].when; when.always() || when.Due(r.last.tasks, r.elapsed) {
@@ -59,7 +58,7 @@ func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 		}
 	}
 	begun := &r.elapsed
-	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 { // no hook reads last.callbacks
+	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 {
 		r.last.history.set(begun)
 	} else {
 		before := r.elapsed
@@ -162,7 +161,6 @@ func (r *run[S, B]) keepRow() {
 	r.last.history = r.elapsed
 }
 
-// follows reports whether a monitor follows a value of an iteration.
 func (r *run[S, B]) follows(before, after Elapsed, logs Logs) bool {
 	return slices.ContainsFunc(r.hooks, func(h hook) bool {
 		return h.Monitor && hasEntry(h.Entry, logs) && (!h.scheduled || h.When.Due(before, after))
@@ -219,8 +217,8 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs tasks and callbacks at the start or the end of the run: an uncounted iteration on the first or last
-// batch. A run that continues another evaluates nothing at its start, because the values would count twice.
+// atEdge runs an uncounted iteration on the first or last batch. A run that continues another evaluates nothing at its
+// start, because the values would count twice.
 func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	edge := Schedule.endsAt
 	if start {
@@ -266,7 +264,7 @@ func (r *run[S, B]) cancelled() (end bool, err error) {
 	return true, r.wrap(context.Cause(r.ctx))
 }
 
-// stepContext returns a context that does not end if ctx has ended: a batch that was taken gets its step.
+// stepContext returns a context that has not ended: a batch that was taken gets its step.
 func stepContext(ctx context.Context) context.Context {
 	if ctx.Err() != nil {
 		return context.WithoutCancel(ctx)

@@ -40,7 +40,6 @@ type Job interface {
 
 type withJob interface{ Job() Job }
 
-// jobOf returns nil if the state has no job or is its only process.
 func jobOf(state, pointer any) (job Job, err error) {
 	s, ok := as[withJob](state, pointer)
 	if !ok {
@@ -55,7 +54,7 @@ func jobOf(state, pointer any) (job Job, err error) {
 	return job, err
 }
 
-// rankError is the error of a run that another process of its [Job] ended. As [Result].Stop it wraps [ErrStop].
+// rankError is the error of a run that another process ended. As [Result].Stop it wraps [ErrStop].
 type rankError struct {
 	Rank int
 	// Message is at most 448 bytes of that process's error.
@@ -89,7 +88,7 @@ func claim(ctx context.Context, job Job) (own context.Context, end func(), err e
 	return context.WithValue(ctx, runningKey{}, job), func() { running.Delete(job) }, nil
 }
 
-// held returns a context that does not end, for tasks and callbacks in a job.
+// held returns the context of tasks and callbacks in a job, which does not end.
 func held(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), heldKey{}, ctx)
 }

@@ -52,7 +52,7 @@ type Logs struct {
 	inline  *inline // nil if other logs share the entries
 }
 
-// inline has the first entries and their numbers in one allocation. A step usually logs two. Room for four was slower.
+// inline has the first entries and their numbers in one allocation. Room for four was slower than for two.
 type inline struct {
 	entries [3]Entry
 	numbers [3]number
@@ -147,7 +147,7 @@ func (l *Logs) Merge(other Logs) {
 	case len(other.entries) == 0:
 		return
 	case len(l.entries) == 0:
-		// Usually one task logs: share its entries. The limited capacity keeps later entries out of the task's slice.
+		// Usually one task logs. The limited capacity keeps later entries out of the task's slice.
 		*l = other.view()
 		return
 	}

@@ -17,7 +17,7 @@ type Plan struct {
 	Entries []string
 	// Prepares are the names of the [Prepare] options, which the plan ignores.
 	Prepares []string
-	// These are in the order of the calls. The changes are among the callbacks.
+	// In the order of the calls, with the changes among the callbacks.
 	tasks, callbacks []timetable.Row
 }
 

@@ -17,7 +17,7 @@ import (
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
 // reading lets goroutines read the state while batches wait for their steps. The first reader makes these steps, if the
-// source has control. Otherwise the run is working, and the order is undefined.
+// source has control. Otherwise the order is undefined.
 type reading struct {
 	on      bool
 	waiting atomic.Bool
@@ -61,7 +61,6 @@ var (
 		"count in steps, or give the batches the method InEpoch")
 )
 
-// errRead replaces a batch where the state is read.
 var errRead = errors.New("the state is read")
 
 func (r *run[S, B]) beforeRead() error {
@@ -74,7 +73,7 @@ func (r *run[S, B]) beforeRead() error {
 	}
 	own, parent := ahead.Origin()
 	if m := q.maker.Load(); m != nil && (own == *m || parent == *m) {
-		return nil // a read by these steps
+		return nil
 	}
 	q.making.Lock()
 	if !q.waiting.Load() && !r.early.asked.Load() { // another read made them

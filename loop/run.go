@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// run is one run of a loop. Each batch reaches receive; take runs its iteration or lets it wait in a block. An
-// agreement decides where several processes must agree.
+// run is one run of a loop. Each batch reaches receive; take runs its iteration or lets it wait in a block.
 type run[S, B any] struct {
 	settings
 	tasks     []Task[S, B]
@@ -24,7 +23,7 @@ type run[S, B any] struct {
 	history   *History
 	latest    Logs
 	clock     clock
-	// readsClock is false if the time of an iteration cannot be observed: reading the clock takes longer than the rest.
+	// readsClock is false if no one observes the time of an iteration: reading the clock takes longer than the rest.
 	readsClock, untilByClock bool
 	monitors                 bool
 	size                     func() int // of the newest batch; nil if it counts as one
@@ -50,14 +49,12 @@ type run[S, B any] struct {
 	blocks                   blocks[B]
 	reading                  reading
 	source                   *source[B]
-	// activity names the code outside the loop that is running.
-	activity  activity
-	stage     string
-	observers []*hook
+	activity                 activity
+	stage                    string
+	observers                []*hook
 }
 
-// lastIteration has the elapsed of the last whole iteration, as tasks, callbacks and history saw it. These take time,
-// and each schedule must see a timeline without gaps.
+// lastIteration has the elapsed that tasks, callbacks and history saw: each schedule must see a timeline without gaps.
 type lastIteration struct{ tasks, callbacks, history Elapsed }
 
 func (r *run[S, B]) start() error {
@@ -106,7 +103,7 @@ func (r *run[S, B]) startHooks() error {
 			return err
 		}
 		switch {
-		case isStop(failure): // the resumed run had ended
+		case isStop(failure):
 			if r.stop == nil {
 				r.stop = &runError{fmt.Sprintf("step %d: %s", r.elapsed.Steps, h.String()), failure}
 			}
@@ -160,8 +157,8 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 	return err
 }
 
-// eachBatch passes each batch to receive. The source only sees that no further batch is wanted, not an error. left
-// reports that the run ended without the source.
+// eachBatch passes each batch to receive. The source sees no error of an iteration. left reports that the run ended
+// without the source.
 func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, nil
@@ -273,8 +270,8 @@ func (r *run[S, B]) countFailed() {
 	r.partial = r.changed
 	switch {
 	case !r.changed:
-		r.elapsed = r.last.tasks // nothing of it is in the state
-	case r.last.history.Steps < r.elapsed.Steps: // it failed before its row was committed
+		r.elapsed = r.last.tasks
+	case r.last.history.Steps < r.elapsed.Steps: // its row was not committed
 		r.clock.set(&r.elapsed)
 		r.keepRow()
 	case r.last.tasks.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0:

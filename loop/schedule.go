@@ -17,8 +17,7 @@ type Schedule struct {
 	rule         rule
 	err          error
 	starts, ends bool
-	// compound: a longer name puts it in brackets.
-	compound bool
+	compound     bool
 }
 
 type rule interface {
@@ -149,7 +148,7 @@ func (s Schedule) zero() bool {
 	return s.name == "" && s.rule == nil && !s.starts && !s.ends && s.err == nil
 }
 
-// firstSteps returns up to n due steps after from, and whether there may be more. It tries at most searched steps.
+// firstSteps returns up to n due steps after from, and whether there may be more.
 func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, more bool) {
 	if s.rule == nil {
 		return nil, false
@@ -172,8 +171,8 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 
 const searched = 100_000
 
-// never reports that the schedule is certainly not due in a run from zero to until. Only an until in steps bounds a
-// run: the last iteration may exceed any number of samples and any time.
+// never reports that the schedule is certainly not due before until. Only an until in steps bounds a run: the last
+// iteration may exceed any number of samples and any time.
 func (s Schedule) never(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}
@@ -257,7 +256,6 @@ func byEpochs(p Period) bool {
 	return is
 }
 
-// checkPoint refuses periods at which nothing can begin, checkLength those that cannot repeat.
 func checkPoint(word string, p Period) error {
 	d, isDate := p.(Date)
 	switch {

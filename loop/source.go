@@ -92,15 +92,14 @@ type epochsOf[B any] struct {
 	source Source[B]
 	from   Elapsed
 	until  Period
-	// ahead: something depends on epochs. A batch that does not know whether it ends its epoch waits for the next one.
+	// ahead: a batch that does not know whether it ends its epoch waits for the next one.
 	ahead bool
 	early *early
-	// newest receives each batch, because copies of large batches cost time.
+	// newest receives each batch, because copies cost time.
 	newest *B
 }
 
-// early records a batch that is taken before the previous step. It is apart from the run, which an abandoned source
-// must not hold.
+// early records a batch that is taken before the previous step. An abandoned source must not hold the run.
 type early struct {
 	asked atomic.Bool
 	taken bool // and the previous one is yielded
@@ -230,7 +229,6 @@ func (p *pass[B]) give(last bool, err error) bool {
 	return !p.stopped
 }
 
-// placeOf returns nil for batches without InEpoch.
 func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
 	// A pointer in an interface needs no allocation.
 	if e, ok := any(batch).(abilities.InEpoch); ok {

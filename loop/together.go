@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// agreement decides where the processes of a run must agree. [alone] decides at once; [ranks] exchange messages.
+// agreement decides where the processes of a run must agree.
 type agreement interface {
 	// meet is called at the start and at the end of a run with the failure of this process, and the failure known to
 	// all.
@@ -21,9 +21,8 @@ type agreement interface {
 	refuse(err error) (end bool, _ error)
 	// next is called after each batch and with an error of the data. It reports whether the run is over.
 	next(end bool, failure error) (bool, error)
-	// border is called after work that some process may have stopped, with whether this one did.
+	// border is called after work that some process may have stopped.
 	border(stop bool) (bool, error)
-	// interrupts reports whether a callback asks for a call outside its schedule.
 	interrupts(h *hook) bool
 	timed(steps int, took time.Duration)
 	// end makes the waiting steps and the work that is due at the end. left: the run abandoned the source.

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// alike is a part of a run that must be equal in all processes: its name, its text for messages, and the text that is
-// compared.
+// alike is a part of a run that must be equal in all processes.
 type alike struct{ what, text, key string }
 
 func (p *ranks[S, B]) ofAll() []alike {

@@ -12,15 +12,14 @@ import (
 
 // ranks is the agreement of several processes. All meet at the same places: at the start, before they use batches that
 // not all are known to have, after an iteration with anything but steps, and at the end. They decide only by the words
-// that they exchange there. A process that fails goes to the end at once, and the others learn this at their next
-// place. Between places no decision depends on the clock, so the blocks are the same everywhere.
+// that they exchange there, never by a clock in between. A process that fails goes to the end at once, and the others
+// learn this at their next place.
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job
-	watch abilities.Watched
-	rank  int64
-	words [facts]int64
-	// passed is the agreed time since the start of the run.
+	watch  abilities.Watched
+	rank   int64
+	words  [facts]int64
 	passed time.Duration
 	// The newest block: its task, its steps, and the time to gather and make it.
 	block, steps int
@@ -32,9 +31,8 @@ type ranks[S, B any] struct {
 }
 
 type halt struct {
-	reason Reason
-	err    error
-	// cancelled: the context of this process ended.
+	reason    Reason
+	err       error
 	cancelled bool
 }
 
@@ -177,8 +175,7 @@ func (p *ranks[S, B]) samePlace() error {
 	return nil
 }
 
-// apartError is the error of processes that are not at the same place. They do not meet again, nor in the outer runs,
-// of which some leave more than others.
+// apartError is the error of processes that are not at the same place. They do not meet again, nor in the outer runs.
 type apartError struct{ error }
 
 func (e *apartError) Unwrap() error { return e.error }
@@ -303,7 +300,7 @@ func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
 	p.block, p.steps, p.took = p.blocks.current, steps, time.Since(p.blocks.since)
 }
 
-// cancelledElsewhere reports whether an error comes from another process's context, in a run within this one.
+// cancelledElsewhere is for runs within this one.
 func cancelledElsewhere(err error) bool {
 	var ranked *rankError
 	return errors.As(err, &ranked) && ranked.reason == Cancelled
