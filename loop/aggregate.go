@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// Aggregation computes one value from the values logged under one name. The zero Aggregation takes the newest value.
-//
-// By default [Losses] and [Metrics] get the mean weighted by the examples of each batch, or the plain mean if no row
-// had examples (as rows of [AtEnd]). Other collections get the newest value.
+// Aggregation computes one value from the values logged under one name. The zero Aggregation takes the newest value. By
+// default [Losses] and [Metrics] get the mean weighted by the examples of each batch, or the plain mean if no row had
+// examples (as rows of [AtEnd]); other collections get the newest value.
 type Aggregation struct {
 	// Name appears in errors. An Aggregation with a Name needs Of.
 	Name string
@@ -38,7 +37,7 @@ func checkAggregations(as map[Collection]Aggregation) error {
 	return errors.Join(errs...)
 }
 
-// Aggregate returns one entry for each name in the history. An entry reads the values when it is read.
+// Aggregate returns one entry for each name in the history, which is computed when it is read.
 func (h *History) Aggregate(as map[Collection]Aggregation) Logs {
 	var entries []Entry
 	for _, c := range h.columns {

@@ -46,7 +46,7 @@ type Callback struct {
 
 // Attendant is started by a [Callback] for one run. It may have a method Interrupts() bool to ask for a call outside
 // its schedule, for example after a failed save. The run calls it after each iteration, or before a step that may wait
-// in a block; true ends the block. It must be fast.
+// in a block. It must be fast.
 type Attendant interface {
 	// Watch is called in each iteration in which the callback is due. An error ends the run; [ErrStop] ends it after
 	// the iteration.
@@ -60,7 +60,7 @@ func Watch(when Schedule, watch func(ctx context.Context, report Report) error) 
 	return Callback{When: when, Start: startWatch(watch)}
 }
 
-// WatchEntry returns a [Callback] that calls a function in each iteration that logged a value under a name.
+// WatchEntry returns a [Callback] that calls a function in each iteration that logged a name.
 func WatchEntry(entry string, watch func(ctx context.Context, report Report) error) Callback {
 	c := Callback{Entry: entry, When: everywhere, Start: startWatch(watch)}
 	if entry == "" {

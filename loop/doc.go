@@ -9,18 +9,10 @@
 // The package knows nothing of models or devices: a state has any type S and a batch any type B. Package callbacks has
 // early stopping, the best state, progress bars, recorders and measurements.
 //
-// # An iteration
-//
-// The loop makes one iteration for each batch. It counts the step, runs the tasks that are due, runs the changes that
+// [Loop.Run] makes one iteration for each batch. It counts the step, runs the tasks that are due, runs the changes that
 // are due ([Callback] with Changes), adds the logs to the history, and calls the other callbacks that are due.
-// Every(Steps(100)) is due in iterations 100, 200, and so on; [Schedule.AndAtStart] adds the start of the run.
-//
-// # Ends of a run
-//
-// A run ends with its data, with [Until], with an [ErrStop], with its context ([WithSignals]), or with an error. A
-// panic becomes an error. In each case [Result] has the last good state, the counts and the reason.
-//
-// # Nested loops, blocks, several processes
+// Every(Steps(100)) is due in iterations 100, 200, and so on; [Schedule.AndAtStart] adds the start of the run. However
+// a run ends, [Result] has the last good state, the counts and the reason.
 //
 // An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A [Stepper] with StepBlock
 // receives several batches at once where nothing else is due between them. If the state belongs to several processes

@@ -75,7 +75,7 @@ type Epochs int64
 type Time time.Duration
 
 // Date is a moment by the wall clock in nanoseconds since 1970: Date(t.UnixNano()). Zero is no date. [At], [After] and
-// [Until] accept it; [Every] does not. It is not a [time.Time], because a pointer makes copies of an Elapsed slower.
+// [Until] accept it; [Every] does not. A [time.Time] has a pointer, which makes copies of an Elapsed slower.
 type Date int64
 
 // Time returns the date in UTC.

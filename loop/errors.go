@@ -7,8 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// ErrStop is returned by a task or callback to end the run after the current iteration without an error. The run uses
-// the state and logs that a task returns with it, and runs the rest of the iteration.
+// ErrStop is returned by a task or callback to end the run after the current iteration, which is completed, without an
+// error. The run uses the state and logs that a task returns with it.
 var ErrStop = errors.New("stop")
 
 // ErrPause is an [ErrStop] that ends this run and not the training: a resumed run makes further iterations. After

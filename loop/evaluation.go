@@ -23,8 +23,8 @@ type Evaluation[S, B any] struct {
 	Prefix bool
 	// Aggregate combines the values of all batches, by collection.
 	Aggregate map[Collection]Aggregation
-	// KeepState passes the state at the end of the evaluation to the outer loop. It is otherwise dropped. Changes in
-	// place stay in either case.
+	// KeepState passes the state at the end of the evaluation to the outer loop. By default it is dropped. Changes in
+	// place always stay.
 	KeepState bool
 	// Reset resets the metrics in a state before the first batch and, if the state changes in place, after the last. A
 	// step with BeginEvaluation ([Stepper]) does not need it.
@@ -67,8 +67,8 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	}}
 }
 
-// Run evaluates once. The result's history has a row for each batch; the logs have one aggregated value for each name.
-// Without KeepState the result's State is the given one.
+// Run evaluates once. The result's history has a row for each batch; the logs have one value for each name. Without
+// KeepState the result's State is the given one.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
 	if err = e.check(); err == nil {

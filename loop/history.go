@@ -172,8 +172,8 @@ func (h *History) cursors() []cursor {
 	return all
 }
 
-// Collect returns the values of the rows that have all of the names: one list per name, of equal length, oldest first,
-// maybe empty. A name that no row has is an error that wraps [ErrNoEntry].
+// Collect returns the values of the rows that have all of the names: one list per name, of equal length, oldest first.
+// A name that no row has is an error that wraps [ErrNoEntry].
 func (h *History) Collect(names ...string) ([][]float64, error) {
 	cursors := make([]cursor, len(names))
 	for i, name := range names {

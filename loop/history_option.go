@@ -3,9 +3,8 @@ package loop
 import "fmt"
 
 // Thin limits the history, and its memory on the device, to this many rows (at least 1), spread over the whole run:
-// every k-th row and the newest. If there are too many rows, it doubles k and drops every second row without reading
-// its values. Rows that a callback follows ([Callback].Monitor) are kept in addition. [History.Mean] is then the mean
-// of the remaining rows.
+// every k-th row and the newest. If there are too many rows, it doubles k and drops every second row unread. Rows that
+// a callback follows ([Callback].Monitor) are kept in addition. [History.Mean] is then the mean of the remaining rows.
 func Thin(rows int) Option {
 	return setting(func(s *settings) {
 		if rows <= 0 {

@@ -19,10 +19,9 @@ import (
 // and the result is not nil: its steps are then one program of all processes, which exchange numbers.
 //
 // All processes must have the same tasks, callbacks, schedules and logged names, and make the same steps; otherwise
-// they wait for each other without end. They agree on each decision of a clock, a signal, the data or an error. A
-// context that ends in one process ends all runs at the same border between iterations, as do an [ErrStop], an error, a
-// panic and the end of the data. A schedule of time uses the time that was agreed before the iteration, so it may be
-// due one iteration late.
+// they wait for each other without end. They agree on each decision of a clock, a signal, the data or an error: all
+// runs end at the same border between iterations. A schedule of time uses the time that was agreed before the
+// iteration, so it may be due one iteration late.
 //
 // The context of a task or callback does not end with that of the run, because one process would then leave its
 // iteration alone. A run within it, as an [Evaluation], does end with the outer context. A job makes one run at a time.
@@ -32,9 +31,8 @@ type Job interface {
 	Rank() int
 	// Size returns the number of processes.
 	Size() int
-	// Agree replaces each word by the largest that any process passed in its place. All processes must call it equally
-	// often with equally many words. It returns when all have called it. After an error the processes can no longer
-	// agree.
+	// Agree replaces each word by the largest that any process passed in its place, and returns when all have called
+	// it. All must call it equally often with equally many words. After an error the processes can no longer agree.
 	Agree(words []int64) error
 }
 

@@ -10,8 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/columns"
 )
 
-// Collection groups log entries by kind. Any name without a dot is allowed. The history drops entries in "elapsed",
-// which is reserved.
+// Collection groups log entries by kind. Any name without a dot is allowed, except "elapsed", which the history drops.
 type Collection string
 
 const (
@@ -225,10 +224,9 @@ func (l Logs) Float(name string) (float64, error) {
 	return v, nil
 }
 
-// Value is a logged value that is read lazily. Float may wait for a device, may be called again, and then must return
-// the same result.
-//
-// A Value that may be more than a number, such as an array or a text, also has the method Any() (any, error).
+// Value is a logged value that is read lazily. Float may wait for a device. It may be called again and must return the
+// same result. A Value that may be more than a number, such as an array or a text, also has the method Any() (any,
+// error).
 type Value interface {
 	// Float returns the number, or an error for another value.
 	Float() (float64, error)

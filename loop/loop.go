@@ -20,7 +20,7 @@ type Result[S any] struct {
 	State   S
 	History *History
 	// Elapsed counts the iterations that are in State. A failed iteration counts if one of its tasks had changed the
-	// state, for example if an evaluation after the training step was cancelled.
+	// state.
 	Elapsed Elapsed
 	Reason  Reason
 	// Stop is set if Reason is [Stopped]. It wraps [ErrStop] and names the task or callback that returned it.
@@ -32,7 +32,7 @@ type Result[S any] struct {
 // goroutine of the run.
 //
 // If the context ends, the run ends at the next border between iterations, and the error wraps the cause of the
-// context. A task, callback or step that blocks also blocks the run; each receives the context. A compilation, and a
+// context. Tasks, callbacks and steps receive the context; one that blocks also blocks the run. A compilation, and a
 // step that begins after the context ended, cannot be interrupted. A run waits half a second for a batch, which still
 // has its iteration, so that the position of the data matches the state. Then it abandons the goroutine in the source
 // ([ErrSourceLeft]).

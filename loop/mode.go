@@ -10,8 +10,8 @@ import (
 )
 
 // Mode determines whether lower or higher values of an entry are better. The zero Mode decides by the last known word
-// in the name of the entry: Lowest for losses and errors, Highest for accuracies and similar metrics. "accuracy_test"
-// is an accuracy, "auc_loss" a loss. A name without a known word is an error.
+// in its name: Lowest for losses and errors, Highest for accuracies and similar metrics. "accuracy_test" is an
+// accuracy, "auc_loss" a loss. A name without a known word is an error.
 type Mode int
 
 const (

@@ -31,8 +31,8 @@ func Options(options ...Option) Option {
 
 // Prepare is an option that is made when a run starts: each run calls f once, in the order of the options, before it
 // checks them. The returned option, such as [Continue], takes its place; nil adds nothing. f may change the state of
-// the run ([Beginning.State]). An error or a panic of f ends the run before anything starts. In a [Job], all processes
-// call f.
+// the run ([Beginning.State]). Its error or panic ends the run before anything starts. In a [Job], all processes call
+// f.
 //
 // A returned Continue replaces one among the other options. A returned [io.Closer] is closed after the callbacks have
 // ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
@@ -138,7 +138,7 @@ func (s *settings) beginning() Beginning {
 }
 
 // Until ends the run when the period is reached, counted from the start of the first of the runs that continue each
-// other ([Continue]). With a period of zero the run makes no iteration. A negative period is an error.
+// other ([Continue]). With zero the run makes no iteration. A negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {

@@ -12,7 +12,7 @@ import (
 
 // SingleSteps makes each step before the run takes the next batch, so StepBlock ([Stepper]) receives one batch at a
 // time. It is for data that depends on the steps other than through the state, such as by a file, and for data that
-// reads the state in a [Job]. data.Prefetch takes batches ahead nevertheless, and a run in [Epochs] takes one if the
+// reads the state in a [Job]. data.Prefetch takes batches ahead nevertheless; a run in [Epochs] takes one if the
 // batches do not report the end of an epoch ([Stepper]).
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 

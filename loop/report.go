@@ -29,8 +29,8 @@ func (r Report) State() any { return stateAt(r.state) }
 // StatePointer returns a pointer to the variable with the state, for methods with a pointer receiver, or nil.
 func (r Report) StatePointer() any { return r.state }
 
-// SetState replaces the state. A value of another type, a report without a state, and a callback without Changes are
-// errors.
+// SetState replaces the state. It returns an error for another type, without a state, or for a callback without
+// Changes.
 func (r Report) SetState(state any) error {
 	if r.state != nil && !r.changes {
 		return errObserves
@@ -73,8 +73,8 @@ type Beginning struct {
 	// From is the beginning of the run. History has the rows of the earlier run that it continues, or is nil.
 	From    Elapsed
 	History *History
-	// Skipped is the number of batches of the earlier run that plain data ([Data]) yields again and the run leaves out,
-	// otherwise 0. In a [Prepare] it is 0.
+	// Skipped is the number of batches of the earlier run that plain data ([Data]) yields again and the run leaves out.
+	// In a [Prepare] it is 0.
 	Skipped int64
 	// Until is the end of the run, or nil.
 	Until Period

@@ -18,9 +18,9 @@ func After(p Period) Schedule {
 // from the point in its unit: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other units
 // count from the start of the run.
 //
-// The iteration that reaches the point belongs to s. If samples or time cross the point within an iteration, s decides
-// about the part before the point and next about the part after it. Points of one unit must be ascending: s.Then(p,
-// t).Then(q, u) with q after p.
+// The iteration that reaches the point belongs to s. If samples or time cross it within an iteration, s decides about
+// the part before it and next about the part after it. Points of one unit must be ascending: s.Then(p, t).Then(q, u)
+// with q after p.
 func (s Schedule) Then(point Period, next Schedule) Schedule {
 	name := s.part() + "; "
 	earlier, continues := s.rule.(phases)

@@ -25,7 +25,7 @@ func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 // their earlier effect.
 //
 // Until then a write to a standard output or error without a reader (a pipe to head, a closed terminal) returns an
-// error. Without WithSignals, Go ends the process.
+// error; by default it ends the process.
 func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	return signals.Context(parent, func(s syscall.Signal) error { return &SignalError{s} })
 }

@@ -27,8 +27,7 @@ import (
 //
 //	Measures() bool
 //
-// A run whose steps all return true reads all examples of its data, with the last, smaller batch of a set, as an
-// [Evaluation] does.
+// A run whose steps all return true reads all examples of its data, with the last, smaller batch of a set.
 //
 // A batch with the method Samples() int has that number of examples, any other counts as one. A batch with the method
 // InEpoch() (epoch int64, last, known bool) reports its epoch, and whether it is the last of the epoch if it knows. The
@@ -53,7 +52,7 @@ import (
 // which calls the functions registered earlier, then registers f. The state calls f on any goroutine before each read,
 // and returns an error of f in place of the value. While the data source has control, f makes the waiting steps, so
 // each read shows every step whose batch was handed out. On a goroutine of data.Prefetch or data.ParallelMap, f returns
-// an error. [Job] has the method of a state of several processes, checkpoint.State the methods to save one.
+// an error. See [Job] and checkpoint.State for further methods.
 //
 // # Blocks
 //
