@@ -24,8 +24,8 @@ type Bar struct {
 	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
 	// A finished epoch gets a line with its time, the values logged at its end, and the examples per second. A logged
-	// mean over the epoch (avg_<name>) replaces the value. The last line has the reason of the end; except on terminals
-	// only if the run was stopped, cancelled or failed.
+	// mean over the epoch (avg_<name>) replaces the value. The last line has the reason of the end. Writers other than
+	// terminals get it only if the run was stopped, cancelled or failed.
 	//
 	// A terminal also shows the running epoch in one row: its progress, the time left to the end of the run, the newest
 	// values, and why the run waits (compilation, evaluation, data). A narrow row omits values, the loss and the
@@ -113,8 +113,8 @@ const (
 // each tenth of Until, every 30 seconds, and at the end. It reads values only when it writes, and does not split blocks
 // of steps in between ([loop.Stepper]). Colours need a terminal and an empty NO_COLOR.
 //
-// Write other output through [Lines], or it mixes with the bar. If writing fails, also to a broken pipe, the bar stops
-// and the run continues. A nil writer shows nothing.
+// Write other output through [Lines], or it mixes with the bar. A bar on Lines is drawn below them. If writing fails,
+// also to a broken pipe, the bar stops and the run continues. A nil writer shows nothing.
 func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	s := joinedBar(settings)
 	probe := newBar(w, s)

@@ -39,7 +39,7 @@ type epochs struct {
 	drawn    bool
 	doing    abilities.Activity
 	changes  int
-	tested   time.Time // start of the epoch's first evaluation
+	tested   time.Time
 }
 
 // begin finds the start of a resumed epoch, usually in the history.
@@ -175,7 +175,7 @@ func (e *epochs) end(ending loop.Ending) {
 		if logs.Len() == 0 {
 			logs = e.bar.latest
 		}
-		var ofEpoch loop.Logs // without an earlier epoch's validation
+		var ofEpoch loop.Logs
 		for entry := range logs.All() {
 			if len(e.ofSteps) == 0 || e.ofSteps[entry.Path()] {
 				ofEpoch.Set(entry.Collection, entry.Name, entry.Value)

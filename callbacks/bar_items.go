@@ -13,10 +13,9 @@ type item struct {
 	tight bool
 }
 
-// Values have two ranks each: for steps and for ends of epochs.
 const (
-	rankFirst = 1 + iota // the loss, the validation loss
-	_                    //
+	rankFirst = 1 + iota
+	_         //
 	rankLeft
 	rankDone
 	rankDrawing

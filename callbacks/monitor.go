@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Monitor has settings of the callbacks that follow an entry: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau].
-// With several, the last one that sets a field counts.
+// Monitor has settings of [StopEarly], [KeepBest], [OnBest] and [ReduceOnPlateau]. With several, the last one that sets
+// a field counts.
 type Monitor struct {
 	// Mode is whether lower or higher is better. Zero decides by the entry's name ([loop.Mode]).
 	Mode loop.Mode
@@ -102,9 +102,9 @@ type monitor struct {
 	found  bool
 	// since is the time of the best value, or of the first one.
 	since  loop.Elapsed
-	waited int64 // values since then
+	waited int64
 	begun  bool
-	// resumeErr is an error of reading the earlier run's values, for the first Watch.
+	// resumeErr is for the first Watch.
 	resumeErr error
 }
 
@@ -198,7 +198,7 @@ func refused(c loop.Callback, err error) loop.Callback {
 	return c
 }
 
-// resumer continues from an earlier run's history. [loop.ErrStop] means that the earlier run had ended.
+// resumer continues from an earlier run's history. [loop.ErrStop] means that it had ended.
 type resumer interface {
 	resume(from loop.Beginning) error
 }

@@ -100,9 +100,9 @@ func (p Recovery) check() error {
 // restores an earlier state ([Recovery].Limit), including learning rate and random numbers. A state that changes in
 // place then needs a method Snapshot ([loop.Stepper]). The iteration still counts, and its values are visible.
 //
-// It runs after the tasks, before other changes, the history and all callbacks, so a checkpoint never has a detected
-// bad state. If a step corrupts the state while its loss, computed before it, is finite, only the next iteration is
-// bad. To detect it earlier, log and check the norm of the gradients ([Recovery].Entries).
+// It runs before other changes, the history and all callbacks, so a checkpoint never has a detected bad state. If a
+// step corrupts the state while its loss, computed before it, is finite, only the next iteration is bad. To detect it
+// earlier, log and check the norm of the gradients ([Recovery].Entries).
 func NonFinite(settings ...Recovery) loop.Callback {
 	policy := joinedRecovery(settings)
 	err := policy.check()

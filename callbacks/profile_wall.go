@@ -16,7 +16,7 @@ import (
 // wall samples the stack of a run's goroutine 100 times per second. The CPU profile lacks the device's threads, where
 // steps run.
 type wall struct {
-	root    string // outermost function of the goroutine
+	root    string
 	began   time.Time
 	counts  map[[32]uintptr]int64
 	records []runtime.StackRecord
@@ -73,7 +73,6 @@ func framesOf(pcs []uintptr) (all []runtime.Frame) {
 	}
 }
 
-// waiting are functions that only wait for a run's inner goroutine or the next sample.
 var waiting = []string{
 	reflect.TypeFor[loop.Report]().PkgPath() + ".Shield", reflect.TypeFor[loop.Report]().PkgPath() + ".(*source[...]).wait",
 	reflect.TypeFor[wall]().PkgPath() + ".(*wall)",

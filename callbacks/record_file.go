@@ -201,7 +201,7 @@ func (f *recordFile) rewrite(header, behind []byte) error {
 
 func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 	out, in := bufio.NewWriter(to), bufio.NewReader(from)
-	out.Write(header) // Flush returns errors
+	out.Write(header)
 	for n := 1; ; n++ {
 		line, err := readLine(in)
 		if err == io.EOF {
@@ -218,7 +218,6 @@ func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 	}
 }
 
-// longest protects the memory.
 const longest = 16 << 20
 
 // readLine returns text after the last line end with io.EOF.

@@ -16,8 +16,7 @@ import (
 // Timing describes how a run spent its time.
 type Timing struct {
 	// Total is the time from the callbacks' start to their end.
-	Total time.Duration
-	// Steps and Samples are those of this run.
+	Total          time.Duration
 	Steps, Samples int64
 	// Parts are in the order of their first call. Their times add up to Total.
 	Parts []Part
@@ -149,7 +148,6 @@ func (s *stopwatch) leave(now time.Time) {
 	s.part = nil
 }
 
-// Timing ends the current part. The caller sets Steps and Samples.
 func (s *stopwatch) Timing() Timing {
 	now := time.Now()
 	s.leave(now)

@@ -55,7 +55,7 @@ type draft struct {
 	manifest manifest
 	tensors  []Tensor
 	share    shares.Share
-	parts    []Tensor // of this process, named by partName
+	parts    []Tensor
 	of       map[string]partOf
 	written  atomic.Bool
 	// over is closed when the other processes will write nothing more.

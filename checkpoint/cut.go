@@ -124,7 +124,6 @@ func (c *cutTensor) paste(whole, part []byte, start []int) {
 	}
 }
 
-// parsePart ignores the ends of the slices.
 func parsePart(text string) (tensor string, start []int, ok bool) {
 	at := strings.LastIndexByte(text, '[')
 	if at < 0 || !strings.HasSuffix(text, "]") {

@@ -157,7 +157,6 @@ func (d *disk) publish(temp, name string) error {
 	return d.fs.SyncDir(".")
 }
 
-// takeBack undoes a failed publish.
 func (d *disk) takeBack(name, temp string) error {
 	if err := d.fs.Rename(name, temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

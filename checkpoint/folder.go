@@ -133,7 +133,6 @@ func parseOwner(note string) owner {
 }
 
 // writer returns the text of the lock file, new at each opening: processes that read the same text see the same folder.
-// In a store it is empty.
 func (f *Folder) writer() (string, error) {
 	d, ok := f.medium.(*disk)
 	if !ok {

@@ -36,8 +36,8 @@ type Follow struct {
 	Poll time.Duration
 	// Timeout limits the wait for the next checkpoint; 0 means no limit. The error wraps [context.DeadlineExceeded].
 	Timeout time.Duration
-	// Stop, if not nil, replaces the folder's mark: it reports whether the run has ended, and is called before each
-	// look.
+	// Stop, if not nil, replaces the folder's mark: it reports whether the run has ended. It is called before each
+	// look, so earlier checkpoints are still restored.
 	Stop func(ctx context.Context) (bool, error)
 }
 

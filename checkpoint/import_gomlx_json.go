@@ -36,7 +36,6 @@ func gomlxType(name string) safetensors.DType {
 }
 
 type gomlxMeta struct {
-	// tensors are in file order, without Data.
 	tensors []Tensor
 	bytes   int64
 	params  Params

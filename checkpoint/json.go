@@ -31,14 +31,13 @@ func checkJSON(text []byte) error {
 	return k.check()
 }
 
-// countKeys returns an upper bound.
 func countKeys(text []byte) int {
 	return bytes.Count(text, []byte(`":`)) + bytes.Count(text, []byte(`" `))
 }
 
 type keys struct {
 	text  []byte
-	seen  []uint32 // starts of the enclosing objects' keys
+	seen  []uint32
 	level []start
 	key   []byte
 }

@@ -19,7 +19,7 @@ const (
 	manifestLimit = 64 << 20
 	tensorLimit   = 1_000_000
 	entryLimit    = 10_000
-	plainLimit    = 256 // bytes of a plain field
+	plainLimit    = 256
 )
 
 type manifest struct {

@@ -43,14 +43,12 @@ type opener func(path string) (file, error)
 
 type creator func(name string, write func(io.Writer) error) error
 
-// writing has the functions in the order of the calls.
 type writing struct {
 	begun string
 	// files creates all files but COMMIT and returns its content. open reads other processes' files in dir.
 	files func(create creator, open opener, dir string) (commit []byte, err error)
 	// last is called when all is durable but not visible yet.
-	last func() error
-	// check may be nil.
+	last  func() error
 	check func(open opener, dir string) error
 }
 

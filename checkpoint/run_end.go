@@ -37,7 +37,6 @@ func endedOf(r loop.Report) *ended {
 	return e
 }
 
-// holds reports whether a run with this end makes no step either.
 func (e *ended) holds(until loop.Period) bool {
 	if e == nil || e.Early {
 		return false

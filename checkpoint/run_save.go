@@ -43,9 +43,9 @@ type saving struct {
 	err       error
 	job       loop.Job
 	shared    bool
-	gone      int // shares whose slot was missing
+	gone      int
 	reporting *reporting
-	told      int // failures and gone that rank 0 knows
+	told      int
 }
 
 func (s *saving) options() []loop.Option {

@@ -19,7 +19,6 @@ import (
 
 var errGivenUp = errors.New("the place that rank 0 made for the parts is not there: it has given the save up, or this process sees another folder")
 
-// patience limits rank 0's wait for the others' parts.
 const patience = 10 * time.Minute
 
 // lastCall replaces patience when the others write nothing more: a file of another host may become visible late.

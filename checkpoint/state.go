@@ -91,7 +91,6 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// readState checks the file in one pass.
 func readState(ctx context.Context, file file, path string, m *manifest, keep bool) ([]Tensor, error) {
 	reader, err := openReader(ctx, file, path, m.state)
 	if err != nil {
@@ -233,7 +232,6 @@ func openFile(open opener, path string) (file, error) {
 	return file, err
 }
 
-// patient checks ctx at each Write.
 type patient struct {
 	ctx context.Context
 	w   io.Writer

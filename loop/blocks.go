@@ -99,8 +99,9 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	return r.add(task, last, now, stop, !stop && !after)
 }
 
-// blockOf returns the only block stepper that is due, or -1. before and after report that other tasks are due before
-// and after it. A block with batches cannot include an iteration with a task before its step.
+// blockOf returns the block stepper that is due if it can take the iteration into its block, or -1. before and after
+// report that other tasks are due before and after it. A block with batches cannot include an iteration with a task
+// before its step.
 func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 	task = -1
 	for i := range r.tasks {
@@ -231,7 +232,8 @@ func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	return state, logs, err
 }
 
-// keepBlock adds the iterations of a block to the history. With finish, the last one is left to the caller.
+// keepBlock adds the iterations of a block to the history. With finish, the last one is left as an iteration whose
+// tasks have run.
 func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finish bool) (err error) {
 	from, to := r.last.history, r.clock.at(r.elapsed)
 	for i, now := range elapsed {

@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Callback is an [Option] that is called after the tasks of an iteration. One value serves any number of runs. A
-// hand-written loop calls Start, then Watch in each pass in which it is due, then End.
+// Callback is an [Option] that is called after the tasks of an iteration, in any number of runs. A hand-written loop
+// calls Start, then Watch in each pass in which it is due, then End.
 type Callback struct {
 	// Name appears in errors and in the plan.
 	Name string
@@ -38,7 +38,7 @@ type Callback struct {
 	// extends the history and before the other callbacks. AtRank0 is then an error.
 	Changes bool
 	// Start is called when a run starts. An error ends the run. One that wraps [ErrStop] ends it without an error
-	// before its first iteration, because the resumed run had already ended.
+	// before its first iteration.
 	Start func(Beginning) (Attendant, error)
 	// Err is a mistake in the callback, which a run returns before anything starts.
 	Err error

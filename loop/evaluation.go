@@ -10,7 +10,7 @@ import (
 )
 
 // Evaluation measures a state on its own data, each time from the beginning and with its own metrics. [Evaluate] makes
-// one, [Evaluation.On] puts it into a loop:
+// one:
 //
 //	test := loop.Evaluate("test", testStep, testBatches)
 //	training := loop.New(
@@ -31,7 +31,7 @@ type Evaluation[S, B any] struct {
 	Reset func(ctx context.Context, state S) (S, error)
 	// Loop has the step and may have other tasks.
 	Loop Loop[S, B]
-	// Data is read from its beginning, with the smaller last batch of a set's batches.
+	// Data is read from its beginning, with the smaller last batch of a set.
 	Data Source[B]
 	// Options are the options of each evaluation's run.
 	Options []Option

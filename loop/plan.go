@@ -21,8 +21,8 @@ type Plan struct {
 	tasks, callbacks []timetable.Row
 }
 
-// Plan checks the loop and its options as [Loop.Run] does, without a run. It calls only schedules, BlockSize and the
-// functions of [Callback].WhenRun.
+// Plan checks the loop and its options as [Loop.Run] does, without a run. It calls only schedules, BlockSize and
+// [Callback].WhenRun.
 func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 	r := &run[S, B]{settings: newSettings(options, nil), tasks: l.tasks}
 	if err := r.check(false); err != nil {

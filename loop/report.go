@@ -22,11 +22,11 @@ type Report struct {
 	changes bool
 }
 
-// State returns the state after the tasks of the iteration, or nil if the report does not come from a run. A callback
-// without Changes must not change it.
+// State returns the state after the tasks of the iteration, or nil outside a run. A callback without Changes must not
+// change it.
 func (r Report) State() any { return stateAt(r.state) }
 
-// StatePointer returns a pointer to the variable with the state, for methods with a pointer receiver, or nil.
+// StatePointer returns a pointer to the variable with the state, or nil.
 func (r Report) StatePointer() any { return r.state }
 
 // SetState replaces the state. It returns an error for another type, without a state, or for a callback without
@@ -38,7 +38,7 @@ func (r Report) SetState(state any) error {
 	return setState(r.state, state)
 }
 
-// With returns the report with the state at a pointer, for hand-written loops. A callback with Changes may change it.
+// With returns the report with the state at a pointer, for hand-written loops.
 func (r Report) With(pointer any) Report {
 	r.state, r.changes = pointer, true
 	return r
@@ -70,7 +70,7 @@ func (e Ending) Normal() bool {
 
 // Beginning is passed to the Start of a callback.
 type Beginning struct {
-	// From is the beginning of the run. History has the rows of the earlier run that it continues, or is nil.
+	// From is the beginning of the run. History has the rows of the earlier run, or is nil.
 	From    Elapsed
 	History *History
 	// Skipped is the number of batches of the earlier run that plain data ([Data]) yields again and the run leaves out.

@@ -85,9 +85,9 @@ func (s Schedule) extend(word string) Schedule {
 	return s
 }
 
-// When returns a schedule that is due where a function of what had elapsed before and after the iteration returns true.
-// The function must be pure. A run calls it in every iteration; When itself calls it to find out whether it depends on
-// epochs. Errors contain the name.
+// When returns a schedule that is due where a pure function of what had elapsed before and after the iteration returns
+// true. A run calls it in every iteration; When itself calls it to find out whether it depends on epochs. Errors
+// contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {

@@ -44,7 +44,7 @@ func exitCode(err error) int {
 
 // Exit ends the program if err is not nil: it prints err by the standard logger and exits with the
 // [SignalError.ExitCode] of the signal that ended the run, or with 1. Deferred calls do not run. In a job of package
-// dist it reports the error to the other processes, which end too. A main can use it for package must:
+// dist it reports the error to the other processes, which end too. For package must:
 //
 //	must.M = loop.Exit
 func Exit(err error) {

@@ -10,11 +10,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// Source is data that a run can begin at any position: the number of batches taken since the beginning, over all
-// epochs, which is the steps of the run ([Elapsed].Steps).
-//
-// The batches of a set ([data.Set.Batches]) are a Source. [Data] makes one of a plain iterator, and [From] of a
-// function.
+// Source is data that a run can begin at any position: the number of batches taken since the beginning, over all epochs
+// ([Elapsed].Steps). The batches of a set ([data.Set.Batches]) are a Source. [Data] makes one of a plain iterator, and
+// [From] of a function.
 //
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
