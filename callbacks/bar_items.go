@@ -15,7 +15,7 @@ type item struct {
 
 const (
 	rankFirst = 1 + iota
-	_         //
+	_         // each for steps and for ends of epochs
 	rankLeft
 	rankDone
 	rankDrawing

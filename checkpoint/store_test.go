@@ -85,7 +85,7 @@ func (p *crashing) look(c storetest.Call) error {
 	return nil
 }
 
-// die is a crash, and what comes after it.
+// die is a crash: later calls fail too.
 func (p *crashing) die(where string) {
 	p.states++
 	s := p.store.Clone()
