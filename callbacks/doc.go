@@ -2,11 +2,8 @@
 // ([KeepBest], [OnBest]), learning rate reduction ([ReduceOnPlateau]), recovery from NaN ([NonFinite]), a progress bar
 // ([ProgressBar]), recorders ([CSV], [JSONL], [Log]), measurements ([Measure], [Profile], [LogThroughput]) and
 // supervision ([Watchdog], [Heartbeat], [TimeLimit], [WarnSpike]). Each is an option of a run. [Background] runs one in
-// a separate goroutine. In a hand-written loop call Start, then Watch in each pass, then End, as the second example
-// shows.
+// a separate goroutine. In a hand-written loop call Start, then Watch in each pass, then End.
 //
 // In a job of several processes ([loop.Job]), rank 0 shows and writes: bars, logs, files, profiles. Callbacks that
-// decide by the run's numbers run in all ranks.
-//
-// Package callbacks/tensorboard writes TensorBoard's event files; package checkpoint saves and resumes runs.
+// decide by the run's numbers run in all ranks. Package callbacks/tensorboard writes TensorBoard's event files.
 package callbacks

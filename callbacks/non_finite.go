@@ -20,7 +20,6 @@ type Recovery struct {
 	Limit int
 	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used only
 	// after a later iteration had finite values, because a step can corrupt the state while its own loss is finite.
-	//
 	// Without Copies the state is copied after each iteration, and the one before the bad iteration is restored. If the
 	// next one is bad too, the older copy is restored.
 	Copies loop.Schedule

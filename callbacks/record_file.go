@@ -18,11 +18,11 @@ import (
 // JSONL writes a line to a file in each due iteration that logged anything: a JSON object with the elapsed steps,
 // samples, seconds and date, and all numbers by full name. [loop.History.ReadJSON] reads the file.
 //
-// A killed process leaves at most an incomplete last line. A run continues an existing file: it removes an incomplete
-// last line and all lines after the step at which it begins ([loop.Continue]). A file with other content stays
-// unchanged and is an error at the first due iteration, as is a file that is not regular, such as a pipe. A file that
-// another callback of this process writes is an error at the start. After a failed write or an unreadable value the run
-// continues, and returns the first such error at its end.
+// A run continues an existing file: it removes an incomplete last line, as of a killed process, and all lines after the
+// step at which it begins ([loop.Continue]). A file with other content stays unchanged and is an error at the first due
+// iteration, as is a file that is not regular, such as a pipe. A file that another callback of this process writes is
+// an error at the start. After a failed write or an unreadable value the run continues, and returns the first such
+// error at its end.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Follow restores the checkpoints of a run as they appear, to evaluate them in another process:
+// Follow restores the checkpoints of a run as they appear, in the order of their steps, to evaluate them in another
+// process:
 //
 //	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) {
 //		if err != nil {
@@ -23,8 +24,7 @@ import (
 //		…
 //	}
 //
-// Checkpoints come in the order of their steps. The loop ends after the last one when the folder marks the end of the
-// run ([Resume]).
+// The loop ends after the last one when the folder marks the end of the run ([Resume]).
 type Follow struct {
 	// Dir is the folder. It may appear later.
 	Dir string

@@ -45,11 +45,10 @@ type Options struct {
 	// Tolerate is the number of saves that may fail, with a warning in the log, before the run ends. The last save must
 	// succeed.
 	Tolerate int
-	// Also has pointers to further values, by section, that are saved as JSON and read when the run is resumed.
-	//
-	// A data position must be counted before the batch is returned; a save with batches taken ahead
-	// ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap must not change these values: it
-	// is several batches ahead, unnoticed by the run.
+	// Also has pointers to further values, by section, that are saved as JSON and read when the run is resumed. A data
+	// position must be counted before the batch is returned; a save with batches taken ahead ([loop.Report].Ahead) is
+	// an error. A source in data.Prefetch or data.ParallelMap must not change these values, because it is several
+	// batches ahead.
 	Also map[string]any
 	// Same has settings that must equal those of the saved run: a struct or a map, compared as JSON. A difference is an
 	// error that wraps [ErrChanged], and nothing is restored.
@@ -70,7 +69,7 @@ func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 // it into the state at a normal end. The metric's name decides whether lower or higher is better; for other names set
 // Best and Mode of [Options].
 //
-// The best is that of all resumed runs. The last step is saved too, a longer run continues from it, and
+// The best is that of all resumed runs. The last step is saved too, and a longer run continues from it.
 // [loop.Result].Elapsed is that of the last iteration. A run that was cancelled, failed, or has no finite value keeps
 // its last state.
 func KeepBest(metric string) Options {
