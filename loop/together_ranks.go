@@ -42,7 +42,8 @@ var placeNames = [...]string{"at its start", "before its first turn", "at a batc
 var placeTopics = [...]string{"the start of a run", "the first turn of a run", "a batch for the next step", "what follows the tasks and callbacks of a step",
 	"what is due at the end of a run", "the end of a run", "the end of a run's callbacks"}
 
-// The words that the processes exchange. A pair has the largest and the smallest of a number, each with a process that has it.
+// The words that the processes exchange. A pair has the largest and the smallest of a number, each with a process that
+// has it.
 const (
 	factTime = iota
 	factDate
